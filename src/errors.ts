@@ -1,0 +1,178 @@
+/**
+ * The only place errors are built. The client reads one fixed text; the operator reads the reason, in
+ * `error_detail` (which oidc-provider logs and never sends) and in the events.
+ */
+import { errors } from 'oidc-provider'
+
+/** What refused: a stage of the exchange, or a named rule of the policy. Goes to events, never to the client. */
+export type Check =
+  | 'request'
+  | 'sender'
+  | 'subject_token'
+  | 'actor_token'
+  | 'maxDelegationDepth'
+  | 'actorIsNotSubject'
+  | 'requireActor'
+  | 'requiredContext'
+  | 'target'
+  | 'scope'
+  | 'isAllowed'
+  | 'getCustomJwtClaims'
+  | 'extraTokenClaims'
+  | 'issue'
+  | 'storage'
+
+/** Thrown by `getCustomJwtClaims` to deny an exchange. Its message is for the operator: it goes to the event. */
+export class AccessDenied extends Error {
+  override readonly name = 'AccessDenied'
+  constructor(reason = 'denied by the deployment', options?: ErrorOptions) {
+    super(reason, options)
+  }
+}
+
+const checks = new WeakMap<Error, Check>()
+
+/** The check an error names; `undefined` for errors that come from the provider. */
+export const checkOf = (error: Error): Check | undefined => checks.get(error)
+
+/** The private reason of an error, for operators. */
+export function reasonOf(error: Error): string {
+  if (!(error instanceof errors.OIDCProviderError)) return error.message
+  return error.error_detail ?? error.error_description ?? error.message
+}
+
+function named<Thrown extends Error>(check: Check, error: Thrown): Thrown {
+  checks.set(error, check)
+  return error
+}
+
+/** A parameter breaks a rule of its own (RFC 8693 §2.2.2); the text names it. */
+export function invalidParameter(description: string, check: Check = 'request'): Error {
+  return named(check, new errors.InvalidRequest(description))
+}
+
+/** One text for every bad subject token, so that nobody learns which tokens exist. */
+export function subjectTokenRefused(reason: string): Error {
+  return named(
+    'subject_token',
+    new errors.InvalidRequest('subject_token is invalid', 400, { detail: reason }),
+  )
+}
+
+/** One text for every bad actor token. */
+export function actorTokenRefused(reason: string, check: Check = 'actor_token'): Error {
+  return named(check, new errors.InvalidRequest('actor_token is invalid', 400, { detail: reason }))
+}
+
+/** RFC 8707 §2, RFC 8693 §2.2.2. */
+export function targetRefused(reason: string): Error {
+  return named('target', new errors.InvalidTarget(undefined, { detail: reason }))
+}
+
+export function nothingLeftOfScope(requested: string): Error {
+  return named('scope', new errors.InvalidScope('none of the requested scopes can be granted', requested))
+}
+
+/** The policy or the claims function says no. */
+export function denied(check: Check, reason: string): Error {
+  return named(check, new errors.AccessDenied('the request was denied by policy', { detail: reason }))
+}
+
+/** A deployment's function threw, took too long or answered what it may not: 500, and nothing of it leaves. */
+export function functionFailed(
+  check: 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims',
+  reason: string,
+  cause?: unknown,
+): Error {
+  return named(check, new Error(`${check} ${reason}`, { cause }))
+}
+
+/** The provider and this plugin were put together in a way that would issue wrong tokens: 500. */
+export function misconfigured(reason: string): Error {
+  return named('issue', new Error(reason))
+}
+
+/** Seconds a client is asked to wait when storage is down. */
+export const RETRY_AFTER = 5
+
+/** Storage cannot answer: an outage, and never "invalid token". */
+export function storageUnavailable(cause: unknown): Error {
+  const reason = cause instanceof Error ? cause.message : 'unknown failure'
+  const error = new errors.TemporarilyUnavailable('the service is temporarily unavailable', {
+    detail: reason,
+  })
+  return named('storage', Object.assign(error, { status: 503, statusCode: 503 }))
+}
+
+export const isStorageUnavailable = (error: unknown): boolean =>
+  error instanceof Error && checks.get(error) === 'storage'
+
+/** A client from a metadata document may not exchange; the text is the provider's own for unregistered clients. */
+export function grantNotAllowed(reason: string): Error {
+  return named(
+    'request',
+    new errors.InvalidRequest('requested grant type is not allowed for this client', 400, { detail: reason }),
+  )
+}
+
+/** Client metadata that may not be registered (RFC 7591 §3.2.2). */
+export function invalidClientMetadata(description: string): Error {
+  return new errors.InvalidClientMetadata(description)
+}
+
+/** An error of the management API: JSON body, and a challenge on 401 and 403 (RFC 6750 §3). */
+export class ManagementError extends Error {
+  readonly status: number
+  readonly code: string
+  /** The scope a 403 asks for. */
+  readonly scope?: string
+  constructor(status: number, code: string, description: string, details: ManagementErrorDetails = {}) {
+    super(description, { cause: details.cause })
+    this.status = status
+    this.code = code
+    this.scope = details.scope
+  }
+}
+
+interface ManagementErrorDetails {
+  readonly scope?: string
+  readonly cause?: unknown
+}
+
+/** No credentials: a bare challenge, without an error code (RFC 6750 §3.1). */
+export class MissingCredentials extends ManagementError {
+  constructor() {
+    super(401, 'invalid_token', 'an access token is required')
+  }
+}
+
+/** One text for every bad management token; the cause is for operators. */
+export const invalidToken = (cause?: unknown) =>
+  new ManagementError(401, 'invalid_token', 'the access token is invalid', { cause })
+
+export const insufficientScope = (scope: string) =>
+  new ManagementError(403, 'insufficient_scope', `the access token lacks the scope ${scope}`, { scope })
+
+export const invalidField = (field: string, expected: string) =>
+  new ManagementError(400, 'invalid_request', `${field} ${expected}`)
+
+export const invalidBody = (status: 400 | 413 | 415, description: string) =>
+  new ManagementError(status, 'invalid_request', description)
+
+export const notFound = (what: string) => new ManagementError(404, 'not_found', `${what} not found`)
+
+export const methodNotAllowed = () => new ManagementError(405, 'invalid_request', 'method not allowed')
+
+/** What the management API answers for an error that was not made for it. */
+export function managementErrorOf(error: unknown): ManagementError {
+  if (error instanceof ManagementError) return error
+  if (isStorageUnavailable(error)) {
+    return new ManagementError(503, 'temporarily_unavailable', 'the service is temporarily unavailable', {
+      cause: error,
+    })
+  }
+  if (error instanceof errors.AccessDenied) {
+    return new ManagementError(403, 'access_denied', 'the request was denied by policy', { cause: error })
+  }
+  return new ManagementError(500, 'server_error', 'something went wrong', { cause: error })
+}

@@ -1,0 +1,120 @@
+import type { Provider } from 'oidc-provider'
+import type { Seconds } from './clock.ts'
+import { frozenCopy, isPlainObject } from './plain-json.ts'
+import type { ActClaim } from './subject-tokens/subject-token.ts'
+
+/** A subject token was issued at the management API. */
+export interface SubjectTokenIssued {
+  readonly id: string
+  readonly userId: string
+  readonly createdBy: string
+  readonly clientId?: string
+  readonly actorId?: string
+  readonly resource?: string
+  readonly scope?: string
+  readonly expiresAt: Seconds
+}
+
+/** A subject token was exchanged: `clientId` can act as `userId` until `accessToken.expiresAt`. */
+export interface SubjectTokenExchanged {
+  readonly id: string
+  readonly userId: string
+  readonly createdBy: string
+  readonly clientId: string
+  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly resource: string
+  readonly scope?: string
+  readonly accessToken: { readonly format: 'jwt' | 'opaque'; readonly expiresAt: Seconds }
+}
+
+/** A request was refused; what was not reached yet is absent. `reason` is for operators only. */
+export interface SubjectTokenRefused {
+  readonly stage: 'issuance' | 'exchange'
+  /** The `error` the client read. */
+  readonly error: string
+  /** The rule that refused, or the provider's error where the provider did. */
+  readonly check: string
+  readonly reason: string
+  readonly clientId: string
+  readonly id?: string
+  readonly userId?: string
+  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly resource?: string
+  readonly scope?: string
+}
+
+/** A spent subject token was used again: someone holds a copy, or a client retried. Worth an alert. */
+export interface SubjectTokenReplayed {
+  readonly id: string
+  readonly userId: string
+  /** The client that used it again. */
+  readonly clientId: string
+  /** The use that spent it. */
+  readonly usedBy: string
+  readonly usedAt: Seconds
+  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly resource: string
+  /** Whether the access token of the first use was ended; a JWT cannot be. */
+  readonly accessTokenEnded: boolean
+}
+
+/** A subject token was revoked at the management API by the client `revokedBy`. */
+export interface SubjectTokenRevoked {
+  readonly id: string
+  readonly userId: string
+  readonly revokedBy: string
+  readonly actorId?: string
+  readonly clientId?: string
+  /** Whether an access token it had produced was ended; a JWT lives until its `exp`. */
+  readonly accessTokenEnded: boolean
+}
+
+export interface ImpersonationEvents {
+  'subject_token.issued': SubjectTokenIssued
+  'subject_token.exchanged': SubjectTokenExchanged
+  'subject_token.refused': SubjectTokenRefused
+  'subject_token.replayed': SubjectTokenReplayed
+  'subject_token.revoked': SubjectTokenRevoked
+}
+
+declare module 'oidc-provider' {
+  interface Provider {
+    on<Name extends keyof ImpersonationEvents>(
+      event: Name,
+      listener: (payload: ImpersonationEvents[Name]) => void | Promise<void>,
+    ): this
+    once<Name extends keyof ImpersonationEvents>(
+      event: Name,
+      listener: (payload: ImpersonationEvents[Name]) => void | Promise<void>,
+    ): this
+  }
+}
+
+/**
+ * Tells every listener, one by one. A listener cannot change the answer: one that throws or rejects is passed
+ * over, one that hangs is not waited for.
+ */
+export function emit<Name extends keyof ImpersonationEvents>(
+  provider: Provider,
+  event: Name,
+  payload: ImpersonationEvents[Name],
+): void {
+  const listeners = provider.rawListeners(event)
+  if (listeners.length === 0) return
+  const frozen = frozenCopy(withoutUndefined(payload))
+  for (const listener of listeners) {
+    try {
+      Promise.resolve(listener.call(provider, frozen)).catch(() => {})
+    } catch {
+      // The listener's fault is not the client's.
+    }
+  }
+}
+
+/** An absent member is absent, in a nested object too. */
+function withoutUndefined<Value extends object>(value: Value): Value {
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return Object.fromEntries(
+    members.map(([name, member]) => [name, isPlainObject(member) ? withoutUndefined(member) : member]),
+  ) as Value
+}

@@ -1,0 +1,63 @@
+import { actorTokenRefused, subjectTokenRefused } from '../errors.ts'
+import type { ResolvedOptions } from '../options.ts'
+import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
+import type { ExchangeContext, SenderConstraint } from '../provider/grants.ts'
+import { findAccount } from '../provider/grants.ts'
+import type { Host } from '../provider/host.ts'
+import { certificateThumbprint } from '../provider/sender-proof.ts'
+import type { ActClaim } from '../subject-tokens/subject-token.ts'
+import type { Subject } from './subject.ts'
+
+/** Who is acting (RFC 8693 §4.1). Account ids, never pairwise. */
+export interface Actor extends ActClaim {
+  /** The client and the audience of the actor token. */
+  readonly clientId: string
+  readonly audience?: string
+}
+
+/** Verifies the actor token, and that its account may stand behind this subject. `undefined`: none was sent. */
+export async function findActor(
+  ctx: ExchangeContext,
+  { host, options }: { host: Host; options: ResolvedOptions },
+  { actorToken, sender, subject }: { actorToken?: string; sender: SenderConstraint; subject: Subject },
+): Promise<Actor | undefined> {
+  const { actorId } = subject.token
+  if (!actorToken) {
+    if (actorId !== undefined) throw subjectTokenRefused('bound to an actor, and none was sent')
+    return undefined
+  }
+  const token = await findActorToken(ctx, host, actorToken)
+  if (!token.scopes.has('openid')) throw actorTokenRefused('without scope openid')
+  assertProven(ctx, host, token, sender)
+  const account = await findAccount(ctx, token.accountId, token.model)
+  if (account?.accountId !== token.accountId) throw actorTokenRefused('its account is gone or disabled')
+
+  const actor = { sub: token.accountId, act: token.act, clientId: token.clientId, audience: token.audience }
+  assertChain(actor, subject.token.userId, options.maxDelegationDepth)
+  if (actorId !== undefined && actorId !== actor.sub) throw subjectTokenRefused('bound to another actor')
+  return actor
+}
+
+/** A bound actor token is worth nothing without its key: the request must prove the same one (RFC 7800 §3). */
+function assertProven(ctx: ExchangeContext, host: Host, token: ActorToken, sender: SenderConstraint): void {
+  const { jkt, thumbprint } = token.confirmation
+  if (jkt !== undefined && jkt !== sender.dPoP?.thumbprint) {
+    throw actorTokenRefused('bound to a DPoP key that was not proven')
+  }
+  if (thumbprint !== undefined && thumbprint !== certificateThumbprint(host.getCertificate?.(ctx))) {
+    throw actorTokenRefused('bound to a client certificate that was not presented')
+  }
+}
+
+/** Nobody twice, not the subject himself, and no more than the deployment allows. */
+function assertChain(actor: ActClaim, userId: string, maxDelegationDepth: number): void {
+  const seen = new Set<string>()
+  for (let link: ActClaim | undefined = actor; link; link = link.act) {
+    if (link.sub === userId) throw actorTokenRefused('the subject himself', 'actorIsNotSubject')
+    if (seen.has(link.sub)) throw actorTokenRefused('an actor twice in the chain')
+    seen.add(link.sub)
+    if (seen.size > maxDelegationDepth) {
+      throw actorTokenRefused(`more than ${maxDelegationDepth} in the chain`, 'maxDelegationDepth')
+    }
+  }
+}

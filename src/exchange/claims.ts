@@ -1,0 +1,48 @@
+import { TOKEN_EXCHANGE } from '../constants.ts'
+import { askCustomClaims, askExtraTokenClaims } from '../deployment/claims.ts'
+import type { ResolvedOptions } from '../options.ts'
+import type { JsonObject } from '../plain-json.ts'
+import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
+import type { ExchangeContext } from '../provider/grants.ts'
+import type { Host } from '../provider/host.ts'
+import type { ActClaim } from '../subject-tokens/subject-token.ts'
+import type { Actor } from './actor.ts'
+import type { Subject } from './subject.ts'
+
+/** Everything the access token carries beside what the provider writes: the deployment's claims, and `act`. */
+export async function collectClaims(
+  ctx: ExchangeContext,
+  { host, options }: { host: Host; options: ResolvedOptions },
+  { draft, subject, actor }: { draft: AccessTokenDraft; subject: Subject; actor?: Actor },
+): Promise<JsonObject> {
+  const { extraTokenClaims } = host
+  const own = await askExtraTokenClaims(options, extraTokenClaims && (() => extraTokenClaims(ctx, draft)))
+  const custom = await askCustomClaims(options, {
+    token: {
+      // The id of an opaque token is its value.
+      ...(draft.format === 'jwt' && { jti: draft.jti }),
+      sub: await subjectIdentifier(ctx, host, draft.accountId),
+      aud: draft.aud,
+      ...(draft.scope !== undefined && { scope: draft.scope }),
+      clientId: ctx.oidc.client.clientId,
+      iat: draft.iat,
+      exp: draft.exp,
+    },
+    context: {
+      grant: { type: TOKEN_EXCHANGE, subjectTokenContext: subject.token.context },
+      user: { id: subject.token.userId },
+      client: { id: ctx.oidc.client.clientId },
+      ...(actor && { actor: { sub: actor.sub, clientId: actor.clientId } }),
+    },
+  })
+  // In this order: on a clash the custom claims win, and `act` always.
+  return { ...own, ...custom, ...(actor && { act: await actClaim(ctx, host, actor) }) }
+}
+
+/** The chain as the client will know it: pairwise like `sub`, newest outside. */
+async function actClaim(ctx: ExchangeContext, host: Host, { sub, act }: ActClaim): Promise<JsonObject> {
+  return {
+    sub: await subjectIdentifier(ctx, host, sub),
+    ...(act && { act: await actClaim(ctx, host, act) }),
+  }
+}

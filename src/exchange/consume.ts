@@ -1,0 +1,58 @@
+import { epochTime } from '../clock.ts'
+import { misconfigured, subjectTokenRefused } from '../errors.ts'
+import { type AccessTokenDraft, dropGrant, saveGrant } from '../provider/access-token.ts'
+import { type ExchangeContext, recordProof, type SenderConstraint } from '../provider/grants.ts'
+import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import type { SubjectTokenUse } from '../subject-tokens/subject-token.ts'
+import type { Actor } from './actor.ts'
+import { assertUsable, type Subject } from './subject.ts'
+import type { Target } from './target.ts'
+
+interface Exchange {
+  readonly sender: SenderConstraint
+  readonly subject: Subject
+  readonly actor?: Actor
+  readonly target: Target
+  readonly draft: AccessTokenDraft
+}
+
+/**
+ * Spends the subject token. One conditional write decides between any number of concurrent requests; it is the
+ * last refusal. The DPoP record and an opaque token's Grant are written just before it, so that nothing has to
+ * be written between the spend and the access token.
+ */
+export async function consume(
+  ctx: ExchangeContext,
+  store: SubjectTokenStore,
+  exchange: Exchange,
+): Promise<void> {
+  const { sender, subject, draft } = exchange
+  const { issuer } = ctx.oidc
+  // The deployment's functions may have taken longer than a very short life.
+  if (draft.exp <= epochTime()) throw misconfigured('the access token ended before it was issued')
+  await recordProof(ctx, sender)
+  if (draft.format === 'opaque') await saveGrant(ctx, draft)
+  let won = false
+  try {
+    const now = epochTime()
+    won = await store.consume(issuer, subject.tokenHash, now, useOf(ctx, now, exchange))
+  } finally {
+    // The loser's Grant leads nowhere; should this fail, it still ends with the life of the token it was for.
+    if (!won && draft.format === 'opaque') await dropGrant(ctx, draft).catch(() => {})
+  }
+  if (won) return
+  assertUsable(await store.findByHash(issuer, subject.tokenHash))
+  throw subjectTokenRefused('could not be spent')
+}
+
+function useOf(ctx: ExchangeContext, at: number, { actor, target, draft }: Exchange): SubjectTokenUse {
+  return {
+    at,
+    clientId: ctx.oidc.client.clientId,
+    actor: actor && { sub: actor.sub, act: actor.act, clientId: actor.clientId },
+    resource: target.resource,
+    scope: target.scope,
+    accessToken: { format: draft.format, expiresAt: draft.exp },
+    grantId: draft.format === 'opaque' ? draft.grantId : undefined,
+  }
+}

@@ -1,0 +1,48 @@
+import type { ResolvedOptions } from '../options.ts'
+import type { ExchangeContext } from '../provider/grants.ts'
+import type { Host } from '../provider/host.ts'
+import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import { draftFor, issueAccessToken } from './access-token.ts'
+import { findActor } from './actor.ts'
+import { collectClaims } from './claims.ts'
+import { consume } from './consume.ts'
+import { recordOutcome } from './outcome.ts'
+import { assertAllowed } from './policy.ts'
+import { parseRequest } from './request.ts'
+import { verifySender } from './sender.ts'
+import { findSubject } from './subject.ts'
+import { resolveTarget } from './target.ts'
+
+export interface Deployment {
+  readonly store: SubjectTokenStore
+  readonly options: ResolvedOptions
+  readonly host: Host
+}
+
+/**
+ * The token exchange grant (RFC 8693), stage by stage. Left of `consume` everything may refuse and nothing is
+ * written; right of it nothing may refuse.
+ */
+export function exchangeHandler(deployment: Deployment): (ctx: ExchangeContext) => Promise<void> {
+  const { store, options } = deployment
+  return (ctx) =>
+    recordOutcome(ctx, async (progress) => {
+      const request = parseRequest(ctx, options)
+      const sender = await verifySender(ctx)
+
+      const subject = await findSubject(ctx, store, request.subjectToken)
+      progress.subject = subject
+      const actor = await findActor(ctx, deployment, { actorToken: request.actorToken, sender, subject })
+      progress.actor = actor
+      const target = await resolveTarget(ctx, options, { scopes: request.scopes, subject, actor })
+      progress.target = target
+
+      await assertAllowed(ctx, options, { subject, actor, target })
+      const draft = draftFor(ctx, options, { subject, target, sender })
+      progress.draft = draft
+      const claims = await collectClaims(ctx, deployment, { draft, subject, actor })
+
+      await consume(ctx, store, { sender, subject, actor, target, draft })
+      ctx.body = await issueAccessToken(ctx, draft, claims)
+    })
+}

@@ -1,0 +1,26 @@
+import { assertPolicy } from '../deployment/policy.ts'
+import type { ResolvedOptions } from '../options.ts'
+import type { ExchangeContext } from '../provider/grants.ts'
+import type { Actor } from './actor.ts'
+import type { Subject } from './subject.ts'
+import type { Target } from './target.ts'
+
+/** Asks the policy about what is about to be granted: it may have changed since the subject token was issued. */
+export async function assertAllowed(
+  ctx: ExchangeContext,
+  options: ResolvedOptions,
+  { subject, actor, target }: { subject: Subject; actor?: Actor; target: Target },
+): Promise<void> {
+  const { token, account } = subject
+  await assertPolicy(options, {
+    stage: 'exchange',
+    userId: token.userId,
+    account,
+    ...(actor && { actor: { ...actor, verified: true } }),
+    client: { id: ctx.oidc.client.clientId },
+    createdBy: { id: token.createdBy },
+    context: token.context,
+    resource: target.resource,
+    scope: target.scope,
+  })
+}

@@ -1,0 +1,65 @@
+import { ACCESS_TOKEN_TYPE } from '../constants.ts'
+import { grantNotAllowed, invalidParameter, targetRefused } from '../errors.ts'
+import type { ResolvedOptions } from '../options.ts'
+import type { ExchangeContext } from '../provider/grants.ts'
+import { isResourceIndicator } from '../resource-indicator.ts'
+
+/** A token exchange request whose parameters keep the rules of RFC 8693 §2.1. */
+export interface ExchangeRequest {
+  readonly subjectToken: string
+  /** `actor_token` and its type came as a pair; only the token is left to look at. */
+  readonly actorToken?: string
+  readonly scopes: readonly string[]
+}
+
+/** Every parameter the handler must see: the provider strips those it is not told about, silently. */
+export const PARAMETERS = [
+  'subject_token',
+  'subject_token_type',
+  'actor_token',
+  'actor_token_type',
+  'requested_token_type',
+  'resource',
+  'scope',
+  'audience',
+  'authorization_details',
+]
+
+/** Parameters whose repetition is refused here, with an error of their own (RFC 8693 §2.2.2). */
+export const REPEATABLE = ['resource', 'audience']
+
+export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): ExchangeRequest {
+  const { client, params } = ctx.oidc
+  if (client.clientIdMetadataDocument)
+    throw grantNotAllowed('the client describes itself in a metadata document')
+
+  // Read from the body, because the provider drops an empty list of authorization details.
+  if (ctx.oidc.body?.authorization_details) throw invalidParameter('authorization_details is not supported')
+  if (!params.subject_token) throw invalidParameter('subject_token is required')
+  if (!params.subject_token_type) throw invalidParameter('subject_token_type is required')
+  assertTokenType('subject_token_type', params.subject_token_type)
+  assertTokenType('requested_token_type', params.requested_token_type)
+  if (params.audience) throw targetRefused('audience is not supported: name a resource')
+  if (Array.isArray(params.resource)) throw targetRefused('more than one resource')
+  if (params.resource !== undefined && !isResourceIndicator(params.resource)) {
+    throw targetRefused('not an absolute URI without fragment')
+  }
+  return {
+    subjectToken: params.subject_token,
+    actorToken: parseActorToken(ctx, options),
+    scopes: [...new Set(params.scope?.split(' '))],
+  }
+}
+
+function parseActorToken(ctx: ExchangeContext, options: ResolvedOptions): string | undefined {
+  const { actor_token: token, actor_token_type: type } = ctx.oidc.params
+  if (token && !type) throw invalidParameter('actor_token_type is required with actor_token')
+  if (type && !token) throw invalidParameter('actor_token is required with actor_token_type')
+  assertTokenType('actor_token_type', type)
+  if (!token && options.requireActor) throw invalidParameter('actor_token is required', 'requireActor')
+  return token
+}
+
+function assertTokenType(parameter: string, type: string | undefined): void {
+  if (type && type !== ACCESS_TOKEN_TYPE) throw invalidParameter(`${parameter} is not supported`)
+}

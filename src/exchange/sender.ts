@@ -1,0 +1,17 @@
+import {
+  checkDpopRequired,
+  checkMtlsCert,
+  type ExchangeContext,
+  type SenderConstraint,
+  validateDpop,
+} from '../provider/grants.ts'
+
+/**
+ * The keys the sender proved to hold, by DPoP (RFC 9449) or by a client certificate (RFC 8705); the access
+ * token will be bound to them. Refuses wrong proofs, and a client that must prove and did not.
+ */
+export async function verifySender(ctx: ExchangeContext): Promise<SenderConstraint> {
+  const sender = { dPoP: await validateDpop(ctx), certificate: checkMtlsCert(ctx) }
+  checkDpopRequired(ctx, sender)
+  return sender
+}

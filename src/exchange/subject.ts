@@ -1,0 +1,43 @@
+import type { Account } from 'oidc-provider'
+import { epochTime } from '../clock.ts'
+import { subjectTokenRefused } from '../errors.ts'
+import { type ExchangeContext, findAccount } from '../provider/grants.ts'
+import { hashSecret, isSecret, type TokenHash } from '../subject-tokens/secret.ts'
+import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import { type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
+import { ReplayedSubjectToken } from './replay.ts'
+
+/** The user to become, and the token that permits it. */
+export interface Subject {
+  readonly token: SubjectToken
+  readonly tokenHash: TokenHash
+  readonly account: Account
+}
+
+/** Finds the subject token and its user. Says nothing to the client about why there is none. */
+export async function findSubject(
+  ctx: ExchangeContext,
+  store: SubjectTokenStore,
+  subjectToken: string,
+): Promise<Subject> {
+  if (!isSecret(subjectToken)) throw subjectTokenRefused('malformed')
+  const tokenHash = hashSecret(subjectToken)
+  const token = await store.findByHash(ctx.oidc.issuer, tokenHash)
+  assertUsable(token)
+  if (token.clientId !== undefined && token.clientId !== ctx.oidc.client.clientId) {
+    throw subjectTokenRefused('bound to another client')
+  }
+  const account = await findAccount(ctx, token.userId)
+  if (account?.accountId !== token.userId) throw subjectTokenRefused('the user is gone or disabled')
+  // Before the resource is resolved: its scopes may depend on who the user is.
+  ctx.oidc.entity('Account', account)
+  return { token, tokenHash, account }
+}
+
+/** Refuses a token that is spent, revoked, expired or unknown. A spent one is a replay, whatever else it is. */
+export function assertUsable(token: SubjectToken | undefined): asserts token is SubjectToken {
+  if (!token) throw subjectTokenRefused('unknown')
+  if (token.use) throw new ReplayedSubjectToken(token)
+  const state = stateOf(token, epochTime())
+  if (state !== 'active') throw subjectTokenRefused(state)
+}

@@ -1,0 +1,64 @@
+import type { ResourceServerInstance } from 'oidc-provider'
+import { errors } from 'oidc-provider'
+import { nothingLeftOfScope, subjectTokenRefused, targetRefused } from '../errors.ts'
+import type { ResolvedOptions } from '../options.ts'
+import { registeredResources } from '../provider/client-metadata.ts'
+import { assertConfigured } from '../provider/configuration.ts'
+import { clientMayRequest, type ExchangeContext, requestedResourceServers } from '../provider/grants.ts'
+import type { Actor } from './actor.ts'
+import type { Subject } from './subject.ts'
+
+/** Where the access token may be used, and for what. */
+export interface Target {
+  readonly resource: string
+  readonly resourceServer: ResourceServerInstance
+  /** What is granted; `undefined` when nothing was asked for. */
+  readonly scope?: string
+}
+
+interface TargetRequest {
+  readonly scopes: readonly string[]
+  readonly subject: Subject
+  readonly actor?: Actor
+}
+
+export async function resolveTarget(
+  ctx: ExchangeContext,
+  options: ResolvedOptions,
+  request: TargetRequest,
+): Promise<Target> {
+  const [resourceServer, ...others] = await requestedResourceServers(ctx)
+  if (!resourceServer) throw targetRefused('no resource')
+  if (others.length > 0) throw targetRefused('more than one resource')
+  assertConfigured(ctx)
+
+  const resource = resourceServer.identifier()
+  const allowed = registeredResources(ctx.oidc.client)
+  if (allowed && !allowed.includes(resource)) throw targetRefused('not among the resources of the client')
+  const bound = request.subject.token.resource
+  if (bound !== undefined && bound !== resource) throw subjectTokenRefused('bound to another resource')
+  return { resource, resourceServer, scope: grantScope(ctx, options, request, resourceServer) }
+}
+
+/** Granted = asked ∩ the resource's ∩ the subject token's ceiling, less what the client may not have. */
+function grantScope(
+  ctx: ExchangeContext,
+  options: ResolvedOptions,
+  { scopes, subject, actor }: TargetRequest,
+  resourceServer: ResourceServerInstance,
+): string | undefined {
+  if (scopes.length === 0) return undefined
+  const ceiling = subject.token.scope?.split(' ')
+  // A token that could act must say who acts: without an actor, `openid` would let us name the user as one.
+  const mayAct = actor !== undefined && options.maxDelegationDepth > 1
+  const granted = scopes.filter(
+    (scope) =>
+      scope !== 'offline_access' &&
+      (scope !== 'openid' || mayAct) &&
+      resourceServer.scopes.has(scope) &&
+      (!ceiling || ceiling.includes(scope)) &&
+      clientMayRequest(ctx, scope, errors.InvalidScope),
+  )
+  if (granted.length === 0) throw nothingLeftOfScope(scopes.join(' '))
+  return granted.join(' ')
+}

@@ -1,0 +1,75 @@
+import type Router from '@koa/router'
+import type { Configuration, Provider } from 'oidc-provider'
+import { TOKEN_EXCHANGE } from './constants.ts'
+import { exchangeHandler } from './exchange/handler.ts'
+import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
+import { managementRouter } from './management/router.ts'
+import { type ImpersonationOptions, resolveOptions } from './options.ts'
+import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
+import { type Host, readHost } from './provider/host.ts'
+import { reportOutage } from './subject-tokens/report-outage.ts'
+
+/** The impersonation service of one provider. */
+export interface Impersonation {
+  /**
+   * Extends the configuration the provider is built from; the README lists what it switches on.
+   *
+   * @throws {TypeError} when `jwks` holds no signing key, or when called again.
+   */
+  configure(configuration: Configuration): Configuration
+
+  /**
+   * Registers the token exchange grant (RFC 8693).
+   *
+   * @throws {TypeError} when the provider was not built from what `configure` answered.
+   */
+  attach(provider: Provider): void
+
+  /**
+   * The management API as Koa routes: `POST {prefix}/subject-tokens`. `prefix` (default `/api`) only mounts;
+   * what tokens are bound to is `managementResource`.
+   *
+   * @throws {TypeError} before `attach`.
+   */
+  router(options?: { readonly prefix?: string }): Router
+}
+
+/**
+ * Makes the impersonation service: issue single-use subject tokens, exchange them for access tokens.
+ *
+ * @throws {TypeError} naming the option that is wrong.
+ */
+export function createImpersonation(given: ImpersonationOptions): Impersonation {
+  const options = resolveOptions(given)
+  const store = reportOutage(options.store)
+  let host: Host | undefined
+  let extended: ExtendedConfiguration | undefined
+  let provider: Provider | undefined
+
+  return {
+    configure(configuration) {
+      if (host) throw new TypeError('configure was called before: one provider needs one impersonation')
+      host = readHost(configuration, options.managementResource)
+      extended = extendConfiguration(configuration, host)
+      return extended.configuration
+    },
+
+    attach(given) {
+      if (!host || !extended?.configured(given)) {
+        throw new TypeError('the provider was not built from impersonation.configure()')
+      }
+      given.registerGrantType(
+        TOKEN_EXCHANGE,
+        exchangeHandler({ store, options, host }),
+        PARAMETERS,
+        REPEATABLE,
+      )
+      provider = given
+    },
+
+    router({ prefix = '/api' } = {}) {
+      if (!host || !provider) throw new TypeError('attach the provider before its router is made')
+      return managementRouter({ provider, store, options, host }, prefix)
+    },
+  }
+}

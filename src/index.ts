@@ -1,0 +1,23 @@
+export type { Seconds } from './clock.ts'
+export { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from './constants.ts'
+export { AccessDenied } from './errors.ts'
+export type {
+  ImpersonationEvents,
+  SubjectTokenExchanged,
+  SubjectTokenIssued,
+  SubjectTokenRefused,
+  SubjectTokenReplayed,
+  SubjectTokenRevoked,
+} from './events.ts'
+export { createImpersonation, type Impersonation } from './impersonation.ts'
+export type { CustomClaimsRequest, ImpersonationOptions, PolicyRequest } from './options.ts'
+export type { JsonObject, JsonValue } from './plain-json.ts'
+export type { TokenHash } from './subject-tokens/secret.ts'
+export type { Revocation, SubjectTokenFilter, SubjectTokenStore } from './subject-tokens/store.ts'
+export type {
+  ActClaim,
+  NewSubjectToken,
+  SubjectToken,
+  SubjectTokenState,
+  SubjectTokenUse,
+} from './subject-tokens/subject-token.ts'

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import type { Provider } from 'oidc-provider'
+import { epochTime } from '../clock.ts'
+import { invalidToken } from '../errors.ts'
+import type { AccessTokenPayload } from '../provider/access-token-jwt.ts'
+import type { Host } from '../provider/host.ts'
+
+/** Answers the claims of a management token (CONTRACT §2.3), or refuses it as invalid. */
+export type ManagementTokenVerifier = (jwt: string) => Promise<AccessTokenPayload>
+
+/** A backend uses its token until it expires, and a deployment has few backends. */
+const MAX_REMEMBERED = 1000
+
+/**
+ * Verifies each token once: the same bytes stay signed by the same key. Expiry is looked at every time; what can
+ * change (the client, its scopes) is the caller's to look up. Remembered by hash, so that no token is kept.
+ */
+export function managementTokenVerifier(provider: Provider, host: Host): ManagementTokenVerifier {
+  const verified = new Map<string, AccessTokenPayload>()
+  return async (jwt) => {
+    const key = createHash('sha256').update(jwt).digest('base64')
+    const known = verified.get(key)
+    if (known && known.exp > epochTime()) return known
+    verified.delete(key)
+    const payload = Object.freeze(await verify(jwt, provider, host))
+    const [oldest] = verified.size < MAX_REMEMBERED ? [] : verified.keys()
+    if (oldest !== undefined) verified.delete(oldest)
+    verified.set(key, payload)
+    return payload
+  }
+}
+
+async function verify(jwt: string, provider: Provider, host: Host): Promise<AccessTokenPayload> {
+  const token = await verifyJwt(jwt, provider, host)
+  if (token.aud !== host.managementResource(provider)) throw invalidToken('for another resource')
+  if (token.sub !== token.client_id) throw invalidToken('not a token of a client for itself')
+  if (token.cnf !== undefined) throw invalidToken('bound to a key')
+  return token
+}
+
+async function verifyJwt(jwt: string, provider: Provider, host: Host): Promise<AccessTokenPayload> {
+  try {
+    return await host.verifyAccessToken(jwt, provider.issuer)
+  } catch (error) {
+    throw invalidToken(error)
+  }
+}

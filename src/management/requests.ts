@@ -1,0 +1,91 @@
+import type { Seconds } from '../clock.ts'
+import { invalidField } from '../errors.ts'
+import { isPlainJson, isPlainObject, isStorableText, type JsonObject } from '../plain-json.ts'
+import { isResourceIndicator } from '../resource-indicator.ts'
+
+/** What `POST /subject-tokens` asks for, checked member by member (CONTRACT §2.1). */
+export interface IssueRequest {
+  readonly userId: string
+  readonly context: JsonObject
+  readonly clientId?: string
+  readonly actorId?: string
+  readonly resource?: string
+  readonly scope?: string
+  readonly expiresIn: Seconds
+}
+
+const FIELDS = new Set(['userId', 'context', 'clientId', 'actorId', 'resource', 'scope', 'expiresIn'])
+const MAX_CONTEXT_BYTES = 8 * 1024
+const MAX_CONTEXT_LEVELS = 16
+const MAX_CODE_POINTS = 255
+
+export function parseIssueRequest(
+  body: Record<string, unknown>,
+  life: { readonly subjectTokenTTL: Seconds; readonly maxSubjectTokenTTL: Seconds },
+): IssueRequest {
+  for (const field of Object.keys(body)) {
+    if (!FIELDS.has(field)) throw invalidField(printable(field), 'is unknown')
+  }
+  const { userId, context, clientId, actorId, resource, scope, expiresIn } = body
+  if (userId === undefined) throw invalidField('userId', 'is required')
+  return {
+    userId: text('userId', userId),
+    context: context === undefined ? {} : parseContext(context),
+    ...(clientId !== undefined && { clientId: text('clientId', clientId) }),
+    ...(actorId !== undefined && { actorId: text('actorId', actorId) }),
+    ...(resource !== undefined && { resource: parseResource(resource) }),
+    ...(scope !== undefined && { scope: parseScope(scope) }),
+    expiresIn: expiresIn === undefined ? life.subjectTokenTTL : parseLife(expiresIn, life.maxSubjectTokenTTL),
+  }
+}
+
+export function text(field: string, value: unknown): string {
+  const fits =
+    typeof value === 'string' &&
+    value !== '' &&
+    // A code point has two units at the most: nothing longer than this needs counting.
+    value.length <= 2 * MAX_CODE_POINTS &&
+    [...value].length <= MAX_CODE_POINTS &&
+    isStorableText(value)
+  if (!fits) throw invalidField(field, `must be a string of 1 to ${MAX_CODE_POINTS} characters`)
+  return value
+}
+
+function parseContext(value: unknown): JsonObject {
+  const fits =
+    isPlainObject(value) &&
+    isPlainJson(value, MAX_CONTEXT_LEVELS) &&
+    Buffer.byteLength(JSON.stringify(value)) <= MAX_CONTEXT_BYTES
+  if (!fits) {
+    throw invalidField(
+      'context',
+      `must be a JSON object of at most ${MAX_CONTEXT_BYTES} bytes and ${MAX_CONTEXT_LEVELS} levels`,
+    )
+  }
+  return value as JsonObject
+}
+
+function parseResource(value: unknown): string {
+  const resource = text('resource', value)
+  if (!isResourceIndicator(resource))
+    throw invalidField('resource', 'must be an absolute URI without fragment')
+  return resource
+}
+
+/** One or more names of RFC 6749 §3.3, in any order. */
+function parseScope(value: unknown): string {
+  const scope = text('scope', value)
+  if (!/^[!#-[\]-~]+( [!#-[\]-~]+)*$/.test(scope)) throw invalidField('scope', 'must hold scope names')
+  return [...new Set(scope.split(' '))].join(' ')
+}
+
+function parseLife(value: unknown, longest: Seconds): Seconds {
+  const fits = Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= longest
+  if (!fits) throw invalidField('expiresIn', `must be whole seconds from 1 to ${longest}`)
+  return Number(value)
+}
+
+/** A name the sender made up, fit to be read in an answer. */
+function printable(field: string): string {
+  return /^[\w.-]{1,64}$/.test(field) ? field : 'a member of the body'
+}

@@ -1,0 +1,66 @@
+import { epochTime } from '../clock.ts'
+import { notFound, storageUnavailable } from '../errors.ts'
+import { emit } from '../events.ts'
+import { endAccessToken } from '../provider/access-token.ts'
+import type { Revocation, SubjectTokenStore } from '../subject-tokens/store.ts'
+import type { SubjectToken } from '../subject-tokens/subject-token.ts'
+import type { ManagementContext } from './authenticate.ts'
+import { assertNoQuery, isId, parseKillRequest } from './queries.ts'
+
+/** `DELETE /subject-tokens/{id}`: an unused token dies, an opaque access token ends; also when repeated. */
+export async function revokeSubjectToken(
+  ctx: ManagementContext,
+  store: SubjectTokenStore,
+  id: string,
+): Promise<void> {
+  assertNoQuery(ctx.querystring)
+  const revocation = isId(id) ? await store.revoke(ctx.oidc.issuer, id, epochTime()) : undefined
+  if (!revocation) throw notFound('subject token')
+  await finish(ctx, revocation)
+  ctx.status = 204
+}
+
+/** `DELETE /subject-tokens?userId=` or `?actorId=`: the kill switch. */
+export async function revokeSubjectTokens(ctx: ManagementContext, store: SubjectTokenStore): Promise<void> {
+  const whose = parseKillRequest(ctx.querystring)
+  const revocations = await store.revokeWhere(ctx.oidc.issuer, whose, epochTime())
+  let failure: unknown
+  for (const revocation of revocations) {
+    // One that cannot be ended must not keep the others alive.
+    await finish(ctx, revocation).catch((error: unknown) => {
+      failure ??= error
+    })
+  }
+  if (failure !== undefined) throw failure
+  ctx.body = { revoked: revocations.filter(({ marked }) => marked).length }
+}
+
+/**
+ * Ends what the token was exchanged for; a JWT cannot be ended. Done for a token marked before, too: the request
+ * that marked it may have died before it came this far.
+ */
+async function finish(ctx: ManagementContext, { token, marked }: Revocation): Promise<void> {
+  const { grantId } = token.use ?? {}
+  let accessTokenEnded = false
+  try {
+    if (grantId !== undefined) {
+      await endAccessToken(ctx.oidc.provider, grantId)
+      accessTokenEnded = true
+    }
+  } catch (error) {
+    throw storageUnavailable(error)
+  } finally {
+    if (marked) emitRevoked(ctx, token, accessTokenEnded)
+  }
+}
+
+function emitRevoked(ctx: ManagementContext, token: SubjectToken, accessTokenEnded: boolean): void {
+  emit(ctx.oidc.provider, 'subject_token.revoked', {
+    id: token.id,
+    userId: token.userId,
+    actorId: token.use?.actor?.sub ?? token.actorId,
+    clientId: token.use?.clientId ?? token.clientId,
+    revokedBy: ctx.oidc.client.clientId,
+    accessTokenEnded,
+  })
+}

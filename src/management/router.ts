@@ -1,0 +1,65 @@
+import Router from '@koa/router'
+import type { Context } from 'koa'
+import type { Provider } from 'oidc-provider'
+import type { ManagementScope } from '../constants.ts'
+import { methodNotAllowed } from '../errors.ts'
+import type { ResolvedOptions } from '../options.ts'
+import type { Host } from '../provider/host.ts'
+import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import { authenticate, type ManagementContext } from './authenticate.ts'
+import { listSubjectTokens, showSubjectToken } from './inspect.ts'
+import { issueSubjectToken } from './issue.ts'
+import { managementTokenVerifier } from './management-token.ts'
+import { respond } from './respond.ts'
+import { revokeSubjectToken, revokeSubjectTokens } from './revoke.ts'
+
+interface Management {
+  readonly provider: Provider
+  readonly store: SubjectTokenStore
+  readonly options: ResolvedOptions
+  readonly host: Host
+}
+
+/** The management API (CONTRACT §2) below `prefix`. `routes()` alone answers everything, 405 included. */
+export function managementRouter({ provider, store, options, host }: Management, prefix: string): Router {
+  const location = `${host.managementResource(provider).replace(/\/$/, '')}/subject-tokens`
+  const verify = managementTokenVerifier(provider, host)
+  const router = new Router({ prefix })
+
+  const allow = (scope: ManagementScope, answer: (ctx: ManagementContext) => Promise<void>) => {
+    return async (ctx: Context) => answer(await authenticate(ctx, provider, verify, scope))
+  }
+  const only = (...methods: string[]) => {
+    return (ctx: Context) => {
+      ctx.set('Allow', methods.join(', '))
+      throw methodNotAllowed()
+    }
+  }
+
+  router.use(respond(provider.issuer))
+  router.post(
+    '/subject-tokens',
+    allow('subject-tokens:create', (ctx) => issueSubjectToken(ctx, { provider, store, options, location })),
+  )
+  router.get(
+    '/subject-tokens',
+    allow('subject-tokens:read', (ctx) => listSubjectTokens(ctx, store)),
+  )
+  router.delete(
+    '/subject-tokens',
+    allow('subject-tokens:revoke', (ctx) => revokeSubjectTokens(ctx, store)),
+  )
+  router.get(
+    '/subject-tokens/:id',
+    allow('subject-tokens:read', (ctx) => showSubjectToken(ctx, store, idOf(ctx))),
+  )
+  router.delete(
+    '/subject-tokens/:id',
+    allow('subject-tokens:revoke', (ctx) => revokeSubjectToken(ctx, store, idOf(ctx))),
+  )
+  router.all('/subject-tokens', only('GET', 'HEAD', 'POST', 'DELETE'))
+  router.all('/subject-tokens/:id', only('GET', 'HEAD', 'DELETE'))
+  return router
+}
+
+const idOf = (ctx: Context): string => String(ctx.params.id)

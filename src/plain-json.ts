@@ -1,0 +1,42 @@
+/** JSON values, and what makes a value one. Values that come from a deployment's function are not trusted to be. */
+
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
+export interface JsonObject {
+  readonly [member: string]: JsonValue
+}
+
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
+}
+
+/** Strings that every database keeps as they are: well-formed Unicode without NUL. */
+export const isStorableText = (value: string): boolean => value.isWellFormed() && !value.includes('\0')
+
+/**
+ * Whether `value` is JSON to the last member, at most `maxLevels` deep (itself being level 1). The limit also
+ * ends a walk around a cycle. A getter is no value: it could answer differently the next time.
+ */
+export function isPlainJson(value: unknown, maxLevels: number): value is JsonValue {
+  if (value === null || typeof value === 'boolean') return true
+  if (typeof value === 'string') return isStorableText(value)
+  // JSON has no Infinity: it would come back as null.
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (maxLevels < 1) return false
+  if (Array.isArray(value)) return Array.from(value).every((item) => isPlainJson(item, maxLevels - 1))
+  if (!isPlainObject(value)) return false
+  return Reflect.ownKeys(value).every((key) => {
+    const member = Object.getOwnPropertyDescriptor(value, key)
+    if (typeof key !== 'string' || !member?.enumerable || member.get) return false
+    return isStorableText(key) && isPlainJson(member.value, maxLevels - 1)
+  })
+}
+
+/** A copy of JSON that shares nothing with `value` and cannot be changed. A member named `__proto__` stays a member. */
+export function frozenCopy<Value>(value: Value): Value {
+  if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy)) as Value
+  if (!isPlainObject(value)) return value
+  const members = Object.entries(value).map(([name, member]) => [name, frozenCopy(member)])
+  return Object.freeze(Object.fromEntries(members)) as Value
+}

@@ -1,0 +1,58 @@
+import { calculateJwkThumbprint, createLocalJWKSet, type JWK, type JWTPayload, jwtVerify } from 'jose'
+import type { PublicJwk } from './signing-keys.ts'
+
+/** What every JWT access token of this provider holds (RFC 9068 §2.2). */
+export interface AccessTokenPayload extends JWTPayload {
+  readonly sub: string
+  readonly client_id: string
+  readonly exp: number
+}
+
+/**
+ * Verifies a JWT access token that this provider signed: signature by an asymmetric key of ours, `typ`, `iss`,
+ * `exp` and `nbf` to the second (RFC 9068 §4, RFC 8725 §3). Audience and scope are the caller's to compare.
+ *
+ * @throws when the token is anything else.
+ */
+export type AccessTokenVerifier = (jwt: string, issuer: string) => Promise<AccessTokenPayload>
+
+const ASYMMETRIC = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+  'ML-DSA-44',
+  'ML-DSA-65',
+  'ML-DSA-87',
+]
+
+export function createAccessTokenVerifier(keys: readonly PublicJwk[]): AccessTokenVerifier {
+  let resolveKey: ReturnType<typeof createLocalJWKSet> | undefined
+  return async (jwt, issuer) => {
+    resolveKey ??= createLocalJWKSet({ keys: await Promise.all(keys.map(withKeyId)) })
+    const { payload } = await jwtVerify(jwt, resolveKey, {
+      issuer,
+      typ: 'at+jwt',
+      algorithms: ASYMMETRIC,
+      requiredClaims: ['exp', 'sub', 'client_id'],
+    })
+    const { sub, client_id, exp } = payload
+    if (typeof sub !== 'string' || typeof client_id !== 'string' || typeof exp !== 'number') {
+      throw new TypeError('claims of a wrong type')
+    }
+    return { ...payload, sub, client_id, exp }
+  }
+}
+
+/** The provider names a key without `kid` by its thumbprint (RFC 7638), and so do the headers of its tokens. */
+async function withKeyId(key: PublicJwk): Promise<JWK> {
+  const jwk = key as JWK
+  return { ...jwk, kid: key.kid ?? (await calculateJwkThumbprint(jwk)) }
+}

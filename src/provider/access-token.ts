@@ -1,0 +1,102 @@
+/** The provider's access token model, as far as its public types do not tell. */
+import { randomBytes } from 'node:crypto'
+import type { AccessToken } from 'oidc-provider'
+import { epochTime, type Seconds } from '../clock.ts'
+import { TOKEN_EXCHANGE } from '../constants.ts'
+import { misconfigured } from '../errors.ts'
+import type { JsonObject } from '../plain-json.ts'
+import type { ExchangeContext, SenderConstraint } from './grants.ts'
+import type { Host } from './host.ts'
+import { attachClaims, claimsWereRead } from './token-claims.ts'
+
+/** An access token that is complete but for its claims, and neither signed nor saved. */
+export type AccessTokenDraft = AccessToken & {
+  readonly exp: Seconds
+  readonly aud: string
+  readonly format: 'jwt' | 'opaque'
+}
+
+interface Draft {
+  readonly accountId: string
+  readonly resourceServer: NonNullable<AccessToken['resourceServer']>
+  readonly scope?: string
+  readonly sender: SenderConstraint
+  readonly maxLife: Seconds
+}
+
+export function draftAccessToken(ctx: ExchangeContext, draft: Draft): AccessTokenDraft {
+  const { client, provider } = ctx.oidc
+  const token = new provider.AccessToken({
+    client,
+    accountId: draft.accountId,
+    resourceServer: draft.resourceServer,
+    scope: draft.scope,
+    // A Grant of its own, never the user's: it lets this one token be ended.
+    grantId: randomBytes(32).toString('base64url'),
+    gty: TOKEN_EXCHANGE,
+  })
+  if (draft.sender.certificate) token.setThumbprint('x5t', draft.sender.certificate as string)
+  if (draft.sender.dPoP) token.setThumbprint('jkt', draft.sender.dPoP.thumbprint)
+  token.iat = epochTime()
+  token.exp = token.iat + Math.min(token.expiration, draft.maxLife)
+  // What `save` would do first; it also decides the format. Done here because the claims function is told the jti.
+  token.jti = (token as unknown as { generateTokenId(): string }).generateTokenId()
+  return token as AccessTokenDraft
+}
+
+/** The subject as the client will know it. */
+export async function subjectIdentifier(
+  ctx: ExchangeContext,
+  host: Host,
+  accountId: string,
+): Promise<string> {
+  const { client } = ctx.oidc
+  if (client.subjectType !== 'pairwise') return accountId
+  if (!host.pairwiseIdentifier) throw misconfigured('pairwiseIdentifier is not configured')
+  const identifier: unknown = await host.pairwiseIdentifier(ctx, accountId, client)
+  // Anything else would leave the token without a `sub` in its `act`.
+  if (typeof identifier !== 'string' || identifier === '') {
+    throw misconfigured('pairwiseIdentifier must answer a non-empty string')
+  }
+  return identifier
+}
+
+/** Signs or stores the token, and answers its value. A token without its claims never leaves. */
+export async function saveAccessToken(
+  ctx: ExchangeContext,
+  token: AccessTokenDraft,
+  claims: JsonObject,
+): Promise<string> {
+  attachClaims(token, claims)
+  ctx.oidc.entity('AccessToken', token)
+  const value = await token.save()
+  if (!claimsWereRead(token)) {
+    if (token.format === 'opaque') await token.destroy()
+    throw misconfigured('extraTokenClaims was replaced after impersonation.configure()')
+  }
+  return value
+}
+
+/** Saves the Grant that an opaque access token needs at introspection, and that ends it when destroyed. */
+export async function saveGrant(ctx: ExchangeContext, token: AccessTokenDraft): Promise<void> {
+  const { client, provider } = ctx.oidc
+  const grant = new provider.Grant({ clientId: client.clientId, accountId: token.accountId })
+  grant.jti = token.grantId
+  grant.iat = token.iat
+  grant.exp = token.exp
+  await grant.save()
+}
+
+/** Takes back the Grant of an access token that will not be issued. */
+export async function dropGrant(ctx: ExchangeContext, token: AccessTokenDraft): Promise<void> {
+  await ctx.oidc.provider.Grant.adapter.destroy(token.grantId)
+}
+
+/** Ends an opaque access token by its Grant. Works at any moment, also before the token is saved. */
+export async function endAccessToken(
+  provider: ExchangeContext['oidc']['provider'],
+  grantId: string,
+): Promise<void> {
+  await provider.Grant.adapter.destroy(grantId)
+  await provider.AccessToken.revokeByGrantId(grantId)
+}

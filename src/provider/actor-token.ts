@@ -1,0 +1,113 @@
+/**
+ * Reads an actor token: an access token of this provider, valid as introspection would say, to the second.
+ * Opaque ones are looked up, JWTs are verified.
+ */
+import type { AccessToken } from 'oidc-provider'
+import { actorTokenRefused } from '../errors.ts'
+import { isPlainObject } from '../plain-json.ts'
+import type { ActClaim } from '../subject-tokens/subject-token.ts'
+import type { AccessTokenPayload } from './access-token-jwt.ts'
+import { findClient } from './clients.ts'
+import type { ExchangeContext } from './grants.ts'
+import type { Host } from './host.ts'
+
+export interface ActorToken {
+  readonly accountId: string
+  readonly clientId: string
+  readonly audience?: string
+  readonly scopes: ReadonlySet<string>
+  /** Who acted through this account before. */
+  readonly act?: ActClaim
+  /** The key the token is bound to (RFC 7800): a DPoP key, a certificate, or none. */
+  readonly confirmation: { readonly jkt?: string; readonly thumbprint?: string }
+  /** The stored token, which `findAccount` is told about. */
+  readonly model?: AccessToken
+}
+
+export async function findActorToken(ctx: ExchangeContext, host: Host, value: string): Promise<ActorToken> {
+  // An opaque token is base64url: only a JWT has dots.
+  const token = value.includes('.') ? await readJwt(ctx, host, value) : await readOpaque(ctx, value)
+  const client = await findClient(ctx.oidc.provider, token.clientId)
+  if (!client) throw actorTokenRefused('its client is gone')
+  if (client.subjectType === 'pairwise' && (!token.model || token.act)) {
+    throw actorTokenRefused('of a pairwise client, whose subjects cannot be told')
+  }
+  return token
+}
+
+async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorToken> {
+  const { provider } = ctx.oidc
+  // Answers nothing for a token whose session has ended.
+  const model = await provider.AccessToken.find(value)
+  // `find` allows the provider's clock tolerance.
+  if (!model?.isValid || !model.accountId || !model.clientId) throw actorTokenRefused('unknown or expired')
+  if (model.grantId) await assertGrant(ctx, model)
+  return {
+    accountId: model.accountId,
+    clientId: model.clientId,
+    audience: single(model.aud),
+    scopes: model.scopes,
+    act: readAct(model.extra?.act),
+    confirmation: { jkt: model.jkt, thumbprint: model['x5t#S256'] },
+    model,
+  }
+}
+
+async function assertGrant(
+  ctx: ExchangeContext,
+  { grantId, clientId, accountId }: AccessToken,
+): Promise<void> {
+  const grant = await ctx.oidc.provider.Grant.find(grantId, { ignoreExpiration: true })
+  if (!grant?.isValid) throw actorTokenRefused('its grant has ended')
+  if (grant.clientId !== clientId || grant.accountId !== accountId) {
+    throw actorTokenRefused('its grant belongs to another client or account')
+  }
+}
+
+async function readJwt(ctx: ExchangeContext, host: Host, value: string): Promise<ActorToken> {
+  const payload = await verify(host, value, ctx.oidc.issuer)
+  if (payload.sub === payload.client_id) throw actorTokenRefused('a token of the client itself')
+  return {
+    accountId: payload.sub,
+    clientId: payload.client_id,
+    audience: single(payload.aud),
+    scopes: new Set(typeof payload.scope === 'string' ? payload.scope.split(' ') : []),
+    act: readAct(payload.act),
+    confirmation: readConfirmation(payload.cnf),
+  }
+}
+
+async function verify(host: Host, value: string, issuer: string): Promise<AccessTokenPayload> {
+  try {
+    return await host.verifyAccessToken(value, issuer)
+  } catch (error) {
+    // The message of a verification error names the rule, never the token.
+    throw actorTokenRefused(error instanceof Error ? error.message : 'not a JWT access token of ours')
+  }
+}
+
+function readConfirmation(cnf: unknown): ActorToken['confirmation'] {
+  if (cnf === undefined) return {}
+  const { jkt, 'x5t#S256': thumbprint, ...unknown } = isPlainObject(cnf) ? cnf : {}
+  const known = [jkt, thumbprint].filter((member) => typeof member === 'string')
+  // A key we cannot ask a proof of is a key that was not proven.
+  if (known.length === 0 || Object.keys(unknown).length > 0)
+    throw actorTokenRefused('bound to an unknown kind of key')
+  return {
+    ...(typeof jkt === 'string' && { jkt }),
+    ...(typeof thumbprint === 'string' && { thumbprint }),
+  }
+}
+
+/** Reads an `act` claim, refusing one that holds more or less than who acted (RFC 8693 §4.1). */
+function readAct(value: unknown): ActClaim | undefined {
+  if (value === undefined) return undefined
+  const { sub, act, ...rest } = isPlainObject(value) ? value : {}
+  if (typeof sub !== 'string' || sub === '' || Object.keys(rest).length > 0) {
+    throw actorTokenRefused('a malformed act claim')
+  }
+  return act === undefined ? { sub } : { sub, act: readAct(act) }
+}
+
+const single = (audience: string | string[] | undefined): string | undefined =>
+  Array.isArray(audience) ? audience[0] : audience

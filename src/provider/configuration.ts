@@ -1,0 +1,136 @@
+/**
+ * What `configure` adds to a deployment's configuration. Everything is wrapped before the provider is built,
+ * because that is the only documented way in.
+ */
+import {
+  type Configuration,
+  errors,
+  type KoaContextWithOIDC,
+  type Provider,
+  type ResourceServer,
+} from 'oidc-provider'
+import { IMPERSONATION_POLICY, MANAGEMENT_SCOPES, TOKEN_EXCHANGE_RESOURCES } from '../constants.ts'
+import { misconfigured, targetRefused } from '../errors.ts'
+import { validateClientMetadata } from './client-metadata.ts'
+import { type Host, registeredManagementScopes } from './host.ts'
+import { readClaims } from './token-claims.ts'
+
+type Features = NonNullable<Configuration['features']>
+type ExtraClientMetadata = NonNullable<Configuration['extraClientMetadata']>
+type GetResourceServerInfo = NonNullable<NonNullable<Features['resourceIndicators']>['getResourceServerInfo']>
+
+/** The provider's own default, which a list of ours would replace. */
+const DEFAULT_SCOPES = ['openid', 'offline_access']
+
+/** A configuration of ours, and a way to tell the providers that were built from it. */
+export interface ExtendedConfiguration {
+  readonly configuration: Configuration
+  readonly configured: (provider: Provider) => boolean
+}
+
+/** The README lists what is switched on. */
+export function extendConfiguration(given: Configuration, host: Host): ExtendedConfiguration {
+  const probe = new Probe()
+  return { configuration: extend(given, host, probe), configured: (provider) => probe.reaches(provider) }
+}
+
+function extend(configuration: Configuration, host: Host, probe: Probe): Configuration {
+  const { features = {}, scopes = DEFAULT_SCOPES } = configuration
+  return {
+    ...configuration,
+    scopes: [...new Set([...scopes, ...MANAGEMENT_SCOPES])],
+    extraTokenClaims: (ctx, token) => readClaims(token) ?? configuration.extraTokenClaims?.(ctx, token),
+    extraClientMetadata: extendClientMetadata(probe, configuration.extraClientMetadata),
+    features: {
+      ...features,
+      clientCredentials: { ...features.clientCredentials, enabled: true },
+      resourceIndicators: {
+        ...features.resourceIndicators,
+        enabled: true,
+        getResourceServerInfo: guardResources(host, features.resourceIndicators?.getResourceServerInfo),
+      },
+      ...(features.registration && { registration: extendRegistration(features.registration) }),
+    },
+  }
+}
+
+const known = new WeakSet<object>()
+
+/**
+ * Adds the management resource, for client_credentials only, and keeps every other resource from passing for it.
+ */
+function guardResources(host: Host, getResourceServerInfo?: GetResourceServerInfo): GetResourceServerInfo {
+  return async (ctx, resource, client) => {
+    known.add(ctx)
+    const managementResource = host.managementResource(ctx.oidc.provider)
+    if (resource === managementResource) {
+      if (ctx.oidc.route !== 'token' || ctx.oidc.params?.grant_type !== 'client_credentials') {
+        throw targetRefused('the management resource is for client_credentials only')
+      }
+      return managementServer(host, managementResource, [...registeredManagementScopes(client)])
+    }
+    if (!getResourceServerInfo) throw new errors.InvalidTarget()
+    const info = await getResourceServerInfo(ctx, resource, client)
+    if (info?.audience === managementResource) {
+      throw misconfigured('getResourceServerInfo gave the audience of the management API to another resource')
+    }
+    return info
+  }
+}
+
+function managementServer(host: Host, audience: string, scopes: readonly string[]): ResourceServer {
+  return {
+    audience,
+    scope: scopes.join(' '),
+    accessTokenFormat: 'jwt',
+    jwt: { sign: { alg: host.signingAlgorithm } },
+  }
+}
+
+/** Refuses a provider whose resources were not resolved through `configure`, before anything is spent. */
+export function assertConfigured(ctx: KoaContextWithOIDC): void {
+  if (!known.has(ctx)) throw misconfigured('the provider was not built from impersonation.configure()')
+}
+
+function extendClientMetadata(probe: Probe, given?: ExtraClientMetadata): ExtraClientMetadata {
+  return {
+    ...given,
+    // First, so that what is refused here is refused before the deployment's own validator has an effect.
+    properties: [TOKEN_EXCHANGE_RESOURCES, ...(given?.properties ?? [])],
+    validator(ctx, key, value, metadata) {
+      if (key !== TOKEN_EXCHANGE_RESOURCES) return given?.validator?.(ctx, key, value, metadata)
+      probe.catch(value)
+      validateClientMetadata(ctx, metadata)
+    },
+  }
+}
+
+function extendRegistration<Registration extends NonNullable<Features['registration']>>(
+  registration: Registration,
+): Registration {
+  // oidc-provider refuses policies unless initial access tokens are stored ones.
+  if (registration.initialAccessToken !== true) return registration
+  return { ...registration, policies: { [IMPERSONATION_POLICY]: () => {}, ...registration.policies } }
+}
+
+/**
+ * Tells whether a provider was built from one configuration. Client metadata is validated synchronously, so a
+ * value that only this configuration's validator knows tells, and nothing is stored.
+ */
+class Probe {
+  readonly #value: string[] = []
+  #caught = false
+
+  reaches(provider: Provider): boolean {
+    this.#caught = false
+    // Always rejects: metadata that holds the probe is never valid.
+    provider.Client.validate({ client_id: 'probe', [TOKEN_EXCHANGE_RESOURCES]: this.#value }).catch(() => {})
+    return this.#caught
+  }
+
+  catch(value: unknown): void {
+    if (value !== this.#value) return
+    this.#caught = true
+    throw new Error('probe')
+  }
+}

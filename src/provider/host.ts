@@ -1,0 +1,46 @@
+import type { Configuration, Provider } from 'oidc-provider'
+import { MANAGEMENT_SCOPES } from '../constants.ts'
+import { type AccessTokenVerifier, createAccessTokenVerifier } from './access-token-jwt.ts'
+import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
+
+/** What the plugin knows of the deployment's configuration, beyond what the provider tells. */
+export interface Host {
+  /** The deployment's own functions, before they were wrapped. */
+  readonly extraTokenClaims: Configuration['extraTokenClaims']
+  readonly pairwiseIdentifier: Configuration['pairwiseIdentifier']
+  /** The client certificate of a request, where mTLS is on; also for clients that are not bound. */
+  readonly getCertificate: MutualTls['getCertificate']
+  readonly verifyAccessToken: AccessTokenVerifier
+  /** The algorithm of the first signing key; management tokens are signed with it. */
+  readonly signingAlgorithm: SigningAlgorithm
+  managementResource(provider: Provider): string
+}
+type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>
+
+export function readHost(configuration: Configuration, managementResource: string | undefined): Host {
+  const { keys, signingAlgorithm } = assertSigningKeys(configuration.jwks)
+  const mTLS = configuration.features?.mTLS
+  return {
+    extraTokenClaims: configuration.extraTokenClaims,
+    pairwiseIdentifier: configuration.pairwiseIdentifier,
+    getCertificate: mTLS?.enabled ? mTLS.getCertificate : undefined,
+    verifyAccessToken: createAccessTokenVerifier(keys),
+    signingAlgorithm,
+    managementResource: (provider) => managementResource ?? defaultManagementResource(provider.issuer),
+  }
+}
+
+function defaultManagementResource(issuer: string): string {
+  return `${issuer.replace(/\/$/, '').replace(/\/oidc$/, '')}/api`
+}
+
+/** The management scopes a client is registered for; absent `scope` metadata means none. */
+export function registeredManagementScopes(client: {
+  readonly scope?: unknown
+  readonly clientIdMetadataDocument?: unknown
+}): Set<string> {
+  // A client that describes itself in a metadata document is self-registered, always.
+  if (client.clientIdMetadataDocument || typeof client.scope !== 'string') return new Set()
+  const registered = new Set(client.scope.split(' '))
+  return new Set(MANAGEMENT_SCOPES.filter((scope) => registered.has(scope)))
+}

@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider'
+import type { Sequelize } from 'sequelize'
+import { epochTime } from '../clock.ts'
+import { type Dialect, dialectOf } from './dialect.ts'
+import { nameOf, optionalText, text } from './names.ts'
+import { type Bound, type Row, read, write, writeAll } from './statement.ts'
+
+/**
+ * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,
+ * so that a reader of the database cannot use them.
+ */
+const BEARERS: ReadonlySet<string> = new Set([
+  'AccessToken',
+  'AuthorizationCode',
+  'BackchannelAuthenticationRequest',
+  'ClientCredentials',
+  'InitialAccessToken',
+  'Interaction',
+  'PreAuthorizedCode',
+  'PushedAuthorizationRequest',
+  'RefreshToken',
+  'RegistrationAccessToken',
+])
+
+/** Models that end with their grant. */
+const GRANTABLE: ReadonlySet<string> = new Set([
+  'AccessToken',
+  'AuthorizationCode',
+  'BackchannelAuthenticationRequest',
+  'DeviceCode',
+  'PreAuthorizedCode',
+  'RefreshToken',
+])
+
+/**
+ * Seconds a row is found beyond its expiry. The provider judges `exp` itself and allows its clock tolerance
+ * (15 s unless configured); after the grace nobody finds the row, purged or not.
+ */
+const GRACE = 60
+
+const WHERE_ID = 'namespace = $1 AND model = $2 AND id = $3'
+const ALIVE = '(expires_at IS NULL OR expires_at > $4)'
+const COLUMNS = 'id, payload, consumed_at'
+
+const FIND = `SELECT ${COLUMNS} FROM oidc_models WHERE ${WHERE_ID} AND ${ALIVE}`
+const FIND_BY_UID = `SELECT ${COLUMNS} FROM oidc_models
+  WHERE namespace = $1 AND model = $2 AND uid = $3 AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
+const FIND_BY_USER_CODE = `SELECT ${COLUMNS} FROM oidc_models
+  WHERE namespace = $1 AND model = $2 AND user_code = $3 AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
+const CONSUME = `UPDATE oidc_models SET consumed_at = $4 WHERE ${WHERE_ID} AND consumed_at IS NULL`
+const GRANT_OF = `SELECT grant_id FROM oidc_models WHERE ${WHERE_ID}`
+const DESTROY = `DELETE FROM oidc_models WHERE ${WHERE_ID}`
+const REVOKE_GRANT = 'DELETE FROM oidc_models WHERE namespace = $1 AND grant_id = $2'
+
+const INSERT = `INSERT INTO oidc_models
+  (namespace, model, id, payload, grant_id, user_code, uid, written_at, consumed_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+const REPLACED = ['payload', 'grant_id', 'user_code', 'uid', 'written_at', 'expires_at']
+
+/** One statement. What was consumed stays consumed: a late save of the same model must not revive it. */
+const UPSERT: Readonly<Record<Dialect, string>> = {
+  sqlite: onConflict(),
+  postgres: onConflict(),
+  mysql: `${INSERT} ON DUPLICATE KEY UPDATE ${REPLACED.map((column) => `${column} = VALUES(${column})`).join(', ')},
+    consumed_at = COALESCE(oidc_models.consumed_at, VALUES(consumed_at))`,
+}
+
+function onConflict(): string {
+  const replaced = REPLACED.map((column) => `${column} = excluded.${column}`).join(', ')
+  return `${INSERT} ON CONFLICT (namespace, model, id) DO UPDATE SET ${replaced},
+    consumed_at = COALESCE(oidc_models.consumed_at, excluded.consumed_at)`
+}
+
+/**
+ * oidc-provider's `adapter` over the table `oidc_models`, for all its models.
+ *
+ * A code, refresh token or device code that is used twice at the same time wins once: `consume` is a
+ * compare-and-set, and its loser gets `invalid_grant` and ends the grant.
+ *
+ * @param options.namespace part of every key, at most 255 bytes, default empty: one per issuer on a shared
+ * database.
+ * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, or a wrong namespace.
+ */
+export function createAdapter(
+  sequelize: Sequelize,
+  { namespace = '' }: { readonly namespace?: string } = {},
+): AdapterFactory {
+  const dialect = dialectOf(sequelize)
+  if (typeof namespace !== 'string' || Buffer.byteLength(namespace) > 255) {
+    throw new TypeError('namespace must be a string of at most 255 bytes')
+  }
+  return (model) => new SequelizeAdapter({ sequelize, dialect, namespace, model })
+}
+
+interface Place {
+  readonly sequelize: Sequelize
+  readonly dialect: Dialect
+  readonly namespace: string
+  readonly model: string
+}
+
+class SequelizeAdapter implements Adapter {
+  readonly #place: Place
+
+  constructor(place: Place) {
+    this.#place = place
+  }
+
+  async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
+    const { sequelize, dialect, namespace, model } = this.#place
+    const { jti: _, ...withoutId } = payload
+    const stored = BEARERS.has(model) ? withoutId : payload
+    const name = (value: string | undefined) => nameOf(dialect, value)
+    await write(sequelize, UPSERT[dialect], [
+      name(namespace),
+      model,
+      this.#key(id),
+      JSON.stringify(stored),
+      GRANTABLE.has(model) ? name(payload.grantId) : null,
+      name(payload.userCode),
+      name(payload.uid),
+      writtenAt(),
+      typeof payload.consumed === 'number' ? payload.consumed : null,
+      typeof expiresIn === 'number' ? epochTime() + expiresIn : null,
+    ])
+  }
+
+  async find(id: string): Promise<AdapterPayload | undefined> {
+    return this.#first(FIND, this.#key(id), id)
+  }
+
+  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    return this.#first(FIND_BY_UID, nameOf(this.#place.dialect, uid))
+  }
+
+  async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
+    return this.#first(FIND_BY_USER_CODE, nameOf(this.#place.dialect, userCode))
+  }
+
+  async consume(id: string): Promise<void> {
+    if ((await write(this.#place.sequelize, CONSUME, [...this.#where(id), epochTime()])) === 1) return
+    // As the provider does with a second use it sees in time.
+    const [row] = await read(this.#place.sequelize, GRANT_OF, this.#where(id))
+    const grantId = optionalText(row?.grant_id ?? null)
+    if (grantId !== undefined) await this.#endGrant(grantId)
+    throw new errors.InvalidGrant(`${this.#place.model} already consumed`)
+  }
+
+  async destroy(id: string): Promise<void> {
+    await write(this.#place.sequelize, DESTROY, this.#where(id))
+  }
+
+  /** Ends the rows of every grantable model: what the provider asks of one of them, it asks of all. */
+  async revokeByGrantId(grantId: string): Promise<void> {
+    const { sequelize, dialect, namespace } = this.#place
+    await writeAll(sequelize, REVOKE_GRANT, [nameOf(dialect, namespace), nameOf(dialect, grantId)])
+  }
+
+  async #endGrant(grantId: string): Promise<void> {
+    const { sequelize, dialect, namespace } = this.#place
+    await this.revokeByGrantId(grantId)
+    await write(sequelize, DESTROY, [nameOf(dialect, namespace), 'Grant', nameOf(dialect, grantId)])
+  }
+
+  async #first(sql: string, value: Bound, id?: string): Promise<AdapterPayload | undefined> {
+    // PostgreSQL refuses NUL, and no row has it.
+    if (typeof value === 'string' && value.includes('\0')) return undefined
+    const { sequelize, dialect, namespace, model } = this.#place
+    const [row] = await read(sequelize, sql, [nameOf(dialect, namespace), model, value, epochTime() - GRACE])
+    return row && payloadOf(row, BEARERS.has(model) ? id : undefined)
+  }
+
+  #where(id: string): Bound[] {
+    const { dialect, namespace, model } = this.#place
+    return [nameOf(dialect, namespace), model, this.#key(id)]
+  }
+
+  #key(id: string): Bound {
+    const { dialect, model } = this.#place
+    const key = BEARERS.has(model) ? createHash('sha256').update(id).digest('base64url') : id
+    return nameOf(dialect, key)
+  }
+}
+
+function payloadOf(row: Row, id: string | undefined): AdapterPayload {
+  const payload: AdapterPayload = JSON.parse(text(row.payload))
+  return {
+    ...payload,
+    ...(id !== undefined && { jti: id }),
+    ...(row.consumed_at !== null && { consumed: Number(row.consumed_at) }),
+  }
+}
+
+let lastWrite = 0
+
+/** Microseconds that never stand still in one process: of two rows with one user code, the newest answers. */
+function writtenAt(): number {
+  lastWrite = Math.max(lastWrite + 1, Date.now() * 1000)
+  return lastWrite
+}

@@ -1,0 +1,51 @@
+import { ConnectionError } from 'sequelize'
+
+/** What the database answers when it undid a statement that may simply be tried again. */
+const ROLLED_BACK = new Set<unknown>([
+  '40001', // PostgreSQL: serialization failure
+  '40P01', // PostgreSQL: deadlock
+  'ER_LOCK_DEADLOCK', // MySQL, MariaDB, and Galera for a write set that lost
+  'ER_CHECKREAD', // MariaDB with snapshot isolation: the row changed since the read
+])
+
+export function isRolledBack(error: unknown): boolean {
+  return ROLLED_BACK.has(codeOf(error))
+}
+
+/** Whether the server refused a statement, on a connection that is as good as before. */
+export function isOfServer(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { severity, sqlState, fatal, errcode } = error as Error & Partial<Record<string, unknown>>
+  // In this order: PostgreSQL, MySQL and MariaDB, SQLite.
+  return (
+    severity === 'ERROR' || (typeof sqlState === 'string' && fatal !== true) || typeof errcode === 'number'
+  )
+}
+
+/**
+ * A failure of the database, stripped to what it is called. The driver's error holds the statement, its bound
+ * values and sometimes a row: hashes and personal data that belong in no log.
+ */
+export class StorageError extends Error {
+  override readonly name = 'StorageError'
+  readonly code?: string
+  constructor(message: string, code?: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export function storageError(error: unknown): StorageError {
+  if (!(error instanceof Error)) return new StorageError('storage failed')
+  const code = codeOf(error)
+  // A connection error speaks of the server only.
+  const detail = error instanceof ConnectionError ? error.message : code
+  return new StorageError(['storage failed', error.name, detail].filter(Boolean).join(': '), code)
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const original: unknown = Reflect.get(error, 'original') ?? error
+  const code: unknown = original instanceof Error ? Reflect.get(original, 'code') : undefined
+  return typeof code === 'string' ? code : undefined
+}

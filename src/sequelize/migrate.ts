@@ -1,0 +1,64 @@
+import { QueryTypes, type Sequelize } from 'sequelize'
+import { Umzug } from 'umzug'
+import { type Dialect, dialectOf } from './dialect.ts'
+import { withMigrationLock } from './migration-lock.ts'
+import { MIGRATIONS } from './migrations/index.ts'
+
+/**
+ * Brings the tables up to date. Safe to call from every process at every start, at the same time: one migrates,
+ * the others wait and find the work done. Needs a pool of at least two connections, except on SQLite.
+ *
+ * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`; otherwise what the database
+ * says, with every finished step kept.
+ */
+export async function migrate(sequelize: Sequelize): Promise<void> {
+  let work = running.get(sequelize)
+  if (!work) {
+    work = run(sequelize).finally(() => running.delete(sequelize))
+    running.set(sequelize, work)
+  }
+  await work
+}
+
+/** One at a time on one pool: each waiting call would hold a connection that the running one needs. */
+const running = new WeakMap<Sequelize, Promise<void>>()
+
+async function run(sequelize: Sequelize): Promise<void> {
+  const dialect = dialectOf(sequelize)
+  await withMigrationLock(sequelize, dialect, async () => {
+    await sequelize.query(
+      `CREATE TABLE IF NOT EXISTS impersonation_migrations (name VARCHAR(255) NOT NULL PRIMARY KEY)`,
+    )
+    await migrations(sequelize, dialect).up()
+  })
+}
+
+function migrations(sequelize: Sequelize, dialect: Dialect): Umzug {
+  return new Umzug({
+    logger: undefined,
+    migrations: MIGRATIONS.map(({ name, up }) => ({ name, up: () => up(sequelize, dialect) })),
+    storage: {
+      async executed() {
+        const rows = await sequelize.query<{ name: string }>(
+          'SELECT name FROM impersonation_migrations ORDER BY name',
+          {
+            type: QueryTypes.SELECT,
+            useMaster: true,
+          },
+        )
+        return rows.map(({ name }) => name)
+      },
+      async logMigration({ name }) {
+        // A cluster's named lock may be local to a node: two may finish the same step.
+        const insert = dialect === 'mysql' ? 'INSERT IGNORE INTO' : 'INSERT INTO'
+        const unless = dialect === 'mysql' ? '' : 'ON CONFLICT DO NOTHING'
+        await sequelize.query(`${insert} impersonation_migrations (name) VALUES ($1) ${unless}`, {
+          bind: [name],
+        })
+      },
+      async unlogMigration({ name }) {
+        await sequelize.query('DELETE FROM impersonation_migrations WHERE name = $1', { bind: [name] })
+      },
+    },
+  })
+}

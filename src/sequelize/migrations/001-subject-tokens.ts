@@ -1,0 +1,47 @@
+import type { Dialect } from '../dialect.ts'
+import { COLUMN_TYPES, indexed, tableOptions } from './column-types.ts'
+import { createIndex } from './create-index.ts'
+import type { Migration } from './index.ts'
+
+function createTable(dialect: Dialect): string {
+  const { ascii, name, text } = COLUMN_TYPES[dialect]
+  return `CREATE TABLE IF NOT EXISTS subject_tokens (
+    id ${ascii} NOT NULL PRIMARY KEY,
+    token_hash ${ascii} NOT NULL UNIQUE,
+    issuer ${name} NOT NULL,
+    user_id ${name} NOT NULL,
+    context ${text} NOT NULL,
+    created_by ${name} NOT NULL,
+    client_id ${name},
+    actor_id ${name},
+    resource ${name},
+    scope ${text},
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    consumed_at BIGINT,
+    consumed_by ${name},
+    used_actor ${text},
+    used_actor_id ${name},
+    used_resource ${text},
+    used_scope ${text},
+    access_token_format ${ascii},
+    access_token_expires_at BIGINT,
+    grant_id ${ascii},
+    revoked_at BIGINT,
+    revocation ${ascii}
+  )${tableOptions(dialect)}`
+}
+
+export const subjectTokens: Migration = {
+  name: '001-subject-tokens',
+  async up(sequelize, dialect) {
+    await sequelize.query(createTable(dialect))
+    const index = (column: string, columns: string) =>
+      createIndex(sequelize, dialect, { name: `subject_tokens_${column}`, table: 'subject_tokens', columns })
+    await index('user_id', `${indexed(dialect, 'user_id')}, id`)
+    await index('actor_id', `${indexed(dialect, 'actor_id')}, id`)
+    await index('used_actor_id', `${indexed(dialect, 'used_actor_id')}, id`)
+    // For the retention: what has ended is deleted from its oldest end.
+    await index('expires_at', 'expires_at')
+  },
+}

@@ -1,0 +1,138 @@
+/**
+ * Node's own SQLite as a Sequelize `dialectModule`: nothing to install, nothing to compile. It offers as much
+ * of the `sqlite3` package's interface as Sequelize 6 calls.
+ *
+ * The driver is synchronous: a statement that waits for another process's lock holds the event loop, for
+ * `BUSY_TIMEOUT` at most.
+ */
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+
+const BUSY_TIMEOUT = 5000
+const MAX_PREPARED = 200
+
+type Parameters = Readonly<Record<string, unknown>> | readonly unknown[]
+interface Changes {
+  readonly lastID: number
+  readonly changes: number
+}
+type Callback<Rows = unknown> = (this: Changes, error: Error | null, rows?: Rows) => void
+
+const OPEN_READONLY = 1
+const OPEN_READWRITE = 2
+const OPEN_CREATE = 4
+
+class Database {
+  readonly filename: string
+  /** Set by Sequelize on the connections it opens for transactions. */
+  uuid?: string
+  readonly #database: DatabaseSync
+  readonly #prepared = new Map<string, StatementSync>()
+
+  constructor(filename: string, mode: number, opened: (error: Error | null) => void) {
+    this.filename = filename
+    this.#database = new DatabaseSync(filename, {
+      readOnly: (mode & OPEN_READWRITE) === 0,
+      timeout: BUSY_TIMEOUT,
+    })
+    // Readers do not wait for the writer. A commit is on disk before it is answered (synchronous = FULL, the
+    // default), so that a spent token stays spent when the power fails.
+    if (filename !== ':memory:') this.#database.exec('PRAGMA journal_mode = WAL')
+    // Sequelize assigns the connection after the constructor returns, and uses it in this callback.
+    queueMicrotask(() => opened(null))
+  }
+
+  serialize(work: () => void): void {
+    work()
+  }
+
+  run(sql: string, parameters?: Parameters | Callback, done?: Callback): this {
+    return this.#answer(sql, parameters, done, (statement, bound) => {
+      const { lastInsertRowid, changes } = statement.run(...bound)
+      return { lastID: Number(lastInsertRowid), changes: Number(changes) }
+    })
+  }
+
+  all(sql: string, parameters?: Parameters | Callback, done?: Callback): this {
+    return this.#answer(sql, parameters, done, (statement, bound) => ({ rows: statement.all(...bound) }))
+  }
+
+  close(done?: (error: Error | null) => void): void {
+    this.#prepared.clear()
+    this.#database.close()
+    if (done) queueMicrotask(() => done(null))
+  }
+
+  #answer(
+    sql: string,
+    parameters: Parameters | Callback | undefined,
+    done: Callback | undefined,
+    execute: (statement: StatementSync, bound: SQLInputValue[]) => Partial<Changes> & { rows?: unknown },
+  ): this {
+    const callback = typeof parameters === 'function' ? parameters : done
+    let changes: Changes = { lastID: 0, changes: 0 }
+    let rows: unknown
+    let failure: Error | null = null
+    try {
+      const answer = execute(
+        this.#prepare(sql),
+        bind(typeof parameters === 'function' ? [] : (parameters ?? [])),
+      )
+      changes = { ...changes, ...answer }
+      rows = answer.rows
+    } catch (error) {
+      failure = asSqliteError(error)
+    }
+    queueMicrotask(() => callback?.call(changes, failure, rows))
+    return this
+  }
+
+  #prepare(sql: string): StatementSync {
+    const known = this.#prepared.get(sql)
+    if (known) return known
+    const statement = this.#database.prepare(sql)
+    if (this.#prepared.size >= MAX_PREPARED) {
+      const [oldest] = this.#prepared.keys()
+      if (oldest !== undefined) this.#prepared.delete(oldest)
+    }
+    this.#prepared.set(sql, statement)
+    return statement
+  }
+}
+
+/** Sequelize names its parameters `$1`, `$2` …; SQLite keeps times as numbers and truth as 0 and 1. */
+function bind(parameters: Parameters): SQLInputValue[] {
+  if (isList(parameters)) return parameters.map(asInput)
+  const named = Object.entries(parameters).map(([name, value]) => [name, asInput(value)] as const)
+  return named.length === 0 ? [] : [Object.fromEntries(named) as unknown as SQLInputValue]
+}
+
+const isList = (parameters: Parameters): parameters is readonly unknown[] => Array.isArray(parameters)
+
+function asInput(value: unknown): SQLInputValue {
+  if (value === undefined) return null
+  if (typeof value === 'boolean') return Number(value)
+  return value as SQLInputValue
+}
+
+/** Primary result codes that Sequelize tells apart by name. */
+const CODES: Readonly<Record<number, string>> = {
+  5: 'SQLITE_BUSY',
+  6: 'SQLITE_LOCKED',
+  8: 'SQLITE_READONLY',
+  10: 'SQLITE_IOERR',
+  11: 'SQLITE_CORRUPT',
+  13: 'SQLITE_FULL',
+  14: 'SQLITE_CANTOPEN',
+  19: 'SQLITE_CONSTRAINT',
+}
+
+function asSqliteError(thrown: unknown): Error {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  const extended: unknown = Reflect.get(error, 'errcode')
+  const code = typeof extended === 'number' ? CODES[extended & 0xff] : undefined
+  if (code) Object.assign(error, { code, message: `${code}: ${error.message}` })
+  return error
+}
+
+/** Pass as `dialectModule` together with `dialect: 'sqlite'` and `storage`. */
+export const nodeSqlite = { Database, OPEN_READONLY, OPEN_READWRITE, OPEN_CREATE }

@@ -1,0 +1,81 @@
+import { setImmediate as yieldTo } from 'node:timers/promises'
+import type { Sequelize } from 'sequelize'
+import { epochTime, type Seconds } from '../clock.ts'
+import { type Dialect, dialectOf } from './dialect.ts'
+import { type Bound, write } from './statement.ts'
+
+export interface PurgeOptions {
+  /** How long the record of an ended impersonation is kept, in seconds, 0 or more. Default 90 days. */
+  readonly retention?: Seconds
+  /** Told after every batch how many rows are gone so far. */
+  readonly onProgress?: (purged: Purged) => void
+}
+
+export interface Purged {
+  readonly subjectTokens: number
+  readonly models: number
+}
+
+/** Rows a statement deletes: few enough that nobody waits long for their locks. */
+const BATCH = 1000
+const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
+/** As long as the adapter still finds a row after its expiry. */
+const GRACE: Seconds = 60
+
+/**
+ * Deletes subject tokens whose end, and that of the access token they gave, is longer ago than the retention,
+ * and models of the provider that have expired. In batches; safe to run at any time and more than once at a
+ * time.
+ *
+ * @throws {TypeError} for a wrong retention or an unsupported dialect; otherwise when the database fails, with
+ * finished batches gone.
+ */
+export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): Promise<Purged> {
+  const { retention = DEFAULT_RETENTION, onProgress } = options
+  if (!Number.isSafeInteger(retention) || retention < 0) {
+    throw new TypeError('retention must be whole seconds, 0 or more')
+  }
+  const dialect = dialectOf(sequelize)
+  const now = epochTime()
+  let purged: Purged = { subjectTokens: 0, models: 0 }
+  const report = (more: Partial<Purged>) => {
+    purged = { ...purged, ...more }
+    onProgress?.(purged)
+  }
+  await inBatches(sequelize, ENDED_TOKENS[dialect], [now - retention], (subjectTokens) =>
+    report({ subjectTokens }),
+  )
+  await inBatches(sequelize, EXPIRED_MODELS[dialect], [now - GRACE], (models) => report({ models }))
+  return purged
+}
+
+async function inBatches(
+  sequelize: Sequelize,
+  sql: string,
+  bind: readonly Bound[],
+  report: (total: number) => void,
+): Promise<void> {
+  for (let total = 0; ; ) {
+    const deleted = await write(sequelize, sql, bind)
+    total += deleted
+    if (deleted > 0) report(total)
+    // A batch that came out short may have left rows another purge is deleting: they are that one's.
+    if (deleted < BATCH) return
+    // The synchronous driver would otherwise keep the process to itself.
+    await yieldTo()
+  }
+}
+
+const ENDED = 'expires_at <= $1 AND (access_token_expires_at IS NULL OR access_token_expires_at <= $1)'
+const ENDED_TOKENS = deleteInBatches('subject_tokens', 'id', ENDED)
+const EXPIRED_MODELS = deleteInBatches('oidc_models', 'namespace, model, id', 'expires_at <= $1')
+
+/** Oldest first. Rows another purge holds are left to it, where the database can tell. */
+function deleteInBatches(table: string, key: string, where: string): Readonly<Record<Dialect, string>> {
+  const oldest = `SELECT ${key} FROM ${table} WHERE ${where} ORDER BY expires_at LIMIT ${BATCH}`
+  return {
+    sqlite: `DELETE FROM ${table} WHERE (${key}) IN (${oldest})`,
+    postgres: `DELETE FROM ${table} WHERE (${key}) IN (${oldest} FOR UPDATE SKIP LOCKED)`,
+    mysql: `DELETE FROM ${table} WHERE ${where} ORDER BY expires_at LIMIT ${BATCH}`,
+  }
+}

@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto'
+
+let lastMillisecond = 0
+let sequence = 0
+
+/**
+ * The public handle of a subject token: 32 hexadecimal digits that sort by creation (12 of time, 4 of
+ * sequence, 16 random). Not derived from the token, and no use at the token endpoint.
+ */
+export function mintId(): string {
+  const now = Date.now()
+  // A clock that stands or steps back must not reorder what this process has already handed out.
+  if (now > lastMillisecond) {
+    lastMillisecond = now
+    sequence = 0
+  } else if (sequence < 0xffff) {
+    sequence += 1
+  } else {
+    lastMillisecond += 1
+    sequence = 0
+  }
+  const time = lastMillisecond.toString(16).padStart(12, '0')
+  return time + sequence.toString(16).padStart(4, '0') + randomBytes(8).toString('hex')
+}

@@ -1,0 +1,65 @@
+import type { Seconds } from '../clock.ts'
+import type { TokenHash } from './secret.ts'
+import type { NewSubjectToken, SubjectToken, SubjectTokenState, SubjectTokenUse } from './subject-token.ts'
+
+export interface SubjectTokenFilter {
+  readonly userId?: string
+  /** Matches the constraint or the actor who used the token. */
+  readonly actorId?: string
+  /** Matches the constraint or the client that used the token. */
+  readonly clientId?: string
+  readonly state?: SubjectTokenState
+}
+
+/**
+ * Where subject tokens live. A row is also the audit record of its impersonation, so it outlives the token.
+ *
+ * Every method rejects when storage cannot answer: not found and broken are never the same. Every method is
+ * confined to one issuer. Reads go to the primary: a replica that lags would show a spent token as unspent.
+ * Errors carry neither bound values nor statements, because those hold hashes.
+ */
+export interface SubjectTokenStore {
+  /** Adds a token. Fails when its id or hash exists. */
+  insert(token: NewSubjectToken): Promise<void>
+
+  /** The token with this hash, in whatever state. */
+  findByHash(issuer: string, hash: TokenHash): Promise<SubjectToken | undefined>
+
+  /**
+   * Spends the token: `true` for exactly one of any number of concurrent calls, on any number of processes and
+   * machines, and only while it is unspent, unrevoked and unexpired at `now`. One conditional write decides;
+   * it is repeated only when the database reports that it was rolled back.
+   */
+  consume(issuer: string, hash: TokenHash, now: Seconds, use: SubjectTokenUse): Promise<boolean>
+
+  /** The token with this public id. */
+  get(issuer: string, id: string): Promise<SubjectToken | undefined>
+
+  /** Newest first, at most `limit`, older than the id `cursor`; the row behind the cursor need not exist. */
+  list(
+    issuer: string,
+    filter: SubjectTokenFilter,
+    page: { readonly limit: number; readonly cursor?: string; readonly now: Seconds },
+  ): Promise<readonly SubjectToken[]>
+
+  /** Marks one token as revoked at `now`, unless it is; `undefined` for an id that is unknown. */
+  revoke(issuer: string, id: string, now: Seconds): Promise<Revocation | undefined>
+
+  /**
+   * The kill switch: marks all tokens of the user or the actor that are active, or whose access token still
+   * lives. Answers those, and those marked before whose opaque access token could still live: a request that
+   * died before it ended them is made good by the next.
+   */
+  revokeWhere(
+    issuer: string,
+    filter: { readonly userId: string } | { readonly actorId: string },
+    now: Seconds,
+  ): Promise<readonly Revocation[]>
+}
+
+/** A revoked token; its `use` tells what is left to end. */
+export interface Revocation {
+  readonly token: SubjectToken
+  /** Whether this call was the one that marked it. */
+  readonly marked: boolean
+}

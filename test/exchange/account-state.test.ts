@@ -1,0 +1,236 @@
+/** What changes between issuance and exchange (issue 4): users, actors, resources; and what a bad token answers. */
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { type Account, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
+import { webClient } from '../../fixtures/clients.ts'
+import { stopClock } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API, RESOURCES } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { revoke } from '../../fixtures/management.ts'
+import { type Answer, actorToken, exchange, introspect, issue, withActor } from '../../fixtures/requests.ts'
+import { onlyEvent } from './refusals.ts'
+
+const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
+const ACTOR = { error: 'invalid_request', error_description: 'actor_token is invalid' }
+
+describe('token exchange: what changed since the issuance', () => {
+  const gone = new Set<string>()
+  const broken = new Set<string>()
+  const disabled = new Set<string>()
+  const answered: { value: unknown } = { value: undefined }
+  const asked: { route?: string; accountId?: string; resource: string }[] = []
+  /** What each user may do; nobody else may do anything. */
+  const rights: Readonly<Record<string, string>> = {
+    alice: 'orders:read',
+    dave: 'orders:read orders:write',
+    bob: 'orders:read orders:write admin',
+  }
+
+  const overrides = {
+    configuration: {
+      async findAccount(_ctx: unknown, id: string): Promise<Account | undefined> {
+        if (broken.has(id)) throw new Error('private: directory is down')
+        if (gone.has(id) || !['alice', 'bob', 'dave', 'erin'].includes(id)) return undefined
+        return { accountId: id, claims: () => ({ sub: id }) }
+      },
+      features: {
+        resourceIndicators: {
+          enabled: true,
+          getResourceServerInfo(ctx: KoaContextWithOIDC, resource: string): ResourceServer {
+            const accountId = ctx.oidc.entities.Account?.accountId
+            asked.push({ route: ctx.oidc.route, accountId, resource })
+            const info = RESOURCES[resource]
+            if (!info || disabled.has(resource)) throw new errors.InvalidTarget()
+            if (answered.value !== undefined) return answered.value as ResourceServer
+            return { ...info, scope: rights[accountId ?? ''] ?? '' }
+          },
+        },
+      } as never,
+    },
+  }
+
+  onEachDatabase(overrides, (on) => {
+    beforeEach(() => {
+      for (const set of [gone, broken, disabled]) set.clear()
+      answered.value = undefined
+      asked.length = 0
+    })
+    const send = (subjectToken: string, changes = {}) =>
+      exchange(on.deployment, { subject_token: subjectToken, ...changes })
+
+    it('refuses the token of a user that was removed, spends nothing, and takes it when the user is back', async () => {
+      const { subjectToken, id } = await issue(on.deployment)
+      gone.add('alice')
+      const before = on.deployment.events.length
+      const answer = await send(subjectToken)
+      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      const event = onlyEvent(on.deployment, 'subject_token.refused', before)
+      expect(event).to.include({
+        check: 'subject_token',
+        reason: 'the user is gone or disabled',
+        clientId: 'spa',
+      })
+      expect(event.id ?? id).to.equal(id)
+      expect(asked, 'the resource was asked about before the user').to.deep.equal([])
+      gone.clear()
+      expect((await send(subjectToken)).status).to.equal(200)
+    })
+
+    it('refuses an actor that was removed, JWT and opaque, and spends nothing', async () => {
+      for (const format of ['jwt', 'opaque'] as const) {
+        const actor = await actorToken(on.deployment, { format })
+        const { subjectToken } = await issue(on.deployment)
+        gone.add('bob')
+        const answer = await send(subjectToken, withActor(actor))
+        expect([answer.status, answer.body]).to.deep.equal([400, ACTOR])
+        gone.clear()
+        expect((await send(subjectToken, withActor(actor))).status).to.equal(200)
+      }
+    })
+
+    for (const [title, who] of [
+      ['the user', 'alice'],
+      ['the actor', 'bob'],
+    ] as const) {
+      it(`fails when ${title} cannot be looked up: broken is not gone`, async () => {
+        const actor = withActor(await actorToken(on.deployment))
+        const { subjectToken } = await issue(on.deployment)
+        broken.add(who)
+        const before = on.deployment.events.length
+        const answer = await send(subjectToken, actor)
+        expect([answer.status, answer.body.error], answer.text).to.deep.equal([500, 'server_error'])
+        expect(answer.text).not.to.include('private')
+        expect(onlyEvent(on.deployment, 'subject_token.refused', before).error).to.equal('server_error')
+        broken.clear()
+        expect((await send(subjectToken, actor)).status).to.equal(200)
+      })
+    }
+
+    it('refuses a resource that was disabled, spends nothing, and takes it when it is back', async () => {
+      for (const resource of [API, OPAQUE_API]) {
+        const { subjectToken, id } = await issue(on.deployment, { resource })
+        disabled.add(resource)
+        const before = on.deployment.events.length
+        const answer = await send(subjectToken, { resource })
+        expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_target'])
+        expect(onlyEvent(on.deployment, 'subject_token.refused', before)).to.include({
+          id,
+          error: 'invalid_target',
+        })
+        disabled.clear()
+        expect((await send(subjectToken, { resource })).status).to.equal(200)
+      }
+    })
+
+    it('fails, and spends nothing, when the resource is described by nonsense', async () => {
+      const { subjectToken } = await issue(on.deployment)
+      for (const value of [null, 7, 'x', []]) {
+        answered.value = value
+        const answer = await send(subjectToken)
+        expect([answer.status, answer.body.error], answer.text).to.deep.equal([500, 'server_error'])
+        expect(answer.body).not.to.have.property('access_token')
+      }
+      answered.value = undefined
+      expect((await send(subjectToken)).status).to.equal(200)
+    })
+
+    for (const resource of [API, OPAQUE_API]) {
+      it(`grants no more of ${resource} than the target user has, whoever acts`, async () => {
+        const bob = withActor(await actorToken(on.deployment))
+        for (const [userId, expected] of [
+          ['alice', 'orders:read'],
+          ['dave', 'orders:read orders:write'],
+        ] as const) {
+          for (const actor of [{}, bob]) {
+            const { subjectToken } = await issue(on.deployment, { userId })
+            asked.length = 0
+            const answer = await send(subjectToken, {
+              resource,
+              scope: 'orders:read orders:write admin',
+              ...actor,
+            })
+            expect([answer.status, answer.body.scope], answer.text).to.deep.equal([200, expected])
+            expect(asked).to.deep.equal([{ route: 'token', accountId: userId, resource }])
+            if (resource !== OPAQUE_API) continue
+            const seen = await introspect(on.deployment, answer.body.access_token)
+            expect([seen.sub, seen.scope]).to.deep.equal([userId, expected])
+          }
+        }
+      })
+
+      it(`refuses a scope of ${resource} that only the actor has`, async () => {
+        const { subjectToken } = await issue(on.deployment, { userId: 'erin' })
+        const actor = withActor(await actorToken(on.deployment))
+        const answer = await send(subjectToken, { resource, scope: 'orders:read', ...actor })
+        expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_scope'])
+        const plain = await send(subjectToken, { resource, ...actor })
+        expect([plain.status, plain.body.scope], plain.text).to.deep.equal([200, undefined])
+      })
+    }
+  })
+})
+
+describe('token exchange: the answer to a bad subject token', () => {
+  onEachDatabase({}, (on) => {
+    for (const [resource, userId] of [
+      [API, 'erin'],
+      [OPAQUE_API, 'dave'],
+    ] as const) {
+      it(`is the same to the byte, whatever is wrong, for ${resource}`, async () => {
+        const { deployment } = on
+        const clock = stopClock()
+        try {
+          const [expired, used, revoked, revokedUsed, otherClient, otherActor] = [
+            await issue(deployment, { expiresIn: 1 }),
+            await issue(deployment),
+            await issue(deployment),
+            await issue(deployment),
+            await issue(deployment, { clientId: 'web' }),
+            await issue(deployment, { actorId: 'carol' }),
+          ]
+          const [otherResource, disabledUser] = [
+            await issue(deployment, { resource: 'https://elsewhere.example.com' }),
+            await issue(deployment, { userId }),
+          ]
+          for (const { subjectToken } of [used, revokedUsed]) {
+            await exchange(deployment, { subject_token: subjectToken, resource }, { client: webClient() })
+          }
+          for (const { id } of [revoked, revokedUsed]) await revoke(deployment, id)
+          const other = await on.start()
+          const foreign = await issue(other)
+          deployment.accounts.disable(userId)
+          clock.tick(1)
+
+          const bad: Readonly<Record<string, string>> = {
+            unknown: `sub_${randomBytes(32).toString('base64url')}`,
+            malformed: 'x',
+            expired: expired.subjectToken,
+            used: used.subjectToken,
+            revoked: revoked.subjectToken,
+            'used and revoked': revokedUsed.subjectToken,
+            'of another client': otherClient.subjectToken,
+            'of another actor': otherActor.subjectToken,
+            'for another resource': otherResource.subjectToken,
+            'of a disabled user': disabledUser.subjectToken,
+            'of another issuer': foreign.subjectToken,
+          }
+          const answers: [title: string, answer: Answer][] = []
+          for (const actor of [{}, withActor(await actorToken(deployment))]) {
+            for (const [title, token] of Object.entries(bad)) {
+              const parameters = { subject_token: token, resource, scope: 'orders:read', ...actor }
+              answers.push([title, await exchange(deployment, parameters)])
+            }
+          }
+          for (const [title, { status, text, headers }] of answers) {
+            expect([status, text], title).to.deep.equal([400, JSON.stringify(FIXED)])
+            const kept = [...headers].filter(([name]) => name !== 'date')
+            const first = [...(answers[0]?.[1].headers ?? [])].filter(([name]) => name !== 'date')
+            expect(kept, title).to.deep.equal(first)
+          }
+        } finally {
+          clock.restore()
+        }
+      })
+    }
+  })
+})

@@ -1,0 +1,94 @@
+/** An actor token that is bound to a key is worth nothing without it (CONTRACT §3). */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { CERTIFICATE, OTHER_CERTIFICATE } from '../../fixtures/clients.ts'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { actorJwt, type DpopKey, dpopKey, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import { certificateThumbprint } from '../../src/provider/sender-proof.ts'
+import { expectActorRefused } from './refusals.ts'
+
+const presenting = (pem: string) => ({ 'x-client-certificate': encodeURIComponent(pem) })
+const getCertificate = (ctx: { get(name: string): string }) =>
+  decodeURIComponent(ctx.get('x-client-certificate')) || undefined
+const x5t = certificateThumbprint(CERTIFICATE)
+
+describe('token exchange: a bound actor token', () => {
+  let deployment: Deployment
+  let key: DpopKey
+  let otherKey: DpopKey
+  before(async () => {
+    ;[key, otherKey] = [await dpopKey(), await dpopKey()]
+    deployment = await startDeployment({
+      configuration: {
+        features: { mTLS: { enabled: true, certificateBoundAccessTokens: true, getCertificate } },
+      },
+    })
+  })
+  after(() => deployment.close())
+
+  const send = (subjectToken: string, actor: string, headers = {}) =>
+    exchange(deployment, { subject_token: subjectToken, ...withActor(actor) }, { headers })
+
+  const refuses = (actor: string, headers = {}) => expectActorRefused(deployment, actor, { headers })
+
+  /** An opaque actor token bound as told. */
+  const stored = async (members: Readonly<Record<string, string | undefined>>) => {
+    const client = await deployment.provider.Client.find('spa')
+    const token = new deployment.provider.AccessToken({
+      accountId: 'bob',
+      client,
+      gty: 'authorization_code',
+      scope: 'openid',
+      ...members,
+    } as never)
+    return token.save()
+  }
+
+  const formats: [format: string, bound: (cnf: Record<string, string | undefined>) => Promise<string>][] = [
+    ['opaque', stored],
+    ['jwt', (cnf) => actorJwt(deployment, { cnf })],
+  ]
+  for (const [format, bound] of formats) {
+    describe(`in ${format} form`, () => {
+      it('by DPoP is taken with a proof by the same key, which binds the answer too', async () => {
+        const { subjectToken } = await issue(deployment)
+        const headers = { dpop: await key.proof(deployment) }
+        const answer = await send(subjectToken, await bound({ jkt: key.thumbprint }), headers)
+        expect(answer.status, answer.text).to.equal(200)
+        expect(decodeJwt(answer.body.access_token)).to.deep.include({
+          cnf: { jkt: key.thumbprint },
+          act: { sub: 'bob' },
+        })
+      })
+
+      it('by DPoP is refused without a proof', async () => refuses(await bound({ jkt: key.thumbprint })))
+
+      it('by DPoP is refused with a proof by another key', async () =>
+        refuses(await bound({ jkt: key.thumbprint }), { dpop: await otherKey.proof(deployment) }))
+
+      it('by DPoP is refused with a certificate only', async () =>
+        refuses(await bound({ jkt: key.thumbprint }), presenting(CERTIFICATE)))
+
+      it('by certificate is taken with the same certificate, of a client that is not bound', async () => {
+        const { subjectToken } = await issue(deployment)
+        const answer = await send(subjectToken, await bound({ 'x5t#S256': x5t }), presenting(CERTIFICATE))
+        expect(answer.status, answer.text).to.equal(200)
+        expect(decodeJwt(answer.body.access_token).act).to.deep.equal({ sub: 'bob' })
+      })
+
+      it('by certificate is refused without one', async () => refuses(await bound({ 'x5t#S256': x5t })))
+
+      it('by certificate is refused with another one', async () =>
+        refuses(await bound({ 'x5t#S256': x5t }), presenting(OTHER_CERTIFICATE)))
+
+      it('by certificate is refused with a DPoP proof only', async () =>
+        refuses(await bound({ 'x5t#S256': x5t }), { dpop: await key.proof(deployment) }))
+    })
+  }
+
+  it('that is bound by both is refused when only one is proven', async () => {
+    const both = await actorJwt(deployment, { cnf: { jkt: key.thumbprint, 'x5t#S256': x5t } })
+    await refuses(both, { dpop: await key.proof(deployment) })
+    await refuses(both, presenting(CERTIFICATE))
+  })
+})

@@ -1,0 +1,218 @@
+/** What the claims function may not do (CONTRACT §3.2, §4, §5): denied is 400, broken is 500, nothing is spent. */
+import { expect } from 'chai'
+import { type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { exchange, issue, withDeployment } from '../../fixtures/requests.ts'
+import { AccessDenied } from '../../src/index.ts'
+import { expectRefused, onlyEvent } from './refusals.ts'
+
+/** Named in CONTRACT §4, in its order. */
+const RESERVED =
+  'iss sub aud exp nbf iat jti client_id scope act may_act cnf authorization_details auth_time acr amr sid active token_type'
+
+class WithToJson {
+  readonly member = 'own'
+  toJSON() {
+    return { member: 'json' }
+  }
+}
+const cycle: Record<string, unknown> = {}
+cycle.self = cycle
+const inherited = Object.create({ team: 'inherited' })
+
+function throwing(error: unknown): never {
+  throw error
+}
+
+/** Answers of the function that are no plain JSON, or no answers at all. */
+const WRONG: [title: string, answer: () => unknown][] = [
+  ['undefined', () => undefined],
+  ['null', () => null],
+  ['a string', () => 'claims'],
+  ['a number', () => 7],
+  ['true', () => true],
+  ['an array', () => [{ team: 'support' }]],
+  ['a Map', () => new Map([['team', 'support']])],
+  ['a Set', () => new Set()],
+  ['a Date', () => new Date()],
+  ['an Error', () => new Error('x')],
+  ['a function', () => () => ({})],
+  ['a class with toJSON', () => new WithToJson()],
+  ['an object that inherits', () => inherited],
+  ['an undefined member', () => ({ team: undefined })],
+  ['a function as a member', () => ({ team: () => 'support' })],
+  ['a symbol as a member', () => ({ team: Symbol('x') })],
+  ['a member named by a symbol', () => ({ [Symbol('team')]: 'support' })],
+  ['a BigInt', () => ({ level: 1n })],
+  ['NaN', () => ({ level: Number.NaN })],
+  ['Infinity', () => ({ level: Number.POSITIVE_INFINITY })],
+  ['a Date as a member', () => ({ at: new Date() })],
+  ['a Map as a member', () => ({ roles: new Map() })],
+  ['a class with toJSON as a member', () => ({ user: new WithToJson() })],
+  ['a class further in', () => ({ list: [{ user: new WithToJson() }] })],
+  ['a Boolean object', () => ({ on: Object(true) })],
+  ['bytes', () => ({ key: new Uint8Array(2) })],
+  ['an array with a hole', () => ({ list: new Array(2) })],
+  ['a lone surrogate', () => ({ name: '\ud800' })],
+  ['a lone surrogate in a name', () => ({ '\ud800': 1 })],
+  ['a cycle', () => cycle],
+  ['a member that is a promise', () => ({ team: Promise.resolve('support') })],
+  [
+    'a getter that throws',
+    () => ({
+      get team() {
+        return throwing(new Error('private'))
+      },
+    }),
+  ],
+]
+
+describe('token exchange: what the claims function may not do', () => {
+  /** Refuses while the function does this, and works once it does not. */
+  const refusesWhile = async (
+    behave: () => unknown,
+    { status = 500, error = 'server_error', check = 'getCustomJwtClaims', name = 'getCustomJwtClaims' } = {},
+  ) => {
+    const state = { behave }
+    const options: DeploymentOverrides =
+      name === 'getCustomJwtClaims'
+        ? { options: { customClaimsTimeout: 1, getCustomJwtClaims: () => state.behave() as object } }
+        : {
+            options: { customClaimsTimeout: 1 },
+            configuration: {
+              extraTokenClaims: (_ctx, token) =>
+                (Reflect.get(token, 'accountId') ? state.behave() : undefined) as Record<string, unknown>,
+            },
+          }
+    await withDeployment(options, async (deployment) => {
+      const answer = await expectRefused(deployment, {
+        attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken }),
+        valid: (subjectToken) => {
+          state.behave = () => ({})
+          return exchange(deployment, { subject_token: subjectToken })
+        },
+        status,
+        error,
+        check,
+      })
+      expect(answer.text).not.to.include('private')
+    })
+  }
+
+  for (const [title, answer] of WRONG) {
+    it(`answer ${title}`, () => refusesWhile(answer))
+  }
+  // oidc-provider's own check of extraTokenClaims reads `constructor`, and runs after the spend.
+  it('answer a claim named constructor, which the provider cannot take', () =>
+    refusesWhile(() => ({ constructor: 'x' })))
+  it('answer an array later', () => refusesWhile(async () => []))
+
+  describe('answer a reserved claim:', () => {
+    for (const claim of RESERVED.split(' ')) {
+      it(claim, () => refusesWhile(() => ({ [claim]: 'x', team: 'support' })))
+      it(`${claim}, even when undefined`, () => refusesWhile(() => ({ [claim]: undefined })))
+    }
+    it('__proto__', () => refusesWhile(() => JSON.parse('{"__proto__":{"admin":true}}')))
+    it('one that is hidden behind a getter', () =>
+      refusesWhile(() => Object.defineProperty({}, 'sub', { get: () => 'mallory', enumerable: true })))
+    it('one that is not enumerable', () =>
+      refusesWhile(() => Object.defineProperty({}, 'sub', { value: 'mallory' })))
+
+    it('is named in the log, and not in the answer', () =>
+      withDeployment({ options: { getCustomJwtClaims: () => ({ may_act: {} }) } }, async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const answer = await exchange(deployment, { subject_token: subjectToken })
+        expect(answer.text).not.to.include('may_act')
+        expect(String(deployment.errors[0])).to.include('may_act')
+        expect(onlyEvent(deployment, 'subject_token.refused').reason).to.include('may_act')
+      }))
+  })
+
+  describe('fail:', () => {
+    it('throw', () => refusesWhile(() => throwing(new Error('private'))))
+    it('throw no error', () => refusesWhile(() => throwing('private')))
+    it('throw undefined', () => refusesWhile(() => throwing(undefined)))
+    it('reject', () => refusesWhile(() => Promise.reject(new Error('private'))))
+    it('take longer than the limit', () => refusesWhile(() => new Promise(() => {})))
+    it('answer a thenable that throws', () =>
+      // biome-ignore lint/suspicious/noThenProperty: that is the test
+      refusesWhile(() => ({ then: () => throwing(new Error('private')) })))
+
+    it('with a message that only the operator reads', () =>
+      withDeployment(
+        { options: { getCustomJwtClaims: () => throwing(new Error('private reason')) } },
+        async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          const answer = await exchange(deployment, { subject_token: subjectToken })
+          expect([answer.status, answer.body]).to.deep.equal([
+            500,
+            { error: 'server_error', error_description: 'oops! something went wrong' },
+          ])
+          expect(deployment.errors).to.have.lengthOf(1)
+          expect(deployment.errors[0]).to.have.nested.property('cause.message', 'private reason')
+        },
+      ))
+
+    it('and when a function that took too long rejects at last, nothing is left unhandled', async () => {
+      const unhandled: unknown[] = []
+      const listen = (error: unknown) => void unhandled.push(error)
+      process.on('unhandledRejection', listen)
+      try {
+        const late = () =>
+          new Promise<never>((_, reject) => setTimeout(() => reject(new Error('late')), 1050))
+        await refusesWhile(late)
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        expect(unhandled).to.deep.equal([])
+      } finally {
+        process.off('unhandledRejection', listen)
+      }
+    })
+  })
+
+  describe('deny:', () => {
+    const denied = { status: 400, error: 'access_denied' }
+    it('by throwing AccessDenied', () => refusesWhile(() => throwing(new AccessDenied('private')), denied))
+    it('by rejecting with AccessDenied', () =>
+      refusesWhile(async () => throwing(new AccessDenied('private')), denied))
+
+    it('with a reason that goes to the event only', () =>
+      withDeployment(
+        { options: { getCustomJwtClaims: () => throwing(new AccessDenied('the ticket is closed')) } },
+        async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          const answer = await exchange(deployment, { subject_token: subjectToken })
+          const description = 'the request was denied by policy'
+          expect(answer.body).to.deep.equal({ error: 'access_denied', error_description: description })
+          const { check, reason } = onlyEvent(deployment, 'subject_token.refused')
+          expect([check, reason]).to.deep.equal(['getCustomJwtClaims', 'the ticket is closed'])
+          expect(deployment.errors).to.deep.equal([])
+        },
+      ))
+  })
+
+  it('leaves no Grant behind when it refuses an opaque answer', () =>
+    withDeployment(
+      { options: { getCustomJwtClaims: () => throwing(new Error('no')) } },
+      async (deployment) => {
+        const saved: unknown[] = []
+        deployment.provider.on('grant.saved', (grant) => saved.push(grant))
+        const { subjectToken } = await issue(deployment)
+        await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
+        expect(saved).to.deep.equal([])
+      },
+    ))
+
+  describe("holds for the deployment's own extraTokenClaims too:", () => {
+    const own = { name: 'extraTokenClaims', check: 'extraTokenClaims' }
+    it('a throw', () => refusesWhile(() => throwing(new Error('private')), own))
+    it('a rejection', () => refusesWhile(() => Promise.reject(new Error('private')), own))
+    it('AccessDenied, which is for the claims function', () =>
+      refusesWhile(() => throwing(new AccessDenied('private')), own))
+    it('a time limit', () => refusesWhile(() => new Promise(() => {}), own))
+    it('an array', () => refusesWhile(() => [], own))
+    it('null', () => refusesWhile(() => null, own))
+    it('an undefined member', () => refusesWhile(() => ({ team: undefined }), own))
+    for (const claim of RESERVED.split(' ')) {
+      it(`the reserved claim ${claim}`, () => refusesWhile(() => ({ [claim]: 'x' }), own))
+    }
+  })
+})

@@ -1,0 +1,166 @@
+/** When the custom claims function is asked, and where its answer goes (CONTRACT §4, §5). */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { QueryTypes } from 'sequelize'
+import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
+import {
+  actorJwt,
+  actorToken,
+  exchange,
+  introspect,
+  issue,
+  withActor,
+  withDeployment,
+} from '../../fixtures/requests.ts'
+import type { CustomClaimsRequest, ImpersonationOptions } from '../../src/index.ts'
+
+type ClaimsFunction = NonNullable<ImpersonationOptions['getCustomJwtClaims']>
+
+const withClaims = (
+  getCustomJwtClaims: ClaimsFunction,
+  use: (deployment: Deployment) => Promise<void>,
+  overrides: DeploymentOverrides = {},
+) => withDeployment({ ...overrides, options: { getCustomJwtClaims, ...overrides.options } }, use)
+
+/** A claims function that remembers what it was asked. */
+function listener(answer: object = {}) {
+  const asked: CustomClaimsRequest[] = []
+  const ask = (request: CustomClaimsRequest) => {
+    asked.push(request)
+    return answer
+  }
+  return { asked, ask }
+}
+
+describe('token exchange: custom claims', () => {
+  describe('the time it is asked', () => {
+    it('is once for every exchange, while the subject token is unspent', async () => {
+      const unspent: unknown[] = []
+      const place: { deployment?: Deployment } = {}
+      const ask = async () => {
+        const sql = 'SELECT consumed_at FROM subject_tokens'
+        unspent.push(
+          ...((await place.deployment?.database.sequelize.query(sql, { type: QueryTypes.SELECT })) ?? []),
+        )
+        return {}
+      }
+      await withClaims(ask, async (deployment) => {
+        place.deployment = deployment
+        const { subjectToken } = await issue(deployment)
+        expect((await exchange(deployment, { subject_token: subjectToken })).status).to.equal(200)
+        expect(unspent).to.deep.equal([{ consumed_at: null }])
+      })
+    })
+
+    it('is not at issuance, and not for a request that is refused before', async () => {
+      const { asked, ask } = listener()
+      await withClaims(ask, async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        await exchange(deployment, { subject_token: subjectToken, resource: 'https://unknown.example.com' })
+        await exchange(deployment, { subject_token: 'unknown' })
+        await exchange(deployment, { subject_token: subjectToken, scope: 'unknown' })
+        expect(asked).to.deep.equal([])
+      })
+    })
+
+    it('is not for other grants', async () => {
+      const { asked, ask } = listener({ mark: true })
+      await withClaims(ask, async (deployment) => {
+        const token = await actorToken(deployment, { format: 'jwt' })
+        expect(decodeJwt(token)).not.to.have.property('mark')
+        expect(asked).to.deep.equal([])
+      })
+    })
+  })
+
+  describe('the answer', () => {
+    const answers: [title: string, ask: ClaimsFunction][] = [
+      ['given at once', () => ({ team: 'support', level: 2 })],
+      ['given later', async () => ({ team: 'support', level: 2 })],
+      ['without prototype', () => Object.assign(Object.create(null), { team: 'support', level: 2 })],
+    ]
+    for (const [title, ask] of answers) {
+      for (const resource of [API, OPAQUE_API]) {
+        it(`${title} goes into the token for ${resource}, top-level`, () =>
+          withClaims(ask, async (deployment) => {
+            const { subjectToken } = await issue(deployment)
+            const { body } = await exchange(deployment, { subject_token: subjectToken, resource })
+            const token = body.access_token
+            const claims = resource === API ? decodeJwt(token) : await introspect(deployment, token)
+            expect(claims).to.include({ team: 'support', level: 2, sub: 'alice' })
+          }))
+      }
+    }
+
+    it('may hold every JSON value, names of objects included', () => {
+      const claims = {
+        a: [1, [2], { b: null }],
+        t: true,
+        f: 0.5,
+        s: '',
+        o: {},
+        toString: 'x',
+        hasOwnProperty: 1,
+      }
+      return withClaims(
+        () => claims,
+        async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          const answer = await exchange(deployment, { subject_token: subjectToken })
+          expect(answer.status, String(deployment.errors[0])).to.equal(200)
+          expect(decodeJwt(answer.body.access_token)).to.deep.include(claims)
+        },
+      )
+    })
+
+    it('is taken as it was given: what the function does to it later has no effect', async () => {
+      const claims = { team: 'support', list: [1] }
+      const ask = () => {
+        setTimeout(() => Object.assign(claims, { team: 'changed' }), 0)
+        queueMicrotask(() => claims.list.push(2))
+        return claims
+      }
+      await withClaims(ask, async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const { body } = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
+        const token = await introspect(deployment, body.access_token)
+        expect(token.team).to.equal('support')
+      })
+    })
+
+    it('{} adds nothing', () =>
+      withClaims(
+        () => ({}),
+        async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          const { body } = await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read' })
+          const names = ['iss', 'aud', 'sub', 'exp', 'iat', 'client_id', 'jti', 'scope']
+          expect(decodeJwt(body.access_token)).to.have.all.keys(names)
+        },
+      ))
+
+    it('does not follow the user into tokens of other grants', () =>
+      withClaims(
+        () => ({ team: 'support' }),
+        async (deployment) => {
+          await exchange(deployment, { subject_token: (await issue(deployment)).subjectToken })
+          expect(decodeJwt(await actorToken(deployment, { format: 'jwt' }))).not.to.have.property('team')
+        },
+      ))
+  })
+
+  it('stand beside act, which they cannot touch', () =>
+    withClaims(
+      ({ context }) => ({ acting: context.actor?.sub ?? null }),
+      async (deployment) => {
+        for (const resource of [API, OPAQUE_API]) {
+          const { subjectToken } = await issue(deployment)
+          const actor = withActor(await actorJwt(deployment))
+          const { body } = await exchange(deployment, { subject_token: subjectToken, resource, ...actor })
+          const token = body.access_token
+          const claims = resource === API ? decodeJwt(token) : await introspect(deployment, token)
+          expect(claims).to.deep.include({ acting: 'bob', act: { sub: 'bob' } })
+        }
+      },
+    ))
+})

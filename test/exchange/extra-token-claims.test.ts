@@ -1,0 +1,117 @@
+/** The deployment's own `extraTokenClaims` beside the custom claims (CONTRACT §5). */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { QueryTypes } from 'sequelize'
+import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
+import {
+  actorToken,
+  exchange,
+  introspect,
+  issue,
+  managementToken,
+  withActor,
+  withDeployment,
+} from '../../fixtures/requests.ts'
+
+type ExtraTokenClaims = NonNullable<NonNullable<DeploymentOverrides['configuration']>['extraTokenClaims']>
+
+const withOwn = (
+  extraTokenClaims: ExtraTokenClaims,
+  use: (deployment: Deployment) => Promise<void>,
+  options: DeploymentOverrides['options'] = {},
+) => withDeployment({ options, configuration: { extraTokenClaims } }, use)
+
+const claimsOf = async (deployment: Deployment, token: string) =>
+  token.includes('.') ? decodeJwt(token) : introspect(deployment, token)
+
+describe("token exchange: the deployment's own extraTokenClaims", () => {
+  for (const resource of [API, OPAQUE_API]) {
+    it(`goes into the token for ${resource}, beside the custom claims and act`, () =>
+      withOwn(
+        () => ({ tenant: 'acme' }),
+        async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          const actor = withActor(await actorToken(deployment))
+          const { body } = await exchange(deployment, { subject_token: subjectToken, resource, ...actor })
+          const claims = await claimsOf(deployment, body.access_token)
+          expect(claims).to.deep.include({ tenant: 'acme', team: 'support', act: { sub: 'bob' } })
+        },
+        { getCustomJwtClaims: () => ({ team: 'support' }) },
+      ))
+
+    it(`yields to the custom claims in the token for ${resource}`, () =>
+      withOwn(
+        async () => ({ team: 'own', tenant: 'acme' }),
+        async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          const { body } = await exchange(deployment, { subject_token: subjectToken, resource })
+          expect(await claimsOf(deployment, body.access_token)).to.include({ team: 'custom', tenant: 'acme' })
+        },
+        { getCustomJwtClaims: () => ({ team: 'custom' }) },
+      ))
+  }
+
+  it('is called once for an exchange, before the spend, on the finished but unsaved token', async () => {
+    const calls: Record<string, unknown>[] = []
+    const place: { deployment?: Deployment } = {}
+    const own: ExtraTokenClaims = async (ctx, token) => {
+      if (!Reflect.get(token, 'accountId')) return undefined
+      const sql = 'SELECT consumed_at FROM subject_tokens'
+      const rows = await place.deployment?.database.sequelize.query(sql, { type: QueryTypes.SELECT })
+      const { accountId, aud, exp, scope, clientId } = token as unknown as Record<string, unknown>
+      calls.push({ rows, accountId, aud, exp, scope, clientId, client: ctx.oidc.client?.clientId })
+      return { tenant: 'acme' }
+    }
+    await withOwn(own, async (deployment) => {
+      place.deployment = deployment
+      const { subjectToken } = await issue(deployment)
+      const { body } = await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read' })
+      const claims = decodeJwt(body.access_token)
+      expect(claims.tenant).to.equal('acme')
+      expect(calls).to.deep.equal([
+        {
+          rows: [{ consumed_at: null }],
+          accountId: 'alice',
+          aud: API,
+          exp: claims.exp,
+          scope: 'orders:read',
+          clientId: 'spa',
+          client: 'spa',
+        },
+      ])
+    })
+  })
+
+  it('sees the target user as the Account of the request', async () => {
+    const seen: unknown[] = []
+    const own: ExtraTokenClaims = (ctx) => {
+      // Without a request where a test makes the actor token.
+      if (ctx?.oidc.entities.Account) seen.push(ctx.oidc.entities.Account.accountId)
+      return undefined
+    }
+    await withOwn(own, async (deployment) => {
+      const { subjectToken } = await issue(deployment)
+      await exchange(deployment, { subject_token: subjectToken, ...withActor(await actorToken(deployment)) })
+      expect(seen).to.deep.equal(['alice'])
+    })
+  })
+
+  it('keeps working for every other token, reserved claims included, as without this plugin', () =>
+    withOwn(
+      () => ({ tenant: 'acme', amr: ['pwd'] }),
+      async (deployment) => {
+        expect(decodeJwt(await managementToken(deployment))).to.deep.include({ tenant: 'acme', amr: ['pwd'] })
+        const token = await actorToken(deployment, { format: 'jwt' })
+        expect(decodeJwt(token)).to.deep.include({ tenant: 'acme', amr: ['pwd'] })
+      },
+    ))
+
+  it('may answer undefined', () =>
+    withOwn(
+      () => undefined,
+      async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        expect((await exchange(deployment, { subject_token: subjectToken })).status).to.equal(200)
+      },
+    ))
+})

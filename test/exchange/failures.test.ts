@@ -1,0 +1,236 @@
+/** What is left when something breaks (CONTRACT §3.1, §3.2): unspent before the one write, spent after it. */
+import { expect } from 'chai'
+import { storedModels } from '../../fixtures/clients.ts'
+import { openDatabase } from '../../fixtures/databases.ts'
+import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { type Answer, exchange, issue, withDeployment } from '../../fixtures/requests.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+import { expectRefused } from './refusals.ts'
+
+const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
+
+describe('token exchange: failures', () => {
+  describe('when issuing fails after the spend', () => {
+    it('stays spent, and answers 500: an opaque token that cannot be stored', async () => {
+      const models = storedModels()
+      const adapter = (model: string) => {
+        const storage = models.adapter(model)
+        if (model !== 'AccessToken') return storage
+        return { ...storage, upsert: () => Promise.reject(new Error('private: disk full')) }
+      }
+      await withDeployment({ configuration: { adapter } }, async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const parameters = { subject_token: subjectToken, resource: OPAQUE_API }
+        await expectSpentBy500(deployment, subjectToken, await exchange(deployment, parameters))
+      })
+    })
+
+    it('stays spent, and answers 500: a JWT for which there is no key', () =>
+      withDeployment(
+        {
+          resources: {
+            [API]: { scope: '', accessTokenFormat: 'jwt', jwt: { sign: { alg: 'ES384' } }, audience: API },
+          },
+        },
+        async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          const answer = await exchange(deployment, { subject_token: subjectToken })
+          await expectSpentBy500(deployment, subjectToken, answer)
+        },
+      ))
+
+    for (const resource of [API, OPAQUE_API]) {
+      it(`gives no token for ${resource} without its claims, when extraTokenClaims was replaced`, async () => {
+        const models = storedModels()
+        const overrides = {
+          configuration: { adapter: models.adapter },
+          tamper: (configuration: object) => ({
+            ...configuration,
+            extraTokenClaims: () => ({ other: true }),
+          }),
+        }
+        await withDeployment(overrides, async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          const answer = await exchange(deployment, { subject_token: subjectToken, resource })
+          await expectSpentBy500(deployment, subjectToken, answer)
+          const kept = [...models.payloads.keys()].filter((key) => key.startsWith('AccessToken:'))
+          expect(kept).to.deep.equal([])
+        })
+      })
+    }
+  })
+
+  it('refuses before the spend when getResourceServerInfo was replaced', () =>
+    withDeployment(
+      {
+        tamper: (configuration) => ({
+          ...configuration,
+          features: {
+            ...configuration.features,
+            resourceIndicators: {
+              enabled: true,
+              getResourceServerInfo: () => ({
+                scope: '',
+                audience: API,
+                accessTokenFormat: 'opaque',
+              }),
+            },
+          },
+        }),
+      },
+      async (deployment) => {
+        const store = createSubjectTokenStore(deployment.database.sequelize)
+        const { subjectToken, id } = await issueDirectly(deployment)
+        const answer = await exchange(deployment, { subject_token: subjectToken })
+        expect([answer.status, answer.body.error]).to.deep.equal([500, 'server_error'])
+        expect((await store.get(deployment.issuer, id))?.use).to.equal(undefined)
+      },
+    ))
+
+  describe('when the store fails', () => {
+    for (const method of ['findByHash', 'consume'] as const) {
+      it(`at ${method}, it answers 503 and the token can be used later`, () =>
+        withFailingStore(method, {}, async (deployment, state) => {
+          const { subjectToken } = await issue(deployment)
+          const before = deployment.events.length
+          const answer = await exchange(deployment, { subject_token: subjectToken })
+          expectOutage(answer)
+          const events = deployment.events.slice(before)
+          expect(events.map(({ name }) => name)).to.deep.equal(['subject_token.refused'])
+          expect(events[0]?.payload).to.include({ check: 'storage', stage: 'exchange' })
+          state.failing = false
+          expect((await exchange(deployment, { subject_token: subjectToken })).status).to.equal(200)
+        }))
+    }
+  })
+
+  describe('of the store, with an opaque answer', () => {
+    it('takes its Grant back when the store fails, and can be tried again', async () => {
+      const models = storedModels()
+      await withFailingStore('consume', { adapter: models.adapter }, async (deployment, state) => {
+        const { subjectToken } = await issue(deployment)
+        const parameters = { subject_token: subjectToken, resource: OPAQUE_API }
+        const answer = await exchange(deployment, parameters)
+        expectOutage(answer)
+        expect([...models.payloads.keys()].filter((key) => key.startsWith('Grant:'))).to.deep.equal([])
+        state.failing = false
+        expect((await exchange(deployment, parameters)).status).to.equal(200)
+      })
+    })
+  })
+
+  describe("of the deployment's own functions", () => {
+    const breaks: [title: string, broken: string][] = [
+      ['findAccount throws', 'findAccount'],
+      ['getResourceServerInfo throws', 'getResourceServerInfo'],
+    ]
+    for (const [title, broken] of breaks) {
+      it(`spend nothing and stay private: ${title}`, async () => {
+        const state = { failing: false }
+        const failing = (name: string) => {
+          if (state.failing && name === broken) throw new Error('private')
+        }
+        const resource = { scope: '', audience: API, accessTokenFormat: 'opaque' as const }
+        await withDeployment(
+          {
+            configuration: {
+              async findAccount(_ctx, id) {
+                failing('findAccount')
+                return { accountId: id, claims: () => ({ sub: id }) }
+              },
+              features: {
+                resourceIndicators: {
+                  enabled: true,
+                  getResourceServerInfo() {
+                    failing('getResourceServerInfo')
+                    return resource
+                  },
+                },
+              },
+            },
+          },
+          async (deployment) => {
+            const answer = await expectRefused(deployment, {
+              attempt: (subjectToken) => {
+                state.failing = true
+                return exchange(deployment, { subject_token: subjectToken })
+              },
+              valid: (subjectToken) => {
+                state.failing = false
+                return exchange(deployment, { subject_token: subjectToken })
+              },
+              status: 500,
+              error: 'server_error',
+              check: 'server_error',
+            })
+            expect(answer.text).not.to.include('private')
+          },
+        )
+      })
+    }
+  })
+})
+
+function expectOutage(answer: Answer): void {
+  expect(answer.status, answer.text).to.equal(503)
+  expect(answer.body.error).to.equal('temporarily_unavailable')
+  expect(Number(answer.headers.get('retry-after'))).to.be.greaterThan(0)
+  expect(answer.text).not.to.include('private')
+}
+
+async function expectSpentBy500(deployment: Deployment, subjectToken: string, answer: Answer): Promise<void> {
+  expect([answer.status, answer.body]).to.deep.equal([
+    500,
+    { error: 'server_error', error_description: 'oops! something went wrong' },
+  ])
+  const names = deployment.events.map(({ name }) => name)
+  expect(names).to.deep.equal(['subject_token.issued', 'subject_token.refused'])
+  const again = await exchange(deployment, { subject_token: subjectToken })
+  expect([again.status, again.body]).to.deep.equal([400, FIXED])
+  expect(deployment.events.at(-1)?.name).to.equal('subject_token.replayed')
+}
+
+/** A deployment whose store fails at one method while `failing`. */
+async function withFailingStore(
+  method: 'findByHash' | 'consume',
+  configuration: { adapter?: ReturnType<typeof storedModels>['adapter'] },
+  use: (deployment: Deployment, state: { failing: boolean }) => Promise<void>,
+): Promise<void> {
+  const database = await openDatabase('sqlite')
+  const state = { failing: true }
+  const store = createSubjectTokenStore(database.sequelize)
+  const failing = {
+    ...store,
+    [method]: (...parameters: never[]) =>
+      state.failing
+        ? Promise.reject(new Error('private: no connection'))
+        : (store[method] as (...parameters: never[]) => Promise<unknown>)(...parameters),
+  }
+  try {
+    await withDeployment({ database, options: { store: failing }, configuration }, (deployment) =>
+      use(deployment, state),
+    )
+  } finally {
+    await database.close()
+  }
+}
+
+/** Where the management API is out of order: a token put in the store by hand. */
+async function issueDirectly(deployment: Deployment): Promise<{ subjectToken: string; id: string }> {
+  const subjectToken = mintSecret()
+  const id = mintId()
+  const createdAt = Math.floor(Date.now() / 1000)
+  await createSubjectTokenStore(deployment.database.sequelize).insert({
+    id,
+    tokenHash: hashSecret(subjectToken),
+    issuer: deployment.issuer,
+    userId: 'alice',
+    context: {},
+    createdBy: 'backend',
+    createdAt,
+    expiresAt: createdAt + 600,
+  })
+  return { subjectToken, id }
+}

@@ -1,0 +1,168 @@
+/** The deployment's policy at the exchange (CONTRACT §3.2, DESIGN §1: isAllowed, requiredContext). */
+import { expect } from 'chai'
+import { API } from '../../fixtures/deployment.ts'
+import { actorJwt, actorToken, exchange, issue, withActor, withDeployment } from '../../fixtures/requests.ts'
+import { AccessDenied, type PolicyRequest } from '../../src/index.ts'
+import { expectRefused, onlyEvent } from './refusals.ts'
+
+/** What `isAllowed` does at the exchange; at issuance it allows. */
+type Decide = (request: PolicyRequest) => unknown
+
+function policy(decide: Decide) {
+  const state = { decide }
+  const isAllowed = (request: PolicyRequest) =>
+    (request.stage === 'issuance' ? true : state.decide(request)) as boolean
+  return { isAllowed, allow: () => void Object.assign(state, { decide: () => true }) }
+}
+
+const DENIED = 'the request was denied by policy'
+
+describe('token exchange: the policy', () => {
+  const refusesTo = (decide: Decide, expected: { status?: number; error: string }) => async () => {
+    const { isAllowed, allow } = policy(decide)
+    await withDeployment({ options: { isAllowed, customClaimsTimeout: 1 } }, async (deployment) => {
+      const answer = await expectRefused(deployment, {
+        attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken }),
+        valid: (subjectToken) => {
+          allow()
+          return exchange(deployment, { subject_token: subjectToken })
+        },
+        check: 'isAllowed',
+        ...expected,
+      })
+      expect(answer.text).not.to.include('private')
+    })
+  }
+
+  const denied = { error: 'access_denied', description: DENIED }
+  it(
+    'refuses what isAllowed refuses',
+    refusesTo(() => false, denied),
+  )
+  it(
+    'refuses what isAllowed refuses later',
+    refusesTo(async () => false, denied),
+  )
+
+  const failed = { status: 500, error: 'server_error' }
+  const fails: [title: string, decide: Decide][] = [
+    ['throws', () => throwing(new Error('private'))],
+    ['rejects', () => Promise.reject(new Error('private'))],
+    ['throws AccessDenied, which is for the claims function', () => throwing(new AccessDenied('private'))],
+    ['throws undefined', () => throwing(undefined)],
+    ['answers undefined', () => undefined],
+    ['answers null', () => null],
+    ['answers 1', () => 1],
+    ["answers 'true'", () => 'true'],
+    ['answers an object', () => ({ allowed: true })],
+    ['answers a Boolean object', () => Object(true)],
+    ['takes longer than the limit', () => new Promise(() => {})],
+  ]
+  for (const [title, decide] of fails) {
+    it(`fails when isAllowed ${title}`, refusesTo(decide, failed))
+  }
+
+  it('tells the operator why isAllowed failed, and nobody else', async () => {
+    const { isAllowed } = policy(() => throwing(new Error('private reason')))
+    await withDeployment({ options: { isAllowed } }, async (deployment) => {
+      const { subjectToken } = await issue(deployment)
+      const answer = await exchange(deployment, { subject_token: subjectToken })
+      expect(answer.body).to.deep.equal({
+        error: 'server_error',
+        error_description: 'oops! something went wrong',
+      })
+      expect(deployment.errors).to.have.lengthOf(1)
+      expect(deployment.errors[0]).to.have.nested.property('cause.message', 'private reason')
+    })
+  })
+
+  it('asks about what will be granted, with account ids, frozen', async () => {
+    const asked: PolicyRequest[] = []
+    const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
+    await withDeployment({ options: { isAllowed, maxDelegationDepth: 2 } }, async (deployment) => {
+      const context = { ticketId: 'T-1', nested: { list: [1] } }
+      const { subjectToken } = await issue(deployment, { userId: 'alias:alice', context })
+      const actor = await actorJwt(deployment, {
+        act: { sub: 'carol' },
+        client_id: 'web',
+        aud: 'urn:elsewhere',
+      })
+      const answer = await exchange(deployment, {
+        subject_token: subjectToken,
+        scope: 'orders:read orders:delete',
+        ...withActor(actor),
+      })
+      expect(answer.status, answer.text).to.equal(200)
+      const { account, ...question } = asked[1] as PolicyRequest
+      expect(account.accountId).to.equal('alice')
+      expect(question).to.deep.equal({
+        stage: 'exchange',
+        userId: 'alice',
+        actor: {
+          sub: 'bob',
+          clientId: 'web',
+          audience: 'urn:elsewhere',
+          act: { sub: 'carol' },
+          verified: true,
+        },
+        client: { id: 'spa' },
+        createdBy: { id: 'backend' },
+        context,
+        resource: API,
+        scope: 'orders:read',
+      })
+      for (const part of [asked[1], question.actor, question.actor?.act, question.client, question.context]) {
+        expect(part).to.be.frozen
+      }
+      expect(question.context.nested).to.be.frozen
+    })
+  })
+
+  it('is asked again at the exchange, because it may have changed since the issuance', async () => {
+    const stages: string[] = []
+    const isAllowed = ({ stage }: PolicyRequest) => stages.push(stage) > 0
+    await withDeployment({ options: { isAllowed } }, async (deployment) => {
+      const { subjectToken } = await issue(deployment)
+      await exchange(deployment, { subject_token: subjectToken })
+      expect(stages).to.deep.equal(['issuance', 'exchange'])
+    })
+  })
+
+  it('cannot be misled by an actor that is named in the constraint but not proven', async () => {
+    const actors: unknown[] = []
+    const isAllowed = ({ actor }: PolicyRequest) => actors.push(actor) > 0
+    await withDeployment({ options: { isAllowed } }, async (deployment) => {
+      const { subjectToken } = await issue(deployment, { actorId: 'bob' })
+      const bob = await actorToken(deployment)
+      await exchange(deployment, { subject_token: subjectToken, ...withActor(bob) })
+      expect(actors[0]).to.deep.equal({ sub: 'bob', verified: false })
+      expect(actors[1]).to.deep.include({ sub: 'bob', verified: true })
+    })
+  })
+
+  it('names the policy, the actor and the target in the event of a denial', async () => {
+    const { isAllowed } = policy(() => false)
+    await withDeployment({ options: { isAllowed } }, async (deployment) => {
+      const { subjectToken, id } = await issue(deployment)
+      const actor = withActor(await actorToken(deployment))
+      await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read', ...actor })
+      const { actor: acting, ...event } = onlyEvent(deployment, 'subject_token.refused')
+      expect(acting).to.include({ sub: 'bob', clientId: 'spa' })
+      expect(event).to.deep.equal({
+        stage: 'exchange',
+        error: 'access_denied',
+        check: 'isAllowed',
+        reason: 'isAllowed answered false',
+        clientId: 'spa',
+        id,
+        userId: 'alice',
+        resource: API,
+        scope: 'orders:read',
+      })
+    })
+  })
+})
+
+function throwing(error: unknown): never {
+  throw error
+}

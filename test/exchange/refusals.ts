@@ -1,0 +1,92 @@
+/** What every refused exchange has in common (CONTRACT §3.1, §6): one event, and the subject token stays usable. */
+import { expect } from 'chai'
+import type { Deployment, RecordedEvent } from '../../fixtures/deployment.ts'
+import { type Answer, actorToken, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import type { ImpersonationEvents } from '../../src/events.ts'
+
+export interface Refusal {
+  /** Members of the issuance request. */
+  readonly issued?: Readonly<Record<string, unknown>>
+  /** The request that is refused. */
+  readonly attempt: (subjectToken: string) => Promise<Answer>
+  /** A request that succeeds afterwards: the plain one unless told otherwise. */
+  readonly valid?: (subjectToken: string) => Promise<Answer>
+  readonly status?: number
+  readonly error: string
+  readonly description?: string
+  /** The check that the one event names; `null` where the provider refuses before the handler and nothing is emitted. */
+  readonly check: string | null
+}
+
+export async function expectRefused(deployment: Deployment, refusal: Refusal): Promise<Answer> {
+  const { issued, attempt, status = 400, error, description, check } = refusal
+  const { valid = (subjectToken) => exchange(deployment, { subject_token: subjectToken }) } = refusal
+  const { subjectToken, id } = await issue(deployment, issued)
+
+  const before = deployment.events.length
+  const answer = await attempt(subjectToken)
+  const events = deployment.events.slice(before)
+
+  expect(answer.status, answer.text).to.equal(status)
+  expect(answer.body.error, answer.text).to.equal(error)
+  expect(answer.body).not.to.have.property('access_token')
+  if (description !== undefined) expect(answer.body.error_description).to.equal(description)
+  expect(answer.headers.get('cache-control')).to.equal('no-store')
+  expectOneRefusal(events, { id, error, check })
+
+  const again = await valid(subjectToken)
+  expect(again.status, `the subject token is spent: ${again.text}`).to.equal(200)
+  return answer
+}
+
+function expectOneRefusal(
+  events: readonly RecordedEvent[],
+  { id, error, check }: { id: string; error: string; check: string | null },
+): void {
+  if (check === null) {
+    expect(events).to.deep.equal([])
+    return
+  }
+  expect(events).to.have.lengthOf(1)
+  const [event] = events
+  if (event?.name !== 'subject_token.refused') throw new Error(`unexpected event ${event?.name}`)
+  expect(event.payload).to.include({ stage: 'exchange', error, check })
+  expect(event.payload.id ?? id).to.equal(id)
+}
+
+/** The events since `before`, with the type of the one expected. */
+export function onlyEvent<Name extends keyof ImpersonationEvents>(
+  deployment: Deployment,
+  name: Name,
+  before = 0,
+): ImpersonationEvents[Name] {
+  const events = deployment.events.slice(before).filter((event) => !event.name.endsWith('.issued'))
+  expect(events.map((event) => event.name)).to.deep.equal([name])
+  return events[0]?.payload as unknown as ImpersonationEvents[Name]
+}
+
+interface RefusedActor {
+  readonly check?: string
+  readonly userId?: string
+  /** Whose actor token does go with the subject token. */
+  readonly validActor?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Refuses this actor token by the one fixed text, while the subject token goes well with a valid one. */
+export async function expectActorRefused(
+  deployment: Deployment,
+  actor: string,
+  { check = 'actor_token', userId = 'alice', validActor = 'carol', headers = {} }: RefusedActor = {},
+): Promise<void> {
+  const valid = await actorToken(deployment, { accountId: validActor })
+  await expectRefused(deployment, {
+    issued: { userId },
+    attempt: (subjectToken) =>
+      exchange(deployment, { subject_token: subjectToken, ...withActor(actor) }, { headers }),
+    valid: (subjectToken) => exchange(deployment, { subject_token: subjectToken, ...withActor(valid) }),
+    error: 'invalid_request',
+    description: 'actor_token is invalid',
+    check,
+  })
+}

@@ -1,0 +1,250 @@
+/** The parameters of a token exchange (CONTRACT §3). */
+import { expect } from 'chai'
+import { machineClient } from '../../fixtures/clients.ts'
+import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import {
+  actorToken,
+  exchange,
+  issue,
+  managementToken,
+  type Parameters,
+  withActor,
+  withDeployment,
+} from '../../fixtures/requests.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
+import { expectRefused } from './refusals.ts'
+
+const TYPE = 'urn:ietf:params:oauth:token-type'
+
+describe('token exchange: the request', () => {
+  let deployment: Deployment
+  before(async () => {
+    deployment = await startDeployment()
+  })
+  after(() => deployment.close())
+
+  /** One change to a valid request, and what it is answered with. */
+  const refusals: [title: string, changes: Parameters, description: string][] = [
+    ['a request without subject_token_type', { subject_token_type: null }, 'subject_token_type is required'],
+    ['a blank subject_token_type', { subject_token_type: '' }, 'subject_token_type is required'],
+    [
+      'a subject token type other than access_token',
+      { subject_token_type: `${TYPE}:jwt` },
+      'subject_token_type is not supported',
+    ],
+    [
+      'a subject token type that differs in case',
+      { subject_token_type: ACCESS_TOKEN_TYPE.toUpperCase() },
+      'subject_token_type is not supported',
+    ],
+    [
+      'a subject token type with a space after it',
+      { subject_token_type: `${ACCESS_TOKEN_TYPE} ` },
+      'subject_token_type is not supported',
+    ],
+    [
+      'a requested token type refresh_token',
+      { requested_token_type: `${TYPE}:refresh_token` },
+      'requested_token_type is not supported',
+    ],
+    [
+      'a requested token type id_token',
+      { requested_token_type: `${TYPE}:id_token` },
+      'requested_token_type is not supported',
+    ],
+    [
+      'a requested token type jwt',
+      { requested_token_type: `${TYPE}:jwt` },
+      'requested_token_type is not supported',
+    ],
+    [
+      'a requested token type of one space',
+      { requested_token_type: ' ' },
+      'requested_token_type is not supported',
+    ],
+    [
+      'an actor token without its type',
+      { actor_token: 'some-token' },
+      'actor_token_type is required with actor_token',
+    ],
+    [
+      'an actor token with a blank type',
+      { actor_token: 'some-token', actor_token_type: '' },
+      'actor_token_type is required with actor_token',
+    ],
+    [
+      'an actor token type without its token',
+      { actor_token_type: ACCESS_TOKEN_TYPE },
+      'actor_token is required with actor_token_type',
+    ],
+    [
+      'an actor token type with a blank token',
+      { actor_token: '', actor_token_type: ACCESS_TOKEN_TYPE },
+      'actor_token is required with actor_token_type',
+    ],
+    [
+      'an actor token type other than access_token',
+      { actor_token: 'some-token', actor_token_type: `${TYPE}:id_token` },
+      'actor_token_type is not supported',
+    ],
+    [
+      'authorization_details',
+      { authorization_details: '[{"type":"x"}]' },
+      'authorization_details is not supported',
+    ],
+    [
+      'an empty list of authorization_details',
+      { authorization_details: '[]' },
+      'authorization_details is not supported',
+    ],
+    [
+      'authorization_details of one space',
+      { authorization_details: ' ' },
+      'authorization_details is not supported',
+    ],
+  ]
+  for (const [title, changes, description] of refusals) {
+    it(`refuses ${title}`, () =>
+      expectRefused(deployment, {
+        attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken, ...changes }),
+        error: 'invalid_request',
+        description,
+        check: 'request',
+      }))
+  }
+
+  for (const [title, value] of [
+    ['without', null],
+    ['with a blank', ''],
+  ] as const) {
+    it(`refuses a request ${title} subject_token`, async () => {
+      await expectRefused(deployment, {
+        attempt: () => exchange(deployment, { subject_token: value }),
+        error: 'invalid_request',
+        description: 'subject_token is required',
+        check: 'request',
+      })
+    })
+  }
+
+  it('refuses the audience parameter', async () => {
+    for (const audience of [API, 'https://other.example.com', ' ', [API, API]]) {
+      await expectRefused(deployment, {
+        attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken, audience }),
+        error: 'invalid_target',
+        check: 'target',
+      })
+    }
+  })
+
+  const repeated: [parameter: string, first: string, second: string][] = [
+    ['grant_type', TOKEN_EXCHANGE, TOKEN_EXCHANGE],
+    ['client_id', 'spa', 'spa'],
+    ['subject_token_type', ACCESS_TOKEN_TYPE, ACCESS_TOKEN_TYPE],
+    ['actor_token', 'one', 'two'],
+    ['actor_token_type', ACCESS_TOKEN_TYPE, ACCESS_TOKEN_TYPE],
+    ['requested_token_type', ACCESS_TOKEN_TYPE, ACCESS_TOKEN_TYPE],
+    ['scope', 'orders:read', 'orders:read'],
+    ['authorization_details', '[]', '[]'],
+  ]
+  for (const [parameter, ...values] of repeated) {
+    it(`refuses a repeated ${parameter}, and names it`, async () => {
+      const answer = await expectRefused(deployment, {
+        attempt: (subjectToken) =>
+          exchange(deployment, { subject_token: subjectToken, client_id: 'spa', [parameter]: values }),
+        error: 'invalid_request',
+        check: null,
+      })
+      expect(answer.body.error_description).to.include(parameter)
+    })
+  }
+
+  it('refuses a repeated subject_token, even when one of the two is valid', async () => {
+    const answer = await expectRefused(deployment, {
+      attempt: (subjectToken) => exchange(deployment, { subject_token: [subjectToken, subjectToken] }),
+      error: 'invalid_request',
+      check: null,
+    })
+    expect(answer.body.error_description).to.include('subject_token')
+  })
+
+  it('takes blank optional parameters for omitted ones', async () => {
+    const { subjectToken } = await issue(deployment)
+    const blank = { actor_token: '', actor_token_type: '', requested_token_type: '', scope: '', audience: '' }
+    const answer = await exchange(deployment, {
+      subject_token: subjectToken,
+      ...blank,
+      authorization_details: '',
+    })
+    expect(answer.status, answer.text).to.equal(200)
+    expect(answer.body).not.to.have.property('scope')
+  })
+
+  it('takes the requested token type access_token', async () => {
+    const { subjectToken } = await issue(deployment)
+    const answer = await exchange(deployment, {
+      subject_token: subjectToken,
+      requested_token_type: ACCESS_TOKEN_TYPE,
+    })
+    expect(answer.status, answer.text).to.equal(200)
+    expect(answer.body.issued_token_type).to.equal(ACCESS_TOKEN_TYPE)
+  })
+
+  it('ignores parameters it does not know (RFC 6749 §3.2)', async () => {
+    const { subjectToken } = await issue(deployment)
+    const answer = await exchange(deployment, {
+      subject_token: subjectToken,
+      claims: '{}',
+      userId: 'bob',
+      act: 'x',
+    })
+    expect(answer.status, answer.text).to.equal(200)
+  })
+
+  it('refuses a request in JSON, and spends nothing', async () => {
+    await expectRefused(deployment, {
+      attempt: (subjectToken) =>
+        exchange(
+          deployment,
+          { subject_token: subjectToken },
+          { headers: { 'content-type': 'application/json' } },
+        ),
+      error: 'invalid_request',
+      check: null,
+    })
+  })
+
+  describe('with requireActor', () => {
+    it('refuses an exchange without actor token', () =>
+      withDeployment({ options: { requireActor: true } }, async (strict) => {
+        const token = await actorToken(strict)
+        await expectRefused(strict, {
+          attempt: (subjectToken) => exchange(strict, { subject_token: subjectToken }),
+          valid: (subjectToken) => exchange(strict, { subject_token: subjectToken, ...withActor(token) }),
+          error: 'invalid_request',
+          description: 'actor_token is required',
+          check: 'requireActor',
+        })
+      }))
+  })
+
+  it('refuses a client that is not registered for the grant', async () => {
+    const answer = await expectRefused(deployment, {
+      attempt: (subjectToken) =>
+        exchange(deployment, { subject_token: subjectToken }, { client: machineClient() }),
+      error: 'invalid_request',
+      check: null,
+    })
+    expect(answer.body.error_description).to.equal('requested grant type is not allowed for this client')
+  })
+
+  it('does not take a management token for a subject token', async () => {
+    const token = await managementToken(deployment)
+    await expectRefused(deployment, {
+      attempt: () => exchange(deployment, { subject_token: token }),
+      error: 'invalid_request',
+      description: 'subject_token is invalid',
+      check: 'subject_token',
+    })
+  })
+})

@@ -1,0 +1,207 @@
+/** Which scopes an exchange grants (CONTRACT §3: scope). */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { publicClient } from '../../fixtures/clients.ts'
+import {
+  API,
+  type Deployment,
+  type DeploymentOverrides,
+  OPAQUE_API,
+  startDeployment,
+} from '../../fixtures/deployment.ts'
+import {
+  actorToken,
+  exchange,
+  introspect,
+  issue,
+  managementToken,
+  type Parameters,
+  withActor,
+  withDeployment,
+} from '../../fixtures/requests.ts'
+import { TOKEN_EXCHANGE } from '../../src/index.ts'
+import { expectRefused } from './refusals.ts'
+
+/** Registered for no scope of the provider's own but openid. */
+const openidOnly = publicClient({ client_id: 'openid-only', scope: 'openid' })
+const withProfile = publicClient({ client_id: 'with-profile', scope: 'profile' })
+
+interface Case {
+  readonly asked: string | null
+  readonly ceiling?: string
+  readonly granted: string | undefined
+  readonly client?: typeof openidOnly
+  readonly resource?: string
+  readonly acting?: boolean
+}
+
+const GRANTED: [title: string, request: Case][] = [
+  ['nothing when nothing is asked for', { asked: null, granted: undefined }],
+  ['nothing when the scope is blank', { asked: '', granted: undefined }],
+  [
+    'nothing when nothing is asked for under a ceiling',
+    { asked: null, ceiling: 'orders:read', granted: undefined },
+  ],
+  ['what the resource has', { asked: 'orders:read orders:delete', granted: 'orders:read' }],
+  ['all that is asked for', { asked: 'orders:read orders:write', granted: 'orders:read orders:write' }],
+  ['each scope once', { asked: 'orders:read orders:read', granted: 'orders:read' }],
+  [
+    'nothing outside the ceiling',
+    { asked: 'orders:read orders:write', ceiling: 'orders:read', granted: 'orders:read' },
+  ],
+  [
+    'nothing outside the resource, though the ceiling names it',
+    { asked: 'orders:read orders:delete', ceiling: 'orders:delete orders:read', granted: 'orders:read' },
+  ],
+  ['no offline_access', { asked: 'orders:read offline_access', granted: 'orders:read' }],
+  [
+    'no offline_access, though the ceiling names it',
+    { asked: 'offline_access orders:read', ceiling: 'offline_access orders:read', granted: 'orders:read' },
+  ],
+  ['no openid without an actor token', { asked: 'openid orders:read', granted: 'orders:read' }],
+  [
+    'no openid with maxDelegationDepth 1',
+    { asked: 'openid orders:read', granted: 'orders:read', acting: true },
+  ],
+  ['scopes of the provider to a client without scope metadata', { asked: 'profile', granted: 'profile' }],
+  [
+    'scopes of the provider that the client is registered for',
+    { asked: 'profile orders:read', granted: 'profile orders:read', client: withProfile },
+  ],
+  [
+    'no scope of the provider that the client is not registered for',
+    { asked: 'profile orders:read', granted: 'orders:read', client: openidOnly },
+  ],
+  [
+    'scopes of the resource that the client metadata does not name',
+    { asked: 'orders:write', granted: 'orders:write', client: openidOnly },
+  ],
+  [
+    'what an opaque resource has',
+    { asked: 'orders:read orders:write', granted: 'orders:read', resource: OPAQUE_API },
+  ],
+]
+
+const REFUSED: [title: string, request: Omit<Case, 'granted'>][] = [
+  ['only scopes the resource does not have', { asked: 'orders:delete' }],
+  ['only scopes outside the ceiling', { asked: 'orders:write', ceiling: 'orders:read' }],
+  ['only offline_access', { asked: 'offline_access' }],
+  ['only openid', { asked: 'openid' }],
+  ['only openid, with an actor and maxDelegationDepth 1', { asked: 'openid', acting: true }],
+  ['only a scope the client is not registered for', { asked: 'profile', client: openidOnly }],
+  ['a scope that differs in case', { asked: 'ORDERS:READ' }],
+  ['a management scope', { asked: 'subject-tokens:create' }],
+  ['20,000 names', { asked: 'x '.repeat(20_000).trim() }],
+]
+
+describe('token exchange: the scope', () => {
+  let deployment: Deployment
+  before(async () => {
+    deployment = await startDeployment({ clients: [openidOnly, withProfile] })
+  })
+  after(() => deployment.close())
+
+  const send = async (
+    subjectToken: string,
+    { asked, client, resource = API, acting }: Omit<Case, 'granted'>,
+  ) => {
+    const actor: Parameters = acting ? withActor(await actorToken(deployment)) : {}
+    const parameters = { subject_token: subjectToken, scope: asked, resource, ...actor }
+    return exchange(deployment, parameters, { client })
+  }
+  const ceilingOf = ({ ceiling }: { ceiling?: string }) => (ceiling === undefined ? {} : { scope: ceiling })
+
+  for (const [title, request] of GRANTED) {
+    it(`grants ${title}`, async () => {
+      const { subjectToken } = await issue(deployment, ceilingOf(request))
+      const answer = await send(subjectToken, request)
+      expect(answer.status, answer.text).to.equal(200)
+      expect(answer.body.scope).to.equal(request.granted)
+      const token = answer.body.access_token
+      const claims = token.includes('.') ? decodeJwt(token) : await introspect(deployment, token)
+      expect(claims.scope).to.equal(request.granted)
+    })
+  }
+
+  for (const [title, request] of REFUSED) {
+    it(`refuses ${title}`, () =>
+      expectRefused(deployment, {
+        issued: ceilingOf(request),
+        attempt: (subjectToken) => send(subjectToken, request),
+        error: 'invalid_scope',
+        check: 'scope',
+      }))
+  }
+
+  for (const scope of [
+    ' ',
+    'orders:read  orders:write',
+    ' orders:read',
+    'orders:read\t',
+    'orders:"read"',
+    'ä',
+  ]) {
+    it(`refuses ${JSON.stringify(scope)}, which is no scope (RFC 6749 §3.3)`, () =>
+      expectRefused(deployment, {
+        attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken, scope }),
+        error: 'invalid_scope',
+        check: null,
+      }))
+  }
+
+  describe('with maxDelegationDepth 2', () => {
+    it('grants openid with an actor token', () =>
+      withDeployment({ options: { maxDelegationDepth: 2 } }, async (other) => {
+        const { subjectToken } = await issue(other)
+        const parameters = {
+          subject_token: subjectToken,
+          scope: 'openid',
+          ...withActor(await actorToken(other)),
+        }
+        expect((await exchange(other, parameters)).body.scope).to.equal('openid')
+      }))
+
+    it('grants no openid without one', () =>
+      withDeployment({ options: { maxDelegationDepth: 2 } }, (other) =>
+        expectRefused(other, {
+          attempt: (subjectToken) => exchange(other, { subject_token: subjectToken, scope: 'openid' }),
+          error: 'invalid_scope',
+          check: 'scope',
+        }).then(() => {}),
+      ))
+
+    it('grants no openid outside the ceiling', () =>
+      withDeployment({ options: { maxDelegationDepth: 2 } }, async (other) => {
+        const { subjectToken } = await issue(other, { scope: 'orders:read' })
+        const actor = withActor(await actorToken(other))
+        const parameters = { subject_token: subjectToken, scope: 'openid orders:read', ...actor }
+        expect((await exchange(other, parameters)).body.scope).to.equal('orders:read')
+      }))
+  })
+
+  it('never gives a refresh token nor an ID token, whatever the client and the deployment would allow', () => {
+    const client = publicClient({
+      client_id: 'refreshing',
+      grant_types: ['authorization_code', 'refresh_token', TOKEN_EXCHANGE],
+    })
+    const overrides: DeploymentOverrides = {
+      clients: [client],
+      configuration: { issueRefreshToken: async () => true },
+      options: { maxDelegationDepth: 2 },
+    }
+    return withDeployment(overrides, async (other) => {
+      const { subjectToken } = await issue(other)
+      const parameters = { subject_token: subjectToken, scope: 'openid offline_access orders:read' }
+      const actor = withActor(await actorToken(other))
+      const answer = await exchange(other, { ...parameters, ...actor }, { client })
+      expect(answer.body.scope, answer.text).to.equal('openid orders:read')
+      expect(answer.body).not.to.have.any.keys('refresh_token', 'id_token')
+    })
+  })
+
+  it('gives the management scopes to nobody but a client registered for them', async () => {
+    const scope = 'subject-tokens:create subject-tokens:read'
+    const token = await managementToken(deployment, { scope })
+    expect(decodeJwt(token).scope).to.equal(scope)
+  })
+})

@@ -1,0 +1,62 @@
+/** A client that describes itself in a metadata document counts as self-registered (CONTRACT §2.3). */
+import { expect } from 'chai'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { exchange, managementToken, now, postSubjectToken, signJwt, unique } from '../../fixtures/requests.ts'
+import { TOKEN_EXCHANGE } from '../../src/index.ts'
+import { expectRefused } from './refusals.ts'
+
+const CLIENT_ID = 'https://client.example.com/metadata.json'
+
+/** It claims every right there is. */
+const DOCUMENT = {
+  client_id: CLIENT_ID,
+  token_endpoint_auth_method: 'none',
+  redirect_uris: ['https://client.example.com/callback'],
+  response_types: ['code'],
+  grant_types: ['authorization_code', TOKEN_EXCHANGE],
+  scope: 'openid subject-tokens:create subject-tokens:read subject-tokens:revoke',
+}
+
+describe('token exchange: a client that describes itself', () => {
+  let deployment: Deployment
+  const fetched: string[] = []
+  before(async () => {
+    deployment = await startDeployment({
+      configuration: {
+        features: { clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } } as never,
+        fetch: async (url: string | URL | Request) => {
+          fetched.push(String(url))
+          return new Response(JSON.stringify(DOCUMENT), { headers: { 'content-type': 'application/json' } })
+        },
+      } as never,
+    })
+  })
+  after(() => deployment?.close())
+
+  it('may not exchange, whatever its document says', async () => {
+    const answer = await expectRefused(deployment, {
+      attempt: (subjectToken) =>
+        exchange(deployment, { subject_token: subjectToken }, { client: { client_id: CLIENT_ID } }),
+      error: 'invalid_request',
+      check: 'request',
+    })
+    expect(answer.body.error_description).to.equal('requested grant type is not allowed for this client')
+    expect(fetched).to.deep.equal([CLIENT_ID])
+  })
+
+  it('has no management scope, whatever its document says', async () => {
+    const claims = {
+      iss: deployment.issuer,
+      aud: `${deployment.baseUrl}/api`,
+      sub: CLIENT_ID,
+      client_id: CLIENT_ID,
+    }
+    const times = { iat: now(), exp: now() + 60, jti: unique('jti') }
+    const token = await signJwt({ ...claims, ...times, scope: 'subject-tokens:create' })
+    const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
+    expect([answer.status, answer.body.error]).to.deep.equal([403, 'insufficient_scope'])
+    expect(
+      (await postSubjectToken(deployment, { userId: 'alice' }, await managementToken(deployment))).status,
+    ).to.equal(201)
+  })
+})

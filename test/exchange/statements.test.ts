@@ -1,0 +1,55 @@
+/** What an impersonation costs the database (DESIGN §3): one statement to issue, two to exchange. */
+import { expect } from 'chai'
+import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
+
+for (const kind of DATABASES) {
+  describe(`statements on ${kind}`, () => {
+    let deployment: Deployment
+    let token: string
+    before(async function () {
+      if (!(await isAvailable(kind))) this.skip()
+      deployment = await startDeployment({ database: kind })
+      token = await managementToken(deployment)
+      // The first use of a connection may cost statements of its own.
+      const { subjectToken } = await issue(deployment, {}, token)
+      await exchange(deployment, { subject_token: subjectToken })
+    })
+    after(() => deployment?.close())
+
+    const during = async (work: () => Promise<unknown>) => {
+      const before = deployment.database.statements.length
+      await work()
+      return deployment.database.statements.slice(before).map(verb)
+    }
+
+    it('are one to issue', async () => {
+      expect(await during(() => issue(deployment, { context: { a: 1 } }, token))).to.deep.equal(['INSERT'])
+    })
+
+    it('are two to exchange for a JWT', async () => {
+      const { subjectToken } = await issue(deployment, {}, token)
+      expect(await during(() => exchange(deployment, { subject_token: subjectToken }))).to.deep.equal([
+        'SELECT',
+        'UPDATE',
+      ])
+    })
+
+    it('are none for a token that cannot be one of ours', async () => {
+      expect(await during(() => exchange(deployment, { subject_token: 'malformed' }))).to.deep.equal([])
+    })
+
+    it('are one read for a refusal, and no write', async () => {
+      const { subjectToken } = await issue(deployment, {}, token)
+      const refused = { subject_token: subjectToken, resource: 'https://unknown.example.com' }
+      expect(await during(() => exchange(deployment, refused))).to.deep.equal(['SELECT'])
+    })
+
+    it('are none for a management request that is refused', async () => {
+      expect(await during(() => managementToken(deployment))).to.deep.equal([])
+    })
+  })
+}
+
+const verb = (statement: string) => /^Executing \([^)]*\): (\w+)/.exec(statement)?.[1] ?? statement

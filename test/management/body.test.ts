@@ -1,0 +1,213 @@
+/** How the management API reads a body (CONTRACT §2.1, §2.4): media type, size, encoding, and parsers of the host. */
+import { expect } from 'chai'
+import type { Middleware } from 'koa'
+import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { type Answer, idFrom, managementToken, send, withDeployment } from '../../fixtures/requests.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+type Body = NonNullable<RequestInit['body']>
+
+const LIMIT = 64 * 1024
+const VALID = '{"userId":"alice"}'
+const padded = (bytes: number) => VALID.padEnd(bytes, ' ')
+
+describe('management: the body', () => {
+  let deployment: Deployment
+  let token: string
+  before(async () => {
+    deployment = await startDeployment()
+    token = await managementToken(deployment)
+  })
+  after(() => deployment.close())
+
+  const post = (body: Body | null, headers: Record<string, string> = {}): Promise<Answer> =>
+    send(deployment.subjectTokens, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      body,
+      ...(body instanceof ReadableStream && { duplex: 'half' }),
+    } as RequestInit)
+
+  const inChunks = (text: string) =>
+    new ReadableStream({
+      start(controller) {
+        const bytes = Buffer.from(text)
+        for (let at = 0; at < bytes.length; at += 16_384) controller.enqueue(bytes.subarray(at, at + 16_384))
+        controller.close()
+      },
+    })
+
+  const expectError = (answer: Answer, status: number) => {
+    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, 'invalid_request'])
+    expect(answer.headers.get('cache-control')).to.equal('no-store')
+    expect(answer.headers.get('www-authenticate')).to.equal(null)
+  }
+
+  describe('of a media type', () => {
+    for (const type of [
+      'application/json',
+      'Application/JSON',
+      'application/json;charset=utf-8',
+      'application/json; charset="UTF-8"',
+    ]) {
+      it(`${type} is taken`, async () => {
+        expect((await post(VALID, { 'content-type': type })).status).to.equal(201)
+      })
+    }
+
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/jsonp',
+      'application/vnd.api+json',
+      'text/json',
+      'application/json-patch+json',
+      'application/json, text/plain',
+      '*/*',
+      'application/json; charset=utf-16',
+      'application/json; charset=iso-8859-1',
+      'application/json; charset=utf-7',
+    ]) {
+      it(`${type} is 415`, async () => expectError(await post(VALID, { 'content-type': type }), 415))
+    }
+
+    it('that is not named is 415', async () => {
+      const headers = { authorization: `Bearer ${token}` }
+      const body = Buffer.from(VALID)
+      expectError(await send(deployment.subjectTokens, { method: 'POST', headers, body }), 415)
+    })
+
+    it('without a body is 400', async () => expectError(await post(null), 400))
+
+    for (const encoding of ['gzip', 'deflate', 'br', 'x-unknown']) {
+      it(`with content-encoding ${encoding} is 415`, async () =>
+        expectError(await post(VALID, { 'content-encoding': encoding }), 415))
+    }
+  })
+
+  describe('of a size', () => {
+    it('of 64 KiB is taken', async () => {
+      expect((await post(padded(LIMIT))).status).to.equal(201)
+    })
+
+    it('of 64 KiB in chunks, without a length, is taken', async () => {
+      expect((await post(inChunks(padded(LIMIT)))).status).to.equal(201)
+    })
+
+    it('of 64 KiB and one byte is 413', async () => expectError(await post(padded(LIMIT + 1)), 413))
+
+    it('of 64 KiB and one byte in chunks is 413', async () =>
+      expectError(await post(inChunks(padded(LIMIT + 1))), 413))
+
+    it('of 1 MB is 413', async () => expectError(await post(padded(1024 * 1024)), 413))
+
+    it('of 1 MB leaves the service working', async () => {
+      await post(padded(1024 * 1024))
+      expect((await post(VALID)).status).to.equal(201)
+    })
+  })
+
+  describe('that is not a JSON object', () => {
+    const broken: [title: string, body: Body][] = [
+      ['nothing', ''],
+      ['spaces', '   '],
+      ['cut short', '{"userId":"alice"'],
+      ['with a comma too many', '{"userId":"alice",}'],
+      ['with single quotes', "{'userId':'alice'}"],
+      ['with something after it', '{"userId":"alice"} x'],
+      ['two objects', '{"userId":"alice"}{"userId":"bob"}'],
+      ['with a comment', '{"userId":"alice"}//'],
+      ['with NaN', '{"userId":"alice","expiresIn":NaN}'],
+      ['invalid UTF-8', Buffer.from('{"userId":"al\xffice"}', 'latin1')],
+      ['an overlong UTF-8 sequence', Buffer.from('{"userId":"\xc0\xaf"}', 'latin1')],
+      ['a surrogate in UTF-8', Buffer.from('{"userId":"\xed\xa0\x80"}', 'latin1')],
+      ['UTF-16', Buffer.from(VALID, 'utf16le')],
+      ['a form', 'userId=alice'],
+      ['an array', '[]'],
+      ['an array of one object', `[${VALID}]`],
+      ['null', 'null'],
+      ['a string', '"alice"'],
+      ['a number', '7'],
+      ['true', 'true'],
+      ['50,000 open brackets', '['.repeat(50_000)],
+      ['20,000 levels', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`],
+    ]
+    for (const [title, body] of broken) {
+      it(`is 400: ${title}`, async () => expectError(await post(body), 400))
+    }
+  })
+
+  it('is judged after the credentials', async () => {
+    const answer = await post('broken', { authorization: 'Bearer forged' })
+    expect(answer.status).to.equal(401)
+  })
+
+  it('with a repeated member means the last one, as JSON.parse has it', async () => {
+    const answer = await post('{"userId":"nobody","userId":"bob"}')
+    const row = await createSubjectTokenStore(deployment.database.sequelize).get(
+      deployment.issuer,
+      idFrom(answer),
+    )
+    expect(row?.userId).to.equal('bob')
+  })
+
+  describe('that a parser of the host has read', () => {
+    const drained: (leave: (ctx: Parameters<Middleware>[0], text: string) => void) => Middleware =
+      (leave) => async (ctx, next) => {
+        if (!ctx.path.startsWith('/api')) return next()
+        const chunks: Buffer[] = []
+        for await (const chunk of ctx.req) chunks.push(chunk)
+        leave(ctx, Buffer.concat(chunks).toString())
+        await next()
+      }
+    const parsers: [title: string, parser: Middleware][] = [
+      ['ctx.request.body', drained((ctx, text) => Object.assign(ctx.request, { body: JSON.parse(text) }))],
+      ['ctx.request.body as text', drained((ctx, text) => Object.assign(ctx.request, { body: text }))],
+      [
+        'ctx.request.body as bytes',
+        drained((ctx, text) => Object.assign(ctx.request, { body: Buffer.from(text) })),
+      ],
+      ['ctx.req.body', drained((ctx, text) => Object.assign(ctx.req, { body: JSON.parse(text) }))],
+    ]
+    for (const [title, parser] of parsers) {
+      it(`is taken from ${title}`, () =>
+        withDeployment({ before: [parser] }, async (other) => {
+          const bearer = await managementToken(other)
+          const request = (body: object) =>
+            send(other.subjectTokens, {
+              method: 'POST',
+              headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+              body: JSON.stringify(body),
+            })
+          const answer = await request({ userId: 'alice', resource: API, context: { a: [1] } })
+          expect(answer.status, answer.text).to.equal(201)
+          expectError(await request({ userId: 'alice', unknown: 1 }), 400)
+          expectError(await request([{ userId: 'alice' }]), 400)
+          expectError(await request({ userId: 'alice', context: { a: 'x'.repeat(LIMIT) } }), 413)
+          // Deeper than JSON.stringify goes.
+          const deep = `{"userId":"alice","context":{"a":${'['.repeat(15_000)}${']'.repeat(15_000)}}}`
+          const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
+          expectError(await send(other.subjectTokens, { method: 'POST', headers, body: deep }), 400)
+        }))
+    }
+
+    for (const [title, left] of [
+      ['an empty text', ''],
+      ['broken JSON as text', '{'],
+      ['null', null],
+      ['an array', []],
+      ['a number', 7],
+    ] as const) {
+      it(`is 400 when the parser left ${title}`, () =>
+        withDeployment(
+          { before: [drained((ctx) => Object.assign(ctx.request, { body: left }))] },
+          async (other) => {
+            const bearer = await managementToken(other)
+            const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
+            expectError(await send(other.subjectTokens, { method: 'POST', headers, body: VALID }), 400)
+          },
+        ))
+    }
+  })
+})

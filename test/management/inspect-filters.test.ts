@@ -1,0 +1,138 @@
+/** The filters of `GET /api/subject-tokens`, each and joined, and whose rows it never shows (CONTRACT §2.2). */
+import { expect } from 'chai'
+import { webClient } from '../../fixtures/clients.ts'
+import { stopClock } from '../../fixtures/clock.ts'
+import { API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
+import {
+  actorToken,
+  exchange,
+  issue,
+  managementToken,
+  type Parameters,
+  withActor,
+} from '../../fixtures/requests.ts'
+
+describe('management: the list', () => {
+  onEachDatabase({}, (on) => {
+    const ids: Record<string, string> = {}
+    let clock: ReturnType<typeof stopClock>
+
+    // In this order: from the oldest to the newest.
+    before(async function () {
+      clock = stopClock()
+      if (!on.database) this.skip()
+      const { deployment } = on
+      const used = async (body: Readonly<Record<string, unknown>>, by: { actor?: string; web?: boolean }) => {
+        const { id, subjectToken } = await issue(deployment, body)
+        const actor = by.actor ? withActor(await actorToken(deployment, { accountId: by.actor })) : {}
+        const client = by.web ? { client: webClient() } : undefined
+        const answer = await exchange(deployment, { subject_token: subjectToken, ...actor }, client)
+        expect(answer.status, answer.text).to.equal(200)
+        return id
+      }
+      ids.expired = (await issue(deployment, { expiresIn: 1, clientId: 'spa' })).id
+      ids.bound = (await issue(deployment, { userId: 'dave', actorId: 'bob', clientId: 'web' })).id
+      ids.acted = await used({}, { actor: 'bob' })
+      ids.byWeb = await used({ userId: 'dave' }, { web: true })
+      ids.revoked = (await issue(deployment, { actorId: 'carol' })).id
+      await revoke(deployment, ids.revoked)
+      ids.revokedUsed = await used({ userId: 'dave' }, { actor: 'carol' })
+      await revoke(deployment, ids.revokedUsed)
+      ids.active = (await issue(deployment, { resource: API })).id
+      clock.tick(1)
+    })
+    after(() => clock.restore())
+
+    const named = (found: readonly string[]) =>
+      found.map((id) => Object.entries(ids).find(([, known]) => known === id)?.[0])
+
+    const EVERY = ['active', 'revokedUsed', 'revoked', 'byWeb', 'acted', 'bound', 'expired']
+    const filters: [parameters: Parameters, expected: string[]][] = [
+      [{}, EVERY],
+      [{ userId: 'alice' }, ['active', 'revoked', 'acted', 'expired']],
+      [{ userId: 'dave' }, ['revokedUsed', 'byWeb', 'bound']],
+      [{ userId: 'alias:alice' }, []],
+      [{ userId: 'ALICE' }, []],
+      [{ userId: 'alice ' }, []],
+      [{ userId: '%' }, []],
+      [{ userId: "' OR '1'='1" }, []],
+      [{ actorId: 'bob' }, ['acted', 'bound']],
+      [{ actorId: 'carol' }, ['revokedUsed', 'revoked']],
+      [{ actorId: 'alice' }, []],
+      [{ clientId: 'web' }, ['byWeb', 'bound']],
+      [{ clientId: 'spa' }, ['revokedUsed', 'acted', 'expired']],
+      [{ clientId: 'backend' }, []],
+      [{ state: 'active' }, ['active', 'bound']],
+      [{ state: 'expired' }, ['expired']],
+      [{ state: 'consumed' }, ['byWeb', 'acted']],
+      [{ state: 'revoked' }, ['revokedUsed', 'revoked']],
+      [{ userId: 'alice', state: 'revoked' }, ['revoked']],
+      [{ userId: 'dave', clientId: 'web' }, ['byWeb', 'bound']],
+      [{ userId: 'dave', clientId: 'web', state: 'consumed' }, ['byWeb']],
+      [{ userId: 'dave', actorId: 'bob', clientId: 'web', state: 'active' }, ['bound']],
+      [{ userId: 'alice', actorId: 'bob', clientId: 'web', state: 'active' }, []],
+      [{ actorId: 'carol', state: 'revoked', limit: '1' }, ['revokedUsed']],
+    ]
+    for (const [parameters, expected] of filters) {
+      it(`answers ${JSON.stringify(parameters)} with ${expected.join(', ') || 'nothing'}, newest first`, async () => {
+        const answer = await list(on.deployment, parameters)
+        expect(answer.status, answer.text).to.equal(200)
+        expect(named(idsOf(answer))).to.deep.equal(expected)
+      })
+    }
+
+    it('shows a token that expires in the list that its state belongs to, to the second', async () => {
+      const { id } = await issue(on.deployment, { userId: 'erin', expiresIn: 60 })
+      const states = async () => {
+        const found: string[] = []
+        for (const state of ['active', 'expired', 'consumed', 'revoked']) {
+          const answer = await list(on.deployment, { userId: 'erin', state })
+          if (idsOf(answer).includes(id)) found.push(state, answer.body.items[0].state)
+        }
+        return found
+      }
+      clock.tick(59)
+      expect(await states()).to.deep.equal(['active', 'active'])
+      clock.tick(1)
+      expect(await states()).to.deep.equal(['expired', 'expired'])
+    })
+  })
+})
+
+describe('management: another issuer on the same database', () => {
+  onEachDatabase({}, (on) => {
+    it('sees, lists and revokes nothing of ours, whatever it asks for', async () => {
+      const { deployment } = on
+      const other = await on.start({ issuer: 'https://other.example.com/oidc' })
+      const resource = 'https://other.example.com/api'
+      const foreign = { token: await managementToken(other, { resource }) }
+      const [unused, used] = [await issue(deployment, { actorId: 'bob' }), await issue(deployment)]
+      const { body } = await exchange(deployment, { subject_token: used.subjectToken })
+      expect(body).to.have.property('access_token')
+      const own = await issue(other, {}, foreign.token)
+
+      const listed = await manage(other, 'GET', '', foreign)
+      expect(idsOf(listed)).to.deep.equal([own.id])
+      const after = await manage(other, 'GET', `?cursor=${'f'.repeat(32)}`, foreign)
+      expect(idsOf(after)).to.deep.equal([own.id])
+      for (const { id } of [unused, used]) {
+        for (const method of ['GET', 'DELETE']) {
+          const answer = await manage(other, method, `/${id}`, foreign)
+          expect([answer.status, answer.body.error]).to.deep.equal([404, 'not_found'])
+        }
+      }
+      for (const [parameters, revoked] of [
+        ['?actorId=bob', 0],
+        ['?userId=alice', 1],
+      ] as const) {
+        expect((await manage(other, 'DELETE', parameters, foreign)).body).to.deep.equal({ revoked })
+      }
+
+      expect((await show(deployment, unused.id)).body.state).to.equal('active')
+      expect((await show(deployment, used.id)).body.state).to.equal('consumed')
+      expect((await revokeWhere(deployment, { userId: 'alice' })).body).to.deep.equal({ revoked: 2 })
+    })
+  })
+})

@@ -1,0 +1,167 @@
+/** Pages of the list, and queries that are refused by name (CONTRACT §2.2, §2.4). */
+import { expect } from 'chai'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { idsOf, list, manage } from '../../fixtures/management.ts'
+import { issue, managementToken, type Parameters } from '../../fixtures/requests.ts'
+
+const AN_ID = '0'.repeat(32)
+
+describe('management: pages of the list', () => {
+  onEachDatabase({}, (on) => {
+    let token: string
+    /** Oldest first, all of one user, in fewer seconds than there are tokens. */
+    const ids: string[] = []
+    before(async function () {
+      if (!on.database) this.skip()
+      token = await managementToken(on.deployment)
+      for (let index = 0; index < 103; index += 1) ids.push((await issue(on.deployment, {}, token)).id)
+    })
+    const newest = (from: number, to: number) => [...ids].reverse().slice(from, to)
+
+    it('hold 50 items unless told otherwise, and the rest after the cursor', async () => {
+      const first = await list(on.deployment)
+      expect(idsOf(first)).to.deep.equal(newest(0, 50))
+      expect(first.body.nextCursor).to.equal(newest(0, 50).at(-1))
+      const second = await list(on.deployment, { cursor: first.body.nextCursor })
+      expect(idsOf(second)).to.deep.equal(newest(50, 100))
+      const third = await list(on.deployment, { cursor: second.body.nextCursor })
+      expect(idsOf(third)).to.deep.equal(newest(100, 103))
+      expect(third.body).to.have.all.keys('items')
+    })
+
+    it('hold from 1 to 100 items', async () => {
+      const one = await list(on.deployment, { limit: '1' })
+      expect([idsOf(one), one.body.nextCursor]).to.deep.equal([newest(0, 1), newest(0, 1)[0]])
+      const hundred = await list(on.deployment, { limit: '100' })
+      expect([idsOf(hundred), hundred.body.nextCursor]).to.deep.equal([newest(0, 100), newest(99, 100)[0]])
+    })
+
+    it('have no cursor when the last item just fits', async () => {
+      const cursor = newest(1, 2)[0]
+      const answer = await list(on.deployment, { cursor: newest(2, 3)[0], limit: '100' })
+      expect(idsOf(answer)).to.deep.equal(newest(3, 103))
+      expect(answer.body).to.have.all.keys('items')
+      expect((await list(on.deployment, { cursor, limit: '100' })).body.nextCursor).to.equal(
+        newest(101, 102)[0],
+      )
+    })
+
+    it('are empty before the oldest, and for a user without tokens', async () => {
+      expect((await list(on.deployment, { cursor: ids[0] })).body).to.deep.equal({ items: [] })
+      expect((await list(on.deployment, { userId: 'erin' })).body).to.deep.equal({ items: [] })
+    })
+
+    it('go on with the same filter, and with tokens made in between left out', async () => {
+      const first = await list(on.deployment, { userId: 'alice', limit: '3' })
+      const { id } = await issue(on.deployment, {}, token)
+      const second = await list(on.deployment, { userId: 'alice', limit: '3', cursor: first.body.nextCursor })
+      expect(idsOf(second)).to.deep.equal(newest(3, 6))
+      ids.push(id)
+    })
+
+    it('go on when the row of the cursor is gone', async () => {
+      const first = await list(on.deployment, { limit: '3' })
+      const { nextCursor } = first.body
+      await on.database.sequelize.query('DELETE FROM subject_tokens WHERE id = $1', { bind: [nextCursor] })
+      const second = await list(on.deployment, { limit: '3', cursor: nextCursor })
+      expect(idsOf(second)).to.deep.equal(newest(3, 6))
+      ids.splice(ids.indexOf(nextCursor), 1)
+    })
+  })
+})
+
+const refused: [query: string, field: string][] = [
+  ['?unknown=1', 'unknown'],
+  ['?user_id=alice', 'user_id'],
+  ['?userid=alice', 'userid'],
+  ['?__proto__=1', '__proto__'],
+  ['?constructor=1', 'constructor'],
+  ['?access_token=x', 'access_token'],
+  ['?userId=alice&unknown', 'unknown'],
+  ['?userId=alice&userId=alice', 'userId'],
+  ['?limit=1&limit=1', 'limit'],
+  ['?state=active&state=expired', 'state'],
+  ['?userId[]=alice', 'a query parameter'],
+  ['?=alice', 'a query parameter'],
+  ['?%3Cscript%3E=1', 'a query parameter'],
+  [`?${'x'.repeat(65)}=1`, 'a query parameter'],
+  ['?userId=', 'userId'],
+  ['?userId', 'userId'],
+  ['?actorId=', 'actorId'],
+  ['?clientId=', 'clientId'],
+  ['?userId=%00', 'userId'],
+  ['?actorId=a%00', 'actorId'],
+  [`?userId=${'a'.repeat(256)}`, 'userId'],
+  [`?clientId=${'%F0%9F%8E%AB'.repeat(256)}`, 'clientId'],
+  ['?state=', 'state'],
+  ['?state=Active', 'state'],
+  ['?state=used', 'state'],
+  ['?state=active%20', 'state'],
+  ['?state=toString', 'state'],
+  ['?limit=', 'limit'],
+  ['?limit=0', 'limit'],
+  ['?limit=101', 'limit'],
+  ['?limit=-1', 'limit'],
+  ['?limit=1.0', 'limit'],
+  ['?limit=1e1', 'limit'],
+  ['?limit=0x10', 'limit'],
+  ['?limit=010', 'limit'],
+  ['?limit=+1', 'limit'],
+  ['?limit=%D9%A1', 'limit'],
+  ['?limit=1;DROP', 'limit'],
+  ['?cursor=', 'cursor'],
+  ['?cursor=x', 'cursor'],
+  [`?cursor=${AN_ID.slice(1)}`, 'cursor'],
+  [`?cursor=${AN_ID}0`, 'cursor'],
+  [`?cursor=${'F'.repeat(32)}`, 'cursor'],
+  [`?cursor=${AN_ID}%0A`, 'cursor'],
+  ['?userId=%', 'the query'],
+  ['?userId=%ZZ', 'the query'],
+  ['?userId=%E0%A4%A', 'the query'],
+  ['?userId=%C3%28', 'the query'],
+  ['?userId=%ED%A0%80', 'the query'],
+  ['?%FF=1', 'the query'],
+]
+
+describe('management: a query of the list', () => {
+  onEachDatabase({}, (on) => {
+    for (const [query, field] of refused) {
+      const shown = query.length > 60 ? `${query.slice(0, 60)}…` : query
+      it(`is refused by the name ${field}: ${shown}`, async () => {
+        const answer = await manage(on.deployment, 'GET', query)
+        expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_request'])
+        expect(answer.body).to.have.all.keys('error', 'error_description')
+        expect(answer.body.error_description.startsWith(`${field} `), answer.text).to.equal(true)
+        expect(answer.text).not.to.include('<')
+        expect(answer.headers.get('cache-control')).to.equal('no-store')
+        expect(on.deployment.errors).to.deep.equal([])
+      })
+    }
+
+    const taken: Parameters[] = [
+      { userId: 'a'.repeat(255) },
+      { userId: '🎫'.repeat(255) },
+      { actorId: 'a b+c&d=e%' },
+      { limit: '100', cursor: AN_ID, state: 'active', userId: 'a', actorId: 'b', clientId: 'c' },
+    ]
+    for (const parameters of taken) {
+      it(`is taken: ${JSON.stringify(parameters).slice(0, 60)}`, async () => {
+        const answer = await list(on.deployment, parameters)
+        expect([answer.status, answer.body], answer.text).to.deep.equal([200, { items: [] }])
+      })
+    }
+
+    it('is taken when it is empty, or holds nothing but separators', async () => {
+      for (const query of ['?', '?&', '?&&']) {
+        const answer = await manage(on.deployment, 'GET', query)
+        expect([answer.status, answer.body], answer.text).to.deep.equal([200, { items: [] }])
+      }
+    })
+
+    it('finds a name with every character that a URL encodes', async () => {
+      const clientId = 'a b+c&d=e%/?#[]ü🎫"\\'
+      const { id } = await issue(on.deployment, { clientId })
+      expect(idsOf(await list(on.deployment, { clientId }))).to.deep.equal([id])
+    })
+  })
+})

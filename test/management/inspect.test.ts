@@ -1,0 +1,185 @@
+/** What `GET /api/subject-tokens/{id}` and the list show (CONTRACT §2.2): every member, in every state. */
+import { createHash } from 'node:crypto'
+import { expect } from 'chai'
+import { stopClock } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
+import {
+  actorJwt,
+  actorToken,
+  exchange,
+  issue,
+  now,
+  postSubjectToken,
+  withActor,
+} from '../../fixtures/requests.ts'
+
+const CONTEXT = { ticketId: 'T-1', nested: { list: [1, null, 'ü🎫'] } }
+
+describe('management: an item', () => {
+  onEachDatabase({ options: { maxDelegationDepth: 2 } }, (on) => {
+    let clock: ReturnType<typeof stopClock>
+    let start: number
+    beforeEach(() => {
+      clock = stopClock()
+      start = now()
+    })
+    afterEach(() => clock.restore())
+
+    /** The item must read the same alone and in the list. */
+    const expectItem = async (id: string, expected: Readonly<Record<string, unknown>>) => {
+      const answer = await show(on.deployment, id)
+      expect(answer.status, answer.text).to.equal(200)
+      expect(answer.body).to.deep.equal({ id, ...expected })
+      const { body } = await list(on.deployment, { limit: '100' })
+      const items: { id: string }[] = body.items
+      expect(items.filter((item) => item.id === id)).to.deep.equal([{ id, ...expected }])
+    }
+    const plain = () => ({ userId: 'alice', context: {}, createdBy: 'backend', createdAt: start })
+
+    it('that is active shows every constraint', async () => {
+      const constraints = {
+        clientId: 'spa',
+        actorId: 'bob',
+        resource: API,
+        scope: 'orders:write orders:read',
+      }
+      const { id } = await issue(on.deployment, { context: CONTEXT, expiresIn: 60, ...constraints })
+      await expectItem(id, {
+        ...plain(),
+        ...constraints,
+        context: CONTEXT,
+        expiresAt: start + 60,
+        state: 'active',
+      })
+    })
+
+    it('that is active and unconstrained shows nothing more than there is', async () => {
+      const { id } = await issue(on.deployment, { userId: 'alias:alice' })
+      await expectItem(id, { ...plain(), expiresAt: start + 600, state: 'active' })
+    })
+
+    it('that was used for a JWT shows the chain of actors, and what was granted instead of what was allowed', async () => {
+      const constraints = { scope: 'orders:read orders:write', actorId: 'bob' }
+      const { id, subjectToken } = await issue(on.deployment, constraints)
+      const actor = await actorJwt(on.deployment, {
+        client_id: 'web',
+        act: { sub: 'carol' },
+        exp: start + 900,
+      })
+      clock.tick(5)
+      const parameters = { subject_token: subjectToken, scope: 'orders:read profile', ...withActor(actor) }
+      const { body } = await exchange(on.deployment, parameters)
+      expect(body.scope).to.equal('orders:read')
+      clock.tick(5)
+      await expectItem(id, {
+        ...plain(),
+        actorId: 'bob',
+        actor: { sub: 'bob', act: { sub: 'carol' }, clientId: 'web' },
+        usedBy: 'spa',
+        resource: API,
+        scope: 'orders:read',
+        expiresAt: start + 600,
+        consumedAt: start + 5,
+        accessToken: { format: 'jwt', expiresAt: start + 605 },
+        state: 'consumed',
+      })
+    })
+
+    it('that was used for an opaque token shows it, and no scope where none was granted', async () => {
+      const { id, subjectToken } = await issue(on.deployment, { clientId: 'spa', scope: 'orders:read' })
+      await exchange(on.deployment, { subject_token: subjectToken, resource: OPAQUE_API })
+      await expectItem(id, {
+        ...plain(),
+        clientId: 'spa',
+        usedBy: 'spa',
+        resource: OPAQUE_API,
+        expiresAt: start + 600,
+        consumedAt: start,
+        accessToken: { format: 'opaque', expiresAt: start + 600 },
+        state: 'consumed',
+      })
+    })
+
+    it('changes from active to expired in the second it expires', async () => {
+      const { id } = await issue(on.deployment, { expiresIn: 60 })
+      clock.tick(59)
+      await expectItem(id, { ...plain(), expiresAt: start + 60, state: 'active' })
+      clock.tick(1)
+      await expectItem(id, { ...plain(), expiresAt: start + 60, state: 'expired' })
+    })
+
+    it('that was used stays consumed when its time is over', async () => {
+      const { id, subjectToken } = await issue(on.deployment, { expiresIn: 60 })
+      await exchange(on.deployment, { subject_token: subjectToken })
+      clock.tick(3600)
+      expect((await show(on.deployment, id)).body.state).to.equal('consumed')
+    })
+
+    it('that was revoked is revoked, and stays so', async () => {
+      const { id } = await issue(on.deployment, { expiresIn: 60 })
+      clock.tick(10)
+      await revoke(on.deployment, id)
+      const expected = { ...plain(), expiresAt: start + 60, revokedAt: start + 10, state: 'revoked' }
+      await expectItem(id, expected)
+      clock.tick(600)
+      await revoke(on.deployment, id)
+      await expectItem(id, expected)
+    })
+
+    it('that was used and revoked is revoked, and shows until when its JWT lives', async () => {
+      const { id, subjectToken } = await issue(on.deployment)
+      await exchange(on.deployment, { subject_token: subjectToken, scope: 'orders:read' })
+      clock.tick(10)
+      await revoke(on.deployment, id)
+      await expectItem(id, {
+        ...plain(),
+        usedBy: 'spa',
+        resource: API,
+        scope: 'orders:read',
+        expiresAt: start + 600,
+        consumedAt: start,
+        revokedAt: start + 10,
+        accessToken: { format: 'jwt', expiresAt: start + 600 },
+        state: 'revoked',
+      })
+    })
+
+    it('never holds a subject token, an access token, a hash of one, or the id of a Grant', async () => {
+      const { deployment } = on
+      const secrets: string[] = []
+      for (const resource of [API, OPAQUE_API]) {
+        const { subjectToken } = await issue(deployment, { userId: 'erin', context: CONTEXT })
+        const actor = await actorToken(deployment)
+        const { body } = await exchange(deployment, {
+          subject_token: subjectToken,
+          resource,
+          ...withActor(actor),
+        })
+        secrets.push(subjectToken, body.access_token, actor)
+      }
+      const unused = await issue(deployment, { userId: 'erin' })
+      secrets.push(unused.subjectToken)
+      const [rows] = await on.database.sequelize.query('SELECT * FROM subject_tokens')
+      for (const { token_hash, grant_id } of rows as { token_hash: string; grant_id: string | null }[]) {
+        secrets.push(token_hash, ...(grant_id === null ? [] : [grant_id]))
+      }
+      const answers = [
+        await list(deployment, { limit: '100' }),
+        await show(deployment, unused.id),
+        await revokeWhere(deployment, { userId: 'erin' }),
+        await list(deployment, { limit: '100', state: 'revoked' }),
+        await postSubjectToken(deployment, { userId: 'nobody' }),
+      ]
+      const seen = answers.map(({ text, headers }) => text + JSON.stringify([...headers])).join('\n')
+      expect(seen).to.include('"opaque"')
+      for (const secret of secrets) {
+        for (const encoding of ['hex', 'base64', 'base64url'] as const) {
+          expect(seen).not.to.include(createHash('sha256').update(secret).digest(encoding))
+        }
+        expect(seen).not.to.include(secret)
+      }
+    })
+  })
+})

@@ -1,0 +1,136 @@
+/** What `POST /api/subject-tokens` refuses (CONTRACT §2.1, §2.4): every field, on the far side of every boundary. */
+import { expect } from 'chai'
+import { QueryTypes } from 'sequelize'
+import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { type Answer, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
+
+const ASTRAL = '🎫'
+const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) })
+const contextOf = (bytes: number) => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) })
+
+/** What no field that holds a string takes. */
+const NO_STRING: [title: string, value: unknown][] = [
+  ['empty', ''],
+  ['of 256 characters', 'a'.repeat(256)],
+  ['of 256 characters beyond the basic plane', ASTRAL.repeat(256)],
+  ['of 300 characters', 'a'.repeat(300)],
+  ['with a NUL', 'urn:a\0b'],
+  ['with a lone high surrogate', 'urn:a\ud800'],
+  ['with a lone low surrogate', 'urn:\udc00a'],
+  ['null', null],
+  ['a number', 7],
+  ['a boolean', true],
+  ['an array', ['alice']],
+  ['an object', { id: 'alice' }],
+]
+
+const REFUSED: [field: string, title: string, value: unknown][] = [
+  ...['userId', 'clientId', 'actorId', 'resource', 'scope'].flatMap((field) =>
+    NO_STRING.map(([title, value]): [string, string, unknown] => [field, title, value]),
+  ),
+  ['context', 'null', null],
+  ['context', 'a string', '{}'],
+  ['context', 'a number', 1],
+  ['context', 'an array', []],
+  ['context', 'of 8 KiB and one byte', contextOf(8193)],
+  ['context', 'of more than 8 KiB in two-byte characters', { a: 'é'.repeat((8192 - 8) / 2 + 1) }],
+  ['context', 'of 17 levels', nested(17)],
+  ['context', 'of 17 levels, arrays among them', { a: [[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]] }],
+  ['context', 'of 2,000 levels', nested(2000)],
+  ['context', 'with a NUL in a value', { a: 'x\0' }],
+  ['context', 'with a NUL in a key', { 'x\0': 1 }],
+  ['context', 'with a NUL further in', { a: [{ b: ['\0'] }] }],
+  ['context', 'with a NUL in a key further in', { a: [{ 'b\0': 1 }] }],
+  ['context', 'with a lone surrogate in a value', { a: '\ud800' }],
+  ['context', 'with a lone surrogate in a key', { '\ud800': 1 }],
+  ['resource', 'relative', '/orders'],
+  ['resource', 'without scheme', 'api.example.com'],
+  ['resource', 'with a fragment', `${API}#orders`],
+  ['resource', 'with an empty fragment', `${API}#`],
+  ['resource', 'with a space', `${API}/a b`],
+  ['resource', 'with a space before it', ` ${API}`],
+  ['resource', 'with a line feed', `${API}\n`],
+  ['resource', 'with letters beyond ASCII', 'https://bücher.example.com'],
+  ['resource', 'two URIs', `${API} https://other.example.com`],
+  ['scope', 'one space', ' '],
+  ['scope', 'with a space before it', ' a'],
+  ['scope', 'with a space after it', 'a '],
+  ['scope', 'with two spaces', 'a  b'],
+  ['scope', 'with a tab', 'a\tb'],
+  ['scope', 'with a quotation mark', 'a"b'],
+  ['scope', 'with a backslash', 'a\\b'],
+  ['scope', 'with letters beyond ASCII', 'ä'],
+  ['expiresIn', '0', 0],
+  ['expiresIn', 'negative', -1],
+  ['expiresIn', 'a fraction', 1.5],
+  ['expiresIn', 'more than the maximum', 3601],
+  ['expiresIn', 'a string', '600'],
+  ['expiresIn', 'null', null],
+  ['expiresIn', 'true', true],
+  ['expiresIn', 'an array', [600]],
+  ['expiresIn', 'beyond every number', 1e308],
+]
+
+describe('management: what POST /subject-tokens refuses', () => {
+  let deployment: Deployment
+  let token: string
+  before(async () => {
+    deployment = await startDeployment()
+    token = await managementToken(deployment)
+  })
+  after(() => deployment.close())
+
+  const post = (body: unknown) => postSubjectToken(deployment, body, token)
+
+  const expectRefused = async (answer: Answer, field?: string) => {
+    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_request'])
+    expect(answer.body).to.have.all.keys('error', 'error_description')
+    if (field !== undefined) expect(answer.body.error_description).to.match(new RegExp(`^${field} `))
+    expect(answer.headers.get('cache-control')).to.equal('no-store')
+    expect(answer.headers.get('www-authenticate')).to.equal(null)
+    const sql = 'SELECT COUNT(*) AS count FROM subject_tokens'
+    const [row] = await deployment.database.sequelize.query<{ count: number }>(sql, {
+      type: QueryTypes.SELECT,
+    })
+    expect(Number(row?.count), 'half-written').to.equal(0)
+  }
+
+  for (const [field, title, value] of REFUSED) {
+    it(`refuses a ${field} that is ${title}, and names the field`, async () =>
+      expectRefused(await post({ userId: 'alice', [field]: value }), field))
+  }
+
+  it('refuses a body without userId, and names it', async () => expectRefused(await post({}), 'userId'))
+
+  it('refuses an infinite expiresIn and an infinite context value', async () => {
+    await expectRefused(await post('{"userId":"alice","expiresIn":1e999}'), 'expiresIn')
+    await expectRefused(await post('{"userId":"alice","context":{"a":1e999}}'), 'context')
+  })
+
+  for (const [title, body, field] of [
+    ['that is unknown', '{"userId":"alice","subject":"bob"}', 'subject'],
+    ['that is unknown, even when null', '{"userId":"alice","subject":null}', 'subject'],
+    ['that differs in case', '{"userid":"alice"}', 'userid'],
+    ['in snake case', '{"userId":"alice","expires_in":60}', 'expires_in'],
+    ['named __proto__', '{"userId":"alice","__proto__":{"clientId":"spa"}}', '__proto__'],
+    ['named constructor', '{"userId":"alice","constructor":1}', 'constructor'],
+    ['named toString', '{"userId":"alice","toString":1}', 'toString'],
+  ] as const) {
+    it(`refuses a member ${title}, and names it`, async () => expectRefused(await post(body), field))
+  }
+
+  it('does not take the userId from a prototype', async () =>
+    expectRefused(await post('{"__proto__":{"userId":"alice"}}'), '__proto__'))
+
+  it('does not repeat a member name that could be markup', async () => {
+    const answer = await post({ userId: 'alice', '<script>alert(1)</script>': 1 })
+    await expectRefused(answer)
+    expect(answer.text).not.to.include('<script>')
+  })
+
+  it('does not repeat a member name of 10,000 characters', async () => {
+    const answer = await post({ userId: 'alice', ['x'.repeat(10_000)]: 1 })
+    await expectRefused(answer)
+    expect(answer.text.length).to.be.lessThan(500)
+  })
+})

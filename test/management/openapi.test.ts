@@ -1,0 +1,322 @@
+/** `openapi.json` against the API: the document is valid OpenAPI 3.1, and real answers are as it says. */
+import { readFileSync } from 'node:fs'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { expect } from 'chai'
+import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { manage } from '../../fixtures/management.ts'
+import { description, type Json, readDescription } from '../../fixtures/openapi.ts'
+import {
+  type Answer,
+  actorToken,
+  exchange,
+  issue,
+  managementToken,
+  postSubjectToken,
+  withActor,
+} from '../../fixtures/requests.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+const ALL = '/subject-tokens'
+const ONE = '/subject-tokens/{id}'
+const AN_ID = '0'.repeat(32)
+const ROUTES: [method: string, route: string, path: string][] = [
+  ['GET', ALL, ''],
+  ['HEAD', ALL, ''],
+  ['POST', ALL, ''],
+  ['DELETE', ALL, '?userId=alice'],
+  ['GET', ONE, `/${AN_ID}`],
+  ['HEAD', ONE, `/${AN_ID}`],
+  ['DELETE', ONE, `/${AN_ID}`],
+]
+
+/** Answers nothing but failures, once it is looked at. */
+const BROKEN = new Proxy(
+  {},
+  {
+    get(_target, name) {
+      if (name === 'then') return undefined
+      throw new Error('broken')
+    },
+  },
+)
+
+const { document, faultsOf, schemaFaults } = description()
+
+function expectDescribed(method: string, route: string, answer: Answer, status: number): void {
+  expect(answer.status, answer.text).to.equal(status)
+  expect(faultsOf(method, route, answer), `${method} ${route} ${status}: ${answer.text}`).to.deep.equal([])
+}
+
+function* schemasOf(value: Json, place = '#'): Generator<[place: string, schema: Json]> {
+  if (typeof value !== 'object' || value === null) return
+  if (value.type === 'object') yield [place, value]
+  for (const [key, member] of Object.entries(value)) yield* schemasOf(member, `${place}/${key}`)
+}
+
+describe('openapi.json', () => {
+  it('is valid OpenAPI 3.1', async () => {
+    const validator = new Validator()
+    expect(await validator.validate(readDescription())).to.deep.equal({ valid: true })
+    expect(validator.version).to.equal('3.1')
+    const broken = readDescription()
+    delete broken.paths[ALL].get.responses
+    broken.paths[ALL].get.parameters[0] = { name: 'userId' }
+    expect((await new Validator().validate(broken)).valid).to.equal(false)
+  })
+
+  it('has the version of the package', () => {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+    expect(document.info.version).to.equal(version)
+  })
+
+  it('describes just the routes of CONTRACT §2, each with its scope', () => {
+    const found = Object.entries<Json>(document.paths).flatMap(([route, item]) =>
+      Object.entries<Json>(item).flatMap(([method, operation]) =>
+        operation.operationId
+          ? [[method.toUpperCase(), route, operation.security[0].managementToken[0]]]
+          : [],
+      ),
+    )
+    const scopeOf = (method: string) => ({ POST: 'create', DELETE: 'revoke' })[method] ?? 'read'
+    expect(found).to.have.deep.members(
+      ROUTES.map(([method, route]) => [method, route, `subject-tokens:${scopeOf(method)}`]),
+    )
+  })
+
+  it('leaves no object open but the context', () => {
+    const open = [...schemasOf(document)].filter(([, schema]) => schema.additionalProperties !== false)
+    expect(open.map(([place]) => place)).to.deep.equal(['#/components/schemas/Context'])
+  })
+
+  it('has examples that are as it says', () => {
+    let examined = 0
+    const visit = (value: Json, pointer: string) => {
+      if (typeof value !== 'object' || value === null) return
+      for (const { value: example } of Object.values<Json>((value.schema && value.examples) ?? {})) {
+        examined += 1
+        expect(schemaFaults(`${pointer}/schema`, example), pointer).to.deep.equal([])
+      }
+      for (const example of Array.isArray(value.examples) ? value.examples : []) {
+        examined += 1
+        expect(schemaFaults(pointer, example), pointer).to.deep.equal([])
+      }
+      if (value.example !== undefined) {
+        examined += 1
+        expect(schemaFaults(`${pointer}/schema`, value.example), pointer).to.deep.equal([])
+      }
+      for (const [key, member] of Object.entries(value)) {
+        if (key !== 'examples') visit(member, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+      }
+    }
+    visit(document, '#')
+    expect(examined).to.be.greaterThan(25)
+  })
+
+  const bodies: [body: Json, taken: boolean][] = [
+    [{ userId: 'alice' }, true],
+    [{ userId: 'alice', context: { a: { b: [1, null] } }, scope: 'a b a', expiresIn: 3600 }, true],
+    [{ userId: '🎫'.repeat(255), actorId: 'bob', clientId: ' ', resource: 'urn:a:b' }, true],
+    [{}, false],
+    [{ userId: '' }, false],
+    [{ userId: '🎫'.repeat(256) }, false],
+    [{ userId: 7 }, false],
+    [{ userId: 'alice\0' }, false],
+    [{ userId: 'alice', unknown: 1 }, false],
+    [{ userId: 'alice', context: [] }, false],
+    [{ userId: 'alice', scope: 'a  b' }, false],
+    [{ userId: 'alice', scope: '' }, false],
+    [{ userId: 'alice', resource: '/relative' }, false],
+    [{ userId: 'alice', resource: `${API}#fragment` }, false],
+    [{ userId: 'alice', expiresIn: 0 }, false],
+    [{ userId: 'alice', expiresIn: 1.5 }, false],
+    [{ userId: 'alice', expiresIn: '60' }, false],
+    [{ userId: 'alice', clientId: null }, false],
+  ]
+
+  onEachDatabase({ options: { maxDelegationDepth: 2 } }, (on) => {
+    it('takes and refuses the bodies that the API takes and refuses', async () => {
+      for (const [body, taken] of bodies) {
+        const pointer = `#/paths/~1subject-tokens/post/requestBody/content/application~1json/schema`
+        expect(schemaFaults(pointer, body).length === 0, JSON.stringify(body)).to.equal(taken)
+        const { status, text } = await postSubjectToken(on.deployment, body)
+        expect(status, text).to.be.oneOf(taken ? [201, 404] : [400])
+      }
+    })
+
+    it('would not let a wrong answer pass', async () => {
+      const { opaque } = await outcomes(on.deployment)
+      const real = await manage(on.deployment, 'GET', `/${opaque.id}`)
+      expectDescribed('GET', ONE, real, 200)
+      const item = real.body
+      const without = (name: string) =>
+        Object.fromEntries(Object.entries(item).filter(([key]) => key !== name))
+      const wrong: Json[] = [
+        ...['id', 'userId', 'context', 'createdBy', 'createdAt', 'state', 'usedBy', 'accessToken'].map(
+          without,
+        ),
+        { ...item, subjectToken: opaque.subjectToken },
+        { ...item, tokenHash: 'x' },
+        { ...item, accessToken: { ...item.accessToken, grantId: 'x' } },
+        { ...item, actor: { ...item.actor, exp: 1 } },
+        { ...item, actor: { ...item.actor, act: { name: 'x' } } },
+        { ...item, id: opaque.subjectToken },
+        { ...item, createdAt: new Date().toISOString() },
+        { ...item, createdAt: 1.5 },
+        { ...item, consumedAt: null },
+        { ...item, state: 'active' },
+        { ...item, state: 'revoked' },
+        { ...item, state: 'used' },
+        { ...item, revokedAt: 1 },
+        { ...item, scope: ['a'] },
+        { ...item, context: 'x' },
+        [item],
+        null,
+      ]
+      for (const body of wrong) {
+        const faults = faultsOf('GET', ONE, { ...real, text: JSON.stringify(body) })
+        expect(faults, JSON.stringify(body)).not.to.deep.equal([])
+      }
+      const headers = (changes: Readonly<Record<string, string>>) =>
+        new Headers({ ...Object.fromEntries(real.headers), ...changes })
+      const answers: [method: string, route: string, answer: Pick<Answer, 'status' | 'headers' | 'text'>][] =
+        [
+          ['GET', ONE, { ...real, status: 201 }],
+          ['GET', ONE, { ...real, status: 302 }],
+          ['DELETE', ONE, { ...real, status: 204 }],
+          ['GET', ALL, real],
+          ['GET', ONE, { ...real, headers: headers({ 'cache-control': 'public' }) }],
+          ['GET', ONE, { ...real, headers: headers({ 'content-type': 'text/html' }) }],
+          ['GET', ONE, { ...real, headers: headers({ location: '/' }) }],
+          [
+            'GET',
+            ONE,
+            { ...real, headers: new Headers({ 'content-type': 'application/json; charset=utf-8' }) },
+          ],
+          ['GET', ONE, { ...(await manage(on.deployment, 'GET', '/x')), status: 401 }],
+          ['POST', ALL, { ...(await postSubjectToken(on.deployment, { userId: 'alice' })), status: 200 }],
+        ]
+      for (const [method, route, answer] of answers) {
+        expect(faultsOf(method, route, answer), `${method} ${answer.status}`).not.to.deep.equal([])
+      }
+    })
+
+    const outcomes = async (deployment: Deployment) => {
+      const [active, jwt, opaque, expired] = [
+        await issue(deployment, {
+          actorId: 'bob',
+          clientId: 'spa',
+          resource: API,
+          scope: 'a b',
+          context: { a: [1] },
+        }),
+        await issue(deployment),
+        await issue(deployment, { actorId: 'bob' }),
+        await issue(deployment),
+      ]
+      await exchange(deployment, { subject_token: jwt.subjectToken, scope: 'orders:read' })
+      const actor = withActor(await actorToken(deployment))
+      await exchange(deployment, { subject_token: opaque.subjectToken, resource: OPAQUE_API, ...actor })
+      await on.database.sequelize.query('UPDATE subject_tokens SET expires_at = 1 WHERE id = $1', {
+        bind: [expired.id],
+      })
+      return { active, jwt, opaque, expired }
+    }
+
+    it('describes every success', async () => {
+      const { deployment } = on
+      expectDescribed('POST', ALL, await postSubjectToken(deployment, { userId: 'alice' }), 201)
+      const tokens = Object.values(await outcomes(deployment))
+      const states: string[] = []
+      const showAll = async () => {
+        for (const { id } of tokens) {
+          const answer = await manage(deployment, 'GET', `/${id}`)
+          expectDescribed('GET', ONE, answer, 200)
+          expectDescribed('HEAD', ONE, await manage(deployment, 'HEAD', `/${id}`), 200)
+          states.push(answer.body.state)
+        }
+        expectDescribed('GET', ALL, await manage(deployment, 'GET'), 200)
+        expectDescribed(
+          'GET',
+          ALL,
+          await manage(deployment, 'GET', '?limit=1&userId=alice&state=active'),
+          200,
+        )
+        expectDescribed('HEAD', ALL, await manage(deployment, 'HEAD'), 200)
+      }
+      await showAll()
+      expectDescribed('DELETE', ONE, await manage(deployment, 'DELETE', `/${tokens[0]?.id}`), 204)
+      expectDescribed('DELETE', ONE, await manage(deployment, 'DELETE', `/${tokens[0]?.id}`), 204)
+      expectDescribed('DELETE', ALL, await manage(deployment, 'DELETE', '?userId=alice'), 200)
+      expectDescribed('DELETE', ALL, await manage(deployment, 'DELETE', '?actorId=nobody'), 200)
+      await showAll()
+      expect(new Set(states)).to.deep.equal(new Set(['active', 'consumed', 'expired', 'revoked']))
+    })
+
+    for (const [method, route, path] of ROUTES) {
+      it(`describes the errors of ${method} ${route}`, async () => {
+        const { deployment } = on
+        const send = (scope?: string, token?: string | null, query = '') =>
+          manage(deployment, method, `${path}${query}`, {
+            scope,
+            token,
+            headers: method === 'POST' ? { 'content-type': 'application/json' } : {},
+          })
+        expectDescribed(method, route, await send(undefined, null), 401)
+        expectDescribed(method, route, await send(undefined, 'x'), 401)
+        const lacking = method === 'POST' ? 'subject-tokens:read' : 'subject-tokens:create'
+        expectDescribed(method, route, await send(lacking), 403)
+        if (method !== 'POST') {
+          const query = path.includes('?') ? '&x=1' : '?x=1'
+          expectDescribed(method, route, await send(undefined, undefined, query), 400)
+        }
+        if (route === ONE) expectDescribed(method, route, await send(), 404)
+      })
+    }
+
+    it('describes the other errors of POST', async () => {
+      const { deployment } = on
+      const token = await managementToken(deployment)
+      const post = (body: unknown) => postSubjectToken(deployment, body, token)
+      expectDescribed('POST', ALL, await post('{'), 400)
+      expectDescribed('POST', ALL, await post({ userId: 'alice', x: 1 }), 400)
+      expectDescribed('POST', ALL, await post({ userId: 'nobody' }), 404)
+      expectDescribed('POST', ALL, await post({ userId: 'alice', actorId: 'alice' }), 403)
+      expectDescribed('POST', ALL, await post(' '.repeat(65_537)), 413)
+      expectDescribed('POST', ALL, await manage(deployment, 'POST', '', { token }), 415)
+    })
+
+    it('describes methods that are not offered', async () => {
+      for (const [method, route, path] of [
+        ['PUT', ALL, ''],
+        ['PATCH', ALL, ''],
+        ['POST', ONE, `/${AN_ID}`],
+        ['PUT', ONE, `/${AN_ID}`],
+      ] as const) {
+        expectDescribed(method, route, await manage(on.deployment, method, path), 405)
+      }
+    })
+
+    it('describes an outage and a failure of every route', async () => {
+      const real = createSubjectTokenStore(on.database.sequelize)
+      const state = { fail: (): unknown => undefined }
+      const broken = async () => state.fail() as never
+      const deployment = await on.start({
+        options: {
+          store: { ...real, get: broken, list: broken, revoke: broken, revokeWhere: broken, insert: broken },
+          isAllowed: () => state.fail() as boolean,
+        },
+      })
+      const send = (method: string, path: string) =>
+        method === 'POST'
+          ? postSubjectToken(deployment, { userId: 'alice' })
+          : manage(deployment, method, path)
+      for (const [method, route, path] of ROUTES) {
+        state.fail = () => Promise.reject(new Error('down'))
+        expectDescribed(method, route, await send(method, path), method === 'POST' ? 500 : 503)
+        state.fail = () => BROKEN
+        if (method !== 'POST') expectDescribed(method, route, await send(method, path), 500)
+      }
+    })
+  })
+})

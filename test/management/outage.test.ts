@@ -1,0 +1,42 @@
+/** The management API when storage is down (CONTRACT §2.4). */
+import { expect } from 'chai'
+import { openDatabase } from '../../fixtures/databases.ts'
+import { postSubjectToken, withDeployment } from '../../fixtures/requests.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+const VALID = { userId: 'alice' }
+
+describe('management: when storage is down', () => {
+  it('answers 503 with Retry-After, says nothing private, and half-writes nothing', async () => {
+    const database = await openDatabase('sqlite')
+    const store = {
+      ...createSubjectTokenStore(database.sequelize),
+      insert: () => Promise.reject(new Error('private: no connection')),
+    }
+    try {
+      await withDeployment({ database, options: { store } }, async (deployment) => {
+        const answer = await postSubjectToken(deployment, VALID)
+        expect([answer.status, answer.body], answer.text).to.deep.equal([
+          503,
+          {
+            error: 'temporarily_unavailable',
+            error_description: 'the service is temporarily unavailable',
+          },
+        ])
+        expect(Number(answer.headers.get('retry-after'))).to.be.greaterThan(0)
+        expect(answer.headers.get('www-authenticate')).to.equal(null)
+        expect(deployment.events).to.deep.equal([])
+        expect(deployment.errors).to.have.lengthOf(1)
+      })
+    } finally {
+      await database.close()
+    }
+  })
+
+  it('answers 503 for a database whose tables are gone', () =>
+    withDeployment({}, async (deployment) => {
+      await deployment.database.sequelize.query('DROP TABLE subject_tokens')
+      const answer = await postSubjectToken(deployment, VALID)
+      expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
+    }))
+})

@@ -1,0 +1,188 @@
+/** The policy at the management API (CONTRACT §2.4, DESIGN §1): isAllowed, requiredContext, nobody acts for himself. */
+import { expect } from 'chai'
+import { QueryTypes } from 'sequelize'
+import { API, type Deployment } from '../../fixtures/deployment.ts'
+import { type Answer, managementToken, postSubjectToken, withDeployment } from '../../fixtures/requests.ts'
+import type { ImpersonationOptions, PolicyRequest } from '../../src/index.ts'
+
+type Post = (body?: Readonly<Record<string, unknown>>) => Promise<Answer>
+
+const withOptions = (
+  options: Partial<ImpersonationOptions>,
+  use: (post: Post, deployment: Deployment) => Promise<void>,
+) =>
+  withDeployment({ options: { customClaimsTimeout: 1, ...options } }, async (deployment) => {
+    const token = await managementToken(deployment)
+    await use((body = {}) => postSubjectToken(deployment, { userId: 'alice', ...body }, token), deployment)
+  })
+
+async function expectNothingStored({ database }: Deployment): Promise<void> {
+  const rows = await database.sequelize.query('SELECT id FROM subject_tokens', { type: QueryTypes.SELECT })
+  expect(rows).to.deep.equal([])
+}
+
+async function expectDenied(deployment: Deployment, answer: Answer, check: string): Promise<void> {
+  expect([answer.status, answer.body], answer.text).to.deep.equal([
+    403,
+    { error: 'access_denied', error_description: 'the request was denied by policy' },
+  ])
+  expect(answer.headers.get('www-authenticate')).to.match(/^Bearer realm="[^"]+", error="access_denied"/)
+  expect(answer.headers.get('cache-control')).to.equal('no-store')
+  expect(deployment.events.map(({ name }) => name)).to.deep.equal(['subject_token.refused'])
+  const [event] = deployment.events
+  expect(event?.payload).to.include({ stage: 'issuance', error: 'access_denied', check, clientId: 'backend' })
+  expect(event?.payload).to.be.frozen
+  await expectNothingStored(deployment)
+}
+
+function throwing(error: unknown): never {
+  throw error
+}
+
+describe('management: the policy', () => {
+  describe('isAllowed', () => {
+    it('is asked about the constraints, with an actor that is not verified, frozen', async () => {
+      const asked: PolicyRequest[] = []
+      const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
+      await withOptions({ isAllowed }, async (post) => {
+        const context = { ticketId: 'T-1', nested: { a: [1] } }
+        const constraints = { clientId: 'spa', actorId: 'bob', resource: API, scope: 'orders:read' }
+        const answer = await post({ userId: 'alias:alice', context, ...constraints })
+        expect(answer.status, answer.text).to.equal(201)
+        const { account, ...question } = asked[0] as PolicyRequest
+        expect(account.accountId).to.equal('alice')
+        expect(question).to.deep.equal({
+          stage: 'issuance',
+          userId: 'alice',
+          actor: { sub: 'bob', verified: false },
+          client: { id: 'spa' },
+          createdBy: { id: 'backend' },
+          context,
+          resource: API,
+          scope: 'orders:read',
+        })
+        for (const part of [asked[0], question.actor, question.client, question.context.nested]) {
+          expect(part).to.be.frozen
+        }
+      })
+    })
+
+    it('is asked without actor, client, resource and scope where there are none', async () => {
+      const asked: PolicyRequest[] = []
+      const isAllowed = async (request: PolicyRequest) => asked.push(request) > 0
+      await withOptions({ isAllowed }, async (post) => {
+        expect((await post()).status).to.equal(201)
+        const { actor, client, resource, scope, context } = asked[0] as PolicyRequest
+        expect([actor, client, resource, scope]).to.deep.equal([undefined, undefined, undefined, undefined])
+        expect(context).to.deep.equal({})
+      })
+    })
+
+    it('is not asked about a user that does not exist', async () => {
+      const asked: unknown[] = []
+      await withOptions({ isAllowed: (request) => asked.push(request) > 0 }, async (post) => {
+        expect((await post({ userId: 'nobody' })).status).to.equal(404)
+        expect(asked).to.deep.equal([])
+      })
+    })
+
+    for (const [title, isAllowed] of [
+      ['false', () => false],
+      ['false later', async () => false],
+    ] as const) {
+      it(`that answers ${title} is 403, and one event`, () =>
+        withOptions({ isAllowed }, async (post, deployment) =>
+          expectDenied(deployment, await post({ actorId: 'bob', resource: API }), 'isAllowed'),
+        ))
+    }
+
+    it('that denies is told with the user, the actor and the target in the event', () =>
+      withOptions({ isAllowed: () => false }, async (post, deployment) => {
+        await post({ actorId: 'bob', resource: API, scope: 'orders:read' })
+        expect(deployment.events[0]?.payload).to.deep.equal({
+          stage: 'issuance',
+          error: 'access_denied',
+          check: 'isAllowed',
+          reason: 'isAllowed answered false',
+          clientId: 'backend',
+          userId: 'alice',
+          actor: { sub: 'bob' },
+          resource: API,
+          scope: 'orders:read',
+        })
+      }))
+
+    const failures: [title: string, isAllowed: () => unknown][] = [
+      ['throws', () => throwing(new Error('private'))],
+      ['rejects', () => Promise.reject(new Error('private'))],
+      ['answers undefined', () => undefined],
+      ['answers 1', () => 1],
+      ['answers an object', () => ({})],
+      ['takes longer than the limit', () => new Promise(() => {})],
+    ]
+    for (const [title, isAllowed] of failures) {
+      it(`that ${title} is 500, and its reason stays private`, () =>
+        withOptions({ isAllowed: isAllowed as () => boolean }, async (post, deployment) => {
+          const answer = await post()
+          expect([answer.status, answer.body.error], answer.text).to.deep.equal([500, 'server_error'])
+          expect(answer.text).not.to.include('private')
+          expect(answer.text).not.to.include('isAllowed')
+          expect(answer.headers.get('www-authenticate')).to.equal(null)
+          expect(deployment.errors).to.have.lengthOf(1)
+          expect(String(deployment.errors[0])).to.include('isAllowed')
+          expect(deployment.events).to.deep.equal([])
+          await expectNothingStored(deployment)
+        }))
+    }
+  })
+
+  describe('requiredContext', () => {
+    const requiredContext = ['reason', 'ticketId']
+
+    it('lets a context pass that holds every key', () =>
+      withOptions({ requiredContext }, async (post) => {
+        for (const value of ['x', 0, false, [], {}]) {
+          const answer = await post({ context: { reason: value, ticketId: 'T-1', more: 1 } })
+          expect(answer.status, answer.text).to.equal(201)
+        }
+      }))
+
+    const missing: [title: string, context: unknown][] = [
+      ['no context', undefined],
+      ['an empty context', {}],
+      ['one key missing', { reason: 'help' }],
+      ['one key null', { reason: 'help', ticketId: null }],
+      ['one key empty', { reason: 'help', ticketId: '' }],
+      ['one key blank', { reason: 'help', ticketId: ' \t\n\u00a0' }],
+      ['one key in another case', { reason: 'help', ticketid: 'T-1' }],
+      ['one key further in', { reason: 'help', inner: { ticketId: 'T-1' } }],
+    ]
+    for (const [title, context] of missing) {
+      it(`refuses ${title}`, () =>
+        withOptions({ requiredContext }, async (post, deployment) =>
+          expectDenied(deployment, await post({ context }), 'requiredContext'),
+        ))
+    }
+
+    it('does not find a key on a prototype', () =>
+      withOptions({ requiredContext: ['toString'] }, async (post, deployment) =>
+        expectDenied(deployment, await post({ context: {} }), 'requiredContext'),
+      ))
+  })
+
+  describe('an actorId', () => {
+    it('that is the user himself is refused', () =>
+      withOptions({}, async (post, deployment) =>
+        expectDenied(deployment, await post({ actorId: 'alice' }), 'actorIsNotSubject'),
+      ))
+
+    it('that is the user himself, who was named by an alias, is refused', () =>
+      withOptions({}, async (post, deployment) =>
+        expectDenied(
+          deployment,
+          await post({ userId: 'alias:alice', actorId: 'alice' }),
+          'actorIsNotSubject',
+        ),
+      ))
+  })
+})

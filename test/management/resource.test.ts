@@ -1,0 +1,127 @@
+/** The management resource exists for client_credentials only (CONTRACT §2.3). */
+import { createHash } from 'node:crypto'
+import { expect } from 'chai'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { CALLBACK, machineClient, publicClient } from '../../fixtures/clients.ts'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import {
+  type Answer,
+  exchange,
+  issue,
+  managementToken,
+  postSubjectToken,
+  postToken,
+  withDeployment,
+} from '../../fixtures/requests.ts'
+import { TOKEN_EXCHANGE } from '../../src/index.ts'
+
+const VERIFIER = 'v'.repeat(43)
+const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
+
+/** A client with every right: what is refused below is refused because of the resource. */
+const client = publicClient({
+  client_id: 'everything',
+  grant_types: ['authorization_code', 'refresh_token', TOKEN_EXCHANGE],
+  scope: 'openid offline_access subject-tokens:create subject-tokens:read subject-tokens:revoke',
+})
+const SCOPE = 'openid subject-tokens:create'
+
+describe('management: the resource', () => {
+  let deployment: Deployment
+  let resource: string
+  before(async () => {
+    deployment = await startDeployment({ clients: [client] })
+    resource = `${deployment.baseUrl}/api`
+  })
+  after(() => deployment.close())
+
+  const expectInvalidTarget = (answer: Answer) =>
+    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_target'])
+
+  it('is refused at the authorization endpoint', async () => {
+    const url = new URL(`${deployment.issuer}/auth`)
+    url.search = new URLSearchParams({
+      client_id: 'everything',
+      response_type: 'code',
+      redirect_uri: CALLBACK,
+      scope: SCOPE,
+      resource,
+      code_challenge: CHALLENGE,
+      code_challenge_method: 'S256',
+      state: 's',
+    }).toString()
+    const response = await fetch(url, { redirect: 'manual' })
+    const location = new URL(response.headers.get('location') ?? '')
+    expect(location.href.startsWith(CALLBACK), location.href).to.equal(true)
+    expect(location.searchParams.get('error')).to.equal('invalid_target')
+  })
+
+  it('is refused in the token exchange', async () => {
+    const { subjectToken } = await issue(deployment)
+    const parameters = { subject_token: subjectToken, resource, scope: 'subject-tokens:create' }
+    expectInvalidTarget(await exchange(deployment, parameters, { client }))
+  })
+
+  /** Members of a code or a refresh token that was given for the management resource, as if that were possible. */
+  const granted = async () => {
+    const { provider } = deployment
+    const grant = new provider.Grant({ clientId: 'everything', accountId: 'alice' })
+    grant.addOIDCScope('openid offline_access')
+    grant.addResourceScope(resource, SCOPE)
+    return {
+      accountId: 'alice',
+      client: await provider.Client.find('everything'),
+      grantId: await grant.save(),
+      gty: 'authorization_code',
+      resource,
+      scope: `${SCOPE} offline_access`,
+    }
+  }
+
+  it('is refused in the authorization_code grant', async () => {
+    const code = new deployment.provider.AuthorizationCode({
+      ...(await granted()),
+      redirectUri: CALLBACK,
+      codeChallenge: CHALLENGE,
+      codeChallengeMethod: 'S256',
+    } as never)
+    const parameters = { code: await code.save(), redirect_uri: CALLBACK, code_verifier: VERIFIER, resource }
+    expectInvalidTarget(
+      await postToken(deployment, { grant_type: 'authorization_code', ...parameters }, { client }),
+    )
+  })
+
+  it('is refused in the refresh_token grant', async () => {
+    const token = new deployment.provider.RefreshToken((await granted()) as never)
+    const parameters = { refresh_token: await token.save(), resource }
+    expectInvalidTarget(
+      await postToken(deployment, { grant_type: 'refresh_token', ...parameters }, { client }),
+    )
+  })
+
+  it('gives a JWT of typ at+jwt, for the client itself, signed with the first signing key', async () => {
+    const token = await managementToken(deployment)
+    expect(decodeProtectedHeader(token)).to.deep.include({ typ: 'at+jwt', alg: 'ES256' })
+    const claims = decodeJwt(token)
+    expect(claims).to.include({ iss: deployment.issuer, aud: resource, sub: 'backend', client_id: 'backend' })
+  })
+
+  it('is the issuer less /oidc, plus /api, by default', async () => {
+    expect((await postSubjectToken(deployment, { userId: 'alice' })).status).to.equal(201)
+    for (const other of [`${deployment.issuer}/api`, `${resource}/`, deployment.baseUrl]) {
+      const parameters = { grant_type: 'client_credentials', resource: other }
+      expectInvalidTarget(await postToken(deployment, parameters, { client: machineClient() }))
+    }
+  })
+
+  it('is what the option managementResource says', () =>
+    withDeployment(
+      { options: { managementResource: 'https://id.example.com/management' } },
+      async (other) => {
+        const token = await managementToken(other, { resource: 'https://id.example.com/management' })
+        expect((await postSubjectToken(other, { userId: 'alice' }, token)).status).to.equal(201)
+        const parameters = { grant_type: 'client_credentials', resource: `${other.baseUrl}/api` }
+        expectInvalidTarget(await postToken(other, parameters, { client: machineClient() }))
+      },
+    ))
+})

@@ -1,0 +1,188 @@
+/** Ending access tokens when the provider's storage fails half-way, and by replay (CONTRACT §2.2, §6). */
+import { expect } from 'chai'
+import type { AdapterFactory } from 'oidc-provider'
+import { webClient } from '../../fixtures/clients.ts'
+import { type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
+import { type Answer, exchange, introspect, issue, unique } from '../../fixtures/requests.ts'
+import { createAdapter } from '../../src/sequelize/index.ts'
+
+const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
+
+/** An adapter that fails so many times at one method of one model. */
+function failing(adapter: AdapterFactory, model: string, method: 'destroy' | 'revokeByGrantId') {
+  const state = { failures: 0 }
+  const factory: AdapterFactory = (name) => {
+    const target = adapter(name)
+    if (name !== model) return target
+    const real = target[method].bind(target) as (id: string) => Promise<void>
+    return Object.assign(target, {
+      [method]: async (id: string) => {
+        if (state.failures > 0) {
+          state.failures -= 1
+          throw new Error('private: connection lost')
+        }
+        return real(id)
+      },
+    })
+  }
+  return { factory, failTimes: (times: number) => Object.assign(state, { failures: times }) }
+}
+
+async function used(deployment: Deployment) {
+  const { id, subjectToken } = await issue(deployment)
+  const answer = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
+  expect(answer.status, answer.text).to.equal(200)
+  return { id, subjectToken, accessToken: answer.body.access_token as string }
+}
+
+function expectOutage(answer: Answer): void {
+  expect([answer.status, answer.body], answer.text).to.deep.equal([
+    503,
+    { error: 'temporarily_unavailable', error_description: 'the service is temporarily unavailable' },
+  ])
+  expect(answer.headers.get('retry-after')).to.match(/^[1-9]\d*$/)
+  expect(answer.headers.get('cache-control')).to.equal('no-store')
+}
+
+const names = ({ events }: Deployment) =>
+  events.map(({ name }) => name).filter((name) => !name.endsWith('.issued'))
+
+describe('management: ending access tokens when storage fails', () => {
+  onEachDatabase({}, (on) => {
+    for (const [model, method] of [
+      ['Grant', 'destroy'],
+      ['AccessToken', 'revokeByGrantId'],
+    ] as const) {
+      const startFailing = async () => {
+        const adapter = createAdapter(on.database.sequelize, { namespace: unique('failing') })
+        const { factory, failTimes } = failing(adapter, model, method)
+        return { deployment: await on.start({ configuration: { adapter: factory } }), failTimes }
+      }
+
+      it(`answers an error when ${model}.${method} fails once in the kill switch, and the repeated call ends the rest`, async () => {
+        const { deployment, failTimes } = await startFailing()
+        const tokens = [await used(deployment), await used(deployment), await used(deployment)]
+        const before = names(deployment).length
+        failTimes(1)
+        const failed = await revokeWhere(deployment, { userId: 'alice' })
+        expectOutage(failed)
+        expect(deployment.errors).to.have.lengthOf(1)
+        expect(deployment.errors[0]).to.have.property('error_detail', 'private: connection lost')
+        expect(names(deployment).slice(before)).to.deep.equal(Array(3).fill('subject_token.revoked'))
+        const ended = deployment.events
+          .slice(-3)
+          .map(({ payload }) => 'accessTokenEnded' in payload && payload.accessTokenEnded)
+        expect(ended.filter(Boolean)).to.have.lengthOf(2)
+
+        const repeated = await revokeWhere(deployment, { userId: 'alice' })
+        expect([repeated.status, repeated.body]).to.deep.equal([200, { revoked: 0 }])
+        for (const { accessToken, id } of tokens) {
+          expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
+          expect((await show(deployment, id)).body.state).to.equal('revoked')
+          expect(await deployment.provider.AccessToken.find(accessToken)).to.equal(undefined)
+        }
+        expect(names(deployment).slice(before)).to.have.lengthOf(3)
+      })
+
+      it(`answers an error when ${model}.${method} fails once for one, and the repeated call ends it`, async () => {
+        const { deployment, failTimes } = await startFailing()
+        const { id, accessToken } = await used(deployment)
+        const before = names(deployment).length
+        failTimes(1)
+        expectOutage(await revoke(deployment, id))
+        expect((await revoke(deployment, id)).status).to.equal(204)
+        expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
+        expect(await deployment.provider.AccessToken.find(accessToken)).to.equal(undefined)
+        expect(names(deployment).slice(before)).to.deep.equal(['subject_token.revoked'])
+      })
+
+      it(`tells in the event that a replay could not end the token when ${model}.${method} fails`, async () => {
+        const { deployment, failTimes } = await startFailing()
+        const { subjectToken, accessToken } = await used(deployment)
+        failTimes(1)
+        for (const accessTokenEnded of [false, true]) {
+          const answer = await exchange(deployment, { subject_token: subjectToken })
+          expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+          expect(deployment.events.at(-1)?.payload).to.include({ accessTokenEnded })
+        }
+        expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
+      })
+    }
+
+    it('says 503 when the table of subject tokens is gone, for every route', async () => {
+      const { deployment } = on
+      const { id } = await issue(deployment)
+      await on.database.sequelize.query('ALTER TABLE subject_tokens RENAME TO elsewhere')
+      try {
+        const answers = [
+          await list(deployment),
+          await show(deployment, id),
+          await revoke(deployment, id),
+          await revokeWhere(deployment, { userId: 'alice' }),
+        ]
+        for (const answer of answers) expectOutage(answer)
+      } finally {
+        await on.database.sequelize.query('ALTER TABLE elsewhere RENAME TO subject_tokens')
+      }
+      expect((await show(deployment, id)).body.state).to.equal('active')
+    })
+  })
+})
+
+describe('management: a replay', () => {
+  onEachDatabase({}, (on) => {
+    it('ends the opaque access token of the first use, whoever replays and whatever for', async () => {
+      const replays = [
+        {},
+        { resource: OPAQUE_API },
+        { resource: 'https://unknown.example.com' },
+        { scope: 'x' },
+      ]
+      for (const parameters of replays) {
+        for (const client of [undefined, webClient()]) {
+          const { subjectToken, accessToken } = await used(on.deployment)
+          expect((await introspect(on.deployment, accessToken)).active).to.equal(true)
+          const replay = { subject_token: subjectToken, ...parameters }
+          const answer = await exchange(on.deployment, replay, { client })
+          expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+          expect(await introspect(on.deployment, accessToken)).to.deep.equal({ active: false })
+        }
+      }
+    })
+
+    it('of a revoked token ends it too, and is told as a replay', async () => {
+      const { id, subjectToken } = await used(on.deployment)
+      await revoke(on.deployment, id)
+      await exchange(on.deployment, { subject_token: subjectToken })
+      expect(on.deployment.events.at(-1)?.name).to.equal('subject_token.replayed')
+    })
+
+    it('in a race ends what the winner got', async () => {
+      const waiting: (() => void)[] = []
+      const getCustomJwtClaims = () =>
+        new Promise<object>((resolve) => {
+          if (waiting.push(() => resolve({})) === 8) for (const go of waiting.splice(0)) go()
+        })
+      const racing = await on.start({ options: { getCustomJwtClaims } })
+      const grants = async () => {
+        const [rows] = await on.database.sequelize.query("SELECT id FROM oidc_models WHERE model = 'Grant'")
+        return rows.length
+      }
+      const before = await grants()
+      for (let round = 0; round < 5; round += 1) {
+        const { subjectToken } = await issue(racing)
+        const answers = await Promise.all(
+          Array.from({ length: 8 }, () =>
+            exchange(racing, { subject_token: subjectToken, resource: OPAQUE_API }),
+          ),
+        )
+        const winners = answers.filter(({ status }) => status === 200)
+        expect(winners).to.have.lengthOf(1)
+        expect(await introspect(racing, winners[0]?.body.access_token)).to.deep.equal({ active: false })
+      }
+      expect(await grants(), 'a Grant of a loser is left').to.equal(before)
+    })
+  })
+})

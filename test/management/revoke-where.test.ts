@@ -1,0 +1,203 @@
+/** The kill switch: `DELETE /api/subject-tokens?userId=` or `?actorId=` (CONTRACT §2.2). */
+import { expect } from 'chai'
+import { stopClock } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
+import {
+  actorJwt,
+  actorToken,
+  exchange,
+  introspect,
+  issue,
+  managementToken,
+  now,
+  withActor,
+} from '../../fixtures/requests.ts'
+
+interface Used {
+  readonly id: string
+  readonly accessToken: string
+}
+
+describe('management: the kill switch', () => {
+  onEachDatabase({ options: { maxDelegationDepth: 2 } }, (on) => {
+    let clock: ReturnType<typeof stopClock>
+    beforeEach(async () => {
+      clock = stopClock()
+      await on.database.sequelize.query('DELETE FROM subject_tokens')
+      on.deployment.events.length = 0
+    })
+    afterEach(() => clock.restore())
+
+    const use = async (
+      resource: string,
+      body: Readonly<Record<string, unknown>> = {},
+      actor?: string,
+    ): Promise<Used> => {
+      const { id, subjectToken } = await issue(on.deployment, body)
+      const parameters = { subject_token: subjectToken, resource, ...(actor && withActor(actor)) }
+      const answer = await exchange(on.deployment, parameters)
+      expect(answer.status, answer.text).to.equal(200)
+      return { id, accessToken: answer.body.access_token }
+    }
+    const isActive = async ({ accessToken }: Used) => (await introspect(on.deployment, accessToken)).active
+    const revokedEvents = () =>
+      on.deployment.events.flatMap(({ name, payload }) => (name === 'subject_token.revoked' ? [payload] : []))
+    const expectRevoked = async (parameters: Readonly<Record<string, string>>, ids: readonly string[]) => {
+      const before = revokedEvents().length
+      const answer = await revokeWhere(on.deployment, parameters)
+      expect([answer.status, answer.body], answer.text).to.deep.equal([200, { revoked: ids.length }])
+      const told = revokedEvents().slice(before)
+      expect(told.map(({ id }) => id).sort()).to.deep.equal([...ids].sort())
+    }
+
+    it('ends everything of a user that is active or whose access token lives, and nothing else', async () => {
+      const [active, bound] = [await issue(on.deployment), await issue(on.deployment, { actorId: 'bob' })]
+      const [jwt, opaque] = [await use(API), await use(OPAQUE_API)]
+      const revoked = await issue(on.deployment)
+      await revoke(on.deployment, revoked.id)
+      const expired = await issue(on.deployment, { expiresIn: 10 })
+      const others = [
+        await issue(on.deployment, { userId: 'dave' }),
+        await issue(on.deployment, { userId: 'bob' }),
+      ]
+      const ofOther = await use(OPAQUE_API, { userId: 'dave' })
+      clock.tick(10)
+      await expectRevoked({ userId: 'alice' }, [active.id, bound.id, jwt.id, opaque.id])
+      expect(await isActive(opaque)).to.equal(false)
+      expect(await isActive(ofOther)).to.equal(true)
+      expect((await show(on.deployment, expired.id)).body.state).to.equal('expired')
+      expect((await show(on.deployment, revoked.id)).body.revokedAt).to.equal(now() - 10)
+      const state = async (one: string) => idsOf(await list(on.deployment, { state: one }))
+      expect((await state('active')).sort()).to.deep.equal(others.map(({ id }) => id).sort())
+      expect(await state('consumed')).to.deep.equal([ofOther.id])
+      for (const { subjectToken } of [active, bound]) {
+        const answer = await exchange(on.deployment, { subject_token: subjectToken })
+        expect(answer.body.error_description).to.equal('subject_token is invalid')
+      }
+    })
+
+    it('ends what an actor is bound to and what he did, also where no constraint named him', async () => {
+      const bob = await actorToken(on.deployment)
+      const [bound, open] = [await issue(on.deployment, { actorId: 'bob' }), await issue(on.deployment)]
+      const acted = await use(OPAQUE_API, {}, bob)
+      const boundAndActed = await use(API, { userId: 'dave', actorId: 'bob' }, bob)
+      const another = await use(OPAQUE_API, {}, await actorToken(on.deployment, { accountId: 'carol' }))
+      // Who acted through the actor is not the actor: the filter is about the outermost.
+      const through = await use(
+        OPAQUE_API,
+        {},
+        await actorJwt(on.deployment, { sub: 'carol', act: { sub: 'bob' } }),
+      )
+      await expectRevoked({ actorId: 'bob' }, [bound.id, acted.id, boundAndActed.id])
+      expect(await isActive(acted)).to.equal(false)
+      expect([await isActive(another), await isActive(through)]).to.deep.equal([true, true])
+      expect((await show(on.deployment, open.id)).body.state).to.equal('active')
+    })
+
+    it('counts a used token until the second its access token ends', async () => {
+      const [first, second] = [await use(API), await use(OPAQUE_API, { userId: 'dave' })]
+      clock.tick(599)
+      await expectRevoked({ userId: 'alice' }, [first.id])
+      clock.tick(1)
+      await expectRevoked({ userId: 'dave' }, [])
+      expect((await show(on.deployment, second.id)).body.state).to.equal('consumed')
+    })
+
+    it('counts an unused token until the second it expires', async () => {
+      const [first] = [await issue(on.deployment), await issue(on.deployment, { userId: 'dave' })]
+      clock.tick(599)
+      await expectRevoked({ userId: 'alice' }, [first.id])
+      clock.tick(1)
+      await expectRevoked({ userId: 'dave' }, [])
+    })
+
+    it('again counts nothing, and tells nobody', async () => {
+      const { id } = await use(OPAQUE_API)
+      await expectRevoked({ userId: 'alice' }, [id])
+      clock.tick(5)
+      await expectRevoked({ userId: 'alice' }, [])
+      expect((await show(on.deployment, id)).body.revokedAt).to.equal(now() - 5)
+    })
+
+    it('counts 0 for a user nobody knows, an alias, and a name in another case', async () => {
+      await issue(on.deployment)
+      for (const userId of ['nobody', 'alias:alice', 'ALICE', 'alice ', '%'])
+        await expectRevoked({ userId }, [])
+    })
+
+    it('tells each token with what was ended', async () => {
+      const opaque = await use(OPAQUE_API, {}, await actorToken(on.deployment))
+      const { id } = await issue(on.deployment, { actorId: 'carol', clientId: 'web' })
+      await revokeWhere(on.deployment, { userId: 'alice' })
+      const told = Object.fromEntries(revokedEvents().map((payload) => [payload.id, payload]))
+      const common = { userId: 'alice', revokedBy: 'backend' }
+      expect(told).to.deep.equal({
+        [id]: { id, ...common, actorId: 'carol', clientId: 'web', accessTokenEnded: false },
+        [opaque.id]: { id: opaque.id, ...common, actorId: 'bob', clientId: 'spa', accessTokenEnded: true },
+      })
+    })
+
+    it('five times at once counts and tells each token once', async () => {
+      const ids: string[] = []
+      for (let index = 0; index < 6; index += 1) ids.push((await issue(on.deployment)).id)
+      const token = await managementToken(on.deployment)
+      const answers = await Promise.all(
+        ['?userId=alice', '?userId=alice', '?userId=alice', '?userId=alice', '?userId=alice'].map((query) =>
+          manage(on.deployment, 'DELETE', query, { token }),
+        ),
+      )
+      expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]))
+      expect(answers.reduce((sum, { body }) => sum + body.revoked, 0)).to.equal(6)
+      expect(
+        revokedEvents()
+          .map(({ id }) => id)
+          .sort(),
+      ).to.deep.equal([...ids].sort())
+    })
+
+    it('raced by an exchange leaves no access token that nobody knows of', async () => {
+      const token = await managementToken(on.deployment)
+      for (let round = 0; round < 10; round += 1) {
+        const { id, subjectToken } = await issue(on.deployment)
+        const [exchanged, killed] = await Promise.all([
+          exchange(on.deployment, { subject_token: subjectToken, resource: OPAQUE_API }),
+          manage(on.deployment, 'DELETE', '?userId=alice', { token }),
+        ])
+        expect(killed.body).to.deep.equal({ revoked: 1 })
+        expect((await show(on.deployment, id)).body.state).to.equal('revoked')
+        if (exchanged.status !== 200) continue
+        expect(await isActive({ id, accessToken: exchanged.body.access_token })).to.equal(false)
+      }
+    })
+
+    const refused: [query: string, description: RegExp][] = [
+      ['', /^userId or actorId is required$/],
+      ['?', /^userId or actorId is required$/],
+      ['?userId=alice&actorId=bob', /^actorId must not come with userId$/],
+      ['?actorId=bob&userId=alice', /^actorId must not come with userId$/],
+      ['?userId=', /^userId /],
+      ['?actorId=', /^actorId /],
+      ['?userId=&actorId=bob', /^actorId /],
+      ['?userId=alice&userId=bob', /^userId must not be repeated$/],
+      ['?userId=%00', /^userId /],
+      ['?clientId=spa', /^clientId is unknown$/],
+      ['?userId=alice&clientId=spa', /^clientId is unknown$/],
+      ['?userId=alice&state=active', /^state is unknown$/],
+      ['?userId=alice&limit=1', /^limit is unknown$/],
+      ['?userid=alice', /^userid is unknown$/],
+      ['?userId=%E0%A4%A', /^the query is malformed$/],
+    ]
+    for (const [query, description] of refused) {
+      it(`refuses ${query || 'no query'}, and ends nothing`, async () => {
+        const { id } = await issue(on.deployment)
+        const answer = await manage(on.deployment, 'DELETE', query)
+        expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_request'])
+        expect(answer.body.error_description).to.match(description)
+        expect((await show(on.deployment, id)).body.state).to.equal('active')
+        expect(revokedEvents()).to.deep.equal([])
+      })
+    }
+  })
+})

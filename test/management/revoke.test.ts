@@ -1,0 +1,187 @@
+/** `DELETE /api/subject-tokens/{id}` (CONTRACT §2.2, §6): what it ends, and what it tells. */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { webClient } from '../../fixtures/clients.ts'
+import { stopClock } from '../../fixtures/clock.ts'
+import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { manage, revoke, show } from '../../fixtures/management.ts'
+import {
+  actorToken,
+  exchange,
+  introspect,
+  issue,
+  managementToken,
+  withActor,
+} from '../../fixtures/requests.ts'
+import { createAdapter } from '../../src/sequelize/index.ts'
+
+const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
+
+const eventsSince = ({ events }: Deployment, before: number) =>
+  events.slice(before).map(({ name, payload }) => [name, payload])
+
+describe('management: revoking one', () => {
+  onEachDatabase({}, (on) => {
+    const exchangeFor = async (resource: string, body: Readonly<Record<string, unknown>> = {}) => {
+      const { id, subjectToken } = await issue(on.deployment, body)
+      const actor = withActor(await actorToken(on.deployment))
+      const parameters = { subject_token: subjectToken, resource, scope: 'orders:read', ...actor }
+      const answer = await exchange(on.deployment, parameters, { client: webClient() })
+      expect(answer.status, answer.text).to.equal(200)
+      return { id, subjectToken, accessToken: answer.body.access_token as string }
+    }
+
+    const expectRevoked = async (id: string) => {
+      const answer = await revoke(on.deployment, id)
+      expect([answer.status, answer.text]).to.deep.equal([204, ''])
+      expect(answer.headers.get('cache-control')).to.equal('no-store')
+    }
+
+    it('an unused token: nobody can exchange it any more, and one event tells who revoked it', async () => {
+      const { id, subjectToken } = await issue(on.deployment, { actorId: 'bob', clientId: 'spa' })
+      const before = on.deployment.events.length
+      await expectRevoked(id)
+      const parameters = { subject_token: subjectToken, ...withActor(await actorToken(on.deployment)) }
+      const answer = await exchange(on.deployment, parameters)
+      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      const [revoked, refused, ...more] = on.deployment.events.slice(before)
+      expect(revoked?.name).to.equal('subject_token.revoked')
+      expect(revoked?.payload).to.be.frozen.and.deep.equal({
+        id,
+        userId: 'alice',
+        actorId: 'bob',
+        clientId: 'spa',
+        revokedBy: 'backend',
+        accessTokenEnded: false,
+      })
+      expect(refused?.name).to.equal('subject_token.refused')
+      expect(refused?.payload).to.include({ check: 'subject_token', reason: 'revoked' })
+      expect(more).to.deep.equal([])
+    })
+
+    it('a used one: its opaque access token is inactive at the next introspection', async () => {
+      const { id, accessToken } = await exchangeFor(OPAQUE_API)
+      const other = await exchangeFor(OPAQUE_API)
+      expect(await introspect(on.deployment, accessToken)).to.include({ active: true, sub: 'alice' })
+      const before = on.deployment.events.length
+      await expectRevoked(id)
+      expect(await introspect(on.deployment, accessToken)).to.deep.equal({ active: false })
+      expect((await introspect(on.deployment, other.accessToken)).active).to.equal(true)
+      const payload = { id, userId: 'alice', actorId: 'bob', clientId: 'web', revokedBy: 'backend' }
+      expect(eventsSince(on.deployment, before)).to.deep.equal([
+        ['subject_token.revoked', { ...payload, accessTokenEnded: true }],
+      ])
+    })
+
+    it('leaves nothing of the opaque access token in the database', async () => {
+      const { id, accessToken } = await exchangeFor(OPAQUE_API)
+      const rows = async () => {
+        const sql = `SELECT model FROM oidc_models WHERE model IN ('Grant', 'AccessToken') AND payload LIKE '%token-exchange%'`
+        const [found] = await on.database.sequelize.query(sql)
+        return found.length
+      }
+      const before = await rows()
+      await expectRevoked(id)
+      expect(await rows()).to.be.lessThan(before)
+      expect(await on.deployment.provider.AccessToken.find(accessToken)).to.equal(undefined)
+    })
+
+    it('a used one: its JWT lives on, until the second the item tells', async () => {
+      const clock = stopClock()
+      try {
+        const { id, accessToken } = await exchangeFor(API)
+        clock.tick(7)
+        const before = on.deployment.events.length
+        await expectRevoked(id)
+        const { accessToken: shown, state } = (await show(on.deployment, id)).body
+        expect([shown, state]).to.deep.equal([
+          { format: 'jwt', expiresAt: decodeJwt(accessToken).exp },
+          'revoked',
+        ])
+        expect(eventsSince(on.deployment, before)[0]?.[1]).to.include({ accessTokenEnded: false })
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('again is 204 again, keeps the first time, and tells nobody', async () => {
+      const clock = stopClock()
+      try {
+        const { id } = await issue(on.deployment)
+        await expectRevoked(id)
+        const first = (await show(on.deployment, id)).body
+        const before = on.deployment.events.length
+        clock.tick(30)
+        await expectRevoked(id)
+        expect((await show(on.deployment, id)).body).to.deep.equal(first)
+        expect(eventsSince(on.deployment, before)).to.deep.equal([])
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('ten times at once is 204 each time, and one event', async () => {
+      const { id, accessToken } = await exchangeFor(OPAQUE_API)
+      const token = await managementToken(on.deployment)
+      const before = on.deployment.events.length
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, () => manage(on.deployment, 'DELETE', `/${id}`, { token })),
+      )
+      expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([204]))
+      expect(eventsSince(on.deployment, before).map(([name]) => name)).to.deep.equal([
+        'subject_token.revoked',
+      ])
+      expect((await introspect(on.deployment, accessToken)).active).to.equal(false)
+    })
+
+    it('that has expired unused is 204, and marks it', async () => {
+      const clock = stopClock()
+      try {
+        const { id } = await issue(on.deployment, { expiresIn: 1 })
+        clock.tick(5)
+        await expectRevoked(id)
+        expect((await show(on.deployment, id)).body.state).to.equal('revoked')
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('that is unknown is 404, and tells nobody', async () => {
+      const before = on.deployment.events.length
+      const answer = await revoke(on.deployment, '0'.repeat(32))
+      expect([answer.status, answer.body.error]).to.deep.equal([404, 'not_found'])
+      expect(eventsSince(on.deployment, before)).to.deep.equal([])
+    })
+
+    it('between the spend and the access token: what is answered is already dead', async () => {
+      const hook: { run?: () => Promise<unknown> } = {}
+      const slow = await on.start({
+        configuration: {
+          adapter: (model) => {
+            const adapter = createAdapter(on.database.sequelize, { namespace: 'slow' })(model)
+            const upsert = adapter.upsert.bind(adapter)
+            return Object.assign(adapter, {
+              async upsert(...parameters: Parameters<typeof upsert>) {
+                if (model === 'AccessToken') await hook.run?.()
+                return upsert(...parameters)
+              },
+            })
+          },
+        },
+      })
+      const { id, subjectToken } = await issue(slow)
+      hook.run = () => revoke(slow, id)
+      const answer = await exchange(slow, { subject_token: subjectToken, resource: OPAQUE_API })
+      hook.run = undefined
+      expect(answer.status, answer.text).to.equal(200)
+      expect((await show(slow, id)).body.state).to.equal('revoked')
+      expect(await introspect(slow, answer.body.access_token)).to.deep.equal({ active: false })
+      expect(slow.events.map(({ name }) => name)).to.deep.equal([
+        'subject_token.issued',
+        'subject_token.revoked',
+        'subject_token.exchanged',
+      ])
+    })
+  })
+})

@@ -1,0 +1,80 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { frozenCopy, isPlainJson } from '../src/plain-json.ts'
+import { isResourceIndicator } from '../src/resource-indicator.ts'
+
+const LEVELS = 8
+
+describe('plain JSON', () => {
+  it('is what reads back as it was written, and nothing else passes for it', () => {
+    fc.assert(
+      fc.property(
+        fc.anything({
+          withNullPrototype: true,
+          withSparseArray: true,
+          withMap: true,
+          withSet: true,
+          withDate: true,
+        }),
+        (value) => {
+          if (!isPlainJson(value, LEVELS)) return
+          const written = JSON.stringify(value)
+          expect(JSON.stringify(JSON.parse(written))).to.equal(written)
+          expect(JSON.stringify(frozenCopy(value))).to.equal(written)
+        },
+      ),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('takes everything JSON.parse gives, within the levels, with text that databases keep', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: LEVELS - 2 }), (text) => {
+        const value: unknown = JSON.parse(text)
+        const storable = !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(value))
+        expect(isPlainJson(value, LEVELS)).to.equal(storable)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('counts levels from the value itself', () => {
+    expect(isPlainJson({ a: { b: [1] } }, 3)).to.equal(true)
+    expect(isPlainJson({ a: { b: [[]] } }, 3)).to.equal(false)
+    const cycle: { self?: unknown } = {}
+    cycle.self = cycle
+    expect(isPlainJson(cycle, 100)).to.equal(false)
+  })
+
+  it('keeps a member named __proto__ a member', () => {
+    const copy = frozenCopy(JSON.parse('{"__proto__": {"polluted": [1]}}'))
+    expect(Object.keys(copy)).to.deep.equal(['__proto__'])
+    expect(copy).to.be.frozen
+    expect(Reflect.get(Object.getOwnPropertyDescriptor(copy, '__proto__')?.value, 'polluted')).to.be.frozen
+    expect(Reflect.get({}, 'polluted')).to.equal(undefined)
+  })
+})
+
+describe('a resource indicator', () => {
+  for (const uri of [
+    'https://api.example.com',
+    'https://api.example.com/a?b=%20',
+    'urn:example:orders',
+    'https://[::1]/',
+  ]) {
+    it(`may be ${uri}`, () => expect(isResourceIndicator(uri)).to.equal(true))
+  }
+  for (const other of [
+    '/orders',
+    'api.example.com',
+    'https://a/#',
+    'https://a/#b',
+    ' https://a',
+    'https://a\n',
+    'https://ü/',
+    'https://',
+    1,
+  ]) {
+    it(`is not ${JSON.stringify(other)}`, () => expect(isResourceIndicator(other)).to.equal(false))
+  }
+})

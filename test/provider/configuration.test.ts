@@ -1,0 +1,183 @@
+import { createPublicKey } from 'node:crypto'
+import { expect } from 'chai'
+import { type Configuration, ExternalSigningKey, Provider } from 'oidc-provider'
+import { machineClient } from '../../fixtures/clients.ts'
+import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
+import { exchange, issue, managementToken, postToken, send } from '../../fixtures/requests.ts'
+import { createImpersonation } from '../../src/index.ts'
+import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+
+const ISSUER = 'https://id.example.com/oidc'
+const never = async (): Promise<never> => {
+  throw new Error('not called')
+}
+const store: SubjectTokenStore = {
+  insert: never,
+  findByHash: never,
+  consume: never,
+  get: never,
+  list: never,
+  revoke: never,
+  revokeWhere: never,
+}
+const jwks = { keys: [SIGNING_KEY] }
+const minimal: Configuration = {
+  jwks,
+  cookies: { keys: ['a key of the tests'] },
+  clientDefaults: { id_token_signed_response_alg: 'ES256' },
+  features: { devInteractions: { enabled: false } },
+}
+
+describe('configure', () => {
+  it('needs a signing key, because the provider would fall back to keys everybody knows', () => {
+    const { use: _, alg: __, ...untyped } = SIGNING_KEY
+    const encryption = { ...untyped, use: 'enc', alg: 'ECDH-ES' }
+    for (const keys of [undefined, { keys: [] }, { keys: [encryption] }]) {
+      expect(() => createImpersonation({ store }).configure({ ...minimal, jwks: keys })).to.throw(
+        TypeError,
+        'jwks',
+      )
+    }
+  })
+
+  it('takes a key that signs elsewhere', () => {
+    class Remote extends ExternalSigningKey {
+      override keyObject() {
+        return createPublicKey({ key: SIGNING_KEY as object, format: 'jwk' } as never)
+      }
+    }
+    const configuration = createImpersonation({ store }).configure({
+      ...minimal,
+      jwks: { keys: [new Remote()] },
+    })
+    expect(configuration.jwks?.keys).to.have.length(1)
+  })
+
+  it('leaves the configuration it is given as it was', () => {
+    const given: Configuration = Object.freeze({
+      ...minimal,
+      features: Object.freeze({ ...minimal.features }),
+    })
+    const configuration = createImpersonation({ store }).configure(given)
+    expect(configuration).not.to.equal(given)
+    expect(given.scopes).to.equal(undefined)
+  })
+
+  it("keeps the provider's default scopes when it adds its own", () => {
+    expect(createImpersonation({ store }).configure(minimal).scopes).to.deep.equal([
+      'openid',
+      'offline_access',
+      'subject-tokens:create',
+      'subject-tokens:read',
+      'subject-tokens:revoke',
+    ])
+  })
+
+  it('configures one provider', () => {
+    const impersonation = createImpersonation({ store })
+    impersonation.configure(minimal)
+    expect(() => impersonation.configure(minimal)).to.throw(TypeError, 'configure')
+  })
+
+  it("adds its policy only where initial access tokens are the provider's own", () => {
+    const registration = (initialAccessToken: boolean | string) => {
+      const configuration = createImpersonation({ store }).configure({
+        ...minimal,
+        features: { ...minimal.features, registration: { enabled: true, initialAccessToken } },
+      })
+      new Provider(ISSUER, configuration)
+      return Object.keys(configuration.features?.registration?.policies ?? {})
+    }
+    expect(registration(true)).to.deep.equal(['impersonation'])
+    expect(registration(false)).to.deep.equal([])
+    expect(registration('a fixed one')).to.deep.equal([])
+  })
+})
+
+describe('attach', () => {
+  it('refuses a provider that was not built from what configure answered', () => {
+    const impersonation = createImpersonation({ store })
+    expect(() => impersonation.attach(new Provider(ISSUER, minimal))).to.throw(TypeError, 'configure')
+    const configuration = impersonation.configure(minimal)
+    expect(() => impersonation.attach(new Provider(ISSUER, minimal))).to.throw(TypeError, 'configure')
+    const other = createImpersonation({ store })
+    const foreign = new Provider(ISSUER, other.configure(minimal))
+    expect(() => impersonation.attach(foreign)).to.throw(TypeError, 'configure')
+    impersonation.attach(new Provider(ISSUER, configuration))
+  })
+
+  it('comes before the router', () => {
+    const impersonation = createImpersonation({ store })
+    expect(() => impersonation.router()).to.throw(TypeError, 'attach')
+  })
+})
+
+describe('a configured provider', () => {
+  let deployment: Deployment
+  before(async () => {
+    deployment = await startDeployment({
+      configuration: { extraTokenClaims: (_ctx, token) => ({ of: token.kind }) },
+      clients: [machineClient({ client_id: 'other', scope: 'openid' })],
+    })
+  })
+  after(() => deployment.close())
+
+  it('lists the management scopes and the grant in discovery', async () => {
+    const { body } = await send(`${deployment.issuer}/.well-known/openid-configuration`)
+    expect(body.scopes_supported).to.include.members(['openid', 'subject-tokens:create'])
+    expect(body.grant_types_supported).to.include('urn:ietf:params:oauth:grant-type:token-exchange')
+  })
+
+  it("keeps the deployment's own extraTokenClaims for every token", async () => {
+    const token = await managementToken(deployment)
+    expect(payloadOf(token)).to.include({ of: 'ClientCredentials' })
+    const { subjectToken } = await issue(deployment)
+    const answer = await exchange(deployment, { subject_token: subjectToken })
+    expect(payloadOf(answer.body.access_token)).to.include({ of: 'AccessToken', sub: 'alice' })
+  })
+
+  it('gives a management scope only to a client that is registered for it', async () => {
+    const token = await managementToken(deployment, {
+      client: machineClient({ client_id: 'other' }),
+      scope: null,
+    })
+    expect(payloadOf(token)).not.to.have.property('scope')
+  })
+
+  it("leaves the deployment's other resources as they were", async () => {
+    const answer = await postToken(
+      deployment,
+      { grant_type: 'client_credentials', resource: API, scope: 'orders:read' },
+      { client: machineClient() },
+    )
+    expect(answer.body.scope).to.equal('orders:read')
+  })
+
+  it('signs management tokens with the first signing key, whatever its algorithm', async () => {
+    for (const alg of ['ES384', 'RS256', 'EdDSA'] as const) {
+      const other = await startDeployment({
+        configuration: { jwks: { keys: [signingKey(alg), SIGNING_KEY] } },
+      })
+      try {
+        await issue(other)
+        const [header] = (await managementToken(other)).split('.')
+        expect(JSON.parse(Buffer.from(header ?? '', 'base64url').toString()).alg).to.equal(alg)
+      } finally {
+        await other.close()
+      }
+    }
+  })
+
+  it('verifies tokens of a key without id, use and algorithm', async () => {
+    const { kid: _, use: __, alg: ___, ...bare } = SIGNING_KEY
+    const other = await startDeployment({ configuration: { jwks: { keys: [bare] } } })
+    try {
+      await issue(other)
+    } finally {
+      await other.close()
+    }
+  })
+})
+
+const payloadOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())

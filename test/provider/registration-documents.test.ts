@@ -1,0 +1,173 @@
+/** A client resolved from a client-ID metadata document counts as self-registered, always (CONTRACT §2.3). */
+import { generateKeyPairSync } from 'node:crypto'
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
+import { CALLBACK } from '../../fixtures/clients.ts'
+import { stopClock } from '../../fixtures/clock.ts'
+import { API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { manage } from '../../fixtures/management.ts'
+import { privileges, storeClient } from '../../fixtures/registration.ts'
+import {
+  actorJwt,
+  actorToken,
+  exchange,
+  issue,
+  now,
+  postToken,
+  signJwt,
+  unique,
+  withActor,
+} from '../../fixtures/requests.ts'
+import { TOKEN_EXCHANGE } from '../../src/index.ts'
+import { expectActorRefused, expectRefused } from '../exchange/refusals.ts'
+
+const CLIENT_ID = 'https://client.example.com/metadata.json'
+const SCOPE = 'subject-tokens:create subject-tokens:read subject-tokens:revoke'
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const KEY: JWK = { ...(privateKey.export({ format: 'jwk' }) as JWK), alg: 'ES256', kid: 'own' }
+
+/** It claims every right there is. */
+const EVERYTHING: ClientMetadata = {
+  client_id: CLIENT_ID,
+  token_endpoint_auth_method: 'none',
+  redirect_uris: [CALLBACK],
+  response_types: ['code'],
+  grant_types: ['authorization_code', TOKEN_EXCHANGE],
+  scope: `openid ${SCOPE}`,
+}
+
+const MACHINE: ClientMetadata = {
+  ...EVERYTHING,
+  token_endpoint_auth_method: 'private_key_jwt',
+  jwks: { keys: [{ ...(publicKey.export({ format: 'jwk' }) as JWK), alg: 'ES256', kid: 'own' }] },
+  redirect_uris: [],
+  response_types: [],
+  grant_types: ['client_credentials', TOKEN_EXCHANGE],
+}
+
+describe('registration: a client-ID metadata document', () => {
+  const web: { document: unknown; fetched: number } = { document: EVERYTHING, fetched: 0 }
+  const configuration = {
+    features: { clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } },
+    fetch: async () => {
+      web.fetched += 1
+      if (web.document === undefined) throw new TypeError('fetch failed')
+      return Response.json(web.document)
+    },
+  } as unknown as Configuration
+
+  onEachDatabase({ configuration }, (on) => {
+    let clock: ReturnType<typeof stopClock>
+    beforeEach(() => {
+      clock = stopClock()
+      // The provider remembers a document for a day at the most.
+      clock.tick(2 * 86_400 * (web.fetched + 1))
+      web.document = EVERYTHING
+    })
+    afterEach(() => clock.restore())
+
+    const client = { client_id: CLIENT_ID }
+
+    it('is what the provider takes this client from', async () => {
+      const before = web.fetched
+      const found = await on.deployment.provider.Client.find(CLIENT_ID)
+      expect(found?.metadata()).to.deep.include({ grant_types: EVERYTHING.grant_types })
+      expect(web.fetched).to.equal(before + 1)
+    })
+
+    const documents: [title: string, document: ClientMetadata][] = [
+      ['names the grant and every scope', EVERYTHING],
+      ['names the grant alone', { ...EVERYTHING, grant_types: [TOKEN_EXCHANGE], response_types: [] }],
+      ['confines itself', { ...EVERYTHING, token_exchange_resources: [API] }],
+      ['claims to be no document', { ...EVERYTHING, clientIdMetadataDocument: false }],
+      ['claims a policy', { ...EVERYTHING, policies: ['impersonation'] }],
+      ['names nothing', { ...EVERYTHING, grant_types: ['authorization_code'], scope: undefined }],
+    ]
+    for (const [title, document] of documents) {
+      it(`that ${title} gives neither the grant nor a scope`, async () => {
+        web.document = document
+        expect(await privileges(on.deployment, client)).to.deep.equal({ mayExchange: false, scopes: [] })
+      })
+    }
+
+    it('gives an answer that reads as for any client without the grant, and spends nothing', async () => {
+      const answer = await expectRefused(on.deployment, {
+        attempt: (subjectToken) => exchange(on.deployment, { subject_token: subjectToken }, { client }),
+        error: 'invalid_request',
+        description: 'requested grant type is not allowed for this client',
+        check: 'request',
+      })
+      const plain = { client_id: 'resource-server', client_secret: 'resource-server-secret' }
+      const other = await exchange(on.deployment, { subject_token: 'x' }, { client: plain })
+      expect(other.text).to.equal(answer.text)
+    })
+
+    it('of a machine gives a management token that opens nothing', async () => {
+      web.document = MACHINE
+      const times = { iat: now(), exp: now() + 60 }
+      const ids = { iss: CLIENT_ID, sub: CLIENT_ID, aud: on.deployment.issuer, jti: unique('jti') }
+      const assertion = await signJwt({ ...ids, ...times }, { key: KEY, header: { typ: undefined } })
+      const answer = await postToken(
+        on.deployment,
+        {
+          grant_type: 'client_credentials',
+          resource: `${on.deployment.baseUrl}/api`,
+          scope: SCOPE,
+          client_assertion: assertion,
+          client_assertion_type: ASSERTION_TYPE,
+        },
+        { client },
+      )
+      expect(answer.status, answer.text).to.equal(200)
+      expect(decodeJwt(answer.body.access_token)).not.to.have.property('scope')
+      for (const method of ['GET', 'DELETE', 'POST']) {
+        const opened = await manage(on.deployment, method, '', { token: answer.body.access_token })
+        expect([opened.status, opened.body.error]).to.deep.equal([403, 'insufficient_scope'])
+      }
+    })
+
+    it('stops mattering for a client that the administrator stored under that name', async () => {
+      await storeClient(on.deployment, { ...EVERYTHING, client_id: 'https://stored.example.com/' })
+      const stored = { client_id: 'https://stored.example.com/' }
+      expect((await privileges(on.deployment, stored)).mayExchange).to.equal(true)
+    })
+
+    describe('of the client an actor token was issued to', () => {
+      it('may be there: the client of an actor token is not compared', async () => {
+        for (const token of [
+          await actorToken(on.deployment, { clientId: CLIENT_ID }),
+          await actorJwt(on.deployment, { client_id: CLIENT_ID }),
+        ]) {
+          const { subjectToken } = await issue(on.deployment)
+          const answer = await exchange(on.deployment, { subject_token: subjectToken, ...withActor(token) })
+          expect(answer.status, answer.text).to.equal(200)
+        }
+      })
+
+      for (const [title, document] of [
+        ['gone', undefined],
+        ['of another client', { ...EVERYTHING, client_id: 'https://other.example.com/' }],
+        ['no object', []],
+        ['malformed', { ...EVERYTHING, redirect_uris: 7 }],
+      ] as const) {
+        it(`is refused by the fixed text when it is ${title}: the client is registered no more`, async () => {
+          web.document = document
+          await expectActorRefused(on.deployment, await actorJwt(on.deployment, { client_id: CLIENT_ID }))
+        })
+      }
+    })
+
+    it('that is gone leaves its management token invalid, and is no outage of ours', async () => {
+      web.document = undefined
+      const { issuer, baseUrl } = on.deployment
+      const ids = { iss: issuer, aud: `${baseUrl}/api`, sub: CLIENT_ID, client_id: CLIENT_ID }
+      const token = await signJwt({ ...ids, scope: SCOPE, iat: now(), exp: now() + 60, jti: unique('jti') })
+      const answer = await manage(on.deployment, 'GET', '', { token })
+      expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token'])
+    })
+  })
+})

@@ -1,0 +1,188 @@
+/** What a registered client may change about itself (CONTRACT §2.3, RFC 7592): keep or shrink, never add. */
+import { expect } from 'chai'
+import type { Configuration } from 'oidc-provider'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import {
+  HARMLESS,
+  initialAccessToken,
+  MACHINE,
+  privileges,
+  type RawMetadata,
+  register,
+  storeClient,
+  update,
+} from '../../fixtures/registration.ts'
+import { type Answer, send } from '../../fixtures/requests.ts'
+import { TOKEN_EXCHANGE } from '../../src/index.ts'
+
+const [CREATE, READ, REVOKE] = ['subject-tokens:create', 'subject-tokens:read', 'subject-tokens:revoke']
+const NOTHING = { mayExchange: false, scopes: [] }
+const EXCHANGING: RawMetadata = { ...HARMLESS, grant_types: ['authorization_code', TOKEN_EXCHANGE] }
+const CONFINED: RawMetadata = { ...EXCHANGING, token_exchange_resources: [API] }
+
+const features = {
+  registration: { enabled: true, initialAccessToken: true },
+  registrationManagement: { enabled: true, rotateRegistrationAccessToken: true },
+} as Configuration['features']
+
+describe('registration: an update', () => {
+  onEachDatabase({ configuration: { features } }, (on) => {
+    const registered = async (metadata: RawMetadata, policies: string[] | undefined = ['impersonation']) => {
+      const answer = await register(
+        on.deployment,
+        metadata,
+        await initialAccessToken(on.deployment, policies),
+      )
+      expect(answer.status, answer.text).to.equal(201)
+      return answer.body
+    }
+    const stranger = (metadata: RawMetadata) => registered(metadata, undefined)
+    const taken = async (answer: Promise<Answer>) => {
+      const { status, text, body } = await answer
+      expect(status, text).to.equal(200)
+      return body
+    }
+    const read = async (client: Answer['body']): Promise<Answer['body']> => {
+      const authorization = `Bearer ${client.registration_access_token}`
+      return (await send(client.registration_client_uri, { headers: { authorization } })).body
+    }
+    const expectRefused = async (client: Answer['body'], changes: RawMetadata) => {
+      const before = await read(client)
+      const held = await privileges(on.deployment, client)
+      const answer = await update(client, changes)
+      expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_client_metadata'])
+      expect(await read(client)).to.deep.equal(before)
+      expect(await privileges(on.deployment, client)).to.deep.equal(held)
+    }
+
+    it('cannot widen what an exchanging client may ask for, and can narrow it or give the grant up', async () => {
+      const client = await registered({ ...EXCHANGING, scope: 'openid profile' })
+      await expectRefused(client, { scope: undefined })
+      await expectRefused(client, { scope: '' })
+      await expectRefused(client, { scope: 'openid profile offline_access' })
+      const narrowed = await taken(update(client, { scope: 'profile' }))
+      expect(narrowed.scope).to.equal('profile')
+      await expectRefused(narrowed, { scope: 'openid profile' })
+      await taken(update(narrowed, { grant_types: ['authorization_code'], scope: undefined }))
+    })
+
+    const kinds: [title: string, metadata: RawMetadata][] = [
+      ['a stranger', HARMLESS],
+      ['a machine with scopes', { ...MACHINE, scope: `${CREATE} ${READ}` }],
+      ['an exchanging client', EXCHANGING],
+      ['a confined client', CONFINED],
+      ['a client confined to nothing', { ...EXCHANGING, token_exchange_resources: [] }],
+      ['a client with everything', { ...CONFINED, scope: `openid ${CREATE} ${READ} ${REVOKE}` }],
+    ]
+    for (const [title, metadata] of kinds) {
+      it(`that changes nothing passes, also twice: ${title}`, async () => {
+        const client = await registered(metadata)
+        const held = await privileges(on.deployment, client)
+        const once = await taken(update(client))
+        const twice = await taken(update(once, { client_name: 'renamed' }))
+        expect(twice.token_exchange_resources).to.deep.equal(metadata.token_exchange_resources)
+        expect(await privileges(on.deployment, client)).to.deep.equal(held)
+      })
+    }
+
+    const added: [title: string, metadata: RawMetadata, changes: RawMetadata][] = [
+      ['a scope to a client with none', MACHINE, { scope: CREATE }],
+      ['a scope to a client with others', { ...MACHINE, scope: CREATE }, { scope: `${CREATE} ${READ}` }],
+      ['a scope in exchange for another', { ...MACHINE, scope: READ }, { scope: REVOKE }],
+      ['the grant', HARMLESS, { grant_types: ['authorization_code', TOKEN_EXCHANGE] }],
+      [
+        'the grant to a machine with scopes',
+        { ...MACHINE, scope: CREATE },
+        { grant_types: [TOKEN_EXCHANGE] },
+      ],
+      ['a resource', CONFINED, { token_exchange_resources: [API, OPAQUE_API] }],
+      ['another resource', CONFINED, { token_exchange_resources: [OPAQUE_API] }],
+      [
+        'a resource to none',
+        { ...CONFINED, token_exchange_resources: [] },
+        { token_exchange_resources: [API] },
+      ],
+      ['a resource that differs in case', CONFINED, { token_exchange_resources: [API.toUpperCase()] }],
+    ]
+    for (const [title, metadata, changes] of added) {
+      it(`cannot add ${title}`, async () => expectRefused(await registered(metadata), changes))
+    }
+
+    const removals: [title: string, value: unknown][] = [
+      ['left out', undefined],
+      ['null', null],
+      ['an empty string', ''],
+      ['a string', API],
+      ['an object', { 0: API, length: 1 }],
+      ['a number', 0],
+      ['false', false],
+      ['an array within an array', [[API]]],
+    ]
+    for (const [title, value] of removals) {
+      it(`cannot take token_exchange_resources away: ${title}`, async () =>
+        expectRefused(await registered(CONFINED), { token_exchange_resources: value }))
+    }
+
+    it('adds nothing for a stranger, not even one scope', async () => {
+      const client = await stranger(HARMLESS)
+      for (const scope of [CREATE, READ, REVOKE, `openid ${CREATE}`]) await expectRefused(client, { scope })
+      await expectRefused(client, { grant_types: ['authorization_code', TOKEN_EXCHANGE] })
+      await expectRefused(client, { grant_types: [TOKEN_EXCHANGE], token_exchange_resources: [API] })
+      expect(await privileges(on.deployment, client)).to.deep.equal(NOTHING)
+    })
+
+    it('may take scopes away, and they do not come back', async () => {
+      const client = await registered({ ...MACHINE, scope: `${CREATE} ${READ} ${REVOKE}` })
+      const smaller = await taken(update(client, { scope: READ }))
+      expect((await privileges(on.deployment, client)).scopes).to.deep.equal([READ])
+      await expectRefused(smaller, { scope: `${READ} ${CREATE}` })
+      const none = await taken(update(smaller, { scope: undefined }))
+      expect((await privileges(on.deployment, client)).scopes).to.deep.equal([])
+      await expectRefused(none, { scope: READ })
+    })
+
+    it('may take the grant away, and it does not come back', async () => {
+      const client = await registered(CONFINED)
+      const without = await taken(update(client, { grant_types: ['authorization_code'] }))
+      expect(await privileges(on.deployment, client)).to.deep.equal(NOTHING)
+      await expectRefused(without, { grant_types: ['authorization_code', TOKEN_EXCHANGE] })
+    })
+
+    it('may narrow the resources, and they do not come back', async () => {
+      const client = await registered({ ...EXCHANGING, token_exchange_resources: [API, OPAQUE_API] })
+      const narrower = await taken(update(client, { token_exchange_resources: [API] }))
+      await expectRefused(narrower, { token_exchange_resources: [API, OPAQUE_API] })
+      const none = await taken(update(narrower, { token_exchange_resources: [] }))
+      expect((await privileges(on.deployment, client)).mayExchange).to.equal(false)
+      await expectRefused(none, { token_exchange_resources: [API] })
+    })
+
+    it('may confine a client that was not', async () => {
+      const client = await registered(EXCHANGING)
+      const confined = await taken(update(client, { token_exchange_resources: [OPAQUE_API] }))
+      expect((await privileges(on.deployment, client)).mayExchange).to.equal(false)
+      await expectRefused(confined, { token_exchange_resources: undefined })
+    })
+
+    it('of one client does not serve another', async () => {
+      const [one, two] = [await registered(EXCHANGING), await stranger(HARMLESS)]
+      const changes = { client_id: one.client_id, grant_types: EXCHANGING.grant_types }
+      expect((await update(two, changes)).status).to.equal(400)
+      const stolen = { ...two, registration_access_token: one.registration_access_token }
+      expect((await update(stolen, { grant_types: EXCHANGING.grant_types })).status).to.equal(401)
+      expect(await privileges(on.deployment, two)).to.deep.equal(NOTHING)
+    })
+
+    it('keeps what the administrator wrote into the database since', async () => {
+      const client = await stranger(HARMLESS)
+      const kept = Object.entries(await read(client)).filter(([name]) => !name.startsWith('registration_'))
+      await storeClient(on.deployment, { ...Object.fromEntries(kept), ...CONFINED } as never)
+      expect((await privileges(on.deployment, client)).mayExchange).to.equal(true)
+      const now = { ...(await read(client)), ...client, ...CONFINED }
+      const updated = await taken(update(now, { client_name: 'renamed' }))
+      expect((await privileges(on.deployment, client)).mayExchange).to.equal(true)
+      await expectRefused(updated, { token_exchange_resources: [API, OPAQUE_API] })
+    })
+  })
+})

@@ -1,0 +1,208 @@
+/** Self-registration is no way in (CONTRACT §2.3): new registrations, with every kind of initial access token. */
+import { expect } from 'chai'
+import type { Configuration } from 'oidc-provider'
+import { machineClient, publicClient } from '../../fixtures/clients.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import {
+  askForManagementToken,
+  HARMLESS,
+  initialAccessToken,
+  MACHINE,
+  privileges,
+  type RawMetadata,
+  register,
+  storeClient,
+} from '../../fixtures/registration.ts'
+import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
+import { TOKEN_EXCHANGE } from '../../src/index.ts'
+
+const SCOPES = ['subject-tokens:create', 'subject-tokens:read', 'subject-tokens:revoke']
+const NOTHING = { mayExchange: false, scopes: [] }
+
+const registration = (more: object): Configuration => ({
+  features: { registration: { enabled: true, ...more } } as Configuration['features'],
+})
+
+/** What a stranger may not ask for. */
+const refused: [title: string, metadata: RawMetadata][] = [
+  ...SCOPES.map((scope): [string, RawMetadata] => [`the scope ${scope}`, { ...MACHINE, scope }]),
+  ['a scope among others', { ...MACHINE, scope: `openid ${SCOPES[0]} profile` }],
+  ['every scope', { ...MACHINE, scope: SCOPES.join(' ') }],
+  ['the grant', { ...HARMLESS, grant_types: ['authorization_code', TOKEN_EXCHANGE] }],
+  ['the grant twice', { ...HARMLESS, grant_types: [TOKEN_EXCHANGE, TOKEN_EXCHANGE] }],
+  [
+    'the grant for one resource only',
+    { ...HARMLESS, grant_types: [TOKEN_EXCHANGE], token_exchange_resources: [API] },
+  ],
+  ['the grant for no resource', { ...HARMLESS, grant_types: [TOKEN_EXCHANGE], token_exchange_resources: [] }],
+  [
+    'scopes and grant',
+    { ...MACHINE, scope: SCOPES.join(' '), grant_types: ['client_credentials', TOKEN_EXCHANGE] },
+  ],
+]
+
+describe('registration', () => {
+  const strangers: [title: string, more: object, token: 'none' | 'fixed' | string[] | undefined][] = [
+    ['without an initial access token', {}, 'none'],
+    ['with a fixed initial access token', { initialAccessToken: 'fixed-token' }, 'fixed'],
+    ['with an initial access token without policies', { initialAccessToken: true }, undefined],
+    [
+      'with an initial access token of another policy',
+      { initialAccessToken: true, policies: { trusted: () => {}, impersonation2: () => {} } },
+      ['trusted', 'impersonation2'],
+    ],
+  ]
+  for (const [title, more, kind] of strangers) {
+    describe(title, () => {
+      onEachDatabase({ configuration: registration(more) }, (on) => {
+        const tokenOf = async () => {
+          if (kind === 'none') return undefined
+          if (kind === 'fixed') return 'fixed-token'
+          return initialAccessToken(on.deployment, kind as string[] | undefined)
+        }
+        const registeredRows = async () => {
+          const [rows] = await on.database.sequelize.query(
+            "SELECT id FROM oidc_models WHERE model = 'Client'",
+          )
+          return rows.length
+        }
+
+        for (const [asked, metadata] of refused) {
+          it(`refuses ${asked}, and registers nobody`, async () => {
+            const before = await registeredRows()
+            const answer = await register(on.deployment, metadata, await tokenOf())
+            expect([answer.status, answer.body?.error], answer.text).to.deep.equal([
+              400,
+              'invalid_client_metadata',
+            ])
+            expect(await registeredRows()).to.equal(before)
+          })
+        }
+
+        for (const [asked, metadata] of [
+          ['a public client', HARMLESS],
+          ['a machine', MACHINE],
+          ['a scope of the provider', { ...HARMLESS, scope: 'openid profile' }],
+          ['resources that it cannot use', { ...HARMLESS, token_exchange_resources: [API] }],
+        ] as const) {
+          it(`takes ${asked}, which can do nothing here`, async () => {
+            const answer = await register(on.deployment, metadata, await tokenOf())
+            expect(answer.status, answer.text).to.equal(201)
+            expect(await privileges(on.deployment, answer.body)).to.deep.equal(NOTHING)
+          })
+        }
+
+        it('gives a registered machine no management token with a scope', async () => {
+          const { body } = await register(on.deployment, MACHINE, await tokenOf())
+          for (const scope of SCOPES) {
+            const answer = await askForManagementToken(on.deployment, body, scope)
+            expect(answer.body.scope, answer.text).to.equal(undefined)
+            if (answer.status !== 200) continue
+            const posted = await postSubjectToken(
+              on.deployment,
+              { userId: 'alice' },
+              answer.body.access_token,
+            )
+            expect([posted.status, posted.body.error]).to.deep.equal([403, 'insufficient_scope'])
+          }
+        })
+
+        it('leaves the clients of the administrator as they are', async () => {
+          expect(await privileges(on.deployment, publicClient())).to.deep.equal({
+            mayExchange: true,
+            scopes: [],
+          })
+          expect(await privileges(on.deployment, machineClient())).to.deep.include({ scopes: SCOPES })
+          const stored = { client_id: 'stored', grant_types: ['client_credentials', TOKEN_EXCHANGE] }
+          const metadata = machineClient({ ...stored, token_exchange_resources: [API] })
+          await storeClient(on.deployment, metadata)
+          expect(await privileges(on.deployment, metadata)).to.deep.equal({
+            mayExchange: true,
+            scopes: SCOPES,
+          })
+        })
+      })
+    })
+  }
+
+  describe('with an initial access token of the policy impersonation', () => {
+    onEachDatabase({ configuration: registration({ initialAccessToken: true }) }, (on) => {
+      const registered = async (metadata: RawMetadata, policies = ['impersonation']) => {
+        const answer = await register(
+          on.deployment,
+          metadata,
+          await initialAccessToken(on.deployment, policies),
+        )
+        expect(answer.status, answer.text).to.equal(201)
+        return answer.body
+      }
+
+      it('lets a machine have the scopes it names, and no others', async () => {
+        const client = await registered({ ...MACHINE, scope: 'subject-tokens:create subject-tokens:read' })
+        expect(await privileges(on.deployment, client)).to.deep.equal({
+          mayExchange: false,
+          scopes: ['subject-tokens:create', 'subject-tokens:read'],
+        })
+        const token = await managementToken(on.deployment, { client, scope: 'subject-tokens:create' })
+        const { subjectToken } = await issue(on.deployment, {}, token)
+        expect((await exchange(on.deployment, { subject_token: subjectToken })).status).to.equal(200)
+      })
+
+      it('lets a client have the grant, for the resources it names', async () => {
+        const client = await registered({
+          ...HARMLESS,
+          grant_types: ['authorization_code', TOKEN_EXCHANGE],
+          token_exchange_resources: [OPAQUE_API],
+        })
+        expect(client.token_exchange_resources).to.deep.equal([OPAQUE_API])
+        const { subjectToken } = await issue(on.deployment)
+        const wrong = await exchange(on.deployment, { subject_token: subjectToken }, { client })
+        expect([wrong.status, wrong.body.error]).to.deep.equal([400, 'invalid_target'])
+        const parameters = { subject_token: subjectToken, resource: OPAQUE_API }
+        expect((await exchange(on.deployment, parameters, { client })).status).to.equal(200)
+      })
+
+      it('gives nothing that was not asked for', async () => {
+        for (const metadata of [HARMLESS, MACHINE]) {
+          expect(await privileges(on.deployment, await registered(metadata))).to.deep.equal(NOTHING)
+        }
+      })
+
+      it('refuses a token that is unknown', async () => {
+        for (const token of ['unknown', undefined]) {
+          const answer = await register(on.deployment, { ...MACHINE, scope: SCOPES[0] }, token)
+          expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token'])
+        }
+      })
+    })
+  })
+
+  describe('with client defaults that hold the grant and a scope', () => {
+    const clientDefaults = {
+      id_token_signed_response_alg: 'ES256',
+      grant_types: ['authorization_code', 'client_credentials', TOKEN_EXCHANGE],
+      scope: SCOPES.join(' '),
+    } as const
+    const { features } = registration({})
+    onEachDatabase({ configuration: { features, clientDefaults: clientDefaults as never } }, (on) => {
+      it('gives them to no client that leaves them out', async () => {
+        for (const left of [['grant_types'], ['scope'], ['grant_types', 'scope']]) {
+          const asked: RawMetadata = { ...HARMLESS, scope: 'openid' }
+          const metadata = Object.fromEntries(Object.entries(asked).filter(([name]) => !left.includes(name)))
+          const answer = await register(on.deployment, metadata)
+          expect([answer.status, answer.body?.error], left.join()).to.deep.equal([
+            400,
+            'invalid_client_metadata',
+          ])
+        }
+      })
+
+      it('takes a client that names its own', async () => {
+        const answer = await register(on.deployment, { ...HARMLESS, scope: 'openid' })
+        expect(answer.status, answer.text).to.equal(201)
+        expect(await privileges(on.deployment, answer.body)).to.deep.equal(NOTHING)
+      })
+    })
+  })
+})

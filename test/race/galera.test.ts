@@ -1,0 +1,149 @@
+/** A Galera cluster of three MariaDB nodes, with the processes of one deployment on different nodes. */
+import { expect } from 'chai'
+import { type Cluster, startCluster } from '../../fixtures/cluster.ts'
+import { type Galera, startGalera } from '../../fixtures/galera.ts'
+import { connect } from '../../src/sequelize/connect.ts'
+import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+import { race } from './race.ts'
+
+const LONG = process.env.RACE === 'long'
+const TOKENS = LONG ? 2000 : 100
+const PAIRS = LONG ? 5000 : 300
+const ISSUER = 'https://id.example.com/oidc'
+
+describe('a Galera cluster', function () {
+  this.timeout(LONG ? 900_000 : 180_000)
+  let galera: Galera | undefined
+  const urls = () => (galera?.nodes ?? []).map(({ url }) => url)
+
+  before(async function () {
+    galera = await startGalera()
+    if (!galera) {
+      if (process.env.CI === 'true') throw new Error('no Galera, and CI does not skip')
+      console.warn('no Galera (mariadb-server, galera-4, rsync): its tests are skipped')
+      this.skip()
+    }
+    const sequelize = connect(urls()[0] ?? '')
+    await migrate(sequelize)
+    await sequelize.close()
+  })
+  after(() => galera?.stop())
+
+  const newToken = () => {
+    const now = Math.floor(Date.now() / 1000)
+    return {
+      id: mintId(),
+      tokenHash: hashSecret(mintSecret()),
+      issuer: ISSUER,
+      userId: 'alice',
+      context: {},
+      createdBy: 'backend',
+      createdAt: now,
+      expiresAt: now + 600,
+    }
+  }
+  const use = {
+    at: 1,
+    clientId: 'spa',
+    resource: 'https://api.example.com',
+    accessToken: { format: 'jwt', expiresAt: 1 } as const,
+  }
+
+  it('never refuses a token on one node that was issued a moment ago on another', async () => {
+    const pools = urls().map(connect)
+    try {
+      const stores = pools.map(createSubjectTokenStore)
+      for (let pair = 0; pair < PAIRS; pair += 1) {
+        const [here, there] = [stores[pair % 3], stores[(pair + 1) % 3]]
+        const token = newToken()
+        await here?.insert(token)
+        if (pair % 2)
+          expect(await there?.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
+        expect(await there?.consume(ISSUER, token.tokenHash, token.createdAt, use)).to.equal(true)
+        expect(await here?.consume(ISSUER, token.tokenHash, token.createdAt, use)).to.equal(false)
+      }
+    } finally {
+      await Promise.all(pools.map((pool) => pool.close()))
+    }
+  })
+
+  it('ends on one node what was written a moment ago on another', async () => {
+    const pools = urls().map(connect)
+    try {
+      for (let pair = 0; pair < PAIRS / 3; pair += 1) {
+        const [here, there] = [pools[pair % 3], pools[(pair + 1) % 3]]
+        if (!here || !there) throw new Error('no node')
+        const token = { ...newToken(), userId: `user-${pair}` }
+        await createSubjectTokenStore(here).insert(token)
+        const ended = await createSubjectTokenStore(there).revokeWhere(
+          ISSUER,
+          { userId: token.userId },
+          token.createdAt,
+        )
+        expect(ended.map((revocation) => revocation.token.id)).to.deep.equal([token.id])
+        const grantId = `grant-${pair}`
+        await createAdapter(here)('AccessToken').upsert(grantId, { jti: grantId, grantId }, 60)
+        await createAdapter(there)('AccessToken').revokeByGrantId(grantId)
+        expect(await createAdapter(there)('AccessToken').find(grantId)).to.equal(undefined)
+      }
+    } finally {
+      await Promise.all(pools.map((pool) => pool.close()))
+    }
+  })
+
+  describe('with a process on each node', () => {
+    let cluster: Cluster
+    before(async () => {
+      cluster = await startCluster(urls())
+    })
+    after(() => cluster?.close())
+
+    it('spends every token exactly once', async () => {
+      const report = await race(cluster, { tokens: TOKENS })
+      if (LONG) console.log('      galera', JSON.stringify(report))
+      expect(report.statuses).to.deep.equal({ 200: TOKENS, 400: TOKENS * 5 })
+    })
+  })
+
+  // Last: it takes the cluster apart.
+  describe('with two nodes gone', () => {
+    it('takes a node that lost quorum for an outage, never for an invalid token', async () => {
+      const [first, second, third] = galera?.nodes ?? []
+      if (!first || !second || !third) throw new Error('no node')
+      const pool = connect(first.url)
+      try {
+        const store = createSubjectTokenStore(pool)
+        const token = newToken()
+        await store.insert(token)
+        await Promise.all([second.kill(), third.kill()])
+        await untilLost(() => store.findByHash(ISSUER, token.tokenHash))
+        for (const call of [
+          () => store.findByHash(ISSUER, token.tokenHash),
+          () => store.consume(ISSUER, token.tokenHash, token.createdAt, use),
+          () => store.insert(newToken()),
+        ]) {
+          const error = await call().catch((thrown: unknown) => thrown)
+          expect(error).to.be.an('error').with.property('name', 'StorageError')
+        }
+      } finally {
+        await pool.close()
+      }
+    })
+  })
+})
+
+/** Waits until the node itself has noticed that it is alone. */
+async function untilLost(ask: () => Promise<unknown>): Promise<void> {
+  const givenUp = Date.now() + 30_000
+  while (Date.now() < givenUp) {
+    try {
+      await ask()
+    } catch {
+      return
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('the node does not notice that it is alone')
+}

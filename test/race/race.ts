@@ -1,0 +1,149 @@
+/** Tokens raced by several processes, and what must be true afterwards whatever happened in between. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { machineClient } from '../../fixtures/clients.ts'
+import { type Cluster, ISSUER } from '../../fixtures/cluster.ts'
+import { API } from '../../fixtures/deployment.ts'
+import { type Answer, credentials, form, send } from '../../fixtures/requests.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
+
+export interface RaceOptions {
+  readonly tokens: number
+  /** Simultaneous exchanges of one token on every process. */
+  readonly width?: number
+  /** Tokens raced at the same time. */
+  readonly lanes?: number
+  /** Called once, when a third of the tokens has been raced. */
+  readonly disturb?: () => Promise<void>
+}
+
+export interface RaceReport {
+  readonly tokens: number
+  readonly requests: number
+  /** Tokens whose winner's answer was lost with its process or its connection. */
+  readonly unanswered: number
+  /** Answers by status, and `lost` for connections that broke. */
+  readonly statuses: Readonly<Record<string, number>>
+}
+
+/**
+ * Races every token on all processes at once. Then: none was spent twice, and none was lost: each was spent
+ * exactly once, or can still be exchanged. A refusal as an invalid token is only ever true.
+ */
+export async function race(cluster: Cluster, options: RaceOptions): Promise<RaceReport> {
+  const { tokens, width = 2, lanes = 8, disturb } = options
+  const statuses: Record<string, number> = {}
+  let started = 0
+  let unanswered = 0
+  let disturbance: Promise<void> | undefined
+  const managementToken = await firstAnswer(cluster, (address) => requestManagementToken(address))
+
+  const lane = async () => {
+    while (started < tokens) {
+      started += 1
+      if (disturb && started >= tokens / 3) disturbance ??= disturb()
+      const subjectToken = await firstAnswer(cluster, (address) => issue(address, managementToken))
+      const answers = await Promise.all(
+        cluster
+          .addresses()
+          .flatMap((address) => Array.from({ length: width }, () => attempt(address, subjectToken))),
+      )
+      for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1
+      if (!(await settle(cluster, subjectToken, answers))) unanswered += 1
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  await disturbance
+  const requests = Object.values(statuses).reduce((sum, count) => sum + count, 0)
+  return { tokens, requests, unanswered, statuses }
+}
+
+interface Attempt {
+  readonly status: string
+  readonly text: string
+}
+
+/** Looks at what became of one token. Answers whether its winner was heard of. */
+async function settle(cluster: Cluster, subjectToken: string, answers: readonly Attempt[]): Promise<boolean> {
+  const winners = answers.filter(({ status }) => status === '200').length
+  expect(winners, 'a token was spent twice').to.be.at.most(1)
+  const refused = answers.some(({ status }) => status === '400')
+  for (const { status, text } of answers) {
+    expect(['200', '400', '500', '503', 'lost'], text).to.include(status)
+    if (status === '400') expect(text).to.include('subject_token is invalid')
+  }
+  const again = await exchangeSometime(cluster, subjectToken)
+  if (winners === 1) {
+    expect(again.status, 'a token was spent again').to.equal(400)
+    return true
+  }
+  // Nobody heard of a winner: it was spent in a process that died, or it can still be exchanged.
+  const faults = answers.some(({ status }) => ['500', '503', 'lost'].includes(status))
+  expect(faults, 'a token was refused to everybody').to.equal(true)
+  expect(again.status, again.text).to.be.oneOf([200, 400])
+  if (refused) expect(again.status, 'a token was refused, and was good').to.equal(400)
+  return again.status === 200
+}
+
+async function attempt(address: string, subjectToken: string): Promise<Attempt> {
+  try {
+    const { status, text } = await exchange(address, subjectToken)
+    return { status: String(status), text }
+  } catch {
+    return { status: 'lost', text: '' }
+  }
+}
+
+async function exchangeSometime(cluster: Cluster, subjectToken: string): Promise<Answer> {
+  return firstAnswer(cluster, async (address) => {
+    const answer = await exchange(address, subjectToken)
+    return answer.status < 500 ? answer : undefined
+  })
+}
+
+/** Asks the processes in turn until one answers: the service resumes by itself. */
+async function firstAnswer<Value>(
+  cluster: Cluster,
+  ask: (address: string) => Promise<Value | undefined>,
+): Promise<Value> {
+  const givenUp = Date.now() + 60_000
+  for (let turn = 0; Date.now() < givenUp; turn += 1) {
+    const addresses = cluster.addresses()
+    const address = addresses[turn % addresses.length]
+    const value = address && (await ask(address).catch(() => undefined))
+    if (value) return value
+    await sleep(20)
+  }
+  throw new Error('the service did not resume')
+}
+
+async function requestManagementToken(address: string): Promise<string | undefined> {
+  const { headers } = credentials(machineClient())
+  const body = form({
+    grant_type: 'client_credentials',
+    resource: ISSUER.replace('/oidc', '/api'),
+    scope: 'subject-tokens:create',
+  })
+  const answer = await send(`${address}/oidc/token`, { method: 'POST', headers, body })
+  return answer.body?.access_token
+}
+
+async function issue(address: string, managementToken: string): Promise<string | undefined> {
+  const answer = await send(`${address}/api/subject-tokens`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${managementToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ userId: 'alice' }),
+  })
+  return answer.body?.subjectToken
+}
+
+function exchange(address: string, subjectToken: string): Promise<Answer> {
+  const body = form({
+    grant_type: TOKEN_EXCHANGE,
+    client_id: 'spa',
+    subject_token: subjectToken,
+    subject_token_type: ACCESS_TOKEN_TYPE,
+    resource: API,
+  })
+  return send(`${address}/oidc/token`, { method: 'POST', body })
+}

@@ -1,0 +1,244 @@
+import { expect } from 'chai'
+import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+import { stopClock } from '../../fixtures/clock.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { unique } from '../../fixtures/requests.ts'
+import { createAdapter } from '../../src/sequelize/index.ts'
+
+const BEARERS = [
+  'AccessToken',
+  'AuthorizationCode',
+  'BackchannelAuthenticationRequest',
+  'ClientCredentials',
+  'InitialAccessToken',
+  'Interaction',
+  'PreAuthorizedCode',
+  'PushedAuthorizationRequest',
+  'RefreshToken',
+  'RegistrationAccessToken',
+]
+const OTHERS = ['Session', 'Client', 'Grant', 'DeviceCode', 'ReplayDetection']
+const GRANTABLE = [
+  'AccessToken',
+  'AuthorizationCode',
+  'BackchannelAuthenticationRequest',
+  'DeviceCode',
+  'PreAuthorizedCode',
+  'RefreshToken',
+]
+
+/** What oidc-provider asks of an adapter, and what we promise beyond it. */
+export function adapterContract(kind: DatabaseKind): void {
+  describe('adapter', () => {
+    let database: Database
+    let adapter: (model: string, namespace?: string) => Adapter
+    before(async () => {
+      database = await openDatabase(kind)
+      adapter = (model, namespace) => createAdapter(database.sequelize, { namespace })(model)
+    })
+    after(() => database.close())
+
+    const rowOf = async (model: string): Promise<Record<string, unknown>[]> => {
+      const [rows] = await database.sequelize.query(`SELECT * FROM oidc_models WHERE model = '${model}'`)
+      return (rows as Record<string, unknown>[]).map((row) =>
+        Object.fromEntries(
+          Object.entries(row).map(([key, value]) => [key, Buffer.isBuffer(value) ? value.toString() : value]),
+        ),
+      )
+    }
+
+    for (const model of [...BEARERS, ...OTHERS]) {
+      it(`answers a ${model} as it was stored, and forgets a destroyed one`, async () => {
+        const id = unique('id')
+        const payload = { jti: id, kind: model, exp: 1, extra: { a: ['ü', null, 1.5] } }
+        await adapter(model).upsert(id, payload, 60)
+        expect(await adapter(model).find(id)).to.deep.equal(payload)
+        await adapter(model).destroy(id)
+        expect(await adapter(model).find(id)).to.equal(undefined)
+      })
+    }
+
+    for (const model of BEARERS) {
+      it(`keeps no ${model} anybody could use`, async () => {
+        const id = unique('secret')
+        await adapter(model).upsert(id, { jti: id, kind: model }, 60)
+        expect(JSON.stringify(await rowOf(model))).not.to.include(id)
+      })
+    }
+
+    it('keeps payloads unchanged: unicode, __proto__, lone surrogates, large', async () => {
+      const id = unique('session')
+      const payload: AdapterPayload = JSON.parse(
+        JSON.stringify({ jti: id, text: '👩‍💻 \u0000 \u2028 \ud800', big: 'x'.repeat(300_000) }).replace(
+          '{',
+          '{"__proto__": {"polluted": true}, ',
+        ),
+      )
+      await adapter('Session').upsert(id, payload, 60)
+      const found = await adapter('Session').find(id)
+      expect(JSON.stringify(found)).to.equal(JSON.stringify(payload))
+      expect(Reflect.get({}, 'polluted')).to.equal(undefined)
+    })
+
+    it('replaces a row in one statement', async () => {
+      const id = unique('session')
+      await adapter('Session').upsert(id, { jti: id, uid: 'first' }, 60)
+      database.statements.length = 0
+      await adapter('Session').upsert(id, { jti: id, uid: `second-${id}` }, 60)
+      expect(database.statements).to.have.length(1)
+      expect(await adapter('Session').findByUid(`second-${id}`)).to.deep.equal({
+        jti: id,
+        uid: `second-${id}`,
+      })
+      expect(await adapter('Session').findByUid('first')).to.equal(undefined)
+    })
+
+    it('keeps a row without expiry for ever', async () => {
+      const id = unique('client')
+      await adapter('Client').upsert(id, { client_id: id })
+      const clock = stopClock(Date.now() + 1e12)
+      try {
+        expect(await adapter('Client').find(id)).to.deep.equal({ client_id: id })
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it("finds a row for the provider's clock tolerance after its expiry, and never after", async () => {
+      const id = unique('session')
+      const clock = stopClock()
+      try {
+        await adapter('Session').upsert(id, { jti: id, uid: id }, 10)
+        await adapter('DeviceCode').upsert(id, { jti: id, userCode: id }, 10)
+        const finds = () => [
+          adapter('Session').find(id),
+          adapter('Session').findByUid(id),
+          adapter('DeviceCode').findByUserCode(id),
+        ]
+        clock.tick(69)
+        for (const found of await Promise.all(finds())) expect(found).to.have.property('jti', id)
+        clock.tick(1)
+        for (const found of await Promise.all(finds())) expect(found).to.equal(undefined)
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('answers the newest of two rows with one user code', async () => {
+      const code = unique('code')
+      for (const id of ['old', 'new']) {
+        await adapter('DeviceCode').upsert(`${id}-${code}`, { jti: `${id}-${code}`, userCode: code }, 60)
+      }
+      expect(await adapter('DeviceCode').findByUserCode(code)).to.have.property('jti', `new-${code}`)
+      await adapter('DeviceCode').destroy(`new-${code}`)
+      expect(await adapter('DeviceCode').findByUserCode(code)).to.have.property('jti', `old-${code}`)
+    })
+
+    it('compares names byte by byte', async () => {
+      await adapter('Client').upsert('Straße', { client_id: 'Straße' })
+      for (const id of ['straße', 'Strasse', 'Straße ', 'STRASSE']) {
+        expect(await adapter('Client').find(id), id).to.equal(undefined)
+      }
+    })
+
+    it('keeps namespaces apart', async () => {
+      const id = unique('session')
+      await adapter('Session', 'one').upsert(id, { jti: id, uid: id }, 60)
+      for (const other of ['', 'two', 'ONE', 'one ']) {
+        expect(await adapter('Session', other).find(id), other).to.equal(undefined)
+        expect(await adapter('Session', other).findByUid(id), other).to.equal(undefined)
+        await adapter('Session', other).destroy(id)
+      }
+      expect(await adapter('Session', 'one').find(id)).to.have.property('jti', id)
+    })
+
+    it('keeps models apart', async () => {
+      const id = unique('id')
+      await adapter('Session').upsert(id, { jti: id }, 60)
+      expect(await adapter('Grant').find(id)).to.equal(undefined)
+    })
+
+    it('ends the rows of every grantable model with their grant, in this namespace', async () => {
+      const grantId = unique('grant')
+      const models = [...GRANTABLE, 'Interaction', 'Session']
+      for (const model of models) await adapter(model).upsert(grantId, { jti: grantId, grantId }, 60)
+      await adapter('AccessToken', 'other').upsert(grantId, { jti: grantId, grantId }, 60)
+      await adapter('AccessToken').revokeByGrantId(grantId)
+      for (const model of GRANTABLE) expect(await adapter(model).find(grantId), model).to.equal(undefined)
+      for (const model of ['Interaction', 'Session']) {
+        expect(await adapter(model).find(grantId), model).to.have.property('jti', grantId)
+      }
+      expect(await adapter('AccessToken', 'other').find(grantId)).to.have.property('jti', grantId)
+    })
+
+    it('consumes once, tells when, and says so to whoever finds it', async () => {
+      const id = unique('code')
+      const clock = stopClock()
+      try {
+        await adapter('AuthorizationCode').upsert(id, { jti: id }, 60)
+        await adapter('AuthorizationCode').consume(id)
+        expect(await adapter('AuthorizationCode').find(id)).to.deep.equal({
+          jti: id,
+          consumed: Math.floor(Date.now() / 1000),
+        })
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('ends the grant when a code is used twice, as the provider does', async () => {
+      const grantId = unique('grant')
+      await adapter('Grant').upsert(grantId, { jti: grantId }, 60)
+      for (const model of ['AuthorizationCode', 'AccessToken', 'RefreshToken']) {
+        await adapter(model).upsert(grantId, { jti: grantId, grantId }, 60)
+      }
+      await adapter('AuthorizationCode').consume(grantId)
+      const again = await adapter('AuthorizationCode')
+        .consume(grantId)
+        .catch((error: unknown) => error)
+      expect(again).to.be.instanceOf(errors.InvalidGrant)
+      for (const model of ['Grant', 'AuthorizationCode', 'AccessToken', 'RefreshToken']) {
+        expect(await adapter(model).find(grantId), model).to.equal(undefined)
+      }
+    })
+
+    it('does not consume what is not there', async () => {
+      const error = await adapter('RefreshToken')
+        .consume(unique('gone'))
+        .catch((thrown: unknown) => thrown)
+      expect(error).to.be.instanceOf(errors.InvalidGrant)
+    })
+
+    it('keeps a consumed row consumed when it is saved once more', async () => {
+      const id = unique('code')
+      await adapter('DeviceCode').upsert(id, { jti: id }, 60)
+      await adapter('DeviceCode').consume(id)
+      await adapter('DeviceCode').upsert(id, { jti: id, accountId: 'alice' }, 60)
+      expect(await adapter('DeviceCode').find(id)).to.have.property('consumed')
+    })
+
+    it('lets exactly one of 30 simultaneous uses win, in every of 10 rounds', async () => {
+      const pools = [database.sequelize, database.connect()]
+      for (let round = 0; round < 10; round += 1) {
+        const id = unique('refresh')
+        await adapter('RefreshToken').upsert(id, { jti: id }, 60)
+        const uses = Array.from({ length: 30 }, (_, index) =>
+          createAdapter(pools[index % 2] ?? database.sequelize)('RefreshToken')
+            .consume(id)
+            .then(
+              () => true,
+              () => false,
+            ),
+        )
+        expect((await Promise.all(uses)).filter(Boolean)).to.have.length(1)
+      }
+    })
+
+    it('refuses a namespace that no key could hold', () => {
+      expect(() => createAdapter(database.sequelize, { namespace: 'ü'.repeat(128) })).to.throw(
+        TypeError,
+        'namespace',
+      )
+    })
+  })
+}

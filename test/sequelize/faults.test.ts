@@ -1,0 +1,210 @@
+/** What the store does when the database rolls back, lags, or answers from another node. */
+import { expect } from 'chai'
+import { QueryTypes, type Sequelize } from 'sequelize'
+import { type Database, type DatabaseKind, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+import type { SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
+
+const ISSUER = 'https://id.example.com/oidc'
+const NOW = Math.floor(Date.now() / 1000)
+const USE: SubjectTokenUse = {
+  at: NOW,
+  clientId: 'spa',
+  resource: 'https://api.example.com',
+  accessToken: { format: 'jwt', expiresAt: NOW + 600 },
+}
+const newToken = () => ({
+  id: mintId(),
+  tokenHash: hashSecret(mintSecret()),
+  issuer: ISSUER,
+  userId: 'alice',
+  context: {},
+  createdBy: 'backend',
+  createdAt: NOW,
+  expiresAt: NOW + 600,
+})
+
+function suite(kind: DatabaseKind, title: string, tests: (opened: () => Database) => void): void {
+  describe(`${title}, on ${kind}`, () => {
+    let database: Database
+    before(async function () {
+      if (!(await isAvailable(kind))) this.skip()
+      database = await openDatabase(kind)
+    })
+    after(() => database?.close())
+    tests(() => database)
+  })
+}
+
+suite('postgres', 'a statement that was rolled back', (opened) => {
+  it('is repeated: with serializable transactions too, exactly one of 50 uses wins and none fails', async () => {
+    const { sequelize, url } = opened()
+    const name = new URL(url).pathname.slice(1)
+    await sequelize.query(`ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`)
+    const pool = opened().connect({ pool: { max: 20 } })
+    const store = createSubjectTokenStore(pool)
+    for (let round = 0; round < 10; round += 1) {
+      const token = newToken()
+      await store.insert(token)
+      const uses = Array.from({ length: 50 }, () => store.consume(ISSUER, token.tokenHash, NOW, USE))
+      expect((await Promise.all(uses)).filter(Boolean)).to.have.length(1)
+    }
+  })
+})
+
+suite('mysql', 'a deadlock', (opened) => {
+  it('is survived: its victim is repeated', async () => {
+    const { sequelize } = opened()
+    const store = createSubjectTokenStore(sequelize)
+    const [one, two] = [newToken(), newToken()]
+    await store.insert(one)
+    await store.insert(two)
+    const before = await deadlocks(sequelize)
+    // A transaction holds `two` and then wants `one`; the store's statement takes them the other way round. The
+    // server undoes the one that has written less: ours.
+    const other = opened().connect()
+    const revoking = await other.transaction(async (transaction) => {
+      const hold = (id: string) =>
+        other.query(`UPDATE subject_tokens SET scope = 'held' WHERE id = '${id}'`, { transaction })
+      for (let index = 0; index < 20; index += 1) {
+        const { id, tokenHash } = newToken()
+        await other.query(
+          `INSERT INTO subject_tokens (id, token_hash, issuer, user_id, context, created_by, created_at, expires_at)
+            VALUES ('${id}', '${tokenHash}', 'other', 'other', '{}', 'b', 1, 1)`,
+          { transaction },
+        )
+      }
+      await hold(two.id)
+      const promise = store.revokeWhere(ISSUER, { userId: 'alice' }, NOW)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      await hold(one.id)
+      return { promise }
+    })
+    const marked = await revoking.promise
+    expect(marked.map(({ token }) => token.id).sort()).to.deep.equal([one.id, two.id].sort())
+    expect(await deadlocks(sequelize)).to.be.greaterThan(before)
+  })
+})
+
+async function deadlocks(sequelize: Sequelize): Promise<number> {
+  const rows = await sequelize.query<{ Value: string }>("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'", {
+    type: QueryTypes.SELECT,
+  })
+  return Number(rows[0]?.Value)
+}
+
+for (const kind of ['postgres', 'mysql'] as const) {
+  suite(kind, 'a replica that lags', (opened) => {
+    let stale: Database
+    before(async () => {
+      stale = await openDatabase(kind)
+    })
+    after(() => stale?.close())
+
+    /** Reads go to a database that knows nothing of what was just written. */
+    const replicated = (): Sequelize => {
+      const place = (url: string) => {
+        const { hostname, port, username, password, pathname } = new URL(url)
+        return { host: hostname, port, username, password, database: pathname.slice(1) }
+      }
+      return opened().connect({ replication: { read: [place(stale.url)], write: place(opened().url) } })
+    }
+
+    it('is never asked about a subject token', async () => {
+      const store = createSubjectTokenStore(replicated())
+      const token = newToken()
+      await store.insert(token)
+      expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
+      expect(await store.consume(ISSUER, token.tokenHash, NOW, USE)).to.equal(true)
+      expect((await store.findByHash(ISSUER, token.tokenHash))?.use?.clientId).to.equal('spa')
+      expect(await store.get(ISSUER, token.id)).to.have.property('id', token.id)
+      expect(await store.list(ISSUER, {}, { limit: 1, now: NOW })).to.have.length(1)
+      expect(await store.revokeWhere(ISSUER, { userId: 'alice' }, NOW)).to.have.length(1)
+    })
+
+    it('is never asked about a code or a session', async () => {
+      const adapter = createAdapter(replicated())('AuthorizationCode')
+      await adapter.upsert('code', { jti: 'code' }, 60)
+      expect(await adapter.find('code')).to.deep.equal({ jti: 'code' })
+    })
+
+    it('does not keep a migration from seeing what is done', async () => {
+      await migrate(replicated())
+    })
+  })
+}
+
+suite('mysql', 'listing', (opened) => {
+  it("does not fill the server's store of prepared statements", async () => {
+    const store = createSubjectTokenStore(opened().connect({ pool: { max: 1 } }))
+    const count = async () => {
+      const rows = await opened().sequelize.query<{ Value: string }>(
+        "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'",
+        {
+          type: QueryTypes.SELECT,
+        },
+      )
+      return Number(rows[0]?.Value)
+    }
+    const before = await count()
+    for (let limit = 1; limit <= 101; limit += 1) {
+      expect(await store.list(ISSUER, { userId: 'nobody' }, { limit, now: NOW })).to.deep.equal([])
+    }
+    expect((await count()) - before).to.be.at.most(3)
+  })
+})
+
+suite('postgres', 'a log that throws', (opened) => {
+  it('keeps no connection', async () => {
+    let broken = true
+    const pool = opened().connect({
+      pool: { max: 2, acquire: 2000 },
+      logging: () => {
+        if (broken) throw new Error('the log is broken')
+      },
+    })
+    const store = createSubjectTokenStore(pool)
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      const error = await store.get(ISSUER, 'x').catch((thrown: unknown) => thrown)
+      expect(error).to.be.an('error')
+    }
+    broken = false
+    expect(await store.get(ISSUER, 'x')).to.equal(undefined)
+  })
+})
+
+describe('what every exchange runs, on mysql', () => {
+  it("leaves the server's prepared statements as few as they were", async function () {
+    if (!(await isAvailable('mysql'))) this.skip()
+    this.timeout(120_000)
+    const database = await openDatabase('mysql')
+    try {
+      const pool = database.connect({ logging: false, pool: { max: 4 } })
+      const store = createSubjectTokenStore(pool)
+      const count = async () => {
+        const rows = await database.sequelize.query<{ Value: string }>(
+          "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'",
+          { type: QueryTypes.SELECT },
+        )
+        return Number(rows[0]?.Value)
+      }
+      const exchange = async () => {
+        const token = newToken()
+        await store.insert(token)
+        await store.findByHash(ISSUER, token.tokenHash)
+        expect(await store.consume(ISSUER, token.tokenHash, NOW, USE)).to.equal(true)
+      }
+      const before = await count()
+      const lane = async () => {
+        for (let index = 0; index < 2500; index += 1) await exchange()
+      }
+      await Promise.all([lane(), lane(), lane(), lane()])
+      // Three statements on each of four connections, and one that asks for a cluster.
+      expect((await count()) - before).to.be.at.most(13)
+    } finally {
+      await database.close()
+    }
+  })
+})

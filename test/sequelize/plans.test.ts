@@ -1,0 +1,154 @@
+/** The hot statements use an index, whatever the number of rows. Explained as they run, values and all. */
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { QueryTypes } from 'sequelize'
+import {
+  DATABASES,
+  type Database,
+  type DatabaseKind,
+  isAvailable,
+  openDatabase,
+} from '../../fixtures/databases.ts'
+import { RUN } from '../../src/sequelize/driver.ts'
+import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+
+const ROWS = 3000
+const NOW = Math.floor(Date.now() / 1000)
+const ISSUER = 'https://id.example.com/oidc'
+const TOKEN = {
+  id: mintId(),
+  tokenHash: hashSecret(mintSecret()),
+  issuer: ISSUER,
+  userId: 'alice',
+  context: {},
+  createdBy: 'backend',
+  createdAt: NOW,
+  expiresAt: NOW + 600,
+}
+const USE = {
+  at: NOW,
+  clientId: 'spa',
+  resource: 'https://api.example.com',
+  accessToken: { format: 'jwt', expiresAt: NOW + 600 } as const,
+}
+
+interface Statement {
+  readonly sql: string
+  readonly bind: unknown[]
+}
+
+/** What runs, and the index it must look in. */
+const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknown>; index: RegExp }>> = {
+  'find a subject token': {
+    run: ({ sequelize }) => createSubjectTokenStore(sequelize).findByHash(ISSUER, TOKEN.tokenHash),
+    index: /token_hash|sqlite_autoindex_subject_tokens/,
+  },
+  'spend a subject token': {
+    run: ({ sequelize }) => createSubjectTokenStore(sequelize).consume(ISSUER, TOKEN.tokenHash, NOW, USE),
+    index: /token_hash|sqlite_autoindex_subject_tokens/,
+  },
+  'list the tokens of a user': {
+    run: ({ sequelize }) =>
+      createSubjectTokenStore(sequelize).list(ISSUER, { userId: 'alice' }, { limit: 50, now: NOW }),
+    index: /subject_tokens_user_id/,
+  },
+  'end the tokens of a user': {
+    run: ({ sequelize }) => createSubjectTokenStore(sequelize).revokeWhere(ISSUER, { userId: 'alice' }, NOW),
+    index: /subject_tokens_user_id/,
+  },
+  'end the tokens of an actor': {
+    run: ({ sequelize }) => createSubjectTokenStore(sequelize).revokeWhere(ISSUER, { actorId: 'alice' }, NOW),
+    index: /subject_tokens_(used_)?actor_id/,
+  },
+  'purge what has ended': {
+    run: ({ sequelize }) => purge(sequelize, { retention: 0 }),
+    index: /(subject_tokens|oidc_models)_expires_at/,
+  },
+  'find a model of the provider': {
+    run: ({ sequelize }) => createAdapter(sequelize)('Session').find('known'),
+    index: /oidc_models_pkey|PRIMARY|sqlite_autoindex_oidc_models/,
+  },
+  'find a session by its uid': {
+    run: ({ sequelize }) => createAdapter(sequelize)('Session').findByUid('known'),
+    index: /oidc_models_uid/,
+  },
+  'find a device code by its user code': {
+    run: ({ sequelize }) => createAdapter(sequelize)('DeviceCode').findByUserCode('known'),
+    index: /oidc_models_user_code/,
+  },
+  'end what a grant gave': {
+    run: ({ sequelize }) => createAdapter(sequelize)('AccessToken').revokeByGrantId('known'),
+    index: /oidc_models_grant_id/,
+  },
+}
+
+const EXPLAIN: Readonly<Record<DatabaseKind, string>> = {
+  sqlite: 'EXPLAIN QUERY PLAN',
+  postgres: 'EXPLAIN',
+  mysql: 'EXPLAIN',
+}
+
+for (const kind of DATABASES) {
+  describe(`query plans on ${kind}`, () => {
+    let database: Database
+    before(async function () {
+      if (!(await isAvailable(kind))) this.skip()
+      database = await openDatabase(kind)
+      await fill(database)
+    })
+    after(() => database?.close())
+
+    for (const [purpose, { run, index }] of Object.entries(HOT)) {
+      it(`look in an index to ${purpose}`, async () => {
+        const statements = await recorded(database, () => run(database))
+        expect(statements).not.to.have.length(0)
+        for (const { sql, bind } of statements) {
+          const plan = await database.sequelize.query(`${EXPLAIN[kind]} ${sql}`, {
+            type: QueryTypes.SELECT,
+            bind,
+          })
+          expect(JSON.stringify(plan), sql).to.match(index)
+        }
+      })
+    }
+  })
+}
+
+/** The statements of one call, with what they bound. */
+async function recorded({ kind }: Database, run: () => Promise<unknown>): Promise<Statement[]> {
+  const statements: Statement[] = []
+  const execute = RUN[kind]
+  const recording: typeof execute = (connection, sql, bind) => {
+    statements.push({ sql, bind: [...bind] })
+    return execute(connection, sql, bind)
+  }
+  Reflect.set(RUN, kind, recording)
+  try {
+    await run()
+  } finally {
+    Reflect.set(RUN, kind, execute)
+  }
+  return statements
+}
+
+async function fill({ kind, sequelize }: Database): Promise<void> {
+  const store = createSubjectTokenStore(sequelize)
+  await store.insert(TOKEN)
+  const adapter = createAdapter(sequelize)
+  await adapter('Session').upsert('known', { jti: 'known', uid: 'known' }, 600)
+  await adapter('DeviceCode').upsert('known', { jti: 'known', userCode: 'known', grantId: 'known' }, 600)
+  const id = () => randomBytes(16).toString('hex')
+  const rows = (row: () => string) => Array.from({ length: ROWS }, row).join(', ')
+  const run = (sql: string) => sequelize.query(sql, { logging: false })
+  await run(`INSERT INTO subject_tokens
+    (id, token_hash, issuer, user_id, actor_id, used_actor_id, context, created_by, created_at, expires_at)
+    VALUES ${rows(() => `('${id()}', '${id()}', '${ISSUER}', '${id()}', '${id()}', '${id()}', '{}', 'b', 1, ${NOW + 600})`)}`)
+  for (const model of ['Session', 'DeviceCode']) {
+    await run(`INSERT INTO oidc_models
+      (namespace, model, id, payload, grant_id, user_code, uid, written_at, expires_at)
+      VALUES ${rows(() => `('', '${model}', '${id()}', '{}', '${id()}', '${id()}', '${id()}', 1, ${NOW + 600})`)}`)
+  }
+  await run(kind === 'mysql' ? 'ANALYZE TABLE subject_tokens, oidc_models' : 'ANALYZE')
+}

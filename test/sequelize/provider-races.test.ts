@@ -1,0 +1,122 @@
+/** Codes and tokens of the provider itself, used many times at once: they win once, and the grant ends. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { AdapterFactory } from 'oidc-provider'
+import { CALLBACK, publicClient } from '../../fixtures/clients.ts'
+import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { type Parameters, postToken } from '../../fixtures/requests.ts'
+import { createAdapter } from '../../src/sequelize/index.ts'
+
+const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
+const client = publicClient({
+  client_id: 'native',
+  grant_types: ['authorization_code', 'refresh_token', DEVICE_CODE],
+})
+
+/** An adapter behind a slow network: everybody has read before anybody writes. */
+function slow(adapter: AdapterFactory): AdapterFactory {
+  return (model) => {
+    const fast = adapter(model)
+    const find: typeof fast.find = async (id) => {
+      const found = await fast.find(id)
+      await sleep(30)
+      return found
+    }
+    return new Proxy(fast, {
+      get: (target, name) => {
+        if (name === 'find') return find
+        const member: unknown = Reflect.get(target, name)
+        return typeof member === 'function' ? member.bind(target) : member
+      },
+    })
+  }
+}
+
+for (const kind of DATABASES) {
+  describe(`raced on ${kind}`, () => {
+    let database: Database
+    let deployment: Deployment
+    before(async function () {
+      if (!(await isAvailable(kind))) this.skip()
+      database = await openDatabase(kind)
+      deployment = await startDeployment({
+        database,
+        clients: [client],
+        configuration: {
+          adapter: slow(createAdapter(database.sequelize)),
+          rotateRefreshToken: true,
+          pkce: { required: () => false },
+          features: { deviceFlow: { enabled: true } },
+        },
+      })
+    })
+    after(async () => {
+      await deployment?.close()
+      await database?.close()
+    })
+
+    const grantFor = async () => {
+      const { provider } = deployment
+      const grant = new provider.Grant({ clientId: 'native', accountId: 'alice' })
+      grant.addOIDCScope('openid offline_access')
+      return { provider, grantId: await grant.save(), registered: await provider.Client.find('native') }
+    }
+    const raced = async (grantId: string, parameters: Parameters): Promise<number> => {
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => postToken(deployment, parameters, { client })),
+      )
+      const losers = answers.filter(({ status }) => status !== 200)
+      for (const { status, body } of losers) {
+        expect([status, body.error]).to.deep.equal([400, 'invalid_grant'])
+      }
+      expect(await deployment.provider.Grant.find(grantId)).to.equal(undefined)
+      return answers.length - losers.length
+    }
+
+    it('an authorization code wins once', async () => {
+      const { provider, grantId, registered } = await grantFor()
+      if (!registered) throw new Error('no client')
+      const code = await new provider.AuthorizationCode({
+        client: registered,
+        accountId: 'alice',
+        grantId,
+        gty: 'authorization_code',
+        redirectUri: CALLBACK,
+        scope: 'openid',
+      }).save()
+      const parameters = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK }
+      expect(await raced(grantId, parameters)).to.equal(1)
+    })
+
+    it('a refresh token wins once', async () => {
+      const { provider, grantId, registered } = await grantFor()
+      if (!registered) throw new Error('no client')
+      const token = await new provider.RefreshToken({
+        client: registered,
+        accountId: 'alice',
+        grantId,
+        gty: 'authorization_code',
+        scope: 'openid offline_access',
+      }).save()
+      expect(await raced(grantId, { grant_type: 'refresh_token', refresh_token: token })).to.equal(1)
+    })
+
+    // The provider looks at the grant only after it has consumed a device code: a loser may end it before that.
+    it('a device code wins once, or not at all', async () => {
+      const { provider, grantId, registered } = await grantFor()
+      if (!registered) throw new Error('no client')
+      const code = await new provider.DeviceCode({
+        client: registered,
+        accountId: 'alice',
+        grantId,
+        gty: DEVICE_CODE,
+        scope: 'openid',
+        params: { client_id: 'native', scope: 'openid' },
+        userCode: 'ABCD',
+        deviceInfo: {},
+      }).save()
+      expect(await raced(grantId, { grant_type: DEVICE_CODE, device_code: code })).to.be.at.most(1)
+    })
+  })
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { QueryTypes } from 'sequelize'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../../src/sequelize/index.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+
+const DAY = 24 * 3600
+const ISSUER = 'https://id.example.com'
+
+export function purgeContract(kind: DatabaseKind): void {
+  describe('purge', () => {
+    let database: Database
+    let now: number
+    beforeEach(async () => {
+      now = Math.floor(Date.now() / 1000)
+      database = await openDatabase(kind)
+    })
+    afterEach(() => database.close())
+
+    const insert = async (expiresAt: number, accessTokenExpiresAt?: number) => {
+      const store = createSubjectTokenStore(database.sequelize)
+      const token = {
+        id: mintId(),
+        tokenHash: hashSecret(mintSecret()),
+        issuer: ISSUER,
+        userId: 'alice',
+        context: {},
+        createdBy: 'backend',
+        createdAt: expiresAt - 600,
+        expiresAt,
+      }
+      await store.insert(token)
+      if (accessTokenExpiresAt !== undefined) {
+        await store.consume(ISSUER, token.tokenHash, expiresAt - 1, {
+          at: expiresAt - 1,
+          clientId: 'spa',
+          resource: 'https://api.example.com',
+          accessToken: { format: 'jwt', expiresAt: accessTokenExpiresAt },
+        })
+      }
+      return token.id
+    }
+    const left = async () => {
+      const rows = await database.sequelize.query<{ id: string }>(
+        'SELECT id FROM subject_tokens ORDER BY id',
+        {
+          type: QueryTypes.SELECT,
+        },
+      )
+      return rows.map(({ id }) => id)
+    }
+
+    it('deletes what ended before the retention, and keeps the rest', async () => {
+      await insert(now - 91 * DAY)
+      const recent = await insert(now - 89 * DAY)
+      const lived = await insert(now - 91 * DAY, now - 89 * DAY)
+      await insert(now - 92 * DAY, now - 91 * DAY)
+      const live = await insert(now + 600)
+      expect(await purge(database.sequelize)).to.deep.equal({ subjectTokens: 2, models: 0 })
+      expect(await left()).to.deep.equal([recent, lived, live].sort())
+    })
+
+    it('takes another retention', async () => {
+      await insert(now - 10)
+      const live = await insert(now + 600)
+      await purge(database.sequelize, { retention: 60 })
+      expect(await left()).to.have.length(2)
+      await purge(database.sequelize, { retention: 0 })
+      expect(await left()).to.deep.equal([live])
+    })
+
+    it('deletes models of the provider as soon as nobody finds them', async () => {
+      const adapter = createAdapter(database.sequelize)
+      await adapter('Session').upsert('gone', { jti: 'gone' }, -61)
+      await adapter('Session').upsert('in grace', { jti: 'in grace' }, -50)
+      await adapter('Session').upsert('live', { jti: 'live' }, 60)
+      await adapter('Client').upsert('for ever', { client_id: 'for ever' })
+      expect(await purge(database.sequelize)).to.deep.equal({ subjectTokens: 0, models: 1 })
+      expect(await adapter('Session').find('in grace')).to.deep.equal({ jti: 'in grace' })
+    })
+
+    it('works in batches, twice at the same time, and tells its progress', async () => {
+      await insertMany(database, 2500, now - 91 * DAY)
+      const live = await insert(now + 600)
+      const told: Purged[] = []
+      const [one, two] = await Promise.all([
+        purge(database.sequelize, { onProgress: (purged) => told.push(purged) }),
+        purge(database.connect()),
+      ])
+      await purge(database.sequelize)
+      expect(await left()).to.deep.equal([live])
+      expect(one.subjectTokens + two.subjectTokens).to.be.within(1, 2500)
+      expect(told.at(-1)?.subjectTokens ?? 0).to.equal(one.subjectTokens)
+    })
+
+    it('refuses a retention that is none', async () => {
+      for (const retention of [-1, 1.5, Number.NaN]) {
+        const error = await purge(database.sequelize, { retention }).catch((thrown: unknown) => thrown)
+        expect(error).to.be.instanceOf(TypeError)
+      }
+    })
+  })
+}
+
+async function insertMany(database: Database, count: number, expiresAt: number): Promise<void> {
+  const rows = Array.from(
+    { length: count },
+    () =>
+      `('${randomBytes(16).toString('hex')}', '${randomBytes(32).toString('base64url')}', '${ISSUER}', 'alice', '{}', 'backend', 1, ${expiresAt})`,
+  )
+  await database.sequelize.query(
+    `INSERT INTO subject_tokens (id, token_hash, issuer, user_id, context, created_by, created_at, expires_at)
+      VALUES ${rows.join(', ')}`,
+    { logging: false },
+  )
+}
