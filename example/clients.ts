@@ -1,0 +1,40 @@
+/** The applications of the support desk. */
+import type { ClientMetadata } from 'oidc-provider'
+import { TOKEN_EXCHANGE } from '../src/index.ts' // yours: 'oidc-provider-impersonation'
+
+/** A single-page application: no secret, so PKCE. The page itself is not part of the example. */
+export const supportDesk = {
+  client_id: 'support-desk',
+  token_endpoint_auth_method: 'none',
+  redirect_uris: ['http://127.0.0.1:5173/callback'],
+  response_types: ['code'],
+  grant_types: ['authorization_code', TOKEN_EXCHANGE],
+} satisfies ClientMetadata
+
+// The secrets are here so that the printed requests work; yours are long, random and in a secret store.
+
+/** A traditional web application: it keeps a secret, and sends it by HTTP Basic. */
+const supportPortal = {
+  client_id: 'support-portal',
+  client_secret: 'portal-secret-of-the-example',
+  redirect_uris: ['http://127.0.0.1:8080/callback'],
+  response_types: ['code'],
+  grant_types: ['authorization_code', TOKEN_EXCHANGE],
+} satisfies ClientMetadata
+
+/** The backend that decides who may impersonate whom. `scope` is what lets it call the management API. */
+export const supportBackend = {
+  client_id: 'support-backend',
+  client_secret: 'backend-secret-of-the-example',
+  redirect_uris: [],
+  response_types: [],
+  grant_types: ['client_credentials'],
+  scope: 'subject-tokens:create subject-tokens:read subject-tokens:revoke',
+} satisfies ClientMetadata
+
+/** What a client may exchange for: `ordersApi` is the only resource that support needs. */
+export const clientsFor = (ordersApi: string): ClientMetadata[] => [
+  { ...supportDesk, token_exchange_resources: [ordersApi] },
+  { ...supportPortal, token_exchange_resources: [ordersApi] },
+  supportBackend,
+]

@@ -1,0 +1,204 @@
+/** The flow, from the engineer's sign-in to the refused second use, with `openid-client`. */
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import * as client from 'openid-client'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts' // yours: 'oidc-provider-impersonation'
+import { supportBackend, supportDesk } from '../clients.ts'
+import { Browser } from './browser.ts'
+import { differences } from './differences.ts'
+import * as promises from './promises.ts'
+import * as screen from './screen.ts'
+import { openWire, type Wire } from './wire.ts'
+
+interface Walk {
+  readonly baseUrl: string
+  readonly send: typeof fetch
+  readonly wire: Wire
+  /** Compares, and keeps what differs. */
+  check(what: string, actual: unknown, expected: unknown): void
+}
+
+/** Walks through the flow and answers everything that was not as promised. */
+export async function runFlow(baseUrl: string, send: typeof fetch = fetch): Promise<string[]> {
+  const found: string[] = []
+  const check = (what: string, actual: unknown, expected: unknown) => {
+    const differing = differences(what, actual, expected)
+    found.push(...differing)
+    screen.verdict(what, differing)
+  }
+  try {
+    await walk({ baseUrl, send, wire: openWire(send), check })
+  } catch (error) {
+    found.push(`the flow stopped: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  return found
+}
+
+async function walk(given: Walk): Promise<void> {
+  const { baseUrl } = given
+  const { client_id, client_secret } = supportBackend
+  const desk = await connect(given, supportDesk.client_id, client.None())
+  const backend = await connect(given, client_id, client.ClientSecretBasic(client_secret))
+  const who: promises.Impersonated = {
+    baseUrl,
+    userId: 'alice',
+    actorId: 'sam',
+    clientId: supportDesk.client_id,
+    reason: 'A teapot is missing',
+    ticketId: 'T-1',
+  }
+
+  screen.step('Sam, the support engineer, signs in at the support desk', 'Authorization code with PKCE.')
+  const actorToken = await signIn(given, desk, who.actorId)
+
+  screen.step('The backend gets a management token', 'Client credentials, for the management API only.')
+  const managementToken = await getManagementToken(given, backend)
+
+  screen.step('The backend gets a subject token for Alice', 'It has decided that Sam, and nobody else, may.')
+  const subjectToken = await getSubjectToken(given, backend, managementToken, who)
+
+  screen.step('The support desk exchanges it', 'RFC 8693. The actor token says who is acting.')
+  const accessToken = await exchange(given, desk, { subjectToken, actorToken }, who)
+
+  screen.step('The support desk calls the orders API', 'It sees Alice, and knows that it is Sam.')
+  await callApi(given, desk, accessToken, who)
+
+  screen.step('Somebody uses the subject token again', 'Once is once.')
+  await expectRefusal(given, desk, { subjectToken, actorToken })
+}
+
+/** Reads the provider's metadata. Plain HTTP is for loopback only. */
+async function connect(
+  { baseUrl, send, wire }: Walk,
+  clientId: string,
+  authentication: client.ClientAuth,
+): Promise<client.Configuration> {
+  const config = await client.discovery(new URL(`${baseUrl}/oidc`), clientId, undefined, authentication, {
+    execute: [client.allowInsecureRequests],
+    [client.customFetch]: (url, options) => send(url, options as RequestInit),
+  })
+  config[client.customFetch] = wire.fetch
+  return config
+}
+
+async function signIn(given: Walk, desk: client.Configuration, account: string): Promise<string> {
+  const redirectUri = supportDesk.redirect_uris[0] ?? ''
+  const pkceCodeVerifier = client.randomPKCECodeVerifier()
+  const state = client.randomState()
+  const authorizationUrl = client.buildAuthorizationUrl(desk, {
+    redirect_uri: redirectUri,
+    // No resource: the access token is opaque, and good for saying who Sam is.
+    scope: 'openid',
+    code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: 'S256',
+    state,
+  })
+  const browser = new Browser(given.send, screen.hop)
+  const loginPage = await browser.visit(authorizationUrl)
+  const callback = await browser.visit(loginPage, { account })
+  const tokens = await expecting(given, 'sign-in answer', promises.actorAnswer, () =>
+    client.authorizationCodeGrant(desk, callback, { pkceCodeVerifier, expectedState: state }),
+  )
+  return tokens.access_token
+}
+
+async function getManagementToken(given: Walk, backend: client.Configuration): Promise<string> {
+  const { baseUrl } = given
+  const request = { resource: `${baseUrl}/api`, scope: 'subject-tokens:create' }
+  const answer = await expecting(given, 'management token answer', promises.managementAnswer, () =>
+    client.clientCredentialsGrant(backend, request),
+  )
+  const expected = promises.managementToken(baseUrl, supportBackend.client_id)
+  lookInto(given, 'management token', answer.access_token, expected)
+  return answer.access_token
+}
+
+async function getSubjectToken(
+  given: Walk,
+  backend: client.Configuration,
+  managementToken: string,
+  { userId, actorId, clientId, reason, ticketId }: promises.Impersonated,
+): Promise<string> {
+  const url = new URL(`${given.baseUrl}/api/subject-tokens`)
+  const body = JSON.stringify({ userId, actorId, clientId, context: { reason, ticketId } })
+  const headers = new Headers({ 'content-type': 'application/json' })
+  const promise = promises.subjectTokenAnswer(given.baseUrl)
+  const response = await expecting(given, 'subject token answer', promise, () =>
+    client.fetchProtectedResource(backend, managementToken, url, 'POST', body, headers),
+  )
+  const { subjectToken } = (await response.json()) as { subjectToken: string }
+  return subjectToken
+}
+
+interface ExchangeTokens {
+  readonly subjectToken: string
+  readonly actorToken: string
+}
+
+async function exchange(
+  given: Walk,
+  desk: client.Configuration,
+  tokens: ExchangeTokens,
+  who: promises.Impersonated,
+): Promise<string> {
+  const request = exchangeRequest(given.baseUrl, tokens)
+  const answer = await expecting(given, 'exchange answer', promises.exchangeAnswer, () =>
+    client.genericGrantRequest(desk, TOKEN_EXCHANGE, request),
+  )
+  lookInto(given, 'access token', answer.access_token, promises.accessToken(who))
+  return answer.access_token
+}
+
+const exchangeRequest = (baseUrl: string, { subjectToken, actorToken }: ExchangeTokens) => ({
+  subject_token: subjectToken,
+  subject_token_type: ACCESS_TOKEN_TYPE,
+  actor_token: actorToken,
+  actor_token_type: ACCESS_TOKEN_TYPE,
+  resource: `${baseUrl}/orders-api`,
+  scope: 'orders:read',
+})
+
+async function callApi(
+  given: Walk,
+  desk: client.Configuration,
+  accessToken: string,
+  who: promises.Impersonated,
+): Promise<void> {
+  const orders = new URL(`${given.baseUrl}/orders-api/orders`)
+  await expecting(given, 'orders answer', promises.ordersAnswer(who), () =>
+    client.fetchProtectedResource(desk, accessToken, orders, 'GET'),
+  )
+}
+
+async function expectRefusal(given: Walk, desk: client.Configuration, tokens: ExchangeTokens): Promise<void> {
+  const request = exchangeRequest(given.baseUrl, tokens)
+  await expecting(given, 'second use', promises.refusedAnswer, () =>
+    // The client library throws on a refusal; what counts is the answer.
+    client.genericGrantRequest(desk, TOKEN_EXCHANGE, request).catch(() => {}),
+  )
+}
+
+/** Sends a request and checks its answer as it came, whatever the client library makes of it. */
+async function expecting<Result>(
+  { wire, check }: Walk,
+  what: string,
+  promise: object,
+  send: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await send()
+  } finally {
+    check(what, wire.last(), promise)
+  }
+}
+
+/** Shows a JWT and checks its members. The signature is the resource server's to verify. */
+function lookInto({ check }: Walk, what: string, jwt: string, promise: object): void {
+  const claims = decodeJwt(jwt)
+  const decoded = {
+    header: decodeProtectedHeader(jwt),
+    claims,
+    life: Number(claims.exp) - Number(claims.iat),
+  }
+  screen.token(what, decoded)
+  check(what, decoded, promise)
+}

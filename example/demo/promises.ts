@@ -1,0 +1,107 @@
+/** What the plugin promises about each answer of the flow. Nothing else may be in there. */
+import { ACCESS_TOKEN_TYPE } from '../../src/index.ts' // yours: 'oidc-provider-impersonation'
+import { matching, Rule } from './differences.ts'
+
+const aJwt = matching('a JWT', /^[\w-]+\.[\w-]+\.[\w-]+$/)
+const opaque = matching('an opaque token', /^[\w-]{43,}$/)
+const anId = matching('an id', /^[\w-]{8,}$/)
+const aTime = new Rule('a time of now in epoch seconds', (value) => {
+  return Number.isInteger(value) && Math.abs(Number(value) - Date.now() / 1000) < 3600
+})
+const header = { typ: 'at+jwt', alg: 'ES256', kid: anId }
+
+const NO_STORE = 'no-store'
+
+export const actorAnswer = {
+  status: 200,
+  cacheControl: NO_STORE,
+  body: { access_token: opaque, id_token: aJwt, token_type: 'Bearer', expires_in: 600, scope: 'openid' },
+}
+
+export const managementAnswer = {
+  status: 200,
+  cacheControl: NO_STORE,
+  body: { access_token: aJwt, token_type: 'Bearer', expires_in: 600, scope: 'subject-tokens:create' },
+}
+
+export const managementToken = (baseUrl: string, clientId: string) => ({
+  header,
+  claims: {
+    iss: `${baseUrl}/oidc`,
+    aud: `${baseUrl}/api`,
+    sub: clientId,
+    client_id: clientId,
+    scope: 'subject-tokens:create',
+    jti: anId,
+    iat: aTime,
+    exp: aTime,
+  },
+  life: 600,
+})
+
+export const subjectTokenAnswer = (baseUrl: string) => ({
+  status: 201,
+  cacheControl: NO_STORE,
+  location: new Rule(`${baseUrl}/api/subject-tokens/{id}`, (value) => {
+    const [start, id = ''] = String(value).split('/subject-tokens/')
+    return start === `${baseUrl}/api` && /^[\w-]+$/.test(id)
+  }),
+  body: { subjectToken: matching('sub_ and 256 bits', /^sub_[\w-]{43,}$/), expiresIn: 600 },
+})
+
+/** No refresh token and no ID token, ever. */
+export const exchangeAnswer = {
+  status: 200,
+  cacheControl: NO_STORE,
+  body: {
+    access_token: aJwt,
+    issued_token_type: ACCESS_TOKEN_TYPE,
+    token_type: 'Bearer',
+    expires_in: 300,
+    scope: 'orders:read',
+  },
+}
+
+export interface Impersonated {
+  readonly baseUrl: string
+  readonly userId: string
+  readonly actorId: string
+  readonly clientId: string
+  readonly reason: string
+  readonly ticketId: string
+}
+
+export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticketId }: Impersonated) => ({
+  header,
+  claims: {
+    iss: `${baseUrl}/oidc`,
+    aud: `${baseUrl}/orders-api`,
+    sub: userId,
+    act: { sub: actorId },
+    client_id: clientId,
+    scope: 'orders:read',
+    impersonation: { reason, ticket_id: ticketId },
+    jti: anId,
+    iat: aTime,
+    exp: aTime,
+  },
+  life: 300,
+})
+
+export const ordersAnswer = ({ userId, actorId, reason, ticketId }: Impersonated) => ({
+  status: 200,
+  body: {
+    customer: userId,
+    actor: { sub: actorId },
+    scope: 'orders:read',
+    impersonation: { reason, ticket_id: ticketId },
+    orders: new Rule('her two orders', (value) => Array.isArray(value) && value.length === 2),
+  },
+})
+
+/** The same text for every bad subject token. */
+export const refusedAnswer = {
+  status: 400,
+  cacheControl: NO_STORE,
+  body: { error: 'invalid_request', error_description: 'subject_token is invalid' },
+}

@@ -1,0 +1,96 @@
+/** The whole deployment: provider, management API, login page and an API to call, in one process. */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import Koa from 'koa'
+import mount from 'koa-mount'
+import { Provider } from 'oidc-provider'
+import { Sequelize } from 'sequelize'
+import { migrate, nodeSqlite } from '../src/sequelize/index.ts' // yours: 'oidc-provider-impersonation/sequelize'
+import { logEvents } from './audit.ts'
+import { impersonationOf } from './impersonation.ts'
+import { loginRouter } from './login.ts'
+import { ordersApi } from './orders-api.ts'
+import { providerConfiguration } from './provider.ts'
+
+export interface ExampleOptions {
+  /** 0 takes a free one. */
+  readonly port: number
+  /** A PostgreSQL; without it, an SQLite file. */
+  readonly databaseUrl?: string
+  /** The SQLite file. */
+  readonly storage?: string
+  /** Takes the audit log. */
+  readonly log?: (entry: object) => void
+}
+
+export interface Example {
+  readonly baseUrl: string
+  close(): Promise<void>
+}
+
+export async function startExample(options: ExampleOptions): Promise<Example> {
+  const sequelize = openDatabase(options)
+  try {
+    await migrate(sequelize)
+    return await serve(sequelize, options)
+  } catch (error) {
+    await sequelize.close()
+    throw error
+  }
+}
+
+async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOptions): Promise<Example> {
+  const server = createServer()
+  const baseUrl = await listen(server, port)
+  const issuer = `${baseUrl}/oidc`
+  const audience = `${baseUrl}/orders-api`
+
+  const impersonation = impersonationOf(sequelize)
+  const provider = new Provider(issuer, impersonation.configure(providerConfiguration(sequelize, audience)))
+  impersonation.attach(provider)
+  logEvents(provider, log)
+
+  const app = new Koa()
+  // A mounted provider signs its cookies with the keys of the application around it.
+  app.keys = provider.keys
+  // What the host application brings goes here, before the routes:
+  // - TLS. End it in front of this process, and set `app.proxy = true` so that X-Forwarded-* are believed.
+  // - A request log: method, path, status, time. Never bodies, query strings or Authorization headers.
+  // - Rate limits, for /oidc/token, /login and /api first.
+  // - CORS for the orders API if pages call it; the provider has `clientBasedCORS`, and /api wants none,
+  //   because only backends call it.
+  app.use(mount('/oidc', provider))
+  app.use(impersonation.router().routes())
+  app.use(loginRouter(provider).routes())
+  app.use(ordersApi({ issuer, audience, log }).routes())
+  server.on('request', app.callback())
+
+  return {
+    baseUrl,
+    async close() {
+      await stop(server)
+      await sequelize.close()
+    },
+  }
+}
+
+function openDatabase({ databaseUrl, storage = 'example.sqlite' }: ExampleOptions): Sequelize {
+  if (databaseUrl) return new Sequelize(databaseUrl, { logging: false })
+  return new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage, logging: false })
+}
+
+async function listen(server: Server, port: number): Promise<string> {
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (typeof address !== 'object' || !address) throw new Error('not listening on a port')
+  return `http://127.0.0.1:${address.port}`
+}
+
+/** Lets the requests under way finish, but not for ever. */
+async function stop(server: Server): Promise<void> {
+  const patience = setTimeout(() => server.closeAllConnections(), 3000)
+  server.close()
+  await once(server, 'close')
+  clearTimeout(patience)
+}

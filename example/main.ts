@@ -1,0 +1,27 @@
+/** `npm start`: boots the example, and says what to do with it. PORT and DATABASE_URL change where. */
+import { curlLines } from './curl-lines.ts'
+import { startExample } from './deployment.ts'
+
+const { baseUrl, close } = await startExample({
+  port: Number(process.env.PORT ?? 3000),
+  databaseUrl: process.env.DATABASE_URL,
+  storage: 'example.sqlite',
+  log: (entry) => console.log(JSON.stringify(entry)),
+}).catch((error: Error) => {
+  console.error(`The example could not start: ${error.message}`)
+  process.exit(1)
+})
+
+console.log(`
+Provider        ${baseUrl}/oidc   (metadata: ${baseUrl}/oidc/.well-known/openid-configuration)
+Management API  ${baseUrl}/api/subject-tokens
+Orders API      ${baseUrl}/orders-api/orders
+Accounts        alice and bob (customers), sam (support)
+
+Support becomes alice and reads her orders. Paste this into bash, in another terminal:
+
+${curlLines(baseUrl)}
+Every line below is the audit log. Ctrl-C stops.
+`)
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close())

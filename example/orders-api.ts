@@ -1,0 +1,88 @@
+/**
+ * A resource server. It knows the provider by its issuer and its public keys only, and shows what an API should
+ * do with impersonation: obey `sub` and `scope`, remember `act`, and keep some things for the customer alone.
+ */
+import Router from '@koa/router'
+import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
+import type { Context, Middleware, Next } from 'koa'
+
+export const ORDERS_SCOPES = ['orders:read', 'orders:write'] as const
+type Scope = (typeof ORDERS_SCOPES)[number]
+
+/** Everybody's orders. The token says whose are shown. */
+const ORDERS = [
+  { id: '1001', customer: 'alice', item: 'A teapot' },
+  { id: '1002', customer: 'alice', item: 'Six cups' },
+  { id: '1003', customer: 'bob', item: 'A lamp' },
+]
+
+interface OrdersApi {
+  readonly issuer: string
+  /** Its resource indicator, and where it is mounted. */
+  readonly audience: string
+  readonly log: (entry: object) => void
+}
+
+export function ordersApi({ issuer, audience, log }: OrdersApi): Router {
+  const router = new Router({ prefix: new URL(audience).pathname })
+  const allow = bearer({ issuer, audience })
+
+  router.get('/orders', allow('orders:read'), (ctx) => {
+    const { sub, act, scope, client_id, impersonation }: JWTPayload = ctx.state.token
+    // Both belong in the audit log: whose data it was, and who looked at it.
+    log({ event: 'orders.read', customer: sub, actor: act, client_id, impersonation })
+    ctx.body = {
+      customer: sub,
+      actor: act,
+      scope,
+      impersonation,
+      orders: ORDERS.filter(({ customer }) => customer === sub).map(({ id, item }) => ({ id, item })),
+    }
+  })
+
+  router.delete('/orders/:id', allow('orders:write'), (ctx) => {
+    const { act, impersonation }: JWTPayload = ctx.state.token
+    // `act` came with an actor token; our own claim tells of the impersonations without one.
+    if (act || impersonation) return refuse(ctx, 403, 'access_denied', 'only the customer cancels an order')
+    ctx.status = 204
+  })
+  return router
+}
+
+/** Lets requests pass that carry an access token of `issuer` for `audience` with the route's scope (RFC 9068 §4). */
+function bearer({ issuer, audience }: Omit<OrdersApi, 'log'>): (scope: Scope) => Middleware {
+  // The provider's `jwks_uri`; the key set is fetched once and kept.
+  const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`))
+  const rules = { issuer, audience, typ: 'at+jwt', algorithms: ['ES256'], requiredClaims: ['sub', 'exp'] }
+  return (scope) => async (ctx: Context, next: Next) => {
+    const [, jwt] = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization')) ?? []
+    if (!jwt) return refuse(ctx, 401)
+    const token = await jwtVerify(jwt, keys, rules).then(({ payload }) => payload, invalid)
+    // A token bound to a key (`cnf`) is no bearer token.
+    if (!token || token.cnf) return refuse(ctx, 401, 'invalid_token', 'the access token is invalid')
+    if (typeof token.scope !== 'string' || !token.scope.split(' ').includes(scope)) {
+      return refuse(ctx, 403, 'insufficient_scope', `${scope} is needed`)
+    }
+    ctx.state.token = token
+    return next()
+  }
+}
+
+/** A bad token is the caller's fault; keys that cannot be fetched are ours, and a 500. */
+function invalid(error: unknown): undefined {
+  const ours = ['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID']
+  if (!(error instanceof errors.JOSEError) || ours.includes(error.code)) throw error
+}
+
+/** RFC 6750 §3: a request without credentials gets a bare challenge. */
+function refuse(ctx: Context, status: 401 | 403, error?: string, description?: string): void {
+  ctx.status = status
+  ctx.set(
+    'WWW-Authenticate',
+    error ? `Bearer error="${error}", error_description="${description}"` : 'Bearer',
+  )
+  ctx.body = {
+    error: error ?? 'invalid_token',
+    error_description: description ?? 'an access token is required',
+  }
+}

@@ -1,0 +1,83 @@
+/** The configuration of oidc-provider: all of it is its own, and the plugin's `configure` extends it. */
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { type Configuration, errors, type JWK, type KoaContextWithOIDC } from 'oidc-provider'
+import type { Sequelize } from 'sequelize'
+// Yours: 'oidc-provider-impersonation' and 'oidc-provider-impersonation/sequelize'.
+import { TOKEN_EXCHANGE } from '../src/index.ts'
+import { createAdapter } from '../src/sequelize/index.ts'
+import { findAccount } from './accounts.ts'
+import { clientsFor } from './clients.ts'
+import { loginUrl } from './login.ts'
+import { ORDERS_SCOPES } from './orders-api.ts'
+
+export function providerConfiguration(sequelize: Sequelize, ordersApi: string): Configuration {
+  return {
+    // Where the provider keeps its codes, sessions, grants and opaque tokens.
+    adapter: createAdapter(sequelize),
+    clients: clientsFor(ordersApi),
+    clientDefaults: { id_token_signed_response_alg: 'ES256' },
+    // Fresh at every start, so JWTs and sessions end with the process. Yours come from a secret store.
+    jwks: { keys: [signingKey()] },
+    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    findAccount,
+    scopes: ['openid'],
+    claims: { openid: ['sub', 'name'] },
+    interactions: { url: (_ctx, { uid }) => loginUrl(uid) },
+    loadExistingGrant: grantForOurOwnClients(ordersApi),
+    // CORS of the provider's endpoints: a page may call them from where its client is registered.
+    clientBasedCORS: (_ctx, origin, client) =>
+      client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false,
+    renderError(ctx, { error, error_description }) {
+      ctx.type = 'text'
+      ctx.body = `${error}: ${error_description}`
+    },
+    ttl: {
+      AccessToken: (_ctx, { resourceServer }) => resourceServer?.accessTokenTTL ?? 600,
+      ClientCredentials: 600,
+      Grant: 3600,
+      IdToken: 600,
+      Interaction: 600,
+      Session: 3600,
+    },
+    features: {
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo(_ctx, resource, client) {
+          // The backend gets no token for the orders: it hands out permission, it does not use it.
+          const known = resource === ordersApi && client.grantTypeAllowed(TOKEN_EXCHANGE)
+          if (!known) throw new errors.InvalidTarget()
+          return {
+            audience: ordersApi,
+            scope: ORDERS_SCOPES.join(' '),
+            accessTokenFormat: 'jwt',
+            // Short: a JWT cannot be taken back before its end.
+            accessTokenTTL: 300,
+            jwt: { sign: { alg: 'ES256' } },
+          }
+        },
+      },
+    },
+  }
+}
+
+function signingKey(): JWK {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return { ...(privateKey.export({ format: 'jwk' }) as JWK), alg: 'ES256', use: 'sig' }
+}
+
+/** No consent page: every client here is our own. A client of somebody else must ask its user. */
+function grantForOurOwnClients(ordersApi: string): Configuration['loadExistingGrant'] {
+  return async ({ oidc }: KoaContextWithOIDC) => {
+    const { client, provider, session } = oidc
+    if (!client || !session?.accountId) return undefined
+    const grantId = session.grantIdFor(client.clientId)
+    const known = grantId && (await provider.Grant.find(grantId))
+    if (known) return known
+    const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId })
+    grant.addOIDCScope('openid')
+    grant.addResourceScope(ordersApi, ORDERS_SCOPES.join(' '))
+    await grant.save()
+    return grant
+  }
+}

@@ -1,0 +1,121 @@
+/** The demo is worth as much as what it notices. */
+import { expect } from 'chai'
+import { differences } from '../../example/demo/differences.ts'
+import {
+  accessToken,
+  exchangeAnswer,
+  refusedAnswer,
+  subjectTokenAnswer,
+} from '../../example/demo/promises.ts'
+import { shortened } from '../../example/demo/shortened.ts'
+import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
+
+const BASE = 'http://127.0.0.1:3000'
+const SUBJECT_TOKEN = `sub_${'a'.repeat(43)}`
+
+describe('what the demo notices', () => {
+  const exchanged = {
+    access_token: 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl',
+    issued_token_type: ACCESS_TOKEN_TYPE,
+    token_type: 'Bearer',
+    expires_in: 300,
+    scope: 'orders:read',
+  }
+  const { scope: _, ...withoutScope } = exchanged
+  const answer = (body: object, other: object = {}) => ({
+    status: 200,
+    cacheControl: 'no-store',
+    body,
+    ...other,
+  })
+
+  it('passes the answer that was promised', () => {
+    expect(differences('exchange', answer(exchanged), exchangeAnswer)).to.deep.equal([])
+  })
+
+  for (const [title, wrong, difference] of [
+    [
+      'a wrong value',
+      answer({ ...exchanged, expires_in: 301 }),
+      'exchange.body.expires_in is 301: it should be 300',
+    ],
+    [
+      'a wrong type',
+      answer({ ...exchanged, expires_in: '300' }),
+      'exchange.body.expires_in is "300": it should be 300',
+    ],
+    [
+      'a wrong form',
+      answer({ ...exchanged, access_token: 'opaque' }),
+      'exchange.body.access_token is "opaque": it should be a JWT',
+    ],
+    ['a missing member', answer(withoutScope), 'exchange.body.scope is missing'],
+    [
+      'one member too many',
+      answer({ ...exchanged, id_token: 'x' }),
+      'exchange.body.id_token should not be there',
+    ],
+    ['a wrong status', answer(exchanged, { status: 201 }), 'exchange.status is 201: it should be 200'],
+    ['a missing header', { status: 200, body: exchanged }, 'exchange.cacheControl is missing'],
+  ] as const) {
+    it(`notices ${title}`, () => {
+      expect(differences('exchange', wrong, exchangeAnswer)).to.deep.equal([difference])
+    })
+  }
+
+  it('notices an answer that never came', () => {
+    expect(differences('exchange', undefined, refusedAnswer)).to.have.length(1)
+  })
+
+  it('notices another actor, and a token that lives too long', () => {
+    const who = {
+      baseUrl: BASE,
+      userId: 'alice',
+      actorId: 'sam',
+      clientId: 'support-desk',
+      reason: 'r',
+      ticketId: 't',
+    }
+    const now = Math.floor(Date.now() / 1000)
+    const claims = {
+      iss: `${BASE}/oidc`,
+      aud: `${BASE}/orders-api`,
+      sub: 'alice',
+      act: { sub: 'bob' },
+      client_id: 'support-desk',
+      scope: 'orders:read',
+      impersonation: { reason: 'r', ticket_id: 't' },
+      jti: 'abcdefgh',
+      iat: now,
+      exp: now + 301,
+    }
+    const header = { typ: 'at+jwt', alg: 'ES256', kid: 'abcdefgh' }
+    expect(differences('token', { header, claims, life: 301 }, accessToken(who))).to.deep.equal([
+      'token.claims.act.sub is "bob": it should be "sam"',
+      'token.life is 301: it should be 300',
+    ])
+  })
+
+  it('notices a Location elsewhere, and shows no whole token', () => {
+    const wrong = {
+      status: 201,
+      cacheControl: 'no-store',
+      location: `${BASE}/elsewhere/subject-tokens/1`,
+      body: { subjectToken: `x${SUBJECT_TOKEN}`, expiresIn: 600 },
+    }
+    const found = differences('subject token', wrong, subjectTokenAnswer(BASE))
+    expect(found).to.have.length(2)
+    expect(found.join()).to.include('subject token.location is').and.not.include(SUBJECT_TOKEN)
+  })
+})
+
+describe('shortened', () => {
+  it('leaves enough of a token to recognise it', () => {
+    expect(shortened(`Bearer ${SUBJECT_TOKEN}`)).to.equal('Bearer sub_aaaaaaaa…')
+  })
+
+  it('leaves URNs and URLs as they are', () => {
+    expect(shortened(ACCESS_TOKEN_TYPE)).to.equal(ACCESS_TOKEN_TYPE)
+    expect(shortened(`${BASE}/oidc/token`)).to.equal(`${BASE}/oidc/token`)
+  })
+})

@@ -1,0 +1,237 @@
+/** The example as a newcomer runs it: real processes, the printed requests, the demo. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect } from 'chai'
+import { supportBackend, supportDesk } from '../../example/clients.ts'
+import { type Example, startExample } from '../../example/deployment.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
+
+const EXAMPLE = path.resolve(import.meta.dirname, '../../example')
+const A_SUBJECT_TOKEN = /sub_[\w-]{43}/
+const A_JWT = /eyJ[\w-]+\.[\w-]+/
+
+interface Run {
+  readonly stdout: string
+  readonly stderr: string
+  readonly code: number | null
+}
+
+async function finished(child: ChildProcess): Promise<Run> {
+  const ended = once(child, 'close')
+  const [stdout, stderr] = await Promise.all([read(child.stdout), read(child.stderr)])
+  await ended
+  return { stdout, stderr, code: child.exitCode }
+}
+
+const read = async (stream: NodeJS.ReadableStream | null): Promise<string> => (stream ? text(stream) : '')
+
+describe('the example', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'impersonation-example-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  /** Runs one of its programs in an empty folder, which is also where its temporary files go. */
+  function run(program: string, { env = {}, node = [] as string[] } = {}): ChildProcess {
+    const { DATABASE_URL: _, ...inherited } = process.env
+    return spawn(process.execPath, [...node, path.join(EXAMPLE, program)], {
+      cwd: folder,
+      env: { ...inherited, TMPDIR: folder, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  }
+
+  describe('npm start', () => {
+    it('prints requests that work when pasted into bash, and stops when asked to', async () => {
+      const server = run('main.ts', { env: { PORT: '0' } })
+      const ended = finished(server)
+      try {
+        const shell = spawn('bash', ['-euo', 'pipefail'], { stdio: ['pipe', 'pipe', 'pipe'] })
+        shell.stdin.end(await printedRequests(server))
+        const { stdout, stderr, code } = await finished(shell)
+        expect(code, stderr).to.equal(0)
+        expect(JSON.parse(stdout)).to.deep.equal({
+          customer: 'alice',
+          scope: 'orders:read',
+          impersonation: { reason: 'A teapot is missing', ticket_id: 'T-1' },
+          orders: [
+            { id: '1001', item: 'A teapot' },
+            { id: '1002', item: 'Six cups' },
+          ],
+        })
+      } finally {
+        server.kill('SIGTERM')
+      }
+      const { stdout, stderr, code } = await ended
+      expect(code, stderr).to.equal(0)
+      expect(stdout).to.include('"event":"subject_token.issued"').and.include('"event":"orders.read"')
+      expect(stdout + stderr)
+        .to.not.match(A_SUBJECT_TOKEN)
+        .and.not.match(A_JWT)
+    })
+
+    it('says why it cannot start', async () => {
+      const { stderr, code } = await finished(run('main.ts', { env: { PORT: 'three' } }))
+      expect(code).to.equal(1)
+      expect(stderr).to.match(/^The example could not start: .*port/m)
+    })
+  })
+
+  describe('npm run demo', () => {
+    it('walks through the flow, shows no whole token, and leaves nothing behind', async () => {
+      const { stdout, stderr, code } = await finished(run('demo.ts'))
+      expect(code, stderr).to.equal(0)
+      expect(stdout).to.include('Every answer was as promised.')
+      expect(stdout + stderr)
+        .to.not.match(A_SUBJECT_TOKEN)
+        .and.not.match(A_JWT)
+      expect(stdout, 'colours').to.not.include('\u001b[')
+      expect(readdirSync(folder)).to.deep.equal([])
+    })
+
+    it('fails and names what differs', async () => {
+      const { stdout, stderr, code } = await finished(run('demo.ts', { node: ['--import', tampering()] }))
+      expect(code).to.equal(1)
+      expect(stderr).to.include('  - exchange answer.body.refresh_token should not be there')
+      expect(stdout).to.include('✓ subject token answer').and.not.include('Every answer was as promised.')
+      expect(readdirSync(folder)).to.deep.equal([])
+    })
+  })
+
+  describe('the orders API', () => {
+    let example: Example
+    beforeEach(async () => {
+      example = await startExample({ port: 0, storage: path.join(folder, 'test.sqlite') })
+    })
+    afterEach(() => example.close())
+
+    it('wants an access token of its own', async () => {
+      const bare = await fetch(`${example.baseUrl}/orders-api/orders`)
+      expect(bare.status).to.equal(401)
+      expect(bare.headers.get('www-authenticate')).to.equal('Bearer')
+      const foreign = await callApi(example, 'GET', '/orders', await managementToken(example))
+      expect(foreign.status).to.equal(401)
+      expect(foreign.headers.get('www-authenticate')).to.include('error="invalid_token"')
+    })
+
+    it('wants the scope of the route', async () => {
+      const token = await impersonate(example, 'orders:write')
+      expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(403)
+    })
+
+    it('leaves to the customer what only the customer may do', async () => {
+      const token = await impersonate(example, 'orders:read orders:write')
+      expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(200)
+      const cancelled = await callApi(example, 'DELETE', '/orders/1001', token)
+      expect(cancelled.status).to.equal(403)
+      expect(await cancelled.json()).to.include({ error: 'access_denied' })
+    })
+
+    it('is not for the backend itself', async () => {
+      const resource = `${example.baseUrl}/orders-api`
+      const answer = await postToken(example, { grant_type: 'client_credentials', resource }, supportBackend)
+      expect(await answer.json()).to.include({ error: 'invalid_target' })
+    })
+  })
+
+  it('lets nobody become an engineer', async () => {
+    const example = await startExample({ port: 0, storage: path.join(folder, 'test.sqlite') })
+    try {
+      expect((await postSubjectToken(example, 'sam')).status).to.equal(403)
+    } finally {
+      await example.close()
+    }
+  })
+})
+
+/** What stands between the two sentences around the requests. */
+async function printedRequests({ stdout }: ChildProcess): Promise<string> {
+  if (!stdout) throw new Error('its output is not read')
+  let printed = ''
+  return new Promise((resolve, reject) => {
+    stdout.on('data', (chunk) => {
+      printed += chunk
+      const [, requests] = /in another terminal:\n([\s\S]*)Every line below/.exec(printed) ?? []
+      if (requests) resolve(requests)
+    })
+    stdout.on('end', () => reject(new Error(`no requests in: ${printed}`)))
+  })
+}
+
+/** A module that adds a refresh token to the answer of the exchange, as a careless provider would. */
+function tampering(): string {
+  const source = `
+    const send = globalThis.fetch
+    globalThis.fetch = async (...request) => {
+      const response = await send(...request)
+      const type = response.headers.get('content-type') ?? ''
+      if (!type.startsWith('application/json')) return response
+      const body = await response.json()
+      if (body.issued_token_type) body.refresh_token = 'never'
+      return Response.json(body, { status: response.status, headers: response.headers })
+    }`
+  return `data:text/javascript,${encodeURIComponent(source)}`
+}
+
+interface Sender {
+  readonly client_id: string
+  readonly client_secret?: string
+}
+
+function postToken(
+  { baseUrl }: Example,
+  parameters: Record<string, string>,
+  sender: Sender,
+): Promise<Response> {
+  const { client_id, client_secret } = sender
+  const basic = Buffer.from(`${client_id}:${client_secret}`).toString('base64')
+  return fetch(`${baseUrl}/oidc/token`, {
+    method: 'POST',
+    headers: client_secret ? { authorization: `Basic ${basic}` } : {},
+    body: new URLSearchParams(client_secret ? parameters : { ...parameters, client_id }),
+  })
+}
+
+async function managementToken(example: Example): Promise<string> {
+  const resource = `${example.baseUrl}/api`
+  const request = { grant_type: 'client_credentials', resource, scope: 'subject-tokens:create' }
+  return member(await postToken(example, request, supportBackend), 'access_token')
+}
+
+async function postSubjectToken(example: Example, userId: string): Promise<Response> {
+  return fetch(`${example.baseUrl}/api/subject-tokens`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await managementToken(example)}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ userId, context: { reason: 'a test', ticketId: 'T-2' } }),
+  })
+}
+
+async function impersonate(example: Example, scope: string): Promise<string> {
+  const request = {
+    grant_type: TOKEN_EXCHANGE,
+    subject_token: await member(await postSubjectToken(example, 'alice'), 'subjectToken'),
+    subject_token_type: ACCESS_TOKEN_TYPE,
+    resource: `${example.baseUrl}/orders-api`,
+    scope,
+  }
+  return member(await postToken(example, request, supportDesk), 'access_token')
+}
+
+async function member(response: Response, name: string): Promise<string> {
+  const body: unknown = await response.json()
+  const value: unknown = Reflect.get(Object(body), name)
+  if (typeof value !== 'string') throw new Error(`no ${name} in ${JSON.stringify(body)}`)
+  return value
+}
+
+function callApi({ baseUrl }: Example, method: string, where: string, token: string): Promise<Response> {
+  return fetch(`${baseUrl}/orders-api${where}`, { method, headers: { authorization: `Bearer ${token}` } })
+}
