@@ -1,0 +1,84 @@
+/** Rows put straight into the table, many to a statement: subject tokens to exchange, and history. */
+import type { Sequelize } from 'sequelize'
+import { epochTime } from '../src/clock.ts'
+import { dialectOf } from '../src/sequelize/dialect.ts'
+import type { Bound } from '../src/sequelize/statement.ts'
+import { toRow, toUseColumns } from '../src/sequelize/subject-token-rows.ts'
+import { mintId } from '../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret } from '../src/subject-tokens/secret.ts'
+import type { NewSubjectToken, SubjectTokenUse } from '../src/subject-tokens/subject-token.ts'
+import { API, CLIENTS, DAY, ISSUER, SCOPE } from './deployment.ts'
+import { CONTEXT } from './requests.ts'
+
+const COLUMNS = `id, token_hash, issuer, user_id, context, created_by, client_id, actor_id, resource, scope,
+  created_at, expires_at, consumed_at, consumed_by, used_actor, used_actor_id, used_resource, used_scope,
+  access_token_format, access_token_expires_at, grant_id`
+const PER_STATEMENT = 500
+const NEVER_USED: readonly Bound[] = Array.from({ length: 9 }, () => null)
+
+/** Subject tokens that can be exchanged, as the management API would have issued them. */
+export async function issueDirectly(sequelize: Sequelize, count: number): Promise<string[]> {
+  const dialect = dialectOf(sequelize)
+  const secrets = Array.from({ length: count }, mintSecret)
+  const createdAt = epochTime()
+  await insert(sequelize, count, (index) => {
+    const secret = secrets[index] ?? mintSecret()
+    const times = { createdAt, expiresAt: createdAt + DAY }
+    return [...toRow(dialect, { ...newToken(index), ...times, tokenHash: hashSecret(secret) }), ...NEVER_USED]
+  })
+  return secrets
+}
+
+/** Rows of tokens that were used in the past 30 days: what a table holds most of. */
+export async function fillHistory(sequelize: Sequelize, count: number): Promise<void> {
+  const dialect = dialectOf(sequelize)
+  const start = epochTime() - 30 * DAY
+  await insert(sequelize, count, (index) => {
+    const createdAt = start + Math.floor((index / count) * 29 * DAY)
+    const times = { createdAt, expiresAt: createdAt + 600 }
+    const tokenHash = hashSecret(mintSecret())
+    return [
+      ...toRow(dialect, { ...newToken(index), ...times, tokenHash }),
+      ...toUseColumns(dialect, useAt(createdAt + 5)),
+    ]
+  })
+  // So that no planner works on the statistics of an empty table, and no clean-up runs into the measurement.
+  if (dialect === 'postgres') await sequelize.query('VACUUM ANALYZE subject_tokens')
+  if (dialect === 'mysql') await sequelize.query('ANALYZE TABLE subject_tokens')
+  if (dialect === 'sqlite') await sequelize.query('ANALYZE')
+}
+
+export async function countRows(sequelize: Sequelize): Promise<number> {
+  const [rows] = await sequelize.query('SELECT COUNT(*) AS held FROM subject_tokens')
+  return Number((rows as { held: unknown }[])[0]?.held)
+}
+
+function newToken(index: number): Omit<NewSubjectToken, 'tokenHash' | 'createdAt' | 'expiresAt'> {
+  return {
+    id: mintId(),
+    issuer: ISSUER,
+    userId: `user-${index % 10_000}`,
+    context: CONTEXT,
+    createdBy: CLIENTS.backend.client_id,
+  }
+}
+
+const useAt = (at: number): SubjectTokenUse => ({
+  at,
+  clientId: CLIENTS.application.client_id,
+  resource: API,
+  scope: SCOPE,
+  accessToken: { format: 'jwt', expiresAt: at + 600 },
+})
+
+async function insert(sequelize: Sequelize, count: number, row: (index: number) => Bound[]): Promise<void> {
+  for (let from = 0; from < count; from += PER_STATEMENT) {
+    const rows = Array.from({ length: Math.min(PER_STATEMENT, count - from) }, (_, index) =>
+      row(from + index),
+    )
+    let parameter = 0
+    const values = rows.map((columns) => `(${columns.map(() => `$${++parameter}`).join(', ')})`)
+    const sql = `INSERT INTO subject_tokens (${COLUMNS}) VALUES ${values.join(', ')}`
+    await sequelize.query(sql, { bind: rows.flat() })
+  }
+}

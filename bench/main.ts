@@ -1,0 +1,50 @@
+/** `npm run bench`: see bench/README.md. */
+import { measureMemory, measureProfile, measureRows, measureScale } from './claims.ts'
+import { type Options, parseOptions, USAGE } from './options.ts'
+import { MACHINE } from './report.ts'
+import { CORES } from './scene.ts'
+import { measureTable } from './table.ts'
+
+const MODES = {
+  table: measureTable,
+  scale: measureScale,
+  memory: measureMemory,
+  rows: measureRows,
+  profile: measureProfile,
+}
+
+/** Progress goes to a terminal only, on one line. */
+function tell(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
+}
+
+function optionsOrExit(): Options {
+  try {
+    const options = parseOptions(process.argv.slice(2))
+    if (options !== 'help') return options
+    console.log(USAGE)
+    process.exit(0)
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
+    process.exit(2)
+  }
+}
+
+const options = optionsOrExit()
+// An interrupt reaches the children too: their end fails the measurement, and the database is dropped.
+process.on('SIGINT', () => {})
+const { processor, cores, memory, node, load } = MACHINE
+const { database, algorithm, concurrency, clients, rounds, seconds } = options
+const [serverCore] = CORES.servers
+console.log(`${processor}, ${cores} cores, ${memory}, Node ${node}`)
+if (load > 0.5)
+  console.log(`Other work is going on here (load average ${load.toFixed(1)}): trust no figure below.`)
+console.log(
+  serverCore === undefined
+    ? 'Not pinned: without taskset, or on one core, server and generator disturb each other.'
+    : `Server on core ${serverCore}; generator, and the database where it can be moved, on ${CORES.others}.`,
+)
+console.log(
+  `${database}, ${algorithm}, concurrency ${concurrency}, ${clients} clients, ${rounds} rounds of ${seconds} s\n`,
+)
+await MODES[options.mode](options, tell)

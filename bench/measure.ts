@@ -1,0 +1,177 @@
+/** One row of the table for a few seconds, and what many of these say together. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { hashSecret, isSecret } from '../src/subject-tokens/secret.ts'
+import type { JobResult, PreparedRequest } from './load.ts'
+import { bare, clientCredentials, exchange, issue } from './requests.ts'
+import type { Scene, Server } from './scene.ts'
+
+export type RowName =
+  | 'client_credentials'
+  | 'issue'
+  | 'exchange'
+  | 'exchange + actor'
+  | 'issue, exchange'
+  | 'bare Koa'
+  | 'one signature'
+  | 'one statement'
+
+export interface Sample {
+  readonly operations: number
+  readonly perSecond: number
+  /** Microseconds of the servers' CPU for one operation, of every thread, user and system. */
+  readonly cpu: number
+  /** Milliseconds; absent where there is no request. */
+  readonly p50?: number
+  readonly p99?: number
+  /** Shares of a core. A server far from 1 was waiting; a generator near 1 measured itself. */
+  readonly serverBusy: number
+  readonly generatorBusy: number
+  /** Bytes: the highest resident memory of a server so far. */
+  readonly peakMemory: number
+}
+
+export interface Window {
+  readonly seconds: number
+  readonly concurrency: number
+  /** How many of the scene's servers take part. */
+  readonly servers?: number
+  /** Ends the window after so many operations that spend a subject token. */
+  readonly operations?: number
+}
+
+/** Takes a row for the length of the window. What it spends is made before, and not measured. */
+export async function takeSample(scene: Scene, row: RowName, window: Window): Promise<Sample> {
+  const servers = scene.servers.slice(0, window.servers ?? 1)
+  const load = await prepare(scene, servers, row, window)
+  const pinning = sleep(200).then(() => scene.pinDatabase())
+  const before = await usageOf(servers)
+  const result = await load()
+  const after = await usageOf(servers)
+  await pinning
+  const { operations, seconds, busy, p50, p99 } = result
+  speeds.set(row, Math.max(operations / seconds, speeds.get(row) ?? 0))
+  return {
+    operations,
+    perSecond: operations / seconds,
+    cpu: (after.cpu - before.cpu) / operations,
+    p50,
+    p99,
+    serverBusy: (after.cpu - before.cpu) / 1e6 / seconds,
+    generatorBusy: busy ?? 0,
+    peakMemory: after.peakMemory,
+  }
+}
+
+type Load = () => Promise<Pick<JobResult, 'operations' | 'seconds'> & Partial<JobResult>>
+
+async function prepare(
+  scene: Scene,
+  servers: readonly Server[],
+  row: RowName,
+  { seconds, concurrency, operations }: Window,
+): Promise<Load> {
+  const [server] = servers
+  if (!server) throw new Error('no server')
+  if (row === 'one signature') return () => server.ask('sign', seconds)
+  if (row === 'one statement') {
+    const [secret = ''] = await scene.issueDirectly(1)
+    const tokenHash = isSecret(secret) ? hashSecret(secret) : ''
+    return () => server.ask('query', { seconds, concurrency, tokenHash })
+  }
+  const ports = servers.map(({ port, barePort }) => (row === 'bare Koa' ? barePort : port))
+  const requests = requestsOf(row, scene, server)
+  const spends = row.startsWith('exchange')
+  const subjectTokens = spends ? await scene.issueDirectly(operations ?? enough(row, seconds)) : undefined
+  return () => scene.generator.ask('run', { ports, concurrency, seconds, requests, subjectTokens })
+}
+
+function requestsOf(
+  row: Exclude<RowName, 'one signature' | 'one statement'>,
+  { managementToken }: Scene,
+  { actorToken }: Server,
+): PreparedRequest[] {
+  switch (row) {
+    case 'client_credentials':
+      return [clientCredentials]
+    case 'issue':
+      return [issue(managementToken)]
+    case 'exchange':
+      return [exchange()]
+    case 'exchange + actor':
+      return [exchange({ actorToken })]
+    case 'issue, exchange':
+      return [issue(managementToken), exchange()]
+    case 'bare Koa':
+      return [bare]
+  }
+}
+
+/** Operations a second, as seen before. */
+const speeds = new Map<RowName, number>()
+const FIRST_GUESS = 2500
+
+/** Subject tokens that will last for the window. Should they not, it ends early, and the sample still holds. */
+function enough(row: RowName, seconds: number): number {
+  return Math.ceil((speeds.get(row) ?? FIRST_GUESS) * seconds * 1.3) + 100
+}
+
+async function usageOf(servers: readonly Server[]): Promise<{ cpu: number; peakMemory: number }> {
+  let cpu = 0
+  let peakMemory = 0
+  for (const server of servers) {
+    const usage = await server.ask('usage', undefined)
+    cpu += usage.cpu
+    peakMemory = Math.max(peakMemory, usage.peakMemory)
+  }
+  return { cpu, peakMemory }
+}
+
+/** The middle of the rounds, and how far they lie apart. */
+export interface Spread {
+  readonly median: number
+  readonly min: number
+  readonly max: number
+}
+
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length / 2
+  const [low = Number.NaN, high = low] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]]
+  return { median: (low + high) / 2, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN }
+}
+
+/** Compares round by round, because what drifts between rounds drifts for both. */
+export function compare(
+  row: readonly Sample[],
+  yardstick: readonly Sample[],
+  by: (one: Sample, other: Sample) => number,
+): Spread {
+  return spreadOf(row.flatMap((sample, round) => (yardstick[round] ? [by(sample, yardstick[round])] : [])))
+}
+
+export const ratio = (one: Sample, other: Sample): number => one.perSecond / other.perSecond
+export const cpuRatio = (one: Sample, other: Sample): number => one.cpu / other.cpu
+export const cpuBeyond = (one: Sample, other: Sample): number => one.cpu - other.cpu
+
+/** Rounds that do not count: after one, V8 still compiles a part of what every exchange runs. */
+const WARM_UP = 2
+
+/** Runs every series once per round, beginning with another one each time. */
+export async function interleave<Name extends string>(
+  series: readonly Name[],
+  rounds: number,
+  take: (name: Name) => Promise<Sample>,
+  tell: (text: string) => void,
+): Promise<Record<Name, Sample[]>> {
+  const samples = Object.fromEntries(series.map((name) => [name, []])) as unknown as Record<Name, Sample[]>
+  for (let round = 1 - WARM_UP; round <= rounds; round += 1) {
+    for (const step of series.keys()) {
+      const name = series[(round + WARM_UP + step) % series.length]
+      if (name === undefined) continue
+      tell(`${round < 1 ? 'warm-up' : `round ${round} of ${rounds}`}: ${name}`)
+      const sample = await take(name)
+      if (round > 0) samples[name].push(sample)
+    }
+  }
+  return samples
+}

@@ -1,0 +1,71 @@
+/** Figures as people read them, and as files under bench/results. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
+import path from 'node:path'
+import type { Spread } from './measure.ts'
+
+const RESULTS = path.resolve(import.meta.dirname, 'results')
+
+/** The machine a figure belongs to, and how busy it was before. */
+export const MACHINE = {
+  processor: cpus()[0]?.model ?? 'unknown',
+  cores: availableParallelism(),
+  memory: `${Math.round(totalmem() / 2 ** 30)} GiB`,
+  node: process.version,
+  load: loadavg()[0] ?? Number.NaN,
+}
+
+/** Columns: the first reads from the left, the others line up on the right. */
+export function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  const widths = head.map((_, column) =>
+    Math.max(...[head, ...lines].map((line) => (line[column] ?? '').length)),
+  )
+  const format = (line: readonly string[]) =>
+    line.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
+    )
+  return [head, widths.map((width) => '-'.repeat(width)), ...lines]
+    .map((line) => format(line).join('  ').trimEnd())
+    .join('\n')
+}
+
+export interface Target {
+  readonly claim: string
+  readonly goal: string
+  readonly measured: string
+  readonly met: boolean
+}
+
+export const atLeast = (claim: string, measured: number, goal: number): Target => ({
+  claim,
+  goal: `≥ ${goal}`,
+  measured: measured.toFixed(2),
+  met: measured >= goal,
+})
+
+export const atMost = (claim: string, measured: number, goal: number, unit = ''): Target => ({
+  claim,
+  goal: `≤ ${goal}${unit}`,
+  measured: `${measured.toFixed(unit ? 0 : 2)}${unit}`,
+  met: measured <= goal,
+})
+
+export const targetTable = (targets: readonly Target[]): string =>
+  table(
+    ['target', 'goal', 'measured', ''],
+    targets.map(({ claim, goal, measured, met }) => [claim, goal, measured, met ? 'met' : 'MISSED']),
+  )
+
+export const whole = (value: number): string => Math.round(value).toLocaleString('en')
+export const percent = (share: number): string => `${Math.round(share * 100)} %`
+export const megabytes = (bytes: number): string => `${whole(bytes / 2 ** 20)} MiB`
+export const milliseconds = (value: number | undefined): string => value?.toFixed(1) ?? '–'
+export const between = ({ min, max }: Spread): string => `${whole(min)}–${whole(max)}`
+
+/** Answers where the file went. */
+export function writeResult(name: string, content: string | object): string {
+  mkdirSync(RESULTS, { recursive: true })
+  const file = path.join(RESULTS, name)
+  writeFileSync(file, typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`)
+  return path.relative(process.cwd(), file)
+}

@@ -1,0 +1,56 @@
+/** Requests as clients send them, ready to be written to a socket. */
+import type { ClientMetadata } from 'oidc-provider'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../src/constants.ts'
+import { API, CLIENTS, MANAGEMENT, SCOPE } from './deployment.ts'
+import type { PreparedRequest } from './load.ts'
+
+/** As long as every subject token is: the length of a body is known before its token. */
+const PLACEHOLDER = `sub_${'x'.repeat(43)}`
+
+export const CONTEXT = { ticketId: 'SUP-4711', reason: 'Customer cannot see the invoice' }
+
+export const clientCredentials = tokenRequest(CLIENTS.service, {
+  grant_type: 'client_credentials',
+  resource: API,
+  scope: SCOPE,
+})
+
+export const managementToken = tokenRequest(CLIENTS.backend, {
+  grant_type: 'client_credentials',
+  resource: MANAGEMENT,
+  scope: 'subject-tokens:create',
+})
+
+/** An exchange whose subject token is yet to be filled in. */
+export function exchange({ actorToken = '', resource = API } = {}): PreparedRequest {
+  return tokenRequest(CLIENTS.application, {
+    grant_type: TOKEN_EXCHANGE,
+    subject_token: PLACEHOLDER,
+    subject_token_type: ACCESS_TOKEN_TYPE,
+    resource,
+    scope: SCOPE,
+    ...(actorToken && { actor_token: actorToken, actor_token_type: ACCESS_TOKEN_TYPE }),
+  })
+}
+
+export function issue(token: string): PreparedRequest {
+  const body = JSON.stringify({ userId: 'user-1', context: CONTEXT })
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  return post('/api/subject-tokens', headers, body, 201)
+}
+
+export const bare: PreparedRequest = { before: 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', status: 200 }
+
+function tokenRequest(client: ClientMetadata, parameters: Record<string, string>): PreparedRequest {
+  const basic = Buffer.from(`${client.client_id}:${client.client_secret}`).toString('base64')
+  const headers = { authorization: `Basic ${basic}`, 'content-type': 'application/x-www-form-urlencoded' }
+  return post('/oidc/token', headers, new URLSearchParams(parameters).toString(), 200)
+}
+
+function post(path: string, headers: Record<string, string>, body: string, status: number): PreparedRequest {
+  const head = Object.entries({ host: '127.0.0.1', ...headers, 'content-length': body.length })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
+  const [before = '', after] = `POST ${path} HTTP/1.1\r\n${head}\r\n${body}`.split(PLACEHOLDER)
+  return { before, after, status }
+}

@@ -1,0 +1,142 @@
+/** The server process. It answers HTTP under load, and its parent over IPC between the loads. */
+import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { Session } from 'node:inspector/promises'
+import Koa from 'koa'
+import { QueryTypes, type Sequelize } from 'sequelize'
+import { connect } from '../src/sequelize/connect.ts'
+import { createDeployment, type DeploymentSettings, issueActorToken, storeClients } from './deployment.ts'
+import { serve } from './processes.ts'
+import type { Profile } from './profile.ts'
+
+export interface Settings extends DeploymentSettings {
+  readonly databaseUrl: string
+  /** Counts statements by the log of Sequelize; for passes that are not measured. */
+  readonly countStatements: boolean
+}
+
+export interface Started {
+  readonly port: number
+  /** Of a Koa application that only answers a small JSON. */
+  readonly barePort: number
+  readonly actorToken: string
+  readonly actorTokenWithoutGrant: string
+}
+
+export interface Usage {
+  /** Microseconds of CPU since the start, of every thread, user and system. */
+  readonly cpu: number
+  /** Bytes: the highest resident memory since the start. */
+  readonly peakMemory: number
+}
+
+export interface Work {
+  readonly operations: number
+  readonly seconds: number
+}
+
+export type ServerTasks = {
+  start(settings: Settings): Promise<Started>
+  usage(_: undefined): Usage
+  statements(_: undefined): number
+  sign(seconds: number): Work
+  query(job: { seconds: number; concurrency: number; tokenHash: string }): Promise<Work>
+  startProfile(_: undefined): Promise<void>
+  stopProfile(_: undefined): Promise<Profile>
+}
+
+let settings: Settings
+let sequelize: Sequelize
+let statements = 0
+const profiler = new Session()
+
+serve({
+  async start(given) {
+    settings = given
+    sequelize = connect(settings.databaseUrl)
+    if (settings.countStatements)
+      onStatement(sequelize, () => {
+        statements += 1
+      })
+    const { provider, app } = createDeployment(sequelize, settings)
+    if (settings.clients === 'stored') await storeClients(sequelize)
+    const bare = new Koa()
+    bare.use((ctx) => {
+      ctx.body = { hello: 'world' }
+    })
+    return {
+      port: await listen(app.callback()),
+      barePort: await listen(bare.callback()),
+      actorToken: await issueActorToken(provider, { withGrant: true }),
+      actorTokenWithoutGrant: await issueActorToken(provider, { withGrant: false }),
+    }
+  },
+
+  usage() {
+    const { user, system } = process.cpuUsage()
+    return { cpu: user + system, peakMemory: process.resourceUsage().maxRSS * 1024 }
+  },
+
+  statements: () => statements,
+
+  sign(seconds) {
+    const { signingKey, algorithm } = settings
+    const key = createPrivateKey({ key: signingKey as JsonWebKey, format: 'jwk' })
+    const digest = algorithm === 'EdDSA' ? null : `sha${algorithm.slice(2)}`
+    const input = Buffer.alloc(400, 'x')
+    const watch = stopwatch(seconds)
+    let operations = 0
+    for (; watch.runs(); operations += 50) {
+      for (let batch = 0; batch < 50; batch += 1) sign(digest, input, { key, dsaEncoding: 'ieee-p1363' })
+    }
+    return { operations, seconds: watch.elapsed() }
+  },
+
+  async query({ seconds, concurrency, tokenHash }) {
+    const watch = stopwatch(seconds)
+    let operations = 0
+    const drive = async () => {
+      for (; watch.runs(); operations += 1) {
+        await sequelize.query('SELECT id, user_id, context FROM subject_tokens WHERE token_hash = $1', {
+          bind: [tokenHash],
+          type: QueryTypes.SELECT,
+        })
+      }
+    }
+    await Promise.all(Array.from({ length: concurrency }, drive))
+    return { operations, seconds: watch.elapsed() }
+  },
+
+  async startProfile() {
+    profiler.connect()
+    await profiler.post('Profiler.enable')
+    await profiler.post('Profiler.setSamplingInterval', { interval: 200 })
+    await profiler.post('Profiler.start')
+  },
+
+  async stopProfile() {
+    const { profile } = await profiler.post('Profiler.stop')
+    profiler.disconnect()
+    return profile
+  },
+} satisfies ServerTasks)
+
+function onStatement(sequelize: Sequelize, logging: () => void): void {
+  const options: unknown = Reflect.get(sequelize, 'options')
+  if (typeof options === 'object') Object.assign(options ?? {}, { logging })
+}
+
+async function listen(listener: RequestListener): Promise<number> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (typeof address !== 'object' || !address) throw new Error('not listening on a port')
+  return address.port
+}
+
+function stopwatch(seconds: number) {
+  const start = performance.now()
+  const elapsed = () => (performance.now() - start) / 1000
+  return { elapsed, runs: () => elapsed() < seconds }
+}

@@ -1,0 +1,39 @@
+/** How many statements each operation costs, by Sequelize's own log: on a server of its own, and nothing is timed. */
+import { API, OPAQUE_API } from './deployment.ts'
+import type { PreparedRequest } from './load.ts'
+import { exchange, issue } from './requests.ts'
+import { fetchOnce, type Scene, type Server } from './scene.ts'
+
+const OPERATIONS = ['issue', 'exchange', 'with actor', 'with actor and Grant', 'opaque answer'] as const
+export type StatementCounts = Readonly<Record<(typeof OPERATIONS)[number], number>>
+
+export async function countStatements(scene: Scene): Promise<StatementCounts> {
+  const server = await scene.addServer({ countStatements: true })
+  try {
+    const { actorToken, actorTokenWithoutGrant } = server
+    const exchanged = (parameters: Parameters<typeof exchange>[0]) =>
+      count(server, async () => fill(exchange(parameters), (await scene.issueDirectly(1))[0]))
+    const counts: StatementCounts = {
+      issue: await count(server, async () => issue(scene.managementToken).before),
+      exchange: await exchanged({ resource: API }),
+      'with actor': await exchanged({ actorToken: actorTokenWithoutGrant }),
+      'with actor and Grant': await exchanged({ actorToken }),
+      'opaque answer': await exchanged({ resource: OPAQUE_API }),
+    }
+    return counts
+  } finally {
+    await server.end()
+  }
+}
+
+const fill = ({ before, after }: PreparedRequest, subjectToken: string | undefined): string =>
+  `${before}${subjectToken}${after}`
+
+/** Of a second request: the first may open connections and read clients. */
+async function count(server: Server, prepare: () => Promise<string>): Promise<number> {
+  await fetchOnce(server.port, await prepare())
+  const text = await prepare()
+  const before = await server.ask('statements', undefined)
+  await fetchOnce(server.port, text)
+  return (await server.ask('statements', undefined)) - before
+}
