@@ -43,10 +43,7 @@ describe('a race between processes', function () {
       it('spends none twice and loses none when a process is killed in the middle', async () => {
         const report = await race(cluster, {
           tokens: TOKENS,
-          disturb: async () => {
-            await cluster.kill()
-            await cluster.add()
-          },
+          disturbance: { strike: () => cluster.kill(), mend: () => cluster.add() },
         })
         tell(`${kind}, a process killed`, report)
         expect(report.tokens).to.equal(TOKENS)
@@ -57,15 +54,16 @@ describe('a race between processes', function () {
   const own = { postgres: startPostgres, mysql: startMariadb }
   for (const [kind, start] of Object.entries(own)) {
     describe(`on a ${kind} that is killed in the middle`, () => {
-      let server: OwnServer | undefined
+      let server: OwnServer
       let cluster: Cluster
       before(async function () {
-        server = await start()
-        if (!server) {
+        const started = await start()
+        if (!started) {
           if (process.env.CI === 'true') throw new Error(`no ${kind} to kill, and CI does not skip`)
           console.warn(`no ${kind} server to kill: skipped`)
           this.skip()
         }
+        server = started
         const sequelize = connect(server.url)
         await migrate(sequelize)
         await sequelize.close()
@@ -80,10 +78,7 @@ describe('a race between processes', function () {
       it('answers an outage, spends none twice, loses none, and resumes by itself', async () => {
         const report = await race(cluster, {
           tokens: TOKENS,
-          disturb: async () => {
-            await server?.kill()
-            await server?.start()
-          },
+          disturbance: { strike: () => server.kill(), mend: () => server.start() },
         })
         tell(`${kind}, the database killed`, report)
         expect(Object.keys(report.statuses)).to.include('503')

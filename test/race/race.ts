@@ -13,8 +13,14 @@ export interface RaceOptions {
   readonly width?: number
   /** Tokens raced at the same time. */
   readonly lanes?: number
-  /** Called once, when a third of the tokens has been raced. */
-  readonly disturb?: () => Promise<void>
+  /** Happens once, when a third of the tokens has been raced. */
+  readonly disturbance?: Disturbance
+}
+
+export interface Disturbance {
+  /** Breaks something under the races that are on their way. One token is raced while it is broken. */
+  strike(): Promise<void>
+  mend(): Promise<void>
 }
 
 export interface RaceReport {
@@ -31,29 +37,31 @@ export interface RaceReport {
  * exactly once, or can still be exchanged. A refusal as an invalid token is only ever true.
  */
 export async function race(cluster: Cluster, options: RaceOptions): Promise<RaceReport> {
-  const { tokens, width = 2, lanes = 8, disturb } = options
+  const { tokens, width = 2, lanes = 8, disturbance } = options
   const statuses: Record<string, number> = {}
   let started = 0
   let unanswered = 0
-  let disturbance: Promise<void> | undefined
+  let mended: Promise<void> | undefined
   const managementToken = await firstAnswer(cluster, (address) => requestManagementToken(address))
 
   const lane = async () => {
     while (started < tokens) {
       started += 1
-      if (disturb && started >= tokens / 3) disturbance ??= disturb()
+      const strikes = disturbance && started === Math.ceil(tokens / 3)
       const subjectToken = await firstAnswer(cluster, (address) => issue(address, managementToken))
+      if (strikes) await disturbance.strike()
       const answers = await Promise.all(
         cluster
           .addresses()
           .flatMap((address) => Array.from({ length: width }, () => attempt(address, subjectToken))),
       )
+      if (strikes) mended = disturbance.mend()
       for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1
       if (!(await settle(cluster, subjectToken, answers))) unanswered += 1
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
-  await disturbance
+  await mended
   const requests = Object.values(statuses).reduce((sum, count) => sum + count, 0)
   return { tokens, requests, unanswered, statuses }
 }
