@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Dialect } from './dialect.ts'
+import { PostgresStatement } from './postgres-statement.ts'
 
 /** What Sequelize's pool hands out; its types tell no more. */
 export type Connection = object
@@ -22,17 +23,16 @@ type Run = (connection: Connection, sql: string, bind: readonly Bound[]) => Prom
 export const RUN: Readonly<Record<Dialect, Run>> = { postgres: onPostgres, mysql: onMysql, sqlite: onSqlite }
 
 interface PostgresConnection {
-  query(query: { name: string; text: string; values: readonly Bound[] }): Promise<{
-    rows: readonly Row[]
-    rowCount: number | null
-  }>
+  query(statement: PostgresStatement): void
 }
 
-/** Named, so that the server parses and plans a text once for each connection. */
-async function onPostgres(connection: Connection, sql: string, bind: readonly Bound[]): Promise<Result> {
-  const postgres = connection as PostgresConnection
-  const { rows, rowCount } = await postgres.query({ name: nameFor(sql), text: sql, values: bind })
-  return { rows, affected: rowCount ?? 0 }
+function onPostgres(connection: Connection, sql: string, bind: readonly Bound[]): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const statement = new PostgresStatement(nameFor(sql), sql, bind, (error, result) =>
+      error || !result ? reject(error) : resolve(result),
+    )
+    ;(connection as PostgresConnection).query(statement)
+  })
 }
 
 interface MysqlConnection {

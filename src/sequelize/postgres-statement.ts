@@ -1,0 +1,87 @@
+import type { Bound, Result, Row } from './driver.ts'
+
+/** As much of node-postgres's connection as a statement speaks to. */
+interface Wire {
+  readonly stream: { cork(): void; uncork(): void }
+  readonly parsedStatements: Readonly<Record<string, string>>
+  readonly submittedNamedStatements: Record<string, string>
+  parse(statement: { name: string; text: string }): void
+  bind(portal: { statement: string; values: readonly Bound[]; valueMapper: (value: Bound) => unknown }): void
+  describe(what: { type: 'P'; name: string }): void
+  execute(portal: object): void
+  sync(): void
+}
+
+type Done = (error: Error | null, result?: Result) => void
+
+/** What each text answers, by the statement's name: a row without values. Columns are spelled out in the text, so they stay. */
+const shapeOf = new Map<string, Row>()
+
+/**
+ * A statement as node-postgres takes it from extensions such as `pg-cursor`: the client calls `submit`, then one
+ * method for each message of the server. Its own query asks the server to describe the columns every time, and
+ * reads that answer every time; that cost as much as the row itself.
+ */
+export class PostgresStatement {
+  /** The server parses and plans a named text once for each connection; the client keeps the account. */
+  readonly name: string
+  readonly text: string
+  /** The client replaces it where it limits the time of a query. */
+  callback: Done
+  readonly #values: readonly Bound[]
+  readonly #rows: Row[] = []
+  #shape: Row | undefined
+  #affected = 0
+
+  constructor(name: string, text: string, values: readonly Bound[], callback: Done) {
+    this.name = name
+    this.text = text
+    this.callback = callback
+    this.#values = values
+    this.#shape = shapeOf.get(name)
+  }
+
+  submit(wire: Wire): null {
+    const { name, text } = this
+    // One packet.
+    wire.stream.cork()
+    if (!(name in wire.parsedStatements || name in wire.submittedNamedStatements)) {
+      wire.parse({ name, text })
+      wire.submittedNamedStatements[name] = text
+    }
+    wire.bind({ statement: name, values: this.#values, valueMapper: toWire })
+    if (!this.#shape) wire.describe({ type: 'P', name: '' })
+    wire.execute({})
+    wire.sync()
+    wire.stream.uncork()
+    return null
+  }
+
+  handleRowDescription({ fields }: { fields: readonly { name: string }[] }): void {
+    this.#shape = Object.fromEntries(fields.map(({ name }) => [name, null]))
+  }
+
+  /** Values are text, whatever their type. */
+  handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
+    const row: Record<string, unknown> = { ...this.#shape }
+    let column = 0
+    for (const name in row) row[name] = fields[column++]
+    this.#rows.push(row)
+  }
+
+  /** The tag ends with the number of rows: `UPDATE 1`. */
+  handleCommandComplete({ text }: { text: string }): void {
+    this.#affected = Number(text.slice(text.lastIndexOf(' ') + 1))
+  }
+
+  handleReadyForQuery(): void {
+    shapeOf.set(this.name, this.#shape ?? {})
+    this.callback(null, { rows: this.#rows, affected: this.#affected })
+  }
+
+  handleError(error: Error): void {
+    this.callback(error)
+  }
+}
+
+const toWire = (value: Bound): string | Buffer | null => (typeof value === 'number' ? String(value) : value)
