@@ -1,4 +1,4 @@
-import { Sequelize } from 'sequelize'
+import { type Options, Sequelize } from 'sequelize'
 import { nodeSqlite } from './node-sqlite.ts'
 
 /**
@@ -6,7 +6,7 @@ import { nodeSqlite } from './node-sqlite.ts'
  *
  * @throws {TypeError} for any other URL.
  */
-export function connect(url: string): Sequelize {
+export function connect(url: string, { pool }: Pick<Options, 'pool'> = {}): Sequelize {
   const [scheme = ''] = url.split(':', 1)
   switch (scheme) {
     case 'sqlite':
@@ -15,13 +15,14 @@ export function connect(url: string): Sequelize {
         dialectModule: nodeSqlite,
         storage: url.slice('sqlite:'.length).replace(/^\/\//, ''),
         logging: false,
+        pool,
       })
     case 'postgres':
     case 'postgresql':
-      return new Sequelize(url, { dialect: 'postgres', logging: false })
+      return new Sequelize(url, { dialect: 'postgres', logging: false, pool })
     case 'mysql':
     case 'mariadb':
-      return new Sequelize(url.replace(/^mariadb:/, 'mysql:'), { dialect: 'mysql', logging: false })
+      return new Sequelize(url.replace(/^mariadb:/, 'mysql:'), { dialect: 'mysql', logging: false, pool })
     default:
       throw new TypeError('DATABASE_URL must start with sqlite:, postgres:, mysql: or mariadb:')
   }
