@@ -1,6 +1,6 @@
 import type { Provider } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
-import { frozenCopy, isPlainObject } from './plain-json.ts'
+import { frozenCopy, withoutUndefined } from './plain-json.ts'
 import type { ActClaim } from './subject-tokens/subject-token.ts'
 
 /** A subject token was issued at the management API. */
@@ -109,12 +109,4 @@ export function emit<Name extends keyof ImpersonationEvents>(
       // The listener's fault is not the client's.
     }
   }
-}
-
-/** An absent member is absent, in a nested object too. */
-function withoutUndefined<Value extends object>(value: Value): Value {
-  const members = Object.entries(value).filter(([, member]) => member !== undefined)
-  return Object.fromEntries(
-    members.map(([name, member]) => [name, isPlainObject(member) ? withoutUndefined(member) : member]),
-  ) as Value
 }

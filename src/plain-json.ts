@@ -37,6 +37,20 @@ export function isPlainJson(value: unknown, maxLevels: number): value is JsonVal
 export function frozenCopy<Value>(value: Value): Value {
   if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy)) as Value
   if (!isPlainObject(value)) return value
-  const members = Object.entries(value).map(([name, member]) => [name, frozenCopy(member)])
-  return Object.freeze(Object.fromEntries(members)) as Value
+  // A spread defines members, so that none of them is a setter's.
+  const copy: Record<string, unknown> = { ...value }
+  for (const name of Object.keys(copy)) {
+    const member = copy[name]
+    if (typeof member === 'object') copy[name] = frozenCopy(member)
+  }
+  return Object.freeze(copy) as Value
+}
+
+/** A copy of an object of ours that lacks the members without a value. */
+export function withoutUndefined<Value extends object>(value: Value): Value {
+  const copy: Partial<Value> = {}
+  for (const name in value) {
+    if (value[name] !== undefined) copy[name] = value[name]
+  }
+  return copy as Value
 }

@@ -12,22 +12,30 @@ export async function callDeployment<Result>(
   timeLimit: Seconds,
   call: () => Result | Promise<Result>,
 ): Promise<Result> {
+  try {
+    const answer = call()
+    // An answer that is there cannot be late: no timer for it.
+    return isThenable(answer) ? await within(timeLimit, answer) : answer
+  } catch (error) {
+    if (error instanceof TooLate) throw functionFailed(name, `took more than ${timeLimit} s`)
+    if (name === 'getCustomJwtClaims' && error instanceof AccessDenied) throw denied(name, error.message)
+    throw functionFailed(name, 'failed', error)
+  }
+}
+
+class TooLate extends Error {}
+
+async function within<Result>(timeLimit: Seconds, answer: PromiseLike<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
-  const tooLong = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(functionFailed(name, `took more than ${timeLimit} s`)), timeLimit * 1000)
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new TooLate()), timeLimit * 1000)
   })
   try {
-    return await Promise.race([invoke(name, call), tooLong])
+    return await Promise.race([answer, tooLate])
   } finally {
     clearTimeout(timer)
   }
 }
 
-async function invoke<Result>(name: CallbackName, call: () => Result | Promise<Result>): Promise<Result> {
-  try {
-    return await call()
-  } catch (error) {
-    if (name === 'getCustomJwtClaims' && error instanceof AccessDenied) throw denied(name, error.message)
-    throw functionFailed(name, 'failed', error)
-  }
-}
+const isThenable = <Result>(answer: Result | PromiseLike<Result>): answer is PromiseLike<Result> =>
+  typeof Reflect.get(Object(answer), 'then') === 'function'

@@ -2,6 +2,7 @@
 import { errors } from 'oidc-provider'
 import { checkOf, isStorageUnavailable, RETRY_AFTER, reasonOf, subjectTokenRefused } from '../errors.ts'
 import { emit } from '../events.ts'
+import { withoutUndefined } from '../plain-json.ts'
 import type { AccessTokenDraft } from '../provider/access-token.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
@@ -86,5 +87,5 @@ async function emitReplayed(ctx: ExchangeContext, token: SubjectToken): Promise<
 
 /** Named members only: what an event holds is decided here. */
 function actorOf(actor: Actor | undefined) {
-  return actor && { sub: actor.sub, act: actor.act, clientId: actor.clientId }
+  return actor && withoutUndefined({ sub: actor.sub, act: actor.act, clientId: actor.clientId })
 }

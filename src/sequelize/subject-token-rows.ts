@@ -1,5 +1,5 @@
 /** How a subject token lies in the table `subject_tokens`. */
-import type { JsonObject } from '../plain-json.ts'
+import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import type { NewSubjectToken, SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 import type { Dialect } from './dialect.ts'
 import { nameOf, optionalText, text } from './names.ts'
@@ -42,6 +42,7 @@ export function toUseColumns(dialect: Dialect, use: SubjectTokenUse): Bound[] {
   ]
 }
 
+/** An absent member is absent, so that a token reads back as it was written. */
 export function fromRow(row: Row): SubjectToken {
   return withoutUndefined({
     id: text(row.id),
@@ -74,9 +75,4 @@ function useFromRow(row: Row): SubjectTokenUse {
     },
     grantId: optionalText(row.grant_id),
   })
-}
-
-/** An absent member is absent, so that a token reads back as it was written. */
-function withoutUndefined<Value extends object>(value: Value): Value {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Value
 }

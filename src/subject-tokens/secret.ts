@@ -2,7 +2,7 @@
  * The subject token itself: minted and hashed here, and nowhere else. The brands keep the plaintext out of
  * storage: a store takes a `TokenHash`, and only `hashSecret` makes one.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 declare const plaintext: unique symbol
 declare const hashed: unique symbol
@@ -25,5 +25,5 @@ export function isSecret(value: string): value is SubjectTokenSecret {
 }
 
 export function hashSecret(secret: SubjectTokenSecret): TokenHash {
-  return createHash('sha256').update(secret).digest('base64url') as TokenHash
+  return hash('sha256', secret, 'base64url') as TokenHash
 }
