@@ -12,7 +12,7 @@ import { reportOutage } from './subject-tokens/report-outage.ts'
 /** The impersonation service of one provider. */
 export interface Impersonation {
   /**
-   * Extends the configuration the provider is built from; the README lists what it switches on.
+   * Extends the configuration the provider is built from; docs/integrate.md lists what it switches on.
    *
    * @throws {TypeError} when `jwks` holds no signing key, or when called again.
    */

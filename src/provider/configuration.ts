@@ -28,7 +28,7 @@ export interface ExtendedConfiguration {
   readonly configured: (provider: Provider) => boolean
 }
 
-/** The README lists what is switched on. */
+/** The documentation lists what is switched on. */
 export function extendConfiguration(given: Configuration, host: Host): ExtendedConfiguration {
   const probe = new Probe()
   return { configuration: extend(given, host, probe), configured: (provider) => probe.reaches(provider) }

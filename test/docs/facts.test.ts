@@ -1,0 +1,92 @@
+/** Lists and numbers that the pages repeat, compared with the code they come from. */
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect } from 'chai'
+import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
+import { MANAGEMENT_SCOPES, RESERVED_CLAIMS } from '../../src/constants.ts'
+import { RETRY_AFTER } from '../../src/errors.ts'
+import { resolveOptions } from '../../src/options.ts'
+
+const never = async (): Promise<never> => {
+  throw new Error('not called')
+}
+const store = {
+  insert: never,
+  findByHash: never,
+  consume: never,
+  get: never,
+  list: never,
+  revoke: never,
+  revokeWhere: never,
+}
+const source = (file: string): string => readFileSync(path.join(ROOT, 'src', file), 'utf8')
+const EVENTS = [...source('events.ts').matchAll(/'(subject_token\.\w+)':/g)].map(([, name]) => name)
+/** What stands between backticks. */
+const codeOf = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
+
+describe('docs: facts', () => {
+  it('name the defaults of the options', () => {
+    const options: Readonly<Record<string, unknown>> = { ...resolveOptions({ store }) }
+    const rows = [...readPage('README.md').matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
+    const told = new Map(rows.map(([, name = '', value = '']) => [name, value.replaceAll('`', '')]))
+    const inWords = { store: 'required', managementResource: 'issuer less /oidc, plus /api' }
+    const functions = { isAllowed: 'allow', getCustomJwtClaims: '–' }
+    for (const [name, value] of Object.entries({ ...options, ...inWords, ...functions }))
+      expect(told.get(name), name).to.equal(typeof value === 'string' ? value : JSON.stringify(value))
+  })
+
+  it('list the reserved claims', () => {
+    const [, list = ''] = /### Reserved claims\n\n(.*?)\. A function/s.exec(readPage('docs/claims.md')) ?? []
+    const names = codeOf(list.replaceAll('\n', ' ')).flatMap((claims) => claims.split(' '))
+    expect(names.sort()).to.deep.equal([...RESERVED_CLAIMS].sort())
+  })
+
+  it('name events that exist, and count each of them', () => {
+    expect(EVENTS).to.have.length(5)
+    for (const page of ['README.md', 'SECURITY.md', ...DOCS]) {
+      const named = [...readPage(page).matchAll(/subject_token\.\w+/g)].map(([name]) => name)
+      expect(EVENTS, page).to.include.members(named)
+    }
+    for (const name of EVENTS) expect(readPage('docs/operate.md')).to.include(`provider.on('${name}'`)
+  })
+
+  it('name checks that exist', () => {
+    const [, checks = ''] = /export type Check =(.*?)\n\n/s.exec(source('errors.ts')) ?? []
+    const known = [...checks.matchAll(/'(\w+)'/g)].map(([, name]) => name)
+    const named = [...readPage('docs/operate.md').matchAll(/check="(\w+)"/g)].map(([, name]) => name)
+    expect(named.length).to.be.greaterThan(1)
+    expect(known).to.include.members(named)
+  })
+
+  it('name the scopes of the management API', () => {
+    for (const page of ['README.md', ...DOCS]) {
+      const named = [...readPage(page).matchAll(/subject-tokens:\w+/g)].map(([name]) => name)
+      expect([...MANAGEMENT_SCOPES], page).to.include.members(named)
+    }
+  })
+
+  it('tell the numbers of the code', () => {
+    const claims = readPage('docs/claims.md')
+    const operate = readPage('docs/operate.md')
+    const { customClaimsTimeout, subjectTokenTTL } = resolveOptions({ store })
+    expect(claims).to.include(`(${customClaimsTimeout} s unless set)`)
+    expect(claims).to.include(`took more than ${customClaimsTimeout} s`)
+    expect(readPage('docs/from-logto.md')).to.include(`"expiresIn": ${subjectTokenTTL}`)
+    expect(operate).to.include(`\`Retry-After: ${RETRY_AFTER}\``)
+    expect(source('sequelize/purge.ts')).to.include('BATCH = 1000').and.to.include('90 * 24 * 3600')
+    expect(operate).to.include('batches of 1,000').and.to.include('90 days')
+    expect(source('sequelize/node-sqlite.ts')).to.include('BUSY_TIMEOUT = 5000')
+    expect(operate).to.include('up to 5 s')
+    expect(source('management/body.ts')).to.include('LIMIT = 64 * 1024')
+    expect(readPage('docs/integrate.md')).to.include('64 KiB')
+  })
+
+  it('name the tables that migrations make', () => {
+    const folder = 'sequelize/migrations'
+    const made = readdirSync(path.join(ROOT, 'src', folder))
+      .map((file) => source(path.join(folder, file)))
+      .flatMap((text) => [...text.matchAll(/CREATE TABLE IF NOT EXISTS (\w+)/g)].map(([, name]) => name))
+    expect(made).to.have.length(2)
+    for (const table of made) expect(readPage('docs/integrate.md')).to.include(`\`${table}\``)
+  })
+})

@@ -1,0 +1,209 @@
+/** TypeScript in the documentation: all of it compiles, and what can be run does what the page says. */
+import { execFile } from 'node:child_process'
+import { EventEmitter } from 'node:events'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import type { Provider } from 'oidc-provider'
+import { CALLBACK, machineClient } from '../../fixtures/clients.ts'
+import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import { manage } from '../../fixtures/management.ts'
+import {
+  type Block,
+  blocksOf,
+  compile,
+  DOCS,
+  type Folder,
+  makeFolder,
+  readPage,
+  runnable,
+  typescriptOf,
+} from '../../fixtures/markdown.ts'
+import { HARMLESS, MACHINE, register } from '../../fixtures/registration.ts'
+import {
+  actorJwt,
+  actorToken,
+  exchange,
+  introspect,
+  issue,
+  managementToken,
+  postSubjectToken,
+  withActor,
+} from '../../fixtures/requests.ts'
+import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
+
+interface NamedBlock extends Block {
+  /** What its first line calls it, else the page and a number. */
+  readonly name: string
+}
+
+const BLOCKS: readonly NamedBlock[] = DOCS.flatMap((page) =>
+  typescriptOf(readPage(page)).map((block, index) => ({
+    ...block,
+    name: /^\/\/ ([\w-]+\.ts)\n/.exec(block.code)?.[1] ?? `${path.basename(page, '.md')}-${index}.ts`,
+  })),
+)
+
+describe('docs: TypeScript', function () {
+  this.timeout(60_000)
+  let folder: Folder
+  let deployment: Deployment
+  // biome-ignore lint/suspicious/noExplicitAny: what a block exports, its own compilation has checked
+  let load: (name: string) => Promise<any>
+
+  before(async () => {
+    let rules: Required<Pick<ImpersonationOptions, 'isAllowed' | 'getCustomJwtClaims'>> | undefined
+    deployment = await startDeployment({
+      options: {
+        isAllowed: (request) => rules?.isAllowed(request) ?? false,
+        getCustomJwtClaims: (request) => rules?.getCustomJwtClaims(request) ?? {},
+      },
+      configuration: {
+        features: { registration: { enabled: true, initialAccessToken: true } } as never,
+      },
+    })
+    folder = makeFolder(Number(new URL(deployment.baseUrl).port))
+    for (const { name, code } of BLOCKS) folder.write(name, code)
+    // As it is for the compiler, beside it as it runs.
+    load = (name) => {
+      const { code } = BLOCKS.find((block) => block.name === name) ?? { code: '' }
+      const file = folder.write(
+        `run-${name}`,
+        runnable(code).replaceAll("'./my-rules.ts'", "'./run-my-rules.ts'"),
+      )
+      return import(pathToFileURL(file).href)
+    }
+    rules = await load('my-rules.ts')
+  })
+  after(async () => {
+    folder.remove()
+    await deployment.close()
+  })
+
+  it('compiles', async () => {
+    expect(BLOCKS.length).to.be.greaterThan(12)
+    expect(new Set(BLOCKS.map(({ name }) => name)).size).to.equal(BLOCKS.length)
+    expect(await compile(folder)).to.equal('')
+  })
+
+  it('has a test of the rules that passes', async () => {
+    const test = BLOCKS.find(({ heading }) => heading === 'Test your functions')
+    const file = folder.write(
+      'run-test.ts',
+      runnable(test?.code ?? '').replace("'./my-rules.ts'", "'./run-my-rules.ts'"),
+    )
+    await promisify(execFile)(process.execPath, ['--no-warnings', file])
+  })
+
+  it('has rules that want an engineer, and keep colleagues out', async () => {
+    const refused = async (body: object) => (await postSubjectToken(deployment, body)).status
+    expect(await refused({ userId: 'alice' })).to.equal(403)
+    expect(await refused({ userId: 'bob', actorId: 'carol' })).to.equal(403)
+    const { subjectToken } = await issue(deployment, { actorId: 'bob' })
+    const foreign = await actorToken(deployment, { accountId: 'bob', format: 'jwt', audience: OPAQUE_API })
+    const answer = await exchange(deployment, { subject_token: subjectToken, ...withActor(foreign) })
+    expect([answer.status, answer.body.error]).to.deep.equal([400, 'access_denied'])
+  })
+
+  it('has a resource server that tells the user from the engineer', async () => {
+    const { subjectToken } = await issue(deployment, { actorId: 'bob', context: { ticketId: 'T-1' } })
+    const engineer = await actorToken(deployment, { accountId: 'bob' })
+    const { body, text } = await exchange(deployment, {
+      subject_token: subjectToken,
+      scope: 'orders:read',
+      ...withActor(engineer),
+    })
+    const api = await load('my-api.ts')
+    const caller = await api.authenticate(`Bearer ${body.access_token}`)
+    expect(caller, text).to.deep.equal({
+      user: 'alice',
+      actor: 'bob',
+      impersonated: true,
+      scopes: ['orders:read'],
+    })
+    expect(() => api.assertInPerson(caller)).to.throw('access_denied')
+    expect(() => api.assertInPerson({ ...caller, impersonated: false })).not.to.throw()
+  })
+
+  it('has a resource server that takes what is for it, and nothing else', async () => {
+    const api = await load('my-api.ts')
+    const seen = async (jwt: Promise<string>) =>
+      api.authenticate(`Bearer ${await jwt}`).catch(() => 'refused')
+    expect(await seen(actorJwt(deployment))).to.include({ user: 'bob', impersonated: false })
+    expect(await seen(actorJwt(deployment, { aud: OPAQUE_API }))).to.equal('refused')
+    expect(await seen(actorJwt(deployment, { iss: 'https://other.example.com' }))).to.equal('refused')
+    expect(await seen(actorJwt(deployment, { exp: 1 }))).to.equal('refused')
+    expect(await seen(actorJwt(deployment, { cnf: { jkt: 'a-key' } }))).to.equal('refused')
+    expect(await seen(actorJwt(deployment, { act: {} }))).to.equal('refused')
+    expect(await seen(actorJwt(deployment, {}, { header: { typ: 'JWT' } }))).to.equal('refused')
+    expect(await api.authenticate(undefined).catch(() => 'refused')).to.equal('refused')
+    expect(await seen(actorJwt(deployment, { impersonation: {} }))).to.include({ impersonated: true })
+  })
+
+  it('has SQL that ends what a restored database would revive', async () => {
+    const [{ code } = { code: '' }] = blocksOf(readPage('docs/operate.md')).filter(
+      ({ language }) => language === 'sql',
+    )
+    const statements = code
+      .replace(/--.*/g, '')
+      .split(';')
+      .filter((statement) => statement.trim() !== '')
+    expect(statements).to.have.length(2)
+    const { subjectToken } = await issue(deployment, { actorId: 'bob' })
+    const opaque = await actorToken(deployment)
+    expect(await introspect(deployment, opaque)).to.include({ active: true })
+    for (const statement of statements) await deployment.database.sequelize.query(statement)
+    expect(await introspect(deployment, opaque)).to.deep.equal({ active: false })
+    const answer = await exchange(deployment, {
+      subject_token: subjectToken,
+      ...withActor(await actorToken(deployment)),
+    })
+    expect([answer.status, answer.body.error_description]).to.deep.equal([400, 'subject_token is invalid'])
+  })
+
+  it('has an invitation that lets one register with the grant, more than once', async () => {
+    const { invite } = await load('invite.ts')
+    const token = await invite(deployment.provider)
+    const metadata = {
+      ...HARMLESS,
+      grant_types: ['authorization_code', TOKEN_EXCHANGE],
+      redirect_uris: [CALLBACK],
+    }
+    for (const _ of [1, 2]) expect((await register(deployment, metadata, token)).status).to.equal(201)
+    const found = await deployment.provider.InitialAccessToken.find(token)
+    expect(found?.remainingTTL).to.be.within(3500, 3600)
+    expect((await register(deployment, { ...MACHINE, scope: 'subject-tokens:read' }, token)).status).to.equal(
+      201,
+    )
+  })
+
+  it('stores a client that is registered with the next request', async () => {
+    const { storeClient } = await load('store-client.ts')
+    const client = machineClient({ client_id: 'stored-backend', scope: 'subject-tokens:read' })
+    await storeClient(deployment.database.sequelize, client)
+    const token = await managementToken(deployment, { client, scope: 'subject-tokens:read' })
+    const list = async () => (await manage(deployment, 'GET', '', { token })).status
+    expect(await list()).to.equal(200)
+    await storeClient(deployment.database.sequelize, { ...client, scope: 'subject-tokens:revoke' })
+    expect(await list()).to.equal(403)
+  })
+
+  it('has counters that count', async () => {
+    const { countEvents } = await load('my-metrics.ts')
+    const provider = new EventEmitter()
+    const text: () => string = countEvents(provider as Provider)
+    provider.emit('subject_token.issued', {})
+    provider.emit('subject_token.issued', {})
+    provider.emit('subject_token.exchanged', { accessToken: { format: 'jwt' } })
+    provider.emit('subject_token.refused', { stage: 'exchange', error: 'access_denied', check: 'isAllowed' })
+    provider.emit('subject_token.replayed', { accessTokenEnded: false })
+    expect(text().split('\n')).to.deep.equal([
+      'impersonation_issued_total{} 2',
+      'impersonation_exchanged_total{actor="no",format="jwt"} 1',
+      'impersonation_refused_total{stage="exchange",error="access_denied",check="isAllowed"} 1',
+      'impersonation_replayed_total{ended="false"} 1',
+      '',
+    ])
+  })
+})
