@@ -2,20 +2,24 @@
 import type { ClientMetadata } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from '../src/index.ts' // yours: 'oidc-provider-impersonation'
 
-/** A single-page application: no secret, so PKCE. The page itself is not part of the example. */
+/** A single-page application: no secret, so PKCE. */
 export const supportDesk = {
   client_id: 'support-desk',
+  client_name: 'Support desk',
   token_endpoint_auth_method: 'none',
-  redirect_uris: ['http://127.0.0.1:5173/callback'],
   response_types: ['code'],
   grant_types: ['authorization_code', TOKEN_EXCHANGE],
 } satisfies ClientMetadata
+
+/** Where the provider sends the browser back to after signing in. */
+export const deskCallback = (baseUrl: string): string => `${baseUrl}/callback`
 
 // The secrets are here so that the printed requests work; yours are long, random and in a secret store.
 
 /** A traditional web application: it keeps a secret, and sends it by HTTP Basic. */
 const supportPortal = {
   client_id: 'support-portal',
+  client_name: 'Support portal',
   client_secret: 'portal-secret-of-the-example',
   redirect_uris: ['http://127.0.0.1:8080/callback'],
   response_types: ['code'],
@@ -32,9 +36,20 @@ export const supportBackend = {
   scope: 'subject-tokens:create subject-tokens:read subject-tokens:revoke',
 } satisfies ClientMetadata
 
-/** What a client may exchange for: `ordersApi` is the only resource that support needs. */
-export const clientsFor = (ordersApi: string): ClientMetadata[] => [
-  { ...supportDesk, token_exchange_resources: [ordersApi] },
+interface Addresses {
+  /** Where the support desk's page is served. */
+  readonly baseUrl: string
+  /** What a client may exchange for: the only resource that support needs. */
+  readonly ordersApi: string
+}
+
+export const clientsFor = ({ baseUrl, ordersApi }: Addresses): ClientMetadata[] => [
+  {
+    ...supportDesk,
+    redirect_uris: [deskCallback(baseUrl)],
+    post_logout_redirect_uris: [`${baseUrl}/`],
+    token_exchange_resources: [ordersApi],
+  },
   { ...supportPortal, token_exchange_resources: [ordersApi] },
   supportBackend,
 ]

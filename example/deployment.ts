@@ -1,4 +1,7 @@
-/** The whole deployment: provider, management API, login page and an API to call, in one process. */
+/**
+ * The whole deployment, in one process: the provider with its pages and its management API, an API to call, the
+ * integrator's backend, and the support desk's page. In reality the last three are services of their own.
+ */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import Koa from 'koa'
@@ -7,8 +10,10 @@ import { Provider } from 'oidc-provider'
 import { Sequelize } from 'sequelize'
 import { migrate, nodeSqlite } from '../src/sequelize/index.ts' // yours: 'oidc-provider-impersonation/sequelize'
 import { logEvents } from './audit.ts'
+import { supportBackendRouter } from './backend/router.ts'
+import { deskRouter } from './desk/router.ts'
 import { impersonationOf } from './impersonation.ts'
-import { loginRouter } from './login.ts'
+import { loginRouter } from './login/router.ts'
 import { ordersApi } from './orders-api.ts'
 import { providerConfiguration } from './provider.ts'
 
@@ -43,10 +48,11 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   const server = createServer()
   const baseUrl = await listen(server, port)
   const issuer = `${baseUrl}/oidc`
-  const audience = `${baseUrl}/orders-api`
+  const orders = `${baseUrl}/orders-api`
 
   const impersonation = impersonationOf(sequelize)
-  const provider = new Provider(issuer, impersonation.configure(providerConfiguration(sequelize, audience)))
+  const configuration = providerConfiguration(sequelize, { baseUrl, ordersApi: orders })
+  const provider = new Provider(issuer, impersonation.configure(configuration))
   impersonation.attach(provider)
   logEvents(provider, log)
 
@@ -56,13 +62,17 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   // What the host application brings goes here, before the routes:
   // - TLS. End it in front of this process, and set `app.proxy = true` so that X-Forwarded-* are believed.
   // - A request log: method, path, status, time. Never bodies, query strings or Authorization headers.
-  // - Rate limits, for /oidc/token, /login and /api first.
-  // - CORS for the orders API if pages call it; the provider has `clientBasedCORS`, and /api wants none,
-  //   because only backends call it.
+  // - Rate limits, for /oidc/token, /login, /api and /backend first.
+  // - CORS for the orders API and the backend if the page has another origin than theirs; the provider has
+  //   `clientBasedCORS`, and /api wants none, because only backends call it.
   app.use(mount('/oidc', provider))
   app.use(impersonation.router().routes())
   app.use(loginRouter(provider).routes())
-  app.use(ordersApi({ issuer, audience, log }).routes())
+  app.use(ordersApi({ issuer, audience: orders, log }).routes())
+  app.use(
+    supportBackendRouter(app, { issuer, managementApi: `${baseUrl}/api`, ordersApi: orders, log }).routes(),
+  )
+  app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())
 
   return {

@@ -3,15 +3,14 @@ import type { Sequelize } from 'sequelize'
 // Yours: 'oidc-provider-impersonation' and 'oidc-provider-impersonation/sequelize'.
 import { createImpersonation, type Impersonation } from '../src/index.ts'
 import { createSubjectTokenStore } from '../src/sequelize/index.ts'
-import { findPerson } from './accounts.ts'
+import { isSupport, isViewable } from './accounts.ts'
 
 export function impersonationOf(sequelize: Sequelize): Impersonation {
   return createImpersonation({
     store: createSubjectTokenStore(sequelize),
     requiredContext: ['reason', 'ticketId'],
     // Asked twice: when the subject token is issued, and again when it is exchanged.
-    isAllowed: ({ userId, actor }) =>
-      findPerson(userId)?.role === 'customer' && (!actor || findPerson(actor.sub)?.role === 'support'),
+    isAllowed: ({ userId, actor }) => isViewable(userId) && (!actor || isSupport(actor.sub)),
     getCustomJwtClaims: ({ context }) => {
       const { reason, ticketId } = context.grant.subjectTokenContext
       return { impersonation: { reason, ticket_id: ticketId } }

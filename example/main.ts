@@ -13,10 +13,13 @@ const { baseUrl, close } = await startExample({
 })
 
 console.log(`
+Open ${baseUrl}/ and sign in as Sam Sawyer to view a customer.
+
 Provider        ${baseUrl}/oidc   (metadata: ${baseUrl}/oidc/.well-known/openid-configuration)
 Management API  ${baseUrl}/api/subject-tokens
 Orders API      ${baseUrl}/orders-api/orders
-Accounts        alice and bob (customers), sam (support)
+Backend         ${baseUrl}/backend/api/request-impersonation
+Accounts        alice, bob and carol (customers), sam and robin (support)
 
 Support becomes alice and reads her orders. Paste this into bash, in another terminal:
 

@@ -14,6 +14,7 @@ const ORDERS = [
   { id: '1001', customer: 'alice', item: 'A teapot' },
   { id: '1002', customer: 'alice', item: 'Six cups' },
   { id: '1003', customer: 'bob', item: 'A lamp' },
+  { id: '1004', customer: 'carol', item: 'A rug' },
 ]
 
 interface OrdersApi {

@@ -1,20 +1,31 @@
 /** The configuration of oidc-provider: all of it is its own, and the plugin's `configure` extends it. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { type Configuration, errors, type JWK, type KoaContextWithOIDC } from 'oidc-provider'
+import { type Configuration, errors, type JWK } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 // Yours: 'oidc-provider-impersonation' and 'oidc-provider-impersonation/sequelize'.
 import { TOKEN_EXCHANGE } from '../src/index.ts'
 import { createAdapter } from '../src/sequelize/index.ts'
 import { findAccount } from './accounts.ts'
-import { clientsFor } from './clients.ts'
-import { loginUrl } from './login.ts'
+import { clientsFor, supportBackend } from './clients.ts'
+import { errorPage } from './login/error-page.ts'
+import { loggedOutPage, logoutPage } from './login/logout-pages.ts'
+import { loginUrl } from './login/router.ts'
 import { ORDERS_SCOPES } from './orders-api.ts'
 
-export function providerConfiguration(sequelize: Sequelize, ordersApi: string): Configuration {
+interface Addresses {
+  readonly baseUrl: string
+  /** The resource indicator of the orders API. */
+  readonly ordersApi: string
+}
+
+export function providerConfiguration(
+  sequelize: Sequelize,
+  { baseUrl, ordersApi }: Addresses,
+): Configuration {
   return {
     // Where the provider keeps its codes, sessions, grants and opaque tokens.
     adapter: createAdapter(sequelize),
-    clients: clientsFor(ordersApi),
+    clients: clientsFor({ baseUrl, ordersApi }),
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     // Fresh at every start, so JWTs and sessions end with the process. Yours come from a secret store.
     jwks: { keys: [signingKey()] },
@@ -23,14 +34,10 @@ export function providerConfiguration(sequelize: Sequelize, ordersApi: string): 
     scopes: ['openid'],
     claims: { openid: ['sub', 'name'] },
     interactions: { url: (_ctx, { uid }) => loginUrl(uid) },
-    loadExistingGrant: grantForOurOwnClients(ordersApi),
     // CORS of the provider's endpoints: a page may call them from where its client is registered.
     clientBasedCORS: (_ctx, origin, client) =>
       client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false,
-    renderError(ctx, { error, error_description }) {
-      ctx.type = 'text'
-      ctx.body = `${error}: ${error_description}`
-    },
+    renderError: errorPage,
     ttl: {
       AccessToken: (_ctx, { resourceServer }) => resourceServer?.accessTokenTTL ?? 600,
       ClientCredentials: 600,
@@ -41,6 +48,12 @@ export function providerConfiguration(sequelize: Sequelize, ordersApi: string): 
     },
     features: {
       devInteractions: { enabled: false },
+      // The backend asks whether an engineer's token is good; nobody else has reason to.
+      introspection: {
+        enabled: true,
+        allowedPolicy: (_ctx, client) => client.clientId === supportBackend.client_id,
+      },
+      rpInitiatedLogout: { logoutSource: logoutPage, postLogoutSuccessSource: loggedOutPage },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo(_ctx, resource, client) {
@@ -64,20 +77,4 @@ export function providerConfiguration(sequelize: Sequelize, ordersApi: string): 
 function signingKey(): JWK {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return { ...(privateKey.export({ format: 'jwk' }) as JWK), alg: 'ES256', use: 'sig' }
-}
-
-/** No consent page: every client here is our own. A client of somebody else must ask its user. */
-function grantForOurOwnClients(ordersApi: string): Configuration['loadExistingGrant'] {
-  return async ({ oidc }: KoaContextWithOIDC) => {
-    const { client, provider, session } = oidc
-    if (!client || !session?.accountId) return undefined
-    const grantId = session.grantIdFor(client.clientId)
-    const known = grantId && (await provider.Grant.find(grantId))
-    if (known) return known
-    const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId })
-    grant.addOIDCScope('openid')
-    grant.addResourceScope(ordersApi, ORDERS_SCOPES.join(' '))
-    await grant.save()
-    return grant
-  }
 }

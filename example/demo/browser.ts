@@ -1,4 +1,4 @@
-/** As much of a browser as signing in needs: redirects, cookies and one form. */
+/** As much of a browser as signing in needs: redirects, cookies and forms. */
 
 interface Cookie {
   readonly name: string
@@ -9,17 +9,21 @@ interface Cookie {
 export class Browser {
   readonly #fetch: typeof fetch
   readonly #onVisit: (method: string, url: URL, answer: Response) => void
+  readonly #application: string
   #cookies: Cookie[] = []
 
-  constructor(send: typeof fetch, onVisit: (method: string, url: URL, answer: Response) => void) {
+  /** `application` is the redirect URI of who reads the answers: it is reached, but not visited. */
+  constructor(
+    send: typeof fetch,
+    onVisit: (method: string, url: URL, answer: Response) => void,
+    application: string,
+  ) {
     this.#fetch = send
     this.#onVisit = onVisit
+    this.#application = application
   }
 
-  /**
-   * Opens a page, or posts a form to it, and answers where that leads: redirects are followed as long as they
-   * stay on the site; another site is not visited.
-   */
+  /** Opens a page, or posts a form to it, follows the redirects, and answers where that leads. */
   async visit(start: URL, form?: Readonly<Record<string, string>>): Promise<URL> {
     let url = start
     let body = form && new URLSearchParams(form)
@@ -34,7 +38,7 @@ export class Browser {
       if (!location) return url
       url = new URL(location, url)
       body = undefined
-      if (url.origin !== start.origin) return url
+      if (url.origin + url.pathname === this.#application) return url
     }
   }
 

@@ -2,7 +2,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import * as client from 'openid-client'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts' // yours: 'oidc-provider-impersonation'
-import { supportBackend, supportDesk } from '../clients.ts'
+import { deskCallback, supportBackend, supportDesk } from '../clients.ts'
 import { Browser } from './browser.ts'
 import { differences } from './differences.ts'
 import * as promises from './promises.ts'
@@ -81,7 +81,7 @@ async function connect(
 }
 
 async function signIn(given: Walk, desk: client.Configuration, account: string): Promise<string> {
-  const redirectUri = supportDesk.redirect_uris[0] ?? ''
+  const redirectUri = deskCallback(given.baseUrl)
   const pkceCodeVerifier = client.randomPKCECodeVerifier()
   const state = client.randomState()
   const authorizationUrl = client.buildAuthorizationUrl(desk, {
@@ -92,9 +92,10 @@ async function signIn(given: Walk, desk: client.Configuration, account: string):
     code_challenge_method: 'S256',
     state,
   })
-  const browser = new Browser(given.send, screen.hop)
+  const browser = new Browser(given.send, screen.hop, redirectUri)
   const loginPage = await browser.visit(authorizationUrl)
-  const callback = await browser.visit(loginPage, { account })
+  const consentPage = await browser.visit(loginPage, { account })
+  const callback = await browser.visit(consentPage, { decision: 'allow' })
   const tokens = await expecting(given, 'sign-in answer', promises.actorAnswer, () =>
     client.authorizationCodeGrant(desk, callback, { pkceCodeVerifier, expectedState: state }),
   )

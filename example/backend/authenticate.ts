@@ -1,0 +1,26 @@
+/** Who is calling: the engineer whose access token the request carries. */
+import type { Context, Middleware } from 'koa'
+import { findPerson, type Person } from '../accounts.ts'
+import { supportDesk } from '../clients.ts'
+import type { IdentityProvider } from './provider.ts'
+import { denied, invalidToken, missingToken } from './refusal.ts'
+
+/** Lets support engineers pass who are signed in at the support desk. */
+export function authenticate({ introspect }: IdentityProvider): Middleware {
+  return async (ctx: Context, next) => {
+    if (!ctx.get('Authorization')) throw missingToken()
+    const [, token] = /^Bearer +([\w\-.~+/]+=*)$/i.exec(ctx.get('Authorization')) ?? []
+    if (!token) throw invalidToken()
+    const { active, client_id, sub, act, cnf } = await introspect(token)
+    // The desk's own, of the person himself (`act` is somebody else), and not bound to a key we do not check.
+    const good = active && client_id === supportDesk.client_id && !act && !cnf && typeof sub === 'string'
+    if (!good) throw invalidToken()
+    const person = findPerson(sub)
+    if (person?.role !== 'support')
+      throw denied('The support desk is for support engineers. Sign out, and sign in as one.')
+    ctx.state.engineer = person
+    await next()
+  }
+}
+
+export const engineerOf = (ctx: Context): Person => ctx.state.engineer

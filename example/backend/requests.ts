@@ -1,0 +1,51 @@
+/** What `POST /request-impersonation` asks for, checked member by member. */
+import type { Context } from 'koa'
+import getRawBody from 'raw-body'
+import { invalidRequest } from './refusal.ts'
+
+const FIELDS = ['userId', 'reason', 'ticketId'] as const
+const MAX_CHARACTERS = 200
+
+export type ImpersonationRequest = Readonly<Record<(typeof FIELDS)[number], string>>
+
+export async function readImpersonationRequest(ctx: Context): Promise<ImpersonationRequest> {
+  const body = await readJson(ctx)
+  for (const member of Object.keys(body)) {
+    if (!FIELDS.some((field) => field === member))
+      throw invalidRequest('the body has a member that is unknown')
+  }
+  const { userId, reason, ticketId } = body
+  return {
+    userId: text('userId', userId),
+    reason: text('reason', reason),
+    ticketId: text('ticketId', ticketId),
+  }
+}
+
+function text(field: string, value: unknown): string {
+  const trimmed = typeof value === 'string' ? value.trim() : ''
+  if (trimmed === '' || trimmed.length > MAX_CHARACTERS) {
+    throw invalidRequest(`${field} must be a text of 1 to ${MAX_CHARACTERS} characters`)
+  }
+  return trimmed
+}
+
+async function readJson(ctx: Context): Promise<Record<string, unknown>> {
+  if (!ctx.is('application/json')) throw invalidRequest('the body must be application/json', 415)
+  const body = await getRawBody(ctx.req, { limit: '4kb', encoding: 'utf-8' }).catch((error) => {
+    throw error.type === 'entity.too.large' ? invalidRequest('the body is too large', 413) : error
+  })
+  const value = parsed(body)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalidRequest('the body must be a JSON object')
+  }
+  return { ...value }
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,32 @@
+/** What to say to a person when something did not work, and what can be done about it. */
+import { BackendError } from './backend.js'
+import { ExchangeRefused } from './exchange.js'
+import { ApiError } from './orders.js'
+import * as oauth from './vendor/oauth4webapi.js'
+
+export const isSignInOver = (error) => error instanceof BackendError && error.status === 401
+
+export function explain(error) {
+  if (error instanceof BackendError) return ofBackend(error)
+  if (error instanceof ExchangeRefused) return ofExchange(error)
+  if (error instanceof ApiError) return `The orders API refused the access token: ${error.message}.`
+  if (error instanceof oauth.AuthorizationResponseError && error.error === 'access_denied') {
+    return 'You are not signed in: the sign-in was cancelled.'
+  }
+  if (error instanceof TypeError) return 'There was no answer. Check the connection, and try again.'
+  return `This did not work: ${error.message}.`
+}
+
+function ofBackend({ status, message }) {
+  // It has decided: trying again changes nothing.
+  if ([403, 404].includes(status)) return `Refused. ${message}`
+  if (status < 500) return `The backend did not accept this: ${message}.`
+  return `The backend could not do this: ${message}. Try again in a moment.`
+}
+
+/** One text stands for all that can be wrong with a token: whoever tries stolen ones learns nothing from it. */
+function ofExchange({ code, message }) {
+  const refused = `The identity provider refused the exchange: ${message}. Nothing is being viewed.`
+  if (code !== 'invalid_request') return refused
+  return `${refused} Why is told to the operator's log only: the token may have been used before, stopped, or be too old. Start again to get a new one.`
+}

@@ -1,0 +1,94 @@
+/** Puts the parts together: who is signed in, what is being viewed, and which view is shown. */
+import { listPeople } from './backend.js'
+import { byId } from './element.js'
+import { explain, isSignInOver } from './failures.js'
+import { closeViewing, endViewing, startViewing, stopRecorded } from './flow.js'
+import { runningImpersonation } from './impersonation.js'
+import { alertPerson, clearMessages } from './messages.js'
+import { go, show, viewAsked } from './navigation.js'
+import { engineer, finishSignIn, forgetSignIn, signIn, signOut } from './session.js'
+import { showCustomers } from './views/customers.js'
+import { closeReason } from './views/reason-dialog.js'
+import { showRecord } from './views/record.js'
+import { showViewing } from './views/viewing.js'
+
+const TITLE = 'See what a customer sees'
+const SIGN_IN_OVER =
+  'Your sign-in has ended, and with it what you were viewing. Sign in again: as long as the identity provider knows you, that is one click.'
+
+let people = []
+
+byId('sign-in').addEventListener('click', () => attempt(() => signIn(viewAsked() ?? 'customers')))
+byId('sign-out').addEventListener('click', () => attempt(leave))
+byId('end').addEventListener('click', () => attempt(() => endViewing(visit)))
+window.addEventListener('hashchange', () => {
+  if (viewAsked() || location.hash === '') open()
+})
+// A page that the browser kept while it was elsewhere shows what may be over by now.
+window.addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) location.reload()
+})
+
+if (location.pathname === '/callback') await attempt(returnFromProvider)
+else await open()
+
+/** Runs what may fail, and says so when it does. */
+async function attempt(action) {
+  try {
+    await action()
+  } catch (error) {
+    if (isSignInOver(error)) forgetEverything()
+    else alertPerson(explain(error))
+  }
+}
+
+async function returnFromProvider() {
+  const callback = new URL(location.href)
+  // The code has no business in the address bar and the history.
+  history.replaceState(null, '', '/')
+  show('none', 'Signing in …')
+  const view = await finishSignIn(callback, forgetEverything).catch((error) => {
+    show('signed-out', TITLE)
+    throw error
+  })
+  byId('engineer').textContent = engineer().name
+  byId('account').hidden = false
+  show('none', 'Support desk')
+  people = await listPeople()
+  byId('nav').hidden = false
+  await visit(view)
+}
+
+async function open() {
+  clearMessages()
+  const view = viewAsked()
+  const running = runningImpersonation()
+  if (!engineer()) show('signed-out', TITLE)
+  else if (view === 'record') await attempt(() => showRecord(people, { stop: stopRecorded, attempt }))
+  else if (view === 'viewing' && running) showViewing(running)
+  else showCustomers(people, (person) => attempt(() => startViewing(person, visit)))
+}
+
+async function visit(view) {
+  go(view)
+  await open()
+}
+
+/** The sign-in is over, whoever ended it: nothing of it stays in the page. */
+function forgetEverything() {
+  forgetSignIn()
+  closeViewing()
+  closeReason()
+  people = []
+  for (const id of ['people', 'record-rows', 'engineer']) byId(id).replaceChildren()
+  byId('account').hidden = true
+  byId('nav').hidden = true
+  show('signed-out', TITLE)
+  alertPerson(SIGN_IN_OVER)
+}
+
+async function leave() {
+  // Signing out does not depend on what the backend says.
+  if (runningImpersonation()) await endViewing(visit).catch(() => {})
+  await signOut()
+}

@@ -1,0 +1,28 @@
+/** Which view is shown. The hash names it, so the browser's own back and forward work. */
+import { byId } from './element.js'
+
+const VIEWS = ['customers', 'viewing', 'record']
+
+/** The view that the address asks for. Other hashes, such as the skip link's, ask for none. */
+export function viewAsked() {
+  return VIEWS.find((view) => `#${view}` === location.hash)
+}
+
+/** Shows one view under its title, and takes the reader there. */
+export function show(view, title) {
+  for (const section of document.querySelectorAll('[data-view]'))
+    section.hidden = section.dataset.view !== view
+  for (const link of byId('nav').children) {
+    if (link.hash === `#${view}`) link.setAttribute('aria-current', 'page')
+    else link.removeAttribute('aria-current')
+  }
+  byId('banner-link').hidden = view === 'viewing'
+  byId('heading').textContent = title
+  document.title = title === 'Support desk' ? title : `${title} · Support desk`
+  byId('heading').focus()
+}
+
+/** Changes the address, and nothing else. */
+export function go(view) {
+  if (viewAsked() !== view) history.pushState(null, '', `/#${view}`)
+}

@@ -1,0 +1,35 @@
+/** Everybody, and a button each. Whom the rule protects has one too, so that the refusal can be seen. */
+import { byId, element } from '../element.js'
+import { show } from '../navigation.js'
+import { wirePanel } from './wire-panel.js'
+
+export function showCustomers(people, onView) {
+  byId('people').replaceChildren(...people.map((person) => card(person, onView)))
+  clearRefusedRequests()
+  show('customers', 'Customers')
+}
+
+/** After a refusal the person is still here, and can read how far the requests came. */
+export function showRefusedRequests(wire) {
+  if (wire.entries.length > 0) byId('refused-wire').replaceChildren(wirePanel(wire))
+}
+
+export const clearRefusedRequests = () => byId('refused-wire').replaceChildren()
+
+function card(person, onView) {
+  const { id, name, role, whyNot } = person
+  const note = element('p', { className: 'note' }, whyNot ?? '')
+  const button = element(
+    'button',
+    { type: 'button', className: whyNot ? 'quiet' : '', onclick: () => onView(person) },
+    `View as ${name}`,
+  )
+  return element(
+    'li',
+    {},
+    element('h2', {}, name),
+    element('p', {}, `${role} · `, element('code', {}, id)),
+    ...(whyNot ? [note] : []),
+    button,
+  )
+}

@@ -1,0 +1,85 @@
+/** The record, page by page, with its filters. */
+import { listImpersonations } from '../backend.js'
+import { byId, element } from '../element.js'
+import { clearMessages, tellPerson } from '../messages.js'
+import { show } from '../navigation.js'
+import { recordRow } from './record-table.js'
+
+const PAGE = '10'
+
+let names
+let nextCursor
+let stop
+let attempt
+
+/** `stop` ends one and answers its item as it is then; `attempt` runs what may fail. */
+export async function showRecord(people, given) {
+  names = new Map(people.map(({ id, name }) => [id, name]))
+  stop = given.stop
+  attempt = given.attempt
+  options(
+    'userId',
+    people.filter(({ role }) => role === 'customer'),
+  )
+  options(
+    'actorId',
+    people.filter(({ role }) => role === 'support'),
+  )
+  await load()
+  show('record', 'Record')
+}
+
+function options(name, people) {
+  const select = byId('filters').elements[name]
+  const { value } = select
+  select.replaceChildren(
+    element('option', { value: '' }, 'Any'),
+    ...people.map((person) => element('option', { value: person.id }, person.name)),
+  )
+  select.value = value
+}
+
+byId('filters').addEventListener('submit', (event) => {
+  event.preventDefault()
+  attempt(async () => {
+    clearMessages()
+    await load()
+    tellPerson(
+      `${byId('record-rows').children.length} shown${nextCursor ? ', and there are older ones' : ''}.`,
+    )
+  })
+})
+
+byId('older').addEventListener('click', () =>
+  attempt(async () => {
+    const rows = await readPage({ cursor: nextCursor })
+    byId('record-rows').append(...rows)
+    rows[0]?.querySelector('.state').focus()
+  }),
+)
+
+async function load() {
+  const rows = await readPage({})
+  byId('record-rows').replaceChildren(...rows)
+  byId('nothing-recorded').hidden = rows.length > 0
+}
+
+/** The rows of one page, as the filters want them. */
+async function readPage(page) {
+  const filters = [...new FormData(byId('filters'))].filter(([, value]) => value !== '')
+  const answer = await listImpersonations({ ...Object.fromEntries(filters), limit: PAGE, ...page })
+  nextCursor = answer.nextCursor
+  byId('older').hidden = !nextCursor
+  return answer.items.map(row)
+}
+
+function row(item) {
+  const made = recordRow(item, names, () =>
+    attempt(async () => {
+      const stopped = row(await stop(item))
+      made.replaceWith(stopped)
+      stopped.querySelector('.state').focus()
+    }),
+  )
+  return made
+}

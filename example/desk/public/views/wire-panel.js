@@ -1,0 +1,43 @@
+/** The requests of the flow as they went over the wire. */
+import { element } from '../element.js'
+
+const STEPS = [
+  'The page asks the backend for a subject token',
+  'The page exchanges it for an access token',
+  'The page calls the orders API',
+]
+
+export function wirePanel({ entries }) {
+  const heading = element('h2', {}, 'On the wire')
+  const hint = element(
+    'p',
+    {},
+    'Every token is cut to a stump: enough to recognise it, too little to use it.',
+  )
+  return element(
+    'section',
+    { className: 'panel', 'aria-label': 'On the wire' },
+    heading,
+    hint,
+    ...entries.map(exchanged),
+  )
+}
+
+function exchanged({ method, url, request, status, statusText, answer }, index) {
+  const { pathname } = new URL(url)
+  return element(
+    'details',
+    { className: 'exchanged' },
+    element(
+      'summary',
+      {},
+      element('span', { className: 'step' }, `${index + 1}. ${STEPS[index]}`),
+      element('code', {}, `${method} ${pathname}`),
+      element('span', { className: status < 400 ? 'good' : 'bad' }, `${status}`),
+    ),
+    element('h3', {}, 'Request'),
+    element('pre', {}, `${method} ${url}\n${request}`),
+    element('h3', {}, 'Answer'),
+    element('pre', {}, `${status} ${statusText}\n${answer}`),
+  )
+}

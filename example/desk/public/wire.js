@@ -1,0 +1,41 @@
+/** Keeps requests and answers as they pass, for showing. Tokens are shortened before anything is kept. */
+
+const TOKEN = /[\w-]{24,}(\.[\w-]+)*/g
+
+/** Leaves enough of a token to recognise it, and too little to use it. */
+const shortened = (text) => text.replace(TOKEN, (token) => `${token.slice(0, 12)}…`)
+
+/** `entries` grows by one with every request that is sent by `fetch`. */
+export function openWire() {
+  const entries = []
+  async function send(url, init) {
+    const response = await fetch(url, init)
+    entries.push({
+      method: init.method,
+      url: String(url),
+      request: message(new Headers(init.headers), written(init.body)),
+      status: response.status,
+      statusText: response.statusText,
+      answer: message(response.headers, written(await response.clone().text())),
+    })
+    return response
+  }
+  return { entries, fetch: send }
+}
+
+const SHOWN = ['Authorization', 'Content-Type', 'Cache-Control', 'WWW-Authenticate']
+
+function message(headers, body) {
+  const lines = SHOWN.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`)
+  return shortened([...lines, ...(body ? ['', body] : [])].join('\n'))
+}
+
+/** A form with one parameter a line, JSON with one member a line. */
+function written(body) {
+  if (body instanceof URLSearchParams) return [...body].map(([name, value]) => `${name}=${value}`).join('\n&')
+  try {
+    return JSON.stringify(JSON.parse(body), null, 2)
+  } catch {
+    return body
+  }
+}

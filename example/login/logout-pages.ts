@@ -1,0 +1,24 @@
+/** The pages of signing out. */
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import { findPerson } from '../accounts.ts'
+import { Html, html } from './html.ts'
+import { sendPage } from './page.ts'
+
+/** `form` is the provider's own: it holds the proof that the request comes from this page, and no buttons. */
+export function logoutPage(ctx: KoaContextWithOIDC, form: string): void {
+  const { session, params } = ctx.oidc
+  const leadsTo = params?.post_logout_redirect_uri
+  sendPage(ctx, {
+    title: 'Sign out?',
+    ...(typeof leadsTo === 'string' && { leadsTo }),
+    content: html`
+  <p>You are signed in as <strong>${findPerson(session?.accountId ?? '')?.name}</strong>, for every application.</p>
+  ${new Html(form)}
+  <button form="op.logoutForm" name="logout" value="yes">Yes, sign me out</button>
+  <button class="quiet" form="op.logoutForm">No, stay signed in</button>`,
+  })
+}
+
+export function loggedOutPage(ctx: KoaContextWithOIDC): void {
+  sendPage(ctx, { title: 'You are signed out', content: html`<p>You can close this page.</p>` })
+}

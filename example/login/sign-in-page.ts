@@ -1,0 +1,36 @@
+/** The login page. It asks for a name and believes it: put your own authentication here. */
+import type { Context } from 'koa'
+import { PEOPLE, type Person } from '../accounts.ts'
+import { type Html, html } from './html.ts'
+import { askedBy, type Interaction } from './interaction.ts'
+import { sendPage } from './page.ts'
+
+const TEAMS = [
+  { role: 'support', title: 'Support' },
+  { role: 'customer', title: 'Customers' },
+] as const
+
+export function signInPage(ctx: Context, interaction: Interaction, message?: string): void {
+  sendPage(ctx, {
+    title: 'Who are you?',
+    leadsTo: askedBy(interaction).redirectUri,
+    content: html`
+  ${message && html`<p class="message" role="alert">${message}</p>`}
+  <p>This page believes what you choose. In your deployment people prove who they are here.</p>
+  <form method="post">
+    ${TEAMS.map(({ role, title }) =>
+      team(
+        title,
+        PEOPLE.filter((person) => person.role === role),
+      ),
+    )}
+    <button class="quiet" name="decision" value="cancel">Cancel</button>
+  </form>`,
+  })
+}
+
+const team = (title: string, people: readonly Person[]): Html => html`
+    <fieldset>
+      <legend>${title}</legend>
+      ${people.map(({ id, name }) => html`<button name="account" value="${id}">${name} <span>${id}</span></button>`)}
+    </fieldset>`
