@@ -8,13 +8,21 @@ const ROLLED_BACK = new Set<unknown>([
   'ER_CHECKREAD', // MariaDB with snapshot isolation: the row changed since the read
 ])
 
-export function isRolledBack(error: unknown): boolean {
-  return ROLLED_BACK.has(codeOf(error))
+/** PostgreSQL on a prepared statement that is gone or out of date. The connection will say so for ever. */
+const OUTDATED = new Set<unknown>([
+  '26000', // `DEALLOCATE ALL`, a pooler that changed the server behind the connection
+  '0A000', // cached plan must not change result type: a column was altered
+])
+
+/** Whether the statement had no effect and may be tried again. */
+export function isRepeatable(error: unknown): boolean {
+  const code = codeOf(error)
+  return ROLLED_BACK.has(code) || OUTDATED.has(code)
 }
 
 /** Whether the server refused a statement, on a connection that is as good as before. */
 export function isOfServer(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
+  if (!(error instanceof Error) || OUTDATED.has(codeOf(error))) return false
   const { severity, sqlState, fatal, errcode } = error as Error & Partial<Record<string, unknown>>
   // In this order: PostgreSQL, MySQL and MariaDB, SQLite.
   return (

@@ -2,9 +2,10 @@ import type { Bound, Result, Row } from './driver.ts'
 
 /** As much of node-postgres's connection as a statement speaks to. */
 interface Wire {
-  readonly stream: { cork(): void; uncork(): void }
+  readonly stream: { cork?(): void; uncork?(): void }
   readonly parsedStatements: Readonly<Record<string, string>>
-  readonly submittedNamedStatements: Record<string, string>
+  /** Named, and not answered yet. Since pg 8.23. */
+  readonly submittedNamedStatements?: Record<string, string>
   parse(statement: { name: string; text: string }): void
   bind(portal: { statement: string; values: readonly Bound[]; valueMapper: (value: Bound) => unknown }): void
   describe(what: { type: 'P'; name: string }): void
@@ -42,19 +43,26 @@ export class PostgresStatement {
   }
 
   submit(wire: Wire): null {
-    const { name, text } = this
     // One packet.
-    wire.stream.cork()
-    if (!(name in wire.parsedStatements || name in wire.submittedNamedStatements)) {
-      wire.parse({ name, text })
-      wire.submittedNamedStatements[name] = text
+    wire.stream.cork?.()
+    try {
+      this.#prepare(wire)
+      wire.bind({ statement: this.name, values: this.#values, valueMapper: toWire })
+      if (!this.#shape) wire.describe({ type: 'P', name: '' })
+      wire.execute({})
+      wire.sync()
+    } finally {
+      wire.stream.uncork?.()
     }
-    wire.bind({ statement: name, values: this.#values, valueMapper: toWire })
-    if (!this.#shape) wire.describe({ type: 'P', name: '' })
-    wire.execute({})
-    wire.sync()
-    wire.stream.uncork()
     return null
+  }
+
+  #prepare(wire: Wire): void {
+    const { name, text } = this
+    const { parsedStatements, submittedNamedStatements = {} } = wire
+    if (name in parsedStatements || name in submittedNamedStatements) return
+    wire.parse({ name, text })
+    submittedNamedStatements[name] = text
   }
 
   handleRowDescription({ fields }: { fields: readonly { name: string }[] }): void {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { dialectOf } from './dialect.ts'
 import { type Bound, type Connection, type Result, type Row, RUN } from './driver.ts'
-import { isOfServer, isRolledBack, storageError } from './faults.ts'
+import { isOfServer, isRepeatable, storageError } from './faults.ts'
 import { inSync, isCluster } from './galera.ts'
 
 export type { Bound, Row } from './driver.ts'
@@ -35,7 +35,7 @@ export async function read(
 const MAX_ATTEMPTS = 5
 
 /**
- * Repeats a statement the database says it rolled back; its effect is nil, so this cannot spend twice. A lost
+ * Repeats a statement the database says had no effect, so this cannot spend twice. A lost
  * connection is never repeated: nobody knows whether the statement ran.
  */
 async function attempt(sequelize: Sequelize, sql: string, bind: readonly Bound[]): Promise<Result> {
@@ -43,7 +43,7 @@ async function attempt(sequelize: Sequelize, sql: string, bind: readonly Bound[]
     try {
       return await run(sequelize, sql, bind)
     } catch (error) {
-      if (attempts === MAX_ATTEMPTS || !isRolledBack(error)) throw storageError(error)
+      if (attempts === MAX_ATTEMPTS || !isRepeatable(error)) throw storageError(error)
       await sleep(Math.random() * 10 * 2 ** attempts)
     }
   }

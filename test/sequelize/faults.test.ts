@@ -1,4 +1,5 @@
 /** What the store does when the database rolls back, lags, or answers from another node. */
+import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { type Database, type DatabaseKind, isAvailable, openDatabase } from '../../fixtures/databases.ts'
@@ -51,6 +52,48 @@ suite('postgres', 'a statement that was rolled back', (opened) => {
       const uses = Array.from({ length: 50 }, () => store.consume(ISSUER, token.tokenHash, NOW, USE))
       expect((await Promise.all(uses)).filter(Boolean)).to.have.length(1)
     }
+  })
+})
+
+suite('postgres', 'a prepared statement', (opened) => {
+  const spoilt: [title: string, sql: string[]][] = [
+    ['that the server has forgotten', ['DEALLOCATE ALL']],
+    [
+      'whose columns have changed',
+      [
+        'ALTER TABLE subject_tokens ALTER scope TYPE varchar(9000)',
+        'ALTER TABLE subject_tokens ALTER scope TYPE text',
+      ],
+    ],
+  ]
+  for (const [title, statements] of spoilt) {
+    it(`${title} is prepared anew, and nobody notices`, async () => {
+      const pool = opened().connect({ pool: { max: 1 } })
+      const store = createSubjectTokenStore(pool)
+      const token = newToken()
+      await store.insert(token)
+      await store.findByHash(ISSUER, token.tokenHash)
+      for (const sql of statements) {
+        await pool.query(sql)
+        expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
+      }
+    })
+  }
+})
+
+suite('postgres', 'the oldest pg that Sequelize takes', (opened) => {
+  it('serves subject tokens and models', async () => {
+    const dialectModule = createRequire(import.meta.url)('pg-oldest')
+    const pool = opened().connect({ dialectModule })
+    const store = createSubjectTokenStore(pool)
+    const token = newToken()
+    await store.insert(token)
+    const uses = Array.from({ length: 20 }, () => store.consume(ISSUER, token.tokenHash, NOW, USE))
+    expect((await Promise.all(uses)).filter(Boolean)).to.have.length(1)
+    expect((await store.findByHash(ISSUER, token.tokenHash))?.use?.clientId).to.equal('spa')
+    const adapter = createAdapter(pool)('Session')
+    await adapter.upsert('id', { jti: 'id' }, 60)
+    expect(await adapter.find('id')).to.deep.equal({ jti: 'id' })
   })
 })
 
