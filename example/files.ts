@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Middleware } from 'koa'
 
-const TYPES = ['.css', '.html', '.js', '.svg']
+/** No documents: those are sent with a policy of their own. */
+const TYPES = ['.css', '.js', '.svg']
 
 export interface ServedFile {
   /** The ending, from which Koa takes the media type. */

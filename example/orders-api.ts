@@ -29,9 +29,9 @@ export function ordersApi({ issuer, audience, log }: OrdersApi): Router {
   const allow = bearer({ issuer, audience })
 
   router.get('/orders', allow('orders:read'), (ctx) => {
-    const { sub, act, scope, client_id, impersonation }: JWTPayload = ctx.state.token
+    const { sub, act, scope, client_id, jti, impersonation }: JWTPayload = ctx.state.token
     // Both belong in the audit log: whose data it was, and who looked at it.
-    log({ event: 'orders.read', customer: sub, actor: act, client_id, impersonation })
+    log({ event: 'orders.read', customer: sub, actor: act, client_id, jti, impersonation })
     ctx.body = {
       customer: sub,
       actor: act,
@@ -54,13 +54,20 @@ export function ordersApi({ issuer, audience, log }: OrdersApi): Router {
 function bearer({ issuer, audience }: Omit<OrdersApi, 'log'>): (scope: Scope) => Middleware {
   // The provider's `jwks_uri`; the key set is fetched once and kept.
   const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`))
-  const rules = { issuer, audience, typ: 'at+jwt', algorithms: ['ES256'], requiredClaims: ['sub', 'exp'] }
+  const rules = {
+    issuer,
+    audience,
+    typ: 'at+jwt',
+    algorithms: ['ES256'],
+    requiredClaims: ['sub', 'exp', 'client_id'],
+  }
   return (scope) => async (ctx: Context, next: Next) => {
     const [, jwt] = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization')) ?? []
     if (!jwt) return refuse(ctx, 401)
     const token = await jwtVerify(jwt, keys, rules).then(({ payload }) => payload, invalid)
-    // A token bound to a key (`cnf`) is no bearer token.
-    if (!token || token.cnf) return refuse(ctx, 401, 'invalid_token', 'the access token is invalid')
+    // A token bound to a key (`cnf`) is no bearer token, and an `act` that names nobody says nothing.
+    if (!token || token.cnf || (token.act && !actorOf(token)))
+      return refuse(ctx, 401, 'invalid_token', 'the access token is invalid')
     if (typeof token.scope !== 'string' || !token.scope.split(' ').includes(scope)) {
       return refuse(ctx, 403, 'insufficient_scope', `${scope} is needed`)
     }
@@ -68,6 +75,8 @@ function bearer({ issuer, audience }: Omit<OrdersApi, 'log'>): (scope: Scope) =>
     return next()
   }
 }
+
+const actorOf = ({ act }: JWTPayload): unknown => Reflect.get(Object(act), 'sub')
 
 /** A bad token is the caller's fault; keys that cannot be fetched are ours, and a 500. */
 function invalid(error: unknown): undefined {

@@ -36,7 +36,8 @@ export function providerConfiguration(
     interactions: { url: (_ctx, { uid }) => loginUrl(uid) },
     // CORS of the provider's endpoints: a page may call them from where its client is registered.
     clientBasedCORS: (_ctx, origin, client) =>
-      client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false,
+      // A native application's address has no origin, and `null` is also what sandboxed pages send.
+      origin !== 'null' && (client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false),
     renderError: errorPage,
     ttl: {
       AccessToken: (_ctx, { resourceServer }) => resourceServer?.accessTokenTTL ?? 600,

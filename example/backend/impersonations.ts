@@ -26,8 +26,6 @@ export async function startImpersonation(ctx: Context, management: Management, {
     log({ event: 'backend.denied', userId, actorId: engineer.id, ticketId })
     throw denied(whyNot)
   }
-  // One at a time: a browser that forgot its last one does not leave it behind.
-  await endImpersonation(ctx, management)
   const { recordId, subjectToken, expiresIn } = await management.issue({
     userId,
     actorId: engineer.id,
@@ -37,17 +35,31 @@ export async function startImpersonation(ctx: Context, management: Management, {
     expiresIn: SUBJECT_TOKEN_LIFE,
     context: { reason, ticketId },
   })
+  // A browser that forgot its last one does not leave it behind.
+  const former = runningRecord(ctx)
+  if (former) await endIfAlive(management, former)
   await rotateSession(ctx, recordId)
+  // How the page names it later. It is a handle, and opens nothing.
+  ctx.set('Location', `/backend/api/impersonations/${recordId}`)
   ctx.body = { subjectToken, expiresIn }
 }
 
-/** Also when nothing runs: whoever ends twice is not told off. */
+/** Any recorded one, by whomever it was started. Whoever ends twice is not told off. */
 export async function endImpersonation(ctx: Context, management: Management): Promise<void> {
-  const recordId = runningRecord(ctx)
-  const record = recordId && (await management.find(recordId))
+  const { id } = ctx.params
+  if (!/^[\w-]{1,64}$/.test(id) || !(await endIfAlive(management, id)))
+    throw notFound('There is no such record.')
+  const running = runningRecord(ctx)
+  await rotateSession(ctx, running === id ? undefined : running)
+  ctx.status = 204
+}
+
+/** Answers whether there is such a record. */
+async function endIfAlive(management: Management, recordId: string): Promise<boolean> {
+  const record = await management.find(recordId)
   // One that ended by itself stays so: the record shall not say that somebody stopped it.
-  if (record && isAlive(record)) await management.revoke(record.id)
-  await rotateSession(ctx)
+  if (record && isAlive(record)) await management.revoke(recordId)
+  return record !== undefined
 }
 
 function isAlive({ state, accessToken }: RecordItem): boolean {

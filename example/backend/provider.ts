@@ -38,9 +38,19 @@ export function connectProvider({ issuer, managementApi, log }: ProviderOptions)
   )
   return {
     introspect: (token) =>
-      orUnavailable(log, async () => client.tokenIntrospection(await metadata.get(), token)),
+      orUnavailable(log, async () => {
+        const answer = client.tokenIntrospection(await metadata.get(), token)
+        return answer.catch(inactiveIfStructured)
+      }),
     managementToken,
   }
+}
+
+/** oidc-provider takes no JWT at introspection, and refuses instead of answering that it is not active. */
+function inactiveIfStructured(error: unknown): client.IntrospectionResponse {
+  if (error instanceof client.ResponseBodyError && error.error === 'unsupported_token_type')
+    return { active: false }
+  throw error
 }
 
 /** Without an answer nobody gets in: a provider that is down is a 503, never a yes and never a bad token. */

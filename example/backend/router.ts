@@ -9,7 +9,7 @@ import { authenticate } from './authenticate.ts'
 import { endImpersonation, startImpersonation } from './impersonations.ts'
 import { connectManagement } from './management.ts'
 import { connectProvider } from './provider.ts'
-import { listImpersonations, stopImpersonation } from './record.ts'
+import { listImpersonations } from './record.ts'
 import { answerRefusals } from './refusal.ts'
 import { sessions } from './session.ts'
 
@@ -44,11 +44,7 @@ export function supportBackendRouter(
   router.post('/request-impersonation', (ctx) =>
     startImpersonation(ctx, management, { resource: ordersApi, log }),
   )
-  router.post('/end-impersonation', async (ctx) => {
-    await endImpersonation(ctx, management)
-    ctx.status = 204
-  })
   router.get('/impersonations', (ctx) => listImpersonations(ctx, management))
-  router.delete('/impersonations/:id', (ctx) => stopImpersonation(ctx, management))
+  router.delete('/impersonations/:id', (ctx) => endImpersonation(ctx, management))
   return router
 }

@@ -11,25 +11,29 @@ export class BackendError extends Error {
 
 /** Everybody, with whether they may be viewed and why not. */
 export async function listPeople() {
-  const { users } = await call('GET', '/users')
+  const { users } = await (await call('GET', '/users')).json()
   return users
 }
 
-/** Answers `{ subjectToken, expiresIn }`. */
-export const requestImpersonation = (request, send) => call('POST', '/request-impersonation', request, send)
+/** Answers the subject token, and the id of its record. */
+export async function requestImpersonation(request, send) {
+  const response = await call('POST', '/request-impersonation', request, send)
+  const { subjectToken } = await response.json()
+  return { subjectToken, recordId: response.headers.get('Location').split('/').at(-1) }
+}
 
-export const endImpersonation = () => call('POST', '/end-impersonation')
+export async function listImpersonations(query) {
+  return (await call('GET', `/impersonations?${new URLSearchParams(query)}`)).json()
+}
 
-export const listImpersonations = (query) => call('GET', `/impersonations?${new URLSearchParams(query)}`)
-
-export const stopImpersonation = (id) => call('DELETE', `/impersonations/${encodeURIComponent(id)}`)
+/** Whosever it is. */
+export const endImpersonation = (id) => call('DELETE', `/impersonations/${encodeURIComponent(id)}`)
 
 async function call(method, path, body, send = fetch) {
   const headers = { Authorization: `Bearer ${engineer()?.accessToken}` }
   if (body) headers['Content-Type'] = 'application/json'
   const response = await send(`${backendUrl}${path}`, { method, headers, body: body && JSON.stringify(body) })
-  if (response.status === 204) return undefined
-  const answer = await response.json().catch(() => ({}))
-  if (!response.ok) throw new BackendError(response.status, answer.error_description ?? 'it failed')
-  return answer
+  if (response.ok) return response
+  const { error_description } = await response.json().catch(() => ({}))
+  throw new BackendError(response.status, error_description ?? 'it failed')
 }

@@ -2,9 +2,11 @@
 import { BackendError } from './backend.js'
 import { ExchangeRefused } from './exchange.js'
 import { ApiError } from './orders.js'
+import { SignInOver } from './session.js'
 import * as oauth from './vendor/oauth4webapi.js'
 
-export const isSignInOver = (error) => error instanceof BackendError && error.status === 401
+export const isSignInOver = (error) =>
+  error instanceof SignInOver || (error instanceof BackendError && error.status === 401)
 
 export function explain(error) {
   if (error instanceof BackendError) return ofBackend(error)

@@ -1,5 +1,5 @@
 /** What happens around a view of a customer: it starts, it ends, it runs out, somebody stops it. */
-import { endImpersonation, stopImpersonation } from './backend.js'
+import { endImpersonation } from './backend.js'
 import { explain, isSignInOver } from './failures.js'
 import { dropImpersonation, runningImpersonation, startImpersonation } from './impersonation.js'
 import { alertPerson, tellPerson } from './messages.js'
@@ -39,10 +39,10 @@ export async function startViewing(customer, visit) {
 
 /** Forgets it here first: whatever the network does then, nothing is viewed any more. */
 export async function endViewing(visit) {
-  const { customer, claims } = closeViewing()
+  const { recordId, customer, claims } = closeViewing()
   await visit('customers')
   try {
-    await endImpersonation()
+    await endImpersonation(recordId)
   } catch (error) {
     if (isSignInOver(error)) throw error
     return alertPerson(
@@ -62,12 +62,13 @@ async function runOut(visit) {
 
 /** Stops any recorded one, by whomever it was started, and answers its item as it is then. */
 export async function stopRecorded(item) {
-  await stopImpersonation(item.id)
-  if (item.current) closeViewing()
+  await endImpersonation(item.id)
+  const own = runningImpersonation()?.recordId === item.id
+  if (own) closeViewing()
   const { accessToken } = item
   tellPerson(
     accessToken
-      ? `Stopped. Its JWT lives until ${clock(accessToken.expiresAt)}: a JWT cannot be taken back${item.current ? ', but this page has dropped it' : ''}.`
+      ? `Stopped. Its JWT lives until ${clock(accessToken.expiresAt)}: a JWT cannot be taken back${own ? ', but this page has dropped it' : ''}.`
       : 'Stopped. Its subject token can no longer be exchanged.',
   )
   return { ...item, state: 'revoked' }

@@ -22,7 +22,7 @@ byId('sign-in').addEventListener('click', () => attempt(() => signIn(viewAsked()
 byId('sign-out').addEventListener('click', () => attempt(leave))
 byId('end').addEventListener('click', () => attempt(() => endViewing(visit)))
 window.addEventListener('hashchange', () => {
-  if (viewAsked() || location.hash === '') open()
+  if (viewAsked() || location.hash === '') attempt(open)
 })
 // A page that the browser kept while it was elsewhere shows what may be over by now.
 window.addEventListener('pageshow', ({ persisted }) => {
@@ -30,7 +30,7 @@ window.addEventListener('pageshow', ({ persisted }) => {
 })
 
 if (location.pathname === '/callback') await attempt(returnFromProvider)
-else await open()
+else await attempt(open)
 
 /** Runs what may fail, and says so when it does. */
 async function attempt(action) {
@@ -53,20 +53,25 @@ async function returnFromProvider() {
   })
   byId('engineer').textContent = engineer().name
   byId('account').hidden = false
-  show('none', 'Support desk')
-  people = await listPeople()
-  byId('nav').hidden = false
   await visit(view)
 }
 
 async function open() {
   clearMessages()
+  if (!engineer()) return show('signed-out', TITLE)
+  if (people.length === 0) await enter()
   const view = viewAsked()
   const running = runningImpersonation()
-  if (!engineer()) show('signed-out', TITLE)
-  else if (view === 'record') await attempt(() => showRecord(people, { stop: stopRecorded, attempt }))
+  if (view === 'record') await showRecord(people, { stop: stopRecorded, attempt })
   else if (view === 'viewing' && running) showViewing(running)
   else showCustomers(people, (person) => attempt(() => startViewing(person, visit)))
+}
+
+/** Whom the backend does not let in sees nothing but that. */
+async function enter() {
+  show('none', 'Support desk')
+  people = await listPeople()
+  byId('nav').hidden = false
 }
 
 async function visit(view) {

@@ -11,6 +11,9 @@ const WAITING = 'sign-in'
 let signedIn
 let timer
 
+/** The sign-in ended under something that had begun. */
+export class SignInOver extends Error {}
+
 /** Who is signed in: `{ id, name, accessToken }`, or nobody. */
 export const engineer = () => signedIn
 

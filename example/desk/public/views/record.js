@@ -9,6 +9,8 @@ const PAGE = '10'
 
 let names
 let nextCursor
+/** As they were when the first page was read: the next ones belong to the same list. */
+let filters = {}
 let stop
 let attempt
 
@@ -59,6 +61,7 @@ byId('older').addEventListener('click', () =>
 )
 
 async function load() {
+  filters = Object.fromEntries([...new FormData(byId('filters'))].filter(([, value]) => value !== ''))
   const rows = await readPage({})
   byId('record-rows').replaceChildren(...rows)
   byId('nothing-recorded').hidden = rows.length > 0
@@ -66,8 +69,7 @@ async function load() {
 
 /** The rows of one page, as the filters want them. */
 async function readPage(page) {
-  const filters = [...new FormData(byId('filters'))].filter(([, value]) => value !== '')
-  const answer = await listImpersonations({ ...Object.fromEntries(filters), limit: PAGE, ...page })
+  const answer = await listImpersonations({ ...filters, limit: PAGE, ...page })
   nextCursor = answer.nextCursor
   byId('older').hidden = !nextCursor
   return answer.items.map(row)
