@@ -1,0 +1,104 @@
+/** axe-core finds nothing, and nothing overflows: every state, light and dark, on a desk and on a telephone. */
+import { mkdirSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import axe from 'axe-core'
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { ask, banner, choose, heading, inChromium, record, says, view } from './desk.ts'
+
+/** For people to look at, after every run; git ignores it. */
+const SCREENSHOTS = path.resolve(import.meta.dirname, 'screenshots')
+
+const WIDTHS = [1280, 360]
+const SCHEMES = ['light', 'dark'] as const
+
+inChromium('the support desk: for everybody', (openDesk) => {
+  before(() => {
+    rmSync(SCREENSHOTS, { recursive: true, force: true })
+    mkdirSync(SCREENSHOTS)
+  })
+
+  it('has no accessibility violation and no overflow in any state', async function () {
+    this.timeout(90_000)
+    const { page } = await openDesk()
+    await page.goto('/')
+    await heading(page, 'See what a customer sees')
+    await look(page, 'signed-out')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await heading(page, 'Who are you?')
+    await look(page, 'login')
+    await page.getByRole('button', { name: 'Sam Sawyer' }).click()
+    await heading(page, 'Let Support desk know who you are?')
+    await look(page, 'consent')
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await heading(page, 'Customers')
+    await look(page, 'customers')
+
+    await page.getByRole('button', { name: 'View as Alice Archer' }).click()
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByText('Say why you need this view.').waitFor()
+    await look(page, 'dialog')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await ask(page, 'Carol Cole')
+    await says(page, 'alert', 'is protected')
+    await look(page, 'refusal')
+    await view(page)
+    for (const summary of await page.locator('.exchanged summary').all()) await summary.click()
+    await look(page, 'viewing')
+    await page.getByRole('link', { name: 'Customers' }).click()
+    await view(page, 'Bob Baker')
+    await record(page)
+    await look(page, 'record')
+    await banner(page).getByRole('button', { name: 'End' }).click()
+    await says(page, 'status', 'has ended')
+    await look(page, 'ended')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await heading(page, 'Sign out?')
+    await look(page, 'sign-out')
+  })
+
+  it('has none on the pages of what goes wrong', async function () {
+    this.timeout(60_000)
+    const { page } = await openDesk()
+    await page.goto('/oidc/auth?client_id=nobody')
+    await heading(page, 'This did not work')
+    await look(page, 'error')
+    await page.goto('/login/over')
+    await heading(page, 'This sign-in is over')
+    await look(page, 'sign-in-over')
+    await page.goto('/oidc/session/end/success')
+    await heading(page, 'You are signed out')
+    await look(page, 'signed-out-by-provider')
+    await choose(page, 'Alice Archer')
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await says(page, 'alert', 'for support engineers')
+    await look(page, 'customer-at-the-desk')
+  })
+})
+
+async function look(page: Page, state: string): Promise<void> {
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 800 })
+    expect(await page.evaluate(OVERFLOW), `${state} at ${width} px`).to.equal(0)
+    for (const colorScheme of SCHEMES) {
+      await page.emulateMedia({ colorScheme })
+      const name = `${state}-${width}-${colorScheme}`
+      expect(await violations(page), name).to.deep.equal([])
+      await page.evaluate('scrollTo(0, 0)')
+      await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`), fullPage: true })
+    }
+  }
+}
+
+const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+
+interface Violation {
+  readonly id: string
+  readonly nodes: readonly { readonly html: string }[]
+}
+
+async function violations(page: Page): Promise<string[]> {
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(`${axe.source}; undefined`)
+  const found = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)')
+  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
+}

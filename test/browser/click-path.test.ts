@@ -1,0 +1,194 @@
+/** The whole flow, as a support engineer clicks it. */
+import { expect } from 'chai'
+import { ask, banner, heading, inChromium, REASON, record, STATE, says, signIn, view } from './desk.ts'
+import {
+  answerTo,
+  claimsShown,
+  expectNothingViewed,
+  isFocused,
+  remaining,
+  requestsOf,
+  wireShown,
+  words,
+} from './shown.ts'
+
+inChromium('the support desk: the click path', (openDesk) => {
+  it('leads from the sign-in over login and consent to the customers', async () => {
+    const { page } = await openDesk()
+    await page.goto('/')
+    await heading(page, 'See what a customer sees')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await heading(page, 'Who are you?')
+    await page.getByRole('button', { name: 'Sam Sawyer' }).click()
+    await heading(page, 'Let Support desk know who you are?')
+    expect(await page.getByRole('main').innerText()).to.include('You are signed in as Sam Sawyer.')
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await heading(page, 'Customers')
+    expect(await page.locator('#account').innerText()).to.include('Signed in as Sam Sawyer')
+    expect(await page.locator('#people h2').allInnerTexts()).to.deep.equal([
+      'Alice Archer',
+      'Bob Baker',
+      'Carol Cole',
+      'Sam Sawyer',
+      'Robin Reed',
+    ])
+  })
+
+  it('asks for a reason and a ticket, and sends nothing without them', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    const sent = requestsOf(page)
+    await ask(page, 'Alice Archer', '  ')
+    const reason = page.getByLabel('Reason')
+    expect(await reason.getAttribute('aria-invalid')).to.equal('true')
+    expect(await page.locator('#reason-error').innerText()).to.equal('Say why you need this view.')
+    expect(await isFocused(reason)).to.equal(true)
+    expect(sent).to.deep.equal([])
+
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    expect(sent).to.deep.equal([])
+  })
+
+  it('shows as whom and who, what the customer sees, and what the API saw', async () => {
+    const { page, baseUrl } = await openDesk()
+    await signIn(page)
+    await view(page)
+    expect(words(await banner(page).locator('p').textContent())).to.match(
+      /^Viewing as Alice Archer acting: Sam Sawyer [45]:\d\d left$/,
+    )
+    expect(await page.locator('#orders li').allInnerTexts()).to.have.lengthOf(2)
+    expect(words(await page.locator('#orders').innerText())).to.equal(
+      'A teapot Order 1001 Six cups Order 1002',
+    )
+    expect(await page.locator('#api-saw dt').allInnerTexts()).to.deep.equal([
+      'customer',
+      'actor',
+      'scope',
+      'impersonation',
+    ])
+    expect(await page.locator('#api-saw dd').allInnerTexts()).to.deep.equal([
+      'alice',
+      '{"sub":"sam"}',
+      'orders:read',
+      `{"reason":"${REASON}","ticket_id":"T-1"}`,
+    ])
+    const claims = await claimsShown(page)
+    expect([...claims.keys()].slice(0, 5)).to.deep.equal(['sub', 'act', 'impersonation', 'aud', 'scope'])
+    expect(claims.get('sub')).to.deep.equal(['alice', 'Whose data it opens: the customer.'])
+    expect(claims.get('act')?.[0]).to.equal('{"sub":"sam"}')
+    expect(claims.get('act')?.[1]).to.match(/^Who is really acting: you\./)
+    expect(claims.get('impersonation')?.[0]).to.equal(`{"reason":"${REASON}","ticket_id":"T-1"}`)
+    expect(claims.get('impersonation')?.[1]).to.include('getCustomJwtClaims')
+    expect(claims.get('aud')).to.deep.equal([`${baseUrl}/orders-api`, 'The only API that may accept it.'])
+    for (const [name, [, meaning]] of claims) expect(meaning, name).to.match(/\w{3}.*\.$/)
+  })
+
+  it('counts the remaining time down', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    const before = await remaining(page)
+    expect(before).to.be.within(280, 300)
+    await page.clock.fastForward(60_000)
+    await page.waitForFunction(
+      `document.getElementById('banner-remaining').textContent.startsWith('${Math.floor((before - 60) / 60)}:')`,
+    )
+    expect(await remaining(page)).to.be.within(before - 80, before - 60)
+  })
+
+  it('sends three requests, and shows them with every token cut short', async () => {
+    const desk = await openDesk()
+    const { page, baseUrl } = desk
+    await signIn(page)
+    const sent = requestsOf(page)
+    await view(page)
+    expect(sent.map((request) => `${request.method()} ${request.url()}`)).to.deep.equal([
+      `POST ${baseUrl}/backend/api/request-impersonation`,
+      `POST ${baseUrl}/oidc/token`,
+      `GET ${baseUrl}/orders-api/orders`,
+    ])
+    const [asked, exchanged, called] = sent
+    const { subjectToken } = await answerTo(asked)
+    const { access_token } = await answerTo(exchanged)
+    const actorToken = new URLSearchParams(exchanged?.postData() ?? '').get('actor_token') ?? ''
+    expect(await called?.headerValue('authorization')).to.equal(`Bearer ${access_token}`)
+
+    const wire = await wireShown(page)
+    expect(wire).to.have.lengthOf(3)
+    const stump = (token: string) => `${token.slice(0, 12)}…`
+    expect(wire[0]).to.include(`Authorization: Bearer ${stump(actorToken)}\nContent-Type: application/json\n`)
+    expect(wire[0])
+      .to.include(`"ticketId": "T-1"`)
+      .and.include(`"subjectToken": "${stump(subjectToken)}"`)
+    expect(wire[1]).to.include(`subject_token=${stump(subjectToken)}\n`)
+    expect(wire[1]).to.include(`actor_token=${stump(actorToken)}\n`)
+    expect(wire[1]).to.include(`"access_token": "${stump(access_token)}"`)
+    expect(wire[2]).to.include(`Authorization: Bearer ${stump(access_token)}\n`)
+    for (const token of [subjectToken, actorToken, access_token]) {
+      expect(wire.join('\n')).to.not.include(token.slice(0, 13))
+    }
+  })
+
+  it('ends when asked to, and marks the record', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    await view(page)
+    expect((await record(page))[0]?.[STATE]).to.equal('consumed; in use')
+    await banner(page).getByRole('link', { name: 'Back to the view' }).click()
+    await heading(page, 'Viewing as Alice Archer')
+    await banner(page).getByRole('button', { name: 'End' }).click()
+    await says(
+      page,
+      'status',
+      /^The view of Alice Archer has ended\. The JWT itself lives until \d\d:\d\d:\d\d/,
+    )
+    await expectNothingViewed(page)
+    await heading(page, 'Customers')
+
+    const [row, ...others] = await record(page)
+    expect(others).to.deep.equal([])
+    expect(row?.slice(1, 6)).to.deep.equal([
+      'Sam Sawyer',
+      'Alice Archer',
+      REASON,
+      'T-1',
+      `${desk.baseUrl}/orders-api`,
+    ])
+    expect(row?.[STATE]).to.match(/^revoked; its JWT lives until \d\d:\d\d:\d\d$/)
+    expect(await page.getByRole('button', { name: /^Stop/ }).count()).to.equal(0)
+  })
+
+  it('shows one customer at a time: the next view ends the last', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    await view(page)
+    await page.getByRole('link', { name: 'Customers' }).click()
+    await view(page, 'Bob Baker')
+    expect(words(await banner(page).innerText())).to.include('Viewing as Bob Baker')
+    expect(words(await page.locator('#orders').innerText())).to.equal('A lamp Order 1003')
+    const states = (await record(page)).map((row) => [row[2], row[STATE]?.slice(0, 8)])
+    expect(states).to.deep.equal([
+      ['Bob Baker', 'consumed'],
+      ['Alice Archer', 'revoked;'],
+    ])
+  })
+
+  it('finds what the filters ask for, page by page', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    await view(page)
+    await page.getByRole('link', { name: 'Customers' }).click()
+    await view(page, 'Bob Baker')
+    expect(await record(page)).to.have.lengthOf(2)
+    await page.getByRole('combobox', { name: 'Customer' }).selectOption('Alice Archer')
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await says(page, 'status', '1 shown.')
+    expect(await page.locator('#record-rows td:nth-child(3)').allInnerTexts()).to.deep.equal(['Alice Archer'])
+    await page.getByRole('combobox', { name: 'State' }).selectOption('expired')
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await page.getByText('Nothing is recorded that fits.').waitFor()
+  })
+})

@@ -1,0 +1,168 @@
+/** The support desk in a real browser: a deployment and a browser profile of its own for every test. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { expect } from 'chai'
+import type { Browser, Page } from 'playwright-core'
+import { type Example, startExample } from '../../example/deployment.ts'
+import { isChromiumAvailable, launchChromium } from '../../fixtures/chromium.ts'
+
+/** Long enough for a busy machine, and short of mocha's own limit. */
+const PATIENCE = 15_000
+
+interface AuditEntry {
+  readonly event: string
+  readonly [member: string]: unknown
+}
+
+export interface Desk {
+  readonly baseUrl: string
+  readonly page: Page
+  /** The audit log so far. */
+  readonly log: AuditEntry[]
+  /** What no page may do: throw, or run into its Content-Security-Policy. */
+  readonly problems: string[]
+  /** A page in a browser profile of its own, as a colleague would have. */
+  elsewhere(): Promise<Page>
+}
+
+/** As Chromium tells of them in its console. */
+export const VIOLATION = /Content Security Policy|Trusted(HTML|Script|ScriptURL)' assignment/
+
+/** Starts a deployment that keeps its files in `folder`. */
+type Start = (folder: string, log: AuditEntry[]) => Promise<Example>
+
+const startHere: Start = (folder, log) =>
+  startExample({
+    port: 0,
+    storage: path.join(folder, 'desk.sqlite'),
+    log: (entry) => log.push(entry as AuditEntry),
+  })
+
+/** One for the whole run: every desk has a profile of its own. */
+let browser: Promise<Browser> | undefined
+
+// Outside of every suite: after the last of them.
+after(async () => (await browser)?.close())
+
+/** A `describe` whose tests open desks. Each is closed after its test, and must have kept to its policy. */
+export function inChromium(title: string, tests: (openDesk: (start?: Start) => Promise<Desk>) => void): void {
+  describe(title, () => {
+    const opened: OpenDesk[] = []
+
+    before(async function () {
+      if (!isChromiumAvailable()) return this.skip()
+      browser ??= launchChromium()
+      await browser
+    })
+    afterEach(async function () {
+      const desks = opened.splice(0)
+      await Promise.all(desks.map((desk) => desk.close()))
+      // Of a test that has failed its own error says more.
+      if (this.currentTest?.isPassed()) expect(desks.flatMap(({ problems }) => problems)).to.deep.equal([])
+    })
+
+    tests(async (start = startHere) => {
+      if (!browser) throw new Error('no browser')
+      const desk = await openDesk(await browser, start)
+      opened.push(desk)
+      return desk
+    })
+  })
+}
+
+interface OpenDesk extends Desk {
+  close(): Promise<void>
+}
+
+async function openDesk(browser: Browser, start: Start): Promise<OpenDesk> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-desk-'))
+  const log: AuditEntry[] = []
+  const example = await start(folder, log)
+  const problems: string[] = []
+  const pages: Page[] = []
+
+  async function elsewhere(): Promise<Page> {
+    const context = await browser.newContext({ baseURL: example.baseUrl })
+    context.setDefaultTimeout(PATIENCE)
+    const page = await context.newPage()
+    pages.push(page)
+    page.on('pageerror', ({ message }) => problems.push(message))
+    page.on('console', (message) => {
+      if (VIOLATION.test(message.text())) problems.push(message.text())
+    })
+    return page
+  }
+
+  return {
+    baseUrl: example.baseUrl,
+    page: await elsewhere(),
+    log,
+    problems,
+    elsewhere,
+    async close() {
+      await Promise.all(pages.map((page) => page.context().close()))
+      await example.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+/** Signs in at the provider, and waits for the customers. */
+export async function signIn(page: Page, name = 'Sam Sawyer'): Promise<void> {
+  await choose(page, name)
+  await page.getByRole('button', { name: 'Allow' }).click()
+  await heading(page, 'Customers')
+}
+
+/** Up to where the provider asks for consent. */
+export async function choose(page: Page, name: string): Promise<void> {
+  await page.goto('/')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name }).click()
+}
+
+export const REASON = 'A teapot is missing'
+
+/** Picks a customer, gives reason and ticket, and starts. */
+export async function ask(page: Page, name: string, reason = REASON): Promise<void> {
+  await page.getByRole('button', { name: `View as ${name}` }).click()
+  await page.getByLabel('Reason').fill(reason)
+  await page.getByLabel('Ticket').fill('T-1')
+  await page.getByRole('button', { name: 'Start' }).click()
+}
+
+/** The same, and waits for the view. */
+export async function view(page: Page, name = 'Alice Archer', reason = REASON): Promise<void> {
+  await ask(page, name, reason)
+  await heading(page, `Viewing as ${name}`)
+}
+
+export const heading = (page: Page, name: string): Promise<void> =>
+  page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+
+/** Waits until the page says so. */
+export const says = (page: Page, role: 'alert' | 'status', text: string | RegExp): Promise<void> =>
+  page.getByRole(role).filter({ hasText: text }).waitFor()
+
+/** The stripe that is there as long as somebody is viewed. */
+export const banner = (page: Page) => page.getByRole('region', { name: 'Impersonation', exact: true })
+
+/** Opens the record, and answers its rows, each as the texts of its cells. */
+export async function record(page: Page): Promise<string[][]> {
+  await page.getByRole('link', { name: 'Record' }).click()
+  await heading(page, 'Record')
+  return rowsShown(page)
+}
+
+export async function rowsShown(page: Page): Promise<string[][]> {
+  const rows = await page.locator('#record-rows tr').all()
+  return Promise.all(rows.map((row) => row.locator('td').allInnerTexts()))
+}
+
+/** The column of the record that tells the state. */
+export const STATE = 6
+
+/** What was written to the audit log under this name. */
+export const logged = ({ log }: Desk, event: string): AuditEntry[] =>
+  log.filter((entry) => entry.event === event)

@@ -1,0 +1,93 @@
+/** What runs out: the view, the permission to begin one, and the sign-in. */
+import { expect } from 'chai'
+import { stopClock } from '../../fixtures/clock.ts'
+import { ask, heading, inChromium, logged, record, STATE, says, signIn, view } from './desk.ts'
+import { holdExchange, REFUSED } from './exchange.ts'
+import { expectNothingViewed } from './shown.ts'
+
+inChromium('the support desk: expiry', (openDesk) => {
+  it('ends the view by itself when the access token does', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await page.clock.fastForward(241_000)
+    await page.getByText(/^The view of Alice Archer ends in \d+ seconds\.$/).waitFor()
+    await heading(page, 'Viewing as Alice Archer')
+    await page.clock.fastForward(60_000)
+    await says(
+      page,
+      'status',
+      'The view of Alice Archer has ended, because its access token has. To go on, start again.',
+    )
+    await expectNothingViewed(page)
+    await heading(page, 'Customers')
+    await view(page)
+  })
+
+  it('leaves the reader on the record when the view ends meanwhile', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await record(page)
+    await page.clock.fastForward(301_000)
+    await says(page, 'status', 'because its access token has')
+    await expectNothingViewed(page)
+    await heading(page, 'Record')
+  })
+
+  it('ends everything when the sign-in is over', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await page.clock.fastForward(601_000)
+    await says(page, 'alert', 'Your sign-in has ended, and with it what you were viewing.')
+    await expectNothingViewed(page)
+    expect(await page.getByRole('navigation').count()).to.equal(0)
+    expect(await page.locator('#people').innerHTML()).to.equal('')
+  })
+
+  it('tells what to do when the subject token has expired before its exchange, and can start again', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    const exchange = await holdExchange(page)
+    await ask(page, 'Alice Archer')
+    const route = await exchange.reached()
+    const clock = stopClock()
+    try {
+      clock.tick(61)
+      await route.continue()
+      await says(page, 'alert', REFUSED)
+      await expectNothingViewed(page)
+      await heading(page, 'Customers')
+      expect(logged(desk, 'subject_token.refused').map(({ reason }) => reason)).to.deep.equal(['expired'])
+      expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['expired'])
+    } finally {
+      clock.restore()
+    }
+    await page.getByRole('link', { name: 'Customers' }).click()
+    await view(page)
+  })
+
+  it('asks to sign in again when the backend takes the sign-in to be over', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    await view(page)
+    const clock = stopClock()
+    try {
+      clock.tick(601)
+      await page.getByRole('link', { name: 'Record' }).click()
+      await says(page, 'alert', 'Your sign-in has ended, and with it what you were viewing.')
+    } finally {
+      clock.restore()
+    }
+    await expectNothingViewed(page)
+    expect(await page.getByRole('navigation').count()).to.equal(0)
+    // The provider still knows him.
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await heading(page, 'Record')
+  })
+})

@@ -1,0 +1,101 @@
+/** What does not work is said, and leaves nothing behind. */
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { ask, banner, heading, inChromium, logged, record, STATE, says, signIn, view } from './desk.ts'
+import { expectNothingViewed } from './shown.ts'
+
+/** The next request to this address gets no answer. */
+const unanswered = (page: Page, address: string): Promise<unknown> =>
+  page.route(address, (route) => route.abort(), { times: 1 })
+
+inChromium('the support desk: failures', (openDesk) => {
+  it('stops what it has begun when the API does not answer', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    await unanswered(page, '**/orders-api/orders')
+    await ask(page, 'Alice Archer')
+    await says(page, 'alert', 'There was no answer. Check the connection, and try again.')
+    await expectNothingViewed(page)
+    expect(await page.locator('#refused-wire .exchanged').count()).to.equal(2)
+    expect(logged(desk, 'subject_token.revoked')).to.have.lengthOf(1)
+    expect((await record(page)).map((row) => row[STATE]?.slice(0, 8))).to.deep.equal(['revoked;'])
+  })
+
+  it('keeps the reason for the next attempt, for the same customer, until it is used', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    await unanswered(page, '**/backend/api/request-impersonation')
+    await ask(page, 'Alice Archer', 'Half of the cups are missing')
+    await says(page, 'alert', 'There was no answer.')
+    const reason = page.getByRole('textbox', { name: 'Reason' })
+    await page.getByRole('button', { name: 'View as Alice Archer' }).click()
+    expect(await reason.inputValue()).to.equal('Half of the cups are missing')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'View as Bob Baker' }).click()
+    expect(await reason.inputValue()).to.equal('')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await view(page)
+    await page.getByRole('link', { name: 'Customers' }).click()
+    await page.getByRole('button', { name: 'View as Alice Archer' }).click()
+    expect(await reason.inputValue()).to.equal('')
+  })
+
+  it('shows nothing any more when it ends, whether the backend hears of it or not', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    await view(page)
+    await unanswered(page, '**/backend/api/impersonations/*')
+    await banner(page).getByRole('button', { name: 'End' }).click()
+    await says(page, 'alert', 'The view of Alice Archer is closed here, but not in the record.')
+    await expectNothingViewed(page)
+    expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['consumed; in use'])
+    await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
+    await says(page, 'status', 'Stopped.')
+  })
+
+  it('takes no code that it has not asked for', async () => {
+    const { page } = await openDesk()
+    await page.goto('/callback?code=planted&state=planted')
+    await says(page, 'alert', 'This did not work: this sign-in was begun somewhere else, or is over.')
+    await heading(page, 'See what a customer sees')
+    expect(new URL(page.url()).search).to.equal('')
+  })
+
+  it('takes no answer with the state of another sign-in', async () => {
+    const { page } = await openDesk()
+    await page.goto('/')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await heading(page, 'Who are you?')
+    await page.goto('/callback?code=planted&state=planted')
+    await says(page, 'alert', 'This did not work')
+    await heading(page, 'See what a customer sees')
+    expect(await page.evaluate('sessionStorage.length')).to.equal(0)
+  })
+
+  it('goes on telling a customer for whom the desk is, whichever view he asks for', async () => {
+    const { page } = await openDesk()
+    await page.goto('/')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Alice Archer' }).click()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await says(page, 'alert', 'for support engineers')
+    const asking = page.waitForResponse('**/backend/api/users')
+    await page.evaluate("location.hash = 'record'")
+    await asking
+    await says(page, 'alert', 'for support engineers')
+    await heading(page, 'Support desk')
+  })
+
+  it('sends one request when somebody is impatient', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    await page.getByRole('button', { name: 'View as Alice Archer' }).click()
+    await page.getByRole('textbox', { name: 'Reason' }).fill('A teapot is missing')
+    await page.getByRole('textbox', { name: 'Ticket' }).fill('T-1')
+    await page.getByRole('button', { name: 'Start' }).dblclick()
+    await heading(page, 'Viewing as Alice Archer')
+    expect(logged(desk, 'subject_token.issued')).to.have.lengthOf(1)
+  })
+})

@@ -1,0 +1,21 @@
+/** A reason that is HTML stays what it is: text. */
+import { expect } from 'chai'
+import { inChromium, record, signIn, view } from './desk.ts'
+import { claimsShown, wireShown } from './shown.ts'
+
+const HTML = '<img src=x onerror="window.injected=1">'
+
+inChromium('the support desk: what people write', (openDesk) => {
+  it('shows HTML in a reason as text, in the view and in the record', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    await view(page, 'Alice Archer', HTML)
+    const told = JSON.stringify({ reason: HTML, ticket_id: 'T-1' })
+    expect((await page.locator('#api-saw dd').allInnerTexts()).at(-1)).to.equal(told)
+    expect((await claimsShown(page)).get('impersonation')?.[0]).to.equal(told)
+    expect((await wireShown(page))[0]).to.include(JSON.stringify(HTML))
+    expect((await record(page))[0]?.[3]).to.equal(HTML)
+    expect(await page.locator('img:not(.brand img)').count()).to.equal(0)
+    expect(await page.evaluate('window.injected')).to.equal(undefined)
+  })
+})

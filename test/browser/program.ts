@@ -1,0 +1,32 @@
+/** The example as `npm start` runs it: a process of its own, whose every line is read. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import type { Example } from '../../example/deployment.ts'
+
+const MAIN = path.resolve(import.meta.dirname, '../../example/main.ts')
+
+/** `onOutput` gets what it prints, on stdout and on stderr. */
+export async function startProgram(folder: string, onOutput: (text: string) => void): Promise<Example> {
+  const { DATABASE_URL: _, ...inherited } = process.env
+  const server = spawn(process.execPath, [MAIN], { cwd: folder, env: { ...inherited, PORT: '0' } })
+  const ended = once(server, 'close')
+  server.stderr.setEncoding('utf8').on('data', onOutput)
+  const baseUrl = await new Promise<string>((resolve, reject) => {
+    let printed = ''
+    server.stdout.setEncoding('utf8').on('data', (text: string) => {
+      onOutput(text)
+      printed += text
+      const [, url] = /^Open (\S+)\/ and sign in/m.exec(printed) ?? []
+      if (url) resolve(url)
+    })
+    ended.then(() => reject(new Error(`it ended: ${printed}`)), reject)
+  })
+  return {
+    baseUrl,
+    async close() {
+      server.kill('SIGTERM')
+      await ended
+    },
+  }
+}

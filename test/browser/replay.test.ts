@@ -1,0 +1,62 @@
+/** A subject token that somebody else has got hold of. */
+import { expect } from 'chai'
+import type { Request } from 'playwright-core'
+import { ask, banner, heading, inChromium, logged, record, STATE, says, signIn } from './desk.ts'
+import { holdExchange, REFUSED } from './exchange.ts'
+import { expectNothingViewed } from './shown.ts'
+
+/** What the page sends, sent by somebody else. */
+const replay = (request: Request): Promise<Response> =>
+  fetch(request.url(), {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: request.postData(),
+  })
+
+inChromium('the support desk: a replayed token', (openDesk) => {
+  it('is refused to the page when somebody was faster, and the theft is on record', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    const exchange = await holdExchange(page)
+    await ask(page, 'Alice Archer')
+    const route = await exchange.reached()
+    const stolen = await replay(route.request())
+    expect(stolen.status).to.equal(200)
+
+    await route.continue()
+    await says(page, 'alert', REFUSED)
+    await expectNothingViewed(page)
+    expect(logged(desk, 'subject_token.exchanged')).to.have.lengthOf(1)
+    expect(logged(desk, 'subject_token.replayed')).to.have.lengthOf(1)
+    expect(logged(desk, 'subject_token.replayed')[0]).to.include({ userId: 'alice' })
+    expect(logged(desk, 'subject_token.refused')).to.deep.equal([])
+    expect(logged(desk, 'orders.read')).to.deep.equal([])
+    // The page has stopped what it had asked for, and whoever was faster still holds a JWT.
+    const rows = await record(page)
+    expect(rows).to.have.lengthOf(1)
+    expect(rows[0]?.[STATE]).to.match(/^revoked; its JWT lives until/)
+  })
+
+  it('is refused to whoever comes second, and the view goes on', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    const exchange = await holdExchange(page)
+    await ask(page, 'Alice Archer')
+    const route = await exchange.reached()
+    await route.continue()
+    await heading(page, 'Viewing as Alice Archer')
+
+    const late = await replay(route.request())
+    expect(late.status).to.equal(400)
+    expect(await late.json()).to.deep.equal({
+      error: 'invalid_request',
+      error_description: 'subject_token is invalid',
+    })
+    expect(logged(desk, 'subject_token.exchanged')).to.have.lengthOf(1)
+    expect(logged(desk, 'subject_token.replayed')).to.have.lengthOf(1)
+    expect(await banner(page).count()).to.equal(1)
+    expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['consumed; in use'])
+  })
+})

@@ -1,0 +1,112 @@
+/** The backend's session: it knows what this browser has started, under a new id after every start and every stop. */
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { banner, type Desk, inChromium, record, rowsShown, STATE, says, signIn, view } from './desk.ts'
+import { requestsOf } from './shown.ts'
+
+const COOKIE = 'support-backend'
+
+async function sessionId(page: Page): Promise<string> {
+  const cookie = (await page.context().cookies()).find(({ name }) => name === COOKIE)
+  if (!cookie) throw new Error('no session')
+  return cookie.value
+}
+
+/** The engineer's own token, as the page sends it. */
+async function authorization(page: Page): Promise<string> {
+  const asking = page.waitForRequest('**/backend/api/impersonations?*')
+  await record(page)
+  return (await (await asking).headerValue('authorization')) ?? ''
+}
+
+interface Credentials {
+  readonly id: string
+  readonly authorization: string
+}
+
+/** Begins to view Bob with this session, which ends what the session knows to be running. */
+async function startOther({ baseUrl }: Desk, { id, authorization }: Credentials): Promise<number> {
+  const response = await fetch(`${baseUrl}/backend/api/request-impersonation`, {
+    method: 'POST',
+    headers: { cookie: `${COOKIE}=${id}`, authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({ userId: 'bob', reason: 'Another one', ticketId: 'T-2' }),
+  })
+  return response.status
+}
+
+/** The state of what is viewed of Alice, as the record tells it. */
+async function stateOfAlice(page: Page): Promise<string | undefined> {
+  const rows = await record(page)
+  return rows.find((row) => row[2] === 'Alice Archer')?.[STATE]?.slice(0, 8)
+}
+
+inChromium('the support desk: the session of its backend', (openDesk) => {
+  it('has a new id after every start and every stop', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    const ids: string[] = []
+    await view(page)
+    ids.push(await sessionId(page))
+    await page.getByRole('link', { name: 'Customers' }).click()
+    await view(page, 'Bob Baker')
+    ids.push(await sessionId(page))
+    await banner(page).getByRole('button', { name: 'End' }).click()
+    await says(page, 'status', 'The view of Bob Baker has ended.')
+    ids.push(await sessionId(page))
+    await view(page)
+    ids.push(await sessionId(page))
+    await record(page)
+    await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
+    await says(page, 'status', 'Stopped.')
+    ids.push(await sessionId(page))
+    expect(new Set(ids).size, ids.join()).to.equal(5)
+    for (const id of ids) expect(id).to.match(/^[\w-]{22,}$/)
+  })
+
+  it('is dead under its old id: only the new one knows what is running', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    const colleague = await desk.elsewhere()
+    await Promise.all([signIn(page), signIn(colleague, 'Robin Reed')])
+    await view(page)
+    await view(colleague, 'Bob Baker')
+    const old = await sessionId(page)
+    const token = await authorization(page)
+    await page.getByRole('button', { name: 'Stop Robin Reed viewing Bob Baker' }).click()
+    await says(page, 'status', 'Stopped.')
+
+    expect(await startOther(desk, { id: old, authorization: token })).to.equal(200)
+    expect(await stateOfAlice(page)).to.equal('consumed')
+    expect(await startOther(desk, { id: await sessionId(page), authorization: token })).to.equal(200)
+    await page.getByRole('link', { name: 'Customers' }).click()
+    expect(await stateOfAlice(page)).to.equal('revoked;')
+  })
+
+  it('is worth nothing without the token of the engineer, nor to another engineer', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    const colleague = await desk.elsewhere()
+    await Promise.all([signIn(page), signIn(colleague, 'Robin Reed')])
+    await view(page)
+    const id = await sessionId(page)
+    expect(await startOther(desk, { id, authorization: '' })).to.equal(401)
+    expect(await startOther(desk, { id, authorization: await authorization(colleague) })).to.equal(200)
+    expect(await stateOfAlice(page)).to.equal('consumed')
+    expect(await rowsShown(page)).to.have.lengthOf(2)
+  })
+
+  it('is a cookie for the backend only, out of reach for scripts and for other sites', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    const sent = requestsOf(page)
+    await view(page)
+    const [started, ...others] = sent
+    const header = await (await started?.response())?.headerValue('set-cookie')
+    expect(header).to.match(/^support-backend=[\w-]+;/)
+    const attributes = header?.split('; ').map((attribute) => attribute.toLowerCase())
+    expect(attributes).to.include.members(['path=/backend', 'httponly', 'samesite=strict'])
+    for (const other of others) {
+      expect((await other.headerValue('cookie')) ?? '', other.url()).to.not.include(COOKIE)
+    }
+  })
+})

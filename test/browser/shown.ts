@@ -1,0 +1,57 @@
+/** What the page shows and sends, read back as a person would. */
+import { expect } from 'chai'
+import type { Locator, Page, Request } from 'playwright-core'
+import { banner } from './desk.ts'
+
+/** A text with its white space made one. */
+export const words = (text: string | null): string => (text ?? '').replace(/\s+/g, ' ').trim()
+
+export const isFocused = async (control: Locator): Promise<boolean> =>
+  (await control.and(control.page().locator(':focus')).count()) === 1
+
+/** In seconds. */
+export async function remaining(page: Page): Promise<number> {
+  const [minutes, seconds] = (await page.locator('#banner-remaining').innerText()).split(':').map(Number)
+  return Number(minutes) * 60 + Number(seconds)
+}
+
+/** Each claim of the decoded token with its value and what is said of it. */
+export async function claimsShown(page: Page): Promise<Map<string, string[]>> {
+  const claims = await page.locator('#claims > div').all()
+  const read = claims.map(
+    async (claim): Promise<[string, string[]]> => [
+      await claim.locator('dt').innerText(),
+      await claim.locator('dd').allInnerTexts(),
+    ],
+  )
+  return new Map(await Promise.all(read))
+}
+
+/** The requests on the wire, opened one by one. */
+export async function wireShown(page: Page): Promise<string[]> {
+  const exchanged = await page.locator('.exchanged').all()
+  for (const one of exchanged) await one.locator('summary').click()
+  return Promise.all(exchanged.map((one) => one.innerText()))
+}
+
+/** No banner, and nothing of the customer left in the document. */
+export async function expectNothingViewed(page: Page): Promise<void> {
+  await banner(page).waitFor({ state: 'hidden' })
+  for (const id of ['orders', 'api-saw', 'claims', 'wire']) {
+    expect(await page.locator(`#${id}`).innerHTML(), id).to.equal('')
+  }
+}
+
+/** Everything that the page sends from now on, save for its own files. */
+export function requestsOf(page: Page): Request[] {
+  const sent: Request[] = []
+  page.on('request', (request) => {
+    if (!new URL(request.url()).pathname.startsWith('/desk/')) sent.push(request)
+  })
+  return sent
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: an answer is what a test is about to look at
+export async function answerTo(request: Request | undefined): Promise<any> {
+  return (await request?.response())?.json()
+}

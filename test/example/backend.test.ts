@@ -1,0 +1,390 @@
+/** The integrator's backend of the example, asked directly: who may ask, for what, and how it says no. */
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { expect } from 'chai'
+import Koa from 'koa'
+import * as client from 'openid-client'
+import { supportBackendRouter } from '../../example/backend/router.ts'
+import { clientsFor, supportBackend } from '../../example/clients.ts'
+import { Browser } from '../../example/demo/browser.ts'
+import { type Example, startExample } from '../../example/deployment.ts'
+import { stopClock } from '../../fixtures/clock.ts'
+import { type Answer, send } from '../../fixtures/requests.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
+
+const VALID = { userId: 'alice', reason: 'A teapot is missing', ticketId: 'T-1' }
+
+describe('the backend of the example', () => {
+  let folder: string
+  let example: Example
+  let log: object[]
+  let engineer: string
+
+  beforeEach(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'impersonation-backend-'))
+    log = []
+    example = await startExample({
+      port: 0,
+      storage: path.join(folder, 'test.sqlite'),
+      log: (entry) => log.push(entry),
+    })
+    engineer = accessToken(await signIn(example, { account: 'sam' }))
+  })
+  afterEach(async () => {
+    await example.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  interface Change {
+    readonly baseUrl?: string
+    readonly authorization?: string | undefined
+    readonly type?: string
+    readonly body?: string
+  }
+
+  /** One valid request, with one thing changed. */
+  function request(change: Change = {}): Promise<Answer> {
+    const { baseUrl, authorization, type, body } = {
+      baseUrl: example.baseUrl,
+      authorization: `Bearer ${engineer}`,
+      type: 'application/json',
+      body: JSON.stringify(VALID),
+      ...change,
+    }
+    return send(`${baseUrl}/backend/api/request-impersonation`, {
+      method: 'POST',
+      headers: { 'content-type': type, ...(authorization !== undefined && { authorization }) },
+      body,
+    })
+  }
+
+  const asked = (change: object): Promise<Answer> =>
+    request({ body: JSON.stringify({ ...VALID, ...change }) })
+
+  function record(query = '', method = 'GET'): Promise<Answer> {
+    const headers = { authorization: `Bearer ${engineer}` }
+    return send(`${example.baseUrl}/backend/api/impersonations${query}`, { method, headers })
+  }
+
+  async function expectNothingIssued(): Promise<void> {
+    expect((await record()).body).to.deep.equal({ items: [] })
+  }
+
+  it('answers the subject token and its life and nothing else, and where its record is', async () => {
+    const { status, headers, body } = await request()
+    expect(status).to.equal(200)
+    expect(body).to.have.all.keys('subjectToken', 'expiresIn')
+    expect(body.subjectToken).to.match(/^sub_[\w-]{43}$/)
+    expect(body.expiresIn).to.equal(60)
+    expect(headers.get('cache-control')).to.equal('no-store')
+    expect(headers.get('location')).to.match(/^\/backend\/api\/impersonations\/[\w-]+$/)
+  })
+
+  it('binds the token to the engineer, to the desk and to the orders API', async () => {
+    const { subjectToken } = (await request()).body
+    const [item] = (await record()).body.items
+    expect(item).to.deep.include({
+      userId: 'alice',
+      actorId: 'sam',
+      resource: `${example.baseUrl}/orders-api`,
+      scope: 'orders:read',
+      context: { reason: VALID.reason, ticketId: VALID.ticketId },
+      state: 'active',
+    })
+    const colleague = accessToken(await signIn(example, { account: 'robin' }))
+    const changes: Record<string, string>[] = [
+      { actor_token: colleague },
+      { actor_token: '', actor_token_type: '' },
+    ]
+    for (const change of [...changes, { scope: 'orders:write' }]) {
+      expect((await exchange(example, { subjectToken, actorToken: engineer, change })).status).to.equal(400)
+    }
+    expect((await exchange(example, { subjectToken, actorToken: engineer })).status).to.equal(200)
+  })
+
+  it('tells the record without a token, and without what the page does not need', async () => {
+    const { subjectToken } = (await request()).body
+    const { access_token } = (await exchange(example, { subjectToken, actorToken: engineer })).body
+    const { text, body, headers } = await record()
+    expect(headers.get('cache-control')).to.equal('no-store')
+    for (const token of [subjectToken, access_token, engineer]) expect(text).to.not.include(token.slice(-20))
+    expect(body.items[0]).to.not.have.any.keys('createdBy', 'clientId', 'usedBy')
+  })
+
+  describe('who may ask', () => {
+    it('refuses a request without a token by a bare challenge', async () => {
+      const { status, headers, body } = await request({ authorization: undefined })
+      expect([status, body.error]).to.deep.equal([401, 'invalid_token'])
+      expect(headers.get('www-authenticate')).to.equal('Bearer')
+      await expectNothingIssued()
+    })
+
+    async function expectInvalidToken(authorization: string): Promise<void> {
+      const { status, headers, body } = await request({ authorization })
+      expect([status, body.error]).to.deep.equal([401, 'invalid_token'])
+      expect(headers.get('www-authenticate')).to.match(/^Bearer error="invalid_token"/)
+      expect(headers.get('cache-control')).to.equal('no-store')
+      await expectNothingIssued()
+    }
+
+    it('refuses what is no Bearer token', () => expectInvalidToken(`Basic ${engineer}`))
+    it('refuses a token that is malformed', () => expectInvalidToken('Bearer a b'))
+    it('refuses a token that nobody has issued', () => expectInvalidToken(`Bearer ${'x'.repeat(43)}`))
+
+    it('refuses an access token of another application', async () => {
+      const foreign = accessToken(await signIn(example, { account: 'sam', by: 'support-portal' }))
+      await expectInvalidToken(`Bearer ${foreign}`)
+    })
+
+    it('refuses an ID token', async () => {
+      const { id_token } = await signIn(example, { account: 'sam' })
+      await expectInvalidToken(`Bearer ${id_token}`)
+    })
+
+    it("refuses the backend's own management token", async () => {
+      const backend = await connect(example, supportBackend.client_id)
+      const { access_token } = await client.clientCredentialsGrant(backend, {
+        resource: `${example.baseUrl}/api`,
+        scope: supportBackend.scope,
+      })
+      await expectInvalidToken(`Bearer ${access_token}`)
+    })
+
+    it('refuses an access token that has expired', async () => {
+      const clock = stopClock()
+      try {
+        clock.tick(601)
+        const { status, headers } = await request()
+        expect(status).to.equal(401)
+        expect(headers.get('www-authenticate')).to.include('invalid_token')
+      } finally {
+        clock.restore()
+      }
+      await expectNothingIssued()
+    })
+
+    it('refuses the token of an impersonation: nobody goes on from one customer to the next', async () => {
+      const { subjectToken } = (await request()).body
+      const { access_token } = (await exchange(example, { subjectToken, actorToken: engineer })).body
+      const { status, body } = await request({ authorization: `Bearer ${access_token}` })
+      expect([status, body.error]).to.deep.equal([401, 'invalid_token'])
+      expect((await record()).body.items).to.have.lengthOf(1)
+    })
+
+    it('refuses a customer, also for the list and the record', async () => {
+      const customer = accessToken(await signIn(example, { account: 'alice' }))
+      const headers = { authorization: `Bearer ${customer}` }
+      const { status, body } = await request(headers)
+      expect([status, body.error]).to.deep.equal([403, 'access_denied'])
+      expect(body.error_description).to.include('for support engineers')
+      for (const where of ['users', 'impersonations']) {
+        expect((await send(`${example.baseUrl}/backend/api/${where}`, { headers })).status, where).to.equal(
+          403,
+        )
+      }
+      await expectNothingIssued()
+    })
+  })
+
+  describe('what may be asked', () => {
+    const refused = (answer: Answer, status: number, error: string) => {
+      expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error])
+      expect(answer.headers.get('cache-control')).to.equal('no-store')
+      return expectNothingIssued()
+    }
+
+    for (const [what, change] of [
+      ['a member that is unknown', { scope: 'orders:write' }],
+      ['a resource, which is not the page’s to choose', { resource: 'https://elsewhere.example' }],
+      ['no user', { userId: undefined }],
+      ['a reason of nothing but spaces', { reason: '   ' }],
+      ['a ticket that is a number', { ticketId: 7 }],
+      ['a reason that is too long', { reason: 'x'.repeat(201) }],
+    ] as const) {
+      it(`refuses ${what}`, async () => refused(await asked(change), 400, 'invalid_request'))
+    }
+
+    for (const body of ['', '{', 'null', '[]', '"alice"']) {
+      it(`refuses the body ${JSON.stringify(body)}`, async () =>
+        refused(await request({ body }), 400, 'invalid_request'))
+    }
+
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+      it(`refuses ${type}`, async () => refused(await request({ type }), 415, 'invalid_request'))
+    }
+
+    it('refuses a body of more than 4 KiB', async () =>
+      refused(await asked({ reason: 'x'.repeat(4097) }), 413, 'invalid_request'))
+
+    it('does not know a user who does not exist', async () =>
+      refused(await asked({ userId: 'nobody' }), 404, 'not_found'))
+
+    it('refuses a protected customer and names whom to ask', async () => {
+      const answer = await asked({ userId: 'carol' })
+      expect(answer.body.error_description).to.include('Mara Moss')
+      await refused(answer, 403, 'access_denied')
+      expect(log.at(-1)).to.deep.equal({
+        event: 'backend.denied',
+        userId: 'carol',
+        actorId: 'sam',
+        ticketId: 'T-1',
+      })
+    })
+
+    it('refuses a colleague', async () => refused(await asked({ userId: 'robin' }), 403, 'access_denied'))
+  })
+
+  describe('the record', () => {
+    it('refuses a filter that it does not offer', async () => {
+      for (const query of ['?clientId=support-desk', '?state=lost', '?limit=0', '?userId=a&userId=b']) {
+        const { status, body } = await record(query)
+        expect([status, body.error], query).to.deep.equal([400, 'invalid_request'])
+      }
+    })
+
+    it('does not know a record that does not exist, however its id looks', async () => {
+      for (const id of ['unknown', '%2e%2e', 'a%2Fb', '%3FuserId=alice', 'x'.repeat(65)]) {
+        expect((await record(`/${id}`, 'DELETE')).status, id).to.equal(404)
+      }
+    })
+
+    it('stops a view, also twice', async () => {
+      const { subjectToken } = (await request()).body
+      const [{ id }] = (await record()).body.items
+      for (const _ of [1, 2]) expect((await record(`/${id}`, 'DELETE')).status).to.equal(204)
+      expect((await record()).body.items[0].state).to.equal('revoked')
+      expect((await exchange(example, { subjectToken, actorToken: engineer })).status).to.equal(400)
+    })
+
+    it('does not say that somebody stopped what has ended by itself', async () => {
+      await request()
+      const [{ id }] = (await record()).body.items
+      const clock = stopClock()
+      try {
+        clock.tick(61)
+        expect((await record(`/${id}`, 'DELETE')).status).to.equal(204)
+        expect((await record()).body.items[0].state).to.equal('expired')
+      } finally {
+        clock.restore()
+      }
+    })
+  })
+
+  describe('when the provider is down', () => {
+    /** A backend on its own, and a provider that can be taken from it. */
+    async function apart(walk: (baseUrl: string, takeDown: () => Promise<void>) => Promise<void>) {
+      const provider = await startExample({ port: 0, storage: path.join(folder, 'provider.sqlite') })
+      const { baseUrl } = provider
+      engineer = accessToken(await signIn(provider, { account: 'sam' }))
+      const app = new Koa()
+      const addresses = {
+        issuer: `${baseUrl}/oidc`,
+        managementApi: `${baseUrl}/api`,
+        ordersApi: `${baseUrl}/orders-api`,
+      }
+      app.use(supportBackendRouter(app, { ...addresses, log: (entry) => log.push(entry) }).routes())
+      const server = createServer(app.callback()).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      let down = false
+      const takeDown = async () => {
+        if (!down) await provider.close()
+        down = true
+      }
+      try {
+        const address = server.address()
+        if (typeof address !== 'object' || !address) throw new Error('not listening on a port')
+        await walk(`http://127.0.0.1:${address.port}`, takeDown)
+      } finally {
+        await takeDown()
+        server.close()
+        await once(server, 'close')
+      }
+    }
+
+    async function expectUnavailable(baseUrl: string): Promise<void> {
+      const { status, headers, body } = await request({ baseUrl })
+      expect([status, body.error]).to.deep.equal([503, 'temporarily_unavailable'])
+      expect(headers.get('retry-after')).to.match(/^\d+$/)
+      expect(log.at(-1)).to.include({ event: 'backend.provider_unavailable' })
+      expect(JSON.stringify(log)).to.not.include(engineer)
+    }
+
+    it('lets nobody in', () =>
+      apart(async (baseUrl, takeDown) => {
+        await takeDown()
+        await expectUnavailable(baseUrl)
+      }))
+
+    it('lets nobody in on what it knew before', () =>
+      apart(async (baseUrl, takeDown) => {
+        expect((await request({ baseUrl })).status).to.equal(200)
+        await takeDown()
+        await expectUnavailable(baseUrl)
+      }))
+  })
+})
+
+interface SignIn {
+  readonly account: string
+  /** The application that signs the person in. */
+  readonly by?: string
+}
+
+async function connect({ baseUrl }: Example, clientId: string): Promise<client.Configuration> {
+  const found = clientsFor({ baseUrl, ordersApi: `${baseUrl}/orders-api` }).find(
+    (one) => one.client_id === clientId,
+  )
+  const secret = found?.client_secret
+  const authentication = secret ? client.ClientSecretBasic(secret) : client.None()
+  return client.discovery(new URL(`${baseUrl}/oidc`), clientId, undefined, authentication, {
+    execute: [client.allowInsecureRequests],
+  })
+}
+
+/** Signs in and consents. */
+async function signIn(
+  example: Example,
+  { account, by = 'support-desk' }: SignIn,
+): Promise<client.TokenEndpointResponse> {
+  const { baseUrl } = example
+  const config = await connect(example, by)
+  const registered = clientsFor({ baseUrl, ordersApi: '' }).find(({ client_id }) => client_id === by)
+  const redirectUri = registered?.redirect_uris?.[0] ?? ''
+  const pkceCodeVerifier = client.randomPKCECodeVerifier()
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: redirectUri,
+    scope: 'openid',
+    code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: 'S256',
+  })
+  const browser = new Browser(fetch, () => {}, redirectUri)
+  const consent = await browser.visit(await browser.visit(url), { account })
+  const callback = await browser.visit(consent, { decision: 'allow' })
+  return client.authorizationCodeGrant(config, callback, { pkceCodeVerifier })
+}
+
+const accessToken = ({ access_token }: client.TokenEndpointResponse): string => access_token
+
+interface Exchange {
+  readonly subjectToken: string
+  readonly actorToken: string
+  readonly change?: Readonly<Record<string, string>>
+}
+
+function exchange({ baseUrl }: Example, { subjectToken, actorToken, change }: Exchange): Promise<Answer> {
+  const parameters = {
+    grant_type: TOKEN_EXCHANGE,
+    client_id: 'support-desk',
+    subject_token: subjectToken,
+    subject_token_type: ACCESS_TOKEN_TYPE,
+    actor_token: actorToken,
+    actor_token_type: ACCESS_TOKEN_TYPE,
+    resource: `${baseUrl}/orders-api`,
+    scope: 'orders:read',
+    ...change,
+  }
+  return send(`${baseUrl}/oidc/token`, { method: 'POST', body: new URLSearchParams(parameters) })
+}
