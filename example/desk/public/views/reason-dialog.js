@@ -18,6 +18,7 @@ export function askReason({ id, name }) {
   askedFor = id
   for (const { input } of FIELDS) mark(input, '')
   byId('reason-title').textContent = `View as ${name}`
+  answered?.()
   dialog.showModal()
   return new Promise((resolve) => {
     answered = resolve
@@ -41,8 +42,10 @@ form.addEventListener('submit', (event) => {
 })
 
 byId('reason-cancel').addEventListener('click', () => dialog.close())
-// Also by the Escape key. A promise that is settled already takes no notice.
-dialog.addEventListener('close', () => answered?.())
+// Also by the Escape key. The event comes late: by then the dialog may be open again, for the next answer.
+dialog.addEventListener('close', () => {
+  if (!dialog.open) answered?.()
+})
 
 function mark(input, problem) {
   input.ariaInvalid = problem ? 'true' : 'false'
