@@ -17,7 +17,7 @@ export interface RaceOptions {
   readonly disturbance?: Disturbance
 }
 
-export interface Disturbance {
+interface Disturbance {
   /** Breaks something under the races that are on their way. One token is raced while it is broken. */
   strike(): Promise<void>
   mend(): Promise<void>
