@@ -4,7 +4,7 @@ import type { Sequelize } from 'sequelize'
 import { epochTime } from '../clock.ts'
 import { type Dialect, dialectOf } from './dialect.ts'
 import { nameOf, optionalText, text } from './names.ts'
-import { type Bound, type Row, read, write, writeAll } from './statement.ts'
+import { type Bound, type Row, readRow, writeAll, writeRow } from './statement.ts'
 
 /**
  * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,
@@ -112,7 +112,7 @@ class SequelizeAdapter implements Adapter {
     const { jti: _, ...withoutId } = payload
     const stored = BEARERS.has(model) ? withoutId : payload
     const name = (value: string | undefined) => nameOf(dialect, value)
-    await write(sequelize, UPSERT[dialect], [
+    const columns = [
       name(namespace),
       model,
       this.#key(id),
@@ -123,7 +123,8 @@ class SequelizeAdapter implements Adapter {
       writtenAt(),
       typeof payload.consumed === 'number' ? payload.consumed : null,
       typeof expiresIn === 'number' ? epochTime() + expiresIn : null,
-    ])
+    ]
+    await writeRow(sequelize, UPSERT[dialect], columns, this.#row(id))
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -139,16 +140,17 @@ class SequelizeAdapter implements Adapter {
   }
 
   async consume(id: string): Promise<void> {
-    if ((await write(this.#place.sequelize, CONSUME, [...this.#where(id), epochTime()])) === 1) return
+    const { sequelize, model } = this.#place
+    if (await writeRow(sequelize, CONSUME, [...this.#where(id), epochTime()], this.#row(id))) return
     // As the provider does with a second use it sees in time.
-    const [row] = await read(this.#place.sequelize, GRANT_OF, this.#where(id))
+    const row = await readRow(sequelize, GRANT_OF, this.#where(id))
     const grantId = optionalText(row?.grant_id ?? null)
     if (grantId !== undefined) await this.#endGrant(grantId)
-    throw new errors.InvalidGrant(`${this.#place.model} already consumed`)
+    throw new errors.InvalidGrant(`${model} already consumed`)
   }
 
   async destroy(id: string): Promise<void> {
-    await write(this.#place.sequelize, DESTROY, this.#where(id))
+    await writeRow(this.#place.sequelize, DESTROY, this.#where(id), this.#row(id))
   }
 
   /** Ends the rows of every grantable model: what the provider asks of one of them, it asks of all. */
@@ -158,22 +160,27 @@ class SequelizeAdapter implements Adapter {
   }
 
   async #endGrant(grantId: string): Promise<void> {
-    const { sequelize, dialect, namespace } = this.#place
     await this.revokeByGrantId(grantId)
-    await write(sequelize, DESTROY, [nameOf(dialect, namespace), 'Grant', nameOf(dialect, grantId)])
+    await new SequelizeAdapter({ ...this.#place, model: 'Grant' }).destroy(grantId)
   }
 
   async #first(sql: string, value: Bound, id?: string): Promise<AdapterPayload | undefined> {
     // PostgreSQL refuses NUL, and no row has it.
     if (typeof value === 'string' && value.includes('\0')) return undefined
     const { sequelize, dialect, namespace, model } = this.#place
-    const [row] = await read(sequelize, sql, [nameOf(dialect, namespace), model, value, epochTime() - GRACE])
+    const bind = [nameOf(dialect, namespace), model, value, epochTime() - GRACE]
+    const row = await readRow(sequelize, sql, bind)
     return row && payloadOf(row, BEARERS.has(model) ? id : undefined)
   }
 
   #where(id: string): Bound[] {
     const { dialect, namespace, model } = this.#place
     return [nameOf(dialect, namespace), model, this.#key(id)]
+  }
+
+  #row(id: string): string {
+    const { namespace, model } = this.#place
+    return `${namespace} ${model} ${id}`
   }
 
   #key(id: string): Bound {

@@ -20,6 +20,14 @@ export function isRepeatable(error: unknown): boolean {
   return ROLLED_BACK.has(code) || OUTDATED.has(code)
 }
 
+/**
+ * Whether all that a failed group of statements did is undone for certain, and each may be tried alone. Not after
+ * SQLite waited in vain for another process's lock: every one of them would hold the event loop as long again.
+ */
+export function isUndone(error: unknown): boolean {
+  return (isOfServer(error) || isRepeatable(error)) && codeOf(error) !== 'SQLITE_BUSY'
+}
+
 /** Whether the server refused a statement, on a connection that is as good as before. */
 export function isOfServer(error: unknown): boolean {
   if (!(error instanceof Error) || OUTDATED.has(codeOf(error))) return false

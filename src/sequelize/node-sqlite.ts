@@ -15,6 +15,11 @@ interface Changes {
   readonly lastID: number
   readonly changes: number
 }
+/** What a statement read, and how many rows it wrote. */
+interface Answer {
+  readonly rows: readonly Record<string, unknown>[]
+  readonly affected: number
+}
 type Callback<Rows = unknown> = (this: Changes, error: Error | null, rows?: Rows) => void
 
 const OPEN_READONLY = 1
@@ -54,6 +59,40 @@ class Database {
 
   all(sql: string, parameters?: Parameters | Callback, done?: Callback): this {
     return this.#answer(sql, parameters, done, (statement, bound) => ({ rows: statement.all(...bound) }))
+  }
+
+  /** Runs a statement of ours once for each binding, all or none of them: one commit makes them durable. */
+  runAll(sql: string, bindings: readonly (readonly SQLInputValue[])[]): Answer[] {
+    const runEach = () => bindings.map((bound) => this.#runOne(sql, bound))
+    try {
+      return bindings.length === 1 ? runEach() : this.#atomically(runEach)
+    } catch (error) {
+      throw asSqliteError(error)
+    }
+  }
+
+  /** By a savepoint, because in memory there is one connection, which may be inside of somebody's transaction. */
+  #atomically<Value>(work: () => Value): Value {
+    const execute = (sql: string) => this.#prepare(sql).run()
+    execute('SAVEPOINT together')
+    try {
+      const value = work()
+      execute('RELEASE together')
+      return value
+    } catch (error) {
+      // After some failures SQLite has undone everything by itself.
+      if (this.#database.isTransaction) {
+        execute('ROLLBACK TO together')
+        execute('RELEASE together')
+      }
+      throw error
+    }
+  }
+
+  #runOne(sql: string, bound: readonly SQLInputValue[]): Answer {
+    const statement = this.#prepare(sql)
+    if (sql.startsWith('SELECT')) return { rows: statement.all(...bound), affected: 0 }
+    return { rows: [], affected: Number(statement.run(...bound).changes) }
   }
 
   close(done?: (error: Error | null) => void): void {
@@ -133,6 +172,8 @@ function asSqliteError(thrown: unknown): Error {
   if (code) Object.assign(error, { code, message: `${code}: ${error.message}` })
   return error
 }
+
+export const isNodeSqlite = (connection: object): connection is Database => connection instanceof Database
 
 /** Pass as `dialectModule` together with `dialect: 'sqlite'` and `storage`. */
 export const nodeSqlite = { Database, OPEN_READONLY, OPEN_READWRITE, OPEN_CREATE }

@@ -1,4 +1,4 @@
-import type { Bound, Result, Row } from './driver.ts'
+import type { Binding, Bound, Result, Row } from './driver.ts'
 
 /** As much of node-postgres's connection as a statement speaks to. */
 interface Wire {
@@ -7,13 +7,13 @@ interface Wire {
   /** Named, and not answered yet. Since pg 8.23. */
   readonly submittedNamedStatements?: Record<string, string>
   parse(statement: { name: string; text: string }): void
-  bind(portal: { statement: string; values: readonly Bound[]; valueMapper: (value: Bound) => unknown }): void
+  bind(portal: { statement: string; values: Binding; valueMapper: (value: Bound) => unknown }): void
   describe(what: { type: 'P'; name: string }): void
   execute(portal: object): void
   sync(): void
 }
 
-type Done = (error: Error | null, result?: Result) => void
+type Done = (error: Error | null, results?: readonly Result[]) => void
 
 /** What each text answers, by the statement's name: a row without values. Columns are spelled out in the text, so they stay. */
 const shapeOf = new Map<string, Row>()
@@ -22,6 +22,9 @@ const shapeOf = new Map<string, Row>()
  * A statement as node-postgres takes it from extensions such as `pg-cursor`: the client calls `submit`, then one
  * method for each message of the server. Its own query asks the server to describe the columns every time, and
  * reads that answer every time; that cost as much as the row itself.
+ *
+ * Executed once for each of the bindings, all before one `Sync`: that makes them one transaction, which is
+ * committed when the server is ready for the next query, and undone when it answers an error.
  */
 export class PostgresStatement {
   /** The server parses and plans a named text once for each connection; the client keeps the account. */
@@ -29,16 +32,16 @@ export class PostgresStatement {
   readonly text: string
   /** The client replaces it where it limits the time of a query. */
   callback: Done
-  readonly #values: readonly Bound[]
-  readonly #rows: Row[] = []
+  readonly #bindings: readonly Binding[]
+  readonly #results: Result[] = []
   #shape: Row | undefined
-  #affected = 0
+  #rows: Row[] = []
 
-  constructor(name: string, text: string, values: readonly Bound[], callback: Done) {
+  constructor(name: string, text: string, bindings: readonly Binding[], callback: Done) {
     this.name = name
     this.text = text
     this.callback = callback
-    this.#values = values
+    this.#bindings = bindings
     this.#shape = shapeOf.get(name)
   }
 
@@ -47,9 +50,11 @@ export class PostgresStatement {
     wire.stream.cork?.()
     try {
       this.#prepare(wire)
-      wire.bind({ statement: this.name, values: this.#values, valueMapper: toWire })
-      if (!this.#shape) wire.describe({ type: 'P', name: '' })
-      wire.execute({})
+      for (const values of this.#bindings) {
+        wire.bind({ statement: this.name, values, valueMapper: toWire })
+        if (!this.#shape) wire.describe({ type: 'P', name: '' })
+        wire.execute({})
+      }
       wire.sync()
     } finally {
       wire.stream.uncork?.()
@@ -79,12 +84,13 @@ export class PostgresStatement {
 
   /** The tag ends with the number of rows: `UPDATE 1`. */
   handleCommandComplete({ text }: { text: string }): void {
-    this.#affected = Number(text.slice(text.lastIndexOf(' ') + 1))
+    this.#results.push({ rows: this.#rows, affected: Number(text.slice(text.lastIndexOf(' ') + 1)) })
+    this.#rows = []
   }
 
   handleReadyForQuery(): void {
     shapeOf.set(this.name, this.#shape ?? {})
-    this.callback(null, { rows: this.#rows, affected: this.#affected })
+    this.callback(null, this.#results)
   }
 
   handleError(error: Error): void {

@@ -1,35 +1,60 @@
 /** Bound statements, one fixed text each, so that the server's prepared statements stay few. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
-import { dialectOf } from './dialect.ts'
-import { type Bound, type Connection, type Result, type Row, RUN } from './driver.ts'
-import { isOfServer, isRepeatable, storageError } from './faults.ts'
+import type { Binding, Result, Row } from './driver.ts'
+import { isRepeatable, storageError } from './faults.ts'
 import { inSync, isCluster } from './galera.ts'
+import { runInGroup } from './group.ts'
+import { run } from './run.ts'
 
 export type { Bound, Row } from './driver.ts'
 
-/** Runs a writing statement, and answers how many rows it touched. */
-export async function write(sequelize: Sequelize, sql: string, bind: readonly Bound[]): Promise<number> {
-  const { affected } = await attempt(sequelize, sql, bind)
-  if (affected > 0 || !(await isCluster(sequelize))) return affected
-  return (await attempt(sequelize, inSync(sql), bind)).affected
+/** Reads the one row that a unique key finds. */
+export async function readRow(sequelize: Sequelize, sql: string, bind: Binding): Promise<Row | undefined> {
+  const { rows } = await inSyncIfMissed(sequelize, sql, (text) => runInGroup(sequelize, text, bind))
+  return rows[0]
 }
 
-/** Writes to every row that matches, also to those another node of a cluster has just committed. */
-export async function writeAll(sequelize: Sequelize, sql: string, bind: readonly Bound[]): Promise<number> {
-  const complete = (await isCluster(sequelize)) ? inSync(sql) : sql
-  return (await attempt(sequelize, complete, bind)).affected
+/**
+ * Writes at most one row, and answers whether it did. `row` names it, the same in every process; statements of
+ * one text may share a transaction, which touches its rows in the order of their names.
+ */
+export async function writeRow(
+  sequelize: Sequelize,
+  sql: string,
+  bind: Binding,
+  row: string,
+): Promise<boolean> {
+  const { affected } = await inSyncIfMissed(sequelize, sql, (text) => runInGroup(sequelize, text, bind, row))
+  return affected === 1
 }
 
 /** Reads rows. */
-export async function read(
+export async function read(sequelize: Sequelize, sql: string, bind: Binding): Promise<readonly Row[]> {
+  return (await inSyncIfMissed(sequelize, sql, (text) => runAlone(sequelize, text, bind))).rows
+}
+
+/** Writes to every row that matches, and answers how many; also those another node of a cluster has just committed. */
+export async function writeAll(sequelize: Sequelize, sql: string, bind: Binding): Promise<number> {
+  const complete = (await isCluster(sequelize)) ? inSync(sql) : sql
+  return (await attempt(() => runAlone(sequelize, complete, bind))).affected
+}
+
+async function runAlone(sequelize: Sequelize, sql: string, bind: Binding): Promise<Result> {
+  const [result] = await run(sequelize, sql, [bind])
+  if (!result) throw new Error('no answer')
+  return result
+}
+
+/** On a cluster, a statement that met no row is run once more where all that was committed is visible. */
+async function inSyncIfMissed(
   sequelize: Sequelize,
   sql: string,
-  bind: readonly Bound[],
-): Promise<readonly Row[]> {
-  const { rows } = await attempt(sequelize, sql, bind)
-  if (rows.length > 0 || !(await isCluster(sequelize))) return rows
-  return (await attempt(sequelize, inSync(sql), bind)).rows
+  once: (sql: string) => Promise<Result>,
+): Promise<Result> {
+  const result = await attempt(() => once(sql))
+  if (result.rows.length > 0 || result.affected > 0 || !(await isCluster(sequelize))) return result
+  return attempt(() => once(inSync(sql)))
 }
 
 const MAX_ATTEMPTS = 5
@@ -38,44 +63,13 @@ const MAX_ATTEMPTS = 5
  * Repeats a statement the database says had no effect, so this cannot spend twice. A lost
  * connection is never repeated: nobody knows whether the statement ran.
  */
-async function attempt(sequelize: Sequelize, sql: string, bind: readonly Bound[]): Promise<Result> {
+async function attempt(once: () => Promise<Result>): Promise<Result> {
   for (let attempts = 1; ; attempts += 1) {
     try {
-      return await run(sequelize, sql, bind)
+      return await once()
     } catch (error) {
       if (attempts === MAX_ATTEMPTS || !isRepeatable(error)) throw storageError(error)
       await sleep(Math.random() * 10 * 2 ** attempts)
     }
   }
-}
-
-/** On the primary always: a replica that lags would show a spent token as unspent. */
-async function run(sequelize: Sequelize, sql: string, bind: readonly Bound[]): Promise<Result> {
-  const { connectionManager } = sequelize
-  const connection = await connectionManager.getConnection({ type: 'write', useMaster: true })
-  try {
-    // The deployment's log of statements, without what they bind: that holds hashes.
-    log(sequelize, `Executing (default): ${sql}`)
-    const result = await RUN[dialectOf(sequelize)](connection, sql, bind)
-    connectionManager.releaseConnection(connection)
-    return result
-  } catch (error) {
-    await letGo(sequelize, connection, error)
-    throw error
-  }
-}
-
-/** A connection whose statement the server refused is good; any other failure may have left it broken. */
-async function letGo(
-  { connectionManager }: Sequelize,
-  connection: Connection,
-  error: unknown,
-): Promise<void> {
-  if (isOfServer(error)) connectionManager.releaseConnection(connection)
-  else await connectionManager.destroyConnection(connection).catch(() => {})
-}
-
-function log(sequelize: Sequelize, message: string): void {
-  const write: unknown = Reflect.get(sequelize, 'log')
-  if (typeof write === 'function') write.call(sequelize, message)
 }

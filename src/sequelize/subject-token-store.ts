@@ -4,7 +4,7 @@ import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/st
 import type { SubjectToken, SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { dialectOf } from './dialect.ts'
 import { nameOf } from './names.ts'
-import { type Bound, read, write, writeAll } from './statement.ts'
+import { type Bound, read, readRow, writeAll, writeRow } from './statement.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
 
 const INSERT = `INSERT INTO subject_tokens
@@ -51,20 +51,19 @@ export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore
   const dialect = dialectOf(sequelize)
   const name = (value: string) => nameOf(dialect, value)
   const one = async (sql: string, bind: Bound[]): Promise<SubjectToken | undefined> => {
-    const [row] = await read(sequelize, sql, bind)
+    const row = await readRow(sequelize, sql, bind)
     return row && fromRow(row)
   }
 
   const store: SubjectTokenStore = {
     async insert(token) {
-      await write(sequelize, INSERT, toRow(dialect, token))
+      await writeRow(sequelize, INSERT, toRow(dialect, token), token.id)
     },
 
     findByHash: (issuer, hash) => one(FIND_BY_HASH, [hash, name(issuer)]),
 
-    async consume(issuer, hash, now, use) {
-      return (await write(sequelize, CONSUME, [...toUseColumns(dialect, use), hash, name(issuer), now])) === 1
-    },
+    consume: (issuer, hash, now, use) =>
+      writeRow(sequelize, CONSUME, [...toUseColumns(dialect, use), hash, name(issuer), now], hash),
 
     get: (issuer, id) => one(GET, [id, name(issuer)]),
 
@@ -74,7 +73,8 @@ export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore
     },
 
     async revoke(issuer, id, now) {
-      const marked = (await write(sequelize, REVOKE, [now, id, name(issuer)])) === 1
+      // Not in a group: those that spend take their rows in another order.
+      const marked = (await writeAll(sequelize, REVOKE, [now, id, name(issuer)])) === 1
       const token = await store.get(issuer, id)
       return token && { token, marked }
     },

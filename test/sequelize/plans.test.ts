@@ -9,7 +9,7 @@ import {
   isAvailable,
   openDatabase,
 } from '../../fixtures/databases.ts'
-import { RUN } from '../../src/sequelize/driver.ts'
+import { recordRuns } from '../../fixtures/runs.ts'
 import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
@@ -32,11 +32,6 @@ const USE = {
   clientId: 'spa',
   resource: 'https://api.example.com',
   accessToken: { format: 'jwt', expiresAt: NOW + 600 } as const,
-}
-
-interface Statement {
-  readonly sql: string
-  readonly bind: unknown[]
 }
 
 /** What runs, and the index it must look in. */
@@ -102,9 +97,10 @@ for (const kind of DATABASES) {
 
     for (const [purpose, { run, index }] of Object.entries(HOT)) {
       it(`look in an index to ${purpose}`, async () => {
-        const statements = await recorded(database, () => run(database))
-        expect(statements).not.to.have.length(0)
-        for (const { sql, bind } of statements) {
+        const runs = await recordRuns(kind, () => run(database))
+        expect(runs).not.to.have.length(0)
+        for (const { sql, bindings } of runs) {
+          const [bind] = bindings.map((binding) => [...binding])
           const plan = await database.sequelize.query(`${EXPLAIN[kind]} ${sql}`, {
             type: QueryTypes.SELECT,
             bind,
@@ -114,23 +110,6 @@ for (const kind of DATABASES) {
       })
     }
   })
-}
-
-/** The statements of one call, with what they bound. */
-async function recorded({ kind }: Database, run: () => Promise<unknown>): Promise<Statement[]> {
-  const statements: Statement[] = []
-  const execute = RUN[kind]
-  const recording: typeof execute = (connection, sql, bind) => {
-    statements.push({ sql, bind: [...bind] })
-    return execute(connection, sql, bind)
-  }
-  Reflect.set(RUN, kind, recording)
-  try {
-    await run()
-  } finally {
-    Reflect.set(RUN, kind, execute)
-  }
-  return statements
 }
 
 async function fill({ kind, sequelize }: Database): Promise<void> {

@@ -1,0 +1,261 @@
+/** Statements that go to the database together: each is answered as if it were alone. */
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import { QueryTypes } from 'sequelize'
+import { type Database, type DatabaseKind, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { recordRuns } from '../../fixtures/runs.ts'
+import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret, type TokenHash } from '../../src/subject-tokens/secret.ts'
+import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
+
+const ISSUER = 'https://id.example.com/oidc'
+const NOW = Math.floor(Date.now() / 1000)
+const USE: SubjectTokenUse = {
+  at: NOW,
+  clientId: 'spa',
+  resource: 'https://api.example.com',
+  accessToken: { format: 'jwt', expiresAt: NOW + 600 },
+}
+
+function newTokens(count: number): NewSubjectToken[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: mintId(),
+    tokenHash: hashSecret(mintSecret()),
+    issuer: ISSUER,
+    userId: `user-${index}`,
+    context: { index },
+    createdBy: 'backend',
+    createdAt: NOW,
+    expiresAt: NOW + 600,
+  })).sort((one, other) => (one.tokenHash < other.tokenHash ? -1 : 1))
+}
+
+const insertAll = (store: SubjectTokenStore, tokens: readonly NewSubjectToken[]) =>
+  Promise.all(tokens.map((token) => store.insert(token)))
+const spend = (store: SubjectTokenStore, hash: TokenHash) => store.consume(ISSUER, hash, NOW, USE)
+const spendAll = (store: SubjectTokenStore, tokens: readonly NewSubjectToken[]) =>
+  Promise.all(tokens.map(({ tokenHash }) => spend(store, tokenHash)))
+const outcomes = async (promises: readonly Promise<unknown>[]) =>
+  (await Promise.allSettled(promises)).map(({ status }) => status)
+const sizes = (runs: Awaited<ReturnType<typeof recordRuns>>) => runs.map(({ bindings }) => bindings.length)
+
+for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
+  describe(`statements of one turn, on ${kind}`, () => {
+    let database: Database
+    let store: SubjectTokenStore
+    before(async function () {
+      if (!(await isAvailable(kind))) this.skip()
+      database = await openDatabase(kind)
+      store = createSubjectTokenStore(database.sequelize)
+    })
+    after(() => database?.close())
+
+    it('go together, eight at most, and every one gets its own answer', async () => {
+      const tokens = newTokens(20)
+      const unknown = hashSecret(mintSecret())
+      const runs = await recordRuns(kind, async () => {
+        await insertAll(store, tokens)
+        const asked = [...tokens.map(({ tokenHash }) => tokenHash), unknown]
+        const found = await Promise.all(asked.map((hash) => store.findByHash(ISSUER, hash)))
+        expect(found.map((token) => token?.id)).to.deep.equal([...tokens.map(({ id }) => id), undefined])
+        expect(found.map((token) => token?.context)).to.deep.equal([
+          ...tokens.map(({ context }) => context),
+          undefined,
+        ])
+        const spent = await Promise.all([unknown, ...asked].map((hash) => spend(store, hash)))
+        expect(spent).to.deep.equal([false, ...tokens.map(() => true), false])
+      })
+      expect(sizes(runs)).to.deep.equal([8, 8, 4, 8, 8, 5, 8, 8, 6])
+    })
+
+    it('spend a token once when all of them want the same', async () => {
+      const [token, ...others] = newTokens(3)
+      if (!token) throw new Error('no token')
+      await insertAll(store, [token, ...others])
+      const hashes = [token, token, ...others, token, token].map(({ tokenHash }) => tokenHash)
+      const spent = await Promise.all(hashes.map((hash) => spend(store, hash)))
+      expect(spent.filter(Boolean)).to.have.length(3)
+    })
+
+    it('do not fail for the fault of one of them', async () => {
+      // By id, which is the order they are taken in: what comes before the first fault has been done, and is undone.
+      const tokens = newTokens(6).sort((one, other) => (one.id < other.id ? -1 : 1))
+      const [, , third, , , last] = tokens
+      if (!third || !last) throw new Error('no tokens')
+      await store.insert(last)
+      const inserted = tokens.map((token) =>
+        store.insert(token === third ? { ...third, id: last.id } : token),
+      )
+      expect(await outcomes(inserted)).to.deep.equal([
+        'fulfilled',
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+        'fulfilled',
+        'rejected',
+      ])
+      const elsewhere = createSubjectTokenStore(database.connect())
+      const found = await Promise.all(tokens.map(({ tokenHash }) => elsewhere.findByHash(ISSUER, tokenHash)))
+      expect(found.map((token) => token?.id)).to.deep.equal(
+        tokens.map((token) => (token === third ? undefined : token.id)),
+      )
+    })
+
+    it('wait for no others', async () => {
+      const [token] = newTokens(1)
+      if (!token) throw new Error('no token')
+      const runs = await recordRuns(kind, async () => {
+        await store.insert(token)
+        expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
+        expect(await spend(store, token.tokenHash)).to.equal(true)
+      })
+      expect(sizes(runs)).to.deep.equal([1, 1, 1])
+    })
+  })
+}
+
+describe('groups of two processes, on postgres', () => {
+  let database: Database
+  let one: SubjectTokenStore
+  let other: SubjectTokenStore
+  before(async function () {
+    if (!(await isAvailable('postgres'))) this.skip()
+    database = await openDatabase('postgres')
+    one = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))
+    other = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))
+  })
+  after(() => database?.close())
+
+  /** Holds the row of a token, as a revocation would, while `work` runs. */
+  async function holding({ id }: NewSubjectToken, work: () => Promise<unknown>): Promise<void> {
+    await database.sequelize.transaction(async (transaction) => {
+      await database.sequelize.query(`SELECT 1 FROM subject_tokens WHERE id = '${id}' FOR UPDATE`, {
+        transaction,
+      })
+      await work()
+    })
+  }
+
+  async function waiting(count: number): Promise<number[]> {
+    for (;;) {
+      const rows = await database.sequelize.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE%'`,
+        { type: QueryTypes.SELECT },
+      )
+      if (rows.length === count) return rows.map(({ pid }) => pid)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+
+  it('take their rows in the same order, so that they never wait for each other', async () => {
+    const tokens = newTokens(3)
+    const [first] = tokens
+    if (!first) throw new Error('no token')
+    await insertAll(one, tokens)
+    const spent: Promise<boolean[]>[] = []
+    const runs = await recordRuns('postgres', async () => {
+      await holding(first, async () => {
+        spent.push(spendAll(one, tokens), spendAll(other, tokens.toReversed()))
+        await waiting(2)
+      })
+      await Promise.all(spent)
+    })
+    const [here = [], there = []] = await Promise.all(spent)
+    const winners = tokens.map((_, index) => Number(here[index]) + Number(there.toReversed()[index]))
+    expect(winners).to.deep.equal([1, 1, 1])
+    // A deadlock would have undone one of them, and sent its statements once more.
+    expect(sizes(runs)).to.deep.equal([3, 3])
+  })
+
+  it('are not sent again when their connection is lost: nobody knows what became of them', async () => {
+    const tokens = newTokens(3)
+    const [, second] = tokens
+    if (!second) throw new Error('no token')
+    await insertAll(one, tokens)
+    const spent: Promise<string[]>[] = []
+    const runs = await recordRuns('postgres', async () => {
+      await holding(second, async () => {
+        spent.push(outcomes(tokens.map(({ tokenHash }) => spend(one, tokenHash))))
+        for (const pid of await waiting(1))
+          await database.sequelize.query(`SELECT pg_terminate_backend(${pid})`)
+        await Promise.all(spent)
+      })
+    })
+    expect(await spent[0]).to.deep.equal(['rejected', 'rejected', 'rejected'])
+    expect(sizes(runs)).to.deep.equal([3])
+    // None of the group happened without the others.
+    expect(await spendAll(other, tokens)).to.deep.equal([true, true, true])
+  })
+})
+
+describe('statements of one turn, on a SQLite', () => {
+  let database: Database
+  beforeEach(async () => {
+    database = await openDatabase('sqlite')
+  })
+  afterEach(() => database.close())
+
+  it('in memory keep to the transaction that somebody has open on its one connection', async () => {
+    const sequelize = database.connect({ storage: ':memory:' })
+    await migrate(sequelize)
+    const store = createSubjectTokenStore(sequelize)
+    const tokens = newTokens(4)
+    await insertAll(store, tokens.slice(0, 2))
+    const transaction = await sequelize.transaction()
+    const inserted = await outcomes(tokens.map((token) => store.insert(token)))
+    expect(inserted).to.deep.equal(['rejected', 'rejected', 'fulfilled', 'fulfilled'])
+    await transaction.commit()
+    expect(await spendAll(store, tokens)).to.deep.equal([true, true, true, true])
+  })
+
+  it('are not tried one by one when another process keeps its lock: each would stop everything as long', async () => {
+    const store = createSubjectTokenStore(database.sequelize)
+    const tokens = newTokens(3)
+    await insertAll(store, tokens)
+    const process = new DatabaseSync(database.url.slice('sqlite:'.length))
+    process.exec('BEGIN IMMEDIATE')
+    const runs = await recordRuns('sqlite', async () => {
+      const spent = await outcomes(tokens.map(({ tokenHash }) => spend(store, tokenHash)))
+      expect(spent).to.deep.equal(['rejected', 'rejected', 'rejected'])
+    })
+    expect(sizes(runs)).to.deep.equal([3])
+    process.close()
+    expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
+  })
+
+  it('go one by one through another module than ours', async () => {
+    const dialectModule = { ...nodeSqlite, Database: Sqlite3 }
+    const store = createSubjectTokenStore(database.connect({ dialectModule }))
+    const tokens = newTokens(3)
+    const runs = await recordRuns('sqlite', async () => {
+      await insertAll(store, tokens)
+      expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
+      expect(await spendAll(store, tokens)).to.deep.equal([false, false, false])
+      const found = await Promise.all(tokens.map(({ tokenHash }) => store.findByHash(ISSUER, tokenHash)))
+      expect(found.map((token) => token?.use?.clientId)).to.deep.equal(['spa', 'spa', 'spa'])
+    })
+    expect(sizes(runs)).to.deep.equal(Array.from({ length: 12 }, () => 1))
+  })
+})
+
+/** The interface of the `sqlite3` package and no more. */
+class Sqlite3 {
+  readonly filename: string
+  uuid?: string
+  readonly #database: InstanceType<typeof nodeSqlite.Database>
+  readonly serialize: (work: () => void) => void
+  readonly run: InstanceType<typeof nodeSqlite.Database>['run']
+  readonly all: InstanceType<typeof nodeSqlite.Database>['all']
+  readonly close: InstanceType<typeof nodeSqlite.Database>['close']
+  constructor(...args: ConstructorParameters<typeof nodeSqlite.Database>) {
+    this.#database = new nodeSqlite.Database(...args)
+    this.filename = this.#database.filename
+    this.serialize = (work) => this.#database.serialize(work)
+    this.run = (...args) => this.#database.run(...args)
+    this.all = (...args) => this.#database.all(...args)
+    this.close = (done) => this.#database.close(done)
+  }
+}
