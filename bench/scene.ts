@@ -44,14 +44,8 @@ export async function openScene(options: Options, { servers = 1, history = 0 } =
   try {
     const sequelize = database.connect({ logging: false })
     if (history > 0) await fillHistory(sequelize, history)
-    const { algorithm, clients, concurrency } = options
-    const base = {
-      databaseUrl: database.url,
-      poolSize: concurrency,
-      algorithm,
-      clients,
-      signingKey: signingKey(algorithm),
-    }
+    const { algorithm, clients } = options
+    const base = { databaseUrl: database.url, algorithm, clients, signingKey: signingKey(algorithm) }
     const addServer = async (settings: Partial<Settings> = {}, core = CORES.servers[0]): Promise<Server> => {
       const worker = startWorker<ServerTasks>(SERVER, core)
       workers.push(worker)

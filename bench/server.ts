@@ -12,8 +12,6 @@ import type { Profile } from './profile.ts'
 
 export interface Settings extends DeploymentSettings {
   readonly databaseUrl: string
-  /** Connections at most: as many as requests under way, so that none waits for another's. */
-  readonly poolSize: number
   /** Counts statements by the log of Sequelize; for passes that are not measured. */
   readonly countStatements: boolean
 }
@@ -56,7 +54,7 @@ const profiler = new Session()
 serve({
   async start(given) {
     settings = given
-    sequelize = connect(settings.databaseUrl, { pool: { max: settings.poolSize } })
+    sequelize = connect(settings.databaseUrl)
     if (settings.countStatements)
       onStatement(sequelize, () => {
         statements += 1

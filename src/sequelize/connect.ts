@@ -1,4 +1,4 @@
-import { type Options, Sequelize } from 'sequelize'
+import { Sequelize } from 'sequelize'
 import { nodeSqlite } from './node-sqlite.ts'
 
 /**
@@ -6,7 +6,7 @@ import { nodeSqlite } from './node-sqlite.ts'
  *
  * @throws {TypeError} for any other URL.
  */
-export function connect(url: string, { pool }: Pick<Options, 'pool'> = {}): Sequelize {
+export function connect(url: string): Sequelize {
   const [scheme = ''] = url.split(':', 1)
   switch (scheme) {
     case 'sqlite':
@@ -15,14 +15,13 @@ export function connect(url: string, { pool }: Pick<Options, 'pool'> = {}): Sequ
         dialectModule: nodeSqlite,
         storage: url.slice('sqlite:'.length).replace(/^\/\//, ''),
         logging: false,
-        pool,
       })
     case 'postgres':
     case 'postgresql':
-      return new Sequelize(url, { dialect: 'postgres', logging: false, pool })
+      return new Sequelize(url, { dialect: 'postgres', logging: false })
     case 'mysql':
     case 'mariadb':
-      return new Sequelize(url.replace(/^mariadb:/, 'mysql:'), { dialect: 'mysql', logging: false, pool })
+      return new Sequelize(url.replace(/^mariadb:/, 'mysql:'), { dialect: 'mysql', logging: false })
     default:
       throw new TypeError('DATABASE_URL must start with sqlite:, postgres:, mysql: or mariadb:')
   }

@@ -52,7 +52,7 @@ describe('a Galera cluster', function () {
   }
 
   it('never refuses a token on one node that was issued a moment ago on another', async () => {
-    const pools = urls().map((url) => connect(url))
+    const pools = urls().map(connect)
     try {
       const stores = pools.map(createSubjectTokenStore)
       for (let pair = 0; pair < PAIRS; pair += 1) {
@@ -70,7 +70,7 @@ describe('a Galera cluster', function () {
   })
 
   it('ends on one node what was written a moment ago on another', async () => {
-    const pools = urls().map((url) => connect(url))
+    const pools = urls().map(connect)
     try {
       for (let pair = 0; pair < PAIRS / 3; pair += 1) {
         const [here, there] = [pools[pair % 3], pools[(pair + 1) % 3]]
