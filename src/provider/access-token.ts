@@ -31,8 +31,8 @@ export function draftAccessToken(ctx: ExchangeContext, draft: Draft): AccessToke
     accountId: draft.accountId,
     resourceServer: draft.resourceServer,
     scope: draft.scope,
-    // A Grant of its own, never the user's: it lets this one token be ended.
-    grantId: randomBytes(32).toString('base64url'),
+    // Until the format is known.
+    grantId: '',
     gty: TOKEN_EXCHANGE,
   })
   if (draft.sender.certificate) token.setThumbprint('x5t', draft.sender.certificate as string)
@@ -41,6 +41,8 @@ export function draftAccessToken(ctx: ExchangeContext, draft: Draft): AccessToke
   token.exp = token.iat + Math.min(token.expiration, draft.maxLife)
   // What `save` would do first; it also decides the format. Done here because the claims function is told the jti.
   token.jti = (token as unknown as { generateTokenId(): string }).generateTokenId()
+  // A Grant of its own, never the user's: it lets this one token be ended, which a JWT cannot be.
+  if (token.format === 'opaque') token.grantId = randomBytes(32).toString('base64url')
   return token as AccessTokenDraft
 }
 
