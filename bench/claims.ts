@@ -20,9 +20,10 @@ type Tell = (text: string) => void
 /** Server CPU of an exchange with two server processes on one database, against one. */
 export async function measureScale(options: Options, tell: Tell): Promise<void> {
   const scene = await openScene(options, { servers: 2 })
+  const servers = { 'one process': scene.servers.slice(0, 1), 'two processes': scene.servers }
   try {
-    const take = (name: 'one process' | 'two processes') =>
-      takeSample(scene, 'exchange', { ...options, servers: name === 'one process' ? 1 : 2 })
+    const take = (name: keyof typeof servers) =>
+      takeSample({ ...scene, servers: servers[name] }, 'exchange', options)
     const samples = await interleave(['one process', 'two processes'], options.rounds, take, tell)
     tell('')
     console.log(seriesTable(samples))

@@ -33,16 +33,14 @@ export interface Sample {
 export interface Window {
   readonly seconds: number
   readonly concurrency: number
-  /** How many of the scene's servers take part. */
-  readonly servers?: number
   /** Ends the window after so many operations that spend a subject token. */
   readonly operations?: number
 }
 
-/** Takes a row for the length of the window. What it spends is made before, and not measured. */
+/** Takes a row for the length of the window, from all of the scene's servers. What it spends is made before, and not measured. */
 export async function takeSample(scene: Scene, row: RowName, window: Window): Promise<Sample> {
-  const servers = scene.servers.slice(0, window.servers ?? 1)
-  const load = await prepare(scene, servers, row, window)
+  const { servers } = scene
+  const load = await prepare(scene, row, window)
   const pinning = sleep(200).then(() => scene.pinDatabase())
   const before = await usageOf(servers)
   const result = await load()
@@ -66,10 +64,10 @@ type Load = () => Promise<Pick<JobResult, 'operations' | 'seconds'> & Partial<Jo
 
 async function prepare(
   scene: Scene,
-  servers: readonly Server[],
   row: RowName,
   { seconds, concurrency, operations }: Window,
 ): Promise<Load> {
+  const { servers } = scene
   const [server] = servers
   if (!server) throw new Error('no server')
   if (row === 'one signature') return () => server.ask('sign', seconds)

@@ -57,7 +57,7 @@ export function serve(tasks: Tasks): void {
 }
 
 export interface Cores {
-  /** One for each server; the last cores of the machine. */
+  /** One for each server: the last cores of the machine. Of two, the database needs the other. */
   readonly servers: readonly (string | undefined)[]
   /** The generator's, and the database's where it can be pinned: all that the first server does not have. */
   readonly others: string | undefined
@@ -69,7 +69,7 @@ export function chooseCores(): Cores {
   const last = cores.at(-1)
   if (cores.length < 2 || last === undefined) return { servers: [undefined, undefined], others: undefined }
   return {
-    servers: [String(last), String(cores.at(-2))],
+    servers: [String(last), String(cores.length > 2 ? cores.at(-2) : last)],
     others: cores.slice(0, -1).join(','),
   }
 }
