@@ -14,6 +14,12 @@ const OUTDATED = new Set<unknown>([
   '0A000', // cached plan must not change result type: a column was altered
 ])
 
+/**
+ * PostgreSQL on data, constraints, rollbacks, syntax and rights. The severity of its errors is a word in the
+ * server's language, so `ERROR` alone would not do.
+ */
+const OF_STATEMENT = /^(2[123]|40|42)/
+
 /** Whether the statement had no effect and may be tried again. */
 export function isRepeatable(error: unknown): boolean {
   const code = codeOf(error)
@@ -30,12 +36,12 @@ export function isUndone(error: unknown): boolean {
 
 /** Whether the server refused a statement, on a connection that is as good as before. */
 export function isOfServer(error: unknown): boolean {
-  if (!(error instanceof Error) || OUTDATED.has(codeOf(error))) return false
+  const code = codeOf(error)
+  if (!(error instanceof Error) || OUTDATED.has(code)) return false
   const { severity, sqlState, fatal, errcode } = error as Error & Partial<Record<string, unknown>>
-  // In this order: PostgreSQL, MySQL and MariaDB, SQLite.
-  return (
-    severity === 'ERROR' || (typeof sqlState === 'string' && fatal !== true) || typeof errcode === 'number'
-  )
+  if (typeof severity === 'string') return severity === 'ERROR' || OF_STATEMENT.test(code ?? '')
+  // MySQL and MariaDB, then SQLite.
+  return (typeof sqlState === 'string' && fatal !== true) || typeof errcode === 'number'
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Statements that go to the database together: each is answered as if it were alone. */
+import { EventEmitter } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
@@ -114,6 +115,30 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
       expect(sizes(runs)).to.deep.equal([1, 1, 1])
     })
   })
+}
+
+describe('a group that a PostgreSQL of another language refuses', () => {
+  it('does not fail for the fault of one of them', async function () {
+    if (!(await isAvailable('postgres'))) this.skip()
+    const database = await openDatabase('postgres')
+    try {
+      const store = createSubjectTokenStore(database.connect({ hooks: { afterConnect: speakItalian } }))
+      const [first, second, third] = newTokens(3)
+      if (!first || !second || !third) throw new Error('no tokens')
+      await store.insert(first)
+      const inserted = [first, second, third].map((token) => store.insert(token))
+      expect(await outcomes(inserted)).to.deep.equal(['rejected', 'fulfilled', 'fulfilled'])
+    } finally {
+      await database.close()
+    }
+  })
+})
+
+/** What the server says of an error's severity is in the language of its `lc_messages`. */
+function speakItalian(client: unknown): void {
+  const connection: unknown = Reflect.get(Object(client), 'connection')
+  if (!(connection instanceof EventEmitter)) throw new Error('not a client of node-postgres')
+  connection.prependListener('errorMessage', (error: object) => Object.assign(error, { severity: 'ERRORE' }))
 }
 
 describe('groups of two processes, on postgres', () => {
