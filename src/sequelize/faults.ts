@@ -15,10 +15,10 @@ const OUTDATED = new Set<unknown>([
 ])
 
 /**
- * PostgreSQL on data, constraints, rollbacks, syntax and rights. The severity of its errors is a word in the
- * server's language, so `ERROR` alone would not do.
+ * PostgreSQL on data, constraints, rollbacks, syntax and rights, and on a lock or a statement that took too long.
+ * The severity of its errors is a word in the server's language, so `ERROR` alone would not do.
  */
-const OF_STATEMENT = /^(2[123]|40|42)/
+const OF_STATEMENT = /^(2[123]|40|42|55P03|57014)/
 
 /** Whether the statement had no effect and may be tried again. */
 export function isRepeatable(error: unknown): boolean {

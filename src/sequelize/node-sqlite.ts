@@ -74,18 +74,26 @@ class Database {
   /** By a savepoint, because in memory there is one connection, which may be inside of somebody's transaction. */
   #atomically<Value>(work: () => Value): Value {
     const execute = (sql: string) => this.#prepare(sql).run()
+    const outermost = !this.#database.isTransaction
     execute('SAVEPOINT together')
     try {
       const value = work()
       execute('RELEASE together')
       return value
     } catch (error) {
-      // After some failures SQLite has undone everything by itself.
-      if (this.#database.isTransaction) {
-        execute('ROLLBACK TO together')
-        execute('RELEASE together')
-      }
+      // After some failures SQLite has ended the transaction by itself.
+      if (this.#database.isTransaction) this.#undo(execute, outermost)
       throw error
+    }
+  }
+
+  /** To release the outermost savepoint is to commit, which may be what has just failed: only a rollback always ends it. */
+  #undo(execute: (sql: string) => unknown, outermost: boolean): void {
+    if (outermost) {
+      execute('ROLLBACK')
+    } else {
+      execute('ROLLBACK TO together')
+      execute('RELEASE together')
     }
   }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken, SubjectTokenState } from '../subject-tokens/subject-token.ts'
-import { dialectOf } from './dialect.ts'
+import { type Dialect, dialectOf } from './dialect.ts'
 import { nameOf } from './names.ts'
 import { type Bound, read, readRow, writeAll, writeRow } from './statement.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
@@ -23,10 +23,17 @@ const GET = `SELECT ${COLUMNS} FROM subject_tokens WHERE id = $1 AND issuer = $2
 
 const REVOKE = `UPDATE subject_tokens SET revoked_at = $1 WHERE id = $2 AND issuer = $3 AND revoked_at IS NULL`
 
+const REVOCABLE = '((consumed_at IS NULL AND expires_at > $5) OR access_token_expires_at > $5)'
+
 /** Marks the rows with a name of this one call, so that it can tell them from rows others mark at the same time. */
-const revokeWhere = (whose: string) => `UPDATE subject_tokens SET revoked_at = $1, revocation = $2
-  WHERE revoked_at IS NULL AND issuer = $3 AND ${whose}
-    AND ((consumed_at IS NULL AND expires_at > $5) OR access_token_expires_at > $5)`
+function revokeWhere(dialect: Dialect, whose: string): string {
+  const where = `revoked_at IS NULL AND issuer = $3 AND ${whose} AND ${REVOCABLE}`
+  const mark = 'UPDATE subject_tokens SET revoked_at = $1, revocation = $2 WHERE'
+  if (dialect !== 'postgres') return `${mark} ${where}`
+  // In the order in which groups of spends take them: the two would deadlock.
+  const inOrder = `SELECT id FROM subject_tokens WHERE ${where} ORDER BY token_hash COLLATE "C" FOR UPDATE`
+  return `${mark} id IN (${inOrder})`
+}
 const revokedNowOrAlive = (whose: string) => `SELECT ${COLUMNS}, revocation FROM subject_tokens
   WHERE issuer = $3 AND ${whose} AND revoked_at IS NOT NULL
     AND (revocation = $2 OR (grant_id IS NOT NULL AND access_token_expires_at > $1))`
@@ -83,7 +90,7 @@ export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore
       const [whose, id] = 'userId' in filter ? [ofUser, filter.userId] : [ofActor, filter.actorId]
       const revocation = randomBytes(16).toString('hex')
       const bind = [now, revocation, name(issuer), name(id)]
-      await writeAll(sequelize, revokeWhere(whose), [...bind, now])
+      await writeAll(sequelize, revokeWhere(dialect, whose), [...bind, now])
       const rows = await read(sequelize, revokedNowOrAlive(whose), bind)
       return rows.map((row) => ({ token: fromRow(row), marked: row.revocation === revocation }))
     },

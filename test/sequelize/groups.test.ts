@@ -195,6 +195,49 @@ describe('groups of two processes, on postgres', () => {
     expect(sizes(runs)).to.deep.equal([3, 3])
   })
 
+  it('take them in that order from a kill switch too', async () => {
+    // Written, and numbered, the other way round than by their hashes.
+    const [small, large] = newTokens(2)
+    if (!small || !large) throw new Error('no tokens')
+    const [older = '', newer = ''] = [small.id, large.id].sort()
+    const tokens = [
+      { ...small, id: newer, userId: 'carol' },
+      { ...large, id: older, userId: 'carol' },
+    ] as const
+    await one.insert(tokens[1])
+    await one.insert(tokens[0])
+    const answers: Promise<unknown>[] = []
+    const runs = await recordRuns('postgres', async () => {
+      await holding(tokens[0], async () => {
+        answers.push(spendAll(one, tokens))
+        await waiting(1)
+        answers.push(other.revokeWhere(ISSUER, { userId: 'carol' }, NOW))
+        await waiting(2)
+      })
+      await Promise.all(answers)
+    })
+    const [spent, revoked] = await Promise.all(answers)
+    expect(spent).to.deep.equal([true, true])
+    expect(revoked).to.have.length(2)
+    expect(sizes(runs)).to.deep.equal([2, 1, 1])
+  })
+
+  for (const hooks of [{}, { afterConnect: speakItalian }]) {
+    const language = 'afterConnect' in hooks ? 'Italian' : 'English'
+    it(`give up only the one whose row stays locked, in ${language}`, async () => {
+      const impatient = database.connect({ dialectOptions: { lock_timeout: 100 }, hooks })
+      const tokens = newTokens(3)
+      const [, second] = tokens
+      if (!second) throw new Error('no token')
+      await insertAll(one, tokens)
+      const store = createSubjectTokenStore(impatient)
+      await holding(second, async () => {
+        const spent = await outcomes(tokens.map(({ tokenHash }) => spend(store, tokenHash)))
+        expect(spent).to.deep.equal(['fulfilled', 'rejected', 'fulfilled'])
+      })
+    })
+  }
+
   it('are not sent again when their connection is lost: nobody knows what became of them', async () => {
     const tokens = newTokens(3)
     const [, second] = tokens
@@ -249,6 +292,25 @@ describe('statements of one turn, on a SQLite', () => {
     expect(sizes(runs)).to.deep.equal([3])
     process.close()
     expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
+  })
+
+  it('are undone when their commit fails, and what comes after is durable', async () => {
+    const store = createSubjectTokenStore(database.sequelize)
+    const tokens = newTokens(3)
+    await insertAll(store, tokens)
+    // Without a write-ahead log a reader keeps a writer from its commit.
+    await database.sequelize.query('PRAGMA journal_mode = DELETE')
+    await database.sequelize.query('PRAGMA busy_timeout = 100')
+    const process = new DatabaseSync(database.url.slice('sqlite:'.length))
+    const consumed = process.prepare('SELECT COUNT(consumed_at) AS rows FROM subject_tokens')
+    process.exec('BEGIN')
+    expect(consumed.get()).to.include({ rows: 0 })
+    const spent = await outcomes(tokens.map(({ tokenHash }) => spend(store, tokenHash)))
+    expect(spent).to.deep.equal(['rejected', 'rejected', 'rejected'])
+    process.exec('COMMIT')
+    expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
+    expect(consumed.get()).to.include({ rows: 3 })
+    process.close()
   })
 
   it('go one by one through another module than ours', async () => {
