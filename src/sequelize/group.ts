@@ -1,10 +1,10 @@
 /**
  * Statements of one text that requests come to in the same turn of the event loop go to the database together:
  * one packet each way, and one commit that makes all of them durable. Under load these are most of what a
- * statement costs; one that is alone waits for the end of the turn and for nothing else.
+ * statement costs; one that is alone goes when the turn ends.
  *
  * A group is one transaction. When the database undoes it, each of its statements is run alone, so that none
- * fails for another's fault.
+ * fails for another's fault. They do wait for each other.
  */
 import type { Sequelize } from 'sequelize'
 import { type Binding, type Result, takesSeveral } from './driver.ts'
@@ -30,6 +30,13 @@ export function runInGroup(sequelize: Sequelize, sql: string, bind: Binding, row
     const member = { bind, row, resolve, reject }
     if (takesSeveral(sequelize)) join(sequelize, sql, member)
     else void settle(sequelize, sql, [member])
+  })
+}
+
+/** Runs a statement at once, and by itself. */
+export function runAlone(sequelize: Sequelize, sql: string, bind: Binding): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    void settle(sequelize, sql, [{ bind, row: '', resolve, reject }])
   })
 }
 
@@ -69,7 +76,7 @@ async function settle(sequelize: Sequelize, sql: string, members: readonly Membe
   try {
     const bindings = members.map(({ bind }) => bind)
     const results = await run(sequelize, sql, bindings)
-    for (const [index, member] of members.entries()) answer(member, results[index])
+    for (const [index, result] of results.entries()) members[index]?.resolve(result)
   } catch (error) {
     if (members.length > 1 && isUndone(error)) {
       for (const member of members) void settle(sequelize, sql, [member])
@@ -77,11 +84,6 @@ async function settle(sequelize: Sequelize, sql: string, members: readonly Membe
       for (const member of members) member.reject(error)
     }
   }
-}
-
-function answer(member: Member, result: Result | undefined): void {
-  if (result) member.resolve(result)
-  else member.reject(new Error('a statement of a group was not answered'))
 }
 
 function byRow(one: Member, other: Member): number {

@@ -1,4 +1,4 @@
-/** One statement on one connection of Sequelize's pool. */
+/** A statement on a connection of Sequelize's pool. */
 import type { Sequelize } from 'sequelize'
 import { dialectOf } from './dialect.ts'
 import { type Binding, type Connection, type Result, RUN } from './driver.ts'
@@ -19,6 +19,7 @@ export async function run(
     // The deployment's log of statements, without what they bind: that holds hashes.
     for (const _ of bindings) log(sequelize, `Executing (default): ${sql}`)
     const results = await RUN[dialectOf(sequelize)](connection, sql, bindings)
+    if (results.length !== bindings.length) throw new Error('not as many results as bindings')
     connectionManager.releaseConnection(connection)
     return results
   } catch (error) {

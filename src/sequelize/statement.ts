@@ -4,8 +4,7 @@ import type { Sequelize } from 'sequelize'
 import type { Binding, Result, Row } from './driver.ts'
 import { isRepeatable, storageError } from './faults.ts'
 import { inSync, isCluster } from './galera.ts'
-import { runInGroup } from './group.ts'
-import { run } from './run.ts'
+import { runAlone, runInGroup } from './group.ts'
 
 export type { Bound, Row } from './driver.ts'
 
@@ -38,12 +37,6 @@ export async function read(sequelize: Sequelize, sql: string, bind: Binding): Pr
 export async function writeAll(sequelize: Sequelize, sql: string, bind: Binding): Promise<number> {
   const complete = (await isCluster(sequelize)) ? inSync(sql) : sql
   return (await attempt(() => runAlone(sequelize, complete, bind))).affected
-}
-
-async function runAlone(sequelize: Sequelize, sql: string, bind: Binding): Promise<Result> {
-  const [result] = await run(sequelize, sql, [bind])
-  if (!result) throw new Error('no answer')
-  return result
 }
 
 /** On a cluster, a statement that met no row is run once more where all that was committed is visible. */
