@@ -4,7 +4,7 @@ import type { Sequelize } from 'sequelize'
 import { epochTime } from '../clock.ts'
 import { type Dialect, dialectOf } from './dialect.ts'
 import { nameOf, optionalText, text } from './names.ts'
-import { type Bound, type Row, readRow, writeAll, writeRow } from './statement.ts'
+import { type Bound, type Row, readRow, write, writeAll, writeRow } from './statement.ts'
 
 /**
  * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,
@@ -124,7 +124,7 @@ class SequelizeAdapter implements Adapter {
       typeof payload.consumed === 'number' ? payload.consumed : null,
       typeof expiresIn === 'number' ? epochTime() + expiresIn : null,
     ]
-    await writeRow(sequelize, UPSERT[dialect], columns, this.#row(id))
+    await writeRow(sequelize, UPSERT[dialect], columns, `${namespace} ${model} ${id}`)
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -141,7 +141,8 @@ class SequelizeAdapter implements Adapter {
 
   async consume(id: string): Promise<void> {
     const { sequelize, model } = this.#place
-    if (await writeRow(sequelize, CONSUME, [...this.#where(id), epochTime()], this.#row(id))) return
+    // Not in a group, and `destroy` neither: the end of a grant takes its rows in another order.
+    if ((await write(sequelize, CONSUME, [...this.#where(id), epochTime()])) === 1) return
     // As the provider does with a second use it sees in time.
     const row = await readRow(sequelize, GRANT_OF, this.#where(id))
     const grantId = optionalText(row?.grant_id ?? null)
@@ -150,7 +151,7 @@ class SequelizeAdapter implements Adapter {
   }
 
   async destroy(id: string): Promise<void> {
-    await writeRow(this.#place.sequelize, DESTROY, this.#where(id), this.#row(id))
+    await write(this.#place.sequelize, DESTROY, this.#where(id))
   }
 
   /** Ends the rows of every grantable model: what the provider asks of one of them, it asks of all. */
@@ -176,11 +177,6 @@ class SequelizeAdapter implements Adapter {
   #where(id: string): Bound[] {
     const { dialect, namespace, model } = this.#place
     return [nameOf(dialect, namespace), model, this.#key(id)]
-  }
-
-  #row(id: string): string {
-    const { namespace, model } = this.#place
-    return `${namespace} ${model} ${id}`
   }
 
   #key(id: string): Bound {

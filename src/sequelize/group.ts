@@ -24,7 +24,7 @@ interface Member {
 /** Those that gather in this turn, by their text. */
 const gathering = new WeakMap<Sequelize, Map<string, Member[]>>()
 
-/** Runs a statement that touches at most the one row that `row` names, with others of its text. */
+/** Runs a statement with others of its text. It reads, or touches at most the one row that `row` names. */
 export function runInGroup(sequelize: Sequelize, sql: string, bind: Binding, row = ''): Promise<Result> {
   return new Promise((resolve, reject) => {
     const member = { bind, row, resolve, reject }

@@ -2,7 +2,7 @@ import { setImmediate as yieldTo } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../clock.ts'
 import { type Dialect, dialectOf } from './dialect.ts'
-import { type Bound, writeAll } from './statement.ts'
+import { type Bound, write } from './statement.ts'
 
 export interface PurgeOptions {
   /** How long the record of an ended impersonation is kept, in seconds, 0 or more. Default 90 days. */
@@ -56,7 +56,7 @@ async function inBatches(
   report: (total: number) => void,
 ): Promise<void> {
   for (let total = 0; ; ) {
-    const deleted = await writeAll(sequelize, sql, bind)
+    const deleted = await write(sequelize, sql, bind)
     total += deleted
     if (deleted > 0) report(total)
     // A batch that came out short may have left rows another purge is deleting: they are that one's.

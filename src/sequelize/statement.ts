@@ -8,7 +8,7 @@ import { runAlone, runInGroup } from './group.ts'
 
 export type { Bound, Row } from './driver.ts'
 
-/** Reads the one row that a unique key finds. */
+/** Reads one row at most. */
 export async function readRow(sequelize: Sequelize, sql: string, bind: Binding): Promise<Row | undefined> {
   const { rows } = await inSyncIfMissed(sequelize, sql, (text) => runInGroup(sequelize, text, bind))
   return rows[0]
@@ -26,6 +26,11 @@ export async function writeRow(
 ): Promise<boolean> {
   const { affected } = await inSyncIfMissed(sequelize, sql, (text) => runInGroup(sequelize, text, bind, row))
   return affected === 1
+}
+
+/** Runs a writing statement by itself, and answers how many rows it touched. */
+export async function write(sequelize: Sequelize, sql: string, bind: Binding): Promise<number> {
+  return (await inSyncIfMissed(sequelize, sql, (text) => runAlone(sequelize, text, bind))).affected
 }
 
 /** Reads rows. */

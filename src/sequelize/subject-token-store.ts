@@ -4,7 +4,7 @@ import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/st
 import type { SubjectToken, SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { type Dialect, dialectOf } from './dialect.ts'
 import { nameOf } from './names.ts'
-import { type Bound, read, readRow, writeAll, writeRow } from './statement.ts'
+import { type Bound, read, readRow, write, writeAll, writeRow } from './statement.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
 
 const INSERT = `INSERT INTO subject_tokens
@@ -81,7 +81,7 @@ export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore
 
     async revoke(issuer, id, now) {
       // Not in a group: those that spend take their rows in another order.
-      const marked = (await writeAll(sequelize, REVOKE, [now, id, name(issuer)])) === 1
+      const marked = (await write(sequelize, REVOKE, [now, id, name(issuer)])) === 1
       const token = await store.get(issuer, id)
       return token && { token, marked }
     },
