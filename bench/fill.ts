@@ -1,8 +1,8 @@
 /** Rows put straight into the table, many to a statement: subject tokens to exchange, and history. */
 import type { Sequelize } from 'sequelize'
 import { epochTime } from '../src/clock.ts'
-import { dialectOf } from '../src/sequelize/dialect.ts'
-import type { Bound } from '../src/sequelize/statement.ts'
+import { dialectOf } from '../src/sequelize/database/dialect.ts'
+import type { Bound } from '../src/sequelize/database/driver.ts'
 import { toRow, toUseColumns } from '../src/sequelize/subject-token-rows.ts'
 import { mintId } from '../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../src/subject-tokens/secret.ts'

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { epochTime } from '../clock.ts'
-import { type Dialect, dialectOf } from './dialect.ts'
+import { type Database, databaseOf } from './database/database.ts'
+import type { Dialect } from './database/dialect.ts'
+import type { Bound, Row } from './database/driver.ts'
 import { nameOf, optionalText, text } from './names.ts'
-import { type Bound, type Row, readRow, write, writeAll, writeRow } from './statement.ts'
 
 /**
  * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,
@@ -86,16 +87,15 @@ export function createAdapter(
   sequelize: Sequelize,
   { namespace = '' }: { readonly namespace?: string } = {},
 ): AdapterFactory {
-  const dialect = dialectOf(sequelize)
+  const database = databaseOf(sequelize)
   if (typeof namespace !== 'string' || Buffer.byteLength(namespace) > 255) {
     throw new TypeError('namespace must be a string of at most 255 bytes')
   }
-  return (model) => new SequelizeAdapter({ sequelize, dialect, namespace, model })
+  return (model) => new SequelizeAdapter({ database, namespace, model })
 }
 
 interface Place {
-  readonly sequelize: Sequelize
-  readonly dialect: Dialect
+  readonly database: Database
   readonly namespace: string
   readonly model: string
 }
@@ -108,7 +108,8 @@ class SequelizeAdapter implements Adapter {
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
-    const { sequelize, dialect, namespace, model } = this.#place
+    const { database, namespace, model } = this.#place
+    const { dialect } = database
     const { jti: _, ...withoutId } = payload
     const stored = BEARERS.has(model) ? withoutId : payload
     const name = (value: string | undefined) => nameOf(dialect, value)
@@ -124,7 +125,7 @@ class SequelizeAdapter implements Adapter {
       typeof payload.consumed === 'number' ? payload.consumed : null,
       typeof expiresIn === 'number' ? epochTime() + expiresIn : null,
     ]
-    await writeRow(sequelize, UPSERT[dialect], columns, `${namespace} ${model} ${id}`)
+    await database.writeRow(UPSERT[dialect], columns, `${namespace} ${model} ${id}`)
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -132,32 +133,33 @@ class SequelizeAdapter implements Adapter {
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    return this.#first(FIND_BY_UID, nameOf(this.#place.dialect, uid))
+    return this.#first(FIND_BY_UID, nameOf(this.#place.database.dialect, uid))
   }
 
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
-    return this.#first(FIND_BY_USER_CODE, nameOf(this.#place.dialect, userCode))
+    return this.#first(FIND_BY_USER_CODE, nameOf(this.#place.database.dialect, userCode))
   }
 
   async consume(id: string): Promise<void> {
-    const { sequelize, model } = this.#place
+    const { database, model } = this.#place
     // Not in a group, and `destroy` neither: the end of a grant takes its rows in another order.
-    if ((await write(sequelize, CONSUME, [...this.#where(id), epochTime()])) === 1) return
+    if ((await database.write(CONSUME, [...this.#where(id), epochTime()])) === 1) return
     // As the provider does with a second use it sees in time.
-    const row = await readRow(sequelize, GRANT_OF, this.#where(id))
+    const row = await database.findRow(GRANT_OF, this.#where(id))
     const grantId = optionalText(row?.grant_id ?? null)
     if (grantId !== undefined) await this.#endGrant(grantId)
     throw new errors.InvalidGrant(`${model} already consumed`)
   }
 
   async destroy(id: string): Promise<void> {
-    await write(this.#place.sequelize, DESTROY, this.#where(id))
+    await this.#place.database.write(DESTROY, this.#where(id))
   }
 
   /** Ends the rows of every grantable model: what the provider asks of one of them, it asks of all. */
   async revokeByGrantId(grantId: string): Promise<void> {
-    const { sequelize, dialect, namespace } = this.#place
-    await writeAll(sequelize, REVOKE_GRANT, [nameOf(dialect, namespace), nameOf(dialect, grantId)])
+    const { database, namespace } = this.#place
+    const { dialect } = database
+    await database.writeAll(REVOKE_GRANT, [nameOf(dialect, namespace), nameOf(dialect, grantId)])
   }
 
   async #endGrant(grantId: string): Promise<void> {
@@ -168,21 +170,23 @@ class SequelizeAdapter implements Adapter {
   async #first(sql: string, value: Bound, id?: string): Promise<AdapterPayload | undefined> {
     // PostgreSQL refuses NUL, and no row has it.
     if (typeof value === 'string' && value.includes('\0')) return undefined
-    const { sequelize, dialect, namespace, model } = this.#place
+    const { database, namespace, model } = this.#place
+    const { dialect } = database
     const bind = [nameOf(dialect, namespace), model, value, epochTime() - GRACE]
-    const row = await readRow(sequelize, sql, bind)
+    const row = await database.findRow(sql, bind)
     return row && payloadOf(row, BEARERS.has(model) ? id : undefined)
   }
 
   #where(id: string): Bound[] {
-    const { dialect, namespace, model } = this.#place
+    const { database, namespace, model } = this.#place
+    const { dialect } = database
     return [nameOf(dialect, namespace), model, this.#key(id)]
   }
 
   #key(id: string): Bound {
-    const { dialect, model } = this.#place
+    const { database, model } = this.#place
     const key = BEARERS.has(model) ? createHash('sha256').update(id).digest('base64url') : id
-    return nameOf(dialect, key)
+    return nameOf(database.dialect, key)
   }
 }
 

@@ -1,6 +1,6 @@
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { Umzug } from 'umzug'
-import { type Dialect, dialectOf } from './dialect.ts'
+import { type Dialect, dialectOf } from './database/dialect.ts'
 import { withMigrationLock } from './migration-lock.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 

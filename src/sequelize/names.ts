@@ -1,5 +1,5 @@
-import type { Dialect } from './dialect.ts'
-import type { Bound } from './statement.ts'
+import type { Dialect } from './database/dialect.ts'
+import type { Bound } from './database/driver.ts'
 
 /**
  * Names that come from outside are compared byte by byte. MySQL's collations would fold case and trailing

@@ -1,8 +1,9 @@
 import { setImmediate as yieldTo } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../clock.ts'
-import { type Dialect, dialectOf } from './dialect.ts'
-import { type Bound, write } from './statement.ts'
+import { type Database, databaseOf } from './database/database.ts'
+import type { Dialect } from './database/dialect.ts'
+import type { Bound } from './database/driver.ts'
 
 export interface PurgeOptions {
   /** How long the record of an ended impersonation is kept, in seconds, 0 or more. Default 90 days. */
@@ -35,28 +36,28 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
   if (!Number.isSafeInteger(retention) || retention < 0) {
     throw new TypeError('retention must be whole seconds, 0 or more')
   }
-  const dialect = dialectOf(sequelize)
+  const database = databaseOf(sequelize)
   const now = epochTime()
   let purged: Purged = { subjectTokens: 0, models: 0 }
   const report = (more: Partial<Purged>) => {
     purged = { ...purged, ...more }
     onProgress?.(purged)
   }
-  await inBatches(sequelize, ENDED_TOKENS[dialect], [now - retention], (subjectTokens) =>
+  await inBatches(database, ENDED_TOKENS[database.dialect], [now - retention], (subjectTokens) =>
     report({ subjectTokens }),
   )
-  await inBatches(sequelize, EXPIRED_MODELS[dialect], [now - GRACE], (models) => report({ models }))
+  await inBatches(database, EXPIRED_MODELS[database.dialect], [now - GRACE], (models) => report({ models }))
   return purged
 }
 
 async function inBatches(
-  sequelize: Sequelize,
+  database: Database,
   sql: string,
   bind: readonly Bound[],
   report: (total: number) => void,
 ): Promise<void> {
   for (let total = 0; ; ) {
-    const deleted = await write(sequelize, sql, bind)
+    const deleted = await database.write(sql, bind)
     total += deleted
     if (deleted > 0) report(total)
     // A batch that came out short may have left rows another purge is deleting: they are that one's.

@@ -1,9 +1,9 @@
 /** How a subject token lies in the table `subject_tokens`. */
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import type { NewSubjectToken, SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
-import type { Dialect } from './dialect.ts'
+import type { Dialect } from './database/dialect.ts'
+import type { Bound, Row } from './database/driver.ts'
 import { nameOf, optionalText, text } from './names.ts'
-import type { Bound, Row } from './statement.ts'
 
 /** The columns a read answers: all but the hash, which nobody needs back. */
 export const COLUMNS = `id, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at,

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken, SubjectTokenState } from '../subject-tokens/subject-token.ts'
-import { type Dialect, dialectOf } from './dialect.ts'
+import { databaseOf } from './database/database.ts'
+import type { Dialect } from './database/dialect.ts'
+import type { Bound } from './database/driver.ts'
 import { nameOf } from './names.ts'
-import { type Bound, read, readRow, write, writeAll, writeRow } from './statement.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
 
 const INSERT = `INSERT INTO subject_tokens
@@ -55,33 +56,34 @@ const STATES: Readonly<Record<SubjectTokenState, (now: () => string) => string>>
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`.
  */
 export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore {
-  const dialect = dialectOf(sequelize)
+  const database = databaseOf(sequelize)
+  const { dialect } = database
   const name = (value: string) => nameOf(dialect, value)
   const one = async (sql: string, bind: Bound[]): Promise<SubjectToken | undefined> => {
-    const row = await readRow(sequelize, sql, bind)
+    const row = await database.findRow(sql, bind)
     return row && fromRow(row)
   }
 
   const store: SubjectTokenStore = {
     async insert(token) {
-      await writeRow(sequelize, INSERT, toRow(dialect, token), token.id)
+      await database.writeRow(INSERT, toRow(dialect, token), token.id)
     },
 
     findByHash: (issuer, hash) => one(FIND_BY_HASH, [hash, name(issuer)]),
 
     consume: (issuer, hash, now, use) =>
-      writeRow(sequelize, CONSUME, [...toUseColumns(dialect, use), hash, name(issuer), now], hash),
+      database.writeRow(CONSUME, [...toUseColumns(dialect, use), hash, name(issuer), now], hash),
 
     get: (issuer, id) => one(GET, [id, name(issuer)]),
 
     async list(issuer, filter, page) {
       const { sql, bind } = listStatement(filter, page, name(issuer), name)
-      return (await read(sequelize, sql, bind)).slice(0, page.limit).map(fromRow)
+      return (await database.find(sql, bind)).slice(0, page.limit).map(fromRow)
     },
 
     async revoke(issuer, id, now) {
       // Not in a group: those that spend take their rows in another order.
-      const marked = (await write(sequelize, REVOKE, [now, id, name(issuer)])) === 1
+      const marked = (await database.write(REVOKE, [now, id, name(issuer)])) === 1
       const token = await store.get(issuer, id)
       return token && { token, marked }
     },
@@ -90,8 +92,8 @@ export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore
       const [whose, id] = 'userId' in filter ? [ofUser, filter.userId] : [ofActor, filter.actorId]
       const revocation = randomBytes(16).toString('hex')
       const bind = [now, revocation, name(issuer), name(id)]
-      await writeAll(sequelize, revokeWhere(dialect, whose), [...bind, now])
-      const rows = await read(sequelize, revokedNowOrAlive(whose), bind)
+      await database.writeAll(revokeWhere(dialect, whose), [...bind, now])
+      const rows = await database.find(revokedNowOrAlive(whose), bind)
       return rows.map((row) => ({ token: fromRow(row), marked: row.revocation === revocation }))
     },
   }

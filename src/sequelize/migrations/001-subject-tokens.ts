@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../database/dialect.ts'
 import { COLUMN_TYPES, indexed, tableOptions } from './column-types.ts'
 import { createIndex } from './create-index.ts'
 import type { Migration } from './index.ts'

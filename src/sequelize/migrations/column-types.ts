@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../database/dialect.ts'
 
 interface ColumnTypes {
   /** Ids and hashes of our own. */

@@ -1,5 +1,5 @@
 import { QueryTypes, type Sequelize } from 'sequelize'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../database/dialect.ts'
 
 interface Index {
   readonly name: string

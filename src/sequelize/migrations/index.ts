@@ -1,5 +1,5 @@
 import type { Sequelize } from 'sequelize'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../database/dialect.ts'
 import { subjectTokens } from './001-subject-tokens.ts'
 import { oidcModels } from './002-oidc-models.ts'
 

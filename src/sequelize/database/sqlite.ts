@@ -1,0 +1,49 @@
+import { isNodeSqlite } from '../node-sqlite.ts'
+import { type Binding, type Bound, codeOf, type Driver, positional, type Result, type Row } from './driver.ts'
+
+const toPositional = positional()
+
+/** Node's own SQLite: several bindings share a commit. */
+export const nodeDriver: Driver = {
+  batches: true,
+  async run(connection, sql, bindings) {
+    if (!isNodeSqlite(connection)) throw new TypeError('not a connection of nodeSqlite')
+    const [text] = toPositional(sql, [])
+    return connection.runAll(
+      text,
+      bindings.map((bind) => toPositional(sql, bind)[1]),
+    )
+  },
+  fateOf,
+}
+
+interface Sqlite3 {
+  all(sql: string, bind: Binding, done: (error: Error | null, rows?: readonly Row[]) => void): void
+  run(sql: string, bind: Bound[], done: (this: { changes: number }, error: Error | null) => void): void
+}
+
+/** The `sqlite3` package, one statement at a time. */
+export const sqlite3Driver: Driver = {
+  batches: false,
+  run: (connection, sql, [bind = []]) =>
+    new Promise<readonly Result[]>((resolve, reject) => {
+      const sqlite3 = connection as Sqlite3
+      const [text, values] = toPositional(sql, bind)
+      if (text.startsWith('SELECT')) {
+        sqlite3.all(text, values, (error, rows = []) =>
+          error ? reject(error) : resolve([{ rows, affected: 0 }]),
+        )
+      } else {
+        sqlite3.run(text, values, function (error) {
+          if (error) reject(error)
+          else resolve([{ rows: [], affected: this.changes }])
+        })
+      }
+    }),
+  fateOf,
+}
+
+function fateOf(error: unknown) {
+  if (codeOf(error) === 'SQLITE_BUSY') return 'locked'
+  return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
+}
