@@ -5,9 +5,9 @@ import { exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
 import { managementRouter } from './management/router.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
+import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
-import { type Host, readHost } from './provider/host.ts'
-import { reportOutage } from './subject-tokens/report-outage.ts'
+import { type Host, readHost } from './provider/settings.ts'
 
 /** The impersonation service of one provider. */
 export interface Impersonation {

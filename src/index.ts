@@ -1,6 +1,5 @@
 export type { Seconds } from './clock.ts'
 export { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from './constants.ts'
-export { AccessDenied } from './errors.ts'
 export type {
   ImpersonationEvents,
   SubjectTokenExchanged,
@@ -12,6 +11,7 @@ export type {
 export { createImpersonation, type Impersonation } from './impersonation.ts'
 export type { CustomClaimsRequest, ImpersonationOptions, PolicyRequest } from './options.ts'
 export type { JsonObject, JsonValue } from './plain-json.ts'
+export { AccessDenied } from './refusals.ts'
 export type { TokenHash } from './subject-tokens/secret.ts'
 export type { Revocation, SubjectTokenFilter, SubjectTokenStore } from './subject-tokens/store.ts'
 export type {

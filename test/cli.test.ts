@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { type Database, openDatabase } from '../fixtures/databases.ts'
 import { createAdapter } from '../src/sequelize/index.ts'
 
-const CLI = path.resolve(import.meta.dirname, '../src/cli.ts')
+const CLI = path.resolve(import.meta.dirname, '../src/cli/main.ts')
 
 interface Outcome {
   readonly code: number

@@ -1,10 +1,10 @@
-import { actorTokenRefused, subjectTokenRefused } from '../errors.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
+import { certificateThumbprint } from '../provider/certificate.ts'
 import type { ExchangeContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
-import type { Host } from '../provider/host.ts'
-import { certificateThumbprint } from '../provider/sender-proof.ts'
+import type { Host } from '../provider/settings.ts'
+import { actorTokenRefused, subjectTokenRefused } from '../refusals.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { Subject } from './subject.ts'
 

@@ -1,7 +1,7 @@
 import { epochTime } from '../clock.ts'
-import { misconfigured, subjectTokenRefused } from '../errors.ts'
 import { type AccessTokenDraft, dropGrant, saveGrant } from '../provider/access-token.ts'
 import { type ExchangeContext, recordProof, type SenderConstraint } from '../provider/grants.ts'
+import { misconfigured, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'

@@ -1,10 +1,10 @@
 /** One place tells how an exchange ended, so that no refusal escapes the events. */
 import { errors } from 'oidc-provider'
-import { checkOf, isStorageUnavailable, RETRY_AFTER, reasonOf, subjectTokenRefused } from '../errors.ts'
 import { emit } from '../events.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import type { AccessTokenDraft } from '../provider/access-token.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
+import { checkOf, isStorageUnavailable, RETRY_AFTER, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import { endFirstUse, ReplayedSubjectToken } from './replay.ts'

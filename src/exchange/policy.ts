@@ -1,4 +1,4 @@
-import { assertPolicy } from '../deployment/policy.ts'
+import { assertPolicy } from '../callbacks/policy.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
 import type { Actor } from './actor.ts'

@@ -1,7 +1,7 @@
 import { ACCESS_TOKEN_TYPE } from '../constants.ts'
-import { grantNotAllowed, invalidParameter, targetRefused } from '../errors.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
+import { grantNotAllowed, invalidParameter, targetRefused } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
 /** A token exchange request whose parameters keep the rules of RFC 8693 §2.1. */

@@ -1,7 +1,7 @@
 import type { Account } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
-import { subjectTokenRefused } from '../errors.ts'
 import { type ExchangeContext, findAccount } from '../provider/grants.ts'
+import { subjectTokenRefused } from '../refusals.ts'
 import { hashSecret, isSecret, type TokenHash } from '../subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import { type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'

@@ -1,10 +1,10 @@
 import type { ResourceServerInstance } from 'oidc-provider'
 import { errors } from 'oidc-provider'
-import { nothingLeftOfScope, subjectTokenRefused, targetRefused } from '../errors.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { registeredResources } from '../provider/client-metadata.ts'
 import { assertConfigured } from '../provider/configuration.ts'
 import { clientMayRequest, type ExchangeContext, requestedResourceServers } from '../provider/grants.ts'
+import { nothingLeftOfScope, subjectTokenRefused, targetRefused } from '../refusals.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
 

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import getRawBody from 'raw-body'
-import { invalidBody } from '../errors.ts'
 import { isPlainObject } from '../plain-json.ts'
+import { invalidBody } from '../refusals.ts'
 
 const LIMIT = 64 * 1024
 

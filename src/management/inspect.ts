@@ -1,7 +1,7 @@
 import type { Seconds } from '../clock.ts'
 import { epochTime } from '../clock.ts'
-import { notFound } from '../errors.ts'
 import type { JsonObject } from '../plain-json.ts'
+import { notFound } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import {
   type ActClaim,
@@ -10,7 +10,7 @@ import {
   stateOf,
 } from '../subject-tokens/subject-token.ts'
 import type { ManagementContext } from './authenticate.ts'
-import { assertNoQuery, isId, parseListRequest } from './queries.ts'
+import { assertNoQuery, isId, parseListRequest } from './list-request.ts'
 
 /** The record of one impersonation, as the API shows it (CONTRACT §2.2). Times in epoch seconds; never a secret. */
 interface Item {

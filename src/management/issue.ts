@@ -1,18 +1,18 @@
 import { type Account, errors, type Provider } from 'oidc-provider'
+import { assertPolicy } from '../callbacks/policy.ts'
 import { epochTime } from '../clock.ts'
-import { assertPolicy } from '../deployment/policy.ts'
-import { checkOf, misconfigured, notFound, reasonOf } from '../errors.ts'
 import { emit } from '../events.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { isStorableText } from '../plain-json.ts'
 import { findAccount } from '../provider/grants.ts'
+import { checkOf, misconfigured, notFound, reasonOf } from '../refusals.ts'
 import { mintId } from '../subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { ManagementContext } from './authenticate.ts'
 import { readJsonObject } from './body.ts'
-import { type IssueRequest, parseIssueRequest } from './requests.ts'
+import { type IssueRequest, parseIssueRequest } from './issue-request.ts'
 
 interface Issuer {
   readonly provider: Provider

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Provider } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
-import { invalidToken } from '../errors.ts'
 import type { AccessTokenPayload } from '../provider/access-token-jwt.ts'
-import type { Host } from '../provider/host.ts'
+import type { Host } from '../provider/settings.ts'
+import { invalidToken } from '../refusals.ts'
 
 /** Answers the claims of a management token (CONTRACT §2.3), or refuses it as invalid. */
 export type ManagementTokenVerifier = (jwt: string) => Promise<AccessTokenPayload>

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { type ManagementError, MissingCredentials, managementErrorOf, RETRY_AFTER } from '../errors.ts'
+import { type ManagementError, MissingCredentials, managementErrorOf, RETRY_AFTER } from '../refusals.ts'
 
 /** Answers errors as CONTRACT §2.4 has them, and keeps every answer out of caches. */
 export function respond(realm: string): Middleware {

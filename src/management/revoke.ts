@@ -1,11 +1,11 @@
 import { epochTime } from '../clock.ts'
-import { notFound, storageUnavailable } from '../errors.ts'
 import { emit } from '../events.ts'
 import { endAccessToken } from '../provider/access-token.ts'
+import { notFound, storageUnavailable } from '../refusals.ts'
 import type { Revocation, SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { ManagementContext } from './authenticate.ts'
-import { assertNoQuery, isId, parseKillRequest } from './queries.ts'
+import { assertNoQuery, isId, parseKillRequest } from './list-request.ts'
 
 /** `DELETE /subject-tokens/{id}`: an unused token dies, an opaque access token ends; also when repeated. */
 export async function revokeSubjectToken(

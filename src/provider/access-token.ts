@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import type { AccessToken } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
-import { misconfigured } from '../errors.ts'
 import type { JsonObject } from '../plain-json.ts'
+import { misconfigured } from '../refusals.ts'
 import type { ExchangeContext, SenderConstraint } from './grants.ts'
-import type { Host } from './host.ts'
+import type { Host } from './settings.ts'
 import { attachClaims, claimsWereRead } from './token-claims.ts'
 
 /** An access token that is complete but for its claims, and neither signed nor saved. */

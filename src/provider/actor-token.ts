@@ -3,13 +3,13 @@
  * Opaque ones are looked up, JWTs are verified.
  */
 import type { AccessToken } from 'oidc-provider'
-import { actorTokenRefused } from '../errors.ts'
 import { isPlainObject } from '../plain-json.ts'
+import { actorTokenRefused } from '../refusals.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
 import type { ExchangeContext } from './grants.ts'
-import type { Host } from './host.ts'
+import type { Host } from './settings.ts'
 
 export interface ActorToken {
   readonly accountId: string

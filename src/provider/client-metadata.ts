@@ -10,7 +10,7 @@ import {
   TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
-import { invalidClientMetadata } from '../errors.ts'
+import { invalidClientMetadata } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
 type RawMetadata = { readonly [member: string]: unknown }

@@ -10,9 +10,9 @@ import {
   type ResourceServer,
 } from 'oidc-provider'
 import { IMPERSONATION_POLICY, MANAGEMENT_SCOPES, TOKEN_EXCHANGE_RESOURCES } from '../constants.ts'
-import { misconfigured, targetRefused } from '../errors.ts'
+import { misconfigured, targetRefused } from '../refusals.ts'
 import { validateClientMetadata } from './client-metadata.ts'
-import { type Host, registeredManagementScopes } from './host.ts'
+import { type Host, registeredManagementScopes } from './settings.ts'
 import { readClaims } from './token-claims.ts'
 
 type Features = NonNullable<Configuration['features']>

@@ -1,5 +1,5 @@
 export { createAdapter } from './adapter.ts'
-export { migrate } from './migrate.ts'
 export { nodeSqlite } from './node-sqlite.ts'
-export { type Purged, type PurgeOptions, purge } from './purge.ts'
+export { migrate } from './schema/migrate.ts'
+export { type Purged, type PurgeOptions, purge } from './schema/purge.ts'
 export { createSubjectTokenStore } from './subject-token-store.ts'

@@ -4,8 +4,8 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
 import { MANAGEMENT_SCOPES, RESERVED_CLAIMS } from '../../src/constants.ts'
-import { RETRY_AFTER } from '../../src/errors.ts'
 import { resolveOptions } from '../../src/options.ts'
+import { RETRY_AFTER } from '../../src/refusals.ts'
 
 const never = async (): Promise<never> => {
   throw new Error('not called')
@@ -51,7 +51,7 @@ describe('docs: facts', () => {
   })
 
   it('name checks that exist', () => {
-    const [, checks = ''] = /export type Check =(.*?)\n\n/s.exec(source('errors.ts')) ?? []
+    const [, checks = ''] = /export type Check =(.*?)\n\n/s.exec(source('refusals.ts')) ?? []
     const known = [...checks.matchAll(/'(\w+)'/g)].map(([, name]) => name)
     const named = [...readPage('docs/operate.md').matchAll(/check="(\w+)"/g)].map(([, name]) => name)
     expect(named.length).to.be.greaterThan(1)
@@ -73,7 +73,7 @@ describe('docs: facts', () => {
     expect(claims).to.include(`took more than ${customClaimsTimeout} s`)
     expect(readPage('docs/from-logto.md')).to.include(`"expiresIn": ${subjectTokenTTL}`)
     expect(operate).to.include(`\`Retry-After: ${RETRY_AFTER}\``)
-    expect(source('sequelize/purge.ts')).to.include('BATCH = 1000').and.to.include('90 * 24 * 3600')
+    expect(source('sequelize/schema/purge.ts')).to.include('BATCH = 1000').and.to.include('90 * 24 * 3600')
     expect(operate).to.include('batches of 1,000').and.to.include('90 days')
     expect(source('sequelize/node-sqlite.ts')).to.include('BUSY_TIMEOUT = 5000')
     expect(operate).to.include('up to 5 s')
@@ -82,8 +82,9 @@ describe('docs: facts', () => {
   })
 
   it('name the tables that migrations make', () => {
-    const folder = 'sequelize/migrations'
+    const folder = 'sequelize/schema'
     const made = readdirSync(path.join(ROOT, 'src', folder))
+      .filter((file) => /^\d{3}-/.test(file))
       .map((file) => source(path.join(folder, file)))
       .flatMap((text) => [...text.matchAll(/CREATE TABLE IF NOT EXISTS (\w+)/g)].map(([, name]) => name))
     expect(made).to.have.length(2)

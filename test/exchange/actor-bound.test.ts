@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose'
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../../fixtures/clients.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { actorJwt, type DpopKey, dpopKey, exchange, issue, withActor } from '../../fixtures/requests.ts'
-import { certificateThumbprint } from '../../src/provider/sender-proof.ts'
+import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { expectActorRefused } from './refusals.ts'
 
 const presenting = (pem: string) => ({ 'x-client-certificate': encodeURIComponent(pem) })

@@ -7,8 +7,8 @@ import { CERTIFICATE, machineClient, OTHER_CERTIFICATE, publicClient } from '../
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, RESOURCES, startDeployment } from '../../fixtures/deployment.ts'
 import { actorToken, exchange, issue, postToken, withActor } from '../../fixtures/requests.ts'
+import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { registeredResources } from '../../src/provider/client-metadata.ts'
-import { certificateThumbprint } from '../../src/provider/sender-proof.ts'
 
 async function during(
   deployment: Promise<Deployment>,

@@ -13,7 +13,7 @@ import {
   now,
   type Parameters,
 } from '../../fixtures/requests.ts'
-import { certificateThumbprint } from '../../src/provider/sender-proof.ts'
+import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { expectRefused } from './refusals.ts'
 
 const dpopClient = publicClient({ client_id: 'dpop', dpop_bound_access_tokens: true })

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type Cluster, startCluster } from '../../fixtures/cluster.ts'
 import { type Galera, startGalera } from '../../fixtures/galera.ts'
-import { connect } from '../../src/sequelize/connect.ts'
+import { connect } from '../../src/cli/connect.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'

@@ -5,7 +5,7 @@ import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtu
 import { startMariadb } from '../../fixtures/mariadb.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
 import type { OwnServer } from '../../fixtures/server-process.ts'
-import { connect } from '../../src/sequelize/connect.ts'
+import { connect } from '../../src/cli/connect.ts'
 import { migrate } from '../../src/sequelize/index.ts'
 import { type RaceReport, race } from './race.ts'
 

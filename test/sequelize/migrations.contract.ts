@@ -5,10 +5,10 @@ import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import { subjectTokens } from '../../src/sequelize/migrations/001-subject-tokens.ts'
+import { subjectTokens } from '../../src/sequelize/schema/001-subject-tokens.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 
-const CLI = path.resolve(import.meta.dirname, '../../src/cli.ts')
+const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
 
 export function migrationContract(kind: DatabaseKind): void {
   describe('migrations', () => {

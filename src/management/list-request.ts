@@ -1,7 +1,7 @@
-import { invalidField } from '../errors.ts'
+import { invalidField } from '../refusals.ts'
 import type { SubjectTokenFilter } from '../subject-tokens/store.ts'
 import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
-import { text } from './requests.ts'
+import { text } from './issue-request.ts'
 
 /** Which tokens `GET /subject-tokens` asks for, and which page of them (CONTRACT §2.2). */
 export interface ListRequest {

@@ -1,7 +1,7 @@
-import { denied, functionFailed } from '../errors.ts'
 import type { PolicyRequest, ResolvedOptions } from '../options.ts'
 import { frozenCopy, type JsonObject, type JsonValue } from '../plain-json.ts'
-import { callDeployment } from './callback.ts'
+import { denied, functionFailed } from '../refusals.ts'
+import { callDeployment } from './call.ts'
 
 /** Asks the built-in rules, then the deployment. Every refusal names its check in the event, never in the answer. */
 export async function assertPolicy(options: ResolvedOptions, request: PolicyRequest): Promise<void> {

@@ -1,9 +1,9 @@
 import { setImmediate as yieldTo } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
-import { epochTime, type Seconds } from '../clock.ts'
-import { type Database, databaseOf } from './database/database.ts'
-import type { Dialect } from './database/dialect.ts'
-import type { Bound } from './database/driver.ts'
+import { epochTime, type Seconds } from '../../clock.ts'
+import { type Database, databaseOf } from '../database/database.ts'
+import type { Dialect } from '../database/dialect.ts'
+import type { Bound } from '../database/driver.ts'
 
 export interface PurgeOptions {
   /** How long the record of an ended impersonation is kept, in seconds, 0 or more. Default 90 days. */

@@ -2,9 +2,9 @@
 /** `oidc-impersonation`: what a deployment runs beside its processes. */
 import { parseArgs } from 'node:util'
 import type { Sequelize } from 'sequelize'
-import { connect } from './sequelize/connect.ts'
-import { migrate, purge } from './sequelize/index.ts'
-import type { Purged } from './sequelize/purge.ts'
+import { migrate, purge } from '../sequelize/index.ts'
+import type { Purged } from '../sequelize/schema/purge.ts'
+import { connect } from './connect.ts'
 
 const HELP = `Usage: oidc-impersonation <command> [options]
 

@@ -1,5 +1,5 @@
 import type { Seconds } from '../clock.ts'
-import { AccessDenied, denied, functionFailed } from '../errors.ts'
+import { AccessDenied, denied, functionFailed } from '../refusals.ts'
 
 export type CallbackName = 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims'
 

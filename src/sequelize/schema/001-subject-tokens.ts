@@ -1,7 +1,7 @@
 import type { Dialect } from '../database/dialect.ts'
 import { COLUMN_TYPES, indexed, tableOptions } from './column-types.ts'
 import { createIndex } from './create-index.ts'
-import type { Migration } from './index.ts'
+import type { Migration } from './migrations.ts'
 
 function createTable(dialect: Dialect): string {
   const { ascii, name, text } = COLUMN_TYPES[dialect]

@@ -1,6 +1,6 @@
 import type { Seconds } from '../clock.ts'
-import { invalidField } from '../errors.ts'
 import { isPlainJson, isPlainObject, isStorableText, type JsonObject } from '../plain-json.ts'
+import { invalidField } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
 /** What `POST /subject-tokens` asks for, checked member by member (CONTRACT §2.1). */

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { QueryTypes, type Sequelize, type Transaction } from 'sequelize'
-import type { Dialect } from './database/dialect.ts'
+import type { Dialect } from '../database/dialect.ts'
 
 /** Seconds to wait for another process. */
 const PATIENCE = 120

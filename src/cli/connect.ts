@@ -1,5 +1,5 @@
 import { Sequelize } from 'sequelize'
-import { nodeSqlite } from './node-sqlite.ts'
+import { nodeSqlite } from '../sequelize/node-sqlite.ts'
 
 /**
  * Opens the database a URL names: `sqlite:<file>`, `postgres://…`, `mysql://…` or `mariadb://…`.

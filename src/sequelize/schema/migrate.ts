@@ -1,8 +1,8 @@
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { Umzug } from 'umzug'
-import { type Dialect, dialectOf } from './database/dialect.ts'
-import { withMigrationLock } from './migration-lock.ts'
-import { MIGRATIONS } from './migrations/index.ts'
+import { type Dialect, dialectOf } from '../database/dialect.ts'
+import { withMigrationLock } from './lock.ts'
+import { MIGRATIONS } from './migrations.ts'
 
 /**
  * Brings the tables up to date. Safe to call from every process at every start, at the same time: one migrates,

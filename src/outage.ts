@@ -1,5 +1,5 @@
-import { storageUnavailable } from '../errors.ts'
-import type { SubjectTokenStore } from './store.ts'
+import { storageUnavailable } from './refusals.ts'
+import type { SubjectTokenStore } from './subject-tokens/store.ts'
 
 /** A store whose failures are told apart from every other error: an outage, never "invalid token". */
 export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {

@@ -1,8 +1,8 @@
 import { RESERVED_CLAIMS } from '../constants.ts'
-import { functionFailed } from '../errors.ts'
 import type { CustomClaimsRequest, ResolvedOptions } from '../options.ts'
 import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from '../plain-json.ts'
-import { callDeployment } from './callback.ts'
+import { functionFailed } from '../refusals.ts'
+import { callDeployment } from './call.ts'
 
 /** Deeper claims than this are a mistake, or a cycle. */
 const MAX_LEVELS = 32
