@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
+import { codeOf } from '../../fixtures/page.ts'
 import { MANAGEMENT_SCOPES, RESERVED_CLAIMS } from '../../src/constants.ts'
 import { resolveOptions } from '../../src/options.ts'
 import { RETRY_AFTER } from '../../src/refusals.ts'
@@ -21,8 +22,6 @@ const store = {
 }
 const source = (file: string): string => readFileSync(path.join(ROOT, 'src', file), 'utf8')
 const EVENTS = [...source('events.ts').matchAll(/'(subject_token\.\w+)':/g)].map(([, name]) => name)
-/** What stands between backticks. */
-const codeOf = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
 
 describe('docs: facts', () => {
   it('name the defaults of the options', () => {

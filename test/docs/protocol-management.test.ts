@@ -1,0 +1,103 @@
+/** Section 2 of docs/protocol.md, compared with `openapi.json`, which other tests compare with real responses. */
+import { expect } from 'chai'
+import { readPage } from '../../fixtures/markdown.ts'
+import { type Json, readDescription } from '../../fixtures/openapi.ts'
+import { codeOf, errorsOf, expectSameErrors, namesOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
+import { readSource } from '../../fixtures/source.ts'
+import { RETRY_AFTER } from '../../src/refusals.ts'
+
+const PAGE = readPage('docs/protocol.md')
+const { paths, components } = readDescription()
+const { SubjectTokenRequest, IssuedSubjectToken, SubjectToken, Actor, State } = components.schemas
+
+const section = (title: string): string => sectionOf(PAGE, title)
+/** The rows of the one table of a section that has so many columns. */
+const rows = (title: string, columns: number): string[][] =>
+  rowsOf(section(title)).filter((cells) => cells.length === columns)
+
+const resolve = (value: Json): Json => {
+  const [, kind, name] = /^#\/components\/(\w+)\/(\w+)$/.exec(value.$ref ?? '') ?? []
+  return kind && name ? components[kind][name] : value
+}
+
+/** Every operation that has a body. */
+const operations = Object.entries<Json>(paths).flatMap(([path, methods]) =>
+  Object.entries<Json>(methods)
+    .filter(([method, { operationId }]) => operationId && method !== 'head')
+    .map(([name, operation]) => ({ path, method: name.toUpperCase(), operation })),
+)
+
+const queryOf = ({ parameters = [] }: Json): string[] =>
+  parameters
+    .map(resolve)
+    .filter((parameter: Json) => parameter.in === 'query')
+    .map((parameter: Json) => parameter.name)
+
+describe('docs: the protocol of the management API', () => {
+  it('has every route with its scope', () => {
+    const told = rows('2. Management API', 3).map(([route = '', scope = '']) => codeOf(route + scope))
+    const described = operations.map(({ method, path, operation }) => [
+      `${method} ${path}`,
+      operation.security[0].managementToken[0],
+    ])
+    expect(told).to.have.deep.members(described)
+  })
+
+  it('has every field of a request, and of its response', () => {
+    const told = rows('2.1 Issue a subject token', 4)
+    expect(namesOf(told)).to.have.members(Object.keys(SubjectTokenRequest.properties))
+    const required = told.filter(([, , needed]) => needed === 'yes')
+    expect(namesOf(required)).to.deep.equal(SubjectTokenRequest.required)
+    const members = namesOf(rows('2.1 Issue a subject token', 3))
+    expect(members).to.have.members(Object.keys(IssuedSubjectToken.properties))
+  })
+
+  it('has every query parameter', () => {
+    const names = operations.flatMap(({ operation }) => queryOf(operation))
+    expect(names.length).to.be.greaterThan(6)
+    expect(namesOf(rows('List', 2))).to.include.members(names)
+    const ofDelete = operations.filter(({ method }) => method === 'DELETE')
+    const [, told = ''] =
+      /with exactly one of (.*?), matched/s.exec(section('Revoke all of a user, an actor or a backend')) ?? []
+    expect(codeOf(told)).to.include.members(ofDelete.flatMap(({ operation }) => queryOf(operation)))
+  })
+
+  it('has every member of a record, and says which are always there', () => {
+    const told = rows('The record', 4)
+    const described = Object.entries<Json>(SubjectToken.properties).flatMap(([name, schema]) => {
+      const { properties = {} } = name === 'actor' ? Actor : schema
+      return [name, ...Object.keys(properties).map((member) => `${name}.${member}`)]
+    })
+    expect(namesOf(told)).to.have.members(described)
+    const always = told.filter(([, , present]) => present === 'always')
+    expect(namesOf(always)).to.have.members(SubjectToken.required)
+    expect(namesOf(rows('The record', 2))).to.have.members(State.enum)
+  })
+
+  it('has every error with its text', () => {
+    const responses = operations.flatMap(({ operation }) => Object.entries<Json>(operation.responses))
+    const examples = [...responses, ['405', components.responses.MethodNotAllowed] as const]
+      .filter(([status]) => Number(status) >= 400)
+      .flatMap(([status, response]) =>
+        Object.values<Json>(resolve(response).content['application/json'].examples).map(({ value }) => ({
+          status,
+          error: value.error,
+          text: value.error_description,
+        })),
+      )
+    expectSameErrors(errorsOf(section('2.4 Errors')), examples)
+    expect(section('2.4 Errors')).to.include(`\`Retry-After: ${RETRY_AFTER}\``)
+  })
+
+  it('has the limits of the source', () => {
+    const fields = readSource('management/issue-request.ts')
+    for (const limit of ['CODE_POINTS = 255', 'BYTES = 8 * 1024', 'LEVELS = 16'])
+      expect(fields).to.include(limit)
+    expect(readSource('management/body.ts')).to.include('LIMIT = 64 * 1024')
+    for (const told of ['255 Unicode code points', '8 KiB', '16 levels', '64 KiB'])
+      expect(section('2.1 Issue a subject token')).to.include(told)
+    const pages = readSource('management/list-request.ts')
+    expect(pages).to.include('DEFAULT_LIMIT = 50').and.to.include('MAX_LIMIT = 100')
+    expect(section('List')).to.include('from 1 to 100; 50 by default')
+  })
+})

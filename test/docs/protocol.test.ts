@@ -1,0 +1,141 @@
+/** Sections 1 and 3 to 5 of docs/protocol.md, compared with the source and with what the token endpoint responds. */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import type { ClientMetadata } from 'oidc-provider'
+import { machineClient } from '../../fixtures/clients.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { readPage } from '../../fixtures/markdown.ts'
+import {
+  codeOf,
+  type ErrorText,
+  errorsOf,
+  expectSameErrors,
+  namesOf,
+  rowsOf,
+  sectionOf,
+} from '../../fixtures/page.ts'
+import { actorToken, exchange, issue, type Parameters, withActor } from '../../fixtures/requests.ts'
+import { membersOf, readSource } from '../../fixtures/source.ts'
+import { ACCESS_TOKEN_TYPE, RESERVED_CLAIMS } from '../../src/constants.ts'
+import { PARAMETERS } from '../../src/exchange/request.ts'
+import type { SubjectTokenStore } from '../../src/index.ts'
+import { resolveOptions } from '../../src/options.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+const PAGE = readPage('docs/protocol.md')
+const section = (title: string): string => sectionOf(PAGE, title)
+const names = (title: string): string[] => namesOf(rowsOf(section(title)))
+/** The rows of a section by their names, as text. */
+const told = (title: string): Map<string, string> =>
+  new Map(rowsOf(section(title)).map((cells) => [namesOf([cells])[0] ?? '', cells.join(' ')]))
+
+describe('docs: the protocol of the token exchange', () => {
+  const state = { allowed: (): boolean => true, down: false }
+  let database: Database
+  let deployment: Deployment
+  before(async () => {
+    database = await openDatabase('sqlite')
+    const real = createSubjectTokenStore(database.sequelize)
+    const findByHash: typeof real.findByHash = (issuer, hash) =>
+      state.down ? Promise.reject(new Error('down')) : real.findByHash(issuer, hash)
+    const options = { store: { ...real, findByHash }, isAllowed: () => state.allowed() }
+    deployment = await startDeployment({ database, options })
+  })
+  after(async () => {
+    await deployment.close()
+    await database.close()
+  })
+
+  const refused = async (changes: Parameters, client?: ClientMetadata): Promise<ErrorText> => {
+    const { status, body } = await exchange(deployment, changes, client && { client })
+    return { status: String(status), error: body.error, text: body.error_description }
+  }
+
+  it('has every parameter', () => {
+    expect(names('3. Token exchange')).to.have.members(['grant_type', ...PARAMETERS])
+  })
+
+  it('has every error with its text', async () => {
+    const { subjectToken: subject_token } = await issue(deployment)
+    const changes: Parameters[] = [
+      { subject_token: null },
+      { actor_token: 'x' },
+      { actor_token_type: ACCESS_TOKEN_TYPE },
+      { subject_token_type: 'x' },
+      { authorization_details: '[]' },
+      { scope: ['a', 'b'] },
+      { subject_token: 'x' },
+      withActor('x'),
+      { resource: null },
+      { scope: 'unknown' },
+    ]
+    const given = [await refused({ subject_token }, machineClient())]
+    for (const change of changes) given.push(await refused({ subject_token, ...change }))
+    for (const failure of [{ allowed: () => false }, { allowed: () => 'maybe' }, { down: true }]) {
+      Object.assign(state, { allowed: () => true, ...failure })
+      given.push(await refused({ subject_token }))
+    }
+    Object.assign(state, { allowed: () => true, down: false })
+    expectSameErrors(errorsOf(section('3.2 Errors')), given)
+  })
+
+  it('has every member of the response, and every claim', async () => {
+    const { subjectToken } = await issue(deployment)
+    const { body, text } = await exchange(deployment, {
+      subject_token: subjectToken,
+      scope: 'orders:read',
+      ...withActor(await actorToken(deployment)),
+    })
+    expect(names('3.5 Response'), text).to.have.members(Object.keys(body))
+    const claims = Object.keys(decodeJwt(body.access_token))
+    expect(names('4. Access token')).to.have.members([...claims, 'cnf'])
+  })
+
+  it('lists the reserved claims', () => {
+    const [, , list = ''] = section('Reserved claims').split('\n\n')
+    expect(codeOf(list)).to.have.members([...RESERVED_CLAIMS])
+  })
+})
+
+describe('docs: the sections of the protocol', () => {
+  it('have a number each, and those that are referred to exist', () => {
+    const numbers = [...PAGE.matchAll(/^#+ (\d[\d.]*?)\.? /gm)].map(([, number]) => number)
+    expect(new Set(numbers).size).to.equal(numbers.length).and.to.be.greaterThan(15)
+    const ours = PAGE.replace(/RFC\s+\d+\s+§[\d.]+/g, '')
+    const cited = [...ours.matchAll(/§(\d(?:\.\d)*)/g)].map(([, number]) => number)
+    expect(cited.length).to.be.greaterThan(30)
+    expect(numbers).to.include.members(cited)
+  })
+})
+
+describe('docs: the protocol of options and functions', () => {
+  const options = readSource('options.ts')
+
+  it('has every option', () => {
+    // Has whatever method a store must have.
+    const store = new Proxy({}, { get: () => () => {} }) as SubjectTokenStore
+    expect(names('1.1 Options')).to.have.members(Object.keys(resolveOptions({ store })))
+  })
+
+  it('has everything that the policy is given', () => {
+    const rows = told('5.1 `isAllowed`')
+    for (const [path] of membersOf(options, 'PolicyRequest')) {
+      const [member = '', inner] = path.split('.')
+      expect([...rows.keys()]).to.include(member)
+      if (inner) expect(rows.get(member), path).to.match(new RegExp(`\\b${inner}`))
+    }
+  })
+
+  it('has everything that the claims function is given', () => {
+    const rows = told('5.2 `getCustomJwtClaims`')
+    const paths = [...membersOf(options, 'CustomClaimsRequest').keys()]
+    const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)))
+    expect(leaves.length).to.be.greaterThan(10)
+    for (const leaf of leaves) {
+      const [row = ''] = [...rows.keys()].filter((name) => leaf === name || leaf.startsWith(`${name}.`))
+      const [, inner = row] = leaf.split(`${row}.`)
+      expect(codeOf(rows.get(row) ?? ''), leaf).to.include(inner)
+    }
+  })
+})
