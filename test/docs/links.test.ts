@@ -77,10 +77,10 @@ describe('docs: diagrams', () => {
           .map((line) => line.trim()),
       )
 
-  it('show the flow, and what is checked when', () => {
+  it('show the flow, what is checked when, who talks to whom, and the rooms', () => {
     expect(linesOf('sequenceDiagram')).to.have.length(1)
-    expect(linesOf('flowchart')).to.have.length(1)
-    expect(diagrams).to.have.length(2)
+    expect(linesOf('flowchart')).to.have.length(3)
+    expect(diagrams).to.have.length(4)
   })
 
   it('of sequences declare who takes part, and close what they open', () => {
