@@ -34,6 +34,8 @@ const GRANTABLE: ReadonlySet<string> = new Set([
   'RefreshToken',
 ])
 
+const REPLAY_DETECTION = 'ReplayDetection'
+
 /**
  * Seconds a row is found beyond its expiry. The provider judges `exp` itself and allows its clock tolerance
  * (15 s unless configured); after the grace nobody finds the row, purged or not.
@@ -79,6 +81,10 @@ function onConflict(): string {
  * A code, refresh token or device code that is used twice at the same time wins once: `consume` is a
  * compare-and-set, and its loser gets `invalid_grant` and ends the grant.
  *
+ * A life that is not whole is rounded up to the next second. One that is not finite or leads beyond 2^53 is
+ * refused: for `ReplayDetection`, whose life comes from a client assertion, with `invalid_client`, for every
+ * other model with a `RangeError`.
+ *
  * @param options.namespace part of every key, at most 255 bytes, default empty: one per issuer on a shared
  * database.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, or a wrong namespace.
@@ -123,7 +129,7 @@ class SequelizeAdapter implements Adapter {
       name(payload.uid),
       writtenAt(),
       typeof payload.consumed === 'number' ? payload.consumed : null,
-      typeof expiresIn === 'number' ? epochTime() + expiresIn : null,
+      expiryOf(model, expiresIn),
     ]
     await database.writeRow(UPSERT[dialect], columns, `${namespace} ${model} ${id}`)
   }
@@ -188,6 +194,17 @@ class SequelizeAdapter implements Adapter {
     const key = BEARERS.has(model) ? createHash('sha256').update(id).digest('base64url') : id
     return nameOf(database.dialect, key)
   }
+}
+
+/** Databases keep whole seconds, and what JavaScript counts exactly. */
+function expiryOf(model: string, expiresIn: number | undefined): number | null {
+  if (typeof expiresIn !== 'number') return null
+  const expiry = epochTime() + Math.ceil(expiresIn)
+  if (Number.isSafeInteger(expiry)) return expiry
+  const reason = `the life of a ${model} is not a number of seconds below 2^53`
+  // The provider takes this life from the `exp` of a client assertion, and passes the error on. Every other
+  // life is the deployment's own.
+  throw model === REPLAY_DETECTION ? new errors.InvalidClientAuth(reason) : new RangeError(reason)
 }
 
 function payloadOf(row: Row, id: string | undefined): AdapterPayload {

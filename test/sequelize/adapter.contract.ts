@@ -124,6 +124,51 @@ export function adapterContract(kind: DatabaseKind): void {
       }
     })
 
+    it('keeps a row for a life that is not whole until its last second has passed', async () => {
+      const clock = stopClock(1_800_000_000_000)
+      try {
+        for (const [life, rounded] of [
+          [10.2, 11],
+          [0.5, 1],
+          [9.999999, 10],
+        ] as const) {
+          const id = unique('session')
+          await adapter('Session').upsert(id, { jti: id }, life)
+          const [row] = (await rowOf('Session')).filter((stored) => stored.id === id)
+          expect(Number(row?.expires_at), String(life)).to.equal(1_800_000_000 + rounded)
+        }
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('keeps a row for the longest life there is', async () => {
+      const clock = stopClock(1_800_000_000_000)
+      try {
+        const id = unique('session')
+        await adapter('Session').upsert(id, { jti: id }, Number.MAX_SAFE_INTEGER - 1_800_000_000)
+        expect(await adapter('Session').find(id)).to.have.property('jti', id)
+      } finally {
+        clock.restore()
+      }
+    })
+
+    for (const life of [Number.NaN, Infinity, -Infinity, 2 ** 53, 1e300]) {
+      it(`refuses a life of ${life} seconds, and writes nothing`, async () => {
+        const id = unique('id')
+        const refusal = (model: string) =>
+          adapter(model)
+            .upsert(id, { jti: id }, life)
+            .catch((error: unknown) => error)
+        expect(await refusal('Session')).to.be.instanceOf(RangeError)
+        // Only the `exp` of a client assertion leads here.
+        expect(await refusal('ReplayDetection')).to.be.instanceOf(errors.InvalidClientAuth)
+        for (const model of ['Session', 'ReplayDetection']) {
+          expect(await adapter(model).find(id), model).to.equal(undefined)
+        }
+      })
+    }
+
     it('answers the newest of two rows with one user code', async () => {
       const code = unique('code')
       for (const id of ['old', 'new']) {
