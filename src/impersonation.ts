@@ -7,6 +7,7 @@ import { managementRouter } from './management/router.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
+import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { type Host, readHost } from './provider/settings.ts'
 
 /** The impersonation service of one provider. */
@@ -64,6 +65,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
         PARAMETERS,
         REPEATABLE,
       )
+      refuseSimultaneousReplays(given)
       provider = given
     },
 
