@@ -28,7 +28,8 @@ export interface Impersonation {
 
   /**
    * The management API as Koa routes: `POST {prefix}/subject-tokens`. `prefix` (default `/api`) only mounts;
-   * what tokens are bound to is `managementResource`.
+   * what tokens are bound to is `managementResource`. Paths match case-sensitively and without trailing slash;
+   * all others go to `next`.
    *
    * @throws {TypeError} before `attach`.
    */
