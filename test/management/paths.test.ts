@@ -190,4 +190,55 @@ describe('management: paths', () => {
       }
     })
   }
+
+  for (const prefix of [
+    'api',
+    '/',
+    '/api/',
+    '//api',
+    '/api//v1',
+    '/api/../internal',
+    '/./api',
+    '/..',
+    '/api/%2E%2e/internal',
+    '/api?x',
+    '/api#x',
+    '/:tenant/api',
+    '/api*',
+    '/api/*rest',
+    '/(api)',
+    '/api{/v1}',
+    '/[api]',
+    '/api+',
+    '/api!',
+    '/api\\v1',
+    '/api v1',
+    '/bücher',
+    '/api%',
+    '/api%zz',
+    'https://id.example.com/api',
+    null,
+    1,
+    ['/api'],
+    /api/,
+  ]) {
+    it(`are not below ${prefix}, which would never match: a TypeError names the option`, () => {
+      expect(() => impersonation.router({ prefix } as { prefix: string })).to.throw(
+        TypeError,
+        'option prefix must be',
+      )
+    })
+  }
+
+  it('are not given by an option that is unknown: a TypeError names it', () => {
+    for (const [given, message] of [
+      [{ prefx: '/internal' }, 'unknown option: prefx'],
+      [{ prefix: '/internal', strict: false }, 'unknown option: strict'],
+      ['/internal', 'router takes an options object'],
+      [null, 'router takes an options object'],
+    ] as const) {
+      expect(() => impersonation.router(given as object)).to.throw(TypeError, message)
+    }
+    expect(() => impersonation.router({ prefix: undefined })).not.to.throw()
+  })
 })
