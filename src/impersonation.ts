@@ -3,10 +3,12 @@ import type { Configuration, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from './constants.ts'
 import { exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
+import { type Mounting, resolveMounting } from './management/mounting.ts'
 import { managementRouter } from './management/router.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
+import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { type Host, readHost } from './provider/settings.ts'
 
 /** The impersonation service of one provider. */
@@ -26,12 +28,13 @@ export interface Impersonation {
   attach(provider: Provider): void
 
   /**
-   * The management API as Koa routes: `POST {prefix}/subject-tokens`. `prefix` (default `/api`) only mounts;
-   * what tokens are bound to is `managementResource`.
+   * The management API as Koa routes: `POST {prefix}/subject-tokens`. `prefix` (default `/api`, `''` for the
+   * root) only mounts; what tokens are bound to is `managementResource`. Paths match case-sensitively and
+   * without trailing slash; all others go to `next`.
    *
-   * @throws {TypeError} before `attach`.
+   * @throws {TypeError} before `attach`; for a prefix that no path can match, or an unknown option.
    */
-  router(options?: { readonly prefix?: string }): Router
+  router(options?: Mounting): Router
 }
 
 /**
@@ -64,10 +67,12 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
         PARAMETERS,
         REPEATABLE,
       )
+      refuseSimultaneousReplays(given)
       provider = given
     },
 
-    router({ prefix = '/api' } = {}) {
+    router(given) {
+      const { prefix } = resolveMounting(given)
       if (!host || !provider) throw new TypeError('attach the provider before its router is made')
       return managementRouter({ provider, store, options, host }, prefix)
     },

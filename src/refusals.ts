@@ -69,6 +69,11 @@ export function targetRefused(reason: string): Error {
   return named('target', new errors.InvalidTarget(undefined, { detail: reason }))
 }
 
+/** RFC 8693 §2.1 has two ways to name a target. Which of them is offered is no secret. */
+export function audienceRefused(): Error {
+  return named('target', new errors.InvalidTarget('audience is not supported: send resource instead'))
+}
+
 export function nothingLeftOfScope(requested: string): Error {
   return named('scope', new errors.InvalidScope('none of the requested scopes can be granted', requested))
 }

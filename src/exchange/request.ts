@@ -1,7 +1,7 @@
 import { ACCESS_TOKEN_TYPE } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
-import { grantNotAllowed, invalidParameter, targetRefused } from '../refusals.ts'
+import { audienceRefused, grantNotAllowed, invalidParameter, targetRefused } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
 /** A token exchange request whose parameters keep the rules of RFC 8693 §2.1. */
@@ -39,7 +39,7 @@ export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): Ex
   if (!params.subject_token_type) throw invalidParameter('subject_token_type is required')
   assertTokenType('subject_token_type', params.subject_token_type)
   assertTokenType('requested_token_type', params.requested_token_type)
-  if (params.audience) throw targetRefused('audience is not supported: name a resource')
+  if (params.audience) throw audienceRefused()
   if (Array.isArray(params.resource)) throw targetRefused('more than one resource')
   if (params.resource !== undefined && !isResourceIndicator(params.resource)) {
     throw targetRefused('not an absolute URI without fragment')

@@ -20,11 +20,16 @@ interface Management {
   readonly host: Host
 }
 
+const COLLECTION = '/subject-tokens'
+const ITEM = '/subject-tokens/:id'
+
 /** The management API (CONTRACT §2) below `prefix`. `routes()` alone answers everything, 405 included. */
 export function managementRouter({ provider, store, options, host }: Management, prefix: string): Router {
   const location = `${host.managementResource(provider).replace(/\/$/, '')}/subject-tokens`
   const verify = managementTokenVerifier(provider, host)
-  const router = new Router({ prefix })
+  const router = new Router({ prefix, sensitive: true, strict: true })
+  // On each route: `router.use` matches by a pattern of its own, so that a path could reach a route without it.
+  const responding = respond(provider.issuer)
 
   const allow = (scope: ManagementScope, answer: (ctx: ManagementContext) => Promise<void>) => {
     return async (ctx: Context) => answer(await authenticate(ctx, provider, verify, scope))
@@ -36,29 +41,33 @@ export function managementRouter({ provider, store, options, host }: Management,
     }
   }
 
-  router.use(respond(provider.issuer))
   router.post(
-    '/subject-tokens',
+    COLLECTION,
+    responding,
     allow('subject-tokens:create', (ctx) => issueSubjectToken(ctx, { provider, store, options, location })),
   )
   router.get(
-    '/subject-tokens',
+    COLLECTION,
+    responding,
     allow('subject-tokens:read', (ctx) => listSubjectTokens(ctx, store)),
   )
   router.delete(
-    '/subject-tokens',
+    COLLECTION,
+    responding,
     allow('subject-tokens:revoke', (ctx) => revokeSubjectTokens(ctx, store)),
   )
   router.get(
-    '/subject-tokens/:id',
+    ITEM,
+    responding,
     allow('subject-tokens:read', (ctx) => showSubjectToken(ctx, store, idOf(ctx))),
   )
   router.delete(
-    '/subject-tokens/:id',
+    ITEM,
+    responding,
     allow('subject-tokens:revoke', (ctx) => revokeSubjectToken(ctx, store, idOf(ctx))),
   )
-  router.all('/subject-tokens', only('GET', 'HEAD', 'POST', 'DELETE'))
-  router.all('/subject-tokens/:id', only('GET', 'HEAD', 'DELETE'))
+  router.all(COLLECTION, responding, only('GET', 'HEAD', 'POST', 'DELETE'))
+  router.all(ITEM, responding, only('GET', 'HEAD', 'DELETE'))
   return router
 }
 

@@ -6,6 +6,7 @@ import { type Database, databaseOf } from './database/database.ts'
 import type { Dialect } from './database/dialect.ts'
 import type { Bound, Row } from './database/driver.ts'
 import { nameOf, optionalText, text } from './names.ts'
+import { recordOnce } from './replay-record.ts'
 
 /**
  * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,
@@ -33,6 +34,8 @@ const GRANTABLE: ReadonlySet<string> = new Set([
   'PreAuthorizedCode',
   'RefreshToken',
 ])
+
+const REPLAY_DETECTION = 'ReplayDetection'
 
 /**
  * Seconds a row is found beyond its expiry. The provider judges `exp` itself and allows its clock tolerance
@@ -77,7 +80,13 @@ function onConflict(): string {
  * oidc-provider's `adapter` over the table `oidc_models`, for all its models.
  *
  * A code, refresh token or device code that is used twice at the same time wins once: `consume` is a
- * compare-and-set, and its loser gets `invalid_grant` and ends the grant.
+ * compare-and-set, and its loser gets `invalid_grant` and ends the grant. So does a client assertion or a DPoP
+ * proof: a `ReplayDetection` is written once, and who comes later gets `invalid_grant`, which `attach` turns into
+ * the refusal of a replay.
+ *
+ * A life that is not whole is rounded up to the next second. One that is not finite or leads beyond 2^53 is
+ * refused: for `ReplayDetection`, whose life comes from a client assertion, with `invalid_client`, for every
+ * other model with a `RangeError`.
  *
  * @param options.namespace part of every key, at most 255 bytes, default empty: one per issuer on a shared
  * database.
@@ -110,22 +119,30 @@ class SequelizeAdapter implements Adapter {
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const { database, namespace, model } = this.#place
     const { dialect } = database
+    const expiresAt = expiryOf(model, expiresIn)
+    if (model === REPLAY_DETECTION) return this.#record(id, payload, expiresAt)
     const { jti: _, ...withoutId } = payload
     const stored = BEARERS.has(model) ? withoutId : payload
     const name = (value: string | undefined) => nameOf(dialect, value)
     const columns = [
-      name(namespace),
-      model,
-      this.#key(id),
+      ...this.#where(id),
       JSON.stringify(stored),
       GRANTABLE.has(model) ? name(payload.grantId) : null,
       name(payload.userCode),
       name(payload.uid),
       writtenAt(),
       typeof payload.consumed === 'number' ? payload.consumed : null,
-      typeof expiresIn === 'number' ? epochTime() + expiresIn : null,
+      expiresAt,
     ]
     await database.writeRow(UPSERT[dialect], columns, `${namespace} ${model} ${id}`)
+  }
+
+  async #record(id: string, payload: AdapterPayload, expiresAt: number | null): Promise<void> {
+    const { database, namespace, model } = this.#place
+    const columns = [...this.#where(id), JSON.stringify(payload), writtenAt(), expiresAt]
+    const bind = [...columns, epochTime() - GRACE]
+    if (await recordOnce(database, bind, `${namespace} ${model} ${id}`)) return
+    throw new errors.InvalidGrant(`${model} already recorded`)
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -188,6 +205,17 @@ class SequelizeAdapter implements Adapter {
     const key = BEARERS.has(model) ? createHash('sha256').update(id).digest('base64url') : id
     return nameOf(database.dialect, key)
   }
+}
+
+/** Databases keep whole seconds, and what JavaScript counts exactly. */
+function expiryOf(model: string, expiresIn: number | undefined): number | null {
+  if (typeof expiresIn !== 'number') return null
+  const expiry = epochTime() + Math.ceil(expiresIn)
+  if (Number.isSafeInteger(expiry)) return expiry
+  const reason = `the life of a ${model} is not a number of seconds below 2^53`
+  // The provider takes this life from the `exp` of a client assertion, and passes the error on. Every other
+  // life is the deployment's own.
+  throw model === REPLAY_DETECTION ? new errors.InvalidClientAuth(reason) : new RangeError(reason)
 }
 
 function payloadOf(row: Row, id: string | undefined): AdapterPayload {

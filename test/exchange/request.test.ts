@@ -127,13 +127,20 @@ describe('token exchange: the request', () => {
     })
   }
 
-  it('refuses the audience parameter', async () => {
+  it('refuses the audience parameter, with and without a resource, and says what to send', async () => {
+    const description = 'audience is not supported: send resource instead'
     for (const audience of [API, 'https://other.example.com', ' ', [API, API]]) {
-      await expectRefused(deployment, {
-        attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken, audience }),
-        error: 'invalid_target',
-        check: 'target',
-      })
+      for (const resource of [API, null]) {
+        await expectRefused(deployment, {
+          attempt: (subjectToken) =>
+            exchange(deployment, { subject_token: subjectToken, audience, resource }),
+          error: 'invalid_target',
+          description,
+          check: 'target',
+        })
+        const [refused] = deployment.events.filter(({ name }) => name === 'subject_token.refused').slice(-1)
+        expect(refused?.payload).to.include({ reason: description })
+      }
     }
   })
 

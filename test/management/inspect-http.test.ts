@@ -1,10 +1,8 @@
 /** The routes of CONTRACT §2.2 as HTTP: methods, paths, headers, and which scope opens which. */
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import type { Deployment } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { manage, show } from '../../fixtures/management.ts'
+import { rawRequest } from '../../fixtures/raw-request.ts'
 import { actorToken, exchange, issue, managementToken } from '../../fixtures/requests.ts'
 
 const AN_ID = '0'.repeat(32)
@@ -12,18 +10,10 @@ const CREATE = 'subject-tokens:create'
 const READ = 'subject-tokens:read'
 const REVOKE = 'subject-tokens:revoke'
 
-/** A request whose every byte is given: `fetch` mends paths and the Host header. */
-async function raw({ baseUrl }: Deployment, head: readonly string[]): Promise<string> {
-  const { hostname, port } = new URL(baseUrl)
-  const socket = connect(Number(port), hostname)
-  socket.write(Buffer.from(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n`, 'latin1'))
-  return text(socket)
-}
-
 describe('management: see and stop, as HTTP', () => {
   onEachDatabase({}, (on) => {
     const rawGet = async (path: string, host: string | null = 'localhost') =>
-      raw(on.deployment, [
+      rawRequest(on.deployment.baseUrl, [
         `GET ${path} HTTP/1.${host === null ? '0' : '1'}`,
         ...(host === null ? [] : [`Host: ${host}`]),
         `Authorization: Bearer ${await managementToken(on.deployment)}`,

@@ -1,5 +1,6 @@
 /** A Galera cluster of three MariaDB nodes, with the processes of one deployment on different nodes. */
 import { expect } from 'chai'
+import { errors } from 'oidc-provider'
 import { type Cluster, startCluster } from '../../fixtures/cluster.ts'
 import { type Galera, startGalera } from '../../fixtures/galera.ts'
 import { connect } from '../../src/cli/connect.ts'
@@ -87,6 +88,36 @@ describe('a Galera cluster', function () {
         await createAdapter(here)('AccessToken').upsert(grantId, { jti: grantId, grantId }, 60)
         await createAdapter(there)('AccessToken').revokeByGrantId(grantId)
         expect(await createAdapter(there)('AccessToken').find(grantId)).to.equal(undefined)
+      }
+    } finally {
+      await Promise.all(pools.map((pool) => pool.close()))
+    }
+  })
+
+  it('records once what comes to all nodes at once, also where an expired record is replaced', async () => {
+    const pools = urls().map(connect)
+    try {
+      const uses = Array.from({ length: 9 }, (_, index) => pools[index % 3]).filter(
+        (pool) => pool !== undefined,
+      )
+      for (let round = 0; round < PAIRS / 3; round += 1) {
+        const id = `record-${round}`
+        const [first] = pools
+        // Gone for longer than a record is found after its expiry.
+        if (round % 2 && first) await createAdapter(first)('ReplayDetection').upsert(id, { jti: id }, -60)
+        const refusals = await Promise.all(
+          uses.map((pool) =>
+            createAdapter(pool)('ReplayDetection')
+              .upsert(id, { jti: id }, 60)
+              .then(
+                () => undefined,
+                (error: unknown) => error,
+              ),
+          ),
+        )
+        const losers = refusals.filter((refusal) => refusal !== undefined)
+        expect(losers).to.have.length(uses.length - 1)
+        for (const refusal of losers) expect(refusal).to.be.instanceOf(errors.InvalidGrant)
       }
     } finally {
       await Promise.all(pools.map((pool) => pool.close()))

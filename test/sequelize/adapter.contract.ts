@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+import type { Sequelize } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { unique } from '../../fixtures/requests.ts'
@@ -124,6 +125,51 @@ export function adapterContract(kind: DatabaseKind): void {
       }
     })
 
+    it('keeps a row for a life that is not whole until its last second has passed', async () => {
+      const clock = stopClock(1_800_000_000_000)
+      try {
+        for (const [life, rounded] of [
+          [10.2, 11],
+          [0.5, 1],
+          [9.999999, 10],
+        ] as const) {
+          const id = unique('session')
+          await adapter('Session').upsert(id, { jti: id }, life)
+          const [row] = (await rowOf('Session')).filter((stored) => stored.id === id)
+          expect(Number(row?.expires_at), String(life)).to.equal(1_800_000_000 + rounded)
+        }
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('keeps a row for the longest life there is', async () => {
+      const clock = stopClock(1_800_000_000_000)
+      try {
+        const id = unique('session')
+        await adapter('Session').upsert(id, { jti: id }, Number.MAX_SAFE_INTEGER - 1_800_000_000)
+        expect(await adapter('Session').find(id)).to.have.property('jti', id)
+      } finally {
+        clock.restore()
+      }
+    })
+
+    for (const life of [Number.NaN, Infinity, -Infinity, 2 ** 53, 1e300]) {
+      it(`refuses a life of ${life} seconds, and writes nothing`, async () => {
+        const id = unique('id')
+        const refusal = (model: string) =>
+          adapter(model)
+            .upsert(id, { jti: id }, life)
+            .catch((error: unknown) => error)
+        expect(await refusal('Session')).to.be.instanceOf(RangeError)
+        // Only the `exp` of a client assertion leads here.
+        expect(await refusal('ReplayDetection')).to.be.instanceOf(errors.InvalidClientAuth)
+        for (const model of ['Session', 'ReplayDetection']) {
+          expect(await adapter(model).find(id), model).to.equal(undefined)
+        }
+      })
+    }
+
     it('answers the newest of two rows with one user code', async () => {
       const code = unique('code')
       for (const id of ['old', 'new']) {
@@ -231,6 +277,101 @@ export function adapterContract(kind: DatabaseKind): void {
             ),
         )
         expect((await Promise.all(uses)).filter(Boolean)).to.have.length(1)
+      }
+    })
+
+    describe('the record of what may be used once', () => {
+      const ID = () => unique('record')
+      const recordAt = (pool: Sequelize, id: string, life?: number, iss = 'client') =>
+        createAdapter(pool)('ReplayDetection').upsert(id, { jti: id, iss }, life)
+      const record = (id: string, life?: number, iss?: string) => recordAt(database.sequelize, id, life, iss)
+      const expectRefused = async (attempt: Promise<void>) =>
+        expect(await attempt.catch((error: unknown) => error)).to.be.instanceOf(errors.InvalidGrant)
+
+      it('is written once, by one statement, and never changed', async () => {
+        const id = ID()
+        database.statements.length = 0
+        await record(id, 60, 'first')
+        expect(database.statements).to.have.length(1)
+        for (const life of [60, 600, 0, undefined]) await expectRefused(record(id, life, 'second'))
+        expect(await adapter('ReplayDetection').find(id)).to.deep.equal({ jti: id, iss: 'first' })
+      })
+
+      it('is written once in each namespace', async () => {
+        const id = ID()
+        for (const namespace of ['one', 'two', 'TWO']) {
+          await adapter('ReplayDetection', namespace).upsert(id, { jti: id }, 60)
+          await expectRefused(adapter('ReplayDetection', namespace).upsert(id, { jti: id }, 60))
+        }
+      })
+
+      it('can be replaced as soon as it is not found any more', async () => {
+        const id = ID()
+        const clock = stopClock()
+        try {
+          await record(id, 10, 'first')
+          clock.tick(69)
+          await expectRefused(record(id, 60, 'second'))
+          clock.tick(1)
+          await record(id, 60, 'third')
+          await expectRefused(record(id, 60, 'fourth'))
+          expect(await adapter('ReplayDetection').find(id)).to.deep.equal({ jti: id, iss: 'third' })
+        } finally {
+          clock.restore()
+        }
+      })
+
+      it('is never replaced where it has no expiry', async () => {
+        const id = ID()
+        const clock = stopClock()
+        try {
+          await record(id, undefined)
+          clock.tick(1e9)
+          await expectRefused(record(id, 60))
+        } finally {
+          clock.restore()
+        }
+      })
+
+      // The flag changes what MySQL and MariaDB count as affected.
+      for (const flags of kind === 'mysql' ? ['-FOUND_ROWS', 'FOUND_ROWS'] : [undefined]) {
+        const pools = () => {
+          const options = { ...(flags && { dialectOptions: { flags } }), pool: { max: 15 } }
+          return [database.connect(options), database.connect(options)] as const
+        }
+        const race = async (id: string, [one, other]: readonly [Sequelize, Sequelize]) => {
+          const uses = Array.from({ length: 30 }, async (_, index) => {
+            const refusal = await recordAt(index % 2 ? one : other, id, 60, `use-${index}`).catch(
+              (error: unknown) => error,
+            )
+            if (refusal !== undefined) expect(refusal).to.be.instanceOf(errors.InvalidGrant)
+            return refusal === undefined ? `use-${index}` : undefined
+          })
+          const winners = (await Promise.all(uses)).filter((use) => use !== undefined)
+          expect(winners).to.have.length(1)
+          expect(await adapter('ReplayDetection').find(id)).to.have.property('iss', winners[0])
+        }
+        const title = flags ? ` (${flags})` : ''
+
+        it(`is won by exactly one of 30 simultaneous uses, in every of 10 rounds${title}`, async () => {
+          const both = pools()
+          for (let round = 0; round < 10; round += 1) await race(ID(), both)
+        })
+
+        it(`is won by exactly one of 30 once it has expired, in every of 10 rounds${title}`, async () => {
+          const both = pools()
+          const clock = stopClock()
+          try {
+            for (let round = 0; round < 10; round += 1) {
+              const id = ID()
+              await record(id, 10)
+              clock.tick(70)
+              await race(id, both)
+            }
+          } finally {
+            clock.restore()
+          }
+        })
       }
     })
 

@@ -1,0 +1,29 @@
+import { isPlainObject } from '../plain-json.ts'
+
+/** Where the host mounts the routes. */
+export interface Mounting {
+  /**
+   * What comes before `/subject-tokens`: `/` and a segment, any number of times, or `''` for the root. Matched
+   * literally and case-sensitively; it does not change what tokens are bound to (`managementResource`).
+   * Default `/api`.
+   */
+  readonly prefix?: string
+}
+
+/** As the URL spells them (RFC 3986 §3.3), without what a pattern of the router would take for its own. */
+const SEGMENTS = /^(\/([\w\-.~$&',;=@]|%[\da-f]{2})+)*$/i
+/** Clients resolve them before they send. */
+const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i
+
+/** @throws {TypeError} naming the option that is unknown, or a prefix below which no request would ever come. */
+export function resolveMounting(given: Mounting = {}): Required<Mounting> {
+  if (!isPlainObject(given)) throw new TypeError('router takes an options object')
+  const { prefix = '/api', ...unknown } = given
+  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option: ${name}`)
+  if (typeof prefix !== 'string' || !SEGMENTS.test(prefix) || DOT_SEGMENT.test(prefix)) {
+    throw new TypeError(
+      "option prefix must be a path such as '/api', without trailing slash, query, fragment and pattern, or ''",
+    )
+  }
+  return { prefix }
+}

@@ -1,0 +1,244 @@
+/** Which paths are ours (CONTRACT §2), and that everything said there is JSON and stays out of caches. */
+import { once } from 'node:events'
+import { createServer, METHODS } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import Koa from 'koa'
+import mount from 'koa-mount'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { rawRequest } from '../../fixtures/raw-request.ts'
+import type { Impersonation } from '../../src/index.ts'
+
+const HOST = 'what the host says'
+
+interface Response {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+interface Host {
+  request(method: string, path: string): Promise<Response>
+  close(): Promise<void>
+}
+
+/** An application that is nothing but our routes, and behind them the rest of the host. */
+async function serve(useRoutes: (app: Koa) => unknown): Promise<Host> {
+  const app = new Koa()
+  useRoutes(app)
+  app.use((ctx) => {
+    ctx.body = HOST
+  })
+  const server = createServer(app.callback())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    async request(method, path) {
+      const response = await rawRequest(`http://127.0.0.1:${port}`, [
+        `${method} ${path} HTTP/1.1`,
+        'Host: localhost',
+      ])
+      const [head = '', ...body] = response.split('\r\n\r\n')
+      const [status = '', ...lines] = head.split('\r\n')
+      const headers = new Headers(
+        lines.map((line): [string, string] => [line.split(': ')[0] ?? '', line.split(': ')[1] ?? '']),
+      )
+      return { status: Number(status.split(' ')[1]), headers, text: body.join('\r\n\r\n') }
+    },
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+function expectOurs({ status, headers, text }: Response, expected: number, method = 'GET'): void {
+  expect([status, headers.get('cache-control')], text).to.deep.equal([expected, 'no-store'])
+  expect(headers.get('content-type')).to.equal('application/json; charset=utf-8')
+  if (method !== 'HEAD') expect(JSON.parse(text)).to.have.all.keys('error', 'error_description')
+}
+
+function expectHosts({ status, headers, text }: Response, method = 'GET'): void {
+  expect([status, text]).to.deep.equal([200, method === 'HEAD' ? '' : HOST])
+  expect(headers.get('cache-control')).to.equal(null)
+}
+
+const OURS = [
+  '/subject-tokens',
+  '/subject-tokens?userId=alice',
+  '/subject-tokens?',
+  '/subject-tokens/x',
+  '/subject-tokens/X',
+  '/subject-tokens/x?y',
+  '/subject-tokens/..',
+  '/subject-tokens/%2e%2e',
+  '/subject-tokens/%2F',
+  '/subject-tokens/x%2F',
+  '/subject-tokens/%',
+  '/subject-tokens/x;y',
+]
+
+const HOSTS = [
+  '',
+  '/',
+  '/subject-tokens/',
+  '/subject-tokens/?userId=alice',
+  '/subject-tokens/x/',
+  '/subject-tokens/x/y',
+  '/Subject-Tokens',
+  '/SUBJECT-TOKENS/x',
+  '/subject-tokenS',
+  '/subject%2Dtokens',
+  '/subject%2dtokens/x',
+  '/%73ubject-tokens',
+  '/subject-tokens%2F',
+  '/subject-tokens%2Fx',
+  '/subject-tokens%00',
+  '/subject-tokens%20',
+  '/subject-tokens;x',
+  '/subject-tokens//',
+  '/subject-tokens//x',
+  '//subject-tokens',
+  '/./subject-tokens',
+  '/x/../subject-tokens',
+  '/%2e/subject-tokens',
+  '/subject-tokens\\x',
+]
+
+describe('management: paths', () => {
+  let deployment: Deployment
+  let impersonation: Impersonation
+  before(async () => {
+    deployment = await startDeployment()
+    impersonation = deployment.impersonation
+  })
+  after(() => deployment.close())
+
+  const routes = (options?: { prefix: string }) => impersonation.router(options).routes()
+  const mounted: [title: string, base: string, useRoutes: (app: Koa) => unknown][] = [
+    ['by default', '/api', (app) => app.use(routes())],
+    ['under a prefix', '/internal/v1.2', (app) => app.use(routes({ prefix: '/internal/v1.2' }))],
+    ['at the root', '', (app) => app.use(routes({ prefix: '' }))],
+    ['under koa-mount', '/internal/api', (app) => app.use(mount('/internal', routes()))],
+    ['at the root of koa-mount', '/internal', (app) => app.use(mount('/internal', routes({ prefix: '' })))],
+  ]
+  for (const [title, base, useRoutes] of mounted) {
+    describe(title, () => {
+      let host: Host
+      before(async () => {
+        host = await serve(useRoutes)
+      })
+      after(() => host.close())
+
+      for (const path of OURS) {
+        it(`are ours: ${base}${path}`, async () => expectOurs(await host.request('GET', base + path), 401))
+      }
+
+      for (const path of HOSTS) {
+        const whole = base + path || '/'
+        it(`are the host's: ${whole}`, async () => expectHosts(await host.request('GET', whole)))
+      }
+
+      it('are ours where the request names the whole URL', async () => {
+        expectOurs(await host.request('GET', `http://evil.example.com${base}/subject-tokens`), 401)
+      })
+
+      it("are the host's in another case or spelling of the base", async () => {
+        const others = ['//subject-tokens', '/Subject-tokens']
+        if (base !== '') {
+          others.push(`${base.toUpperCase()}/subject-tokens`, `/${base}/subject-tokens`)
+          others.push(`/%${base.charCodeAt(1).toString(16)}${base.slice(2)}/subject-tokens`)
+        }
+        if (base.includes('.')) others.push(`${base.replace('.', 'x')}/subject-tokens`)
+        for (const path of others) expectHosts(await host.request('GET', path))
+      })
+
+      for (const [path, allowed] of [
+        ['/subject-tokens', ['GET', 'HEAD', 'POST', 'DELETE']],
+        ['/subject-tokens/x', ['GET', 'HEAD', 'DELETE']],
+      ] as const) {
+        it(`take the methods of ${path}, and refuse every other with 405`, async () => {
+          for (const method of METHODS.filter((name) => name !== 'CONNECT')) {
+            const response = await host.request(method, base + path)
+            const offered = allowed.some((name) => name === method)
+            expectOurs(response, offered ? 401 : 405, method)
+            expect(response.headers.get('allow')).to.equal(offered ? null : allowed.join(', '))
+          }
+        })
+      }
+
+      it("leave every method of the host's paths to the host", async () => {
+        for (const method of METHODS.filter((name) => name !== 'CONNECT')) {
+          expectHosts(await host.request(method, `${base}/subject-tokens/`), method)
+        }
+      })
+    })
+  }
+
+  // Not only letters: what means something in a pattern must not decide about who responds.
+  for (const prefix of ['/a', '/A-b_c.d~e/1', "/a$b&c,d;e=f@g'h", '/a%20b', '/a.b/c.d']) {
+    it(`below the prefix ${prefix} are JSON that no cache keeps`, async () => {
+      const host = await serve((app) => app.use(routes({ prefix })))
+      try {
+        expectOurs(await host.request('GET', `${prefix}/subject-tokens`), 401)
+        expectOurs(await host.request('PUT', `${prefix}/subject-tokens/x`), 405)
+        expectHosts(await host.request('GET', `${prefix}/subject-tokens/`))
+      } finally {
+        await host.close()
+      }
+    })
+  }
+
+  for (const prefix of [
+    'api',
+    '/',
+    '/api/',
+    '//api',
+    '/api//v1',
+    '/api/../internal',
+    '/./api',
+    '/..',
+    '/api/%2E%2e/internal',
+    '/api?x',
+    '/api#x',
+    '/:tenant/api',
+    '/api*',
+    '/api/*rest',
+    '/(api)',
+    '/api{/v1}',
+    '/[api]',
+    '/api+',
+    '/api!',
+    '/api\\v1',
+    '/api v1',
+    '/bücher',
+    '/api%',
+    '/api%zz',
+    'https://id.example.com/api',
+    null,
+    1,
+    ['/api'],
+    /api/,
+  ]) {
+    it(`are not below ${prefix}, which would never match: a TypeError names the option`, () => {
+      expect(() => impersonation.router({ prefix } as { prefix: string })).to.throw(
+        TypeError,
+        'option prefix must be',
+      )
+    })
+  }
+
+  it('are not given by an option that is unknown: a TypeError names it', () => {
+    for (const [given, message] of [
+      [{ prefx: '/internal' }, 'unknown option: prefx'],
+      [{ prefix: '/internal', strict: false }, 'unknown option: strict'],
+      ['/internal', 'router takes an options object'],
+      [null, 'router takes an options object'],
+    ] as const) {
+      expect(() => impersonation.router(given as object)).to.throw(TypeError, message)
+    }
+    expect(() => impersonation.router({ prefix: undefined })).not.to.throw()
+  })
+})

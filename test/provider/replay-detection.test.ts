@@ -1,0 +1,44 @@
+/** What the adapter says about the record of a client assertion or a DPoP proof, and what the provider hears of it. */
+import { expect } from 'chai'
+import { type AdapterFactory, errors } from 'oidc-provider'
+import { storedModels } from '../../fixtures/clients.ts'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+
+describe('replay detection', () => {
+  let deployment: Deployment
+  let upsert: () => Promise<void>
+  before(async () => {
+    const { adapter } = storedModels()
+    const answering: AdapterFactory = (model) =>
+      model === 'ReplayDetection' ? { ...adapter(model), upsert: () => upsert() } : adapter(model)
+    deployment = await startDeployment({ configuration: { adapter: answering } })
+  })
+  after(() => deployment.close())
+
+  const unique = () =>
+    deployment.provider.ReplayDetection.unique('client', 'jti', Math.floor(Date.now() / 1000) + 60)
+
+  it('accepts what is recorded for the first time', async () => {
+    upsert = async () => {}
+    expect(await unique()).to.equal(true)
+  })
+
+  it('takes InvalidGrant for a replay', async () => {
+    upsert = async () => {
+      throw new errors.InvalidGrant('recorded already')
+    }
+    expect(await unique()).to.equal(false)
+  })
+
+  for (const failure of [
+    new Error('the disk is full'),
+    new errors.InvalidClientAuth('exp is out of range'),
+  ]) {
+    it(`takes ${failure.name} for what it is, never for a replay`, async () => {
+      upsert = async () => {
+        throw failure
+      }
+      expect(await unique().catch((error: unknown) => error)).to.equal(failure)
+    })
+  }
+})
