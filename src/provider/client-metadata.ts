@@ -89,3 +89,14 @@ export function registeredResources(client: RawMetadata): readonly string[] | un
   // A list that cannot be read allows nothing.
   return isResourceList(resources) ? resources : []
 }
+
+/** The management scopes a client is registered for; absent `scope` metadata means none. */
+export function registeredManagementScopes(client: {
+  readonly scope?: unknown
+  readonly clientIdMetadataDocument?: unknown
+}): Set<string> {
+  // A client that describes itself in a metadata document is self-registered, always.
+  if (client.clientIdMetadataDocument || typeof client.scope !== 'string') return new Set()
+  const registered = new Set(client.scope.split(' '))
+  return new Set(MANAGEMENT_SCOPES.filter((scope) => registered.has(scope)))
+}

@@ -11,8 +11,8 @@ import {
 } from 'oidc-provider'
 import { IMPERSONATION_POLICY, MANAGEMENT_SCOPES, TOKEN_EXCHANGE_RESOURCES } from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
-import { validateClientMetadata } from './client-metadata.ts'
-import { type Host, registeredManagementScopes } from './settings.ts'
+import { registeredManagementScopes, validateClientMetadata } from './client-metadata.ts'
+import type { Host } from './settings.ts'
 import { readClaims } from './token-claims.ts'
 
 type Features = NonNullable<Configuration['features']>
