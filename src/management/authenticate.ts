@@ -1,9 +1,9 @@
 import type { Context } from 'koa'
 import type { Client, OIDCContext, Provider } from 'oidc-provider'
 import type { ManagementScope } from '../constants.ts'
+import { registeredManagementScopes } from '../provider/client-metadata.ts'
 import { findClient } from '../provider/clients.ts'
 import type { AccountContext } from '../provider/grants.ts'
-import { registeredManagementScopes } from '../provider/settings.ts'
 import { insufficientScope, invalidToken, MissingCredentials, storageUnavailable } from '../refusals.ts'
 import type { ManagementTokenVerifier } from './management-token.ts'
 

@@ -1,6 +1,6 @@
 import type { Configuration, Provider } from 'oidc-provider'
-import { MANAGEMENT_SCOPES } from '../constants.ts'
 import { type AccessTokenVerifier, createAccessTokenVerifier } from './access-token-jwt.ts'
+import { assertStaticClients } from './client-metadata.ts'
 import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
 
 /** What the plugin knows of the deployment's configuration, beyond what the provider tells. */
@@ -19,6 +19,7 @@ type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>
 
 export function readHost(configuration: Configuration, managementResource: string | undefined): Host {
   const { keys, signingAlgorithm } = assertSigningKeys(configuration.jwks)
+  assertStaticClients(configuration)
   const mTLS = configuration.features?.mTLS
   return {
     extraTokenClaims: configuration.extraTokenClaims,
@@ -32,15 +33,4 @@ export function readHost(configuration: Configuration, managementResource: strin
 
 function defaultManagementResource(issuer: string): string {
   return `${issuer.replace(/\/$/, '').replace(/\/oidc$/, '')}/api`
-}
-
-/** The management scopes a client is registered for; absent `scope` metadata means none. */
-export function registeredManagementScopes(client: {
-  readonly scope?: unknown
-  readonly clientIdMetadataDocument?: unknown
-}): Set<string> {
-  // A client that describes itself in a metadata document is self-registered, always.
-  if (client.clientIdMetadataDocument || typeof client.scope !== 'string') return new Set()
-  const registered = new Set(client.scope.split(' '))
-  return new Set(MANAGEMENT_SCOPES.filter((scope) => registered.has(scope)))
 }
