@@ -81,7 +81,7 @@ async function verify(host: Host, value: string, issuer: string): Promise<Access
   try {
     return await host.verifyAccessToken(value, issuer)
   } catch (error) {
-    // The message of a verification error names the rule, never the token.
+    // The message is a code, never what the token holds.
     throw actorTokenRefused(error instanceof Error ? error.message : 'not a JWT access token of ours')
   }
 }
