@@ -22,7 +22,7 @@ export type Check =
   | 'issue'
   | 'storage'
 
-/** Thrown by `getCustomJwtClaims` to deny an exchange. Its message is for the operator: it goes to the event. */
+/** Thrown by `isAllowed` or `getCustomJwtClaims` to deny. Its message is for the operator: it goes to the event. */
 export class AccessDenied extends Error {
   override readonly name = 'AccessDenied'
   constructor(reason = 'denied by the deployment', options?: ErrorOptions) {

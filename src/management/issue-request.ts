@@ -1,4 +1,6 @@
+import { missingContext } from '../callbacks/policy.ts'
 import type { Seconds } from '../clock.ts'
+import type { ResolvedOptions } from '../options.ts'
 import { isPlainJson, isPlainObject, isStorableText, type JsonObject } from '../plain-json.ts'
 import { invalidField } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
@@ -19,10 +21,16 @@ const MAX_CONTEXT_BYTES = 8 * 1024
 const MAX_CONTEXT_LEVELS = 16
 const MAX_CODE_POINTS = 255
 
-export function parseIssueRequest(
-  body: Record<string, unknown>,
-  life: { readonly subjectTokenTTL: Seconds; readonly maxSubjectTokenTTL: Seconds },
-): IssueRequest {
+type Limits = Pick<ResolvedOptions, 'subjectTokenTTL' | 'maxSubjectTokenTTL' | 'requiredContext'>
+
+export function parseIssueRequest(body: Record<string, unknown>, options: Limits): IssueRequest {
+  const request = parseFields(body, options)
+  const missing = missingContext(options, request.context)
+  if (missing !== undefined) throw invalidField(`context.${missing}`, 'is required, and must not be blank')
+  return request
+}
+
+function parseFields(body: Record<string, unknown>, life: Limits): IssueRequest {
   for (const field of Object.keys(body)) {
     if (!FIELDS.has(field)) throw invalidField(printable(field), 'is unknown')
   }

@@ -14,7 +14,7 @@ import type { Host } from './settings.ts'
 export interface ActorToken {
   readonly accountId: string
   readonly clientId: string
-  readonly audience?: string
+  readonly audiences: readonly string[]
   readonly scopes: ReadonlySet<string>
   /** Who acted through this account before. */
   readonly act?: ActClaim
@@ -45,7 +45,7 @@ async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorTok
   return {
     accountId: model.accountId,
     clientId: model.clientId,
-    audience: single(model.aud),
+    audiences: readAudiences(model.aud),
     scopes: model.scopes,
     act: readAct(model.extra?.act),
     confirmation: { jkt: model.jkt, thumbprint: model['x5t#S256'] },
@@ -70,7 +70,7 @@ async function readJwt(ctx: ExchangeContext, host: Host, value: string): Promise
   return {
     accountId: payload.sub,
     clientId: payload.client_id,
-    audience: single(payload.aud),
+    audiences: readAudiences(payload.aud),
     scopes: new Set(typeof payload.scope === 'string' ? payload.scope.split(' ') : []),
     act: readAct(payload.act),
     confirmation: readConfirmation(payload.cnf),
@@ -109,5 +109,10 @@ function readAct(value: unknown): ActClaim | undefined {
   return act === undefined ? { sub } : { sub, act: readAct(act) }
 }
 
-const single = (audience: string | string[] | undefined): string | undefined =>
-  Array.isArray(audience) ? audience[0] : audience
+/** All of them (RFC 7519 §4.1.3), because each has seen the token. `[]` for none. */
+function readAudiences(value: unknown): readonly string[] {
+  const audiences: readonly unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value]
+  const names = audiences.filter((audience) => typeof audience === 'string')
+  if (names.length < audiences.length) throw actorTokenRefused('a malformed aud claim')
+  return names
+}
