@@ -100,8 +100,9 @@ export function targetRefused(reason: string): Error {
   return named('target', new errors.InvalidTarget(undefined, { detail: reason }))
 }
 
-export function nothingLeftOfScope(requested: string): Error {
-  return named('scope', new errors.InvalidScope('none of the requested scopes can be granted', requested))
+/** Never repeats what was asked for: a token that was sent as scope by mistake must not come back. */
+export function scopeRefused(description: string): Error {
+  return named('scope', Object.assign(new errors.InvalidScope(description, ''), { scope: undefined }))
 }
 
 /** The policy or the claims function says no. */

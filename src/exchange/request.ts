@@ -1,7 +1,7 @@
 import { ACCESS_TOKEN_TYPE } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
-import { grantNotAllowed, invalidParameter, targetRefused } from '../refusals.ts'
+import { grantNotAllowed, invalidParameter, scopeRefused, targetRefused } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
 /** A token exchange request whose parameters keep the rules of RFC 8693 §2.1. */
@@ -28,6 +28,9 @@ export const PARAMETERS = [
 /** Parameters whose repetition is refused here, with an error of their own (RFC 8693 §2.2.2). */
 export const REPEATABLE = ['resource', 'audience']
 
+/** As sent, repeats included: a refused request spends nothing, so it may come as often as its sender likes. */
+const MAX_SCOPES = 256
+
 export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): ExchangeRequest {
   const { client, params } = ctx.oidc
   if (client.clientIdMetadataDocument)
@@ -47,8 +50,15 @@ export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): Ex
   return {
     subjectToken: params.subject_token,
     actorToken: parseActorToken(ctx, options),
-    scopes: [...new Set(params.scope?.split(' '))],
+    scopes: parseScopes(params.scope),
   }
+}
+
+/** RFC 6749 §3.3. The provider has looked at the syntax. */
+function parseScopes(scope: string | undefined): string[] {
+  const names = scope?.split(' ') ?? []
+  if (names.length > MAX_SCOPES) throw scopeRefused(`more than ${MAX_SCOPES} scopes were requested`)
+  return [...new Set(names)]
 }
 
 function parseActorToken(ctx: ExchangeContext, options: ResolvedOptions): string | undefined {
