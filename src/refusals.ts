@@ -138,7 +138,7 @@ export function storageUnavailable(cause: unknown): Error {
 export const isStorageUnavailable = (error: unknown): boolean =>
   error instanceof Error && checks.get(error) === 'storage'
 
-/** A client from a metadata document may not exchange; the text is the provider's own for unregistered clients. */
+/** A client that may not exchange though it is registered for it; the text is the provider's own for the others. */
 export function grantNotAllowed(reason: string): Error {
   return named(
     'request',

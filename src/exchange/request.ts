@@ -1,5 +1,6 @@
 import { ACCESS_TOKEN_TYPE } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
+import { isStorableName } from '../plain-json.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
 import { grantNotAllowed, invalidParameter, scopeRefused, targetRefused } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
@@ -35,6 +36,8 @@ export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): Ex
   const { client, params } = ctx.oidc
   if (client.clientIdMetadataDocument)
     throw grantNotAllowed('the client describes itself in a metadata document')
+  // The spend is recorded with it, and a store that cannot keep it would fail over it for ever.
+  if (!isStorableName(client.clientId)) throw grantNotAllowed('the id of the client is too long')
 
   // Read from the body, because the provider drops an empty list of authorization details.
   if (ctx.oidc.body?.authorization_details) throw invalidParameter('authorization_details is not supported')

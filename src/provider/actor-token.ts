@@ -3,7 +3,7 @@
  * Opaque ones are looked up, JWTs are verified.
  */
 import type { AccessToken } from 'oidc-provider'
-import { isPlainObject } from '../plain-json.ts'
+import { isPlainObject, isStorableName } from '../plain-json.ts'
 import { actorTokenRefused } from '../refusals.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
@@ -27,12 +27,21 @@ export interface ActorToken {
 export async function findActorToken(ctx: ExchangeContext, host: Host, value: string): Promise<ActorToken> {
   // An opaque token is base64url: only a JWT has dots.
   const token = value.includes('.') ? await readJwt(ctx, host, value) : await readOpaque(ctx, value)
+  assertStorable(token)
   const client = await findClient(ctx.oidc.provider, token.clientId)
   if (!client) throw actorTokenRefused('its client is gone')
   if (client.subjectType === 'pairwise' && (!token.model || token.act)) {
     throw actorTokenRefused('of a pairwise client, whose subjects cannot be told')
   }
   return token
+}
+
+/** The spend is recorded with these names: one that no store can keep would make it fail for ever. */
+function assertStorable({ accountId, clientId, act }: ActorToken): void {
+  const links: unknown[] = []
+  for (let link = act; link; link = link.act) links.push(link.sub)
+  if (![accountId, clientId, ...links].every(isStorableName))
+    throw actorTokenRefused('a name that cannot be stored')
 }
 
 async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorToken> {
