@@ -34,6 +34,7 @@ export interface SubjectTokenRefused {
   readonly error: string
   /** The rule that refused, or the provider's error where the provider did. */
   readonly check: string
+  /** An error that was not made here is named by its code or its class: its message may hold what the caller sent. */
   readonly reason: string
   readonly clientId: string
   readonly id?: string

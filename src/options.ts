@@ -16,8 +16,8 @@ export interface PolicyRequest {
     readonly sub: string
     /** The client the actor token was issued to. */
     readonly clientId?: string
-    /** The audience of the actor token. */
-    readonly audience?: string
+    /** Every audience of the actor token, `[]` for none: each of them has seen it. Absent at issuance. */
+    readonly audiences?: readonly string[]
     /** Who acted through the actor before (RFC 8693 §4.1). */
     readonly act?: ActClaim
     /** `true` when an actor token proved it; at issuance it is only the constraint `actorId`. */
@@ -76,13 +76,16 @@ export interface ImpersonationOptions {
   /** How many actors an `act` chain may hold, 1 … 10. Default 1: a token with `act` cannot act again. */
   readonly maxDelegationDepth?: number
 
-  /** Keys that every `context` must hold, non-blank. Default none. */
+  /**
+   * Keys that every `context` must hold, non-blank. One that is missing is refused by name when the token is issued
+   * (400), and denied at the exchange (`access_denied`), where this option may have changed since. Default none.
+   */
   readonly requiredContext?: readonly string[]
 
   /**
    * The deployment's policy, asked at issuance and again at exchange. `true` allows, `false` denies
-   * (`access_denied`); a throw, any other value or more than `customClaimsTimeout` is a 500 and spends
-   * nothing. Default: allow.
+   * (`access_denied`), and so does throwing `AccessDenied`, which gives the operator a reason; any other throw, any
+   * other value or more than `customClaimsTimeout` is a 500 and spends nothing. Default: allow.
    */
   readonly isAllowed?: (request: PolicyRequest) => boolean | Promise<boolean>
 

@@ -12,7 +12,22 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
 }
 
 /** Strings that every database keeps as they are: well-formed Unicode without NUL. */
-export const isStorableText = (value: string): boolean => value.isWellFormed() && !value.includes('\0')
+const isStorableText = (value: string): boolean => value.isWellFormed() && !value.includes('\0')
+
+/** The longest name from outside, in code points. */
+export const MAX_NAME_LENGTH = 255
+
+/** Whether every database keeps `value` as a name, whole, and finds it again: an account, a client, a resource. */
+export function isStorableName(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value !== '' &&
+    // A code point has two units at the most: nothing longer than this needs counting.
+    value.length <= 2 * MAX_NAME_LENGTH &&
+    [...value].length <= MAX_NAME_LENGTH &&
+    isStorableText(value)
+  )
+}
 
 /**
  * Whether `value` is JSON to the last member, at most `maxLevels` deep (itself being level 1). The limit also

@@ -22,7 +22,7 @@ export type Check =
   | 'issue'
   | 'storage'
 
-/** Thrown by `getCustomJwtClaims` to deny an exchange. Its message is for the operator: it goes to the event. */
+/** Thrown by `isAllowed` or `getCustomJwtClaims` to deny. Its message is for the operator: it goes to the event. */
 export class AccessDenied extends Error {
   override readonly name = 'AccessDenied'
   constructor(reason = 'denied by the deployment', options?: ErrorOptions) {
@@ -31,18 +31,49 @@ export class AccessDenied extends Error {
 }
 
 const checks = new WeakMap<Error, Check>()
+/** Errors that say nothing but fixed texts, ours or the provider's. */
+const quotable = new WeakSet<Error>()
 
 /** The check an error names; `undefined` for errors that come from the provider. */
 export const checkOf = (error: Error): Check | undefined => checks.get(error)
 
-/** The private reason of an error, for operators. */
+/** The private reason of an error, for operators. Only what has fixed texts is quoted. */
 export function reasonOf(error: Error): string {
+  if (!quotable.has(error)) return nameOf(error)
   if (!(error instanceof errors.OIDCProviderError)) return error.message
   return error.error_detail ?? error.error_description ?? error.message
 }
 
+/**
+ * What an error that is not of our making is called: its code, else its class. Never its message, which may hold
+ * what the caller sent: a library names the headers of a token, a database the values of a row.
+ */
+export function nameOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'not an error'
+  const code: unknown = Reflect.get(error, 'code')
+  return [code, error.name].find(isCode) ?? 'Error'
+}
+
+const isCode = (value: unknown): value is string =>
+  typeof value === 'string' && /^([A-Z0-9_]{1,64}|[A-Z][A-Za-z]{0,63})$/.test(value)
+
 function named<Thrown extends Error>(check: Check, error: Thrown): Thrown {
   checks.set(error, check)
+  quotable.add(error)
+  return error
+}
+
+/** The provider's errors about a proof; a function of the deployment would throw others. */
+const PROOF_ERRORS: readonly Kind[] = [errors.InvalidDpopProof, errors.InvalidGrant, errors.UseDpopNonce]
+type Kind = abstract new (...parameters: never) => Error
+
+/** What the provider threw about the proof of a key: its own texts are fixed, the library's behind them are not. */
+export function proofRefused(thrown: unknown, fixed = PROOF_ERRORS): unknown {
+  let error = thrown
+  if (error instanceof errors.InvalidDpopProof && error.cause !== undefined) {
+    error = new errors.InvalidDpopProof(error.error_description, { detail: nameOf(error.cause) })
+  }
+  if (error instanceof Error && fixed.some((kind) => error instanceof kind)) quotable.add(error)
   return error
 }
 
@@ -74,8 +105,9 @@ export function audienceRefused(): Error {
   return named('target', new errors.InvalidTarget('audience is not supported: send resource instead'))
 }
 
-export function nothingLeftOfScope(requested: string): Error {
-  return named('scope', new errors.InvalidScope('none of the requested scopes can be granted', requested))
+/** Never repeats what was asked for: a token that was sent as scope by mistake must not come back. */
+export function scopeRefused(description: string): Error {
+  return named('scope', Object.assign(new errors.InvalidScope(description, ''), { scope: undefined }))
 }
 
 /** The policy or the claims function says no. */
@@ -102,9 +134,8 @@ export const RETRY_AFTER = 5
 
 /** Storage cannot answer: an outage, and never "invalid token". */
 export function storageUnavailable(cause: unknown): Error {
-  const reason = cause instanceof Error ? cause.message : 'unknown failure'
   const error = new errors.TemporarilyUnavailable('the service is temporarily unavailable', {
-    detail: reason,
+    detail: nameOf(cause),
   })
   return named('storage', Object.assign(error, { status: 503, statusCode: 503 }))
 }
@@ -112,7 +143,7 @@ export function storageUnavailable(cause: unknown): Error {
 export const isStorageUnavailable = (error: unknown): boolean =>
   error instanceof Error && checks.get(error) === 'storage'
 
-/** A client from a metadata document may not exchange; the text is the provider's own for unregistered clients. */
+/** A client that may not exchange though it is registered for it; the text is the provider's own for the others. */
 export function grantNotAllowed(reason: string): Error {
   return named(
     'request',

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { frozenCopy, isPlainJson } from '../src/plain-json.ts'
+import { frozenCopy, isPlainJson, isStorableName } from '../src/plain-json.ts'
 import { isResourceIndicator } from '../src/resource-indicator.ts'
 
 const LEVELS = 8
@@ -53,6 +53,28 @@ describe('plain JSON', () => {
     expect(Reflect.get(Object.getOwnPropertyDescriptor(copy, '__proto__')?.value, 'polluted')).to.be.frozen
     expect(Reflect.get({}, 'polluted')).to.equal(undefined)
   })
+})
+
+describe('a storable name', () => {
+  const ASTRAL = '🎭'
+  for (const [name, storable] of [
+    ['a', true],
+    [' ', true],
+    [ASTRAL.repeat(255), true],
+    ['', false],
+    ['a'.repeat(256), false],
+    [ASTRAL.repeat(256), false],
+    ['a'.repeat(1_000_000), false],
+    ['a\0', false],
+    ['\udc00', false],
+    [1, false],
+    [['a'], false],
+    [undefined, false],
+  ] as const) {
+    it(`${storable ? 'may be' : 'is not'} ${JSON.stringify(name)?.slice(0, 20)}`, () => {
+      expect(isStorableName(name)).to.equal(storable)
+    })
+  }
 })
 
 describe('a resource indicator', () => {

@@ -4,8 +4,9 @@ import { AccessDenied, denied, functionFailed } from '../refusals.ts'
 export type CallbackName = 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims'
 
 /**
- * Calls one of the deployment's functions, sync or async, under the time limit. Whatever goes wrong in it is a
- * failure of the server (500) that says nothing to the client.
+ * Calls one of the deployment's functions, sync or async, under the time limit. `AccessDenied` is a decision of
+ * policy and claims function; whatever else goes wrong is a failure of the server (500) that says nothing to the
+ * client.
  */
 export async function callDeployment<Result>(
   name: CallbackName,
@@ -18,7 +19,7 @@ export async function callDeployment<Result>(
     return isThenable(answer) ? await within(timeLimit, answer) : answer
   } catch (error) {
     if (error instanceof TooLate) throw functionFailed(name, `took more than ${timeLimit} s`)
-    if (name === 'getCustomJwtClaims' && error instanceof AccessDenied) throw denied(name, error.message)
+    if (name !== 'extraTokenClaims' && error instanceof AccessDenied) throw denied(name, error.message)
     throw functionFailed(name, 'failed', error)
   }
 }

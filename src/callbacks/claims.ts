@@ -7,6 +7,10 @@ import { callDeployment } from './call.ts'
 /** Deeper claims than this are a mistake, or a cycle. */
 const MAX_LEVELS = 32
 
+/** How much of a path is worth reading in a message. */
+const MAX_PATH = 256
+const MAX_NAME = 64
+
 /** Asks `getCustomJwtClaims`; `{}` where the deployment has none. */
 export async function askCustomClaims(
   options: ResolvedOptions,
@@ -36,7 +40,42 @@ function checkClaims(name: 'getCustomJwtClaims' | 'extraTokenClaims', answer: un
   if (!isPlainObject(answer)) throw functionFailed(name, 'must answer a plain object')
   const reserved = Object.keys(answer).find((claim) => RESERVED_CLAIMS.has(claim))
   if (reserved !== undefined) throw functionFailed(name, `must not answer the reserved claim ${reserved}`)
-  if (!isPlainJson(answer, MAX_LEVELS)) throw functionFailed(name, 'must answer plain JSON')
+  if (!isPlainJson(answer, MAX_LEVELS)) throw functionFailed(name, whyNotJson(answer))
   // A copy shares nothing with the deployment, which could still change the answer before it is issued.
   return frozenCopy(answer)
+}
+
+/** `undefined` is what code returns by mistake, so the member that holds it is named. */
+function whyNotJson(answer: unknown): string {
+  const path = pathOfUndefined(answer)
+  return path === undefined ? 'must answer plain JSON' : `must not return undefined for the member ${path}`
+}
+
+function pathOfUndefined(answer: unknown): string | undefined {
+  const members: [path: string, value: unknown][] = [['', answer]]
+  // Members may hold each other.
+  const seen = new Set<unknown>()
+  for (const [path, value] of members) {
+    if (value === undefined) return path
+    if (seen.has(value) || path.length > MAX_PATH) continue
+    seen.add(value)
+    for (const [key, member] of membersOf(value)) members.push([path + stepTo(key, path), member])
+  }
+  return undefined
+}
+
+/** Members that hold a value: a getter may do anything. */
+function membersOf(value: unknown): Iterable<[string | number, unknown]> {
+  if (Array.isArray(value)) return value.entries()
+  if (!isPlainObject(value)) return []
+  return Object.entries(Object.getOwnPropertyDescriptors(value)).flatMap(([key, member]) =>
+    'value' in member ? [[key, member.value]] : [],
+  )
+}
+
+function stepTo(key: string | number, path: string): string {
+  if (typeof key === 'number') return `[${key}]`
+  const name = key.length > MAX_NAME ? `${key.slice(0, MAX_NAME)}…` : key
+  if (!/^[\w$-]+…?$/.test(name)) return `[${JSON.stringify(name)}]`
+  return path === '' ? name : `.${name}`
 }

@@ -8,9 +8,17 @@ export async function assertPolicy(options: ResolvedOptions, request: PolicyRequ
   if (request.actor?.sub === request.userId) {
     throw denied('actorIsNotSubject', 'an account cannot act for itself')
   }
-  const missing = options.requiredContext.find((key) => isBlank(memberOf(request.context, key)))
+  const missing = missingContext(options, request.context)
   if (missing !== undefined) throw denied('requiredContext', `context.${missing} is missing or blank`)
   await askDeployment(options, request)
+}
+
+/** The first key of `requiredContext` that is absent or blank. */
+export function missingContext(
+  { requiredContext }: { readonly requiredContext: readonly string[] },
+  context: JsonObject,
+): string | undefined {
+  return requiredContext.find((key) => isBlank(memberOf(context, key)))
 }
 
 async function askDeployment(options: ResolvedOptions, request: PolicyRequest): Promise<void> {

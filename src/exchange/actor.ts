@@ -10,9 +10,9 @@ import type { Subject } from './subject.ts'
 
 /** Who is acting (RFC 8693 §4.1). Account ids, never pairwise. */
 export interface Actor extends ActClaim {
-  /** The client and the audience of the actor token. */
+  /** The client and the audiences of the actor token. */
   readonly clientId: string
-  readonly audience?: string
+  readonly audiences: readonly string[]
 }
 
 /** Verifies the actor token, and that its account may stand behind this subject. `undefined`: none was sent. */
@@ -32,7 +32,8 @@ export async function findActor(
   const account = await findAccount(ctx, token.accountId, token.model)
   if (account?.accountId !== token.accountId) throw actorTokenRefused('its account is gone or disabled')
 
-  const actor = { sub: token.accountId, act: token.act, clientId: token.clientId, audience: token.audience }
+  const { accountId: sub, act, clientId, audiences } = token
+  const actor = { sub, act, clientId, audiences }
   assertChain(actor, subject.token.userId, options.maxDelegationDepth)
   if (actorId !== undefined && actorId !== actor.sub) throw subjectTokenRefused('bound to another actor')
   return actor

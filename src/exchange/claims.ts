@@ -9,11 +9,19 @@ import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
 
+interface ClaimsRequest {
+  readonly draft: AccessTokenDraft
+  /** The user as the client will know them. */
+  readonly sub: string
+  readonly subject: Subject
+  readonly actor?: Actor
+}
+
 /** Everything the access token carries beside what the provider writes: the deployment's claims, and `act`. */
 export async function collectClaims(
   ctx: ExchangeContext,
   { host, options }: { host: Host; options: ResolvedOptions },
-  { draft, subject, actor }: { draft: AccessTokenDraft; subject: Subject; actor?: Actor },
+  { draft, sub, subject, actor }: ClaimsRequest,
 ): Promise<JsonObject> {
   const { extraTokenClaims } = host
   const own = await askExtraTokenClaims(options, extraTokenClaims && (() => extraTokenClaims(ctx, draft)))
@@ -21,7 +29,7 @@ export async function collectClaims(
     token: {
       // The id of an opaque token is its value.
       ...(draft.format === 'jwt' && { jti: draft.jti }),
-      sub: await subjectIdentifier(ctx, host, draft.accountId),
+      sub,
       aud: draft.aud,
       ...(draft.scope !== undefined && { scope: draft.scope }),
       clientId: ctx.oidc.client.clientId,

@@ -10,7 +10,7 @@ import { assertAllowed } from './policy.ts'
 import { parseRequest } from './request.ts'
 import { draftFor, issueAccessToken } from './response.ts'
 import { verifySender } from './sender.ts'
-import { findSubject } from './subject.ts'
+import { findSubject, identifySubject } from './subject.ts'
 import { resolveTarget } from './target.ts'
 
 export interface Deployment {
@@ -24,7 +24,7 @@ export interface Deployment {
  * written; right of it nothing may refuse.
  */
 export function exchangeHandler(deployment: Deployment): (ctx: ExchangeContext) => Promise<void> {
-  const { store, options } = deployment
+  const { store, options, host } = deployment
   return (ctx) =>
     recordOutcome(ctx, async (progress) => {
       const request = parseRequest(ctx, options)
@@ -32,6 +32,7 @@ export function exchangeHandler(deployment: Deployment): (ctx: ExchangeContext) 
 
       const subject = await findSubject(ctx, store, request.subjectToken)
       progress.subject = subject
+      const sub = await identifySubject(ctx, host, subject)
       const actor = await findActor(ctx, deployment, { actorToken: request.actorToken, sender, subject })
       progress.actor = actor
       const target = await resolveTarget(ctx, options, { scopes: request.scopes, subject, actor })
@@ -40,7 +41,7 @@ export function exchangeHandler(deployment: Deployment): (ctx: ExchangeContext) 
       await assertAllowed(ctx, options, { subject, actor, target })
       const draft = draftFor(ctx, options, { subject, target, sender })
       progress.draft = draft
-      const claims = await collectClaims(ctx, deployment, { draft, subject, actor })
+      const claims = await collectClaims(ctx, deployment, { draft, sub, subject, actor })
 
       await consume(ctx, store, { sender, subject, actor, target, draft })
       ctx.body = await issueAccessToken(ctx, draft, claims)

@@ -1,7 +1,14 @@
 import { ACCESS_TOKEN_TYPE } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
+import { isStorableName } from '../plain-json.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
-import { audienceRefused, grantNotAllowed, invalidParameter, targetRefused } from '../refusals.ts'
+import {
+  audienceRefused,
+  grantNotAllowed,
+  invalidParameter,
+  scopeRefused,
+  targetRefused,
+} from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
 /** A token exchange request whose parameters keep the rules of RFC 8693 §2.1. */
@@ -28,10 +35,15 @@ export const PARAMETERS = [
 /** Parameters whose repetition is refused here, with an error of their own (RFC 8693 §2.2.2). */
 export const REPEATABLE = ['resource', 'audience']
 
+/** As sent, repeats included: a refused request spends nothing, so it may come as often as its sender likes. */
+const MAX_SCOPES = 256
+
 export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): ExchangeRequest {
   const { client, params } = ctx.oidc
   if (client.clientIdMetadataDocument)
     throw grantNotAllowed('the client describes itself in a metadata document')
+  // The spend is recorded with it, and a store that cannot keep it would fail over it for ever.
+  if (!isStorableName(client.clientId)) throw grantNotAllowed('the id of the client is too long')
 
   // Read from the body, because the provider drops an empty list of authorization details.
   if (ctx.oidc.body?.authorization_details) throw invalidParameter('authorization_details is not supported')
@@ -47,8 +59,15 @@ export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): Ex
   return {
     subjectToken: params.subject_token,
     actorToken: parseActorToken(ctx, options),
-    scopes: [...new Set(params.scope?.split(' '))],
+    scopes: parseScopes(params.scope),
   }
+}
+
+/** RFC 6749 §3.3. The provider has looked at the syntax. */
+function parseScopes(scope: string | undefined): string[] {
+  const names = scope?.split(' ') ?? []
+  if (names.length > MAX_SCOPES) throw scopeRefused(`more than ${MAX_SCOPES} scopes were requested`)
+  return [...new Set(names)]
 }
 
 function parseActorToken(ctx: ExchangeContext, options: ResolvedOptions): string | undefined {

@@ -5,13 +5,18 @@ import {
   type SenderConstraint,
   validateDpop,
 } from '../provider/grants.ts'
+import { proofRefused } from '../refusals.ts'
 
 /**
  * The keys the sender proved to hold, by DPoP (RFC 9449) or by a client certificate (RFC 8705); the access
  * token will be bound to them. Refuses wrong proofs, and a client that must prove and did not.
  */
 export async function verifySender(ctx: ExchangeContext): Promise<SenderConstraint> {
-  const sender = { dPoP: await validateDpop(ctx), certificate: checkMtlsCert(ctx) }
-  checkDpopRequired(ctx, sender)
-  return sender
+  try {
+    const sender = { dPoP: await validateDpop(ctx), certificate: checkMtlsCert(ctx) }
+    checkDpopRequired(ctx, sender)
+    return sender
+  } catch (error) {
+    throw proofRefused(error)
+  }
 }

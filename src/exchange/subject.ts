@@ -1,6 +1,8 @@
 import type { Account } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
+import { subjectIdentifier } from '../provider/access-token.ts'
 import { type ExchangeContext, findAccount } from '../provider/grants.ts'
+import type { Host } from '../provider/settings.ts'
 import { subjectTokenRefused } from '../refusals.ts'
 import { hashSecret, isSecret, type TokenHash } from '../subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
@@ -32,6 +34,20 @@ export async function findSubject(
   // Before the resource is resolved: its scopes may depend on who the user is.
   ctx.oidc.entity('Account', account)
   return { token, tokenHash, account }
+}
+
+/** The `sub` that will be issued. One that is the id of the client would make the token read as the client's own. */
+export async function identifySubject(
+  ctx: ExchangeContext,
+  host: Host,
+  { account }: Subject,
+): Promise<string> {
+  const identifier = await subjectIdentifier(ctx, host, account.accountId)
+  // RFC 9068 §5: an API could not tell the user from the client.
+  if (identifier === ctx.oidc.client.clientId) {
+    throw subjectTokenRefused('the sub to be issued is the id of the client')
+  }
+  return identifier
 }
 
 /** Refuses a token that is spent, revoked, expired or unknown. A spent one is a replay, whatever else it is. */

@@ -4,7 +4,7 @@ import type { ResolvedOptions } from '../options.ts'
 import { registeredResources } from '../provider/client-metadata.ts'
 import { assertConfigured } from '../provider/configuration.ts'
 import { clientMayRequest, type ExchangeContext, requestedResourceServers } from '../provider/grants.ts'
-import { nothingLeftOfScope, subjectTokenRefused, targetRefused } from '../refusals.ts'
+import { scopeRefused, subjectTokenRefused, targetRefused } from '../refusals.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
 
@@ -48,17 +48,19 @@ function grantScope(
   resourceServer: ResourceServerInstance,
 ): string | undefined {
   if (scopes.length === 0) return undefined
-  const ceiling = subject.token.scope?.split(' ')
+  // Once: the provider splits the text at every look.
+  const available = resourceServer.scopes
+  const ceiling = subject.token.scope === undefined ? undefined : new Set(subject.token.scope.split(' '))
   // A token that could act must say who acts: without an actor, `openid` would let us name the user as one.
   const mayAct = actor !== undefined && options.maxDelegationDepth > 1
   const granted = scopes.filter(
     (scope) =>
       scope !== 'offline_access' &&
       (scope !== 'openid' || mayAct) &&
-      resourceServer.scopes.has(scope) &&
-      (!ceiling || ceiling.includes(scope)) &&
+      available.has(scope) &&
+      (!ceiling || ceiling.has(scope)) &&
       clientMayRequest(ctx, scope, errors.InvalidScope),
   )
-  if (granted.length === 0) throw nothingLeftOfScope(scopes.join(' '))
+  if (granted.length === 0) throw scopeRefused('none of the requested scopes can be granted')
   return granted.join(' ')
 }

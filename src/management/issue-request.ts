@@ -1,5 +1,13 @@
+import { missingContext } from '../callbacks/policy.ts'
 import type { Seconds } from '../clock.ts'
-import { isPlainJson, isPlainObject, isStorableText, type JsonObject } from '../plain-json.ts'
+import type { ResolvedOptions } from '../options.ts'
+import {
+  isPlainJson,
+  isPlainObject,
+  isStorableName,
+  type JsonObject,
+  MAX_NAME_LENGTH,
+} from '../plain-json.ts'
 import { invalidField } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
@@ -17,12 +25,17 @@ export interface IssueRequest {
 const FIELDS = new Set(['userId', 'context', 'clientId', 'actorId', 'resource', 'scope', 'expiresIn'])
 const MAX_CONTEXT_BYTES = 8 * 1024
 const MAX_CONTEXT_LEVELS = 16
-const MAX_CODE_POINTS = 255
 
-export function parseIssueRequest(
-  body: Record<string, unknown>,
-  life: { readonly subjectTokenTTL: Seconds; readonly maxSubjectTokenTTL: Seconds },
-): IssueRequest {
+type Limits = Pick<ResolvedOptions, 'subjectTokenTTL' | 'maxSubjectTokenTTL' | 'requiredContext'>
+
+export function parseIssueRequest(body: Record<string, unknown>, options: Limits): IssueRequest {
+  const request = parseFields(body, options)
+  const missing = missingContext(options, request.context)
+  if (missing !== undefined) throw invalidField(`context.${missing}`, 'is required, and must not be blank')
+  return request
+}
+
+function parseFields(body: Record<string, unknown>, life: Limits): IssueRequest {
   for (const field of Object.keys(body)) {
     if (!FIELDS.has(field)) throw invalidField(printable(field), 'is unknown')
   }
@@ -40,14 +53,8 @@ export function parseIssueRequest(
 }
 
 export function text(field: string, value: unknown): string {
-  const fits =
-    typeof value === 'string' &&
-    value !== '' &&
-    // A code point has two units at the most: nothing longer than this needs counting.
-    value.length <= 2 * MAX_CODE_POINTS &&
-    [...value].length <= MAX_CODE_POINTS &&
-    isStorableText(value)
-  if (!fits) throw invalidField(field, `must be a string of 1 to ${MAX_CODE_POINTS} characters`)
+  if (!isStorableName(value))
+    throw invalidField(field, `must be a string of 1 to ${MAX_NAME_LENGTH} characters`)
   return value
 }
 

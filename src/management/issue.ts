@@ -3,7 +3,7 @@ import { assertPolicy } from '../callbacks/policy.ts'
 import { epochTime } from '../clock.ts'
 import { emit } from '../events.ts'
 import type { ResolvedOptions } from '../options.ts'
-import { isStorableText } from '../plain-json.ts'
+import { isStorableName, MAX_NAME_LENGTH } from '../plain-json.ts'
 import { findAccount } from '../provider/grants.ts'
 import { checkOf, misconfigured, notFound, reasonOf } from '../refusals.ts'
 import { mintId } from '../subject-tokens/id.ts'
@@ -28,7 +28,7 @@ export async function issueSubjectToken(ctx: ManagementContext, issuer: Issuer):
   const request = parseIssueRequest(await readJsonObject(ctx), options)
   const account = await findAccount(ctx, request.userId)
   if (!account) throw notFound('user')
-  assertStorable(account)
+  assertStorable(ctx, account)
   await assertAllowed(ctx, issuer, request, account)
 
   const { expiresIn, ...constraints } = request
@@ -52,9 +52,15 @@ export async function issueSubjectToken(ctx: ManagementContext, issuer: Issuer):
   ctx.body = { subjectToken: secret, expiresIn }
 }
 
-function assertStorable({ accountId }: Account): void {
-  if ([...accountId].length > 255 || !isStorableText(accountId)) {
-    throw misconfigured('findAccount answered an accountId of more than 255 characters, or with NUL')
+/** What is stored and comes from the deployment. The store would fail over it for ever. */
+function assertStorable(ctx: ManagementContext, { accountId }: Account): void {
+  if (!isStorableName(accountId)) {
+    throw misconfigured(
+      `findAccount answered an accountId of more than ${MAX_NAME_LENGTH} characters, or with NUL`,
+    )
+  }
+  if (!isStorableName(ctx.oidc.client.clientId)) {
+    throw misconfigured(`the id of the client has more than ${MAX_NAME_LENGTH} characters`)
   }
 }
 

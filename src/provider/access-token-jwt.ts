@@ -1,4 +1,5 @@
 import { calculateJwkThumbprint, createLocalJWKSet, type JWK, type JWTPayload, jwtVerify } from 'jose'
+import { nameOf } from '../refusals.ts'
 import type { PublicJwk } from './signing-keys.ts'
 
 /** What every JWT access token of this provider holds (RFC 9068 §2.2). */
@@ -12,7 +13,8 @@ export interface AccessTokenPayload extends JWTPayload {
  * Verifies a JWT access token that this provider signed: signature by an asymmetric key of ours, `typ`, `iss`,
  * `exp` and `nbf` to the second (RFC 9068 §4, RFC 8725 §3). Audience and scope are the caller's to compare.
  *
- * @throws when the token is anything else.
+ * @throws when the token is anything else. The message is the code of the rule it breaks: the library's own
+ * quotes the header, which anyone can write.
  */
 export type AccessTokenVerifier = (jwt: string, issuer: string) => Promise<AccessTokenPayload>
 
@@ -42,6 +44,8 @@ export function createAccessTokenVerifier(keys: readonly PublicJwk[]): AccessTok
       typ: 'at+jwt',
       algorithms: ASYMMETRIC,
       requiredClaims: ['exp', 'sub', 'client_id'],
+    }).catch((error: unknown) => {
+      throw new Error(nameOf(error))
     })
     const { sub, client_id, exp } = payload
     if (typeof sub !== 'string' || typeof client_id !== 'string' || typeof exp !== 'number') {

@@ -1,10 +1,10 @@
 /** The provider's access token model, as far as its public types do not tell. */
 import { randomBytes } from 'node:crypto'
-import type { AccessToken } from 'oidc-provider'
+import { type AccessToken, errors } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
-import { misconfigured } from '../refusals.ts'
+import { misconfigured, proofRefused } from '../refusals.ts'
 import type { ExchangeContext, SenderConstraint } from './grants.ts'
 import type { Host } from './settings.ts'
 import { attachClaims, claimsWereRead } from './token-claims.ts'
@@ -35,8 +35,7 @@ export function draftAccessToken(ctx: ExchangeContext, draft: Draft): AccessToke
     grantId: '',
     gty: TOKEN_EXCHANGE,
   })
-  if (draft.sender.certificate) token.setThumbprint('x5t', draft.sender.certificate as string)
-  if (draft.sender.dPoP) token.setThumbprint('jkt', draft.sender.dPoP.thumbprint)
+  bind(token, draft.sender)
   token.iat = epochTime()
   token.exp = token.iat + Math.min(token.expiration, draft.maxLife)
   // What `save` would do first; it also decides the format. Done here because the claims function is told the jti.
@@ -44,6 +43,16 @@ export function draftAccessToken(ctx: ExchangeContext, draft: Draft): AccessToke
   // A Grant of its own, never the user's: it lets this one token be ended, which a JWT cannot be.
   if (token.format === 'opaque') token.grantId = randomBytes(32).toString('base64url')
   return token as AccessTokenDraft
+}
+
+/** Binds the token to the key of the sender (RFC 7800 §3); to one, so that two are refused. */
+function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void {
+  try {
+    if (certificate) token.setThumbprint('x5t', certificate as string)
+    if (dPoP) token.setThumbprint('jkt', dPoP.thumbprint)
+  } catch (error) {
+    throw proofRefused(error, [errors.InvalidRequest])
+  }
 }
 
 /** The subject as the client will know it. */

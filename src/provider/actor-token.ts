@@ -3,7 +3,7 @@
  * Opaque ones are looked up, JWTs are verified.
  */
 import type { AccessToken } from 'oidc-provider'
-import { isPlainObject } from '../plain-json.ts'
+import { isPlainObject, isStorableName } from '../plain-json.ts'
 import { actorTokenRefused } from '../refusals.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
@@ -14,7 +14,7 @@ import type { Host } from './settings.ts'
 export interface ActorToken {
   readonly accountId: string
   readonly clientId: string
-  readonly audience?: string
+  readonly audiences: readonly string[]
   readonly scopes: ReadonlySet<string>
   /** Who acted through this account before. */
   readonly act?: ActClaim
@@ -27,12 +27,21 @@ export interface ActorToken {
 export async function findActorToken(ctx: ExchangeContext, host: Host, value: string): Promise<ActorToken> {
   // An opaque token is base64url: only a JWT has dots.
   const token = value.includes('.') ? await readJwt(ctx, host, value) : await readOpaque(ctx, value)
+  assertStorable(token)
   const client = await findClient(ctx.oidc.provider, token.clientId)
   if (!client) throw actorTokenRefused('its client is gone')
   if (client.subjectType === 'pairwise' && (!token.model || token.act)) {
     throw actorTokenRefused('of a pairwise client, whose subjects cannot be told')
   }
   return token
+}
+
+/** The spend is recorded with these names: one that no store can keep would make it fail for ever. */
+function assertStorable({ accountId, clientId, act }: ActorToken): void {
+  const links: unknown[] = []
+  for (let link = act; link; link = link.act) links.push(link.sub)
+  if (![accountId, clientId, ...links].every(isStorableName))
+    throw actorTokenRefused('a name that cannot be stored')
 }
 
 async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorToken> {
@@ -45,7 +54,7 @@ async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorTok
   return {
     accountId: model.accountId,
     clientId: model.clientId,
-    audience: single(model.aud),
+    audiences: readAudiences(model.aud),
     scopes: model.scopes,
     act: readAct(model.extra?.act),
     confirmation: { jkt: model.jkt, thumbprint: model['x5t#S256'] },
@@ -70,7 +79,7 @@ async function readJwt(ctx: ExchangeContext, host: Host, value: string): Promise
   return {
     accountId: payload.sub,
     clientId: payload.client_id,
-    audience: single(payload.aud),
+    audiences: readAudiences(payload.aud),
     scopes: new Set(typeof payload.scope === 'string' ? payload.scope.split(' ') : []),
     act: readAct(payload.act),
     confirmation: readConfirmation(payload.cnf),
@@ -81,7 +90,7 @@ async function verify(host: Host, value: string, issuer: string): Promise<Access
   try {
     return await host.verifyAccessToken(value, issuer)
   } catch (error) {
-    // The message of a verification error names the rule, never the token.
+    // The message is a code, never what the token holds.
     throw actorTokenRefused(error instanceof Error ? error.message : 'not a JWT access token of ours')
   }
 }
@@ -109,5 +118,10 @@ function readAct(value: unknown): ActClaim | undefined {
   return act === undefined ? { sub } : { sub, act: readAct(act) }
 }
 
-const single = (audience: string | string[] | undefined): string | undefined =>
-  Array.isArray(audience) ? audience[0] : audience
+/** All of them (RFC 7519 §4.1.3), because each has seen the token. `[]` for none. */
+function readAudiences(value: unknown): readonly string[] {
+  const audiences: readonly unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value]
+  const names = audiences.filter((audience) => typeof audience === 'string')
+  if (names.length < audiences.length) throw actorTokenRefused('a malformed aud claim')
+  return names
+}

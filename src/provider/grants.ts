@@ -5,6 +5,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Account, Client, errors, Provider, TokenEndpointGrantContext } from 'oidc-provider'
 import * as grants from 'oidc-provider/lib/helpers/grants.js'
+import { proofRefused } from '../refusals.ts'
 
 /** The request of a token exchange, as the provider hands it to the grant handler. */
 export type ExchangeContext = TokenEndpointGrantContext<{
@@ -28,8 +29,12 @@ export const checkDpopRequired = (ctx: ExchangeContext, { dPoP }: SenderConstrai
   grants.checkDpopRequired(ctx.oidc.provider, ctx, dPoP)
 
 /** Records the DPoP proof, and refuses one that was seen before (RFC 9449 §11.1). */
-export function recordProof(ctx: ExchangeContext, { dPoP }: SenderConstraint): Promise<void> {
-  return grants.checkDpopReplay(ctx.oidc.provider, ctx, dPoP, ctx.oidc.client.clientId)
+export async function recordProof(ctx: ExchangeContext, { dPoP }: SenderConstraint): Promise<void> {
+  try {
+    await grants.checkDpopReplay(ctx.oidc.provider, ctx, dPoP, ctx.oidc.client.clientId)
+  } catch (error) {
+    throw proofRefused(error)
+  }
 }
 
 /** The resource servers that the request's `resource`, or `defaultResource`, names (RFC 8707). */

@@ -16,7 +16,8 @@ export interface SubjectTokenFilter {
  *
  * Every method rejects when storage cannot answer: not found and broken are never the same. Every method is
  * confined to one issuer. Reads go to the primary: a replica that lags would show a spent token as unspent.
- * Errors carry neither bound values nor statements, because those hold hashes.
+ * Errors carry neither bound values nor statements, because those hold hashes; events name an error by its
+ * `code`, or by its class where it has none.
  */
 export interface SubjectTokenStore {
   /** Adds a token. Fails when its id or hash exists. */

@@ -101,6 +101,62 @@ describe('token exchange: what the claims function may not do', () => {
   for (const [title, answer] of WRONG) {
     it(`answer ${title}`, () => refusesWhile(answer))
   }
+
+  describe('answer undefined for a member, which is named:', () => {
+    const named: [path: string, answer: () => object][] = [
+      ['team', () => ({ team: undefined })],
+      ['impersonation.ticket_id', () => ({ impersonation: { reason: 'help', ticket_id: undefined } })],
+      ['roles[1].name', () => ({ roles: [{ name: 'a' }, { name: undefined }] })],
+      ['list[0]', () => ({ list: new Array(2) })],
+      ['["https://example.com/team"]', () => ({ 'https://example.com/team': undefined })],
+      ['a["x\\ny"]', () => ({ a: { 'x\ny': undefined } })],
+      [`${'x'.repeat(64)}…`, () => ({ ['x'.repeat(10_000)]: undefined })],
+      ['team', () => ({ cycle, more: [cycle, cycle], team: undefined })],
+    ]
+    for (const [path, answer] of named) {
+      for (const name of ['getCustomJwtClaims', 'extraTokenClaims'] as const) {
+        it(`${path.slice(0, 30)}, by ${name}`, () =>
+          withDeployment(
+            name === 'getCustomJwtClaims'
+              ? { options: { getCustomJwtClaims: answer } }
+              : {
+                  configuration: {
+                    extraTokenClaims: (_ctx, token) =>
+                      Reflect.get(token, 'accountId') ? (answer() as Record<string, unknown>) : undefined,
+                  },
+                },
+            async (deployment) => {
+              const { subjectToken } = await issue(deployment)
+              const answered = await exchange(deployment, { subject_token: subjectToken })
+              expect([answered.status, answered.body.error]).to.deep.equal([500, 'server_error'])
+              const { reason } = onlyEvent(deployment, 'subject_token.refused')
+              expect(reason).to.equal(`${name} must not return undefined for the member ${path}`)
+              expect(String(deployment.errors[0])).to.include(reason)
+            },
+          ))
+      }
+    }
+
+    it('but not a getter, which is not read', () =>
+      withDeployment(
+        {
+          options: {
+            getCustomJwtClaims: () => ({
+              get team() {
+                return undefined
+              },
+            }),
+          },
+        },
+        async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          await exchange(deployment, { subject_token: subjectToken })
+          const { reason } = onlyEvent(deployment, 'subject_token.refused')
+          expect(reason).to.equal('getCustomJwtClaims must answer plain JSON')
+        },
+      ))
+  })
+
   // oidc-provider's own check of extraTokenClaims reads `constructor`, and runs after the spend.
   it('answer a claim named constructor, which the provider cannot take', () =>
     refusesWhile(() => ({ constructor: 'x' })))

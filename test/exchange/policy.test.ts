@@ -44,11 +44,31 @@ describe('token exchange: the policy', () => {
     refusesTo(async () => false, denied),
   )
 
+  it(
+    'refuses what isAllowed denies by AccessDenied',
+    refusesTo(() => throwing(new AccessDenied('private')), denied),
+  )
+  it(
+    'refuses what isAllowed denies by AccessDenied later',
+    refusesTo(async () => throwing(new AccessDenied('private')), denied),
+  )
+
+  it('tells the reason of an AccessDenied to the operator', async () => {
+    const { isAllowed } = policy(() => throwing(new AccessDenied('not on duty')))
+    await withDeployment({ options: { isAllowed } }, async (deployment) => {
+      const { subjectToken } = await issue(deployment)
+      const answer = await exchange(deployment, { subject_token: subjectToken })
+      expect(answer.body).to.deep.equal({ error: 'access_denied', error_description: DENIED })
+      const { check, reason } = onlyEvent(deployment, 'subject_token.refused')
+      expect([check, reason]).to.deep.equal(['isAllowed', 'not on duty'])
+      expect(deployment.errors).to.deep.equal([])
+    })
+  })
+
   const failed = { status: 500, error: 'server_error' }
   const fails: [title: string, decide: Decide][] = [
     ['throws', () => throwing(new Error('private'))],
     ['rejects', () => Promise.reject(new Error('private'))],
-    ['throws AccessDenied, which is for the claims function', () => throwing(new AccessDenied('private'))],
     ['throws undefined', () => throwing(undefined)],
     ['answers undefined', () => undefined],
     ['answers null', () => null],
@@ -101,7 +121,7 @@ describe('token exchange: the policy', () => {
         actor: {
           sub: 'bob',
           clientId: 'web',
-          audience: 'urn:elsewhere',
+          audiences: ['urn:elsewhere'],
           act: { sub: 'carol' },
           verified: true,
         },
@@ -111,10 +131,40 @@ describe('token exchange: the policy', () => {
         resource: API,
         scope: 'orders:read',
       })
-      for (const part of [asked[1], question.actor, question.actor?.act, question.client, question.context]) {
+      const { actor: acting, client, context: given } = question
+      for (const part of [asked[1], acting, acting?.act, acting?.audiences, client, given]) {
         expect(part).to.be.frozen
       }
       expect(question.context.nested).to.be.frozen
+    })
+  })
+
+  it('is told every audience of the actor token, however it is stored', async () => {
+    const asked: PolicyRequest[] = []
+    const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
+    await withDeployment({ options: { isAllowed } }, async (deployment) => {
+      const aud = [API, 'urn:elsewhere']
+      const client = await deployment.provider.Client.find('spa')
+      const opaque = new deployment.provider.AccessToken({
+        accountId: 'bob',
+        client,
+        gty: 'authorization_code',
+        scope: 'openid',
+        aud,
+      } as never)
+      const tokens: [actor: string, audiences: readonly string[]][] = [
+        [await actorJwt(deployment, { aud }), aud],
+        [await actorJwt(deployment), [API]],
+        [await opaque.save(), aud],
+        [await actorToken(deployment, { audience: 'urn:elsewhere' }), ['urn:elsewhere']],
+        [await actorToken(deployment), []],
+      ]
+      for (const [actor, audiences] of tokens) {
+        const { subjectToken } = await issue(deployment)
+        const answer = await exchange(deployment, { subject_token: subjectToken, ...withActor(actor) })
+        expect(answer.status, answer.text).to.equal(200)
+        expect(asked.at(-1)?.actor?.audiences).to.deep.equal(audiences)
+      }
     })
   })
 

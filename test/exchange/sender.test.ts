@@ -43,6 +43,9 @@ describe('token exchange: the sender constraint', () => {
   const withProof = async (parameters: Parameters, proof?: string, client = publicClient()) =>
     exchange(deployment, parameters, { client, headers: { dpop: proof ?? (await key.proof(deployment)) } })
 
+  /** What the operator reads: the provider's own words. */
+  const reasons = () => deployment.events.map(({ payload }) => Reflect.get(payload, 'reason'))
+
   describe('by DPoP', () => {
     it('binds a JWT to the key that was proven', async () => {
       const { subjectToken } = await issue(deployment)
@@ -75,6 +78,7 @@ describe('token exchange: the sender constraint', () => {
         error: 'invalid_grant',
         check: 'invalid_grant',
       })
+      expect(reasons()).to.include('DPoP proof JWT not provided')
     })
 
     it('refuses a proof that was seen before, and spends nothing', async () => {
@@ -87,6 +91,7 @@ describe('token exchange: the sender constraint', () => {
         error: 'invalid_grant',
         check: 'invalid_grant',
       })
+      expect(reasons()).to.include('DPoP proof JWT Replay detected')
     })
 
     it('does not record the proof of a request that is refused before the spend', async () => {
@@ -180,5 +185,6 @@ describe('token exchange: the sender constraint', () => {
       error: 'invalid_request',
       check: 'invalid_request',
     })
+    expect(reasons()).to.include('multiple proof-of-possession mechanisms are not allowed')
   })
 })

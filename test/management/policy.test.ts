@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { API, type Deployment } from '../../fixtures/deployment.ts'
 import { type Answer, managementToken, postSubjectToken, withDeployment } from '../../fixtures/requests.ts'
-import type { ImpersonationOptions, PolicyRequest } from '../../src/index.ts'
+import { AccessDenied, type ImpersonationOptions, type PolicyRequest } from '../../src/index.ts'
 
 type Post = (body?: Readonly<Record<string, unknown>>) => Promise<Answer>
 
@@ -32,6 +32,19 @@ async function expectDenied(deployment: Deployment, answer: Answer, check: strin
   const [event] = deployment.events
   expect(event?.payload).to.include({ stage: 'issuance', error: 'access_denied', check, clientId: 'backend' })
   expect(event?.payload).to.be.frozen
+  await expectNothingStored(deployment)
+}
+
+/** A bad request, and no denial: nothing is told to anyone but the caller. */
+async function expectMissing(deployment: Deployment, answer: Answer, key: string): Promise<void> {
+  const description = `context.${key} is required, and must not be blank`
+  expect([answer.status, answer.body], answer.text).to.deep.equal([
+    400,
+    { error: 'invalid_request', error_description: description },
+  ])
+  expect(answer.headers.get('www-authenticate')).to.equal(null)
+  expect(answer.headers.get('cache-control')).to.equal('no-store')
+  expect(deployment.events).to.deep.equal([])
   await expectNothingStored(deployment)
 }
 
@@ -112,6 +125,18 @@ describe('management: the policy', () => {
         })
       }))
 
+    it('that throws AccessDenied is 403, and its reason is in the event', () =>
+      withOptions(
+        { isAllowed: () => throwing(new AccessDenied('not on duty')) },
+        async (post, deployment) => {
+          const answer = await post()
+          expect(answer.text).not.to.include('duty')
+          await expectDenied(deployment, answer, 'isAllowed')
+          expect(deployment.events[0]?.payload).to.include({ reason: 'not on duty' })
+          expect(deployment.errors).to.deep.equal([])
+        },
+      ))
+
     const failures: [title: string, isAllowed: () => unknown][] = [
       ['throws', () => throwing(new Error('private'))],
       ['rejects', () => Promise.reject(new Error('private'))],
@@ -147,9 +172,9 @@ describe('management: the policy', () => {
         }
       }))
 
-    const missing: [title: string, context: unknown][] = [
-      ['no context', undefined],
-      ['an empty context', {}],
+    const missing: [title: string, context: unknown, key?: string][] = [
+      ['no context', undefined, 'reason'],
+      ['an empty context', {}, 'reason'],
       ['one key missing', { reason: 'help' }],
       ['one key null', { reason: 'help', ticketId: null }],
       ['one key empty', { reason: 'help', ticketId: '' }],
@@ -157,17 +182,29 @@ describe('management: the policy', () => {
       ['one key in another case', { reason: 'help', ticketid: 'T-1' }],
       ['one key further in', { reason: 'help', inner: { ticketId: 'T-1' } }],
     ]
-    for (const [title, context] of missing) {
-      it(`refuses ${title}`, () =>
+    for (const [title, context, key = 'ticketId'] of missing) {
+      it(`refuses ${title} as a bad request that names the key`, () =>
         withOptions({ requiredContext }, async (post, deployment) =>
-          expectDenied(deployment, await post({ context }), 'requiredContext'),
+          expectMissing(deployment, await post({ context }), key),
         ))
     }
 
     it('does not find a key on a prototype', () =>
       withOptions({ requiredContext: ['toString'] }, async (post, deployment) =>
-        expectDenied(deployment, await post({ context: {} }), 'requiredContext'),
+        expectMissing(deployment, await post({ context: {} }), 'toString'),
       ))
+
+    it('is looked at after the fields, and before the user and the policy', async () => {
+      const asked: unknown[] = []
+      const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
+      await withOptions({ requiredContext, isAllowed }, async (post, deployment) => {
+        const wrongField = await post({ expiresIn: 0 })
+        expect(wrongField.body.error_description).to.match(/^expiresIn /)
+        await expectMissing(deployment, await post({ userId: 'nobody' }), 'reason')
+        await expectMissing(deployment, await post({ actorId: 'alice' }), 'reason')
+        expect(asked).to.deep.equal([])
+      })
+    })
   })
 
   describe('an actorId', () => {

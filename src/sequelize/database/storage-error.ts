@@ -7,6 +7,7 @@ import { codeOf } from './driver.ts'
  */
 export class StorageError extends Error {
   override readonly name = 'StorageError'
+  /** What the database or the driver calls it, else the class of the error. */
   readonly code?: string
   constructor(message: string, code?: string) {
     super(message)
@@ -19,5 +20,8 @@ export function storageError(error: unknown): StorageError {
   const code = codeOf(error)
   // A connection error speaks of the server only.
   const detail = error instanceof ConnectionError ? error.message : code
-  return new StorageError(['storage failed', error.name, detail].filter(Boolean).join(': '), code)
+  return new StorageError(
+    ['storage failed', error.name, detail].filter(Boolean).join(': '),
+    code ?? error.name,
+  )
 }
