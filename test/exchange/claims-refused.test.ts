@@ -102,7 +102,7 @@ describe('token exchange: what the claims function may not do', () => {
     it(`answer ${title}`, () => refusesWhile(answer))
   }
 
-  describe('answer undefined for a member, which is named:', () => {
+  describe('return undefined for a member, which is named:', () => {
     const named: [path: string, answer: () => object][] = [
       ['team', () => ({ team: undefined })],
       ['impersonation.ticket_id', () => ({ impersonation: { reason: 'help', ticket_id: undefined } })],

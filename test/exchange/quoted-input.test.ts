@@ -24,7 +24,7 @@ import { onlyEvent } from './refusals.ts'
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** The token with a critical header that nobody knows. The library's message quotes its name. */
+/** The token with a critical header that no one knows. The library's message quotes its name. */
 function withCriticalHeader(jwt: string, name: string): string {
   const [header = '', ...rest] = jwt.split('.')
   const members = JSON.parse(Buffer.from(header, 'base64url').toString())
