@@ -56,7 +56,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
     it('go together, eight at most, and every one gets its own answer', async () => {
       const tokens = newTokens(20)
       const unknown = hashSecret(mintSecret())
-      const runs = await recordRuns(kind, async () => {
+      const runs = await recordRuns(database, async () => {
         await insertAll(store, tokens)
         const asked = [...tokens.map(({ tokenHash }) => tokenHash), unknown]
         const found = await Promise.all(asked.map((hash) => store.findByHash(ISSUER, hash)))
@@ -107,7 +107,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
     it('wait for no others', async () => {
       const [token] = newTokens(1)
       if (!token) throw new Error('no token')
-      const runs = await recordRuns(kind, async () => {
+      const runs = await recordRuns(database, async () => {
         await store.insert(token)
         expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
         expect(await spend(store, token.tokenHash)).to.equal(true)
@@ -181,7 +181,7 @@ describe('groups of two processes, on postgres', () => {
     if (!first) throw new Error('no token')
     await insertAll(one, tokens)
     const spent: Promise<boolean[]>[] = []
-    const runs = await recordRuns('postgres', async () => {
+    const runs = await recordRuns(database, async () => {
       await holding(first, async () => {
         spent.push(spendAll(one, tokens), spendAll(other, tokens.toReversed()))
         await waiting(2)
@@ -207,7 +207,7 @@ describe('groups of two processes, on postgres', () => {
     await one.insert(tokens[1])
     await one.insert(tokens[0])
     const answers: Promise<unknown>[] = []
-    const runs = await recordRuns('postgres', async () => {
+    const runs = await recordRuns(database, async () => {
       await holding(tokens[0], async () => {
         answers.push(spendAll(one, tokens))
         await waiting(1)
@@ -244,7 +244,7 @@ describe('groups of two processes, on postgres', () => {
     if (!second) throw new Error('no token')
     await insertAll(one, tokens)
     const spent: Promise<string[]>[] = []
-    const runs = await recordRuns('postgres', async () => {
+    const runs = await recordRuns(database, async () => {
       await holding(second, async () => {
         spent.push(outcomes(tokens.map(({ tokenHash }) => spend(one, tokenHash))))
         for (const pid of await waiting(1))
@@ -285,7 +285,7 @@ describe('statements of one turn, on a SQLite', () => {
     await insertAll(store, tokens)
     const process = new DatabaseSync(database.url.slice('sqlite:'.length))
     process.exec('BEGIN IMMEDIATE')
-    const runs = await recordRuns('sqlite', async () => {
+    const runs = await recordRuns(database, async () => {
       const spent = await outcomes(tokens.map(({ tokenHash }) => spend(store, tokenHash)))
       expect(spent).to.deep.equal(['rejected', 'rejected', 'rejected'])
     })
@@ -317,7 +317,7 @@ describe('statements of one turn, on a SQLite', () => {
     const dialectModule = { ...nodeSqlite, Database: Sqlite3 }
     const store = createSubjectTokenStore(database.connect({ dialectModule }))
     const tokens = newTokens(3)
-    const runs = await recordRuns('sqlite', async () => {
+    const runs = await recordRuns(database, async () => {
       await insertAll(store, tokens)
       expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
       expect(await spendAll(store, tokens)).to.deep.equal([false, false, false])

@@ -31,23 +31,16 @@ type Execute = (sql: string, bind: Binding, row?: string) => Promise<Result>
 
 const MAX_BATCH = 8
 const MAX_ATTEMPTS = 5
-const opened = new WeakMap<Sequelize, Database>()
+const databases = new WeakMap<Sequelize, Database>()
 
 /** The one `Database` of a Sequelize. @throws {TypeError} for a dialect whose statements are not written here. */
 export function databaseOf(sequelize: Sequelize): Database {
-  let database = opened.get(sequelize)
-  if (!database) {
-    database = open(sequelize)
-    opened.set(sequelize, database)
-  }
-  return database
+  return databases.get(sequelize) ?? openDatabase(sequelize)
 }
 
-export const testing: { observe?: (sql: string, bindings: readonly Binding[]) => void } = {}
-
-function open(sequelize: Sequelize): Database {
+/** Makes the `Database` of a Sequelize, whose statements `driver` runs: the one for its dialect, or one around that. */
+export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(sequelize)): Database {
   const dialect = dialectOf(sequelize)
-  const driver = driverOf(sequelize, dialect)
   const run = (sql: string, bindings: readonly Binding[]) => runOn(sequelize, driver, sql, bindings)
 
   const alone: Execute = async (sql, bind) => first(await run(sql, [bind]))
@@ -92,7 +85,7 @@ function open(sequelize: Sequelize): Database {
     return attempt(() => how(inSync(sql), bind, row))
   }
 
-  return {
+  const database: Database = {
     dialect,
     findRow: async (sql, bind) => (await execute(together, sql, bind)).rows[0],
     writeRow: async (sql, bind, row) => (await execute(together, sql, bind, row)).affected === 1,
@@ -103,9 +96,12 @@ function open(sequelize: Sequelize): Database {
       return (await attempt(() => alone(complete, bind))).affected
     },
   }
+  databases.set(sequelize, database)
+  return database
 }
 
-function driverOf(sequelize: Sequelize, dialect: Dialect): Driver {
+export function driverOf(sequelize: Sequelize): Driver {
+  const dialect = dialectOf(sequelize)
   if (dialect === 'postgres') return postgres
   if (dialect === 'mysql') return mysql
   return Reflect.get(sequelize.connectionManager, 'lib') === nodeSqlite ? nodeDriver : sqlite3Driver
@@ -124,7 +120,6 @@ async function runOn(
     // Without what they bind: that holds hashes.
     for (const _ of bindings)
       (sequelize as unknown as { log(text: string): void }).log(`Executing (default): ${sql}`)
-    testing.observe?.(sql, bindings)
     const results = await driver.run(connection, sql, bindings)
     if (results.length !== bindings.length) throw new Error('not as many results as bindings')
     connectionManager.releaseConnection(connection)
