@@ -7,9 +7,13 @@ import { QueryTypes, type Sequelize } from 'sequelize'
 
 const known = new WeakMap<Sequelize, Promise<boolean>>()
 
+/** Once everything committed in the cluster is visible: 7 = to reads, updates and inserts. */
+export async function inSync(sequelize: Sequelize, sql: string): Promise<string | undefined> {
+  return (await isCluster(sequelize)) ? `SET STATEMENT wsrep_sync_wait=7 FOR ${sql}` : undefined
+}
+
 /** Whether the database is a node of a Galera cluster. Asked once, at the first miss. */
-export function isCluster(sequelize: Sequelize): Promise<boolean> {
-  if (sequelize.getDialect() !== 'mysql') return Promise.resolve(false)
+function isCluster(sequelize: Sequelize): Promise<boolean> {
   let answer = known.get(sequelize)
   if (!answer) {
     answer = ask(sequelize)
@@ -32,6 +36,3 @@ async function ask(sequelize: Sequelize): Promise<boolean> {
   }
   return true
 }
-
-/** The statement as it runs once everything committed in the cluster is visible: 7 = reads, updates and inserts. */
-export const inSync = (sql: string): string => `SET STATEMENT wsrep_sync_wait=7 FOR ${sql}`

@@ -1,16 +1,17 @@
-import { codeOf, type Driver, positional, type Result } from './driver.ts'
+import type { Driver } from './driver.ts'
+import { codeOf } from './fate.ts'
+import { inSync } from './galera.ts'
+import { toPositional } from './positional.ts'
 
 interface Client {
   execute(sql: string, values: unknown, done: (error: Error | null, result: unknown) => void): void
 }
 
-const toPositional = positional()
-
 /** MariaDB and MySQL, one statement at a time. */
 export const mysql: Driver = {
   batches: false,
   run: (connection, sql, [bind = []]) =>
-    new Promise<readonly Result[]>((resolve, reject) => {
+    new Promise((resolve, reject) => {
       ;(connection as Client).execute(...toPositional(sql, bind), (error, result) => {
         if (error) reject(error)
         else if (Array.isArray(result)) resolve([{ rows: result, affected: 0 }])
@@ -23,4 +24,5 @@ export const mysql: Driver = {
     const { sqlState, fatal } = Object(error)
     return typeof sqlState === 'string' && fatal !== true ? 'refused' : 'unknown'
   },
+  inSync,
 }

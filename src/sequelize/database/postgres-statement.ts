@@ -15,8 +15,13 @@ interface Wire {
 
 type Done = (error: Error | null, results?: readonly Result[]) => void
 
-/** What each text answers, by the statement's name: a row without values. Columns are spelled out in the text, so they stay. */
-const shapeOf = new Map<string, Row>()
+/** The server parses and plans a named text once for each connection; the client keeps the account. */
+export interface Prepared {
+  readonly name: string
+  readonly text: string
+  /** What it returns: a row without values, once that is known. Columns are spelled out in the text, so they stay. */
+  shape?: Row
+}
 
 /**
  * A statement as node-postgres takes it from extensions such as `pg-cursor`: the client calls `submit`, then one
@@ -27,22 +32,24 @@ const shapeOf = new Map<string, Row>()
  * committed when the server is ready for the next query, and undone when it answers an error.
  */
 export class PostgresStatement {
-  /** The server parses and plans a named text once for each connection; the client keeps the account. */
+  /** Of the prepared text; the client reads both. */
   readonly name: string
   readonly text: string
   /** The client replaces it where it limits the time of a query. */
   callback: Done
+  readonly #prepared: Prepared
   readonly #bindings: readonly Binding[]
   readonly #results: Result[] = []
   #shape: Row | undefined
   #rows: Row[] = []
 
-  constructor(name: string, text: string, bindings: readonly Binding[], callback: Done) {
-    this.name = name
-    this.text = text
+  constructor(prepared: Prepared, bindings: readonly Binding[], callback: Done) {
+    this.name = prepared.name
+    this.text = prepared.text
     this.callback = callback
+    this.#prepared = prepared
     this.#bindings = bindings
-    this.#shape = shapeOf.get(name)
+    this.#shape = prepared.shape
   }
 
   submit(wire: Wire): null {
@@ -89,7 +96,7 @@ export class PostgresStatement {
   }
 
   handleReadyForQuery(): void {
-    shapeOf.set(this.name, this.#shape ?? {})
+    this.#prepared.shape = this.#shape ?? {}
     this.callback(null, this.#results)
   }
 

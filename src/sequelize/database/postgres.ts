@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type Binding, codeOf, type Driver, type Fate } from './driver.ts'
-import { PostgresStatement } from './postgres-statement.ts'
+import type { Driver, Result } from './driver.ts'
+import { codeOf, type Fate } from './fate.ts'
+import { PostgresStatement, type Prepared } from './postgres-statement.ts'
 
 interface Client {
   query(statement: PostgresStatement): void
@@ -10,9 +11,9 @@ export const postgres: Driver = {
   batches: true,
   run: (connection, sql, bindings) =>
     new Promise((resolve, reject) => {
-      const done = (error: Error | null, results: Parameters<typeof resolve>[0] = []) =>
+      const done = (error: Error | null, results: readonly Result[] = []) =>
         error ? reject(error) : resolve(results)
-      ;(connection as Client).query(new PostgresStatement(nameFor(sql), sql, bindings as Binding[], done))
+      ;(connection as Client).query(new PostgresStatement(preparedFor(sql), bindings, done))
     }),
   fateOf(error): Fate {
     const code = codeOf(error) ?? ''
@@ -27,12 +28,15 @@ export const postgres: Driver = {
   },
 }
 
-const names = new Map<string, string>()
+const prepared = new Map<string, Prepared>()
 
-/** A name of its own for each text, the same in every process. */
-function nameFor(sql: string): string {
-  const name =
-    names.get(sql) ?? `impersonation_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
-  names.set(sql, name)
-  return name
+function preparedFor(text: string): Prepared {
+  let known = prepared.get(text)
+  if (!known) {
+    // A name of its own for each text, the same in every process.
+    const name = `impersonation_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+    known = { name, text }
+    prepared.set(text, known)
+  }
+  return known
 }

@@ -1,7 +1,7 @@
 import { isNodeSqlite } from '../node-sqlite.ts'
-import { type Binding, type Bound, codeOf, type Driver, positional, type Result, type Row } from './driver.ts'
-
-const toPositional = positional()
+import type { Binding, Bound, Driver, Row } from './driver.ts'
+import { codeOf, type Fate } from './fate.ts'
+import { toPositional } from './positional.ts'
 
 /** Node's own SQLite: several bindings share a commit. */
 export const nodeDriver: Driver = {
@@ -26,7 +26,7 @@ interface Sqlite3 {
 export const sqlite3Driver: Driver = {
   batches: false,
   run: (connection, sql, [bind = []]) =>
-    new Promise<readonly Result[]>((resolve, reject) => {
+    new Promise((resolve, reject) => {
       const sqlite3 = connection as Sqlite3
       const [text, values] = toPositional(sql, bind)
       if (text.startsWith('SELECT')) {
@@ -43,7 +43,7 @@ export const sqlite3Driver: Driver = {
   fateOf,
 }
 
-function fateOf(error: unknown) {
+function fateOf(error: unknown): Fate {
   if (codeOf(error) === 'SQLITE_BUSY') return 'locked'
   return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
 }

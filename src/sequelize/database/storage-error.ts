@@ -1,5 +1,5 @@
 import { ConnectionError } from 'sequelize'
-import { codeOf } from './driver.ts'
+import { codeOf } from './fate.ts'
 
 /**
  * A failure of the database, stripped to what it is called. The driver's error holds the statement, its bound
