@@ -3,9 +3,7 @@ import type { Sequelize } from 'sequelize'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken, SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { databaseOf } from './database/database.ts'
-import type { Dialect } from './database/dialect.ts'
-import type { Bound } from './database/driver.ts'
-import { nameOf } from './names.ts'
+import type { Bound, Dialect } from './database/driver.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
 
 const INSERT = `INSERT INTO subject_tokens
@@ -28,12 +26,14 @@ const REVOCABLE = '((consumed_at IS NULL AND expires_at > $5) OR access_token_ex
 
 /** Marks the rows with a name of this one call, so that it can tell them from rows others mark at the same time. */
 function revokeWhere(dialect: Dialect, whose: string): string {
-  const where = `revoked_at IS NULL AND issuer = $3 AND ${whose} AND ${REVOCABLE}`
-  const mark = 'UPDATE subject_tokens SET revoked_at = $1, revocation = $2 WHERE'
-  if (dialect !== 'postgres') return `${mark} ${where}`
-  // In the order in which groups of spends take them: the two would deadlock.
-  const inOrder = `SELECT id FROM subject_tokens WHERE ${where} ORDER BY token_hash COLLATE "C" FOR UPDATE`
-  return `${mark} id IN (${inOrder})`
+  return dialect.updateInOrder({
+    table: 'subject_tokens',
+    key: 'id',
+    set: { revoked_at: '$1', revocation: '$2' },
+    from: 'subject_tokens t',
+    where: `revoked_at IS NULL AND issuer = $3 AND ${whose} AND ${REVOCABLE}`,
+    order: 'token_hash',
+  })
 }
 const revokedNowOrAlive = (whose: string) => `SELECT ${COLUMNS}, revocation FROM subject_tokens
   WHERE issuer = $3 AND ${whose} AND revoked_at IS NOT NULL
@@ -58,7 +58,7 @@ const STATES: Readonly<Record<SubjectTokenState, (now: () => string) => string>>
 export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore {
   const database = databaseOf(sequelize)
   const { dialect } = database
-  const name = (value: string) => nameOf(dialect, value)
+  const name = dialect.bindName
   const one = async (sql: string, bind: Bound[]): Promise<SubjectToken | undefined> => {
     const row = await database.findRow(sql, bind)
     return row && fromRow(row)

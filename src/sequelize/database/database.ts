@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { inBatches } from './batch.ts'
-import { type Dialect, dialectOf } from './dialect.ts'
-import type { Binding, Driver, Result, Row } from './driver.ts'
+import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
 import { driverOf } from './drivers.ts'
 import { AFTER } from './fate.ts'
 import { onPool, type Run } from './pool.ts'
@@ -48,7 +47,7 @@ export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(seq
   }
 
   const database: Database = {
-    dialect: dialectOf(sequelize),
+    dialect: driver,
     findRow: async (sql, bind) => (await execute(together, sql, bind)).rows[0],
     writeRow: async (sql, bind, row) => (await execute(together, sql, bind, row)).affected === 1,
     find: async (sql, bind) => (await execute(alone, sql, bind)).rows,

@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { Driver, Result } from './driver.ts'
-import { codeOf, type Fate } from './fate.ts'
+import { codeOf } from './fate.ts'
 import { PostgresStatement, type Prepared } from './postgres-statement.ts'
+import { standard, updateFound } from './standard.ts'
 
 interface Client {
   query(statement: PostgresStatement): void
 }
 
 export const postgres: Driver = {
+  ...standard,
+
   batches: true,
   run: (connection, sql, bindings) =>
     new Promise((resolve, reject) => {
@@ -15,7 +18,8 @@ export const postgres: Driver = {
         error ? reject(error) : resolve(results)
       ;(connection as Client).query(new PostgresStatement(preparedFor(sql), bindings, done))
     }),
-  fateOf(error): Fate {
+
+  fateOf(error) {
     const code = codeOf(error) ?? ''
     if (['40001', '40P01'].includes(code)) return 'rolled back' // serialization failure, deadlock
     // A prepared statement that is gone (`DEALLOCATE ALL`, a pooler), or whose columns have changed.
@@ -25,6 +29,30 @@ export const postgres: Driver = {
     const refused =
       Reflect.get(Object(error), 'severity') === 'ERROR' || /^(2[123]|40|42|55P03|57014)/.test(code)
     return refused ? 'refused' : 'unknown'
+  },
+
+  updateInOrder: (rows) => updateFound(rows, ` ORDER BY t.${rows.order} COLLATE "C" FOR UPDATE OF t`),
+  deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
+    (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
+
+  // The database's own collation may order and compare as a language does.
+  types: {
+    ascii: 'VARCHAR(64) COLLATE "C"',
+    name: 'TEXT COLLATE "C"',
+    shortName: 'TEXT COLLATE "C"',
+    text: 'TEXT',
+  },
+
+  /** The server lets go of the lock when the transaction, or its connection, ends. */
+  async exclusively(sequelize, patience, work) {
+    await sequelize.transaction(async (transaction) => {
+      await sequelize.query(`SET LOCAL lock_timeout = '${patience}s'`, { transaction })
+      await sequelize.query(`SELECT pg_advisory_xact_lock(hashtext('oidc-provider-impersonation'))`, {
+        transaction,
+      })
+      await work()
+    })
+    return true
   },
 }
 

@@ -1,10 +1,31 @@
 import { isNodeSqlite } from '../node-sqlite.ts'
 import type { Binding, Bound, Driver, Row } from './driver.ts'
-import { codeOf, type Fate } from './fate.ts'
+import { codeOf } from './fate.ts'
 import { toPositional } from './positional.ts'
+import { withLease } from './sqlite-lease.ts'
+import { standard, updateFound } from './standard.ts'
+
+/** What is the same whatever module speaks to SQLite. */
+const sqlite: Omit<Driver, 'batches' | 'run'> = {
+  ...standard,
+
+  fateOf(error) {
+    if (codeOf(error) === 'SQLITE_BUSY') return 'locked'
+    return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
+  },
+
+  // One writes at a time: no order is needed.
+  updateInOrder: (rows) => updateFound(rows),
+  deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
+    (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
+
+  types: { ascii: 'TEXT', name: 'TEXT', shortName: 'TEXT', text: 'TEXT' },
+  exclusively: withLease,
+}
 
 /** Node's own SQLite: several bindings share a commit. */
 export const nodeDriver: Driver = {
+  ...sqlite,
   batches: true,
   async run(connection, sql, bindings) {
     if (!isNodeSqlite(connection)) throw new TypeError('not a connection of nodeSqlite')
@@ -14,7 +35,6 @@ export const nodeDriver: Driver = {
       bindings.map((bind) => toPositional(sql, bind)[1]),
     )
   },
-  fateOf,
 }
 
 interface Sqlite3 {
@@ -24,6 +44,7 @@ interface Sqlite3 {
 
 /** The `sqlite3` package, one statement at a time. */
 export const sqlite3Driver: Driver = {
+  ...sqlite,
   batches: false,
   run: (connection, sql, [bind = []]) =>
     new Promise((resolve, reject) => {
@@ -40,10 +61,4 @@ export const sqlite3Driver: Driver = {
         })
       }
     }),
-  fateOf,
-}
-
-function fateOf(error: unknown): Fate {
-  if (codeOf(error) === 'SQLITE_BUSY') return 'locked'
-  return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
 }
