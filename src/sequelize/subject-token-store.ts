@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
+import { isPlainObject } from '../plain-json.ts'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken, SubjectTokenState } from '../subject-tokens/subject-token.ts'
-import { databaseOf } from './database/database.ts'
+import { databaseOf, withoutBatches } from './database/database.ts'
 import type { Bound, Dialect } from './database/driver.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
 
@@ -49,14 +50,22 @@ const STATES: Readonly<Record<SubjectTokenState, (now: () => string) => string>>
   active: (now) => `revoked_at IS NULL AND consumed_at IS NULL AND expires_at > ${now()}`,
 }
 
+interface StoreOptions {
+  readonly batch?: boolean
+}
+
 /**
  * Subject tokens in the table `subject_tokens`, which `migrate` makes. One statement each for insert, find and
  * consume.
  *
- * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`.
+ * @param options.batch whether statements that requests come to in the same turn of the event loop share a round
+ * trip and a commit, where that can be done (on PostgreSQL and with `nodeSqlite`). `true` or `false`, default
+ * `true`. It concerns this store only, whatever others are made of the same Sequelize.
+ * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
  */
-export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore {
-  const database = databaseOf(sequelize)
+export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOptions = {}): SubjectTokenStore {
+  const shared = databaseOf(sequelize)
+  const database = mayBatch(options) ? shared : withoutBatches(shared)
   const { dialect } = database
   const name = dialect.bindName
   const one = async (sql: string, bind: Bound[]): Promise<SubjectToken | undefined> => {
@@ -98,6 +107,14 @@ export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore
     },
   }
   return store
+}
+
+function mayBatch(options: StoreOptions): boolean {
+  if (!isPlainObject(options)) throw new TypeError('createSubjectTokenStore takes an options object')
+  const { batch = true, ...others } = options
+  for (const name of Object.keys(others)) throw new TypeError(`unknown option: ${name}`)
+  if (typeof batch !== 'boolean') throw new TypeError('option batch must be a boolean')
+  return batch
 }
 
 /** Two sizes, and so few texts; the rest of a page is cut off after reading. 101 tells whether there are more than 100. */

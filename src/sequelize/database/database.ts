@@ -61,6 +61,15 @@ export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(seq
   return database
 }
 
+/** The same, but that every statement goes alone. */
+export function withoutBatches(database: Database): Database {
+  return {
+    ...database,
+    findRow: async (sql, bind) => (await database.find(sql, bind))[0],
+    writeRow: async (sql, bind) => (await database.write(sql, bind)) === 1,
+  }
+}
+
 type Execute = (sql: string, bind: Binding, row?: string) => Promise<Result>
 
 function only([result]: readonly Result[]): Result {

@@ -104,6 +104,24 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
       )
     })
 
+    it('go alone for a store without batches, beside those of another on the same Sequelize', async () => {
+      const alone = createSubjectTokenStore(database.sequelize, { batch: false })
+      const tokens = newTokens(6)
+      const runs = await recordRuns(database, async () => {
+        await Promise.all([insertAll(store, tokens.slice(0, 3)), insertAll(alone, tokens.slice(3))])
+        const all = (of: SubjectTokenStore) =>
+          Promise.all(tokens.map(({ tokenHash }) => of.findByHash(ISSUER, tokenHash)))
+        const ids = tokens.map(({ id }) => id)
+        for (const found of await Promise.all([all(store), all(alone)]))
+          expect(found.map((token) => token?.id)).to.deep.equal(ids)
+        expect(await spendAll(alone, tokens.slice(0, 4))).to.deep.equal([true, true, true, true])
+        expect(await spendAll(store, tokens)).to.deep.equal([false, false, false, false, true, true])
+        expect(await spendAll(alone, tokens.slice(4))).to.deep.equal([false, false])
+      })
+      const each = (count: number) => Array.from({ length: count }, () => 1)
+      expect(sizes(runs).sort()).to.deep.equal([...each(3 + 6 + 4 + 2), 3, 6, 6])
+    })
+
     it('wait for no others', async () => {
       const [token] = newTokens(1)
       if (!token) throw new Error('no token')
@@ -117,7 +135,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
   })
 }
 
-describe('a group that a PostgreSQL of another language refuses', () => {
+describe('a batch that a PostgreSQL of another language refuses', () => {
   it('does not fail for the fault of one of them', async function () {
     if (!(await isAvailable('postgres'))) this.skip()
     const database = await openDatabase('postgres')
@@ -141,7 +159,7 @@ function speakItalian(client: unknown): void {
   connection.prependListener('errorMessage', (error: object) => Object.assign(error, { severity: 'ERRORE' }))
 }
 
-describe('groups of two processes, on postgres', () => {
+describe('batches of two processes, on postgres', () => {
   let database: Database
   let one: SubjectTokenStore
   let other: SubjectTokenStore
@@ -254,7 +272,7 @@ describe('groups of two processes, on postgres', () => {
     })
     expect(await spent[0]).to.deep.equal(['rejected', 'rejected', 'rejected'])
     expect(sizes(runs)).to.deep.equal([3])
-    // None of the group happened without the others.
+    // None of the batch happened without the others.
     expect(await spendAll(other, tokens)).to.deep.equal([true, true, true])
   })
 })
