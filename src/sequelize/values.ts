@@ -1,4 +1,4 @@
-/** Values as they come back: MySQL keeps names as bytes. */
+/** Reads values of a row: names come back from MySQL as bytes. */
 
 export const text = (value: unknown): string =>
   Buffer.isBuffer(value) ? value.toString('utf8') : String(value)

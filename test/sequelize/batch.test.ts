@@ -28,7 +28,7 @@ function doubling(options: Partial<BatchOptions<number>> = {}) {
 }
 
 describe('calls of one turn', () => {
-  it('go in one run, sorted, and each gets its own answer', async () => {
+  it('go in one run, sorted, and each gets its own result', async () => {
     const { runs, outcomes } = doubling()
     expect(await outcomes(3, 1, 2)).to.deep.equal([6, 2, 4])
     expect(runs).to.deep.equal([[1, 2, 3]])
@@ -57,7 +57,7 @@ describe('calls of one turn', () => {
     expect(runs).to.deep.equal([[-1, 1, 2], [-1], [1], [2]])
   })
 
-  it('all fail when nobody knows whether they had an effect', async () => {
+  it('all fail when they may have taken effect together', async () => {
     const { runs, outcomes } = doubling({ maySplit: () => false })
     expect(await outcomes(2, -1, 1)).to.deep.equal(['not -1', 'not -1', 'not -1'])
     expect(runs).to.deep.equal([[-1, 1, 2]])

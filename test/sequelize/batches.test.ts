@@ -1,4 +1,4 @@
-/** Statements that go to the database together: each is answered as if it were alone. */
+/** Statements that go to the database together: each has the outcome it would have alone. */
 import { EventEmitter } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
@@ -53,7 +53,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
     })
     after(() => database?.close())
 
-    it('go together, eight at most, and every one gets its own answer', async () => {
+    it('go together, eight at most, and each gets its own result', async () => {
       const tokens = newTokens(20)
       const unknown = hashSecret(mintSecret())
       const runs = await recordRuns(database, async () => {
@@ -81,7 +81,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
     })
 
     it('do not fail for the fault of one of them', async () => {
-      // By id, which is the order they are taken in: what comes before the first fault has been done, and is undone.
+      // By id, which is the order they are taken in: what comes before the first fault has run, and is rolled back.
       const tokens = newTokens(6).sort((one, other) => (one.id < other.id ? -1 : 1))
       const [, , third, , , last] = tokens
       if (!third || !last) throw new Error('no tokens')
@@ -209,7 +209,7 @@ describe('batches of two processes, on postgres', () => {
     const [here = [], there = []] = await Promise.all(spent)
     const winners = tokens.map((_, index) => Number(here[index]) + Number(there.toReversed()[index]))
     expect(winners).to.deep.equal([1, 1, 1])
-    // A deadlock would have undone one of them, and sent its statements once more.
+    // A deadlock would have rolled one of them back, and its statements would have been sent again.
     expect(sizes(runs)).to.deep.equal([3, 3])
   })
 
@@ -256,7 +256,7 @@ describe('batches of two processes, on postgres', () => {
     })
   }
 
-  it('are not sent again when their connection is lost: nobody knows what became of them', async () => {
+  it('are not sent again when their connection is lost: they may have taken effect', async () => {
     const tokens = newTokens(3)
     const [, second] = tokens
     if (!second) throw new Error('no token')
@@ -284,7 +284,7 @@ describe('statements of one turn, on a SQLite', () => {
   })
   afterEach(() => database.close())
 
-  it('in memory keep to the transaction that somebody has open on its one connection', async () => {
+  it('in memory keep to a transaction that is open on its one connection', async () => {
     const sequelize = database.connect({ storage: ':memory:' })
     await migrate(sequelize)
     const store = createSubjectTokenStore(sequelize)
@@ -312,7 +312,7 @@ describe('statements of one turn, on a SQLite', () => {
     expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
   })
 
-  it('are undone when their commit fails, and what comes after is durable', async () => {
+  it('are rolled back when their commit fails, and what comes after is durable', async () => {
     const store = createSubjectTokenStore(database.sequelize)
     const tokens = newTokens(3)
     await insertAll(store, tokens)

@@ -1,4 +1,4 @@
-/** A Sequelize as this package uses it: bound statements on its pool and in its log, and nothing of its query layer. */
+/** Runs bound statements through a Sequelize: on its pool and into its log, but past its query layer. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { inBatches } from './batch.ts'
@@ -8,29 +8,29 @@ import { AFTER } from './fate.ts'
 import { onPool, type Run } from './pool.ts'
 import { storageError } from './storage-error.ts'
 
-/** Every statement is one fixed text, so that the server's prepared statements stay few. */
+/** The text of each statement is fixed, so that the server holds few prepared statements. */
 export interface Database {
   readonly dialect: Dialect
-  /** The row, of at most one. May share a round trip with others of its text. */
+  /** Finds at most one row. May share a round trip with others of the same text. */
   findRow(sql: string, bind: Binding): Promise<Row | undefined>
-  /** Writes at most the one row that `row` names in every process; whether it did. May share a commit. */
+  /** Writes at most one row, and returns whether it did. `row` names it alike in every process. May share a commit. */
   writeRow(sql: string, bind: Binding, row: string): Promise<boolean>
-  /** Alone. */
+  /** Runs alone. */
   find(sql: string, bind: Binding): Promise<readonly Row[]>
-  /** Alone; how many rows it touched. */
+  /** Runs alone. Returns how many rows it wrote. */
   write(sql: string, bind: Binding): Promise<number>
-  /** Alone; also rows that another node of a cluster has just committed. */
+  /** Runs alone, and on rows that another node of a cluster has just committed too. */
   writeAll(sql: string, bind: Binding): Promise<number>
 }
 
 const databases = new WeakMap<Sequelize, Database>()
 
-/** The one `Database` of a Sequelize. @throws {TypeError} for a dialect whose statements are not written here. */
+/** The one `Database` of a Sequelize. @throws {TypeError} for a dialect without a driver. */
 export function databaseOf(sequelize: Sequelize): Database {
   return databases.get(sequelize) ?? openDatabase(sequelize)
 }
 
-/** Makes the `Database` of a Sequelize, whose statements `driver` runs: the one for its dialect, or one around that. */
+/** Makes the `Database` of a Sequelize. A test may give a driver of its own. */
 export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(sequelize)): Database {
   const run = onPool(sequelize, driver)
   const alone: Execute = async (sql, bind) => only(await run(sql, [bind]))
@@ -38,7 +38,7 @@ export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(seq
   const inSync = async (sql: string) => driver.inSync?.(sequelize, sql)
   const repeated = (once: () => Promise<Result>) => repeat(driver, once)
 
-  /** On a cluster, a statement that met no row is run once more where all that was committed is visible. */
+  /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
   const execute = async (how: Execute, sql: string, bind: Binding, row?: string): Promise<Result> => {
     const result = await repeated(() => how(sql, bind, row))
     if (result.rows.length > 0 || result.affected > 0) return result
@@ -61,7 +61,7 @@ export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(seq
   return database
 }
 
-/** The same, but that every statement goes alone. */
+/** The same, except that every statement runs alone. */
 export function withoutBatches(database: Database): Database {
   return {
     ...database,
@@ -84,7 +84,7 @@ interface Statement {
 
 const MAX_BATCH = 8
 
-/** Statements of one text go together. */
+/** Lets statements of the same text share a run. */
 function batched(run: Run, driver: Driver): Execute {
   const joins = new Map<string, (statement: Statement) => Promise<Result>>()
   const options = {
@@ -105,7 +105,7 @@ function batched(run: Run, driver: Driver): Execute {
 
 const MAX_ATTEMPTS = 5
 
-/** Repeats what had no effect. A lost connection is never repeated: nobody knows whether the statement ran. */
+/** Retries what had no effect. Never after a lost connection: the statement may have run. */
 async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promise<Value> {
   for (let attempts = 1; ; attempts += 1) {
     try {

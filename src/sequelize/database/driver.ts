@@ -1,70 +1,70 @@
-/** The contract of a database, in two parts. All that is known of one lies in the file that implements it. */
+/** What a database must provide. Everything known of one database lies in the file that implements this for it. */
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import type { Fate } from './fate.ts'
 
 export type Bound = string | number | Buffer | null
-/** What the parameters of a statement stand for: `$1` is the first. */
+/** The values of a statement's parameters; the first is `$1`. */
 export type Binding = readonly Bound[]
 export type Row = Readonly<Record<string, unknown>>
 
-/** Rows of a reading statement, and how many rows a writing one touched. */
+/** The rows a statement read, and how many it wrote. */
 export interface Result {
   readonly rows: readonly Row[]
   readonly affected: number
 }
 
-/** How statements run, and what became of those that failed. */
+/** Runs statements, and says what became of one that failed. */
 export interface Driver extends Dialect {
-  /** Whether `run` takes several bindings without a round trip more. */
+  /** Whether `run` takes several bindings in one round trip. */
   readonly batches: boolean
   /** Runs a statement once for each binding, in one transaction, and returns the results in their order. */
   run(connection: object, sql: string, bindings: readonly Binding[]): Promise<readonly Result[]>
   fateOf(error: unknown): Fate
   /**
-   * The statement as it runs once all that is committed on other nodes is visible; `undefined` where there are no
-   * other nodes. Missing where a database knows none.
+   * The same statement, made to wait until everything committed on other nodes is visible. `undefined` if this
+   * server has no other nodes; absent for databases that never have any.
    */
   inSync?(sequelize: Sequelize, sql: string): Promise<string | undefined>
 }
 
-/** What each database writes in words of its own. */
+/** The SQL that differs from database to database. */
 export interface Dialect {
-  /** A name from outside as it is bound, so that it is compared byte by byte. */
+  /** The value to bind for a name from outside, so that names are compared byte by byte. */
   bindName(name: string | undefined): Bound
 
-  /** Inserts a row; touches none where its key is taken. */
+  /** Inserts a row; writes nothing if the key exists. */
   insertNew(row: Insert): string
-  /** Inserts a row, or replaces what the row of its key holds. */
+  /** Inserts a row, or updates the row with the same key. */
   upsert(row: Upsert): string
-  /** Updates rows, locking them in the order of batches: otherwise the two could wait for each other. */
+  /** Updates rows, locking them in the order that batches use: otherwise the two could deadlock. */
   updateInOrder(rows: Update): string
-  /** Deletes rows, the oldest first. Those that another process is deleting may be left to it. */
+  /** Deletes the oldest rows. May skip rows that another process is deleting. */
   deleteOldest(rows: Delete): string
 
   readonly types: ColumnTypes
-  /** What follows the columns of a new table. */
+  /** Goes after the columns of `CREATE TABLE`. */
   readonly tableOptions: string
-  /** A column of the type `name` as part of an index. */
+  /** A column of type `name`, written for an index. */
   indexed(column: string): string
-  /** Makes an index unless it is there. */
+  /** Creates an index unless it exists. */
   createIndex(sequelize: Sequelize, index: Index): Promise<void>
   /**
-   * Does some work while no other process does any. Returns whether it was done: `false`, or the error of the
-   * database, says that another one kept at it for longer than this one has patience.
+   * Runs `work` in one process at a time. Returns `false`, or throws the database's own error, if another process
+   * is still at work after `patience`.
    */
   exclusively(sequelize: Sequelize, patience: Seconds, work: () => Promise<void>): Promise<boolean>
 }
 
 export interface Insert {
   readonly table: string
-  /** Bound in this order. */
+  /** In the order in which their values are bound. */
   readonly columns: readonly string[]
 }
 
 export interface Upsert extends Insert {
   readonly key: readonly string[]
-  /** What these hold once they hold something is not replaced. */
+  /** Columns of which a value, once there is one, is kept. */
   readonly kept: readonly string[]
 }
 
@@ -72,10 +72,10 @@ export interface Update {
   readonly table: string
   readonly key: string
   readonly set: Readonly<Record<string, string>>
-  /** The table as `t`, alone or joined. */
+  /** The table under the alias `t`, alone or joined to others. */
   readonly from: string
   readonly where: string
-  /** The column by which batches are sorted. */
+  /** The column that batches are sorted by. */
   readonly order: string
 }
 
@@ -83,7 +83,7 @@ export interface Delete {
   readonly table: string
   readonly key: string
   readonly where: string
-  /** The column that says how old a row is. */
+  /** The column that tells the age of a row. */
   readonly age: string
   readonly limit: number
 }
@@ -91,9 +91,9 @@ export interface Delete {
 interface ColumnTypes {
   /** Ids and hashes of our own. */
   readonly ascii: string
-  /** Names from outside, compared byte by byte: up to 255 characters of four bytes. */
+  /** Names from outside, compared byte by byte: up to 255 characters of up to four bytes. */
   readonly name: string
-  /** The same, of 255 bytes at most. */
+  /** The same, up to 255 bytes. */
   readonly shortName: string
   /** Text that is only read back. */
   readonly text: string

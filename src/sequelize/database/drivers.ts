@@ -6,9 +6,9 @@ import { postgres } from './postgres.ts'
 import { nodeDriver, sqlite3Driver } from './sqlite.ts'
 
 /**
- * The driver that is written for the database of a Sequelize.
+ * Chooses the driver for a Sequelize. A new database is added here.
  *
- * @throws {TypeError} for a dialect, or a client of one, that none is written for.
+ * @throws {TypeError} for a dialect or client library without a driver.
  */
 export function driverOf(sequelize: Sequelize): Driver {
   const dialect = sequelize.getDialect()
@@ -26,5 +26,5 @@ export function driverOf(sequelize: Sequelize): Driver {
   throw new TypeError(`dialect ${dialect} is not supported`)
 }
 
-/** The `dialectModule`, which Sequelize keeps under a name that its types leave out. */
+/** The client library that Sequelize loaded, which its types do not show. */
 const moduleOf = (sequelize: Sequelize): unknown => Reflect.get(sequelize.connectionManager, 'lib')

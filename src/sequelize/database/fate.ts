@@ -1,20 +1,20 @@
-/** What became of a statement that failed, as its driver judges, and what may be done then. */
+/** What became of a statement that failed, as judged by its driver, and what may be done next. */
 
 /**
- * - `rolled back`: it had no effect, and may be tried again on this connection;
- * - `outdated`: it had no effect, and this connection will refuse it again: try another;
- * - `refused`: it had no effect, and would be refused again;
- * - `locked`: another process holds the database: trying again would wait as long again;
- * - `unknown`: it may have happened, and the connection may be broken.
+ * - `rolled back`: it had no effect and can be retried on this connection;
+ * - `outdated`: it had no effect, and this connection will refuse it again, but another may not;
+ * - `refused`: it had no effect and would be refused again;
+ * - `locked`: another process holds the database, and a retry would wait just as long;
+ * - `unknown`: it may have taken effect, and the connection may be broken.
  */
 export type Fate = 'rolled back' | 'outdated' | 'refused' | 'locked' | 'unknown'
 
 interface Consequences {
-  /** The statement may be sent again. */
+  /** Send the statement again. */
   readonly repeat: boolean
-  /** The statements of a batch may be sent again one by one, because the fault is only one's. */
+  /** Send the statements of a batch again one by one, because only one of them is at fault. */
   readonly split: boolean
-  /** The connection goes back to the pool. */
+  /** Return the connection to the pool. */
   readonly keep: boolean
 }
 
@@ -26,7 +26,7 @@ export const AFTER: Readonly<Record<Fate, Consequences>> = {
   unknown: { repeat: false, split: false, keep: false },
 }
 
-/** The database's own code of an error, which Sequelize may have wrapped. */
+/** The database's own error code, also when Sequelize has wrapped the error. */
 export function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const original: unknown = Reflect.get(error, 'original') ?? error

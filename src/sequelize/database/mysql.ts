@@ -22,7 +22,7 @@ export const mysql: Driver = {
     }),
 
   fateOf(error) {
-    // Galera says the first of a write set that lost; MariaDB the second where the row changed since the read.
+    // The first also from Galera, for a write set that lost; the second from MariaDB, for a row changed since it was read.
     if (['ER_LOCK_DEADLOCK', 'ER_CHECKREAD'].includes(codeOf(error) ?? '')) return 'rolled back'
     const { sqlState, fatal } = Object(error)
     return typeof sqlState === 'string' && fatal !== true ? 'refused' : 'unknown'
@@ -30,12 +30,12 @@ export const mysql: Driver = {
 
   inSync,
 
-  /** As bytes: collations fold case and trailing spaces. */
+  /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name, 'utf8')),
   insertNew: (row) => `INSERT IGNORE ${into(row)}`,
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
-  // Batches, whose order it would be, there are none.
+  // There are no batches whose order it would have to keep.
   updateInOrder({ set, from, where }) {
     const assignments = Object.entries(set).map(([column, value]) => `t.${column} = ${value}`)
     return `UPDATE ${from} SET ${assignments.join(', ')} WHERE ${where}`
@@ -51,11 +51,11 @@ export const mysql: Driver = {
     shortName: 'VARBINARY(255)',
     text: 'MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
   },
-  /** Row locks and crash safety, whatever the server's default engine is. */
+  /** For row locks and crash safety, whatever the server's default engine. */
   tableOptions: ' ENGINE = InnoDB',
-  /** The bytes of an index entry are limited; a name is told apart by far fewer than it may hold. */
+  /** The bytes of an index entry are limited, and names differ within far fewer than they may hold. */
   indexed: (column) => `${column}(191)`,
-  /** MySQL has no `IF NOT EXISTS` for it. */
+  /** MySQL has no `CREATE INDEX IF NOT EXISTS`. */
   async createIndex(sequelize, { name, table, columns }) {
     const found = await sequelize.query(
       `SELECT 1 FROM information_schema.statistics
@@ -65,7 +65,7 @@ export const mysql: Driver = {
     if (found.length === 0) await sequelize.query(`CREATE INDEX ${name} ON ${table} (${columns})`)
   },
 
-  /** The lock belongs to a connection; the transaction only keeps that connection ours. Named locks span databases. */
+  /** The lock belongs to a connection; the transaction only keeps that connection ours. Its name is server-wide. */
   exclusively: (sequelize, patience, work) =>
     sequelize.transaction(async (transaction) => {
       const name = `SHA1(CONCAT('oidc-provider-impersonation ', DATABASE()))`

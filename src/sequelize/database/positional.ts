@@ -2,13 +2,13 @@ import type { Binding, Bound } from './driver.ts'
 
 interface Positional {
   readonly text: string
-  /** Which parameter stands at each `?`. */
+  /** The parameter at each `?`. */
   readonly order: readonly number[]
 }
 
 const known = new Map<string, Positional>()
 
-/** For drivers that know no `$1`: the text with `?`, and the bound values in the order in which they stand in it. */
+/** For drivers without `$1`: the text with `?` instead, and the values in the order in which they appear in it. */
 export function toPositional(sql: string, bind: Binding): [text: string, bind: Bound[]] {
   let statement = known.get(sql)
   if (!statement) {

@@ -22,10 +22,10 @@ export const postgres: Driver = {
   fateOf(error) {
     const code = codeOf(error) ?? ''
     if (['40001', '40P01'].includes(code)) return 'rolled back' // serialization failure, deadlock
-    // A prepared statement that is gone (`DEALLOCATE ALL`, a pooler), or whose columns have changed.
+    // A prepared statement that is gone (`DEALLOCATE ALL`, a pooler), or whose result columns have changed.
     if (['26000', '0A000'].includes(code)) return 'outdated'
-    // The severity is a word in the server's language. The classes: data, constraints, rollbacks, syntax and rights;
-    // then a lock and a statement that took too long.
+    // The severity is translated into the server's language, so codes count as well: the classes of data,
+    // constraints, rollbacks, syntax and rights, then a lock and a statement that timed out.
     const refused =
       Reflect.get(Object(error), 'severity') === 'ERROR' || /^(2[123]|40|42|55P03|57014)/.test(code)
     return refused ? 'refused' : 'unknown'
@@ -35,7 +35,7 @@ export const postgres: Driver = {
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
 
-  // The database's own collation may order and compare as a language does.
+  // The database's default collation may compare as a language does.
   types: {
     ascii: 'VARCHAR(64) COLLATE "C"',
     name: 'TEXT COLLATE "C"',
@@ -43,7 +43,7 @@ export const postgres: Driver = {
     text: 'TEXT',
   },
 
-  /** The server lets go of the lock when the transaction, or its connection, ends. */
+  /** The server releases the lock when the transaction or its connection ends. */
   async exclusively(sequelize, patience, work) {
     await sequelize.transaction(async (transaction) => {
       await sequelize.query(`SET LOCAL lock_timeout = '${patience}s'`, { transaction })
@@ -61,7 +61,7 @@ const prepared = new Map<string, Prepared>()
 function preparedFor(text: string): Prepared {
   let known = prepared.get(text)
   if (!known) {
-    // A name of its own for each text, the same in every process.
+    // One name for each text, the same in every process.
     const name = `impersonation_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
     known = { name, text }
     prepared.set(text, known)

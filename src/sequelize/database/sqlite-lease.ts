@@ -1,7 +1,7 @@
 /**
- * A row that names its holder until a moment: a transaction would open another connection, and the synchronous
- * driver would then wait for itself. Should the holder die, the lease runs out; should it be slow, a second one
- * does the same work, which must therefore be idempotent.
+ * A row that names its holder and when the lease ends. Not a transaction: that would open another connection, and
+ * the synchronous driver would wait for itself. If the holder dies, the lease runs out; if it is slow, a second
+ * process does the same work, which must therefore be idempotent.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,6 @@ import type { Seconds } from '../../clock.ts'
 /** Milliseconds. */
 const LEASE = 30_000
 
-/** Whether the work was done within `patience` of waiting for others. */
 export async function withLease(
   sequelize: Sequelize,
   patience: Seconds,

@@ -5,7 +5,7 @@ import { toPositional } from './positional.ts'
 import { withLease } from './sqlite-lease.ts'
 import { standard, updateFound } from './standard.ts'
 
-/** What is the same whatever module speaks to SQLite. */
+/** What both modules for SQLite have in common. */
 const sqlite: Omit<Driver, 'batches' | 'run'> = {
   ...standard,
 
@@ -14,7 +14,7 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
     return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
   },
 
-  // One writes at a time: no order is needed.
+  // SQLite has one writer at a time, so there is no order to keep.
   updateInOrder: (rows) => updateFound(rows),
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,

@@ -1,4 +1,4 @@
-/** What PostgreSQL and SQLite write alike, and MySQL in part. */
+/** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
 import type { Dialect, Insert, Update, Upsert } from './driver.ts'
 
 export function into({ table, columns }: Insert): string {
@@ -6,7 +6,7 @@ export function into({ table, columns }: Insert): string {
   return `INTO ${table} (${columns.join(', ')}) VALUES (${parameters.join(', ')})`
 }
 
-/** What an upsert sets; `given` is how a database calls the value that was to be inserted. */
+/** The assignments of an upsert; `given` refers to the value that was to be inserted. */
 export function replacing({ table, columns, key, kept }: Upsert, given: (column: string) => string): string {
   const replaced = columns.filter((column) => !key.includes(column) && !kept.includes(column))
   return [
@@ -15,11 +15,11 @@ export function replacing({ table, columns, key, kept }: Upsert, given: (column:
   ].join(', ')
 }
 
-/** `found` may order and lock the rows it selects. */
-export function updateFound({ table, key, set, from, where }: Update, found = ''): string {
+/** `locking` may order and lock the selected rows. */
+export function updateFound({ table, key, set, from, where }: Update, locking = ''): string {
   const assignments = Object.entries(set).map(([column, value]) => `${column} = ${value}`)
   return `UPDATE ${table} SET ${assignments.join(', ')}
-    WHERE ${key} IN (SELECT t.${key} FROM ${from} WHERE ${where}${found})`
+    WHERE ${key} IN (SELECT t.${key} FROM ${from} WHERE ${where}${locking})`
 }
 
 type Standard = Pick<

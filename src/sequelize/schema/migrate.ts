@@ -24,7 +24,7 @@ export async function migrate(sequelize: Sequelize): Promise<void> {
 /** One at a time on one pool: each waiting call would hold a connection that the running one needs. */
 const running = new WeakMap<Sequelize, Promise<void>>()
 
-/** How long to wait for another process. */
+/** For another process to finish. */
 const PATIENCE: Seconds = 120
 
 async function run(sequelize: Sequelize): Promise<void> {
@@ -54,7 +54,7 @@ function migrations(sequelize: Sequelize, dialect: Dialect): Umzug {
         return rows.map(({ name }) => name)
       },
       async logMigration({ name }) {
-        // A cluster's named lock may be local to a node: two may finish the same step.
+        // On a cluster the lock may be local to a node, and two processes may finish the same step.
         await sequelize.query(dialect.insertNew({ table: 'impersonation_migrations', columns: ['name'] }), {
           bind: [name],
         })

@@ -16,7 +16,7 @@ export interface Purged {
   readonly models: number
 }
 
-/** Rows a statement deletes: few enough that nobody waits long for their locks. */
+/** Rows a statement deletes: few enough that no one waits long for their locks. */
 const BATCH = 1000
 const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
 /** As long as the adapter still finds a row after its expiry. */
@@ -71,7 +71,7 @@ async function inBatches(
     const deleted = await database.write(sql, bind)
     total += deleted
     if (deleted > 0) report(total)
-    // A batch that came out short may have left rows another purge is deleting: they are that one's.
+    // A batch that came out short may have left rows to another purge, which is deleting them.
     if (deleted < BATCH) return
     // The synchronous driver would otherwise keep the process to itself.
     await yieldTo()
