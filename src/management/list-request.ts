@@ -19,8 +19,8 @@ export function parseListRequest(query: string): ListRequest {
   const { userId, actorId, clientId, state, limit, cursor } = given
   return {
     filter: {
-      ...(userId !== undefined && { userId: text('userId', userId) }),
-      ...(actorId !== undefined && { actorId: text('actorId', actorId) }),
+      ...(userId !== undefined && { userId: [text('userId', userId)] }),
+      ...(actorId !== undefined && { actorId: [text('actorId', actorId)] }),
       ...(clientId !== undefined && { clientId: text('clientId', clientId) }),
       ...(state !== undefined && { state: parseState(state) }),
     },

@@ -6,6 +6,7 @@ import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import {
+  actorJwt,
   actorToken,
   exchange,
   issue,
@@ -15,7 +16,7 @@ import {
 } from '../../fixtures/requests.ts'
 
 describe('management: the list', () => {
-  onEachDatabase({}, (on) => {
+  onEachDatabase({ options: { maxDelegationDepth: 3 } }, (on) => {
     const ids: Record<string, string> = {}
     let clock: ReturnType<typeof stopClock>
 
@@ -24,9 +25,16 @@ describe('management: the list', () => {
       clock = stopClock()
       if (!on.database) this.skip()
       const { deployment } = on
-      const used = async (body: Readonly<Record<string, unknown>>, by: { actor?: string; web?: boolean }) => {
+      const used = async (
+        body: Readonly<Record<string, unknown>>,
+        by: { actor?: string; through?: Readonly<Record<string, unknown>>; web?: boolean },
+      ) => {
         const { id, subjectToken } = await issue(deployment, body)
-        const actor = by.actor ? withActor(await actorToken(deployment, { accountId: by.actor })) : {}
+        const actor = by.through
+          ? withActor(await actorJwt(deployment, by.through))
+          : by.actor
+            ? withActor(await actorToken(deployment, { accountId: by.actor }))
+            : {}
         const client = by.web ? { client: webClient() } : undefined
         const answer = await exchange(deployment, { subject_token: subjectToken, ...actor }, client)
         expect(answer.status, answer.text).to.equal(200)
@@ -40,6 +48,7 @@ describe('management: the list', () => {
       await revoke(deployment, ids.revoked)
       ids.revokedUsed = await used({ userId: 'dave' }, { actor: 'carol' })
       await revoke(deployment, ids.revokedUsed)
+      ids.chain = await used({}, { through: { sub: 'dave', act: { sub: 'erin', act: { sub: 'carol' } } } })
       ids.active = (await issue(deployment, { resource: API })).id
       clock.tick(1)
     })
@@ -48,10 +57,10 @@ describe('management: the list', () => {
     const named = (found: readonly string[]) =>
       found.map((id) => Object.entries(ids).find(([, known]) => known === id)?.[0])
 
-    const EVERY = ['active', 'revokedUsed', 'revoked', 'byWeb', 'acted', 'bound', 'expired']
+    const EVERY = ['active', 'chain', 'revokedUsed', 'revoked', 'byWeb', 'acted', 'bound', 'expired']
     const filters: [parameters: Parameters, expected: string[]][] = [
       [{}, EVERY],
-      [{ userId: 'alice' }, ['active', 'revoked', 'acted', 'expired']],
+      [{ userId: 'alice' }, ['active', 'chain', 'revoked', 'acted', 'expired']],
       [{ userId: 'dave' }, ['revokedUsed', 'byWeb', 'bound']],
       [{ userId: 'alias:alice' }, []],
       [{ userId: 'ALICE' }, []],
@@ -59,14 +68,18 @@ describe('management: the list', () => {
       [{ userId: '%' }, []],
       [{ userId: "' OR '1'='1" }, []],
       [{ actorId: 'bob' }, ['acted', 'bound']],
-      [{ actorId: 'carol' }, ['revokedUsed', 'revoked']],
+      [{ actorId: 'carol' }, ['chain', 'revokedUsed', 'revoked']],
+      [{ actorId: 'dave' }, ['chain']],
+      [{ actorId: 'erin' }, ['chain']],
+      [{ actorId: 'erin', userId: 'alice', state: 'consumed', clientId: 'spa' }, ['chain']],
+      [{ actorId: 'erin', userId: 'dave' }, []],
       [{ actorId: 'alice' }, []],
       [{ clientId: 'web' }, ['byWeb', 'bound']],
-      [{ clientId: 'spa' }, ['revokedUsed', 'acted', 'expired']],
+      [{ clientId: 'spa' }, ['chain', 'revokedUsed', 'acted', 'expired']],
       [{ clientId: 'backend' }, []],
       [{ state: 'active' }, ['active', 'bound']],
       [{ state: 'expired' }, ['expired']],
-      [{ state: 'consumed' }, ['byWeb', 'acted']],
+      [{ state: 'consumed' }, ['chain', 'byWeb', 'acted']],
       [{ state: 'revoked' }, ['revokedUsed', 'revoked']],
       [{ userId: 'alice', state: 'revoked' }, ['revoked']],
       [{ userId: 'dave', clientId: 'web' }, ['byWeb', 'bound']],

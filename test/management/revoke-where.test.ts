@@ -84,16 +84,43 @@ describe('management: the kill switch', () => {
       const acted = await use(OPAQUE_API, {}, bob)
       const boundAndActed = await use(API, { userId: 'dave', actorId: 'bob' }, bob)
       const another = await use(OPAQUE_API, {}, await actorToken(on.deployment, { accountId: 'carol' }))
-      // Who acted through the actor is not the actor: the filter is about the outermost.
-      const through = await use(
-        OPAQUE_API,
-        {},
-        await actorJwt(on.deployment, { sub: 'carol', act: { sub: 'bob' } }),
-      )
       await expectRevoked({ actorId: 'bob' }, [bound.id, acted.id, boundAndActed.id])
       expect(await isActive(acted)).to.equal(false)
-      expect([await isActive(another), await isActive(through)]).to.deep.equal([true, true])
+      expect(await isActive(another)).to.equal(true)
+      // An unspent token that names no actor is not the actor's.
       expect((await show(on.deployment, open.id)).body.state).to.equal('active')
+    })
+
+    it('ends what an actor did through another: every link of the chain counts', async () => {
+      const through = await actorJwt(on.deployment, { sub: 'carol', act: { sub: 'bob' } })
+      const [opaque, jwt] = [await use(OPAQUE_API, {}, through), await use(API, {}, through)]
+      const other = await use(
+        OPAQUE_API,
+        {},
+        await actorJwt(on.deployment, { sub: 'carol', act: { sub: 'dave' } }),
+      )
+      await expectRevoked({ actorId: 'bob' }, [opaque.id, jwt.id])
+      expect([await isActive(opaque), await isActive(other)]).to.deep.equal([false, true])
+      const [told] = revokedEvents()
+      expect(told).to.include({ userId: 'alice', actorId: 'carol', clientId: 'spa' })
+      await expectRevoked({ actorId: 'carol' }, [other.id])
+    })
+
+    it("raced by exchanges through different actors ends the winner's only", async () => {
+      const chains = ['bob', 'dave'].map((sub) => actorJwt(on.deployment, { sub: 'carol', act: { sub } }))
+      const actors = await Promise.all(chains)
+      for (let round = 0; round < 5; round += 1) {
+        const { id, subjectToken } = await issue(on.deployment)
+        const answers = await Promise.all(
+          actors.map((actor) =>
+            exchange(on.deployment, { subject_token: subjectToken, ...withActor(actor) }),
+          ),
+        )
+        expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 400])
+        const won = answers[0]?.status === 200
+        await expectRevoked({ actorId: won ? 'dave' : 'bob' }, [])
+        await expectRevoked({ actorId: won ? 'bob' : 'dave' }, [id])
+      }
     })
 
     it('counts a used token until the second its access token ends', async () => {

@@ -193,7 +193,7 @@ suite('mysql', 'listing', (opened) => {
     }
     const before = await count()
     for (let limit = 1; limit <= 101; limit += 1) {
-      expect(await store.list(ISSUER, { userId: 'nobody' }, { limit, now: NOW })).to.deep.equal([])
+      expect(await store.list(ISSUER, { userId: ['nobody'] }, { limit, now: NOW })).to.deep.equal([])
     }
     expect((await count()) - before).to.be.at.most(3)
   })

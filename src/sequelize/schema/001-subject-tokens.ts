@@ -3,7 +3,7 @@ import { COLUMN_TYPES, indexed, tableOptions } from './column-types.ts'
 import { createIndex } from './create-index.ts'
 import type { Migration } from './migrations.ts'
 
-function createTable(dialect: Dialect): string {
+function createTokens(dialect: Dialect): string {
   const { ascii, name, text } = COLUMN_TYPES[dialect]
   return `CREATE TABLE IF NOT EXISTS subject_tokens (
     id ${ascii} NOT NULL PRIMARY KEY,
@@ -22,6 +22,7 @@ function createTable(dialect: Dialect): string {
     consumed_by ${name},
     used_actor ${text},
     used_actor_id ${name},
+    used_chain ${ascii},
     used_resource ${text},
     used_scope ${text},
     access_token_format ${ascii},
@@ -32,10 +33,22 @@ function createTable(dialect: Dialect): string {
   )${tableOptions(dialect)}`
 }
 
+/** The actors behind the newest one of a chain. `chain` is the `used_chain` of the row they belong to. */
+function createActors(dialect: Dialect): string {
+  const { ascii, name } = COLUMN_TYPES[dialect]
+  return `CREATE TABLE IF NOT EXISTS subject_token_actors (
+    actor_id ${name} NOT NULL,
+    token_id ${ascii} NOT NULL,
+    chain ${ascii} NOT NULL,
+    expires_at BIGINT NOT NULL,
+    PRIMARY KEY (actor_id, token_id, chain)
+  )${tableOptions(dialect)}`
+}
+
 export const subjectTokens: Migration = {
   name: '001-subject-tokens',
   async up(sequelize, dialect) {
-    await sequelize.query(createTable(dialect))
+    await sequelize.query(createTokens(dialect))
     const index = (column: string, columns: string) =>
       createIndex(sequelize, dialect, { name: `subject_tokens_${column}`, table: 'subject_tokens', columns })
     await index('user_id', `${indexed(dialect, 'user_id')}, id`)
@@ -43,5 +56,11 @@ export const subjectTokens: Migration = {
     await index('used_actor_id', `${indexed(dialect, 'used_actor_id')}, id`)
     // For the retention: what has ended is deleted from its oldest end.
     await index('expires_at', 'expires_at')
+    await sequelize.query(createActors(dialect))
+    await createIndex(sequelize, dialect, {
+      name: 'subject_token_actors_expires_at',
+      table: 'subject_token_actors',
+      columns: 'expires_at',
+    })
   },
 }

@@ -46,6 +46,8 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
   await inBatches(database, ENDED_TOKENS[database.dialect], [now - retention], (subjectTokens) =>
     report({ subjectTokens }),
   )
+  // After the records, so that none is ever without its actors.
+  await inBatches(database, ENDED_ACTORS[database.dialect], [now - retention], () => {})
   await inBatches(database, EXPIRED_MODELS[database.dialect], [now - GRACE], (models) => report({ models }))
   return purged
 }
@@ -69,6 +71,7 @@ async function inBatches(
 
 const ENDED = 'expires_at <= $1 AND (access_token_expires_at IS NULL OR access_token_expires_at <= $1)'
 const ENDED_TOKENS = deleteInBatches('subject_tokens', 'id', ENDED)
+const ENDED_ACTORS = deleteInBatches('subject_token_actors', 'actor_id, token_id, chain', 'expires_at <= $1')
 const EXPIRED_MODELS = deleteInBatches('oidc_models', 'namespace, model, id', 'expires_at <= $1')
 
 /** Oldest first. Rows another purge holds are left to it, where the database can tell. */
