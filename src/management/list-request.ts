@@ -1,5 +1,5 @@
 import { invalidField } from '../refusals.ts'
-import type { SubjectTokenFilter } from '../subject-tokens/store.ts'
+import type { KillFilter, SubjectTokenFilter } from '../subject-tokens/store.ts'
 import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { text } from './issue-request.ts'
 
@@ -30,7 +30,7 @@ export function parseListRequest(query: string): ListRequest {
 }
 
 /** Whose tokens the kill switch ends: of one user, or of one actor. */
-export function parseKillRequest(query: string): { userId: string } | { actorId: string } {
+export function parseKillRequest(query: string): KillFilter {
   const { userId, actorId } = single(query, ['userId', 'actorId'])
   if (userId !== undefined && actorId !== undefined)
     throw invalidField('actorId', 'must not come with userId')

@@ -43,11 +43,11 @@ export function managementRouter({ provider, store, options, host }: Management,
   )
   router.get(
     '/subject-tokens',
-    allow('subject-tokens:read', (ctx) => listSubjectTokens(ctx, store)),
+    allow('subject-tokens:read', (ctx) => listSubjectTokens(ctx, { store, options })),
   )
   router.delete(
     '/subject-tokens',
-    allow('subject-tokens:revoke', (ctx) => revokeSubjectTokens(ctx, store)),
+    allow('subject-tokens:revoke', (ctx) => revokeSubjectTokens(ctx, { store, options })),
   )
   router.get(
     '/subject-tokens/:id',

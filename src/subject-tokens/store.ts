@@ -16,6 +16,9 @@ export interface SubjectTokenFilter {
   readonly state?: SubjectTokenState
 }
 
+/** Whose tokens a kill switch ends. */
+export type KillFilter = { readonly userId: string } | { readonly actorId: string }
+
 /**
  * Where subject tokens live. A row is also the audit record of its impersonation, so it outlives the token.
  *
@@ -59,11 +62,7 @@ export interface SubjectTokenStore {
    * or whose access token still lives. Returns those, and those marked before whose opaque access token could still live: a request that
    * died before it ended them is made good by the next.
    */
-  revokeWhere(
-    issuer: string,
-    filter: { readonly userId: string } | { readonly actorId: string },
-    now: Seconds,
-  ): Promise<readonly Revocation[]>
+  revokeWhere(issuer: string, filter: KillFilter, now: Seconds): Promise<readonly Revocation[]>
 }
 
 /** A revoked token; its `use` tells what is left to end. */

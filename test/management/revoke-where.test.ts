@@ -148,10 +148,27 @@ describe('management: the kill switch', () => {
       expect((await show(on.deployment, id)).body.revokedAt).to.equal(now() - 5)
     })
 
-    it('counts 0 for a user nobody knows, an alias, and a name in another case', async () => {
+    it('counts 0 for a user nobody knows, and a name in another case', async () => {
       await issue(on.deployment)
-      for (const userId of ['nobody', 'alias:alice', 'ALICE', 'alice ', '%'])
+      for (const userId of ['nobody', 'alias:nobody', 'ALICE', 'alice ', '%'])
         await expectRevoked({ userId }, [])
+    })
+
+    it('by an alias ends what was issued for the account, or done by it', async () => {
+      const opaque = await use(OPAQUE_API, { userId: 'alias:alice' })
+      const { id } = await issue(on.deployment)
+      await issue(on.deployment, { userId: 'dave' })
+      await expectRevoked({ userId: 'alias:alice' }, [opaque.id, id])
+      expect(await isActive(opaque)).to.equal(false)
+
+      const acted = await use(OPAQUE_API, {}, await actorToken(on.deployment))
+      // The constraint is kept as it was given.
+      const bound = await issue(on.deployment, { actorId: 'alias:bob' })
+      const other = await issue(on.deployment, { actorId: 'carol' })
+      await expectRevoked({ actorId: 'alias:bob' }, [acted.id, bound.id])
+      expect(await isActive(acted)).to.equal(false)
+      expect((await show(on.deployment, other.id)).body.state).to.equal('active')
+      await expectRevoked({ actorId: 'alias:bob' }, [])
     })
 
     it('tells each token with what was ended', async () => {
