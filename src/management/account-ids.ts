@@ -26,6 +26,7 @@ export async function forAccount(
   filter: KillFilter,
   timeLimit: Seconds,
 ): Promise<KillFilter | undefined> {
+  if ('createdBy' in filter) return undefined
   const name = 'userId' in filter ? filter.userId : filter.actorId
   const account = await accountBehind(ctx, name, timeLimit)
   if (account === undefined) return undefined

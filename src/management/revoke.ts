@@ -23,7 +23,7 @@ export async function revokeSubjectToken(
 }
 
 /**
- * `DELETE /subject-tokens?userId=` or `?actorId=`: the kill switch. The name as it was given first, and then the
+ * `DELETE /subject-tokens?userId=`, `?actorId=` or `?createdBy=`: the kill switch. The name as it was given first, and then the
  * account that it is an alias of, so that nothing waits for the look-up.
  */
 export async function revokeSubjectTokens(

@@ -1,6 +1,7 @@
 /** Where the rows lie that a filter names, and the statements that list and mark them. */
-import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
-import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
+import type { Seconds } from '../clock.ts'
+import type { KillFilter, SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
+import { LONGEST_LIFE, type SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import type { Dialect } from './database/dialect.ts'
 import type { Bound } from './database/driver.ts'
 import { COLUMNS } from './subject-token-rows.ts'
@@ -35,15 +36,16 @@ const byFurtherActor: Branch = {
 
 /**
  * One branch for each index. An OR over several would read all rows of a name before it sorts them, or walk the
- * table. In the order of how few rows a name has: a list goes by the first that is given.
+ * table. Names with few rows come first, because a list goes by the first that is given.
  */
 const BRANCHES = {
   userId: [byColumn('user_id')],
   actorId: [byColumn('actor_id'), byColumn('used_actor_id'), byFurtherActor],
+  createdBy: [byColumn('created_by')],
 } as const satisfies Readonly<Record<string, readonly Branch[]>>
 
 type Named = keyof typeof BRANCHES
-const NAMED = ['userId', 'actorId'] as const satisfies readonly Named[]
+const NAMED = ['userId', 'actorId', 'createdBy'] as const satisfies readonly Named[]
 
 const STATES: Readonly<Record<SubjectTokenState, (now: () => string) => string>> = {
   revoked: () => 't.revoked_at IS NOT NULL',
@@ -70,8 +72,10 @@ export function listStatement({ issuer, filter, page, name }: ListRequest): { sq
   const bind: Bound[] = []
   const bound = (value: Bound) => `$${bind.push(value)}`
   const [first, ...others] = NAMED.flatMap((by) => {
-    const names = filter[by]?.map((value) => bound(name(value)))
-    return names ? [names.flatMap((one) => BRANCHES[by].map((branch) => ({ branch, name: one })))] : []
+    const given = filter[by]
+    if (given === undefined) return []
+    const names = [given].flat().map((value) => bound(name(value)))
+    return [names.flatMap((one) => BRANCHES[by].map((branch) => ({ branch, name: one })))]
   })
   const rest = [
     `t.issuer = ${bound(issuer)}`,
@@ -105,27 +109,61 @@ function rowsOf(selects: readonly string[], columns: string): string {
   return `SELECT ${columns} FROM (${found}) rows_found JOIN subject_tokens t ON t.id = rows_found.found`
 }
 
-/** The kill switch: `$1` now, `$2` a name of this one call, `$3` the issuer, `$4` whose. */
-const REVOCABLE = '((t.consumed_at IS NULL AND t.expires_at > $1) OR t.access_token_expires_at > $1)'
-
-/** Mark the rows with a name of this one call, so that it can tell them from rows others mark at the same time. */
-export function markStatements(dialect: Dialect, by: Named): string[] {
-  return BRANCHES[by].map(({ from, where }) => {
-    const whose = `${where('$4')} AND t.issuer = $3 AND t.revoked_at IS NULL AND ${REVOCABLE}`
-    if (dialect === 'mysql') return `UPDATE ${from} SET t.revoked_at = $1, t.revocation = $2 WHERE ${whose}`
-    // In the order in which groups of spends take them: the two would deadlock.
-    const inOrder = dialect === 'postgres' ? ' ORDER BY t.token_hash COLLATE "C" FOR UPDATE OF t' : ''
-    return `UPDATE subject_tokens SET revoked_at = $1, revocation = $2
-      WHERE id IN (SELECT t.id FROM ${from} WHERE ${whose}${inOrder})`
-  })
+interface Kill {
+  readonly issuer: Bound
+  readonly filter: KillFilter
+  readonly now: Seconds
+  /** A name of this one call, so that it can tell its rows from those that others mark at the same time. */
+  readonly revocation: string
+  readonly name: (value: string) => Bound
 }
 
-/** Those that this call has marked, and those marked before whose opaque access token could still live. */
-export function markedStatement(by: Named): string {
-  const selects = BRANCHES[by].map(
-    ({ from, where }) => `SELECT t.id AS found FROM ${from} WHERE ${where('$4')} AND t.issuer = $3
-      AND t.revoked_at IS NOT NULL
+interface KillStatements {
+  /** Mark what is active or whose access token lives. */
+  readonly mark: readonly string[]
+  /** Finds what this call has marked, and what was marked before and whose opaque access token could still live. */
+  readonly find: string
+  readonly bind: Bound[]
+}
+
+const REVOCABLE = '((t.consumed_at IS NULL AND t.expires_at > $1) OR t.access_token_expires_at > $1)'
+
+/**
+ * A backend may have issued most of the table. A token that expired longer ago than an access token can live has
+ * nothing left to end: its index skips it.
+ */
+const RECENT = 't.expires_at > $5'
+
+export function killStatements(
+  dialect: Dialect,
+  { issuer, filter, now, revocation, name }: Kill,
+): KillStatements {
+  const [by, value] = namedBy(filter)
+  const bind = [now, revocation, issuer, name(value)]
+  if (by === 'createdBy') bind.push(now - LONGEST_LIFE)
+  const ofThem = ({ where }: Branch) =>
+    [where('$4'), ...(by === 'createdBy' ? [RECENT] : []), 't.issuer = $3'].join(' AND ')
+  const marked = BRANCHES[by].map(
+    (branch) => `SELECT t.id AS found FROM ${branch.from} WHERE ${ofThem(branch)} AND t.revoked_at IS NOT NULL
       AND (t.revocation = $2 OR (t.grant_id IS NOT NULL AND t.access_token_expires_at > $1))`,
   )
-  return rowsOf(selects, `${COLUMNS}, revocation`)
+  return {
+    mark: BRANCHES[by].map((branch) => markStatement(dialect, branch.from, ofThem(branch))),
+    find: rowsOf(marked, `${COLUMNS}, revocation`),
+    bind,
+  }
+}
+
+function namedBy(filter: KillFilter): [by: Named, value: string] {
+  if ('userId' in filter) return ['userId', filter.userId]
+  return 'actorId' in filter ? ['actorId', filter.actorId] : ['createdBy', filter.createdBy]
+}
+
+function markStatement(dialect: Dialect, from: string, ofThem: string): string {
+  const where = `${ofThem} AND t.revoked_at IS NULL AND ${REVOCABLE}`
+  if (dialect === 'mysql') return `UPDATE ${from} SET t.revoked_at = $1, t.revocation = $2 WHERE ${where}`
+  // In the order in which groups of spends take them: the two would deadlock.
+  const inOrder = dialect === 'postgres' ? ' ORDER BY t.token_hash COLLATE "C" FOR UPDATE OF t' : ''
+  return `UPDATE subject_tokens SET revoked_at = $1, revocation = $2
+    WHERE id IN (SELECT t.id FROM ${from} WHERE ${where}${inOrder})`
 }

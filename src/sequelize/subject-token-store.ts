@@ -6,7 +6,7 @@ import { databaseOf } from './database/database.ts'
 import type { Bound } from './database/driver.ts'
 import { nameOf } from './names.ts'
 import { writeFurtherActors } from './subject-token-actors.ts'
-import { listStatement, markedStatement, markStatements } from './subject-token-filters.ts'
+import { killStatements, listStatement } from './subject-token-filters.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
 
 const INSERT = `INSERT INTO subject_tokens
@@ -69,12 +69,11 @@ export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore
     },
 
     async revokeWhere(issuer, filter, now) {
-      const [by, id] =
-        'userId' in filter ? (['userId', filter.userId] as const) : (['actorId', filter.actorId] as const)
       const revocation = randomBytes(16).toString('hex')
-      const bind = [now, revocation, name(issuer), name(id)]
-      for (const sql of markStatements(dialect, by)) await database.writeAll(sql, bind)
-      const rows = await database.find(markedStatement(by), bind)
+      const kill = { issuer: name(issuer), filter, now, revocation, name }
+      const { mark, find, bind } = killStatements(dialect, kill)
+      for (const sql of mark) await database.writeAll(sql, bind)
+      const rows = await database.find(find, bind)
       return rows.map((row) => ({ token: fromRow(row), marked: row.revocation === revocation }))
     },
   }

@@ -13,11 +13,16 @@ export interface SubjectTokenFilter {
   readonly actorId?: Names
   /** Matches the constraint or the client that used the token. */
   readonly clientId?: string
+  /** The machine-to-machine client that asked for the token. */
+  readonly createdBy?: string
   readonly state?: SubjectTokenState
 }
 
 /** Whose tokens a kill switch ends. */
-export type KillFilter = { readonly userId: string } | { readonly actorId: string }
+export type KillFilter =
+  | { readonly userId: string }
+  | { readonly actorId: string }
+  | { readonly createdBy: string }
 
 /**
  * Where subject tokens live. A row is also the audit record of its impersonation, so it outlives the token.
@@ -58,8 +63,8 @@ export interface SubjectTokenStore {
   revoke(issuer: string, id: string, now: Seconds): Promise<Revocation | undefined>
 
   /**
-   * The kill switch: marks all tokens of the user or the actor (as the filter of `list` has it) that are active,
-   * or whose access token still lives. Returns those, and those marked before whose opaque access token could still live: a request that
+   * The kill switch: marks all tokens of the user, the actor or the backend (as the filter of `list` has it) that
+   * are active, or whose access token still lives, which is at most a day after the spend. Returns those, and those marked before whose opaque access token could still live: a request that
    * died before it ended them is made good by the next.
    */
   revokeWhere(issuer: string, filter: KillFilter, now: Seconds): Promise<readonly Revocation[]>

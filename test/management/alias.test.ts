@@ -104,6 +104,8 @@ describe('management: aliases of accounts', () => {
       await list(deployment, { userId: 'alice', actorId: 'bob', clientId: 'spa' })
       await list(deployment, { clientId: 'spa' })
       await revokeWhere(deployment, { userId: 'carol' })
+      await list(deployment, { createdBy: 'backend' })
+      await revokeWhere(deployment, { createdBy: 'backend' })
       expect(asked).to.deep.equal([
         ['alice', 'backend'],
         ['bob', 'backend'],

@@ -1,5 +1,6 @@
-/** The kill switch: `DELETE /api/subject-tokens?userId=` or `?actorId=` (CONTRACT §2.2). */
+/** The kill switch: `DELETE /api/subject-tokens?userId=`, `?actorId=` or `?createdBy=` (CONTRACT §2.2). */
 import { expect } from 'chai'
+import { machineClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
@@ -21,7 +22,8 @@ interface Used {
 }
 
 describe('management: the kill switch', () => {
-  onEachDatabase({ options: { maxDelegationDepth: 2 } }, (on) => {
+  const second = machineClient({ client_id: 'second' })
+  onEachDatabase({ options: { maxDelegationDepth: 2 }, clients: [second] }, (on) => {
     let clock: ReturnType<typeof stopClock>
     beforeEach(async () => {
       clock = stopClock()
@@ -123,6 +125,31 @@ describe('management: the kill switch', () => {
       }
     })
 
+    it('ends what a backend issued, whoever it was for, and nothing of another backend', async () => {
+      const [unused, jwt, opaque] = [
+        await issue(on.deployment, { actorId: 'bob' }),
+        await use(API, { userId: 'dave' }),
+        await use(OPAQUE_API),
+      ]
+      const token = await managementToken(on.deployment, { client: second })
+      const other = await issue(on.deployment, { userId: 'carol' }, token)
+      const answer = await exchange(on.deployment, {
+        subject_token: other.subjectToken,
+        resource: OPAQUE_API,
+      })
+      const ofOther = { id: other.id, accessToken: answer.body.access_token }
+      for (const createdBy of ['Backend', 'backend ', 'spa', 'alice']) await expectRevoked({ createdBy }, [])
+      await expectRevoked({ createdBy: 'backend' }, [unused.id, jwt.id, opaque.id])
+      expect([await isActive(opaque), await isActive(ofOther)]).to.deep.equal([false, true])
+      const refused = await exchange(on.deployment, { subject_token: unused.subjectToken })
+      expect(refused.body.error_description).to.equal('subject_token is invalid')
+      await expectRevoked({ createdBy: 'backend' }, [])
+      // What it issues afterwards is not covered.
+      const later = await issue(on.deployment)
+      expect((await show(on.deployment, later.id)).body.state).to.equal('active')
+      await expectRevoked({ createdBy: 'second' }, [ofOther.id])
+    })
+
     it('counts a used token until the second its access token ends', async () => {
       const [first, second] = [await use(API), await use(OPAQUE_API, { userId: 'dave' })]
       clock.tick(599)
@@ -217,10 +244,15 @@ describe('management: the kill switch', () => {
     })
 
     const refused: [query: string, description: RegExp][] = [
-      ['', /^userId or actorId is required$/],
-      ['?', /^userId or actorId is required$/],
+      ['', /^userId, actorId or createdBy is required$/],
+      ['?', /^userId, actorId or createdBy is required$/],
       ['?userId=alice&actorId=bob', /^actorId must not come with userId$/],
       ['?actorId=bob&userId=alice', /^actorId must not come with userId$/],
+      ['?userId=alice&createdBy=backend', /^createdBy must not come with userId$/],
+      ['?createdBy=backend&actorId=bob', /^createdBy must not come with actorId$/],
+      ['?createdBy=backend&actorId=bob&userId=alice', /^actorId must not come with userId$/],
+      ['?createdBy=', /^createdBy /],
+      ['?createdBy=backend&createdBy=second', /^createdBy must not be repeated$/],
       ['?userId=', /^userId /],
       ['?actorId=', /^actorId /],
       ['?userId=&actorId=bob', /^actorId /],

@@ -79,6 +79,16 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
     run: ({ sequelize }) => createSubjectTokenStore(sequelize).revokeWhere(ISSUER, { actorId: 'alice' }, NOW),
     index: OF_ACTOR,
   },
+  'list the tokens that a backend issued': {
+    run: ({ sequelize }) =>
+      createSubjectTokenStore(sequelize).list(ISSUER, { createdBy: 'backend' }, { limit: 50, now: NOW }),
+    index: /subject_tokens_created_by"?\b/,
+  },
+  'end the tokens that a backend issued': {
+    run: ({ sequelize }) =>
+      createSubjectTokenStore(sequelize).revokeWhere(ISSUER, { createdBy: 'b' }, NOW + 90 * 24 * 3600),
+    index: /subject_tokens_(created_by_)?expires_at/,
+  },
   'purge what has ended': {
     run: ({ sequelize }) => purge(sequelize, { retention: 0 }),
     index: /(subject_tokens|subject_token_actors|oidc_models)_expires_at/,

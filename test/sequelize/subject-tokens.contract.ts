@@ -5,7 +5,12 @@ import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 import type { Revocation, SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import type { ActClaim, NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
+import {
+  type ActClaim,
+  LONGEST_LIFE,
+  type NewSubjectToken,
+  type SubjectTokenUse,
+} from '../../src/subject-tokens/subject-token.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const NOW = 1_800_000_000
@@ -204,6 +209,18 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         it(`filters by the state ${state}`, async () => expect(await list({ state })).to.deep.equal(expected))
       }
 
+      it('filters by the backend that asked', async () => {
+        const { token } = await insert({ issuer: 'https://backends.example.com', createdBy: 'other' })
+        const found = async (filter: object) =>
+          (await store.list(token.issuer, filter, { limit: 9, now: NOW })).map(({ id }) => id)
+        await insert({ issuer: token.issuer })
+        expect(await found({ createdBy: 'other' })).to.deep.equal([token.id])
+        expect(await found({ createdBy: 'other', userId: ['alice'] })).to.deep.equal([token.id])
+        expect(await found({ createdBy: 'other', actorId: ['alice'] })).to.deep.equal([])
+        expect(await found({ createdBy: 'Other' })).to.deep.equal([])
+        expect(await list({ createdBy: 'other' })).to.deep.equal([])
+      })
+
       it('joins filters', async () =>
         expect(await list({ userId: ['bob'], state: 'active' })).to.deep.equal([1]))
 
@@ -245,6 +262,30 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         expect(again[0]?.token.revokedAt).to.equal(later)
         expect((await store.get(issuer, dead.token.id))?.revokedAt).to.equal(undefined)
         expect((await store.get(issuer, other.token.id))?.revokedAt).to.equal(undefined)
+      })
+
+      it('ends what a backend issued, as long as an access token can live', async () => {
+        const createdBy = 'stolen'
+        const life = LONGEST_LIFE
+        const start = NOW + 1000
+        const unspent = await insert({ issuer, createdBy, expiresAt: start + life + 1 })
+        const dead = await insert({ issuer, createdBy, expiresAt: start + life })
+        const outlived = await insert({ issuer, createdBy, expiresAt: start + 1 })
+        const over = await insert({ issuer, createdBy, expiresAt: start + 1 })
+        const other = await insert({ issuer, expiresAt: start + life + 1 })
+        for (const [{ hash }, expiresAt] of [
+          [outlived, start + life + 1],
+          [over, start + life],
+        ] as const) {
+          const accessToken = { format: 'jwt', expiresAt } as const
+          expect(await store.consume(issuer, hash, start, use({ accessToken }))).to.equal(true)
+        }
+        const ended = await store.revokeWhere(issuer, { createdBy }, start + life)
+        expect(idsOf(ended)).to.deep.equal([unspent.token.id, outlived.token.id].sort())
+        expect(ended.every(({ marked }) => marked)).to.equal(true)
+        for (const { token } of [dead, over, other])
+          expect((await store.get(issuer, token.id))?.revokedAt).to.equal(undefined)
+        expect(await store.revokeWhere(ISSUER, { createdBy }, start + life)).to.deep.equal([])
       })
 
       it('finds the actor, constraint or actual', async () => {
