@@ -14,7 +14,8 @@ export interface Impersonation {
   /**
    * Extends the configuration the provider is built from; docs/integrate.md lists what it switches on.
    *
-   * @throws {TypeError} when `jwks` holds no signing key, or when called again.
+   * @throws {TypeError} when `jwks` holds no signing key, when a static client that does not authenticate names a
+   *   management scope, or when called again.
    */
   configure(configuration: Configuration): Configuration
 

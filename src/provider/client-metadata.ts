@@ -7,6 +7,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import {
   IMPERSONATION_POLICY,
   MANAGEMENT_SCOPES,
+  type ManagementScope,
   TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
@@ -17,7 +18,10 @@ type RawMetadata = { readonly [member: string]: unknown }
 
 /** What a client can do with impersonation, as its metadata says. */
 interface Privileges {
-  readonly scopes: readonly string[]
+  /** Whether it proves who it is: a client id is no secret. */
+  readonly authenticates: boolean
+  /** The management scopes it names; it has them only if it authenticates. */
+  readonly scopes: readonly ManagementScope[]
   /** The provider's scopes it may ask for; `undefined`: any. */
   readonly requestable: readonly string[] | undefined
   readonly mayExchange: boolean
@@ -34,9 +38,12 @@ export function validateClientMetadata(ctx: KoaContextWithOIDC | undefined, meta
   } else if (!ctx.oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) {
     assertNotWidened(wanted, NO_PRIVILEGES)
   }
+  const [scope] = wanted.authenticates ? [] : wanted.scopes
+  if (scope) throw invalidClientMetadata(`scope ${scope} is only for clients that authenticate`)
 }
 
 const NO_PRIVILEGES: Privileges = {
+  authenticates: false,
   scopes: [],
   requestable: undefined,
   mayExchange: false,
@@ -44,7 +51,7 @@ const NO_PRIVILEGES: Privileges = {
 }
 
 function assertNotWidened(wanted: Privileges, held: Privileges): void {
-  const added = wanted.scopes.find((scope) => !held.scopes.includes(scope))
+  const added = wanted.scopes.find((scope) => !held.authenticates || !held.scopes.includes(scope))
   if (added) throw invalidClientMetadata(`scope ${added} is not for self-registered clients`)
   if (wanted.mayExchange && !held.mayExchange) {
     throw invalidClientMetadata('the token exchange grant is not for self-registered clients')
@@ -71,11 +78,27 @@ function privilegesOf(metadata: RawMetadata): Privileges {
   }
   const requestable = typeof scope === 'string' && scope !== '' ? scope.split(' ') : undefined
   return {
-    scopes: MANAGEMENT_SCOPES.filter((name) => requestable?.includes(name)),
+    authenticates: !mayBePublic(metadata),
+    scopes: managementScopesIn(scope),
     requestable,
     mayExchange: Array.isArray(grantTypes) && grantTypes.includes(TOKEN_EXCHANGE),
     resources,
   }
+}
+
+/**
+ * Whether the client will send no credentials. The provider has filled in its defaults; but where
+ * `features.rpMetadataChoices` lets a client list methods, it chooses one only later.
+ */
+function mayBePublic(metadata: RawMetadata): boolean {
+  const { token_endpoint_auth_method: method, token_endpoint_auth_methods_supported: choices } = metadata
+  return method === 'none' || (method === undefined && Array.isArray(choices) && choices.includes('none'))
+}
+
+/** The management scopes among those that `scope` metadata names. */
+export function managementScopesIn(scope: unknown): readonly ManagementScope[] {
+  const names = typeof scope === 'string' ? scope.split(' ') : []
+  return MANAGEMENT_SCOPES.filter((name) => names.includes(name))
 }
 
 function isResourceList(value: unknown): value is readonly string[] {
@@ -90,13 +113,18 @@ export function registeredResources(client: RawMetadata): readonly string[] | un
   return isResourceList(resources) ? resources : []
 }
 
-/** The management scopes a client is registered for; absent `scope` metadata means none. */
-export function registeredManagementScopes(client: {
+interface ManagementClient {
   readonly scope?: unknown
+  readonly tokenEndpointAuthMethod?: unknown
   readonly clientIdMetadataDocument?: unknown
-}): Set<string> {
+}
+
+/** Whether a registered client sends credentials with its requests. */
+export const authenticates = (client: ManagementClient): boolean => client.tokenEndpointAuthMethod !== 'none'
+
+/** The management scopes a client is registered for; absent `scope` metadata means none. */
+export function registeredManagementScopes(client: ManagementClient): Set<string> {
   // A client that describes itself in a metadata document is self-registered, always.
-  if (client.clientIdMetadataDocument || typeof client.scope !== 'string') return new Set()
-  const registered = new Set(client.scope.split(' '))
-  return new Set(MANAGEMENT_SCOPES.filter((scope) => registered.has(scope)))
+  if (client.clientIdMetadataDocument || !authenticates(client)) return new Set()
+  return new Set(managementScopesIn(client.scope))
 }

@@ -11,7 +11,7 @@ import {
 } from 'oidc-provider'
 import { IMPERSONATION_POLICY, MANAGEMENT_SCOPES, TOKEN_EXCHANGE_RESOURCES } from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
-import { registeredManagementScopes, validateClientMetadata } from './client-metadata.ts'
+import { authenticates, registeredManagementScopes, validateClientMetadata } from './client-metadata.ts'
 import type { Host } from './settings.ts'
 import { readClaims } from './token-claims.ts'
 
@@ -67,6 +67,7 @@ function guardResources(host: Host, getResourceServerInfo?: GetResourceServerInf
       if (ctx.oidc.route !== 'token' || ctx.oidc.params?.grant_type !== 'client_credentials') {
         throw targetRefused('the management resource is for client_credentials only')
       }
+      if (!authenticates(client)) throw targetRefused('the client does not authenticate')
       return managementServer(host, managementResource, [...registeredManagementScopes(client)])
     }
     if (!getResourceServerInfo) throw new errors.InvalidTarget()

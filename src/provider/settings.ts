@@ -1,6 +1,7 @@
 import type { Configuration, Provider } from 'oidc-provider'
 import { type AccessTokenVerifier, createAccessTokenVerifier } from './access-token-jwt.ts'
 import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
+import { assertStaticClients } from './static-clients.ts'
 
 /** What the plugin knows of the deployment's configuration, beyond what the provider tells. */
 export interface Host {
@@ -18,6 +19,7 @@ type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>
 
 export function readHost(configuration: Configuration, managementResource: string | undefined): Host {
   const { keys, signingAlgorithm } = assertSigningKeys(configuration.jwks)
+  assertStaticClients(configuration)
   const mTLS = configuration.features?.mTLS
   return {
     extraTokenClaims: configuration.extraTokenClaims,

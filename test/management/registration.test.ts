@@ -1,8 +1,11 @@
 /** A management token is worth what the registration of its client says now (CONTRACT §2.3). */
 import { expect } from 'chai'
+import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { machineClient, storedModels } from '../../fixtures/clients.ts'
-import type { Deployment } from '../../fixtures/deployment.ts'
-import { managementToken, postSubjectToken, withDeployment } from '../../fixtures/requests.ts'
+import { API, type Deployment } from '../../fixtures/deployment.ts'
+import { askForManagementToken, privileges } from '../../fixtures/registration.ts'
+import { managementToken, postSubjectToken, postToken, withDeployment } from '../../fixtures/requests.ts'
+import { MANAGEMENT_SCOPES } from '../../src/constants.ts'
 
 const VALID = { userId: 'alice' }
 
@@ -37,4 +40,60 @@ describe('management: a token works as long as the client is registered for it',
         expect([answer.status, answer.body.error]).to.deep.equal([403, 'insufficient_scope'])
       }))
   }
+})
+
+describe('management: a client that does not authenticate', () => {
+  const { client_secret: _, ...machine } = machineClient({ client_id: 'kiosk' })
+  const kiosk: ClientMetadata = { ...machine, token_endpoint_auth_method: 'none' }
+
+  const kinds: [title: string, metadata: ClientMetadata, clientDefaults: Configuration['clientDefaults']][] =
+    [
+      ['by its metadata', kiosk, {}],
+      ['by clientDefaults', machine, { token_endpoint_auth_method: 'none' }],
+      ['although it has a secret', { ...kiosk, client_secret: 'kiosk-secret' }, {}],
+    ]
+  for (const [title, metadata, defaults] of kinds) {
+    describe(title, () => {
+      const withKiosk = (use: (deployment: Deployment) => Promise<void>) => {
+        const { adapter } = storedModels([metadata])
+        const clientDefaults = { id_token_signed_response_alg: 'ES256', ...defaults } as const
+        const clients = [machineClient({ token_endpoint_auth_method: 'client_secret_basic' })]
+        return withDeployment({ configuration: { adapter, clientDefaults, clients } }, use)
+      }
+
+      it('gets no management token, whatever scope it names', () =>
+        withKiosk(async (deployment) => {
+          for (const scope of [...MANAGEMENT_SCOPES, MANAGEMENT_SCOPES.join(' '), 'openid', null]) {
+            const answer = await askForManagementToken(deployment, { client_id: 'kiosk' }, scope)
+            expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_target'])
+          }
+        }))
+
+      it('opens nothing with a token that holds the scopes', () =>
+        withKiosk(async (deployment) => {
+          const { scopes } = await privileges(deployment, { client_id: 'kiosk' })
+          expect(scopes).to.deep.equal([])
+        }))
+
+      it('keeps its other resources', () =>
+        withKiosk(async (deployment) => {
+          const parameters = { grant_type: 'client_credentials', resource: API, scope: 'orders:read' }
+          const answer = await postToken(deployment, parameters, { client: { client_id: 'kiosk' } })
+          expect([answer.status, answer.body.scope], answer.text).to.deep.equal([200, 'orders:read'])
+        }))
+    })
+  }
+
+  it('any longer loses what its tokens opened', async () => {
+    const models = storedModels([{ ...machine, client_secret: 'kiosk-secret' }])
+    await withDeployment({ configuration: { adapter: models.adapter } }, async (deployment) => {
+      const token = await managementToken(deployment, {
+        client: { ...machine, client_secret: 'kiosk-secret' },
+      })
+      expect((await postSubjectToken(deployment, VALID, token)).status).to.equal(201)
+      models.register(kiosk)
+      const answer = await postSubjectToken(deployment, VALID, token)
+      expect([answer.status, answer.body.error]).to.deep.equal([403, 'insufficient_scope'])
+    })
+  })
 })

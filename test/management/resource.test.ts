@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { CALLBACK, machineClient, publicClient } from '../../fixtures/clients.ts'
+import { CALLBACK, machineClient, webClient } from '../../fixtures/clients.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import {
   type Answer,
@@ -19,7 +19,7 @@ const VERIFIER = 'v'.repeat(43)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
 /** A client with every right: what is refused below is refused because of the resource. */
-const client = publicClient({
+const client = webClient({
   client_id: 'everything',
   grant_types: ['authorization_code', 'refresh_token', TOKEN_EXCHANGE],
   scope: 'openid offline_access subject-tokens:create subject-tokens:read subject-tokens:revoke',

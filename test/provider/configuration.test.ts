@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { expect } from 'chai'
 import { type Configuration, ExternalSigningKey, Provider } from 'oidc-provider'
-import { machineClient } from '../../fixtures/clients.ts'
+import { machineClient, publicClient, webClient } from '../../fixtures/clients.ts'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { exchange, issue, managementToken, postToken, send } from '../../fixtures/requests.ts'
@@ -78,6 +78,77 @@ describe('configure', () => {
     const impersonation = createImpersonation({ store })
     impersonation.configure(minimal)
     expect(() => impersonation.configure(minimal)).to.throw(TypeError, 'configure')
+  })
+
+  describe('with static clients that do not authenticate', () => {
+    const kiosk = publicClient({ client_id: 'kiosk', scope: 'openid subject-tokens:read' })
+    const { token_endpoint_auth_method: _, ...unsaid } = kiosk
+    const { scope: __, ...unscoped } = machineClient({
+      ...kiosk,
+      redirect_uris: [],
+      response_types: [],
+      grant_types: ['client_credentials'],
+    })
+    const none = { ...minimal.clientDefaults, token_endpoint_auth_method: 'none' } as const
+
+    const refused: [title: string, configuration: Configuration][] = [
+      ['names a management scope', { clients: [kiosk] }],
+      ['comes after others', { clients: [webClient(), kiosk] }],
+      ['does so by clientDefaults', { clients: [unsaid], clientDefaults: none }],
+      [
+        'does so by clientDefaults although it has a secret',
+        { clients: [machineClient({ ...unsaid, client_secret: 'x' })], clientDefaults: none },
+      ],
+      [
+        'does so by clientDefaults because its method is undefined',
+        { clients: [{ ...kiosk, token_endpoint_auth_method: undefined }], clientDefaults: none },
+      ],
+      [
+        'has the scope from clientDefaults',
+        { clients: [unscoped], clientDefaults: { scope: 'subject-tokens:read' } },
+      ],
+    ]
+    for (const [title, more] of refused) {
+      it(`refuses one that ${title}, and names it`, () => {
+        const impersonation = createImpersonation({ store })
+        expect(() => impersonation.configure({ ...minimal, ...more }))
+          .to.throw(TypeError)
+          .with.property(
+            'message',
+            'configuration.clients: "kiosk" does not authenticate (token_endpoint_auth_method: none), so its scope cannot name subject-tokens:read',
+          )
+        // What was refused was not configured.
+        impersonation.configure(minimal)
+      })
+    }
+
+    const taken: [title: string, configuration: Configuration][] = [
+      ['names no management scope', { clients: [publicClient({ scope: 'openid' }), webClient()] }],
+      [
+        'authenticates after all',
+        {
+          clients: [machineClient({ token_endpoint_auth_method: 'client_secret_post' })],
+          clientDefaults: none,
+        },
+      ],
+      [
+        'cannot ask for a token with the default scope',
+        { clients: [publicClient()], clientDefaults: { scope: 'subject-tokens:read' } },
+      ],
+      [
+        'gives up the default scope',
+        { clients: [{ ...kiosk, scope: 'openid' }], clientDefaults: { scope: 'subject-tokens:read' } },
+      ],
+    ]
+    for (const [title, more] of taken) {
+      it(`takes one that ${title}`, () => {
+        const clientDefaults = { ...minimal.clientDefaults, ...more.clientDefaults }
+        new Provider(
+          ISSUER,
+          createImpersonation({ store }).configure({ ...minimal, ...more, clientDefaults }),
+        )
+      })
+    }
   })
 
   it("adds its policy only where initial access tokens are the provider's own", () => {

@@ -73,7 +73,14 @@ describe('registration: an update', () => {
       ['an exchanging client', EXCHANGING],
       ['a confined client', CONFINED],
       ['a client confined to nothing', { ...EXCHANGING, token_exchange_resources: [] }],
-      ['a client with everything', { ...CONFINED, scope: `openid ${CREATE} ${READ} ${REVOKE}` }],
+      [
+        'a client with everything',
+        {
+          ...CONFINED,
+          token_endpoint_auth_method: 'client_secret_basic',
+          scope: `openid ${CREATE} ${READ} ${REVOKE}`,
+        },
+      ],
     ]
     for (const [title, metadata] of kinds) {
       it(`that changes nothing passes, also twice: ${title}`, async () => {
@@ -172,6 +179,17 @@ describe('registration: an update', () => {
       const stolen = { ...two, registration_access_token: one.registration_access_token }
       expect((await update(stolen, { grant_types: EXCHANGING.grant_types })).status).to.equal(401)
       expect(await privileges(on.deployment, two)).to.deep.equal(NOTHING)
+    })
+
+    it('cannot authenticate its way to scopes that it names and did not have', async () => {
+      const client = await stranger(HARMLESS)
+      const { client_id, redirect_uris } = await read(client)
+      const metadata = { ...HARMLESS, client_id, redirect_uris, scope: `openid ${CREATE}` }
+      await storeClient(on.deployment, metadata as never)
+      expect(await privileges(on.deployment, client)).to.deep.equal(NOTHING)
+      const changes = { ...metadata, token_endpoint_auth_method: 'client_secret_basic' }
+      await expectRefused(client, changes)
+      await taken(update(client, { ...changes, scope: 'openid' }))
     })
 
     it('keeps what the administrator wrote into the database since', async () => {

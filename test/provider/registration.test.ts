@@ -169,10 +169,69 @@ describe('registration', () => {
         }
       })
 
+      it('refuses the scopes to a client that does not authenticate', async () => {
+        const policy = await initialAccessToken(on.deployment, ['impersonation'])
+        for (const scope of SCOPES) {
+          const metadata = { ...MACHINE, token_endpoint_auth_method: 'none', scope }
+          const answer = await register(on.deployment, metadata, policy)
+          expect([answer.status, answer.body], answer.text).to.deep.equal([
+            400,
+            {
+              error: 'invalid_client_metadata',
+              error_description: `scope ${scope} is only for clients that authenticate`,
+            },
+          ])
+        }
+      })
+
       it('refuses a token that is unknown', async () => {
         for (const token of ['unknown', undefined]) {
           const answer = await register(on.deployment, { ...MACHINE, scope: SCOPES[0] }, token)
           expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token'])
+        }
+      })
+    })
+  })
+
+  describe('with client defaults by which no client authenticates', () => {
+    const clientDefaults = {
+      id_token_signed_response_alg: 'ES256',
+      token_endpoint_auth_method: 'none',
+    } as const
+    const clients = [machineClient({ token_endpoint_auth_method: 'client_secret_basic' }), publicClient()]
+    const { features } = registration({ initialAccessToken: true })
+    const choices = { ...features, rpMetadataChoices: { enabled: true } } as Configuration['features']
+    onEachDatabase({ configuration: { features: choices, clientDefaults, clients } }, (on) => {
+      const answerTo = async (more: RawMetadata) => {
+        const token = await initialAccessToken(on.deployment, ['impersonation'])
+        return register(on.deployment, { ...MACHINE, scope: SCOPES[0], ...more }, token)
+      }
+
+      it('refuses the scopes to one that leaves its method out', async () => {
+        const answer = await answerTo({})
+        expect([answer.status, answer.body.error], answer.text).to.deep.equal([
+          400,
+          'invalid_client_metadata',
+        ])
+      })
+
+      it('refuses the scopes to one that lets the provider choose no authentication', async () => {
+        const methods = ['none', 'client_secret_basic']
+        const answer = await answerTo({ token_endpoint_auth_methods_supported: methods })
+        expect([answer.status, answer.body.error], answer.text).to.deep.equal([
+          400,
+          'invalid_client_metadata',
+        ])
+      })
+
+      it('lets one have them that names a method', async () => {
+        for (const more of [
+          { token_endpoint_auth_method: 'client_secret_basic' },
+          { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] },
+        ]) {
+          const answer = await answerTo(more)
+          expect(answer.status, answer.text).to.equal(201)
+          expect((await privileges(on.deployment, answer.body)).scopes).to.deep.equal([SCOPES[0]])
         }
       })
     })

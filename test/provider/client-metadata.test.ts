@@ -1,0 +1,113 @@
+/** The rules for client metadata (CONTRACT §2.3), without a server: what is refused, and by which sentence. */
+import { expect } from 'chai'
+import { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { registeredManagementScopes, validateClientMetadata } from '../../src/provider/client-metadata.ts'
+
+type RawMetadata = Readonly<Record<string, unknown>>
+
+const CREATE = 'subject-tokens:create'
+const READ = 'subject-tokens:read'
+
+/** A machine with a scope, its defaults filled in as the provider does before it asks. */
+const MACHINE: RawMetadata = {
+  client_id: 'machine',
+  token_endpoint_auth_method: 'client_secret_basic',
+  grant_types: ['client_credentials'],
+  scope: CREATE,
+  subject_type: 'public',
+  dpop_bound_access_tokens: false,
+  tls_client_certificate_bound_access_tokens: false,
+}
+
+const contextOf = (oidc: object) => ({ oidc }) as unknown as KoaContextWithOIDC
+const registration = (policies?: readonly string[]) =>
+  contextOf({ route: 'registration', entities: { InitialAccessToken: { policies } } })
+const INVITED = registration(['impersonation'])
+
+/** The sentence that refuses; `undefined` for metadata that is taken. */
+function refusal(ctx: KoaContextWithOIDC | undefined, metadata: RawMetadata): string | undefined {
+  try {
+    validateClientMetadata(ctx, metadata)
+    return undefined
+  } catch (error) {
+    expect(error).to.be.instanceOf(errors.InvalidClientMetadata)
+    return (error as errors.InvalidClientMetadata).error_description
+  }
+}
+
+describe('client metadata', () => {
+  describe('of a client that registers itself with the policy', () => {
+    const cases: [title: string, changes: RawMetadata, sentence: string | undefined][] = [
+      ['is taken as it is', {}, undefined],
+      [
+        'without authentication names no management scope',
+        { token_endpoint_auth_method: 'none' },
+        `scope ${CREATE} is only for clients that authenticate`,
+      ],
+      [
+        'without authentication names no management scope among others',
+        { token_endpoint_auth_method: 'none', scope: `openid ${READ}` },
+        `scope ${READ} is only for clients that authenticate`,
+      ],
+      [
+        'without authentication may name other scopes',
+        { token_endpoint_auth_method: 'none', scope: 'openid' },
+        undefined,
+      ],
+      [
+        'that may come not to authenticate names none either',
+        {
+          token_endpoint_auth_method: undefined,
+          token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'],
+        },
+        `scope ${CREATE} is only for clients that authenticate`,
+      ],
+      [
+        'that will authenticate in some way may',
+        { token_endpoint_auth_method: undefined, token_endpoint_auth_methods_supported: ['private_key_jwt'] },
+        undefined,
+      ],
+    ]
+    for (const [title, changes, sentence] of cases) {
+      it(title, () => expect(refusal(INVITED, { ...MACHINE, ...changes })).to.equal(sentence))
+    }
+  })
+
+  it('of a stranger is refused for the scope, whether it authenticates or not', () => {
+    for (const method of ['client_secret_basic', 'none']) {
+      const metadata = { ...MACHINE, token_endpoint_auth_method: method }
+      for (const ctx of [
+        registration(),
+        registration(['other']),
+        contextOf({ route: 'registration', entities: {} }),
+      ]) {
+        expect(refusal(ctx, metadata)).to.equal(`scope ${CREATE} is not for self-registered clients`)
+      }
+    }
+  })
+
+  it('of a client that did not authenticate gains no scope by an update that makes it', () => {
+    const held = { ...MACHINE, token_endpoint_auth_method: 'none' }
+    const update = contextOf({ route: 'client_update', client: { metadata: () => held } })
+    expect(refusal(update, MACHINE)).to.equal(`scope ${CREATE} is not for self-registered clients`)
+    expect(refusal(update, { ...MACHINE, scope: 'openid' })).to.equal(undefined)
+  })
+
+  it('that the administrator wrote is looked at when it is used', () =>
+    expect(refusal(undefined, { ...MACHINE, token_endpoint_auth_method: 'none' })).to.equal(undefined))
+})
+
+describe('the management scopes of a client', () => {
+  const client = { scope: `openid ${CREATE} ${READ}`, tokenEndpointAuthMethod: 'private_key_jwt' }
+  const cases: [title: string, client: Parameters<typeof registeredManagementScopes>[0], scopes: string[]][] =
+    [
+      ['are those its metadata names', client, [CREATE, READ]],
+      ['are none without metadata', { ...client, scope: undefined }, []],
+      ['are none where the metadata is no string', { ...client, scope: [CREATE] }, []],
+      ['are none where it does not authenticate', { ...client, tokenEndpointAuthMethod: 'none' }, []],
+      ['are none where it describes itself', { ...client, clientIdMetadataDocument: true }, []],
+    ]
+  for (const [title, given, scopes] of cases) {
+    it(title, () => expect([...registeredManagementScopes(given)]).to.deep.equal(scopes))
+  }
+})
