@@ -18,15 +18,17 @@ type RawMetadata = { readonly [member: string]: unknown }
 
 /** What a client can do with impersonation, as its metadata says. */
 interface Privileges {
-  /** Whether it proves who it is: a client id is no secret. */
-  readonly authenticates: boolean
-  /** The management scopes it names; it has them only if it authenticates. */
   readonly scopes: readonly ManagementScope[]
   /** The provider's scopes it may ask for; `undefined`: any. */
   readonly requestable: readonly string[] | undefined
   readonly mayExchange: boolean
   /** `undefined`: any resource. */
   readonly resources: readonly string[] | undefined
+  /** Whether it proves who it is: a client id is no secret. */
+  readonly authenticates: boolean
+  /** What binds its access tokens to a key. */
+  readonly bindings: readonly string[]
+  readonly subjectType: unknown
 }
 
 /** @throws {errors.InvalidClientMetadata} when the metadata is malformed, or a self-registered client takes more than it was given. */
@@ -34,24 +36,27 @@ export function validateClientMetadata(ctx: KoaContextWithOIDC | undefined, meta
   const wanted = privilegesOf(metadata)
   if (!ctx) return
   if (ctx.oidc.route === 'client_update') {
-    assertNotWidened(wanted, privilegesOf(ctx.oidc.client?.metadata() ?? {}))
+    const held = privilegesOf(ctx.oidc.client?.metadata() ?? {})
+    assertNotWidened(wanted, held)
+    assertNotWeakened(wanted, held)
   } else if (!ctx.oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) {
     assertNotWidened(wanted, NO_PRIVILEGES)
   }
-  const [scope] = wanted.authenticates ? [] : wanted.scopes
+  const [scope] = wanted.authenticates ? [] : managementScopesIn(metadata.scope)
   if (scope) throw invalidClientMetadata(`scope ${scope} is only for clients that authenticate`)
 }
 
-const NO_PRIVILEGES: Privileges = {
-  authenticates: false,
+type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'mayExchange' | 'resources'>
+
+const NO_PRIVILEGES: Wideable = {
   scopes: [],
   requestable: undefined,
   mayExchange: false,
   resources: undefined,
 }
 
-function assertNotWidened(wanted: Privileges, held: Privileges): void {
-  const added = wanted.scopes.find((scope) => !held.authenticates || !held.scopes.includes(scope))
+function assertNotWidened(wanted: Wideable, held: Wideable): void {
+  const added = wanted.scopes.find((scope) => !held.scopes.includes(scope))
   if (added) throw invalidClientMetadata(`scope ${added} is not for self-registered clients`)
   if (wanted.mayExchange && !held.mayExchange) {
     throw invalidClientMetadata('the token exchange grant is not for self-registered clients')
@@ -71,18 +76,34 @@ function assertWithin(
   throw invalidClientMetadata(`${member} may only be narrowed`)
 }
 
+/** What the client has now decides: one update cannot give its privileges up and weaken it. */
+function assertNotWeakened(wanted: Privileges, held: Privileges): void {
+  if (!held.mayExchange && held.scopes.length === 0) return
+  if (held.authenticates && !wanted.authenticates) {
+    throw invalidClientMetadata('token_endpoint_auth_method may not become none')
+  }
+  const dropped = held.bindings.find((binding) => !wanted.bindings.includes(binding))
+  if (dropped) throw invalidClientMetadata(`${dropped} may not be dropped`)
+  if (wanted.subjectType !== held.subjectType) throw invalidClientMetadata('subject_type may not change')
+}
+
+const BINDINGS = ['dpop_bound_access_tokens', 'tls_client_certificate_bound_access_tokens']
+
 function privilegesOf(metadata: RawMetadata): Privileges {
   const { scope, grant_types: grantTypes, [TOKEN_EXCHANGE_RESOURCES]: resources } = metadata
   if (resources !== undefined && !isResourceList(resources)) {
     throw invalidClientMetadata(`${TOKEN_EXCHANGE_RESOURCES} must be an array of absolute URIs`)
   }
   const requestable = typeof scope === 'string' && scope !== '' ? scope.split(' ') : undefined
+  const isPublic = mayBePublic(metadata)
   return {
-    authenticates: !mayBePublic(metadata),
-    scopes: managementScopesIn(scope),
+    scopes: isPublic ? [] : managementScopesIn(scope),
     requestable,
     mayExchange: Array.isArray(grantTypes) && grantTypes.includes(TOKEN_EXCHANGE),
     resources,
+    authenticates: !isPublic,
+    bindings: BINDINGS.filter((binding) => metadata[binding] === true),
+    subjectType: metadata.subject_type,
   }
 }
 

@@ -22,6 +22,8 @@ const MACHINE: RawMetadata = {
 const contextOf = (oidc: object) => ({ oidc }) as unknown as KoaContextWithOIDC
 const registration = (policies?: readonly string[]) =>
   contextOf({ route: 'registration', entities: { InitialAccessToken: { policies } } })
+const updateOf = (held: RawMetadata) =>
+  contextOf({ route: 'client_update', client: { metadata: () => held } })
 const INVITED = registration(['impersonation'])
 
 /** The sentence that refuses; `undefined` for metadata that is taken. */
@@ -74,23 +76,98 @@ describe('client metadata', () => {
   })
 
   it('of a stranger is refused for the scope, whether it authenticates or not', () => {
-    for (const method of ['client_secret_basic', 'none']) {
+    for (const [method, sentence] of [
+      ['client_secret_basic', `scope ${CREATE} is not for self-registered clients`],
+      ['none', `scope ${CREATE} is only for clients that authenticate`],
+    ]) {
       const metadata = { ...MACHINE, token_endpoint_auth_method: method }
       for (const ctx of [
         registration(),
         registration(['other']),
         contextOf({ route: 'registration', entities: {} }),
       ]) {
-        expect(refusal(ctx, metadata)).to.equal(`scope ${CREATE} is not for self-registered clients`)
+        expect(refusal(ctx, metadata)).to.equal(sentence)
       }
     }
   })
 
   it('of a client that did not authenticate gains no scope by an update that makes it', () => {
     const held = { ...MACHINE, token_endpoint_auth_method: 'none' }
-    const update = contextOf({ route: 'client_update', client: { metadata: () => held } })
-    expect(refusal(update, MACHINE)).to.equal(`scope ${CREATE} is not for self-registered clients`)
-    expect(refusal(update, { ...MACHINE, scope: 'openid' })).to.equal(undefined)
+    expect(refusal(updateOf(held), MACHINE)).to.equal(`scope ${CREATE} is not for self-registered clients`)
+    expect(refusal(updateOf(held), { ...MACHINE, scope: 'openid' })).to.equal(undefined)
+  })
+
+  describe('of an update', () => {
+    const cases: [title: string, held: RawMetadata, wanted: RawMetadata, sentence: string | undefined][] = [
+      ['may stay as it is', {}, {}, undefined],
+      [
+        'may become stronger',
+        {},
+        { token_endpoint_auth_method: 'private_key_jwt', dpop_bound_access_tokens: true },
+        undefined,
+      ],
+      ['may give the scopes up', {}, { scope: undefined }, undefined],
+      [
+        'may change what guards nothing',
+        { scope: 'openid', dpop_bound_access_tokens: true },
+        { scope: 'openid', token_endpoint_auth_method: 'none', subject_type: 'pairwise' },
+        undefined,
+      ],
+      [
+        'cannot stop authenticating',
+        {},
+        { token_endpoint_auth_method: 'none' },
+        'token_endpoint_auth_method may not become none',
+      ],
+      [
+        'cannot stop authenticating and give the scopes up',
+        {},
+        { token_endpoint_auth_method: 'none', scope: undefined },
+        'token_endpoint_auth_method may not become none',
+      ],
+      [
+        'cannot drop DPoP',
+        { dpop_bound_access_tokens: true },
+        {},
+        'dpop_bound_access_tokens may not be dropped',
+      ],
+      [
+        'cannot drop DPoP by another type',
+        { dpop_bound_access_tokens: true },
+        { dpop_bound_access_tokens: 'true' },
+        'dpop_bound_access_tokens may not be dropped',
+      ],
+      [
+        'cannot drop its certificate',
+        { tls_client_certificate_bound_access_tokens: true },
+        { tls_client_certificate_bound_access_tokens: undefined },
+        'tls_client_certificate_bound_access_tokens may not be dropped',
+      ],
+      ['cannot change its subjects', {}, { subject_type: 'pairwise' }, 'subject_type may not change'],
+      [
+        'cannot leave its subjects to the provider',
+        {},
+        { subject_type: undefined },
+        'subject_type may not change',
+      ],
+      [
+        'cannot change its subjects by another type',
+        {},
+        { subject_type: ['public'] },
+        'subject_type may not change',
+      ],
+      [
+        'hears first what it cannot add',
+        { dpop_bound_access_tokens: true },
+        { scope: `${CREATE} ${READ}` },
+        `scope ${READ} is not for self-registered clients`,
+      ],
+    ]
+    for (const [title, held, wanted, sentence] of cases) {
+      it(title, () =>
+        expect(refusal(updateOf({ ...MACHINE, ...held }), { ...MACHINE, ...wanted })).to.equal(sentence),
+      )
+    }
   })
 
   it('that the administrator wrote is looked at when it is used', () =>

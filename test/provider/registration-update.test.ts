@@ -9,11 +9,12 @@ import {
   MACHINE,
   privileges,
   type RawMetadata,
+  readRegistration,
   register,
   storeClient,
   update,
 } from '../../fixtures/registration.ts'
-import { type Answer, send } from '../../fixtures/requests.ts'
+import type { Answer } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const [CREATE, READ, REVOKE] = ['subject-tokens:create', 'subject-tokens:read', 'subject-tokens:revoke']
@@ -43,16 +44,12 @@ describe('registration: an update', () => {
       expect(status, text).to.equal(200)
       return body
     }
-    const read = async (client: Answer['body']): Promise<Answer['body']> => {
-      const authorization = `Bearer ${client.registration_access_token}`
-      return (await send(client.registration_client_uri, { headers: { authorization } })).body
-    }
     const expectRefused = async (client: Answer['body'], changes: RawMetadata) => {
-      const before = await read(client)
+      const before = await readRegistration(client)
       const held = await privileges(on.deployment, client)
       const answer = await update(client, changes)
       expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_client_metadata'])
-      expect(await read(client)).to.deep.equal(before)
+      expect(await readRegistration(client)).to.deep.equal(before)
       expect(await privileges(on.deployment, client)).to.deep.equal(held)
     }
 
@@ -183,7 +180,7 @@ describe('registration: an update', () => {
 
     it('cannot authenticate its way to scopes that it names and did not have', async () => {
       const client = await stranger(HARMLESS)
-      const { client_id, redirect_uris } = await read(client)
+      const { client_id, redirect_uris } = await readRegistration(client)
       const metadata = { ...HARMLESS, client_id, redirect_uris, scope: `openid ${CREATE}` }
       await storeClient(on.deployment, metadata as never)
       expect(await privileges(on.deployment, client)).to.deep.equal(NOTHING)
@@ -194,10 +191,12 @@ describe('registration: an update', () => {
 
     it('keeps what the administrator wrote into the database since', async () => {
       const client = await stranger(HARMLESS)
-      const kept = Object.entries(await read(client)).filter(([name]) => !name.startsWith('registration_'))
+      const kept = Object.entries(await readRegistration(client)).filter(
+        ([name]) => !name.startsWith('registration_'),
+      )
       await storeClient(on.deployment, { ...Object.fromEntries(kept), ...CONFINED } as never)
       expect((await privileges(on.deployment, client)).mayExchange).to.equal(true)
-      const now = { ...(await read(client)), ...client, ...CONFINED }
+      const now = { ...(await readRegistration(client)), ...client, ...CONFINED }
       const updated = await taken(update(now, { client_name: 'renamed' }))
       expect((await privileges(on.deployment, client)).mayExchange).to.equal(true)
       await expectRefused(updated, { token_exchange_resources: [API, OPAQUE_API] })
