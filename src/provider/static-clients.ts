@@ -1,4 +1,5 @@
 import type { ClientMetadata, Configuration } from 'oidc-provider'
+import { CLIENT_CREDENTIALS } from '../constants.ts'
 import { managementScopesIn } from './client-metadata.ts'
 
 /**
@@ -20,5 +21,5 @@ export function assertStaticClients({ clients = [], clientDefaults = {} }: Confi
 /** Every client inherits a default scope; it matters for those that could ask for a token with it. */
 function scopeOf(client: ClientMetadata, defaults: Partial<ClientMetadata>): string | undefined {
   const grantTypes = client.grant_types ?? defaults.grant_types
-  return client.scope ?? (grantTypes?.includes('client_credentials') ? defaults.scope : undefined)
+  return client.scope ?? (grantTypes?.includes(CLIENT_CREDENTIALS) ? defaults.scope : undefined)
 }
