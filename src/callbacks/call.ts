@@ -18,9 +18,11 @@ export async function callDeployment<Result>(
     // An answer that is there cannot be late: no timer for it.
     return isThenable(answer) ? await within(timeLimit, answer) : answer
   } catch (error) {
-    if (error instanceof TooLate) throw functionFailed(name, `took more than ${timeLimit} s`)
-    if (name !== 'extraTokenClaims' && error instanceof AccessDenied) throw denied(name, error.message)
-    throw functionFailed(name, 'failed', error)
+    if (error instanceof TooLate)
+      throw functionFailed({ check: name, private: `took more than ${timeLimit} s` })
+    if (name !== 'extraTokenClaims' && error instanceof AccessDenied)
+      throw denied({ check: name, private: error.message })
+    throw functionFailed({ check: name, private: 'failed', cause: error })
   }
 }
 

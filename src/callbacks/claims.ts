@@ -37,10 +37,11 @@ export async function askExtraTokenClaims(
 
 /** Takes plain JSON members with names of their own, and refuses everything else: a wrong claim must not be issued. */
 function checkClaims(name: 'getCustomJwtClaims' | 'extraTokenClaims', answer: unknown): JsonObject {
-  if (!isPlainObject(answer)) throw functionFailed(name, 'must answer a plain object')
+  if (!isPlainObject(answer)) throw functionFailed({ check: name, private: 'must answer a plain object' })
   const reserved = Object.keys(answer).find((claim) => RESERVED_CLAIMS.has(claim))
-  if (reserved !== undefined) throw functionFailed(name, `must not answer the reserved claim ${reserved}`)
-  if (!isPlainJson(answer, MAX_LEVELS)) throw functionFailed(name, whyNotJson(answer))
+  if (reserved !== undefined)
+    throw functionFailed({ check: name, private: `must not answer the reserved claim ${reserved}` })
+  if (!isPlainJson(answer, MAX_LEVELS)) throw functionFailed({ check: name, private: whyNotJson(answer) })
   // A copy shares nothing with the deployment, which could still change the answer before it is issued.
   return frozenCopy(answer)
 }

@@ -6,10 +6,11 @@ import { callDeployment } from './call.ts'
 /** Asks the built-in rules, then the deployment. Every refusal names its check in the event, never in the answer. */
 export async function assertPolicy(options: ResolvedOptions, request: PolicyRequest): Promise<void> {
   if (request.actor?.sub === request.userId) {
-    throw denied('actorIsNotSubject', 'an account cannot act for itself')
+    throw denied({ check: 'actorIsNotSubject', private: 'an account cannot act for itself' })
   }
   const missing = missingContext(options, request.context)
-  if (missing !== undefined) throw denied('requiredContext', `context.${missing} is missing or blank`)
+  if (missing !== undefined)
+    throw denied({ check: 'requiredContext', private: `context.${missing} is missing or blank` })
   await askDeployment(options, request)
 }
 
@@ -28,8 +29,8 @@ async function askDeployment(options: ResolvedOptions, request: PolicyRequest): 
   const { account, ...rest } = request
   const question = Object.freeze({ ...frozenCopy(rest), account })
   const answer: unknown = await callDeployment('isAllowed', customClaimsTimeout, () => isAllowed(question))
-  if (answer === false) throw denied('isAllowed', 'isAllowed answered false')
-  if (answer !== true) throw functionFailed('isAllowed', 'must answer true or false')
+  if (answer === false) throw denied({ check: 'isAllowed', private: 'isAllowed answered false' })
+  if (answer !== true) throw functionFailed({ check: 'isAllowed', private: 'must answer true or false' })
 }
 
 const memberOf = (context: JsonObject, key: string): JsonValue | undefined =>

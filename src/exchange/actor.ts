@@ -23,19 +23,21 @@ export async function findActor(
 ): Promise<Actor | undefined> {
   const { actorId } = subject.token
   if (!actorToken) {
-    if (actorId !== undefined) throw subjectTokenRefused('bound to an actor, and none was sent')
+    if (actorId !== undefined) throw subjectTokenRefused({ private: 'bound to an actor, and none was sent' })
     return undefined
   }
   const token = await findActorToken(ctx, host, actorToken)
-  if (!token.scopes.has('openid')) throw actorTokenRefused('without scope openid')
+  if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
   assertProven(ctx, host, token, sender)
   const account = await findAccount(ctx, token.accountId, token.model)
-  if (account?.accountId !== token.accountId) throw actorTokenRefused('its account is gone or disabled')
+  if (account?.accountId !== token.accountId)
+    throw actorTokenRefused({ private: 'its account is gone or disabled' })
 
   const { accountId: sub, act, clientId, audiences } = token
   const actor = { sub, act, clientId, audiences }
   assertChain(actor, subject.token.userId, options.maxDelegationDepth)
-  if (actorId !== undefined && actorId !== actor.sub) throw subjectTokenRefused('bound to another actor')
+  if (actorId !== undefined && actorId !== actor.sub)
+    throw subjectTokenRefused({ private: 'bound to another actor' })
   return actor
 }
 
@@ -43,10 +45,10 @@ export async function findActor(
 function assertProven(ctx: ExchangeContext, host: Host, token: ActorToken, sender: SenderConstraint): void {
   const { jkt, thumbprint } = token.confirmation
   if (jkt !== undefined && jkt !== sender.dPoP?.thumbprint) {
-    throw actorTokenRefused('bound to a DPoP key that was not proven')
+    throw actorTokenRefused({ private: 'bound to a DPoP key that was not proven' })
   }
   if (thumbprint !== undefined && thumbprint !== certificateThumbprint(host.getCertificate?.(ctx))) {
-    throw actorTokenRefused('bound to a client certificate that was not presented')
+    throw actorTokenRefused({ private: 'bound to a client certificate that was not presented' })
   }
 }
 
@@ -54,11 +56,15 @@ function assertProven(ctx: ExchangeContext, host: Host, token: ActorToken, sende
 function assertChain(actor: ActClaim, userId: string, maxDelegationDepth: number): void {
   const seen = new Set<string>()
   for (let link: ActClaim | undefined = actor; link; link = link.act) {
-    if (link.sub === userId) throw actorTokenRefused('the subject himself', 'actorIsNotSubject')
-    if (seen.has(link.sub)) throw actorTokenRefused('an actor twice in the chain')
+    if (link.sub === userId)
+      throw actorTokenRefused({ check: 'actorIsNotSubject', private: 'the subject himself' })
+    if (seen.has(link.sub)) throw actorTokenRefused({ private: 'an actor twice in the chain' })
     seen.add(link.sub)
     if (seen.size > maxDelegationDepth) {
-      throw actorTokenRefused(`more than ${maxDelegationDepth} in the chain`, 'maxDelegationDepth')
+      throw actorTokenRefused({
+        check: 'maxDelegationDepth',
+        private: `more than ${maxDelegationDepth} in the chain`,
+      })
     }
   }
 }

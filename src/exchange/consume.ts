@@ -29,7 +29,8 @@ export async function consume(
   const { sender, subject, draft } = exchange
   const { issuer } = ctx.oidc
   // The deployment's functions may have taken longer than a very short life.
-  if (draft.exp <= epochTime()) throw misconfigured('the access token ended before it was issued')
+  if (draft.exp <= epochTime())
+    throw misconfigured({ private: 'the access token ended before it was issued' })
   await recordProof(ctx, sender)
   if (draft.format === 'opaque') await saveGrant(ctx, draft)
   let won = false
@@ -42,7 +43,7 @@ export async function consume(
   }
   if (won) return
   assertUsable(await store.findByHash(issuer, subject.tokenHash))
-  throw subjectTokenRefused('could not be spent')
+  throw subjectTokenRefused({ private: 'could not be spent' })
 }
 
 function useOf(ctx: ExchangeContext, at: number, { actor, target, draft }: Exchange): SubjectTokenUse {

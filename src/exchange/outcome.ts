@@ -1,10 +1,11 @@
 /** One place tells how an exchange ended, so that no refusal escapes the events. */
 import { errors } from 'oidc-provider'
 import { emit } from '../events.ts'
+import { isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import type { AccessTokenDraft } from '../provider/access-token.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
-import { checkOf, isStorageUnavailable, RETRY_AFTER, reasonOf, subjectTokenRefused } from '../refusals.ts'
+import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
@@ -34,7 +35,7 @@ export async function recordOutcome(
       throw error
     }
     await emitReplayed(ctx, error.token)
-    throw subjectTokenRefused('used before')
+    throw subjectTokenRefused({ private: 'used before' })
   }
   emitExchanged(ctx, progress)
 }

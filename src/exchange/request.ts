@@ -41,20 +41,21 @@ const MAX_SCOPES = 256
 export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): ExchangeRequest {
   const { client, params } = ctx.oidc
   if (client.clientIdMetadataDocument)
-    throw grantNotAllowed('the client describes itself in a metadata document')
+    throw grantNotAllowed({ private: 'the client describes itself in a metadata document' })
   // The spend is recorded with it, and a store that cannot keep it would fail over it for ever.
-  if (!isStorableName(client.clientId)) throw grantNotAllowed('the id of the client is too long')
+  if (!isStorableName(client.clientId)) throw grantNotAllowed({ private: 'the id of the client is too long' })
 
   // Read from the body, because the provider drops an empty list of authorization details.
-  if (ctx.oidc.body?.authorization_details) throw invalidParameter('authorization_details is not supported')
-  if (!params.subject_token) throw invalidParameter('subject_token is required')
-  if (!params.subject_token_type) throw invalidParameter('subject_token_type is required')
+  if (ctx.oidc.body?.authorization_details)
+    throw invalidParameter({ public: 'authorization_details is not supported' })
+  if (!params.subject_token) throw invalidParameter({ public: 'subject_token is required' })
+  if (!params.subject_token_type) throw invalidParameter({ public: 'subject_token_type is required' })
   assertTokenType('subject_token_type', params.subject_token_type)
   assertTokenType('requested_token_type', params.requested_token_type)
   if (params.audience) throw audienceRefused()
-  if (Array.isArray(params.resource)) throw targetRefused('more than one resource')
+  if (Array.isArray(params.resource)) throw targetRefused({ private: 'more than one resource' })
   if (params.resource !== undefined && !isResourceIndicator(params.resource)) {
-    throw targetRefused('not an absolute URI without fragment')
+    throw targetRefused({ private: 'not an absolute URI without fragment' })
   }
   return {
     subjectToken: params.subject_token,
@@ -66,19 +67,21 @@ export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): Ex
 /** RFC 6749 §3.3. The provider has looked at the syntax. */
 function parseScopes(scope: string | undefined): string[] {
   const names = scope?.split(' ') ?? []
-  if (names.length > MAX_SCOPES) throw scopeRefused(`more than ${MAX_SCOPES} scopes were requested`)
+  if (names.length > MAX_SCOPES)
+    throw scopeRefused({ public: `more than ${MAX_SCOPES} scopes were requested` })
   return [...new Set(names)]
 }
 
 function parseActorToken(ctx: ExchangeContext, options: ResolvedOptions): string | undefined {
   const { actor_token: token, actor_token_type: type } = ctx.oidc.params
-  if (token && !type) throw invalidParameter('actor_token_type is required with actor_token')
-  if (type && !token) throw invalidParameter('actor_token is required with actor_token_type')
+  if (token && !type) throw invalidParameter({ public: 'actor_token_type is required with actor_token' })
+  if (type && !token) throw invalidParameter({ public: 'actor_token is required with actor_token_type' })
   assertTokenType('actor_token_type', type)
-  if (!token && options.requireActor) throw invalidParameter('actor_token is required', 'requireActor')
+  if (!token && options.requireActor)
+    throw invalidParameter({ check: 'requireActor', public: 'actor_token is required' })
   return token
 }
 
 function assertTokenType(parameter: string, type: string | undefined): void {
-  if (type && type !== ACCESS_TOKEN_TYPE) throw invalidParameter(`${parameter} is not supported`)
+  if (type && type !== ACCESS_TOKEN_TYPE) throw invalidParameter({ public: `${parameter} is not supported` })
 }

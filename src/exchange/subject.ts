@@ -22,15 +22,16 @@ export async function findSubject(
   store: SubjectTokenStore,
   subjectToken: string,
 ): Promise<Subject> {
-  if (!isSecret(subjectToken)) throw subjectTokenRefused('malformed')
+  if (!isSecret(subjectToken)) throw subjectTokenRefused({ private: 'malformed' })
   const tokenHash = hashSecret(subjectToken)
   const token = await store.findByHash(ctx.oidc.issuer, tokenHash)
   assertUsable(token)
   if (token.clientId !== undefined && token.clientId !== ctx.oidc.client.clientId) {
-    throw subjectTokenRefused('bound to another client')
+    throw subjectTokenRefused({ private: 'bound to another client' })
   }
   const account = await findAccount(ctx, token.userId)
-  if (account?.accountId !== token.userId) throw subjectTokenRefused('the user is gone or disabled')
+  if (account?.accountId !== token.userId)
+    throw subjectTokenRefused({ private: 'the user is gone or disabled' })
   // Before the resource is resolved: its scopes may depend on who the user is.
   ctx.oidc.entity('Account', account)
   return { token, tokenHash, account }
@@ -45,15 +46,15 @@ export async function identifySubject(
   const identifier = await subjectIdentifier(ctx, host, account.accountId)
   // RFC 9068 §5: an API could not tell the user from the client.
   if (identifier === ctx.oidc.client.clientId) {
-    throw subjectTokenRefused('the sub to be issued is the id of the client')
+    throw subjectTokenRefused({ private: 'the sub to be issued is the id of the client' })
   }
   return identifier
 }
 
 /** Refuses a token that is spent, revoked, expired or unknown. A spent one is a replay, whatever else it is. */
 export function assertUsable(token: SubjectToken | undefined): asserts token is SubjectToken {
-  if (!token) throw subjectTokenRefused('unknown')
+  if (!token) throw subjectTokenRefused({ private: 'unknown' })
   if (token.use) throw new ReplayedSubjectToken(token)
   const state = stateOf(token, epochTime())
-  if (state !== 'active') throw subjectTokenRefused(state)
+  if (state !== 'active') throw subjectTokenRefused({ private: state })
 }

@@ -28,15 +28,17 @@ export async function resolveTarget(
   request: TargetRequest,
 ): Promise<Target> {
   const [resourceServer, ...others] = await requestedResourceServers(ctx)
-  if (!resourceServer) throw targetRefused('no resource')
-  if (others.length > 0) throw targetRefused('more than one resource')
+  if (!resourceServer) throw targetRefused({ private: 'no resource' })
+  if (others.length > 0) throw targetRefused({ private: 'more than one resource' })
   assertConfigured(ctx)
 
   const resource = resourceServer.identifier()
   const allowed = registeredResources(ctx.oidc.client)
-  if (allowed && !allowed.includes(resource)) throw targetRefused('not among the resources of the client')
+  if (allowed && !allowed.includes(resource))
+    throw targetRefused({ private: 'not among the resources of the client' })
   const bound = request.subject.token.resource
-  if (bound !== undefined && bound !== resource) throw subjectTokenRefused('bound to another resource')
+  if (bound !== undefined && bound !== resource)
+    throw subjectTokenRefused({ private: 'bound to another resource' })
   return { resource, resourceServer, scope: grantScope(ctx, options, request, resourceServer) }
 }
 
@@ -61,6 +63,6 @@ function grantScope(
       (!ceiling || ceiling.has(scope)) &&
       clientMayRequest(ctx, scope, errors.InvalidScope),
   )
-  if (granted.length === 0) throw scopeRefused('none of the requested scopes can be granted')
+  if (granted.length === 0) throw scopeRefused({ public: 'none of the requested scopes can be granted' })
   return granted.join(' ')
 }

@@ -1,10 +1,11 @@
 import type { Context } from 'koa'
 import type { Client, OIDCContext, Provider } from 'oidc-provider'
 import type { ManagementScope } from '../constants.ts'
+import { storageUnavailable } from '../outage.ts'
 import { registeredManagementScopes } from '../provider/client-metadata.ts'
 import { findClient } from '../provider/clients.ts'
 import type { AccountContext } from '../provider/grants.ts'
-import { insufficientScope, invalidToken, MissingCredentials, storageUnavailable } from '../refusals.ts'
+import { insufficientScope, invalidToken, MissingCredentials } from './errors.ts'
 import type { ManagementTokenVerifier } from './management-token.ts'
 
 /** A request of the management API whose sender is known. */
@@ -24,7 +25,7 @@ export async function authenticate(
 ): Promise<ManagementContext> {
   const token = await verify(bearerToken(ctx))
   const client = await findCaller(provider, token.client_id)
-  if (!client) throw invalidToken('the client is gone')
+  if (!client) throw invalidToken({ private: 'the client is gone' })
   const granted = typeof token.scope === 'string' ? token.scope.split(' ') : []
   if (!granted.includes(scope) || !registeredManagementScopes(client).has(scope))
     throw insufficientScope(scope)
@@ -47,6 +48,6 @@ function bearerToken(ctx: Context): string {
   const { authorization } = ctx.headers
   if (!authorization) throw new MissingCredentials()
   const [, token] = /^Bearer +([\w\-.~+/]+=*)$/i.exec(authorization) ?? []
-  if (!token) throw invalidToken('not a Bearer token')
+  if (!token) throw invalidToken({ private: 'not a Bearer token' })
   return token
 }

@@ -1,7 +1,6 @@
 import type { Seconds } from '../clock.ts'
 import { epochTime } from '../clock.ts'
 import type { JsonObject } from '../plain-json.ts'
-import { notFound } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import {
   type ActClaim,
@@ -10,6 +9,7 @@ import {
   stateOf,
 } from '../subject-tokens/subject-token.ts'
 import type { ManagementContext } from './authenticate.ts'
+import { subjectTokenNotFound } from './errors.ts'
 import { assertNoQuery, isId, parseListRequest } from './list-request.ts'
 
 /** The record of one impersonation, as the API shows it (CONTRACT §2.2). Times in epoch seconds; never a secret. */
@@ -51,7 +51,7 @@ export async function showSubjectToken(
 ): Promise<void> {
   assertNoQuery(ctx.querystring)
   const token = isId(id) ? await store.get(ctx.oidc.issuer, id) : undefined
-  if (!token) throw notFound('subject token')
+  if (!token) throw subjectTokenNotFound()
   ctx.body = itemOf(token, epochTime())
 }
 

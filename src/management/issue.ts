@@ -5,13 +5,14 @@ import { emit } from '../events.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { isStorableName, MAX_NAME_LENGTH } from '../plain-json.ts'
 import { findAccount } from '../provider/grants.ts'
-import { checkOf, misconfigured, notFound, reasonOf } from '../refusals.ts'
+import { checkOf, misconfigured, reasonOf } from '../refusals.ts'
 import { mintId } from '../subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { ManagementContext } from './authenticate.ts'
 import { readJsonObject } from './body.ts'
+import { userNotFound } from './errors.ts'
 import { type IssueRequest, parseIssueRequest } from './issue-request.ts'
 
 interface Issuer {
@@ -27,7 +28,7 @@ export async function issueSubjectToken(ctx: ManagementContext, issuer: Issuer):
   const { provider, store, options, location } = issuer
   const request = parseIssueRequest(await readJsonObject(ctx), options)
   const account = await findAccount(ctx, request.userId)
-  if (!account) throw notFound('user')
+  if (!account) throw userNotFound()
   assertStorable(ctx, account)
   await assertAllowed(ctx, issuer, request, account)
 
@@ -55,12 +56,12 @@ export async function issueSubjectToken(ctx: ManagementContext, issuer: Issuer):
 /** What is stored and comes from the deployment. The store would fail over it for ever. */
 function assertStorable(ctx: ManagementContext, { accountId }: Account): void {
   if (!isStorableName(accountId)) {
-    throw misconfigured(
-      `findAccount answered an accountId of more than ${MAX_NAME_LENGTH} characters, or with NUL`,
-    )
+    throw misconfigured({
+      private: `findAccount answered an accountId of more than ${MAX_NAME_LENGTH} characters, or with NUL`,
+    })
   }
   if (!isStorableName(ctx.oidc.client.clientId)) {
-    throw misconfigured(`the id of the client has more than ${MAX_NAME_LENGTH} characters`)
+    throw misconfigured({ private: `the id of the client has more than ${MAX_NAME_LENGTH} characters` })
   }
 }
 

@@ -1,6 +1,6 @@
-import { invalidField } from '../refusals.ts'
 import type { SubjectTokenFilter } from '../subject-tokens/store.ts'
 import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
+import { invalidRequest } from './errors.ts'
 import { text } from './issue-request.ts'
 
 /** Which tokens `GET /subject-tokens` asks for, and which page of them (CONTRACT §2.2). */
@@ -33,10 +33,10 @@ export function parseListRequest(query: string): ListRequest {
 export function parseKillRequest(query: string): { userId: string } | { actorId: string } {
   const { userId, actorId } = single(query, ['userId', 'actorId'])
   if (userId !== undefined && actorId !== undefined)
-    throw invalidField('actorId', 'must not come with userId')
+    throw invalidRequest({ public: 'actorId must not come with userId' })
   if (userId !== undefined) return { userId: text('userId', userId) }
   if (actorId !== undefined) return { actorId: text('actorId', actorId) }
-  throw invalidField('userId', 'or actorId is required')
+  throw invalidRequest({ public: 'userId or actorId is required' })
 }
 
 /** Takes no parameters: one that is ignored would promise something. */
@@ -50,20 +50,20 @@ const ID = /^[0-9a-f]{32}$/
 export const isId = (value: string): boolean => ID.test(value)
 
 function parseId(parameter: string, value: string): string {
-  if (!isId(value)) throw invalidField(parameter, 'must be the id of a subject token')
+  if (!isId(value)) throw invalidRequest({ public: `${parameter} must be the id of a subject token` })
   return value
 }
 
 function parseState(value: string): SubjectTokenState {
   const state = STATES.find((known) => known === value)
-  if (!state) throw invalidField('state', `must be one of ${STATES.join(', ')}`)
+  if (!state) throw invalidRequest({ public: `state must be one of ${STATES.join(', ')}` })
   return state
 }
 
 function parseLimit(value: string): number {
   const limit = /^[1-9]\d{0,2}$/.test(value) ? Number(value) : 0
   if (limit < 1 || limit > MAX_LIMIT)
-    throw invalidField('limit', `must be a whole number from 1 to ${MAX_LIMIT}`)
+    throw invalidRequest({ public: `limit must be a whole number from 1 to ${MAX_LIMIT}` })
   return limit
 }
 
@@ -73,8 +73,10 @@ function single<Name extends string>(query: string, names: readonly Name[]): Par
   for (const [parameter, value] of decode(query)) {
     const name = names.find((known) => known === parameter)
     if (!name)
-      throw invalidField(/^\w{1,64}$/.test(parameter) ? parameter : 'a query parameter', 'is unknown')
-    if (given[name] !== undefined) throw invalidField(name, 'must not be repeated')
+      throw invalidRequest({
+        public: `${/^\w{1,64}$/.test(parameter) ? parameter : 'a query parameter'} is unknown`,
+      })
+    if (given[name] !== undefined) throw invalidRequest({ public: `${name} must not be repeated` })
     given[name] = value
   }
   return given
@@ -85,7 +87,7 @@ function decode(query: string): URLSearchParams {
   try {
     decodeURIComponent(query)
   } catch {
-    throw invalidField('the query', 'is malformed')
+    throw invalidRequest({ public: 'the query is malformed' })
   }
   return new URLSearchParams(query)
 }

@@ -3,7 +3,7 @@ import type { Provider } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
 import type { AccessTokenPayload } from '../provider/access-token-jwt.ts'
 import type { Host } from '../provider/settings.ts'
-import { invalidToken } from '../refusals.ts'
+import { invalidToken } from './errors.ts'
 
 /** Answers the claims of a management token (CONTRACT §2.3), or refuses it as invalid. */
 export type ManagementTokenVerifier = (jwt: string) => Promise<AccessTokenPayload>
@@ -32,9 +32,9 @@ export function managementTokenVerifier(provider: Provider, host: Host): Managem
 
 async function verify(jwt: string, provider: Provider, host: Host): Promise<AccessTokenPayload> {
   const token = await verifyJwt(jwt, provider, host)
-  if (token.aud !== host.managementResource(provider)) throw invalidToken('for another resource')
-  if (token.sub !== token.client_id) throw invalidToken('not a token of a client for itself')
-  if (token.cnf !== undefined) throw invalidToken('bound to a key')
+  if (token.aud !== host.managementResource(provider)) throw invalidToken({ private: 'for another resource' })
+  if (token.sub !== token.client_id) throw invalidToken({ private: 'not a token of a client for itself' })
+  if (token.cnf !== undefined) throw invalidToken({ private: 'bound to a key' })
   return token
 }
 
@@ -42,6 +42,6 @@ async function verifyJwt(jwt: string, provider: Provider, host: Host): Promise<A
   try {
     return await host.verifyAccessToken(jwt, provider.issuer)
   } catch (error) {
-    throw invalidToken(error)
+    throw invalidToken({ private: error })
   }
 }

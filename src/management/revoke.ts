@@ -1,10 +1,11 @@
 import { epochTime } from '../clock.ts'
 import { emit } from '../events.ts'
+import { storageUnavailable } from '../outage.ts'
 import { endAccessToken } from '../provider/access-token.ts'
-import { notFound, storageUnavailable } from '../refusals.ts'
 import type { Revocation, SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { ManagementContext } from './authenticate.ts'
+import { subjectTokenNotFound } from './errors.ts'
 import { assertNoQuery, isId, parseKillRequest } from './list-request.ts'
 
 /** `DELETE /subject-tokens/{id}`: an unused token dies, an opaque access token ends; also when repeated. */
@@ -15,7 +16,7 @@ export async function revokeSubjectToken(
 ): Promise<void> {
   assertNoQuery(ctx.querystring)
   const revocation = isId(id) ? await store.revoke(ctx.oidc.issuer, id, epochTime()) : undefined
-  if (!revocation) throw notFound('subject token')
+  if (!revocation) throw subjectTokenNotFound()
   await finish(ctx, revocation)
   ctx.status = 204
 }

@@ -63,11 +63,11 @@ export async function subjectIdentifier(
 ): Promise<string> {
   const { client } = ctx.oidc
   if (client.subjectType !== 'pairwise') return accountId
-  if (!host.pairwiseIdentifier) throw misconfigured('pairwiseIdentifier is not configured')
+  if (!host.pairwiseIdentifier) throw misconfigured({ private: 'pairwiseIdentifier is not configured' })
   const identifier: unknown = await host.pairwiseIdentifier(ctx, accountId, client)
   // Anything else would leave the token without a `sub` in its `act`.
   if (typeof identifier !== 'string' || identifier === '') {
-    throw misconfigured('pairwiseIdentifier must answer a non-empty string')
+    throw misconfigured({ private: 'pairwiseIdentifier must answer a non-empty string' })
   }
   return identifier
 }
@@ -83,7 +83,7 @@ export async function saveAccessToken(
   const value = await token.save()
   if (!claimsWereRead(token)) {
     if (token.format === 'opaque') await token.destroy()
-    throw misconfigured('extraTokenClaims was replaced after impersonation.configure()')
+    throw misconfigured({ private: 'extraTokenClaims was replaced after impersonation.configure()' })
   }
   return value
 }

@@ -29,9 +29,9 @@ export async function findActorToken(ctx: ExchangeContext, host: Host, value: st
   const token = value.includes('.') ? await readJwt(ctx, host, value) : await readOpaque(ctx, value)
   assertStorable(token)
   const client = await findClient(ctx.oidc.provider, token.clientId)
-  if (!client) throw actorTokenRefused('its client is gone')
+  if (!client) throw actorTokenRefused({ private: 'its client is gone' })
   if (client.subjectType === 'pairwise' && (!token.model || token.act)) {
-    throw actorTokenRefused('of a pairwise client, whose subjects cannot be told')
+    throw actorTokenRefused({ private: 'of a pairwise client, whose subjects cannot be told' })
   }
   return token
 }
@@ -41,7 +41,7 @@ function assertStorable({ accountId, clientId, act }: ActorToken): void {
   const links: unknown[] = []
   for (let link = act; link; link = link.act) links.push(link.sub)
   if (![accountId, clientId, ...links].every(isStorableName))
-    throw actorTokenRefused('a name that cannot be stored')
+    throw actorTokenRefused({ private: 'a name that cannot be stored' })
 }
 
 async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorToken> {
@@ -49,7 +49,8 @@ async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorTok
   // Answers nothing for a token whose session has ended.
   const model = await provider.AccessToken.find(value)
   // `find` allows the provider's clock tolerance.
-  if (!model?.isValid || !model.accountId || !model.clientId) throw actorTokenRefused('unknown or expired')
+  if (!model?.isValid || !model.accountId || !model.clientId)
+    throw actorTokenRefused({ private: 'unknown or expired' })
   if (model.grantId) await assertGrant(ctx, model)
   return {
     accountId: model.accountId,
@@ -67,15 +68,15 @@ async function assertGrant(
   { grantId, clientId, accountId }: AccessToken,
 ): Promise<void> {
   const grant = await ctx.oidc.provider.Grant.find(grantId, { ignoreExpiration: true })
-  if (!grant?.isValid) throw actorTokenRefused('its grant has ended')
+  if (!grant?.isValid) throw actorTokenRefused({ private: 'its grant has ended' })
   if (grant.clientId !== clientId || grant.accountId !== accountId) {
-    throw actorTokenRefused('its grant belongs to another client or account')
+    throw actorTokenRefused({ private: 'its grant belongs to another client or account' })
   }
 }
 
 async function readJwt(ctx: ExchangeContext, host: Host, value: string): Promise<ActorToken> {
   const payload = await verify(host, value, ctx.oidc.issuer)
-  if (payload.sub === payload.client_id) throw actorTokenRefused('a token of the client itself')
+  if (payload.sub === payload.client_id) throw actorTokenRefused({ private: 'a token of the client itself' })
   return {
     accountId: payload.sub,
     clientId: payload.client_id,
@@ -91,7 +92,9 @@ async function verify(host: Host, value: string, issuer: string): Promise<Access
     return await host.verifyAccessToken(value, issuer)
   } catch (error) {
     // The message is a code, never what the token holds.
-    throw actorTokenRefused(error instanceof Error ? error.message : 'not a JWT access token of ours')
+    throw actorTokenRefused({
+      private: error instanceof Error ? error.message : 'not a JWT access token of ours',
+    })
   }
 }
 
@@ -101,7 +104,7 @@ function readConfirmation(cnf: unknown): ActorToken['confirmation'] {
   const known = [jkt, thumbprint].filter((member) => typeof member === 'string')
   // A key we cannot ask a proof of is a key that was not proven.
   if (known.length === 0 || Object.keys(unknown).length > 0)
-    throw actorTokenRefused('bound to an unknown kind of key')
+    throw actorTokenRefused({ private: 'bound to an unknown kind of key' })
   return {
     ...(typeof jkt === 'string' && { jkt }),
     ...(typeof thumbprint === 'string' && { thumbprint }),
@@ -113,7 +116,7 @@ function readAct(value: unknown): ActClaim | undefined {
   if (value === undefined) return undefined
   const { sub, act, ...rest } = isPlainObject(value) ? value : {}
   if (typeof sub !== 'string' || sub === '' || Object.keys(rest).length > 0) {
-    throw actorTokenRefused('a malformed act claim')
+    throw actorTokenRefused({ private: 'a malformed act claim' })
   }
   return act === undefined ? { sub } : { sub, act: readAct(act) }
 }
@@ -122,6 +125,6 @@ function readAct(value: unknown): ActClaim | undefined {
 function readAudiences(value: unknown): readonly string[] {
   const audiences: readonly unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value]
   const names = audiences.filter((audience) => typeof audience === 'string')
-  if (names.length < audiences.length) throw actorTokenRefused('a malformed aud claim')
+  if (names.length < audiences.length) throw actorTokenRefused({ private: 'a malformed aud claim' })
   return names
 }

@@ -3,7 +3,7 @@
  * dynamic clients, with `ctx` for the last only: those describe themselves, the others the administrator wrote.
  * The metadata is raw: no member has been checked for its type yet.
  */
-import type { ClientMetadata, Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import { type ClientMetadata, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider'
 import {
   IMPERSONATION_POLICY,
   MANAGEMENT_SCOPES,
@@ -11,10 +11,12 @@ import {
   TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
-import { invalidClientMetadata } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
 type RawMetadata = { readonly [member: string]: unknown }
+
+/** Who registers a client reads this text (RFC 7591 §3.2.2). */
+const invalidClientMetadata = (text: string) => new errors.InvalidClientMetadata(text)
 
 /** What a client can do with impersonation, as its metadata says. */
 interface Privileges {

@@ -65,15 +65,17 @@ function guardResources(host: Host, getResourceServerInfo?: GetResourceServerInf
     const managementResource = host.managementResource(ctx.oidc.provider)
     if (resource === managementResource) {
       if (ctx.oidc.route !== 'token' || ctx.oidc.params?.grant_type !== 'client_credentials') {
-        throw targetRefused('the management resource is for client_credentials only')
+        throw targetRefused({ private: 'the management resource is for client_credentials only' })
       }
-      if (!authenticates(client)) throw targetRefused('the client does not authenticate')
+      if (!authenticates(client)) throw targetRefused({ private: 'the client does not authenticate' })
       return managementServer(host, managementResource, [...registeredManagementScopes(client)])
     }
     if (!getResourceServerInfo) throw new errors.InvalidTarget()
     const info = await getResourceServerInfo(ctx, resource, client)
     if (info?.audience === managementResource) {
-      throw misconfigured('getResourceServerInfo gave the audience of the management API to another resource')
+      throw misconfigured({
+        private: 'getResourceServerInfo gave the audience of the management API to another resource',
+      })
     }
     return info
   }
@@ -90,7 +92,8 @@ function managementServer(host: Host, audience: string, scopes: readonly string[
 
 /** Refuses a provider whose resources were not resolved through `configure`, before anything is spent. */
 export function assertConfigured(ctx: KoaContextWithOIDC): void {
-  if (!known.has(ctx)) throw misconfigured('the provider was not built from impersonation.configure()')
+  if (!known.has(ctx))
+    throw misconfigured({ private: 'the provider was not built from impersonation.configure()' })
 }
 
 function extendClientMetadata(probe: Probe, given?: ExtraClientMetadata): ExtraClientMetadata {

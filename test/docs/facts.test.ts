@@ -6,7 +6,7 @@ import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
 import { codeOf } from '../../fixtures/page.ts'
 import { MANAGEMENT_SCOPES, RESERVED_CLAIMS } from '../../src/constants.ts'
 import { resolveOptions } from '../../src/options.ts'
-import { RETRY_AFTER } from '../../src/refusals.ts'
+import { RETRY_AFTER } from '../../src/outage.ts'
 
 const never = async (): Promise<never> => {
   throw new Error('not called')
