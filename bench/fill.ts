@@ -1,7 +1,7 @@
 /** Rows put straight into the table, many to a statement: subject tokens to exchange, and history. */
 import type { Sequelize } from 'sequelize'
 import { epochTime } from '../src/clock.ts'
-import { dialectOf } from '../src/sequelize/database/dialect.ts'
+import { databaseOf } from '../src/sequelize/database/database.ts'
 import type { Bound } from '../src/sequelize/database/driver.ts'
 import { toRow, toUseColumns } from '../src/sequelize/subject-token-rows.ts'
 import { mintId } from '../src/subject-tokens/id.ts'
@@ -14,11 +14,15 @@ const COLUMNS = `id, token_hash, issuer, user_id, context, created_by, client_id
   created_at, expires_at, consumed_at, consumed_by, used_actor, used_actor_id, used_resource, used_scope,
   access_token_format, access_token_expires_at, grant_id`
 const PER_STATEMENT = 500
+const ANALYZE: Readonly<Record<string, string>> = {
+  postgres: 'VACUUM ANALYZE subject_tokens',
+  mysql: 'ANALYZE TABLE subject_tokens',
+}
 const NEVER_USED: readonly Bound[] = Array.from({ length: 9 }, () => null)
 
 /** Subject tokens that can be exchanged, as the management API would have issued them. */
 export async function issueDirectly(sequelize: Sequelize, count: number): Promise<string[]> {
-  const dialect = dialectOf(sequelize)
+  const { dialect } = databaseOf(sequelize)
   const secrets = Array.from({ length: count }, mintSecret)
   const createdAt = epochTime()
   await insert(sequelize, count, (index) => {
@@ -31,7 +35,7 @@ export async function issueDirectly(sequelize: Sequelize, count: number): Promis
 
 /** Rows of tokens that were used in the past 30 days: what a table holds most of. */
 export async function fillHistory(sequelize: Sequelize, count: number): Promise<void> {
-  const dialect = dialectOf(sequelize)
+  const { dialect } = databaseOf(sequelize)
   const start = epochTime() - 30 * DAY
   await insert(sequelize, count, (index) => {
     const createdAt = start + Math.floor((index / count) * 29 * DAY)
@@ -43,9 +47,7 @@ export async function fillHistory(sequelize: Sequelize, count: number): Promise<
     ]
   })
   // So that no planner works on the statistics of an empty table, and no clean-up runs into the measurement.
-  if (dialect === 'postgres') await sequelize.query('VACUUM ANALYZE subject_tokens')
-  if (dialect === 'mysql') await sequelize.query('ANALYZE TABLE subject_tokens')
-  if (dialect === 'sqlite') await sequelize.query('ANALYZE')
+  await sequelize.query(ANALYZE[sequelize.getDialect()] ?? 'ANALYZE')
 }
 
 export async function countRows(sequelize: Sequelize): Promise<number> {

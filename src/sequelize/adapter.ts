@@ -3,10 +3,9 @@ import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from '
 import type { Sequelize } from 'sequelize'
 import { epochTime } from '../clock.ts'
 import { type Database, databaseOf } from './database/database.ts'
-import type { Dialect } from './database/dialect.ts'
-import type { Bound, Row } from './database/driver.ts'
-import { nameOf, optionalText, text } from './names.ts'
+import type { Bound, Row, Upsert } from './database/driver.ts'
 import { recordOnce } from './replay-record.ts'
+import { optionalText, text } from './values.ts'
 
 /**
  * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,
@@ -57,23 +56,23 @@ const GRANT_OF = `SELECT grant_id FROM oidc_models WHERE ${WHERE_ID}`
 const DESTROY = `DELETE FROM oidc_models WHERE ${WHERE_ID}`
 const REVOKE_GRANT = 'DELETE FROM oidc_models WHERE namespace = $1 AND grant_id = $2'
 
-const INSERT = `INSERT INTO oidc_models
-  (namespace, model, id, payload, grant_id, user_code, uid, written_at, consumed_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
-const REPLACED = ['payload', 'grant_id', 'user_code', 'uid', 'written_at', 'expires_at']
-
-/** One statement. What was consumed stays consumed: a late save of the same model must not revive it. */
-const UPSERT: Readonly<Record<Dialect, string>> = {
-  sqlite: onConflict(),
-  postgres: onConflict(),
-  mysql: `${INSERT} ON DUPLICATE KEY UPDATE ${REPLACED.map((column) => `${column} = VALUES(${column})`).join(', ')},
-    consumed_at = COALESCE(oidc_models.consumed_at, VALUES(consumed_at))`,
-}
-
-function onConflict(): string {
-  const replaced = REPLACED.map((column) => `${column} = excluded.${column}`).join(', ')
-  return `${INSERT} ON CONFLICT (namespace, model, id) DO UPDATE SET ${replaced},
-    consumed_at = COALESCE(oidc_models.consumed_at, excluded.consumed_at)`
+const ROW: Upsert = {
+  table: 'oidc_models',
+  columns: [
+    'namespace',
+    'model',
+    'id',
+    'payload',
+    'grant_id',
+    'user_code',
+    'uid',
+    'written_at',
+    'consumed_at',
+    'expires_at',
+  ],
+  key: ['namespace', 'model', 'id'],
+  // What was consumed stays consumed: a late save of the same model must not revive it.
+  kept: ['consumed_at'],
 }
 
 /**
@@ -100,11 +99,14 @@ export function createAdapter(
   if (typeof namespace !== 'string' || Buffer.byteLength(namespace) > 255) {
     throw new TypeError('namespace must be a string of at most 255 bytes')
   }
-  return (model) => new SequelizeAdapter({ database, namespace, model })
+  const upsert = database.dialect.upsert(ROW)
+  return (model) => new SequelizeAdapter({ database, upsert, namespace, model })
 }
 
 interface Place {
   readonly database: Database
+  /** The statement that writes a row, in the words of this database. */
+  readonly upsert: string
   readonly namespace: string
   readonly model: string
 }
@@ -117,13 +119,12 @@ class SequelizeAdapter implements Adapter {
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
-    const { database, namespace, model } = this.#place
-    const { dialect } = database
+    const { database, upsert, namespace, model } = this.#place
     const expiresAt = expiryOf(model, expiresIn)
     if (model === REPLAY_DETECTION) return this.#record(id, payload, expiresAt)
     const { jti: _, ...withoutId } = payload
     const stored = BEARERS.has(model) ? withoutId : payload
-    const name = (value: string | undefined) => nameOf(dialect, value)
+    const name = database.dialect.bindName
     const columns = [
       ...this.#where(id),
       JSON.stringify(stored),
@@ -134,7 +135,7 @@ class SequelizeAdapter implements Adapter {
       typeof payload.consumed === 'number' ? payload.consumed : null,
       expiresAt,
     ]
-    await database.writeRow(UPSERT[dialect], columns, `${namespace} ${model} ${id}`)
+    await database.writeRow(upsert, columns, `${namespace} ${model} ${id}`)
   }
 
   async #record(id: string, payload: AdapterPayload, expiresAt: number | null): Promise<void> {
@@ -150,11 +151,11 @@ class SequelizeAdapter implements Adapter {
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    return this.#first(FIND_BY_UID, nameOf(this.#place.database.dialect, uid))
+    return this.#first(FIND_BY_UID, this.#place.database.dialect.bindName(uid))
   }
 
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
-    return this.#first(FIND_BY_USER_CODE, nameOf(this.#place.database.dialect, userCode))
+    return this.#first(FIND_BY_USER_CODE, this.#place.database.dialect.bindName(userCode))
   }
 
   async consume(id: string): Promise<void> {
@@ -176,7 +177,7 @@ class SequelizeAdapter implements Adapter {
   async revokeByGrantId(grantId: string): Promise<void> {
     const { database, namespace } = this.#place
     const { dialect } = database
-    await database.writeAll(REVOKE_GRANT, [nameOf(dialect, namespace), nameOf(dialect, grantId)])
+    await database.writeAll(REVOKE_GRANT, [dialect.bindName(namespace), dialect.bindName(grantId)])
   }
 
   async #endGrant(grantId: string): Promise<void> {
@@ -189,7 +190,7 @@ class SequelizeAdapter implements Adapter {
     if (typeof value === 'string' && value.includes('\0')) return undefined
     const { database, namespace, model } = this.#place
     const { dialect } = database
-    const bind = [nameOf(dialect, namespace), model, value, epochTime() - GRACE]
+    const bind = [dialect.bindName(namespace), model, value, epochTime() - GRACE]
     const row = await database.findRow(sql, bind)
     return row && payloadOf(row, BEARERS.has(model) ? id : undefined)
   }
@@ -197,13 +198,13 @@ class SequelizeAdapter implements Adapter {
   #where(id: string): Bound[] {
     const { database, namespace, model } = this.#place
     const { dialect } = database
-    return [nameOf(dialect, namespace), model, this.#key(id)]
+    return [dialect.bindName(namespace), model, this.#key(id)]
   }
 
   #key(id: string): Bound {
     const { database, model } = this.#place
     const key = BEARERS.has(model) ? createHash('sha256').update(id).digest('base64url') : id
-    return nameOf(database.dialect, key)
+    return database.dialect.bindName(key)
   }
 }
 

@@ -2,10 +2,11 @@
  * Node's own SQLite as a Sequelize `dialectModule`: nothing to install, nothing to compile. It offers as much
  * of the `sqlite3` package's interface as Sequelize 6 calls.
  *
- * The driver is synchronous: a statement that waits for another process's lock holds the event loop, for
+ * The driver is synchronous: a statement that waits for another process's lock blocks the event loop, for
  * `BUSY_TIMEOUT` at most.
  */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { Binding, Result } from './database/driver.ts'
 
 const BUSY_TIMEOUT = 5000
 const MAX_PREPARED = 200
@@ -14,11 +15,6 @@ type Parameters = Readonly<Record<string, unknown>> | readonly unknown[]
 interface Changes {
   readonly lastID: number
   readonly changes: number
-}
-/** What a statement read, and how many rows it wrote. */
-interface Answer {
-  readonly rows: readonly Record<string, unknown>[]
-  readonly affected: number
 }
 type Callback<Rows = unknown> = (this: Changes, error: Error | null, rows?: Rows) => void
 
@@ -39,7 +35,7 @@ class Database {
       readOnly: (mode & OPEN_READWRITE) === 0,
       timeout: BUSY_TIMEOUT,
     })
-    // Readers do not wait for the writer. A commit is on disk before it is answered (synchronous = FULL, the
+    // Readers do not wait for the writer. A commit is on disk before it is confirmed (synchronous = FULL, the
     // default), so that a spent token stays spent when the power fails.
     if (filename !== ':memory:') this.#database.exec('PRAGMA journal_mode = WAL')
     // Sequelize assigns the connection after the constructor returns, and uses it in this callback.
@@ -51,18 +47,18 @@ class Database {
   }
 
   run(sql: string, parameters?: Parameters | Callback, done?: Callback): this {
-    return this.#answer(sql, parameters, done, (statement, bound) => {
+    return this.#call(sql, parameters, done, (statement, bound) => {
       const { lastInsertRowid, changes } = statement.run(...bound)
       return { lastID: Number(lastInsertRowid), changes: Number(changes) }
     })
   }
 
   all(sql: string, parameters?: Parameters | Callback, done?: Callback): this {
-    return this.#answer(sql, parameters, done, (statement, bound) => ({ rows: statement.all(...bound) }))
+    return this.#call(sql, parameters, done, (statement, bound) => ({ rows: statement.all(...bound) }))
   }
 
-  /** Runs a statement of ours once for each binding, all or none of them: one commit makes them durable. */
-  runAll(sql: string, bindings: readonly (readonly SQLInputValue[])[]): Answer[] {
+  /** Runs a statement once for each binding, all of them or none: one commit makes them durable. */
+  runAll(sql: string, bindings: readonly Binding[]): Result[] {
     const runEach = () => bindings.map((bound) => this.#runOne(sql, bound))
     try {
       return bindings.length === 1 ? runEach() : this.#atomically(runEach)
@@ -71,7 +67,7 @@ class Database {
     }
   }
 
-  /** By a savepoint, because in memory there is one connection, which may be inside of somebody's transaction. */
+  /** By a savepoint, because a database in memory has one connection, which may be inside a transaction of the host. */
   #atomically<Value>(work: () => Value): Value {
     const execute = (sql: string) => this.#prepare(sql).run()
     const outermost = !this.#database.isTransaction
@@ -82,13 +78,13 @@ class Database {
       return value
     } catch (error) {
       // After some failures SQLite has ended the transaction by itself.
-      if (this.#database.isTransaction) this.#undo(execute, outermost)
+      if (this.#database.isTransaction) this.#rollBack(execute, outermost)
       throw error
     }
   }
 
-  /** To release the outermost savepoint is to commit, which may be what has just failed: only a rollback always ends it. */
-  #undo(execute: (sql: string) => unknown, outermost: boolean): void {
+  /** Releasing the outermost savepoint commits, which may be what has just failed. Only a rollback always ends it. */
+  #rollBack(execute: (sql: string) => unknown, outermost: boolean): void {
     if (outermost) {
       execute('ROLLBACK')
     } else {
@@ -97,7 +93,7 @@ class Database {
     }
   }
 
-  #runOne(sql: string, bound: readonly SQLInputValue[]): Answer {
+  #runOne(sql: string, bound: Binding): Result {
     const statement = this.#prepare(sql)
     if (sql.startsWith('SELECT')) return { rows: statement.all(...bound), affected: 0 }
     return { rows: [], affected: Number(statement.run(...bound).changes) }
@@ -109,7 +105,7 @@ class Database {
     if (done) queueMicrotask(() => done(null))
   }
 
-  #answer(
+  #call(
     sql: string,
     parameters: Parameters | Callback | undefined,
     done: Callback | undefined,
@@ -120,12 +116,12 @@ class Database {
     let rows: unknown
     let failure: Error | null = null
     try {
-      const answer = execute(
+      const outcome = execute(
         this.#prepare(sql),
         bind(typeof parameters === 'function' ? [] : (parameters ?? [])),
       )
-      changes = { ...changes, ...answer }
-      rows = answer.rows
+      changes = { ...changes, ...outcome }
+      rows = outcome.rows
     } catch (error) {
       failure = asSqliteError(error)
     }

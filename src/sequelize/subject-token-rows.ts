@@ -1,9 +1,8 @@
 /** How a subject token lies in the table `subject_tokens`. */
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import type { NewSubjectToken, SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
-import type { Dialect } from './database/dialect.ts'
-import type { Bound, Row } from './database/driver.ts'
-import { nameOf, optionalText, text } from './names.ts'
+import type { Bound, Dialect, Row } from './database/driver.ts'
+import { optionalText, text } from './values.ts'
 
 /** The columns a read answers: all but the hash, which nobody needs back. */
 export const COLUMNS = `id, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at,
@@ -11,7 +10,7 @@ export const COLUMNS = `id, issuer, user_id, context, created_by, client_id, act
   access_token_expires_at, grant_id, revoked_at`
 
 export function toRow(dialect: Dialect, token: NewSubjectToken): Bound[] {
-  const name = (value: string | undefined) => nameOf(dialect, value)
+  const name = dialect.bindName
   return [
     token.id,
     token.tokenHash,
@@ -29,12 +28,13 @@ export function toRow(dialect: Dialect, token: NewSubjectToken): Bound[] {
 }
 
 export function toUseColumns(dialect: Dialect, use: SubjectTokenUse): Bound[] {
+  const name = dialect.bindName
   return [
     use.at,
-    nameOf(dialect, use.clientId),
+    name(use.clientId),
     use.actor ? JSON.stringify(use.actor) : null,
-    nameOf(dialect, use.actor?.sub),
-    nameOf(dialect, use.resource),
+    name(use.actor?.sub),
+    name(use.resource),
     use.scope ?? null,
     use.accessToken.format,
     use.accessToken.expiresAt,

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
+import { isPlainObject } from '../plain-json.ts'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken, SubjectTokenState } from '../subject-tokens/subject-token.ts'
-import { databaseOf } from './database/database.ts'
-import type { Dialect } from './database/dialect.ts'
-import type { Bound } from './database/driver.ts'
-import { nameOf } from './names.ts'
+import { databaseOf, withoutBatches } from './database/database.ts'
+import type { Bound, Dialect } from './database/driver.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
 
 const INSERT = `INSERT INTO subject_tokens
@@ -28,12 +27,14 @@ const REVOCABLE = '((consumed_at IS NULL AND expires_at > $5) OR access_token_ex
 
 /** Marks the rows with a name of this one call, so that it can tell them from rows others mark at the same time. */
 function revokeWhere(dialect: Dialect, whose: string): string {
-  const where = `revoked_at IS NULL AND issuer = $3 AND ${whose} AND ${REVOCABLE}`
-  const mark = 'UPDATE subject_tokens SET revoked_at = $1, revocation = $2 WHERE'
-  if (dialect !== 'postgres') return `${mark} ${where}`
-  // In the order in which groups of spends take them: the two would deadlock.
-  const inOrder = `SELECT id FROM subject_tokens WHERE ${where} ORDER BY token_hash COLLATE "C" FOR UPDATE`
-  return `${mark} id IN (${inOrder})`
+  return dialect.updateInOrder({
+    table: 'subject_tokens',
+    key: 'id',
+    set: { revoked_at: '$1', revocation: '$2' },
+    from: 'subject_tokens t',
+    where: `revoked_at IS NULL AND issuer = $3 AND ${whose} AND ${REVOCABLE}`,
+    order: 'token_hash',
+  })
 }
 const revokedNowOrAlive = (whose: string) => `SELECT ${COLUMNS}, revocation FROM subject_tokens
   WHERE issuer = $3 AND ${whose} AND revoked_at IS NOT NULL
@@ -49,16 +50,24 @@ const STATES: Readonly<Record<SubjectTokenState, (now: () => string) => string>>
   active: (now) => `revoked_at IS NULL AND consumed_at IS NULL AND expires_at > ${now()}`,
 }
 
+interface StoreOptions {
+  readonly batch?: boolean
+}
+
 /**
  * Subject tokens in the table `subject_tokens`, which `migrate` makes. One statement each for insert, find and
  * consume.
  *
- * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`.
+ * @param options.batch whether statements that requests come to in the same turn of the event loop share a round
+ * trip and a commit, where that can be done (on PostgreSQL and with `nodeSqlite`). `true` or `false`, default
+ * `true`. It concerns this store only, whatever others are made of the same Sequelize.
+ * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
  */
-export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore {
-  const database = databaseOf(sequelize)
+export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOptions = {}): SubjectTokenStore {
+  const shared = databaseOf(sequelize)
+  const database = mayBatch(options) ? shared : withoutBatches(shared)
   const { dialect } = database
-  const name = (value: string) => nameOf(dialect, value)
+  const name = dialect.bindName
   const one = async (sql: string, bind: Bound[]): Promise<SubjectToken | undefined> => {
     const row = await database.findRow(sql, bind)
     return row && fromRow(row)
@@ -98,6 +107,14 @@ export function createSubjectTokenStore(sequelize: Sequelize): SubjectTokenStore
     },
   }
   return store
+}
+
+function mayBatch(options: StoreOptions): boolean {
+  if (!isPlainObject(options)) throw new TypeError('createSubjectTokenStore takes an options object')
+  const { batch = true, ...others } = options
+  for (const name of Object.keys(others)) throw new TypeError(`unknown option: ${name}`)
+  if (typeof batch !== 'boolean') throw new TypeError('option batch must be a boolean')
+  return batch
 }
 
 /** Two sizes, and so few texts; the rest of a page is cut off after reading. 101 tells whether there are more than 100. */

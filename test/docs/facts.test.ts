@@ -80,6 +80,15 @@ describe('docs: facts', () => {
     expect(readPage('docs/integrate.md')).to.include('64 KiB')
   })
 
+  it('tell the versions of database packages that are supported', () => {
+    const { peerDependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'))
+    for (const name of ['pg', 'mysql2']) {
+      const [, from, below] = /^>=(\S+) <(\d+)$/.exec(peerDependencies[name]) ?? []
+      const told = `package \`${name}\` ${Number(below) - 1} from ${from} on`
+      expect(readPage('docs/operate.md')).to.include(told)
+    }
+  })
+
   it('name the tables that migrations make', () => {
     const folder = 'sequelize/schema'
     const made = readdirSync(path.join(ROOT, 'src', folder))

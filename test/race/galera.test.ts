@@ -55,7 +55,7 @@ describe('a Galera cluster', function () {
   it('never refuses a token on one node that was issued a moment ago on another', async () => {
     const pools = urls().map(connect)
     try {
-      const stores = pools.map(createSubjectTokenStore)
+      const stores = pools.map((pool) => createSubjectTokenStore(pool))
       for (let pair = 0; pair < PAIRS; pair += 1) {
         const [here, there] = [stores[pair % 3], stores[(pair + 1) % 3]]
         const token = newToken()

@@ -1,10 +1,29 @@
-/** What the storage is not written for, it refuses at start-up and not at the first request. */
+/** What the storage is not written for, or given by mistake, it refuses at start-up and not at the first request. */
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 /** Never connects. */
 const postgres = () => new Sequelize('postgres://nobody@127.0.0.1:1/none', { logging: false })
+
+describe('an option of the store', () => {
+  for (const [what, options, message] of [
+    ['a batch that is no boolean', { batch: 'no' }, /option batch must be a boolean/],
+    ['a batch of null', { batch: null }, /option batch must be a boolean/],
+    ['a name that none has', { batches: false }, /unknown option: batches/],
+    ['what is no object', 0, /takes an options object/],
+  ] as const) {
+    it(`is not ${what}`, () => {
+      const create = () => Reflect.apply(createSubjectTokenStore, undefined, [postgres(), options])
+      expect(create).to.throw(TypeError, message)
+    })
+  }
+
+  it('may be left out', () => {
+    for (const options of [undefined, {}, { batch: undefined }, { batch: true }])
+      expect(createSubjectTokenStore(postgres(), options)).to.have.property('consume')
+  })
+})
 
 describe('the dialect', () => {
   for (const [dialect, message] of [

@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { driverOf } from '../../src/sequelize/database/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { subjectTokens } from '../../src/sequelize/schema/001-subject-tokens.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
@@ -53,14 +54,14 @@ export function migrationContract(kind: DatabaseKind): void {
     }).timeout(90_000)
 
     it('go on where a step was cut short', async () => {
-      await subjectTokens.up(database.sequelize, kind)
-      await subjectTokens.up(database.sequelize, kind)
+      await subjectTokens.up(database.sequelize, driverOf(database.sequelize))
+      await subjectTokens.up(database.sequelize, driverOf(database.sequelize))
       await migrate(database.sequelize)
       expect(await done()).to.deep.equal(ALL)
     })
 
     it('upgrade a database with live tokens without losing one', async () => {
-      await subjectTokens.up(database.sequelize, kind)
+      await subjectTokens.up(database.sequelize, driverOf(database.sequelize))
       const store = createSubjectTokenStore(database.sequelize)
       const tokenHash = hashSecret(mintSecret())
       const now = Math.floor(Date.now() / 1000)

@@ -97,7 +97,7 @@ for (const kind of DATABASES) {
 
     for (const [purpose, { run, index }] of Object.entries(HOT)) {
       it(`look in an index to ${purpose}`, async () => {
-        const runs = await recordRuns(kind, () => run(database))
+        const runs = await recordRuns(database, () => run(database))
         expect(runs).not.to.have.length(0)
         for (const { sql, bindings } of runs) {
           const [bind] = bindings.map((binding) => [...binding])

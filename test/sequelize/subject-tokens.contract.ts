@@ -142,7 +142,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
 
     it('lets exactly one of 50 simultaneous uses win, in every of 20 rounds', async () => {
       const pools = [database.sequelize, database.connect(), database.connect()]
-      const stores = pools.map(createSubjectTokenStore)
+      const stores = pools.map((pool) => createSubjectTokenStore(pool))
       for (let round = 0; round < 20; round += 1) {
         const { hash } = await insert()
         const uses = Array.from({ length: 50 }, (_, index) => {

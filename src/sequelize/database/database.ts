@@ -1,144 +1,118 @@
-/** A Sequelize as this package uses it: its pool and its log, and nothing of its query layer. */
+/** Runs bound statements through a Sequelize: on its pool and into its log, but past its query layer. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
-import { nodeSqlite } from '../node-sqlite.ts'
 import { inBatches } from './batch.ts'
-import { type Dialect, dialectOf } from './dialect.ts'
-import type { Binding, Driver, Result, Row } from './driver.ts'
-import { inSync, isCluster } from './galera.ts'
-import { mysql } from './mysql.ts'
-import { postgres } from './postgres.ts'
-import { nodeDriver, sqlite3Driver } from './sqlite.ts'
+import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
+import { driverOf } from './drivers.ts'
+import { AFTER } from './fate.ts'
+import { onPool, type Run } from './pool.ts'
 import { storageError } from './storage-error.ts'
 
-/** Bound statements, one fixed text each, so that the server's prepared statements stay few. */
+/** The text of each statement is fixed, so that the server holds few prepared statements. */
 export interface Database {
   readonly dialect: Dialect
-  /** The row, of at most one. May share a round trip with others of its text. */
+  /** Finds at most one row. May share a round trip with others of the same text. */
   findRow(sql: string, bind: Binding): Promise<Row | undefined>
-  /** Writes at most the one row that `row` names in every process; whether it did. May share a commit. */
+  /** Writes at most one row, and returns whether it did. `row` names it alike in every process. May share a commit. */
   writeRow(sql: string, bind: Binding, row: string): Promise<boolean>
-  /** Alone. */
+  /** Runs alone. */
   find(sql: string, bind: Binding): Promise<readonly Row[]>
-  /** Alone; how many rows it touched. */
+  /** Runs alone. Returns how many rows it wrote. */
   write(sql: string, bind: Binding): Promise<number>
-  /** Alone; also rows that another node of a cluster has just committed. */
+  /** Runs alone, and on rows that another node of a cluster has just committed too. */
   writeAll(sql: string, bind: Binding): Promise<number>
 }
 
-type Statement = { readonly bind: Binding; readonly row: string }
-type Execute = (sql: string, bind: Binding, row?: string) => Promise<Result>
+const databases = new WeakMap<Sequelize, Database>()
 
-const MAX_BATCH = 8
-const MAX_ATTEMPTS = 5
-const opened = new WeakMap<Sequelize, Database>()
-
-/** The one `Database` of a Sequelize. @throws {TypeError} for a dialect whose statements are not written here. */
+/** The one `Database` of a Sequelize. @throws {TypeError} for a dialect without a driver. */
 export function databaseOf(sequelize: Sequelize): Database {
-  let database = opened.get(sequelize)
-  if (!database) {
-    database = open(sequelize)
-    opened.set(sequelize, database)
-  }
-  return database
+  return databases.get(sequelize) ?? openDatabase(sequelize)
 }
 
-export const testing: { observe?: (sql: string, bindings: readonly Binding[]) => void } = {}
+/** Makes the `Database` of a Sequelize. A test may give a driver of its own. */
+export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(sequelize)): Database {
+  const run = onPool(sequelize, driver)
+  const alone: Execute = async (sql, bind) => only(await run(sql, [bind]))
+  const together = driver.batches ? batched(run, driver) : alone
+  const inSync = async (sql: string) => driver.inSync?.(sequelize, sql)
+  const repeated = (once: () => Promise<Result>) => repeat(driver, once)
 
-function open(sequelize: Sequelize): Database {
-  const dialect = dialectOf(sequelize)
-  const driver = driverOf(sequelize, dialect)
-  const run = (sql: string, bindings: readonly Binding[]) => runOn(sequelize, driver, sql, bindings)
-
-  const alone: Execute = async (sql, bind) => first(await run(sql, [bind]))
-  const batches = new Map<string, (statement: Statement) => Promise<Result>>()
-  const together: Execute = (sql, bind, row = '') => {
-    if (!driver.batches) return alone(sql, bind)
-    let join = batches.get(sql)
-    if (!join) {
-      join = inBatches(
-        (calls: readonly Statement[]) =>
-          run(
-            sql,
-            calls.map((call) => call.bind),
-          ),
-        {
-          max: MAX_BATCH,
-          compare: (one, other) => (one.row === other.row ? 0 : one.row < other.row ? -1 : 1),
-          maySplit: (error) => !['locked', 'unknown'].includes(driver.fateOf(error)),
-        },
-      )
-      batches.set(sql, join)
-    }
-    return join({ bind, row })
-  }
-
-  /** Repeats what had no effect. A lost connection is never repeated: nobody knows whether the statement ran. */
-  const attempt = async (once: () => Promise<Result>): Promise<Result> => {
-    for (let attempts = 1; ; attempts += 1) {
-      try {
-        return await once()
-      } catch (error) {
-        const repeatable = ['rolled back', 'outdated'].includes(driver.fateOf(error))
-        if (attempts === MAX_ATTEMPTS || !repeatable) throw storageError(error)
-        await sleep(Math.random() * 10 * 2 ** attempts)
-      }
-    }
-  }
-  /** On a cluster, a statement that met no row is run once more where all that was committed is visible. */
+  /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
   const execute = async (how: Execute, sql: string, bind: Binding, row?: string): Promise<Result> => {
-    const result = await attempt(() => how(sql, bind, row))
-    if (result.rows.length > 0 || result.affected > 0 || !(await isCluster(sequelize))) return result
-    return attempt(() => how(inSync(sql), bind, row))
+    const result = await repeated(() => how(sql, bind, row))
+    if (result.rows.length > 0 || result.affected > 0) return result
+    const complete = await inSync(sql)
+    return complete === undefined ? result : repeated(() => how(complete, bind, row))
   }
 
-  return {
-    dialect,
+  const database: Database = {
+    dialect: driver,
     findRow: async (sql, bind) => (await execute(together, sql, bind)).rows[0],
     writeRow: async (sql, bind, row) => (await execute(together, sql, bind, row)).affected === 1,
     find: async (sql, bind) => (await execute(alone, sql, bind)).rows,
     write: async (sql, bind) => (await execute(alone, sql, bind)).affected,
     async writeAll(sql, bind) {
-      const complete = (await isCluster(sequelize)) ? inSync(sql) : sql
-      return (await attempt(() => alone(complete, bind))).affected
+      const complete = (await inSync(sql)) ?? sql
+      return (await repeated(() => alone(complete, bind))).affected
     },
   }
+  databases.set(sequelize, database)
+  return database
 }
 
-function driverOf(sequelize: Sequelize, dialect: Dialect): Driver {
-  if (dialect === 'postgres') return postgres
-  if (dialect === 'mysql') return mysql
-  return Reflect.get(sequelize.connectionManager, 'lib') === nodeSqlite ? nodeDriver : sqlite3Driver
-}
-
-/** On the primary always: a replica that lags would show a spent token as unspent. */
-async function runOn(
-  sequelize: Sequelize,
-  driver: Driver,
-  sql: string,
-  bindings: readonly Binding[],
-): Promise<readonly Result[]> {
-  const { connectionManager } = sequelize
-  const connection = await connectionManager.getConnection({ type: 'write', useMaster: true })
-  try {
-    // Without what they bind: that holds hashes.
-    for (const _ of bindings)
-      (sequelize as unknown as { log(text: string): void }).log(`Executing (default): ${sql}`)
-    testing.observe?.(sql, bindings)
-    const results = await driver.run(connection, sql, bindings)
-    if (results.length !== bindings.length) throw new Error('not as many results as bindings')
-    connectionManager.releaseConnection(connection)
-    return results
-  } catch (error) {
-    // A connection whose statement the server refused is good; any other failure may have left it broken.
-    if (['outdated', 'unknown'].includes(driver.fateOf(error)))
-      await connectionManager.destroyConnection(connection).catch(() => {})
-    else connectionManager.releaseConnection(connection)
-    throw error
+/** The same, except that every statement runs alone. */
+export function withoutBatches(database: Database): Database {
+  return {
+    ...database,
+    findRow: async (sql, bind) => (await database.find(sql, bind))[0],
+    writeRow: async (sql, bind) => (await database.write(sql, bind)) === 1,
   }
 }
 
-function first([result]: readonly Result[]): Result {
+type Execute = (sql: string, bind: Binding, row?: string) => Promise<Result>
+
+function only([result]: readonly Result[]): Result {
   if (!result) throw new Error('a statement without a result')
   return result
+}
+
+interface Statement {
+  readonly bind: Binding
+  readonly row: string
+}
+
+const MAX_BATCH = 8
+
+/** Lets statements of the same text share a run. */
+function batched(run: Run, driver: Driver): Execute {
+  const joins = new Map<string, (statement: Statement) => Promise<Result>>()
+  const options = {
+    max: MAX_BATCH,
+    compare: (one: Statement, other: Statement) => (one.row === other.row ? 0 : one.row < other.row ? -1 : 1),
+    maySplit: (error: unknown) => AFTER[driver.fateOf(error)].split,
+  }
+  const bindings = (statements: readonly Statement[]) => statements.map(({ bind }) => bind)
+  return (sql, bind, row = '') => {
+    let join = joins.get(sql)
+    if (!join) {
+      join = inBatches((statements) => run(sql, bindings(statements)), options)
+      joins.set(sql, join)
+    }
+    return join({ bind, row })
+  }
+}
+
+const MAX_ATTEMPTS = 5
+
+/** Retries what had no effect. Never after a lost connection: the statement may have run. */
+async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promise<Value> {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      return await once()
+    } catch (error) {
+      if (attempts === MAX_ATTEMPTS || !AFTER[driver.fateOf(error)].repeat) throw storageError(error)
+      await sleep(Math.random() * 10 * 2 ** attempts)
+    }
+  }
 }

@@ -1,56 +1,113 @@
-/** What a database's driver does for us, and what it says when it fails. One file each: postgres, mysql, sqlite. */
+/** What a database must provide. Everything known of one database lies in the file that implements this for it. */
+import type { Sequelize } from 'sequelize'
+import type { Seconds } from '../../clock.ts'
+import type { Fate } from './fate.ts'
 
 export type Bound = string | number | Buffer | null
-/** What the parameters of a statement stand for: `$1` is the first. */
+/** The values of a statement's parameters; the first is `$1`. */
 export type Binding = readonly Bound[]
 export type Row = Readonly<Record<string, unknown>>
 
-/** Rows of a reading statement, and how many rows a writing one touched. */
+/** The rows a statement read, and how many it wrote. */
 export interface Result {
   readonly rows: readonly Row[]
   readonly affected: number
 }
 
-/**
- * What became of a statement that failed.
- * - `rolled back`: it had no effect, and may be tried again on this connection;
- * - `outdated`: it had no effect, and this connection will refuse it again: try another;
- * - `refused`: it had no effect, and would be refused again;
- * - `locked`: another process holds the database: trying again would wait as long again;
- * - `unknown`: it may have happened, and the connection may be broken.
- */
-export type Fate = 'rolled back' | 'outdated' | 'refused' | 'locked' | 'unknown'
-
-export interface Driver {
-  /** Whether `run` takes several bindings without a round trip more. */
+/** Runs statements, and says what became of one that failed. */
+export interface Driver extends Dialect {
+  /** Whether `run` takes several bindings in one round trip. */
   readonly batches: boolean
   /** Runs a statement once for each binding, in one transaction, and returns the results in their order. */
   run(connection: object, sql: string, bindings: readonly Binding[]): Promise<readonly Result[]>
   fateOf(error: unknown): Fate
+  /**
+   * The same statement, made to wait until everything committed on other nodes is visible. `undefined` if this
+   * server has no other nodes; absent for databases that never have any.
+   */
+  inSync?(sequelize: Sequelize, sql: string): Promise<string | undefined>
 }
 
-export function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined
-  const original: unknown = Reflect.get(error, 'original') ?? error
-  const code: unknown = original instanceof Error ? Reflect.get(original, 'code') : undefined
-  return typeof code === 'string' ? code : undefined
+/** The SQL that differs from database to database. */
+export interface Dialect {
+  /** The value to bind for a name from outside, so that names are compared byte by byte. */
+  bindName(name: string | undefined): Bound
+
+  /** Inserts a row; fails if the key exists. */
+  insert(row: Insert): string
+  /**
+   * Inserts a row, or replaces the row with the same key if `where` holds; else it writes nothing. Absent where a
+   * database takes no such condition.
+   */
+  insertOrReplace?(row: Insert, existing: { readonly key: readonly string[]; readonly where: string }): string
+  /** Inserts a row; writes nothing if the key exists. */
+  insertNew(row: Insert): string
+  /** Inserts a row, or updates the row with the same key. */
+  upsert(row: Upsert): string
+  /** Updates rows, locking them in the order that batches use: otherwise the two could deadlock. */
+  updateInOrder(rows: Update): string
+  /** Deletes the oldest rows. May skip rows that another process is deleting. */
+  deleteOldest(rows: Delete): string
+
+  readonly types: ColumnTypes
+  /** Goes after the columns of `CREATE TABLE`. */
+  readonly tableOptions: string
+  /** A column of type `name`, written for an index. */
+  indexed(column: string): string
+  /** Creates an index unless it exists. */
+  createIndex(sequelize: Sequelize, index: Index): Promise<void>
+  /**
+   * Runs `work` in one process at a time. Returns `false`, or throws the database's own error, if another process
+   * is still at work after `patience`.
+   */
+  exclusively(sequelize: Sequelize, patience: Seconds, work: () => Promise<void>): Promise<boolean>
 }
 
-/** Drivers that know no `$1`: the text with `?`, and which of the bound values stands at each. */
-export function positional(): (sql: string, bind: Binding) => [text: string, bind: Bound[]] {
-  const known = new Map<string, { text: string; order: number[] }>()
-  return (sql, bind) => {
-    let statement = known.get(sql)
-    if (!statement) {
-      const order: number[] = []
-      const text = sql.replace(/\$(\d+)/g, (_, position: string) => {
-        order.push(Number(position))
-        return '?'
-      })
-      statement = { text, order }
-      known.set(sql, statement)
-    }
-    const { text, order } = statement
-    return [text, order.map((position) => bind[position - 1] ?? null)]
-  }
+export interface Insert {
+  readonly table: string
+  /** In the order in which their values are bound. */
+  readonly columns: readonly string[]
+}
+
+export interface Upsert extends Insert {
+  readonly key: readonly string[]
+  /** Columns of which a value, once there is one, is kept. */
+  readonly kept: readonly string[]
+}
+
+export interface Update {
+  readonly table: string
+  readonly key: string
+  readonly set: Readonly<Record<string, string>>
+  /** The table under the alias `t`, alone or joined to others. */
+  readonly from: string
+  readonly where: string
+  /** The column that batches are sorted by. */
+  readonly order: string
+}
+
+export interface Delete {
+  readonly table: string
+  readonly key: string
+  readonly where: string
+  /** The column that tells the age of a row. */
+  readonly age: string
+  readonly limit: number
+}
+
+interface ColumnTypes {
+  /** Ids and hashes of our own. */
+  readonly ascii: string
+  /** Names from outside, compared byte by byte: up to 255 characters of up to four bytes. */
+  readonly name: string
+  /** The same, up to 255 bytes. */
+  readonly shortName: string
+  /** Text that is only read back. */
+  readonly text: string
+}
+
+interface Index {
+  readonly name: string
+  readonly table: string
+  readonly columns: string
 }

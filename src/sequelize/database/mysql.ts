@@ -1,26 +1,87 @@
-import { codeOf, type Driver, positional, type Result } from './driver.ts'
+/** MariaDB and MySQL, one statement at a time. */
+import { QueryTypes, type Sequelize, type Transaction } from 'sequelize'
+import type { Driver } from './driver.ts'
+import { codeOf } from './fate.ts'
+import { inSync } from './galera.ts'
+import { toPositional } from './positional.ts'
+import { into, replacing } from './standard.ts'
 
 interface Client {
   execute(sql: string, values: unknown, done: (error: Error | null, result: unknown) => void): void
 }
 
-const toPositional = positional()
-
-/** MariaDB and MySQL, one statement at a time. */
 export const mysql: Driver = {
   batches: false,
   run: (connection, sql, [bind = []]) =>
-    new Promise<readonly Result[]>((resolve, reject) => {
+    new Promise((resolve, reject) => {
       ;(connection as Client).execute(...toPositional(sql, bind), (error, result) => {
         if (error) reject(error)
         else if (Array.isArray(result)) resolve([{ rows: result, affected: 0 }])
         else resolve([{ rows: [], affected: Number(Reflect.get(Object(result), 'affectedRows')) }])
       })
     }),
+
   fateOf(error) {
-    // Galera says the first of a write set that lost; MariaDB the second where the row changed since the read.
+    // The first also from Galera, for a write set that lost; the second from MariaDB, for a row changed since it was read.
     if (['ER_LOCK_DEADLOCK', 'ER_CHECKREAD'].includes(codeOf(error) ?? '')) return 'rolled back'
     const { sqlState, fatal } = Object(error)
     return typeof sqlState === 'string' && fatal !== true ? 'refused' : 'unknown'
   },
+
+  inSync,
+
+  /** As bytes, because collations ignore case and trailing spaces. */
+  bindName: (name) => (name === undefined ? null : Buffer.from(name, 'utf8')),
+  insert: (row) => `INSERT ${into(row)}`,
+  insertNew: (row) => `INSERT IGNORE ${into(row)}`,
+  upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
+    ${replacing(row, (column) => `VALUES(${column})`)}`,
+  // There are no batches whose order it would have to keep.
+  updateInOrder({ set, from, where }) {
+    const assignments = Object.entries(set).map(([column, value]) => `t.${column} = ${value}`)
+    return `UPDATE ${from} SET ${assignments.join(', ')} WHERE ${where}`
+  },
+  deleteOldest: ({ table, where, age, limit }) =>
+    `DELETE FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit}`,
+
+  types: {
+    ascii: 'VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin',
+    // 255 code points of four bytes.
+    name: 'VARBINARY(1020)',
+    // A key of InnoDB holds 3072 bytes.
+    shortName: 'VARBINARY(255)',
+    text: 'MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
+  },
+  /** For row locks and crash safety, whatever the server's default engine. */
+  tableOptions: ' ENGINE = InnoDB',
+  /** The bytes of an index entry are limited, and names differ within far fewer than they may hold. */
+  indexed: (column) => `${column}(191)`,
+  /** MySQL has no `CREATE INDEX IF NOT EXISTS`. */
+  async createIndex(sequelize, { name, table, columns }) {
+    const found = await sequelize.query(
+      `SELECT 1 FROM information_schema.statistics
+        WHERE table_schema = DATABASE() AND table_name = $1 AND index_name = $2 LIMIT 1`,
+      { bind: [table, name], type: QueryTypes.SELECT, useMaster: true },
+    )
+    if (found.length === 0) await sequelize.query(`CREATE INDEX ${name} ON ${table} (${columns})`)
+  },
+
+  /** The lock belongs to a connection; the transaction only keeps that connection ours. Its name is server-wide. */
+  exclusively: (sequelize, patience, work) =>
+    sequelize.transaction(async (transaction) => {
+      const name = `SHA1(CONCAT('oidc-provider-impersonation ', DATABASE()))`
+      const taken = await ask(sequelize, transaction, `SELECT GET_LOCK(${name}, ${patience}) AS answer`)
+      if (taken !== 1) return false
+      try {
+        await work()
+        return true
+      } finally {
+        await ask(sequelize, transaction, `SELECT RELEASE_LOCK(${name}) AS answer`)
+      }
+    }),
+}
+
+async function ask(sequelize: Sequelize, transaction: Transaction, sql: string): Promise<number> {
+  const [row] = await sequelize.query<{ answer: number }>(sql, { type: QueryTypes.SELECT, transaction })
+  return Number(row?.answer)
 }

@@ -1,38 +1,71 @@
 import { createHash } from 'node:crypto'
-import { type Binding, codeOf, type Driver, type Fate } from './driver.ts'
-import { PostgresStatement } from './postgres-statement.ts'
+import type { Driver, Result } from './driver.ts'
+import { codeOf } from './fate.ts'
+import { PostgresStatement, type Prepared } from './postgres-statement.ts'
+import { insertOrReplace, standard, updateFound } from './standard.ts'
 
 interface Client {
   query(statement: PostgresStatement): void
 }
 
 export const postgres: Driver = {
+  ...standard,
+  insertOrReplace,
+
   batches: true,
   run: (connection, sql, bindings) =>
     new Promise((resolve, reject) => {
-      const done = (error: Error | null, results: Parameters<typeof resolve>[0] = []) =>
+      const done = (error: Error | null, results: readonly Result[] = []) =>
         error ? reject(error) : resolve(results)
-      ;(connection as Client).query(new PostgresStatement(nameFor(sql), sql, bindings as Binding[], done))
+      ;(connection as Client).query(new PostgresStatement(preparedFor(sql), bindings, done))
     }),
-  fateOf(error): Fate {
+
+  fateOf(error) {
     const code = codeOf(error) ?? ''
     if (['40001', '40P01'].includes(code)) return 'rolled back' // serialization failure, deadlock
-    // A prepared statement that is gone (`DEALLOCATE ALL`, a pooler), or whose columns have changed.
+    // A prepared statement that is gone (`DEALLOCATE ALL`, a pooler), or whose result columns have changed.
     if (['26000', '0A000'].includes(code)) return 'outdated'
-    // The severity is a word in the server's language. The classes: data, constraints, rollbacks, syntax and rights;
-    // then a lock and a statement that took too long.
+    // The severity is translated into the server's language, so codes count as well: the classes of data,
+    // constraints, rollbacks, syntax and rights, then a lock and a statement that timed out.
     const refused =
       Reflect.get(Object(error), 'severity') === 'ERROR' || /^(2[123]|40|42|55P03|57014)/.test(code)
     return refused ? 'refused' : 'unknown'
   },
+
+  updateInOrder: (rows) => updateFound(rows, ` ORDER BY t.${rows.order} COLLATE "C" FOR UPDATE OF t`),
+  deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
+    (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
+
+  // The database's default collation may compare as a language does.
+  types: {
+    ascii: 'VARCHAR(64) COLLATE "C"',
+    name: 'TEXT COLLATE "C"',
+    shortName: 'TEXT COLLATE "C"',
+    text: 'TEXT',
+  },
+
+  /** The server releases the lock when the transaction or its connection ends. */
+  async exclusively(sequelize, patience, work) {
+    await sequelize.transaction(async (transaction) => {
+      await sequelize.query(`SET LOCAL lock_timeout = '${patience}s'`, { transaction })
+      await sequelize.query(`SELECT pg_advisory_xact_lock(hashtext('oidc-provider-impersonation'))`, {
+        transaction,
+      })
+      await work()
+    })
+    return true
+  },
 }
 
-const names = new Map<string, string>()
+const prepared = new Map<string, Prepared>()
 
-/** A name of its own for each text, the same in every process. */
-function nameFor(sql: string): string {
-  const name =
-    names.get(sql) ?? `impersonation_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
-  names.set(sql, name)
-  return name
+function preparedFor(text: string): Prepared {
+  let known = prepared.get(text)
+  if (!known) {
+    // One name for each text, the same in every process.
+    const name = `impersonation_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+    known = { name, text }
+    prepared.set(text, known)
+  }
+  return known
 }

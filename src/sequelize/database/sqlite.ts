@@ -1,10 +1,32 @@
 import { isNodeSqlite } from '../node-sqlite.ts'
-import { type Binding, type Bound, codeOf, type Driver, positional, type Result, type Row } from './driver.ts'
+import type { Binding, Bound, Driver, Row } from './driver.ts'
+import { codeOf } from './fate.ts'
+import { toPositional } from './positional.ts'
+import { withLease } from './sqlite-lease.ts'
+import { insertOrReplace, standard, updateFound } from './standard.ts'
 
-const toPositional = positional()
+/** What both modules for SQLite have in common. */
+const sqlite: Omit<Driver, 'batches' | 'run'> = {
+  ...standard,
+  insertOrReplace,
+
+  fateOf(error) {
+    if (codeOf(error) === 'SQLITE_BUSY') return 'locked'
+    return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
+  },
+
+  // SQLite has one writer at a time, so there is no order to keep.
+  updateInOrder: (rows) => updateFound(rows),
+  deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
+    (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
+
+  types: { ascii: 'TEXT', name: 'TEXT', shortName: 'TEXT', text: 'TEXT' },
+  exclusively: withLease,
+}
 
 /** Node's own SQLite: several bindings share a commit. */
 export const nodeDriver: Driver = {
+  ...sqlite,
   batches: true,
   async run(connection, sql, bindings) {
     if (!isNodeSqlite(connection)) throw new TypeError('not a connection of nodeSqlite')
@@ -14,7 +36,6 @@ export const nodeDriver: Driver = {
       bindings.map((bind) => toPositional(sql, bind)[1]),
     )
   },
-  fateOf,
 }
 
 interface Sqlite3 {
@@ -24,9 +45,10 @@ interface Sqlite3 {
 
 /** The `sqlite3` package, one statement at a time. */
 export const sqlite3Driver: Driver = {
+  ...sqlite,
   batches: false,
   run: (connection, sql, [bind = []]) =>
-    new Promise<readonly Result[]>((resolve, reject) => {
+    new Promise((resolve, reject) => {
       const sqlite3 = connection as Sqlite3
       const [text, values] = toPositional(sql, bind)
       if (text.startsWith('SELECT')) {
@@ -40,10 +62,4 @@ export const sqlite3Driver: Driver = {
         })
       }
     }),
-  fateOf,
-}
-
-function fateOf(error: unknown) {
-  if (codeOf(error) === 'SQLITE_BUSY') return 'locked'
-  return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
 }

@@ -1,10 +1,8 @@
-import type { Dialect } from '../database/dialect.ts'
-import { COLUMN_TYPES, indexed, tableOptions } from './column-types.ts'
-import { createIndex } from './create-index.ts'
-import type { Migration } from './migrations.ts'
+import type { Dialect } from '../database/driver.ts'
+import type { Migration } from './migration.ts'
 
 function createTable(dialect: Dialect): string {
-  const { ascii, name, text } = COLUMN_TYPES[dialect]
+  const { ascii, name, text } = dialect.types
   return `CREATE TABLE IF NOT EXISTS subject_tokens (
     id ${ascii} NOT NULL PRIMARY KEY,
     token_hash ${ascii} NOT NULL UNIQUE,
@@ -29,7 +27,7 @@ function createTable(dialect: Dialect): string {
     grant_id ${ascii},
     revoked_at BIGINT,
     revocation ${ascii}
-  )${tableOptions(dialect)}`
+  )${dialect.tableOptions}`
 }
 
 export const subjectTokens: Migration = {
@@ -37,10 +35,10 @@ export const subjectTokens: Migration = {
   async up(sequelize, dialect) {
     await sequelize.query(createTable(dialect))
     const index = (column: string, columns: string) =>
-      createIndex(sequelize, dialect, { name: `subject_tokens_${column}`, table: 'subject_tokens', columns })
-    await index('user_id', `${indexed(dialect, 'user_id')}, id`)
-    await index('actor_id', `${indexed(dialect, 'actor_id')}, id`)
-    await index('used_actor_id', `${indexed(dialect, 'used_actor_id')}, id`)
+      dialect.createIndex(sequelize, { name: `subject_tokens_${column}`, table: 'subject_tokens', columns })
+    await index('user_id', `${dialect.indexed('user_id')}, id`)
+    await index('actor_id', `${dialect.indexed('actor_id')}, id`)
+    await index('used_actor_id', `${dialect.indexed('used_actor_id')}, id`)
     // For the retention: what has ended is deleted from its oldest end.
     await index('expires_at', 'expires_at')
   },

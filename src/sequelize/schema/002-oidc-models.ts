@@ -1,14 +1,10 @@
-import type { Dialect } from '../database/dialect.ts'
-import { COLUMN_TYPES, indexed, tableOptions } from './column-types.ts'
-import { createIndex } from './create-index.ts'
-import type { Migration } from './migrations.ts'
+import type { Dialect } from '../database/driver.ts'
+import type { Migration } from './migration.ts'
 
 function createTable(dialect: Dialect): string {
-  const { ascii, name, text } = COLUMN_TYPES[dialect]
-  // The key of InnoDB holds 3072 bytes.
-  const namespace = dialect === 'mysql' ? 'VARBINARY(255)' : name
+  const { ascii, name, shortName, text } = dialect.types
   return `CREATE TABLE IF NOT EXISTS oidc_models (
-    namespace ${namespace} NOT NULL,
+    namespace ${shortName} NOT NULL,
     model ${ascii} NOT NULL,
     id ${name} NOT NULL,
     payload ${text} NOT NULL,
@@ -19,7 +15,7 @@ function createTable(dialect: Dialect): string {
     consumed_at BIGINT,
     expires_at BIGINT,
     PRIMARY KEY (namespace, model, id)
-  )${tableOptions(dialect)}`
+  )${dialect.tableOptions}`
 }
 
 export const oidcModels: Migration = {
@@ -27,10 +23,10 @@ export const oidcModels: Migration = {
   async up(sequelize, dialect) {
     await sequelize.query(createTable(dialect))
     const index = (column: string, columns: string) =>
-      createIndex(sequelize, dialect, { name: `oidc_models_${column}`, table: 'oidc_models', columns })
-    await index('grant_id', indexed(dialect, 'grant_id'))
-    await index('user_code', indexed(dialect, 'user_code'))
-    await index('uid', indexed(dialect, 'uid'))
+      dialect.createIndex(sequelize, { name: `oidc_models_${column}`, table: 'oidc_models', columns })
+    await index('grant_id', dialect.indexed('grant_id'))
+    await index('user_code', dialect.indexed('user_code'))
+    await index('uid', dialect.indexed('uid'))
     await index('expires_at', 'expires_at')
   },
 }

@@ -1,7 +1,8 @@
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { Umzug } from 'umzug'
-import { type Dialect, dialectOf } from '../database/dialect.ts'
-import { withMigrationLock } from './lock.ts'
+import type { Seconds } from '../../clock.ts'
+import { databaseOf } from '../database/database.ts'
+import type { Dialect } from '../database/driver.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 /**
@@ -23,14 +24,18 @@ export async function migrate(sequelize: Sequelize): Promise<void> {
 /** One at a time on one pool: each waiting call would hold a connection that the running one needs. */
 const running = new WeakMap<Sequelize, Promise<void>>()
 
+/** For another process to finish. */
+const PATIENCE: Seconds = 120
+
 async function run(sequelize: Sequelize): Promise<void> {
-  const dialect = dialectOf(sequelize)
-  await withMigrationLock(sequelize, dialect, async () => {
+  const { dialect } = databaseOf(sequelize)
+  const done = await dialect.exclusively(sequelize, PATIENCE, async () => {
     await sequelize.query(
       `CREATE TABLE IF NOT EXISTS impersonation_migrations (name VARCHAR(255) NOT NULL PRIMARY KEY)`,
     )
     await migrations(sequelize, dialect).up()
   })
+  if (!done) throw new Error(`another process has been migrating for more than ${PATIENCE} s`)
 }
 
 function migrations(sequelize: Sequelize, dialect: Dialect): Umzug {
@@ -49,10 +54,8 @@ function migrations(sequelize: Sequelize, dialect: Dialect): Umzug {
         return rows.map(({ name }) => name)
       },
       async logMigration({ name }) {
-        // A cluster's named lock may be local to a node: two may finish the same step.
-        const insert = dialect === 'mysql' ? 'INSERT IGNORE INTO' : 'INSERT INTO'
-        const unless = dialect === 'mysql' ? '' : 'ON CONFLICT DO NOTHING'
-        await sequelize.query(`${insert} impersonation_migrations (name) VALUES ($1) ${unless}`, {
+        // On a cluster the lock may be local to a node, and two processes may finish the same step.
+        await sequelize.query(dialect.insertNew({ table: 'impersonation_migrations', columns: ['name'] }), {
           bind: [name],
         })
       },

@@ -2,8 +2,7 @@ import { setImmediate as yieldTo } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
 import { type Database, databaseOf } from '../database/database.ts'
-import type { Dialect } from '../database/dialect.ts'
-import type { Bound } from '../database/driver.ts'
+import type { Bound, Delete } from '../database/driver.ts'
 
 export interface PurgeOptions {
   /** How long the record of an ended impersonation is kept, in seconds, 0 or more. Default 90 days. */
@@ -17,11 +16,24 @@ export interface Purged {
   readonly models: number
 }
 
-/** Rows a statement deletes: few enough that nobody waits long for their locks. */
+/** Rows a statement deletes: few enough that no one waits long for their locks. */
 const BATCH = 1000
 const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
 /** As long as the adapter still finds a row after its expiry. */
 const GRACE: Seconds = 60
+
+type Rows = Pick<Delete, 'table' | 'key' | 'where'>
+
+const ENDED_TOKENS: Rows = {
+  table: 'subject_tokens',
+  key: 'id',
+  where: 'expires_at <= $1 AND (access_token_expires_at IS NULL OR access_token_expires_at <= $1)',
+}
+const EXPIRED_MODELS: Rows = {
+  table: 'oidc_models',
+  key: 'namespace, model, id',
+  where: 'expires_at <= $1',
+}
 
 /**
  * Deletes subject tokens whose end, and that of the access token they gave, is longer ago than the retention,
@@ -43,40 +55,25 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
     purged = { ...purged, ...more }
     onProgress?.(purged)
   }
-  await inBatches(database, ENDED_TOKENS[database.dialect], [now - retention], (subjectTokens) =>
-    report({ subjectTokens }),
-  )
-  await inBatches(database, EXPIRED_MODELS[database.dialect], [now - GRACE], (models) => report({ models }))
+  await inBatches(database, ENDED_TOKENS, [now - retention], (subjectTokens) => report({ subjectTokens }))
+  await inBatches(database, EXPIRED_MODELS, [now - GRACE], (models) => report({ models }))
   return purged
 }
 
 async function inBatches(
   database: Database,
-  sql: string,
+  rows: Rows,
   bind: readonly Bound[],
   report: (total: number) => void,
 ): Promise<void> {
+  const sql = database.dialect.deleteOldest({ ...rows, age: 'expires_at', limit: BATCH })
   for (let total = 0; ; ) {
     const deleted = await database.write(sql, bind)
     total += deleted
     if (deleted > 0) report(total)
-    // A batch that came out short may have left rows another purge is deleting: they are that one's.
+    // A batch that came out short may have left rows to another purge, which is deleting them.
     if (deleted < BATCH) return
     // The synchronous driver would otherwise keep the process to itself.
     await yieldTo()
-  }
-}
-
-const ENDED = 'expires_at <= $1 AND (access_token_expires_at IS NULL OR access_token_expires_at <= $1)'
-const ENDED_TOKENS = deleteInBatches('subject_tokens', 'id', ENDED)
-const EXPIRED_MODELS = deleteInBatches('oidc_models', 'namespace, model, id', 'expires_at <= $1')
-
-/** Oldest first. Rows another purge holds are left to it, where the database can tell. */
-function deleteInBatches(table: string, key: string, where: string): Readonly<Record<Dialect, string>> {
-  const oldest = `SELECT ${key} FROM ${table} WHERE ${where} ORDER BY expires_at LIMIT ${BATCH}`
-  return {
-    sqlite: `DELETE FROM ${table} WHERE (${key}) IN (${oldest})`,
-    postgres: `DELETE FROM ${table} WHERE (${key}) IN (${oldest} FOR UPDATE SKIP LOCKED)`,
-    mysql: `DELETE FROM ${table} WHERE ${where} ORDER BY expires_at LIMIT ${BATCH}`,
   }
 }

@@ -1,4 +1,4 @@
-/** Statements that go to the database together: each is answered as if it were alone. */
+/** Statements that go to the database together: each has the outcome it would have alone. */
 import { EventEmitter } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
@@ -53,10 +53,10 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
     })
     after(() => database?.close())
 
-    it('go together, eight at most, and every one gets its own answer', async () => {
+    it('go together, eight at most, and each gets its own result', async () => {
       const tokens = newTokens(20)
       const unknown = hashSecret(mintSecret())
-      const runs = await recordRuns(kind, async () => {
+      const runs = await recordRuns(database, async () => {
         await insertAll(store, tokens)
         const asked = [...tokens.map(({ tokenHash }) => tokenHash), unknown]
         const found = await Promise.all(asked.map((hash) => store.findByHash(ISSUER, hash)))
@@ -81,7 +81,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
     })
 
     it('do not fail for the fault of one of them', async () => {
-      // By id, which is the order they are taken in: what comes before the first fault has been done, and is undone.
+      // By id, which is the order they are taken in: what comes before the first fault has run, and is rolled back.
       const tokens = newTokens(6).sort((one, other) => (one.id < other.id ? -1 : 1))
       const [, , third, , , last] = tokens
       if (!third || !last) throw new Error('no tokens')
@@ -104,10 +104,28 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
       )
     })
 
+    it('go alone for a store without batches, beside those of another on the same Sequelize', async () => {
+      const alone = createSubjectTokenStore(database.sequelize, { batch: false })
+      const tokens = newTokens(6)
+      const runs = await recordRuns(database, async () => {
+        await Promise.all([insertAll(store, tokens.slice(0, 3)), insertAll(alone, tokens.slice(3))])
+        const all = (of: SubjectTokenStore) =>
+          Promise.all(tokens.map(({ tokenHash }) => of.findByHash(ISSUER, tokenHash)))
+        const ids = tokens.map(({ id }) => id)
+        for (const found of await Promise.all([all(store), all(alone)]))
+          expect(found.map((token) => token?.id)).to.deep.equal(ids)
+        expect(await spendAll(alone, tokens.slice(0, 4))).to.deep.equal([true, true, true, true])
+        expect(await spendAll(store, tokens)).to.deep.equal([false, false, false, false, true, true])
+        expect(await spendAll(alone, tokens.slice(4))).to.deep.equal([false, false])
+      })
+      const each = (count: number) => Array.from({ length: count }, () => 1)
+      expect(sizes(runs).sort()).to.deep.equal([...each(3 + 6 + 4 + 2), 3, 6, 6])
+    })
+
     it('wait for no others', async () => {
       const [token] = newTokens(1)
       if (!token) throw new Error('no token')
-      const runs = await recordRuns(kind, async () => {
+      const runs = await recordRuns(database, async () => {
         await store.insert(token)
         expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
         expect(await spend(store, token.tokenHash)).to.equal(true)
@@ -117,7 +135,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
   })
 }
 
-describe('a group that a PostgreSQL of another language refuses', () => {
+describe('a batch that a PostgreSQL of another language refuses', () => {
   it('does not fail for the fault of one of them', async function () {
     if (!(await isAvailable('postgres'))) this.skip()
     const database = await openDatabase('postgres')
@@ -141,7 +159,7 @@ function speakItalian(client: unknown): void {
   connection.prependListener('errorMessage', (error: object) => Object.assign(error, { severity: 'ERRORE' }))
 }
 
-describe('groups of two processes, on postgres', () => {
+describe('batches of two processes, on postgres', () => {
   let database: Database
   let one: SubjectTokenStore
   let other: SubjectTokenStore
@@ -181,7 +199,7 @@ describe('groups of two processes, on postgres', () => {
     if (!first) throw new Error('no token')
     await insertAll(one, tokens)
     const spent: Promise<boolean[]>[] = []
-    const runs = await recordRuns('postgres', async () => {
+    const runs = await recordRuns(database, async () => {
       await holding(first, async () => {
         spent.push(spendAll(one, tokens), spendAll(other, tokens.toReversed()))
         await waiting(2)
@@ -191,7 +209,7 @@ describe('groups of two processes, on postgres', () => {
     const [here = [], there = []] = await Promise.all(spent)
     const winners = tokens.map((_, index) => Number(here[index]) + Number(there.toReversed()[index]))
     expect(winners).to.deep.equal([1, 1, 1])
-    // A deadlock would have undone one of them, and sent its statements once more.
+    // A deadlock would have rolled one of them back, and its statements would have been sent again.
     expect(sizes(runs)).to.deep.equal([3, 3])
   })
 
@@ -207,7 +225,7 @@ describe('groups of two processes, on postgres', () => {
     await one.insert(tokens[1])
     await one.insert(tokens[0])
     const answers: Promise<unknown>[] = []
-    const runs = await recordRuns('postgres', async () => {
+    const runs = await recordRuns(database, async () => {
       await holding(tokens[0], async () => {
         answers.push(spendAll(one, tokens))
         await waiting(1)
@@ -238,13 +256,13 @@ describe('groups of two processes, on postgres', () => {
     })
   }
 
-  it('are not sent again when their connection is lost: nobody knows what became of them', async () => {
+  it('are not sent again when their connection is lost: they may have taken effect', async () => {
     const tokens = newTokens(3)
     const [, second] = tokens
     if (!second) throw new Error('no token')
     await insertAll(one, tokens)
     const spent: Promise<string[]>[] = []
-    const runs = await recordRuns('postgres', async () => {
+    const runs = await recordRuns(database, async () => {
       await holding(second, async () => {
         spent.push(outcomes(tokens.map(({ tokenHash }) => spend(one, tokenHash))))
         for (const pid of await waiting(1))
@@ -254,7 +272,7 @@ describe('groups of two processes, on postgres', () => {
     })
     expect(await spent[0]).to.deep.equal(['rejected', 'rejected', 'rejected'])
     expect(sizes(runs)).to.deep.equal([3])
-    // None of the group happened without the others.
+    // None of the batch happened without the others.
     expect(await spendAll(other, tokens)).to.deep.equal([true, true, true])
   })
 })
@@ -266,7 +284,7 @@ describe('statements of one turn, on a SQLite', () => {
   })
   afterEach(() => database.close())
 
-  it('in memory keep to the transaction that somebody has open on its one connection', async () => {
+  it('in memory keep to a transaction that is open on its one connection', async () => {
     const sequelize = database.connect({ storage: ':memory:' })
     await migrate(sequelize)
     const store = createSubjectTokenStore(sequelize)
@@ -285,7 +303,7 @@ describe('statements of one turn, on a SQLite', () => {
     await insertAll(store, tokens)
     const process = new DatabaseSync(database.url.slice('sqlite:'.length))
     process.exec('BEGIN IMMEDIATE')
-    const runs = await recordRuns('sqlite', async () => {
+    const runs = await recordRuns(database, async () => {
       const spent = await outcomes(tokens.map(({ tokenHash }) => spend(store, tokenHash)))
       expect(spent).to.deep.equal(['rejected', 'rejected', 'rejected'])
     })
@@ -294,7 +312,7 @@ describe('statements of one turn, on a SQLite', () => {
     expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
   })
 
-  it('are undone when their commit fails, and what comes after is durable', async () => {
+  it('are rolled back when their commit fails, and what comes after is durable', async () => {
     const store = createSubjectTokenStore(database.sequelize)
     const tokens = newTokens(3)
     await insertAll(store, tokens)
@@ -317,7 +335,7 @@ describe('statements of one turn, on a SQLite', () => {
     const dialectModule = { ...nodeSqlite, Database: Sqlite3 }
     const store = createSubjectTokenStore(database.connect({ dialectModule }))
     const tokens = newTokens(3)
-    const runs = await recordRuns('sqlite', async () => {
+    const runs = await recordRuns(database, async () => {
       await insertAll(store, tokens)
       expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
       expect(await spendAll(store, tokens)).to.deep.equal([false, false, false])

@@ -1,0 +1,30 @@
+import type { Sequelize } from 'sequelize'
+import { nodeSqlite } from '../node-sqlite.ts'
+import type { Driver } from './driver.ts'
+import { mysql } from './mysql.ts'
+import { postgres } from './postgres.ts'
+import { nodeDriver, sqlite3Driver } from './sqlite.ts'
+
+/**
+ * Chooses the driver for a Sequelize. A new database is added here.
+ *
+ * @throws {TypeError} for a dialect or client library without a driver.
+ */
+export function driverOf(sequelize: Sequelize): Driver {
+  const dialect = sequelize.getDialect()
+  if (dialect === 'mariadb') {
+    throw new TypeError(
+      "use dialect 'mysql' with the mysql2 package for MariaDB: the mariadb connector breaks raw queries",
+    )
+  }
+  if (Reflect.get(Object(Reflect.get(sequelize, 'options')), 'native')) {
+    throw new TypeError('pg-native is not supported: leave the option `native` out')
+  }
+  if (dialect === 'postgres') return postgres
+  if (dialect === 'mysql') return mysql
+  if (dialect === 'sqlite') return moduleOf(sequelize) === nodeSqlite ? nodeDriver : sqlite3Driver
+  throw new TypeError(`dialect ${dialect} is not supported`)
+}
+
+/** The client library that Sequelize loaded, which its types do not show. */
+const moduleOf = (sequelize: Sequelize): unknown => Reflect.get(sequelize.connectionManager, 'lib')

@@ -1,0 +1,48 @@
+/** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
+import type { Dialect, Insert, Update, Upsert } from './driver.ts'
+
+export function into({ table, columns }: Insert): string {
+  const parameters = columns.map((_, index) => `$${index + 1}`)
+  return `INTO ${table} (${columns.join(', ')}) VALUES (${parameters.join(', ')})`
+}
+
+/** The assignments of an upsert; `given` refers to the value that was to be inserted. */
+export function replacing({ table, columns, key, kept }: Upsert, given: (column: string) => string): string {
+  const replaced = columns.filter((column) => !key.includes(column) && !kept.includes(column))
+  return [
+    ...replaced.map((column) => `${column} = ${given(column)}`),
+    ...kept.map((column) => `${column} = COALESCE(${table}.${column}, ${given(column)})`),
+  ].join(', ')
+}
+
+/** `locking` may order and lock the selected rows. */
+export function updateFound({ table, key, set, from, where }: Update, locking = ''): string {
+  const assignments = Object.entries(set).map(([column, value]) => `${column} = ${value}`)
+  return `UPDATE ${table} SET ${assignments.join(', ')}
+    WHERE ${key} IN (SELECT t.${key} FROM ${from} WHERE ${where}${locking})`
+}
+
+/** For databases whose ON CONFLICT takes a condition. */
+export const insertOrReplace: NonNullable<Dialect['insertOrReplace']> = (row, { key, where }) => {
+  const replaced = row.columns.filter((column) => !key.includes(column))
+  return `INSERT ${into(row)} ON CONFLICT (${key.join(', ')}) DO UPDATE
+    SET ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')} WHERE ${where}`
+}
+
+type Standard = Pick<
+  Dialect,
+  'bindName' | 'insert' | 'insertNew' | 'upsert' | 'tableOptions' | 'indexed' | 'createIndex'
+>
+
+export const standard: Standard = {
+  bindName: (name) => name ?? null,
+  insert: (row) => `INSERT ${into(row)}`,
+  insertNew: (row) => `INSERT ${into(row)} ON CONFLICT DO NOTHING`,
+  upsert: (row) => `INSERT ${into(row)} ON CONFLICT (${row.key.join(', ')}) DO UPDATE
+    SET ${replacing(row, (column) => `excluded.${column}`)}`,
+  tableOptions: '',
+  indexed: (column) => column,
+  async createIndex(sequelize, { name, table, columns }) {
+    await sequelize.query(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (${columns})`)
+  },
+}

@@ -1,0 +1,81 @@
+/** How calls come together, without a database. */
+import { expect } from 'chai'
+import { type BatchOptions, inBatches } from '../../src/sequelize/database/batch.ts'
+
+const OPTIONS: BatchOptions<number> = {
+  max: 3,
+  compare: (one, other) => one - other,
+  maySplit: () => true,
+}
+
+/** Calls that are doubled; a negative one fails its whole run. */
+function doubling(options: Partial<BatchOptions<number>> = {}) {
+  const runs: number[][] = []
+  const double = inBatches(
+    async (calls: readonly number[]) => {
+      runs.push([...calls])
+      const wrong = calls.find((call) => call < 0)
+      if (wrong !== undefined) throw new Error(`not ${wrong}`)
+      return calls.map((call) => 2 * call)
+    },
+    { ...OPTIONS, ...options },
+  )
+  const outcomes = async (...calls: number[]) =>
+    (await Promise.allSettled(calls.map(double))).map((settled) =>
+      settled.status === 'fulfilled' ? settled.value : settled.reason.message,
+    )
+  return { runs, double, outcomes }
+}
+
+describe('calls of one turn', () => {
+  it('go in one run, sorted, and each gets its own result', async () => {
+    const { runs, outcomes } = doubling()
+    expect(await outcomes(3, 1, 2)).to.deep.equal([6, 2, 4])
+    expect(runs).to.deep.equal([[1, 2, 3]])
+  })
+
+  it('go as soon as they are as many as may go together, and the rest when the turn ends', async () => {
+    const { runs, double } = doubling()
+    const first = [5, 4, 3, 2].map(double)
+    expect(runs).to.deep.equal([[3, 4, 5]])
+    expect(await Promise.all(first)).to.deep.equal([10, 8, 6, 4])
+    expect(runs).to.deep.equal([[3, 4, 5], [2]])
+  })
+
+  it('wait for no call of the next turn', async () => {
+    const { runs, double } = doubling()
+    const first = double(1)
+    await new Promise((resolve) => setImmediate(resolve))
+    const second = double(2)
+    expect(await Promise.all([first, second])).to.deep.equal([2, 4])
+    expect(runs).to.deep.equal([[1], [2]])
+  })
+
+  it('go one by one when they failed together without effect', async () => {
+    const { runs, outcomes } = doubling()
+    expect(await outcomes(2, -1, 1)).to.deep.equal([4, 'not -1', 2])
+    expect(runs).to.deep.equal([[-1, 1, 2], [-1], [1], [2]])
+  })
+
+  it('all fail when they may have taken effect together', async () => {
+    const { runs, outcomes } = doubling({ maySplit: () => false })
+    expect(await outcomes(2, -1, 1)).to.deep.equal(['not -1', 'not -1', 'not -1'])
+    expect(runs).to.deep.equal([[-1, 1, 2]])
+  })
+
+  it('fail, and do not hang, when the run throws at once', async () => {
+    const call = inBatches<number, number>(() => {
+      throw new Error('at once')
+    }, OPTIONS)
+    const settled = await Promise.allSettled([call(1), call(2)])
+    expect(settled.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
+  })
+})
+
+describe('a call that is alone', () => {
+  it('runs once, whatever becomes of it', async () => {
+    const { runs, outcomes } = doubling()
+    expect(await outcomes(-1)).to.deep.equal(['not -1'])
+    expect(runs).to.deep.equal([[-1]])
+  })
+})

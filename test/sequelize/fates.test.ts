@@ -1,0 +1,149 @@
+/** What each driver says became of a statement that failed, and what is done then. No database is needed. */
+import { expect } from 'chai'
+import { ConnectionAcquireTimeoutError, ConnectionRefusedError, type Sequelize } from 'sequelize'
+import { openDatabase } from '../../src/sequelize/database/database.ts'
+import type { Driver } from '../../src/sequelize/database/driver.ts'
+import type { Fate } from '../../src/sequelize/database/fate.ts'
+import { mysql } from '../../src/sequelize/database/mysql.ts'
+import { postgres } from '../../src/sequelize/database/postgres.ts'
+import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite.ts'
+
+const failure = (members: object) => Object.assign(new Error('failed'), members)
+
+type Failures = readonly (readonly [what: string, error: unknown, fate: Fate])[]
+
+const postgresSays = (code: string, severity = 'ERROR') => failure({ code, severity })
+const POSTGRES: Failures = [
+  ['a serialization failure', postgresSays('40001'), 'rolled back'],
+  ['a deadlock', postgresSays('40P01'), 'rolled back'],
+  ['a prepared statement that is gone', postgresSays('26000'), 'outdated'],
+  ['a prepared statement whose columns have changed', postgresSays('0A000'), 'outdated'],
+  ['a duplicate key', postgresSays('23505'), 'refused'],
+  ['a duplicate key, in Italian', postgresSays('23505', 'ERRORE'), 'refused'],
+  ['a value that is none', postgresSays('22P02', 'ERRORE'), 'refused'],
+  ['more rows than one', postgresSays('21000', 'ERRORE'), 'refused'],
+  ['another rollback', postgresSays('40002', 'ERRORE'), 'refused'],
+  ['a table that is missing', postgresSays('42P01', 'ERRORE'), 'refused'],
+  ['a lock that is held for too long', postgresSays('55P03', 'ERRORE'), 'refused'],
+  ['a statement that takes too long', postgresSays('57014', 'ERRORE'), 'refused'],
+  ['an error of any class', postgresSays('XX000'), 'refused'],
+  ['a connection that the server ends', postgresSays('57P01', 'FATAL'), 'unknown'],
+  ['a server that crashed', postgresSays('57P02', 'FATAL'), 'unknown'],
+  ['a connection that broke', failure({ code: 'ECONNRESET' }), 'unknown'],
+  ['a connection that ended', new Error('Connection terminated unexpectedly'), 'unknown'],
+]
+
+const mysqlSays = (code: string, sqlState: string) => failure({ code, sqlState })
+const MYSQL: Failures = [
+  ['a deadlock, or a write set of Galera that lost', mysqlSays('ER_LOCK_DEADLOCK', '40001'), 'rolled back'],
+  ['a row that changed since it was read', mysqlSays('ER_CHECKREAD', 'HY000'), 'rolled back'],
+  ['a duplicate key', mysqlSays('ER_DUP_ENTRY', '23000'), 'refused'],
+  ['a lock that is held for too long', mysqlSays('ER_LOCK_WAIT_TIMEOUT', 'HY000'), 'refused'],
+  ['a table that is missing', mysqlSays('ER_NO_SUCH_TABLE', '42S02'), 'refused'],
+  ['a server that shuts down', failure({ code: 'X', sqlState: '08S01', fatal: true }), 'unknown'],
+  ['a connection that is lost', failure({ code: 'PROTOCOL_CONNECTION_LOST', fatal: true }), 'unknown'],
+  ['a connection that broke', failure({ code: 'ECONNRESET' }), 'unknown'],
+]
+
+const SQLITE: Failures = [
+  ['a lock of another process', failure({ code: 'SQLITE_BUSY', errcode: 5 }), 'locked'],
+  ['a duplicate key', failure({ code: 'SQLITE_CONSTRAINT', errcode: 1555 }), 'refused'],
+  ['a disk that is full', failure({ code: 'SQLITE_FULL', errcode: 13 }), 'refused'],
+]
+/** The `sqlite3` package gives numbers another name, and so is trusted less. */
+const SQLITE3: Failures = [
+  ['a lock of another process', failure({ code: 'SQLITE_BUSY', errno: 5 }), 'locked'],
+  ['a duplicate key', failure({ code: 'SQLITE_CONSTRAINT', errno: 19 }), 'unknown'],
+]
+
+const ANY: Failures = [
+  ['a server that is away', new ConnectionRefusedError(failure({ code: 'ECONNREFUSED' })), 'unknown'],
+  ['a pool that is busy', new ConnectionAcquireTimeoutError(failure({})), 'unknown'],
+  ['a mistake of ours', new TypeError('not a function'), 'unknown'],
+  ['what is no error', 'failed', 'unknown'],
+]
+
+const DRIVERS: Readonly<Record<string, readonly [Driver, Failures]>> = {
+  postgres: [postgres, POSTGRES],
+  mysql: [mysql, MYSQL],
+  nodeSqlite: [nodeDriver, SQLITE],
+  sqlite3: [sqlite3Driver, SQLITE3],
+}
+
+for (const [name, [driver, failures]] of Object.entries(DRIVERS)) {
+  describe(`the driver ${name}`, () => {
+    for (const [what, error, fate] of [...failures, ...ANY]) {
+      it(`says of ${what}: ${fate}`, () => {
+        expect(driver.fateOf(error)).to.equal(fate)
+      })
+    }
+  })
+}
+
+/** A Sequelize without a server, and a driver of which the first runs come to this fate. */
+function failing(fate: Fate, times = 1) {
+  const seen: string[] = []
+  const sequelize = {
+    log: () => {},
+    connectionManager: {
+      getConnection: async () => ({}),
+      releaseConnection: () => seen.push('kept'),
+      destroyConnection: async () => seen.push('destroyed'),
+    },
+  } as unknown as Sequelize
+  let failures = 0
+  const driver: Driver = {
+    ...postgres,
+    fateOf: () => fate,
+    async run(_connection, _sql, bindings) {
+      seen.push(`run of ${bindings.length}`)
+      failures += 1
+      if (failures <= times) throw failure({ code: 'X' })
+      return bindings.map(() => ({ rows: [], affected: 1 }))
+    },
+  }
+  return { seen, database: openDatabase(sequelize, driver) }
+}
+
+const outcomes = async (...promises: Promise<unknown>[]) =>
+  (await Promise.allSettled(promises)).map((settled) =>
+    settled.status === 'fulfilled' ? settled.value : settled.reason.message,
+  )
+
+const CONSEQUENCES: Readonly<Record<Fate, { repeated: boolean; split: boolean; connection: string }>> = {
+  'rolled back': { repeated: true, split: true, connection: 'kept' },
+  outdated: { repeated: true, split: true, connection: 'destroyed' },
+  refused: { repeated: false, split: true, connection: 'kept' },
+  locked: { repeated: false, split: false, connection: 'kept' },
+  unknown: { repeated: false, split: false, connection: 'destroyed' },
+}
+const FAILED = 'storage failed: Error: X'
+
+for (const [fate, { repeated, split, connection }] of Object.entries(CONSEQUENCES)) {
+  describe(`a statement whose fate is: ${fate}`, () => {
+    it(`is ${repeated ? '' : 'not '}sent again, and its connection ${connection}`, async () => {
+      const { seen, database } = failing(fate as Fate)
+      expect(await outcomes(database.write('UPDATE', []))).to.deep.equal([repeated ? 1 : FAILED])
+      expect(seen).to.deep.equal(['run of 1', connection, ...(repeated ? ['run of 1', 'kept'] : [])])
+    })
+
+    it(`${split ? 'does not fail' : 'fails'} the others of its batch`, async () => {
+      const { seen, database } = failing(fate as Fate)
+      const written = await outcomes(
+        database.writeRow('UPDATE', [], 'a'),
+        database.writeRow('UPDATE', [], 'b'),
+      )
+      expect(written).to.deep.equal(split ? [true, true] : [FAILED, FAILED])
+      const runs = seen.filter((what) => what.startsWith('run'))
+      expect(runs).to.deep.equal(['run of 2', ...(split ? ['run of 1', 'run of 1'] : [])])
+    })
+  })
+}
+
+describe('a statement that is rolled back again and again', () => {
+  it('is sent five times, and then fails', async () => {
+    const { seen, database } = failing('rolled back', 9)
+    expect(await outcomes(database.write('UPDATE', []))).to.deep.equal([FAILED])
+    expect(seen.filter((what) => what === 'run of 1')).to.have.length(5)
+  })
+})
