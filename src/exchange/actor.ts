@@ -3,7 +3,7 @@ import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
 import { certificateThumbprint } from '../provider/certificate.ts'
 import type { ExchangeContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
-import type { Host } from '../provider/settings.ts'
+import type { Settings } from '../provider/settings.ts'
 import { actorTokenRefused, subjectTokenRefused } from '../refusals.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { Subject } from './subject.ts'
@@ -18,7 +18,7 @@ export interface Actor extends ActClaim {
 /** Verifies the actor token, and that its account may stand behind this subject. `undefined`: none was sent. */
 export async function findActor(
   ctx: ExchangeContext,
-  { host, options }: { host: Host; options: ResolvedOptions },
+  { settings, options }: { settings: Settings; options: ResolvedOptions },
   { actorToken, sender, subject }: { actorToken?: string; sender: SenderConstraint; subject: Subject },
 ): Promise<Actor | undefined> {
   const { actorId } = subject.token
@@ -26,9 +26,9 @@ export async function findActor(
     if (actorId !== undefined) throw subjectTokenRefused({ private: 'bound to an actor, and none was sent' })
     return undefined
   }
-  const token = await findActorToken(ctx, host, actorToken)
+  const token = await findActorToken(ctx, settings, actorToken)
   if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
-  assertProven(ctx, host, token, sender)
+  assertProven(ctx, settings, token, sender)
   const account = await findAccount(ctx, token.accountId, token.model)
   if (account?.accountId !== token.accountId)
     throw actorTokenRefused({ private: 'its account is gone or disabled' })
@@ -42,12 +42,17 @@ export async function findActor(
 }
 
 /** A bound actor token is worth nothing without its key: the request must prove the same one (RFC 7800 §3). */
-function assertProven(ctx: ExchangeContext, host: Host, token: ActorToken, sender: SenderConstraint): void {
+function assertProven(
+  ctx: ExchangeContext,
+  settings: Settings,
+  token: ActorToken,
+  sender: SenderConstraint,
+): void {
   const { jkt, thumbprint } = token.confirmation
   if (jkt !== undefined && jkt !== sender.dPoP?.thumbprint) {
     throw actorTokenRefused({ private: 'bound to a DPoP key that was not proven' })
   }
-  if (thumbprint !== undefined && thumbprint !== certificateThumbprint(host.getCertificate?.(ctx))) {
+  if (thumbprint !== undefined && thumbprint !== certificateThumbprint(settings.getCertificate?.(ctx))) {
     throw actorTokenRefused({ private: 'bound to a client certificate that was not presented' })
   }
 }

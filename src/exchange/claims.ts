@@ -4,7 +4,7 @@ import type { ResolvedOptions } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
-import type { Host } from '../provider/settings.ts'
+import type { Settings } from '../provider/settings.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
@@ -20,10 +20,10 @@ interface ClaimsRequest {
 /** Everything the access token carries beside what the provider writes: the deployment's claims, and `act`. */
 export async function collectClaims(
   ctx: ExchangeContext,
-  { host, options }: { host: Host; options: ResolvedOptions },
+  { settings, options }: { settings: Settings; options: ResolvedOptions },
   { draft, sub, subject, actor }: ClaimsRequest,
 ): Promise<JsonObject> {
-  const { extraTokenClaims } = host
+  const { extraTokenClaims } = settings
   const own = await askExtraTokenClaims(options, extraTokenClaims && (() => extraTokenClaims(ctx, draft)))
   const custom = await askCustomClaims(options, {
     token: {
@@ -44,13 +44,17 @@ export async function collectClaims(
     },
   })
   // In this order: on a clash the custom claims win, and `act` always.
-  return { ...own, ...custom, ...(actor && { act: await actClaim(ctx, host, actor) }) }
+  return { ...own, ...custom, ...(actor && { act: await actClaim(ctx, settings, actor) }) }
 }
 
 /** The chain as the client will know it: pairwise like `sub`, newest outside. */
-async function actClaim(ctx: ExchangeContext, host: Host, { sub, act }: ActClaim): Promise<JsonObject> {
+async function actClaim(
+  ctx: ExchangeContext,
+  settings: Settings,
+  { sub, act }: ActClaim,
+): Promise<JsonObject> {
   return {
-    sub: await subjectIdentifier(ctx, host, sub),
-    ...(act && { act: await actClaim(ctx, host, act) }),
+    sub: await subjectIdentifier(ctx, settings, sub),
+    ...(act && { act: await actClaim(ctx, settings, act) }),
   }
 }

@@ -2,7 +2,7 @@ import type { Account } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { type ExchangeContext, findAccount } from '../provider/grants.ts'
-import type { Host } from '../provider/settings.ts'
+import type { Settings } from '../provider/settings.ts'
 import { subjectTokenRefused } from '../refusals.ts'
 import { hashSecret, isSecret, type TokenHash } from '../subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
@@ -40,10 +40,10 @@ export async function findSubject(
 /** The `sub` that will be issued. One that is the id of the client would make the token read as the client's own. */
 export async function identifySubject(
   ctx: ExchangeContext,
-  host: Host,
+  settings: Settings,
   { account }: Subject,
 ): Promise<string> {
-  const identifier = await subjectIdentifier(ctx, host, account.accountId)
+  const identifier = await subjectIdentifier(ctx, settings, account.accountId)
   // RFC 9068 §5: an API could not tell the user from the client.
   if (identifier === ctx.oidc.client.clientId) {
     throw subjectTokenRefused({ private: 'the sub to be issued is the id of the client' })

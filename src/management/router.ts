@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
 import type { ManagementScope } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
-import type { Host } from '../provider/settings.ts'
+import type { Settings } from '../provider/settings.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import { authenticate, type ManagementContext } from './authenticate.ts'
 import { methodNotAllowed } from './errors.ts'
@@ -17,16 +17,16 @@ interface Management {
   readonly provider: Provider
   readonly store: SubjectTokenStore
   readonly options: ResolvedOptions
-  readonly host: Host
+  readonly settings: Settings
 }
 
 const COLLECTION = '/subject-tokens'
 const ITEM = '/subject-tokens/:id'
 
 /** The management API (CONTRACT §2) below `prefix`. `routes()` alone answers everything, 405 included. */
-export function managementRouter({ provider, store, options, host }: Management, prefix: string): Router {
-  const location = `${host.managementResource(provider).replace(/\/$/, '')}/subject-tokens`
-  const verify = managementTokenVerifier(provider, host)
+export function managementRouter({ provider, store, options, settings }: Management, prefix: string): Router {
+  const location = `${settings.managementResource(provider).replace(/\/$/, '')}/subject-tokens`
+  const verify = managementTokenVerifier(provider, settings)
   const router = new Router({ prefix, sensitive: true, strict: true })
   // On each route: `router.use` matches by a pattern of its own, so that a path could reach a route without it.
   const responding = respond(provider.issuer)

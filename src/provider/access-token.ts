@@ -6,7 +6,7 @@ import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
 import type { ExchangeContext, SenderConstraint } from './grants.ts'
-import type { Host } from './settings.ts'
+import type { Settings } from './settings.ts'
 import { attachClaims, claimsWereRead } from './token-claims.ts'
 
 /** An access token that is complete but for its claims, and neither signed nor saved. */
@@ -58,13 +58,13 @@ function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void
 /** The subject as the client will know it. */
 export async function subjectIdentifier(
   ctx: ExchangeContext,
-  host: Host,
+  settings: Settings,
   accountId: string,
 ): Promise<string> {
   const { client } = ctx.oidc
   if (client.subjectType !== 'pairwise') return accountId
-  if (!host.pairwiseIdentifier) throw misconfigured({ private: 'pairwiseIdentifier is not configured' })
-  const identifier: unknown = await host.pairwiseIdentifier(ctx, accountId, client)
+  if (!settings.pairwiseIdentifier) throw misconfigured({ private: 'pairwiseIdentifier is not configured' })
+  const identifier: unknown = await settings.pairwiseIdentifier(ctx, accountId, client)
   // Anything else would leave the token without a `sub` in its `act`.
   if (typeof identifier !== 'string' || identifier === '') {
     throw misconfigured({ private: 'pairwiseIdentifier must answer a non-empty string' })

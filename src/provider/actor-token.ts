@@ -9,7 +9,7 @@ import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
 import type { ExchangeContext } from './grants.ts'
-import type { Host } from './settings.ts'
+import type { Settings } from './settings.ts'
 
 export interface ActorToken {
   readonly accountId: string
@@ -24,9 +24,13 @@ export interface ActorToken {
   readonly model?: AccessToken
 }
 
-export async function findActorToken(ctx: ExchangeContext, host: Host, value: string): Promise<ActorToken> {
+export async function findActorToken(
+  ctx: ExchangeContext,
+  settings: Settings,
+  value: string,
+): Promise<ActorToken> {
   // An opaque token is base64url: only a JWT has dots.
-  const token = value.includes('.') ? await readJwt(ctx, host, value) : await readOpaque(ctx, value)
+  const token = value.includes('.') ? await readJwt(ctx, settings, value) : await readOpaque(ctx, value)
   assertStorable(token)
   const client = await findClient(ctx.oidc.provider, token.clientId)
   if (!client) throw actorTokenRefused({ private: 'its client is gone' })
@@ -74,8 +78,8 @@ async function assertGrant(
   }
 }
 
-async function readJwt(ctx: ExchangeContext, host: Host, value: string): Promise<ActorToken> {
-  const payload = await verify(host, value, ctx.oidc.issuer)
+async function readJwt(ctx: ExchangeContext, settings: Settings, value: string): Promise<ActorToken> {
+  const payload = await verify(settings, value, ctx.oidc.issuer)
   if (payload.sub === payload.client_id) throw actorTokenRefused({ private: 'a token of the client itself' })
   return {
     accountId: payload.sub,
@@ -87,9 +91,9 @@ async function readJwt(ctx: ExchangeContext, host: Host, value: string): Promise
   }
 }
 
-async function verify(host: Host, value: string, issuer: string): Promise<AccessTokenPayload> {
+async function verify(settings: Settings, value: string, issuer: string): Promise<AccessTokenPayload> {
   try {
-    return await host.verifyAccessToken(value, issuer)
+    return await settings.verifyAccessToken(value, issuer)
   } catch (error) {
     // The message is a code, never what the token holds.
     throw actorTokenRefused({

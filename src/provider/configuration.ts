@@ -12,7 +12,7 @@ import {
 import { IMPERSONATION_POLICY, MANAGEMENT_SCOPES, TOKEN_EXCHANGE_RESOURCES } from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
 import { authenticates, registeredManagementScopes, validateClientMetadata } from './client-metadata.ts'
-import type { Host } from './settings.ts'
+import type { Settings } from './settings.ts'
 import { readClaims } from './token-claims.ts'
 
 type Features = NonNullable<Configuration['features']>
@@ -29,12 +29,12 @@ export interface ExtendedConfiguration {
 }
 
 /** The documentation lists what is switched on. */
-export function extendConfiguration(given: Configuration, host: Host): ExtendedConfiguration {
+export function extendConfiguration(given: Configuration, settings: Settings): ExtendedConfiguration {
   const probe = new Probe()
-  return { configuration: extend(given, host, probe), configured: (provider) => probe.reaches(provider) }
+  return { configuration: extend(given, settings, probe), configured: (provider) => probe.reaches(provider) }
 }
 
-function extend(configuration: Configuration, host: Host, probe: Probe): Configuration {
+function extend(configuration: Configuration, settings: Settings, probe: Probe): Configuration {
   const { features = {}, scopes = DEFAULT_SCOPES } = configuration
   return {
     ...configuration,
@@ -47,7 +47,7 @@ function extend(configuration: Configuration, host: Host, probe: Probe): Configu
       resourceIndicators: {
         ...features.resourceIndicators,
         enabled: true,
-        getResourceServerInfo: guardResources(host, features.resourceIndicators?.getResourceServerInfo),
+        getResourceServerInfo: guardResources(settings, features.resourceIndicators?.getResourceServerInfo),
       },
       ...(features.registration && { registration: extendRegistration(features.registration) }),
     },
@@ -59,16 +59,19 @@ const known = new WeakSet<object>()
 /**
  * Adds the management resource, for client_credentials only, and keeps every other resource from passing for it.
  */
-function guardResources(host: Host, getResourceServerInfo?: GetResourceServerInfo): GetResourceServerInfo {
+function guardResources(
+  settings: Settings,
+  getResourceServerInfo?: GetResourceServerInfo,
+): GetResourceServerInfo {
   return async (ctx, resource, client) => {
     known.add(ctx)
-    const managementResource = host.managementResource(ctx.oidc.provider)
+    const managementResource = settings.managementResource(ctx.oidc.provider)
     if (resource === managementResource) {
       if (ctx.oidc.route !== 'token' || ctx.oidc.params?.grant_type !== 'client_credentials') {
         throw targetRefused({ private: 'the management resource is for client_credentials only' })
       }
       if (!authenticates(client)) throw targetRefused({ private: 'the client does not authenticate' })
-      return managementServer(host, managementResource, [...registeredManagementScopes(client)])
+      return managementServer(settings, managementResource, [...registeredManagementScopes(client)])
     }
     if (!getResourceServerInfo) throw new errors.InvalidTarget()
     const info = await getResourceServerInfo(ctx, resource, client)
@@ -81,12 +84,12 @@ function guardResources(host: Host, getResourceServerInfo?: GetResourceServerInf
   }
 }
 
-function managementServer(host: Host, audience: string, scopes: readonly string[]): ResourceServer {
+function managementServer(settings: Settings, audience: string, scopes: readonly string[]): ResourceServer {
   return {
     audience,
     scope: scopes.join(' '),
     accessTokenFormat: 'jwt',
-    jwt: { sign: { alg: host.signingAlgorithm } },
+    jwt: { sign: { alg: settings.signingAlgorithm } },
   }
 }
 

@@ -4,7 +4,7 @@ import { assertStaticClients } from './client-metadata.ts'
 import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
 
 /** What the plugin knows of the deployment's configuration, beyond what the provider tells. */
-export interface Host {
+export interface Settings {
   /** The deployment's own functions, before they were wrapped. */
   readonly extraTokenClaims: Configuration['extraTokenClaims']
   readonly pairwiseIdentifier: Configuration['pairwiseIdentifier']
@@ -17,7 +17,7 @@ export interface Host {
 }
 type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>
 
-export function readHost(configuration: Configuration, managementResource: string | undefined): Host {
+export function readSettings(configuration: Configuration, managementResource: string | undefined): Settings {
   const { keys, signingAlgorithm } = assertSigningKeys(configuration.jwks)
   assertStaticClients(configuration)
   const mTLS = configuration.features?.mTLS
