@@ -1,7 +1,7 @@
 import type { ResolvedOptions } from '../options.ts'
 import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
 import { certificateThumbprint } from '../provider/certificate.ts'
-import type { ExchangeContext, SenderConstraint } from '../provider/grants.ts'
+import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
 import { actorTokenRefused, subjectTokenRefused } from '../refusals.ts'
@@ -17,7 +17,7 @@ export interface Actor extends ActClaim {
 
 /** Verifies the actor token, and that its account may stand behind this subject. `undefined`: none was sent. */
 export async function findActor(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   { settings, options }: { settings: Settings; options: ResolvedOptions },
   { actorToken, sender, subject }: { actorToken?: string; sender: SenderConstraint; subject: Subject },
 ): Promise<Actor | undefined> {
@@ -43,7 +43,7 @@ export async function findActor(
 
 /** A bound actor token is worth nothing without its key: the request must prove the same one (RFC 7800 §3). */
 function assertProven(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   settings: Settings,
   token: ActorToken,
   sender: SenderConstraint,

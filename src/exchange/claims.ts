@@ -3,7 +3,7 @@ import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
-import type { ExchangeContext } from '../provider/grants.ts'
+import type { GrantContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
@@ -19,7 +19,7 @@ interface ClaimsRequest {
 
 /** Everything the access token carries beside what the provider writes: the deployment's claims, and `act`. */
 export async function collectClaims(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   { settings, options }: { settings: Settings; options: ResolvedOptions },
   { draft, sub, subject, actor }: ClaimsRequest,
 ): Promise<JsonObject> {
@@ -48,11 +48,7 @@ export async function collectClaims(
 }
 
 /** The chain as the client will know it: pairwise like `sub`, newest outside. */
-async function actClaim(
-  ctx: ExchangeContext,
-  settings: Settings,
-  { sub, act }: ActClaim,
-): Promise<JsonObject> {
+async function actClaim(ctx: GrantContext, settings: Settings, { sub, act }: ActClaim): Promise<JsonObject> {
   return {
     sub: await subjectIdentifier(ctx, settings, sub),
     ...(act && { act: await actClaim(ctx, settings, act) }),

@@ -1,6 +1,6 @@
 import { epochTime } from '../clock.ts'
 import { type AccessTokenDraft, dropGrant, saveGrant } from '../provider/access-token.ts'
-import { type ExchangeContext, recordProof, type SenderConstraint } from '../provider/grants.ts'
+import { type GrantContext, recordProof, type SenderConstraint } from '../provider/grants.ts'
 import { misconfigured, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectTokenUse } from '../subject-tokens/subject-token.ts'
@@ -22,7 +22,7 @@ interface Exchange {
  * be written between the spend and the access token.
  */
 export async function consume(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   store: SubjectTokenStore,
   exchange: Exchange,
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function consume(
   throw subjectTokenRefused({ private: 'could not be spent' })
 }
 
-function useOf(ctx: ExchangeContext, at: number, { actor, target, draft }: Exchange): SubjectTokenUse {
+function useOf(ctx: GrantContext, at: number, { actor, target, draft }: Exchange): SubjectTokenUse {
   return {
     at,
     clientId: ctx.oidc.client.clientId,

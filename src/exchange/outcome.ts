@@ -4,7 +4,7 @@ import { emit } from '../events.ts'
 import { isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import type { AccessTokenDraft } from '../provider/access-token.ts'
-import type { ExchangeContext } from '../provider/grants.ts'
+import type { GrantContext } from '../provider/grants.ts'
 import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
@@ -22,7 +22,7 @@ export interface Progress {
 
 /** Runs an exchange and emits exactly one event about it. */
 export async function recordOutcome(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   exchange: (progress: Progress) => Promise<void>,
 ): Promise<void> {
   const progress: Progress = {}
@@ -40,7 +40,7 @@ export async function recordOutcome(
   emitExchanged(ctx, progress)
 }
 
-function emitExchanged(ctx: ExchangeContext, { subject, actor, target, draft }: Progress): void {
+function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Progress): void {
   if (!subject || !target || !draft) return
   emit(ctx.oidc.provider, 'subject_token.exchanged', {
     id: subject.token.id,
@@ -54,7 +54,7 @@ function emitExchanged(ctx: ExchangeContext, { subject, actor, target, draft }: 
   })
 }
 
-function emitRefused(ctx: ExchangeContext, { subject, actor, target }: Progress, thrown: unknown): void {
+function emitRefused(ctx: GrantContext, { subject, actor, target }: Progress, thrown: unknown): void {
   const error = thrown instanceof Error ? thrown : new Error('not an error')
   const name = error instanceof errors.OIDCProviderError && error.expose ? error.error : 'server_error'
   emit(ctx.oidc.provider, 'subject_token.refused', {
@@ -71,7 +71,7 @@ function emitRefused(ctx: ExchangeContext, { subject, actor, target }: Progress,
   })
 }
 
-async function emitReplayed(ctx: ExchangeContext, token: SubjectToken): Promise<void> {
+async function emitReplayed(ctx: GrantContext, token: SubjectToken): Promise<void> {
   const { use } = token
   if (!use) return
   emit(ctx.oidc.provider, 'subject_token.replayed', {

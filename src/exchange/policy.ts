@@ -1,13 +1,13 @@
 import { assertPolicy } from '../callbacks/policy.ts'
 import type { ResolvedOptions } from '../options.ts'
-import type { ExchangeContext } from '../provider/grants.ts'
+import type { GrantContext } from '../provider/grants.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
 /** Asks the policy about what is about to be granted: it may have changed since the subject token was issued. */
 export async function assertAllowed(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   options: ResolvedOptions,
   { subject, actor, target }: { subject: Subject; actor?: Actor; target: Target },
 ): Promise<void> {

@@ -1,7 +1,7 @@
+import type { TokenEndpointGrantContext } from 'oidc-provider'
 import { ACCESS_TOKEN_TYPE } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { isStorableName } from '../plain-json.ts'
-import type { ExchangeContext } from '../provider/grants.ts'
 import {
   audienceRefused,
   grantNotAllowed,
@@ -30,10 +30,17 @@ export const PARAMETERS = [
   'scope',
   'audience',
   'authorization_details',
-]
+] as const
 
 /** Parameters whose repetition is refused here, with an error of their own (RFC 8693 §2.2.2). */
-export const REPEATABLE = ['resource', 'audience']
+export const REPEATABLE = ['resource', 'audience'] as const
+
+/** The request as the provider hands it over: of a parameter that is not repeatable it has refused a second one. */
+export type ExchangeContext = TokenEndpointGrantContext<{
+  [Name in (typeof PARAMETERS)[number]]?: Name extends (typeof REPEATABLE)[number]
+    ? string | string[]
+    : string
+}>
 
 /** As sent, repeats included: a refused request spends nothing, so it may come as often as its sender likes. */
 const MAX_SCOPES = 256

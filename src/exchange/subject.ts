@@ -1,7 +1,7 @@
 import type { Account } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
-import { type ExchangeContext, findAccount } from '../provider/grants.ts'
+import { findAccount, type GrantContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
 import { subjectTokenRefused } from '../refusals.ts'
 import { hashSecret, isSecret, type TokenHash } from '../subject-tokens/secret.ts'
@@ -18,7 +18,7 @@ export interface Subject {
 
 /** Finds the subject token and its user. Says nothing to the client about why there is none. */
 export async function findSubject(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   store: SubjectTokenStore,
   subjectToken: string,
 ): Promise<Subject> {
@@ -39,7 +39,7 @@ export async function findSubject(
 
 /** The `sub` that will be issued. One that is the id of the client would make the token read as the client's own. */
 export async function identifySubject(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   settings: Settings,
   { account }: Subject,
 ): Promise<string> {

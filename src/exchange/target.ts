@@ -3,7 +3,7 @@ import { errors } from 'oidc-provider'
 import type { ResolvedOptions } from '../options.ts'
 import { registeredResources } from '../provider/client-metadata.ts'
 import { assertConfigured } from '../provider/configuration.ts'
-import { clientMayRequest, type ExchangeContext, requestedResourceServers } from '../provider/grants.ts'
+import { clientMayRequest, type GrantContext, requestedResourceServers } from '../provider/grants.ts'
 import { scopeRefused, subjectTokenRefused, targetRefused } from '../refusals.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
@@ -23,7 +23,7 @@ interface TargetRequest {
 }
 
 export async function resolveTarget(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   options: ResolvedOptions,
   request: TargetRequest,
 ): Promise<Target> {
@@ -44,7 +44,7 @@ export async function resolveTarget(
 
 /** Granted = asked ∩ the resource's ∩ the subject token's ceiling, less what the client may not have. */
 function grantScope(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   options: ResolvedOptions,
   { scopes, subject, actor }: TargetRequest,
   resourceServer: ResourceServerInstance,

@@ -1,11 +1,11 @@
 /** The provider's access token model, as far as its public types do not tell. */
 import { randomBytes } from 'node:crypto'
-import { type AccessToken, errors } from 'oidc-provider'
+import { type AccessToken, errors, type Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
-import type { ExchangeContext, SenderConstraint } from './grants.ts'
+import type { GrantContext, SenderConstraint } from './grants.ts'
 import type { Settings } from './settings.ts'
 import { attachClaims, claimsWereRead } from './token-claims.ts'
 
@@ -24,7 +24,7 @@ interface Draft {
   readonly maxLife: Seconds
 }
 
-export function draftAccessToken(ctx: ExchangeContext, draft: Draft): AccessTokenDraft {
+export function draftAccessToken(ctx: GrantContext, draft: Draft): AccessTokenDraft {
   const { client, provider } = ctx.oidc
   const token = new provider.AccessToken({
     client,
@@ -57,7 +57,7 @@ function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void
 
 /** The subject as the client will know it. */
 export async function subjectIdentifier(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   settings: Settings,
   accountId: string,
 ): Promise<string> {
@@ -74,7 +74,7 @@ export async function subjectIdentifier(
 
 /** Signs or stores the token, and answers its value. A token without its claims never leaves. */
 export async function saveAccessToken(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   token: AccessTokenDraft,
   claims: JsonObject,
 ): Promise<string> {
@@ -89,7 +89,7 @@ export async function saveAccessToken(
 }
 
 /** Saves the Grant that an opaque access token needs at introspection, and that ends it when destroyed. */
-export async function saveGrant(ctx: ExchangeContext, token: AccessTokenDraft): Promise<void> {
+export async function saveGrant(ctx: GrantContext, token: AccessTokenDraft): Promise<void> {
   const { client, provider } = ctx.oidc
   const grant = new provider.Grant({ clientId: client.clientId, accountId: token.accountId })
   grant.jti = token.grantId
@@ -99,15 +99,12 @@ export async function saveGrant(ctx: ExchangeContext, token: AccessTokenDraft): 
 }
 
 /** Takes back the Grant of an access token that will not be issued. */
-export async function dropGrant(ctx: ExchangeContext, token: AccessTokenDraft): Promise<void> {
+export async function dropGrant(ctx: GrantContext, token: AccessTokenDraft): Promise<void> {
   await ctx.oidc.provider.Grant.adapter.destroy(token.grantId)
 }
 
 /** Ends an opaque access token by its Grant. Works at any moment, also before the token is saved. */
-export async function endAccessToken(
-  provider: ExchangeContext['oidc']['provider'],
-  grantId: string,
-): Promise<void> {
+export async function endAccessToken(provider: Provider, grantId: string): Promise<void> {
   await provider.Grant.adapter.destroy(grantId)
   await provider.AccessToken.revokeByGrantId(grantId)
 }

@@ -8,7 +8,7 @@ import { actorTokenRefused } from '../refusals.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
-import type { ExchangeContext } from './grants.ts'
+import type { GrantContext } from './grants.ts'
 import type { Settings } from './settings.ts'
 
 export interface ActorToken {
@@ -25,7 +25,7 @@ export interface ActorToken {
 }
 
 export async function findActorToken(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   settings: Settings,
   value: string,
 ): Promise<ActorToken> {
@@ -48,7 +48,7 @@ function assertStorable({ accountId, clientId, act }: ActorToken): void {
     throw actorTokenRefused({ private: 'a name that cannot be stored' })
 }
 
-async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorToken> {
+async function readOpaque(ctx: GrantContext, value: string): Promise<ActorToken> {
   const { provider } = ctx.oidc
   // Answers nothing for a token whose session has ended.
   const model = await provider.AccessToken.find(value)
@@ -67,10 +67,7 @@ async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorTok
   }
 }
 
-async function assertGrant(
-  ctx: ExchangeContext,
-  { grantId, clientId, accountId }: AccessToken,
-): Promise<void> {
+async function assertGrant(ctx: GrantContext, { grantId, clientId, accountId }: AccessToken): Promise<void> {
   const grant = await ctx.oidc.provider.Grant.find(grantId, { ignoreExpiration: true })
   if (!grant?.isValid) throw actorTokenRefused({ private: 'its grant has ended' })
   if (grant.clientId !== clientId || grant.accountId !== accountId) {
@@ -78,7 +75,7 @@ async function assertGrant(
   }
 }
 
-async function readJwt(ctx: ExchangeContext, settings: Settings, value: string): Promise<ActorToken> {
+async function readJwt(ctx: GrantContext, settings: Settings, value: string): Promise<ActorToken> {
   const payload = await verify(settings, value, ctx.oidc.issuer)
   if (payload.sub === payload.client_id) throw actorTokenRefused({ private: 'a token of the client itself' })
   return {

@@ -7,15 +7,8 @@ import type { Account, Client, errors, Provider, TokenEndpointGrantContext } fro
 import * as grants from 'oidc-provider/lib/helpers/grants.js'
 import { proofRefused } from '../refusals.ts'
 
-/** The request of a token exchange, as the provider hands it to the grant handler. */
-export type ExchangeContext = TokenEndpointGrantContext<{
-  subject_token?: string
-  subject_token_type?: string
-  actor_token?: string
-  actor_token_type?: string
-  requested_token_type?: string
-  audience?: string | string[]
-}>
+/** The request of a grant, as the provider hands it to the handler. Its parameters are the handler's to name. */
+export type GrantContext = TokenEndpointGrantContext
 
 /** What proves that the sender holds a key: at most one of the two ends up in the token. */
 export interface SenderConstraint {
@@ -23,13 +16,13 @@ export interface SenderConstraint {
   readonly certificate?: string | X509Certificate
 }
 
-export const validateDpop = (ctx: ExchangeContext) => grants.validateDpop(ctx.oidc.provider, ctx)
-export const checkMtlsCert = (ctx: ExchangeContext) => grants.checkMtlsCert(ctx.oidc.provider, ctx)
-export const checkDpopRequired = (ctx: ExchangeContext, { dPoP }: SenderConstraint) =>
+export const validateDpop = (ctx: GrantContext) => grants.validateDpop(ctx.oidc.provider, ctx)
+export const checkMtlsCert = (ctx: GrantContext) => grants.checkMtlsCert(ctx.oidc.provider, ctx)
+export const checkDpopRequired = (ctx: GrantContext, { dPoP }: SenderConstraint) =>
   grants.checkDpopRequired(ctx.oidc.provider, ctx, dPoP)
 
 /** Records the DPoP proof, and refuses one that was seen before (RFC 9449 §11.1). */
-export async function recordProof(ctx: ExchangeContext, { dPoP }: SenderConstraint): Promise<void> {
+export async function recordProof(ctx: GrantContext, { dPoP }: SenderConstraint): Promise<void> {
   try {
     await grants.checkDpopReplay(ctx.oidc.provider, ctx, dPoP, ctx.oidc.client.clientId)
   } catch (error) {
@@ -38,16 +31,12 @@ export async function recordProof(ctx: ExchangeContext, { dPoP }: SenderConstrai
 }
 
 /** The resource servers that the request's `resource`, or `defaultResource`, names (RFC 8707). */
-export function requestedResourceServers(ctx: ExchangeContext) {
+export function requestedResourceServers(ctx: GrantContext) {
   return grants.resolveRequestedResources(ctx.oidc.provider, ctx)
 }
 
 /** Whether the client's `scope` metadata, where present, lets it ask for this scope of the provider's own. */
-export function clientMayRequest(
-  ctx: ExchangeContext,
-  scope: string,
-  InvalidScope: typeof errors.InvalidScope,
-) {
+export function clientMayRequest(ctx: GrantContext, scope: string, InvalidScope: typeof errors.InvalidScope) {
   try {
     grants.validateClientScope(ctx.oidc.provider, ctx, [scope])
     return true
