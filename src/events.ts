@@ -1,7 +1,7 @@
 import type { Provider } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
 import { frozenCopy, withoutUndefined } from './plain-json.ts'
-import type { ActClaim } from './subject-tokens/subject-token.ts'
+import type { AccessTokenFormat, ActingParty } from './subject-tokens/subject-token.ts'
 
 /** A subject token was issued at the management API. */
 export interface SubjectTokenIssued {
@@ -21,10 +21,10 @@ export interface SubjectTokenExchanged {
   readonly userId: string
   readonly createdBy: string
   readonly clientId: string
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly resource: string
   readonly scope?: string
-  readonly accessToken: { readonly format: 'jwt' | 'opaque'; readonly expiresAt: Seconds }
+  readonly accessToken: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
 }
 
 /** A request was refused; what was not reached yet is absent. `reason` is for operators only. */
@@ -39,7 +39,7 @@ export interface SubjectTokenRefused {
   readonly clientId: string
   readonly id?: string
   readonly userId?: string
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly resource?: string
   readonly scope?: string
 }
@@ -53,7 +53,7 @@ export interface SubjectTokenReplayed {
   /** The use that spent it. */
   readonly usedBy: string
   readonly usedAt: Seconds
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly resource: string
   /** Whether the access token of the first use was ended; a JWT cannot be. */
   readonly accessTokenEnded: boolean

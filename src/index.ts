@@ -15,7 +15,9 @@ export { AccessDenied } from './refusals.ts'
 export type { TokenHash } from './subject-tokens/secret.ts'
 export type { Revocation, SubjectTokenFilter, SubjectTokenStore } from './subject-tokens/store.ts'
 export type {
+  AccessTokenFormat,
   ActClaim,
+  ActingParty,
   NewSubjectToken,
   SubjectToken,
   SubjectTokenState,

@@ -3,7 +3,8 @@ import { epochTime } from '../clock.ts'
 import type { JsonObject } from '../plain-json.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import {
-  type ActClaim,
+  type AccessTokenFormat,
+  type ActingParty,
   type SubjectToken,
   type SubjectTokenState,
   stateOf,
@@ -17,7 +18,7 @@ interface Item {
   readonly id: string
   readonly userId: string
   readonly actorId?: string
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly context: JsonObject
   readonly createdBy: string
   readonly clientId?: string
@@ -28,7 +29,7 @@ interface Item {
   readonly expiresAt: Seconds
   readonly consumedAt?: Seconds
   readonly revokedAt?: Seconds
-  readonly accessToken?: { readonly format: 'jwt' | 'opaque'; readonly expiresAt: Seconds }
+  readonly accessToken?: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
   readonly state: SubjectTokenState
 }
 

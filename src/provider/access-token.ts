@@ -5,6 +5,7 @@ import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
+import type { AccessTokenFormat } from '../subject-tokens/subject-token.ts'
 import type { GrantContext, SenderConstraint } from './grants.ts'
 import type { Settings } from './settings.ts'
 import { attachClaims, claimsWereRead } from './token-claims.ts'
@@ -13,7 +14,7 @@ import { attachClaims, claimsWereRead } from './token-claims.ts'
 export type AccessTokenDraft = AccessToken & {
   readonly exp: Seconds
   readonly aud: string
-  readonly format: 'jwt' | 'opaque'
+  readonly format: AccessTokenFormat
 }
 
 interface Draft {
