@@ -54,7 +54,8 @@ function extend(configuration: Configuration, settings: Settings, probe: Probe):
   }
 }
 
-const known = new WeakSet<object>()
+/** On the context of a request whose resources were resolved here. */
+const RESOLVED = Symbol('resolved by the configuration of configure()')
 
 /**
  * Adds the management resource, for client_credentials only, and keeps every other resource from passing for it.
@@ -64,7 +65,7 @@ function guardResources(
   getResourceServerInfo?: GetResourceServerInfo,
 ): GetResourceServerInfo {
   return async (ctx, resource, client) => {
-    known.add(ctx)
+    Reflect.defineProperty(ctx, RESOLVED, { value: true })
     const managementResource = settings.managementResource(ctx.oidc.provider)
     if (resource === managementResource) {
       if (ctx.oidc.route !== 'token' || ctx.oidc.params?.grant_type !== 'client_credentials') {
@@ -95,7 +96,7 @@ function managementServer(settings: Settings, audience: string, scopes: readonly
 
 /** Refuses a provider whose resources were not resolved through `configure`, before anything is spent. */
 export function assertConfigured(ctx: KoaContextWithOIDC): void {
-  if (!known.has(ctx))
+  if (!Reflect.has(ctx, RESOLVED))
     throw misconfigured({ private: 'the provider was not built from impersonation.configure()' })
 }
 
