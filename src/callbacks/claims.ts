@@ -11,12 +11,17 @@ const MAX_LEVELS = 32
 const MAX_PATH = 256
 const MAX_NAME = 64
 
+/** The options that claims come from. */
+export type ClaimsOptions = Pick<
+  ResolvedOptions,
+  'getCustomJwtClaims' | 'environmentVariables' | 'customClaimsTimeout'
+>
+
 /** Asks `getCustomJwtClaims`; `{}` where the deployment has none. */
 export async function askCustomClaims(
-  options: ResolvedOptions,
+  { getCustomJwtClaims, environmentVariables, customClaimsTimeout }: ClaimsOptions,
   request: Omit<CustomClaimsRequest, 'environmentVariables'>,
 ): Promise<JsonObject> {
-  const { getCustomJwtClaims, customClaimsTimeout, environmentVariables } = options
   if (!getCustomJwtClaims) return {}
   const question = frozenCopy({ ...request, environmentVariables })
   const answer: unknown = await callDeployment('getCustomJwtClaims', customClaimsTimeout, () =>
@@ -27,11 +32,11 @@ export async function askCustomClaims(
 
 /** Asks the deployment's own `extraTokenClaims`, under the rules of custom claims; `{}` where it has none. */
 export async function askExtraTokenClaims(
-  options: ResolvedOptions,
+  { customClaimsTimeout }: Pick<ClaimsOptions, 'customClaimsTimeout'>,
   extraTokenClaims: (() => unknown) | undefined,
 ): Promise<JsonObject> {
   if (!extraTokenClaims) return {}
-  const answer = await callDeployment('extraTokenClaims', options.customClaimsTimeout, extraTokenClaims)
+  const answer = await callDeployment('extraTokenClaims', customClaimsTimeout, extraTokenClaims)
   return answer === undefined ? {} : checkClaims('extraTokenClaims', answer)
 }
 

@@ -1,4 +1,3 @@
-import type { ResolvedOptions } from '../options.ts'
 import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
 import { certificateThumbprint } from '../provider/certificate.ts'
 import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
@@ -15,11 +14,21 @@ export interface Actor extends ActClaim {
   readonly audiences: readonly string[]
 }
 
+type ActorSettings = Pick<Settings, 'verifyAccessToken' | 'getCertificate'>
+
+interface ActorRequest {
+  /** `undefined`: none was sent. */
+  readonly actorToken?: string
+  readonly sender: SenderConstraint
+  readonly subject: Subject
+  readonly maxDelegationDepth: number
+}
+
 /** Verifies the actor token, and that its account may stand behind this subject. `undefined`: none was sent. */
 export async function findActor(
   ctx: GrantContext,
-  { settings, options }: { settings: Settings; options: ResolvedOptions },
-  { actorToken, sender, subject }: { actorToken?: string; sender: SenderConstraint; subject: Subject },
+  settings: ActorSettings,
+  { actorToken, sender, subject, maxDelegationDepth }: ActorRequest,
 ): Promise<Actor | undefined> {
   const { actorId } = subject.token
   if (!actorToken) {
@@ -28,14 +37,14 @@ export async function findActor(
   }
   const token = await findActorToken(ctx, settings, actorToken)
   if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
-  assertProven(ctx, settings, token, sender)
+  assertProven(token, sender, () => settings.getCertificate?.(ctx))
   const account = await findAccount(ctx, token.accountId, token.model)
   if (account?.accountId !== token.accountId)
     throw actorTokenRefused({ private: 'its account is gone or disabled' })
 
   const { accountId: sub, act, clientId, audiences } = token
   const actor = { sub, act, clientId, audiences }
-  assertChain(actor, subject.token.userId, options.maxDelegationDepth)
+  assertChain(actor, subject.token.userId, maxDelegationDepth)
   if (actorId !== undefined && actorId !== actor.sub)
     throw subjectTokenRefused({ private: 'bound to another actor' })
   return actor
@@ -43,16 +52,14 @@ export async function findActor(
 
 /** A bound actor token is worth nothing without its key: the request must prove the same one (RFC 7800 §3). */
 function assertProven(
-  ctx: GrantContext,
-  settings: Settings,
-  token: ActorToken,
+  { confirmation: { jkt, thumbprint } }: ActorToken,
   sender: SenderConstraint,
+  certificate: () => Parameters<typeof certificateThumbprint>[0],
 ): void {
-  const { jkt, thumbprint } = token.confirmation
   if (jkt !== undefined && jkt !== sender.dPoP?.thumbprint) {
     throw actorTokenRefused({ private: 'bound to a DPoP key that was not proven' })
   }
-  if (thumbprint !== undefined && thumbprint !== certificateThumbprint(settings.getCertificate?.(ctx))) {
+  if (thumbprint !== undefined && thumbprint !== certificateThumbprint(certificate())) {
     throw actorTokenRefused({ private: 'bound to a client certificate that was not presented' })
   }
 }

@@ -1,6 +1,5 @@
-import { askCustomClaims, askExtraTokenClaims } from '../callbacks/claims.ts'
+import { askCustomClaims, askExtraTokenClaims, type ClaimsOptions } from '../callbacks/claims.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
-import type { ResolvedOptions } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
@@ -8,6 +7,11 @@ import type { Settings } from '../provider/settings.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
+
+interface ClaimsSources {
+  readonly options: ClaimsOptions
+  readonly settings: Pick<Settings, 'extraTokenClaims' | 'pairwiseIdentifier'>
+}
 
 interface ClaimsRequest {
   readonly draft: AccessTokenDraft
@@ -20,7 +24,7 @@ interface ClaimsRequest {
 /** Everything the access token carries beside what the provider writes: the deployment's claims, and `act`. */
 export async function collectClaims(
   ctx: GrantContext,
-  { settings, options }: { settings: Settings; options: ResolvedOptions },
+  { options, settings }: ClaimsSources,
   { draft, sub, subject, actor }: ClaimsRequest,
 ): Promise<JsonObject> {
   const { extraTokenClaims } = settings
@@ -48,7 +52,11 @@ export async function collectClaims(
 }
 
 /** The chain as the client will know it: pairwise like `sub`, newest outside. */
-async function actClaim(ctx: GrantContext, settings: Settings, { sub, act }: ActClaim): Promise<JsonObject> {
+async function actClaim(
+  ctx: GrantContext,
+  settings: Pick<Settings, 'pairwiseIdentifier'>,
+  { sub, act }: ActClaim,
+): Promise<JsonObject> {
   return {
     sub: await subjectIdentifier(ctx, settings, sub),
     ...(act && { act: await actClaim(ctx, settings, act) }),

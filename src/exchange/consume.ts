@@ -23,7 +23,7 @@ interface Exchange {
  */
 export async function consume(
   ctx: GrantContext,
-  store: SubjectTokenStore,
+  store: Pick<SubjectTokenStore, 'consume' | 'findByHash'>,
   exchange: Exchange,
 ): Promise<void> {
   const { sender, subject, draft } = exchange

@@ -12,36 +12,40 @@ import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
-/** How far an exchange got. */
-export interface Progress {
-  subject?: Subject
-  actor?: Actor
-  target?: Target
-  draft?: AccessTokenDraft
+/** What an exchange that succeeded was about. */
+interface Exchanged {
+  readonly subject: Subject
+  readonly actor?: Actor
+  readonly target: Target
+  readonly draft: AccessTokenDraft
 }
+/** How far an exchange got that did not. */
+type Reached = Partial<Pick<Exchanged, 'subject' | 'actor' | 'target'>>
 
-/** Runs an exchange and emits exactly one event about it. */
+/** Runs an exchange, which tells `reached` what it has established, and emits exactly one event about it. */
 export async function recordOutcome(
   ctx: GrantContext,
-  exchange: (progress: Progress) => Promise<void>,
+  exchange: (reached: (established: Reached) => void) => Promise<Exchanged>,
 ): Promise<void> {
-  const progress: Progress = {}
+  let reached: Reached = {}
+  let exchanged: Exchanged
   try {
-    await exchange(progress)
+    exchanged = await exchange((established) => {
+      reached = { ...reached, ...established }
+    })
   } catch (error) {
     if (isStorageUnavailable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
-      emitRefused(ctx, progress, error)
+      emitRefused(ctx, reached, error)
       throw error
     }
     await emitReplayed(ctx, error.token)
     throw subjectTokenRefused({ private: 'used before' })
   }
-  emitExchanged(ctx, progress)
+  emitExchanged(ctx, exchanged)
 }
 
-function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Progress): void {
-  if (!subject || !target || !draft) return
+function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Exchanged): void {
   emit(ctx.oidc.provider, 'subject_token.exchanged', {
     id: subject.token.id,
     userId: subject.token.userId,
@@ -54,7 +58,7 @@ function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Pro
   })
 }
 
-function emitRefused(ctx: GrantContext, { subject, actor, target }: Progress, thrown: unknown): void {
+function emitRefused(ctx: GrantContext, { subject, actor, target }: Reached, thrown: unknown): void {
   const error = thrown instanceof Error ? thrown : new Error('not an error')
   const name = error instanceof errors.OIDCProviderError && error.expose ? error.error : 'server_error'
   emit(ctx.oidc.provider, 'subject_token.refused', {
@@ -82,7 +86,7 @@ async function emitReplayed(ctx: GrantContext, token: SubjectToken): Promise<voi
     usedAt: use.at,
     actor: use.actor,
     resource: use.resource,
-    accessTokenEnded: await endFirstUse(ctx, token),
+    accessTokenEnded: await endFirstUse(ctx.oidc.provider, token),
   })
 }
 

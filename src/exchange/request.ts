@@ -45,7 +45,10 @@ export type ExchangeContext = TokenEndpointGrantContext<{
 /** As sent, repeats included: a refused request spends nothing, so it may come as often as its sender likes. */
 const MAX_SCOPES = 256
 
-export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): ExchangeRequest {
+export function parseRequest(
+  ctx: ExchangeContext,
+  options: Pick<ResolvedOptions, 'requireActor'>,
+): ExchangeRequest {
   const { client, params } = ctx.oidc
   if (client.clientIdMetadataDocument)
     throw grantNotAllowed({ private: 'the client describes itself in a metadata document' })
@@ -79,12 +82,15 @@ function parseScopes(scope: string | undefined): string[] {
   return [...new Set(names)]
 }
 
-function parseActorToken(ctx: ExchangeContext, options: ResolvedOptions): string | undefined {
+function parseActorToken(
+  ctx: ExchangeContext,
+  { requireActor }: Pick<ResolvedOptions, 'requireActor'>,
+): string | undefined {
   const { actor_token: token, actor_token_type: type } = ctx.oidc.params
   if (token && !type) throw invalidParameter({ public: 'actor_token_type is required with actor_token' })
   if (type && !token) throw invalidParameter({ public: 'actor_token is required with actor_token_type' })
   assertTokenType('actor_token_type', type)
-  if (!token && options.requireActor)
+  if (!token && requireActor)
     throw invalidParameter({ check: 'requireActor', public: 'actor_token is required' })
   return token
 }

@@ -19,7 +19,7 @@ export interface Subject {
 /** Finds the subject token and its user. Says nothing to the client about why there is none. */
 export async function findSubject(
   ctx: GrantContext,
-  store: SubjectTokenStore,
+  store: Pick<SubjectTokenStore, 'findByHash'>,
   subjectToken: string,
 ): Promise<Subject> {
   if (!isSecret(subjectToken)) throw subjectTokenRefused({ private: 'malformed' })
@@ -40,7 +40,7 @@ export async function findSubject(
 /** The `sub` that will be issued. One that is the id of the client would make the token read as the client's own. */
 export async function identifySubject(
   ctx: GrantContext,
-  settings: Settings,
+  settings: Pick<Settings, 'pairwiseIdentifier'>,
   { account }: Subject,
 ): Promise<string> {
   const identifier = await subjectIdentifier(ctx, settings, account.accountId)

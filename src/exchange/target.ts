@@ -1,6 +1,5 @@
 import type { ResourceServerInstance } from 'oidc-provider'
 import { errors } from 'oidc-provider'
-import type { ResolvedOptions } from '../options.ts'
 import { registeredResources } from '../provider/client-metadata.ts'
 import { assertConfigured } from '../provider/configuration.ts'
 import { clientMayRequest, type GrantContext, requestedResourceServers } from '../provider/grants.ts'
@@ -20,13 +19,10 @@ interface TargetRequest {
   readonly scopes: readonly string[]
   readonly subject: Subject
   readonly actor?: Actor
+  readonly maxDelegationDepth: number
 }
 
-export async function resolveTarget(
-  ctx: GrantContext,
-  options: ResolvedOptions,
-  request: TargetRequest,
-): Promise<Target> {
+export async function resolveTarget(ctx: GrantContext, request: TargetRequest): Promise<Target> {
   const [resourceServer, ...others] = await requestedResourceServers(ctx)
   if (!resourceServer) throw targetRefused({ private: 'no resource' })
   if (others.length > 0) throw targetRefused({ private: 'more than one resource' })
@@ -39,14 +35,13 @@ export async function resolveTarget(
   const bound = request.subject.token.resource
   if (bound !== undefined && bound !== resource)
     throw subjectTokenRefused({ private: 'bound to another resource' })
-  return { resource, resourceServer, scope: grantScope(ctx, options, request, resourceServer) }
+  return { resource, resourceServer, scope: grantScope(ctx, request, resourceServer) }
 }
 
 /** Granted = asked ∩ the resource's ∩ the subject token's ceiling, less what the client may not have. */
 function grantScope(
   ctx: GrantContext,
-  options: ResolvedOptions,
-  { scopes, subject, actor }: TargetRequest,
+  { scopes, subject, actor, maxDelegationDepth }: TargetRequest,
   resourceServer: ResourceServerInstance,
 ): string | undefined {
   if (scopes.length === 0) return undefined
@@ -54,7 +49,7 @@ function grantScope(
   const available = resourceServer.scopes
   const ceiling = subject.token.scope === undefined ? undefined : new Set(subject.token.scope.split(' '))
   // A token that could act must say who acts: without an actor, `openid` would let us name the user as one.
-  const mayAct = actor !== undefined && options.maxDelegationDepth > 1
+  const mayAct = actor !== undefined && maxDelegationDepth > 1
   const granted = scopes.filter(
     (scope) =>
       scope !== 'offline_access' &&

@@ -1,5 +1,5 @@
 import { type Account, errors, type Provider } from 'oidc-provider'
-import { assertPolicy } from '../callbacks/policy.ts'
+import { assertPolicyAllows } from '../callbacks/policy.ts'
 import { epochTime } from '../clock.ts'
 import { emit } from '../events.ts'
 import type { ResolvedOptions } from '../options.ts'
@@ -30,7 +30,7 @@ export async function issueSubjectToken(ctx: ManagementContext, issuer: Issuer):
   const account = await findAccount(ctx, request.userId)
   if (!account) throw userNotFound()
   assertStorable(ctx, account)
-  await assertAllowed(ctx, issuer, request, account)
+  await assertIssuanceAllowed(ctx, issuer, request, account)
 
   const { expiresIn, ...constraints } = request
   const createdAt = epochTime()
@@ -65,7 +65,7 @@ function assertStorable(ctx: ManagementContext, { accountId }: Account): void {
   }
 }
 
-async function assertAllowed(
+async function assertIssuanceAllowed(
   ctx: ManagementContext,
   { provider, options }: Issuer,
   { actorId, clientId, context, resource, scope }: IssueRequest,
@@ -73,7 +73,7 @@ async function assertAllowed(
 ): Promise<void> {
   const createdBy = ctx.oidc.client.clientId
   try {
-    await assertPolicy(options, {
+    await assertPolicyAllows(options, {
       stage: 'issuance',
       userId: account.accountId,
       account,

@@ -18,27 +18,33 @@ export type AccessTokenDraft = AccessToken & {
 }
 
 interface Draft {
-  readonly accountId: string
-  readonly resourceServer: NonNullable<AccessToken['resourceServer']>
-  readonly scope?: string
+  readonly userId: string
+  readonly target: {
+    readonly resourceServer: NonNullable<AccessToken['resourceServer']>
+    readonly scope?: string
+  }
   readonly sender: SenderConstraint
-  readonly maxLife: Seconds
+  readonly maxAccessTokenTTL: Seconds
 }
 
-export function draftAccessToken(ctx: GrantContext, draft: Draft): AccessTokenDraft {
+/** The access token as it will be issued, without its claims. Its life is the resource's own, within the cap. */
+export function draftAccessToken(
+  ctx: GrantContext,
+  { userId, target, sender, maxAccessTokenTTL }: Draft,
+): AccessTokenDraft {
   const { client, provider } = ctx.oidc
   const token = new provider.AccessToken({
     client,
-    accountId: draft.accountId,
-    resourceServer: draft.resourceServer,
-    scope: draft.scope,
+    accountId: userId,
+    resourceServer: target.resourceServer,
+    scope: target.scope,
     // Until the format is known.
     grantId: '',
     gty: TOKEN_EXCHANGE,
   })
-  bind(token, draft.sender)
+  bind(token, sender)
   token.iat = epochTime()
-  token.exp = token.iat + Math.min(token.expiration, draft.maxLife)
+  token.exp = token.iat + Math.min(token.expiration, maxAccessTokenTTL)
   // What `save` would do first; it also decides the format. Done here because the claims function is told the jti.
   token.jti = (token as unknown as { generateTokenId(): string }).generateTokenId()
   // A Grant of its own, never the user's: it lets this one token be ended, which a JWT cannot be.
@@ -59,7 +65,7 @@ function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void
 /** The subject as the client will know it. */
 export async function subjectIdentifier(
   ctx: GrantContext,
-  settings: Settings,
+  settings: Pick<Settings, 'pairwiseIdentifier'>,
   accountId: string,
 ): Promise<string> {
   const { client } = ctx.oidc

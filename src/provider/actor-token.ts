@@ -24,9 +24,11 @@ export interface ActorToken {
   readonly model?: AccessToken
 }
 
+type Verifier = Pick<Settings, 'verifyAccessToken'>
+
 export async function findActorToken(
   ctx: GrantContext,
-  settings: Settings,
+  settings: Verifier,
   value: string,
 ): Promise<ActorToken> {
   // An opaque token is base64url: only a JWT has dots.
@@ -75,7 +77,7 @@ async function assertGrant(ctx: GrantContext, { grantId, clientId, accountId }: 
   }
 }
 
-async function readJwt(ctx: GrantContext, settings: Settings, value: string): Promise<ActorToken> {
+async function readJwt(ctx: GrantContext, settings: Verifier, value: string): Promise<ActorToken> {
   const payload = await verify(settings, value, ctx.oidc.issuer)
   if (payload.sub === payload.client_id) throw actorTokenRefused({ private: 'a token of the client itself' })
   return {
@@ -88,7 +90,7 @@ async function readJwt(ctx: GrantContext, settings: Settings, value: string): Pr
   }
 }
 
-async function verify(settings: Settings, value: string, issuer: string): Promise<AccessTokenPayload> {
+async function verify(settings: Verifier, value: string, issuer: string): Promise<AccessTokenPayload> {
   try {
     return await settings.verifyAccessToken(value, issuer)
   } catch (error) {
