@@ -17,11 +17,18 @@ export type Check =
   | 'requiredContext'
   | 'target'
   | 'scope'
+  | 'findAccount'
   | 'isAllowed'
   | 'getCustomJwtClaims'
   | 'extraTokenClaims'
   | 'issue'
   | 'storage'
+
+/** The deployment's functions. */
+export type CallbackName = Extract<
+  Check,
+  'findAccount' | 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims'
+>
 
 /** Thrown by `isAllowed` or `getCustomJwtClaims` to deny. Its message is for the operator: it goes to the event. */
 export class AccessDenied extends Error {
@@ -134,7 +141,7 @@ function failure(check: Check, reason: string, options?: ErrorOptions): Error {
 /** A deployment's function threw, took too long or returned what it may not: 500, and nothing of it leaves. */
 export const functionFailed = (
   says: Private & {
-    readonly check: 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims'
+    readonly check: CallbackName
     readonly cause?: unknown
   },
 ) => failure(says.check, `${says.check} ${says.private}`, { cause: says.cause })

@@ -1,7 +1,5 @@
 import type { Seconds } from '../clock.ts'
-import { AccessDenied, denied, functionFailed } from '../refusals.ts'
-
-export type CallbackName = 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims'
+import { AccessDenied, type CallbackName, denied, functionFailed } from '../refusals.ts'
 
 /**
  * Calls one of the deployment's functions, sync or async, under the time limit. `AccessDenied` is a decision of
