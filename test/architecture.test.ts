@@ -114,6 +114,18 @@ describe('architecture', () => {
     ])
   })
 
+  it('keeps HTTP out of what the management API does: a caller without a request can do the same', () => {
+    const files = imports
+      .filter(({ from, to }) => roomOf(from) === 'management' && /koa|raw-body/.test(to))
+      .map(({ from }) => path.basename(from))
+    expect([...new Set(files)].sort()).to.deep.equal([
+      'authenticate.ts',
+      'body.ts',
+      'respond.ts',
+      'router.ts',
+    ])
+  })
+
   it('sees the plaintext of a subject token in one file', () => {
     const files = sources.filter((file) =>
       readFileSync(path.join(SRC, file), 'utf8').includes('randomBytes(32).toString'),

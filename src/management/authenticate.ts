@@ -19,9 +19,8 @@ export type ManagementContext = Context & {
  */
 export async function authenticate(
   ctx: Context,
-  provider: Provider,
-  verify: ManagementTokenVerifier,
   scope: ManagementScope,
+  { provider, verify }: { readonly provider: Provider; readonly verify: ManagementTokenVerifier },
 ): Promise<ManagementContext> {
   const token = await verify(bearerToken(ctx))
   const client = await findCaller(provider, token.client_id)

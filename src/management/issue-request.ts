@@ -1,15 +1,10 @@
 import { missingContext } from '../callbacks/policy.ts'
 import type { Seconds } from '../clock.ts'
 import type { ResolvedOptions } from '../options.ts'
-import {
-  isPlainJson,
-  isPlainObject,
-  isStorableName,
-  type JsonObject,
-  MAX_NAME_LENGTH,
-} from '../plain-json.ts'
+import { isPlainJson, isPlainObject, type JsonObject } from '../plain-json.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 import { invalidRequest } from './errors.ts'
+import { parseName } from './fields.ts'
 
 /** What `POST /subject-tokens` asks for, checked member by member (CONTRACT §2.1). */
 export interface IssueRequest {
@@ -43,20 +38,14 @@ function parseFields(body: Record<string, unknown>, life: Limits): IssueRequest 
   const { userId, context, clientId, actorId, resource, scope, expiresIn } = body
   if (userId === undefined) throw invalidRequest({ public: 'userId is required' })
   return {
-    userId: text('userId', userId),
+    userId: parseName('userId', userId),
     context: context === undefined ? {} : parseContext(context),
-    ...(clientId !== undefined && { clientId: text('clientId', clientId) }),
-    ...(actorId !== undefined && { actorId: text('actorId', actorId) }),
+    ...(clientId !== undefined && { clientId: parseName('clientId', clientId) }),
+    ...(actorId !== undefined && { actorId: parseName('actorId', actorId) }),
     ...(resource !== undefined && { resource: parseResource(resource) }),
     ...(scope !== undefined && { scope: parseScope(scope) }),
     expiresIn: expiresIn === undefined ? life.subjectTokenTTL : parseLife(expiresIn, life.maxSubjectTokenTTL),
   }
-}
-
-export function text(field: string, value: unknown): string {
-  if (!isStorableName(value))
-    throw invalidRequest({ public: `${field} must be a string of 1 to ${MAX_NAME_LENGTH} characters` })
-  return value
 }
 
 function parseContext(value: unknown): JsonObject {
@@ -73,7 +62,7 @@ function parseContext(value: unknown): JsonObject {
 }
 
 function parseResource(value: unknown): string {
-  const resource = text('resource', value)
+  const resource = parseName('resource', value)
   if (!isResourceIndicator(resource))
     throw invalidRequest({ public: 'resource must be an absolute URI without fragment' })
   return resource
@@ -81,7 +70,7 @@ function parseResource(value: unknown): string {
 
 /** One or more names of RFC 6749 §3.3, in any order. */
 function parseScope(value: unknown): string {
-  const scope = text('scope', value)
+  const scope = parseName('scope', value)
   if (!/^[!#-[\]-~]+( [!#-[\]-~]+)*$/.test(scope))
     throw invalidRequest({ public: 'scope must hold scope names' })
   return [...new Set(scope.split(' '))].join(' ')

@@ -1,7 +1,8 @@
+import { isId } from '../subject-tokens/id.ts'
 import type { KillFilter, SubjectTokenFilter } from '../subject-tokens/store.ts'
 import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { invalidRequest } from './errors.ts'
-import { text } from './issue-request.ts'
+import { parseName } from './fields.ts'
 
 /** Which tokens `GET /subject-tokens` asks for, and which page of them (CONTRACT §2.2). */
 export interface ListRequest {
@@ -19,10 +20,10 @@ export function parseListRequest(query: string): ListRequest {
   const { userId, actorId, clientId, createdBy, state, limit, cursor } = given
   return {
     filter: {
-      ...(userId !== undefined && { userId: [text('userId', userId)] }),
-      ...(actorId !== undefined && { actorId: [text('actorId', actorId)] }),
-      ...(clientId !== undefined && { clientId: text('clientId', clientId) }),
-      ...(createdBy !== undefined && { createdBy: text('createdBy', createdBy) }),
+      ...(userId !== undefined && { userId: [parseName('userId', userId)] }),
+      ...(actorId !== undefined && { actorId: [parseName('actorId', actorId)] }),
+      ...(clientId !== undefined && { clientId: parseName('clientId', clientId) }),
+      ...(createdBy !== undefined && { createdBy: parseName('createdBy', createdBy) }),
       ...(state !== undefined && { state: parseState(state) }),
     },
     limit: limit === undefined ? DEFAULT_LIMIT : parseLimit(limit),
@@ -37,9 +38,9 @@ export function parseKillRequest(query: string): KillFilter {
     value === undefined ? [] : [name],
   )
   if (second !== undefined) throw invalidRequest({ public: `${second} must not come with ${first}` })
-  if (userId !== undefined) return { userId: text('userId', userId) }
-  if (actorId !== undefined) return { actorId: text('actorId', actorId) }
-  if (createdBy !== undefined) return { createdBy: text('createdBy', createdBy) }
+  if (userId !== undefined) return { userId: parseName('userId', userId) }
+  if (actorId !== undefined) return { actorId: parseName('actorId', actorId) }
+  if (createdBy !== undefined) return { createdBy: parseName('createdBy', createdBy) }
   throw invalidRequest({ public: 'userId, actorId or createdBy is required' })
 }
 
@@ -47,11 +48,6 @@ export function parseKillRequest(query: string): KillFilter {
 export function assertNoQuery(query: string): void {
   single(query, [])
 }
-
-const ID = /^[0-9a-f]{32}$/
-
-/** Ids that cannot be ours are not looked up. */
-export const isId = (value: string): boolean => ID.test(value)
 
 function parseId(parameter: string, value: string): string {
   if (!isId(value)) throw invalidRequest({ public: `${parameter} must be the id of a subject token` })

@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto'
 
+const SHAPE = /^[0-9a-f]{32}$/
+
+/** What can be no id of ours is never looked up. */
+export const isId = (value: string): boolean => SHAPE.test(value)
+
 let lastMillisecond = 0
 let sequence = 0
 
