@@ -111,8 +111,8 @@ declare module 'oidc-provider' {
 }
 
 /**
- * Tells every listener, one by one. A listener cannot change the answer: one that throws or rejects is passed
- * over, one that hangs is not waited for.
+ * Calls every listener, one by one. A listener cannot change the response: one that throws or rejects is ignored, and
+ * none is awaited.
  */
 export function emit<Name extends EventName>(
   provider: Provider,
@@ -126,7 +126,7 @@ export function emit<Name extends EventName>(
     try {
       Promise.resolve(listener.call(provider, frozen)).catch(() => {})
     } catch {
-      // The listener's fault is not the client's.
+      // A faulty listener must not fail the request.
     }
   }
 }

@@ -52,7 +52,8 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
 
   return {
     configure(configuration) {
-      if (settings) throw new TypeError('configure was called before: one provider needs one impersonation')
+      if (settings)
+        throw new TypeError('configure() may be called only once; create one impersonation per provider')
       settings = readSettings(configuration, options.managementResource)
       extended = extendConfiguration(configuration, settings)
       return extended.configuration
@@ -74,7 +75,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
 
     router(given) {
       const { prefix } = resolveMounting(given)
-      if (!settings || !provider) throw new TypeError('attach the provider before its router is made')
+      if (!settings || !provider) throw new TypeError('call attach(provider) before router()')
       return managementRouter({ provider, store, options, settings }, prefix)
     },
   }

@@ -1,12 +1,12 @@
-/** An outage of storage: told apart from every other error, and never read as "invalid token". */
+/** An outage of storage: kept apart from every other error, and never reported as "invalid token". */
 import { errors } from 'oidc-provider'
 import { checkOf, nameOf, refusal } from './refusals.ts'
 import type { SubjectTokenStore } from './subject-tokens/store.ts'
 
-/** Seconds a client is asked to wait when storage is down. */
+/** Seconds that a client should wait before it tries again: `Retry-After` of a 503. */
 export const RETRY_AFTER = 5
 
-/** What a failure of storage becomes: 503. */
+/** A failure of storage, as a 503. Its message is not repeated: it may hold what was stored. */
 export function storageUnavailable(cause: unknown): Error {
   return refusal(unavailable, {
     check: 'storage',

@@ -30,7 +30,16 @@ export type CallbackName = Extract<
   'findAccount' | 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims'
 >
 
-/** Thrown by `isAllowed` or `getCustomJwtClaims` to deny. Its message is for the operator: it goes to the event. */
+/**
+ * Throw it in `isAllowed` or `getCustomJwtClaims` to deny, with a reason for the operator. The client reads
+ * `access_denied` and a fixed text; the message becomes `reason` of the event `subject_token.refused`.
+ *
+ * @example
+ * isAllowed({ context }) {
+ *   if (!isOpen(context.ticketId)) throw new AccessDenied('the ticket is closed')
+ *   return true
+ * }
+ */
 export class AccessDenied extends Error {
   override readonly name = 'AccessDenied'
   constructor(reason = 'denied by the deployment', options?: ErrorOptions) {
@@ -49,14 +58,14 @@ export interface Refusal {
 type Private = Required<Pick<Refusal, 'private'>>
 type Public = Pick<Refusal, 'public'>
 
-/** What the event about an error will say. */
+/** What the event about an error contains. */
 interface Note {
   readonly check?: Check
   readonly reason: string
 }
 const NOTE = Symbol('note')
 
-/** Not enumerable: a copy of the error is none of ours. */
+/** Not enumerable, so that a copy of the error does not carry it. */
 function note<Thrown extends Error>(error: Thrown, about: Note): Thrown {
   Reflect.defineProperty(error, NOTE, { value: about, configurable: true })
   return error
@@ -66,7 +75,7 @@ const noteOn = (error: Error): Note | undefined => Reflect.get(error, NOTE)
 /** The check an error names; `undefined` for errors that come from the provider. */
 export const checkOf = (error: Error): Check | undefined => noteOn(error)?.check
 
-/** The private reason of an error, for operators. Only errors with fixed texts have a note; others are named. */
+/** The reason of an error, for operators: of one built here its text, of any other its name. */
 export const reasonOf = (error: Error): string => noteOn(error)?.reason ?? nameOf(error)
 
 /**
@@ -103,7 +112,7 @@ const UNKNOWN_TARGET = new errors.InvalidTarget().error_description ?? ''
 export const invalidParameter = (says: Public & { readonly check?: Check }) =>
   refusal(invalidRequest, { check: 'request', ...says })
 
-/** A client that may not exchange though it is registered for it; the text is the provider's own for the others. */
+/** A client that may not exchange although it is registered for the grant. The provider uses the same public text. */
 export const grantNotAllowed = (says: Private) =>
   refusal(invalidRequest, {
     ...says,
@@ -133,7 +142,7 @@ export const scopeRefused = (says: Public) => refusal(invalidScope, { ...says, c
 export const denied = (says: Private & { readonly check: Check }) =>
   refusal(accessDenied, { ...says, public: 'the request was denied by policy' })
 
-/** A 500: the provider sends a fixed text of its own. */
+/** A 500, to which the provider gives a fixed public text of its own. */
 function failure(check: Check, reason: string, options?: ErrorOptions): Error {
   return note(new Error(reason, options), { check, reason })
 }
@@ -146,14 +155,14 @@ export const functionFailed = (
   },
 ) => failure(says.check, `${says.check} ${says.private}`, { cause: says.cause })
 
-/** The provider and this plugin were put together in a way that would issue wrong tokens: 500. */
+/** The deployment is configured in a way that would issue wrong tokens: 500. */
 export const misconfigured = (says: Private) => failure('issue', says.private)
 
-/** The provider's errors about a proof; a function of the deployment would throw others. */
+/** The provider's errors about a proof. Functions of the deployment have no reason to throw these. */
 const PROOF_ERRORS: readonly Kind[] = [errors.InvalidDpopProof, errors.InvalidGrant, errors.UseDpopNonce]
 type Kind = abstract new (...parameters: never) => Error
 
-/** What the provider threw about the proof of a key: its own texts are fixed, the library's behind them are not. */
+/** An error of the provider about the proof of a key. Its own texts are fixed; those of the library behind it are not. */
 export function proofRefused(thrown: unknown, fixed = PROOF_ERRORS): unknown {
   let error = thrown
   if (error instanceof errors.InvalidDpopProof && error.cause !== undefined) {

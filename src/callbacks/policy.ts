@@ -3,7 +3,7 @@ import { frozenCopy, type JsonObject, type JsonValue } from '../plain-json.ts'
 import { denied, functionFailed } from '../refusals.ts'
 import { callDeployment } from './call.ts'
 
-/** The options that decide. */
+/** The options that decide whether an impersonation is allowed. */
 export type Policy = Pick<ResolvedOptions, 'isAllowed' | 'requiredContext' | 'customClaimsTimeout'>
 
 /** Applies the built-in rules, then asks the deployment. Every refusal names its check, in the event only. */
@@ -30,12 +30,12 @@ async function askDeployment(
   request: PolicyRequest,
 ): Promise<void> {
   if (!isAllowed) return
-  // The account is the deployment's own object, with functions on it: it is passed on as it came.
+  // The account is the deployment's own object and has functions, so it is not copied.
   const { account, ...rest } = request
   const question = Object.freeze({ ...frozenCopy(rest), account })
-  const answer: unknown = await callDeployment('isAllowed', customClaimsTimeout, () => isAllowed(question))
-  if (answer === false) throw denied({ check: 'isAllowed', private: 'isAllowed answered false' })
-  if (answer !== true) throw functionFailed({ check: 'isAllowed', private: 'must answer true or false' })
+  const decision: unknown = await callDeployment('isAllowed', customClaimsTimeout, () => isAllowed(question))
+  if (decision === false) throw denied({ check: 'isAllowed', private: 'isAllowed returned false' })
+  if (decision !== true) throw functionFailed({ check: 'isAllowed', private: 'must return true or false' })
 }
 
 const memberOf = (context: JsonObject, key: string): JsonValue | undefined =>

@@ -24,7 +24,7 @@ interface ActorRequest {
   readonly maxDelegationDepth: number
 }
 
-/** Verifies the actor token, and that its account may stand behind this subject. `undefined`: none was sent. */
+/** Verifies the actor token, and that its account may act as this user. `undefined` if none was sent. */
 export async function findActor(
   ctx: GrantContext,
   settings: ActorSettings,
@@ -50,7 +50,7 @@ export async function findActor(
   return actor
 }
 
-/** A bound actor token is worth nothing without its key: the request must prove the same one (RFC 7800 §3). */
+/** A token bound to a key is useless without it: the request must prove possession of the same key (RFC 7800 §3). */
 function assertProven(
   { confirmation: { jkt, thumbprint } }: ActorToken,
   sender: SenderConstraint,
@@ -64,12 +64,12 @@ function assertProven(
   }
 }
 
-/** Nobody twice, not the subject himself, and no more than the deployment allows. */
+/** No actor twice, not the user, and no more actors than the deployment allows. */
 function assertChain(actor: ActClaim, userId: string, maxDelegationDepth: number): void {
   const seen = new Set<string>()
   for (let link: ActClaim | undefined = actor; link; link = link.act) {
     if (link.sub === userId)
-      throw actorTokenRefused({ check: 'actorIsNotSubject', private: 'the subject himself' })
+      throw actorTokenRefused({ check: 'actorIsNotSubject', private: 'the actor is the subject' })
     if (seen.has(link.sub)) throw actorTokenRefused({ private: 'an actor twice in the chain' })
     seen.add(link.sub)
     if (seen.size > maxDelegationDepth) {

@@ -15,13 +15,13 @@ interface ClaimsSources {
 
 interface ClaimsRequest {
   readonly draft: AccessTokenDraft
-  /** The user as the client will know them. */
+  /** The `sub` of the access token. */
   readonly sub: string
   readonly subject: Subject
   readonly actor?: Actor
 }
 
-/** Everything the access token carries beside what the provider writes: the deployment's claims, and `act`. */
+/** All claims that the provider does not write itself: those of the deployment's functions, and `act`. */
 export async function collectClaims(
   ctx: GrantContext,
   { options, settings }: ClaimsSources,
@@ -51,7 +51,7 @@ export async function collectClaims(
   return { ...own, ...custom, ...(actor && { act: await actClaim(ctx, settings, actor) }) }
 }
 
-/** The chain as the client will know it: pairwise like `sub`, newest outside. */
+/** The chain with the identifiers that the client knows: pairwise like `sub`. The newest actor is outermost. */
 async function actClaim(
   ctx: GrantContext,
   settings: Pick<Settings, 'pairwiseIdentifier'>,

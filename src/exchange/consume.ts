@@ -18,8 +18,8 @@ interface Exchange {
 
 /**
  * Spends the subject token. One conditional write decides between any number of concurrent requests; it is the
- * last refusal. The DPoP record and an opaque token's Grant are written just before it, so that nothing has to
- * be written between the spend and the access token.
+ * last point of refusal. The record of the DPoP proof and the Grant of an opaque token are written just before it,
+ * so that nothing needs to be written between the spend and the access token.
  */
 export async function consume(
   ctx: GrantContext,
@@ -28,7 +28,7 @@ export async function consume(
 ): Promise<void> {
   const { sender, subject, draft } = exchange
   const { issuer } = ctx.oidc
-  // The deployment's functions may have taken longer than a very short life.
+  // The deployment's functions may have taken longer than a short-lived token lives.
   if (draft.exp <= epochTime())
     throw misconfigured({ private: 'the access token ended before it was issued' })
   await recordProof(ctx, sender)
@@ -38,7 +38,7 @@ export async function consume(
     const now = epochTime()
     won = await store.consume(issuer, subject.tokenHash, now, useOf(ctx, now, exchange))
   } finally {
-    // The loser's Grant leads nowhere; should this fail, it still ends with the life of the token it was for.
+    // The loser's Grant has no token. If this fails, it still expires when that token would have.
     if (!won && draft.format === 'opaque') await dropGrant(ctx, draft).catch(() => {})
   }
   if (won) return

@@ -13,7 +13,7 @@ import { verifySender } from './sender.ts'
 import { findSubject, identifySubject } from './subject.ts'
 import { resolveTarget } from './target.ts'
 
-/** What every exchange of a provider works with. */
+/** What all exchanges of a provider share. */
 interface ExchangeService {
   readonly store: SubjectTokenStore
   readonly options: ResolvedOptions
@@ -21,8 +21,8 @@ interface ExchangeService {
 }
 
 /**
- * The token exchange grant (RFC 8693), stage by stage. Left of `consume` everything may refuse and nothing is
- * written; right of it nothing may refuse.
+ * The token exchange grant (RFC 8693), stage by stage. Before `consume` every stage may refuse and none writes;
+ * after it none may refuse.
  */
 export function exchangeHandler({
   store,

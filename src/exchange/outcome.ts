@@ -1,4 +1,4 @@
-/** One place tells how an exchange ended, so that no refusal escapes the events. */
+/** The one place that reports how an exchange ended, so that no refusal is without an event. */
 import { errors } from 'oidc-provider'
 import { emit } from '../events.ts'
 import { isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
@@ -12,17 +12,17 @@ import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
-/** What an exchange that succeeded was about. */
+/** What a successful exchange has established. */
 interface Exchanged {
   readonly subject: Subject
   readonly actor?: Actor
   readonly target: Target
   readonly draft: AccessTokenDraft
 }
-/** How far an exchange got that did not. */
+/** As much of it as an exchange had established when it was refused. */
 type Reached = Partial<Pick<Exchanged, 'subject' | 'actor' | 'target'>>
 
-/** Runs an exchange, which tells `reached` what it has established, and emits exactly one event about it. */
+/** Runs an exchange, which passes what it establishes to `reached`, and emits exactly one event about it. */
 export async function recordOutcome(
   ctx: GrantContext,
   exchange: (reached: (established: Reached) => void) => Promise<Exchanged>,
@@ -90,7 +90,7 @@ async function emitReplayed(ctx: GrantContext, token: SubjectToken): Promise<voi
   })
 }
 
-/** Named members only: what an event holds is decided here. */
+/** Named members only: this decides what an event contains. */
 function actorOf(actor: Actor | undefined) {
   return actor && withoutUndefined({ sub: actor.sub, act: actor.act, clientId: actor.clientId })
 }

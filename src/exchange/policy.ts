@@ -4,7 +4,7 @@ import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
-/** Asks the policy about what is about to be granted: it may have changed since the subject token was issued. */
+/** Asks the policy again, now about what will be granted: it may have changed since the subject token was issued. */
 export async function assertExchangeAllowed(
   ctx: GrantContext,
   policy: Policy,

@@ -2,7 +2,7 @@ import type { Provider } from 'oidc-provider'
 import { endAccessToken } from '../provider/access-token.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 
-/** A spent subject token was used again. Not an answer: the outcome turns it into the refusal the client reads. */
+/** A spent subject token was used again. Internal: the outcome turns it into the refusal that the client reads. */
 export class ReplayedSubjectToken extends Error {
   readonly token: SubjectToken
   constructor(token: SubjectToken) {
@@ -12,8 +12,8 @@ export class ReplayedSubjectToken extends Error {
 }
 
 /**
- * Ends the access token that the first use produced, because a copy of the subject token is about. Answers
- * whether it did: a JWT cannot be ended, and a failure here must not turn the refusal into something else.
+ * Ends the access token of the first use, because a copy of the subject token is in circulation. Returns whether it
+ * did: a JWT cannot be ended, and a failure here must not turn the refusal into something else.
  */
 export async function endFirstUse(provider: Provider, { use }: SubjectToken): Promise<boolean> {
   if (use?.grantId === undefined) return false

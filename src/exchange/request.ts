@@ -11,15 +11,15 @@ import {
 } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
-/** A token exchange request whose parameters keep the rules of RFC 8693 §2.1. */
+/** A token exchange request that keeps the rules of RFC 8693 §2.1. */
 export interface ExchangeRequest {
   readonly subjectToken: string
-  /** `actor_token` and its type came as a pair; only the token is left to look at. */
+  /** Came together with its type, so later stages need only the token. */
   readonly actorToken?: string
   readonly scopes: readonly string[]
 }
 
-/** Every parameter the handler must see: the provider strips those it is not told about, silently. */
+/** Every parameter that is read here: the provider silently strips those it is not told about. */
 export const PARAMETERS = [
   'subject_token',
   'subject_token_type',
@@ -35,14 +35,14 @@ export const PARAMETERS = [
 /** Parameters whose repetition is refused here, with an error of their own (RFC 8693 §2.2.2). */
 export const REPEATABLE = ['resource', 'audience'] as const
 
-/** The request as the provider hands it over: of a parameter that is not repeatable it has refused a second one. */
+/** The request as the provider passes it on. It has refused the repetition of every other parameter. */
 export type ExchangeContext = TokenEndpointGrantContext<{
   [Name in (typeof PARAMETERS)[number]]?: Name extends (typeof REPEATABLE)[number]
     ? string | string[]
     : string
 }>
 
-/** As sent, repeats included: a refused request spends nothing, so it may come as often as its sender likes. */
+/** As sent, repeats included. A refused request spends nothing, so anyone may repeat a costly one at will. */
 const MAX_SCOPES = 256
 
 export function parseRequest(
@@ -52,7 +52,7 @@ export function parseRequest(
   const { client, params } = ctx.oidc
   if (client.clientIdMetadataDocument)
     throw grantNotAllowed({ private: 'the client describes itself in a metadata document' })
-  // The spend is recorded with it, and a store that cannot keep it would fail over it for ever.
+  // The record of the spend holds the client id: one that no store can keep would fail every time.
   if (!isStorableName(client.clientId)) throw grantNotAllowed({ private: 'the id of the client is too long' })
 
   // Read from the body, because the provider drops an empty list of authorization details.
@@ -74,7 +74,7 @@ export function parseRequest(
   }
 }
 
-/** RFC 6749 §3.3. The provider has looked at the syntax. */
+/** RFC 6749 §3.3. The provider has checked the syntax. */
 function parseScopes(scope: string | undefined): string[] {
   const names = scope?.split(' ') ?? []
   if (names.length > MAX_SCOPES)

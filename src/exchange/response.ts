@@ -3,7 +3,7 @@ import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, saveAccessToken } from '../provider/access-token.ts'
 import { buildTokenResponse, type GrantContext } from '../provider/grants.ts'
 
-/** Issues the access token and returns the response of RFC 8693 §2.2.1. */
+/** Issues the access token, and returns the response of RFC 8693 §2.2.1. */
 export async function issueAccessToken(ctx: GrantContext, draft: AccessTokenDraft, claims: JsonObject) {
   const accessToken = await saveAccessToken(ctx, draft, claims)
   return buildTokenResponse(ctx.oidc.provider, {

@@ -8,8 +8,8 @@ import {
 import { proofRefused } from '../refusals.ts'
 
 /**
- * The keys the sender proved to hold, by DPoP (RFC 9449) or by a client certificate (RFC 8705); the access
- * token will be bound to them. Refuses wrong proofs, and a client that must prove and did not.
+ * The key that the sender proved to hold, by DPoP (RFC 9449) or by a client certificate (RFC 8705); the access token
+ * will be bound to it. Refuses wrong proofs, and a client that must send a proof and did not.
  */
 export async function verifySender(ctx: GrantContext): Promise<SenderConstraint> {
   try {

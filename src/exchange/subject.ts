@@ -16,7 +16,7 @@ export interface Subject {
   readonly account: Account
 }
 
-/** Finds the subject token and its user. Says nothing to the client about why there is none. */
+/** Finds the subject token and its user. A refusal does not tell the client why. */
 export async function findSubject(
   ctx: GrantContext,
   store: Pick<SubjectTokenStore, 'findByHash'>,
@@ -32,12 +32,12 @@ export async function findSubject(
   const account = await findAccount(ctx, token.userId)
   if (account?.accountId !== token.userId)
     throw subjectTokenRefused({ private: 'the user is gone or disabled' })
-  // Before the resource is resolved: its scopes may depend on who the user is.
+  // Before the resource is resolved, because its scopes may depend on the user.
   ctx.oidc.entity('Account', account)
   return { token, tokenHash, account }
 }
 
-/** The `sub` that will be issued. One that is the id of the client would make the token read as the client's own. */
+/** The `sub` that will be issued. Refuses one that equals the client id: the token would read as the client's own. */
 export async function identifySubject(
   ctx: GrantContext,
   settings: Pick<Settings, 'pairwiseIdentifier'>,
@@ -51,7 +51,7 @@ export async function identifySubject(
   return identifier
 }
 
-/** Refuses a token that is spent, revoked, expired or unknown. A spent one is a replay, whatever else it is. */
+/** Refuses a token that is unknown, spent, revoked or expired. A spent one is a replay, even if it is revoked too. */
 export function assertUsable(token: SubjectToken | undefined): asserts token is SubjectToken {
   if (!token) throw subjectTokenRefused({ private: 'unknown' })
   if (token.use) throw new ReplayedSubjectToken(token)

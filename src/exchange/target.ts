@@ -11,7 +11,7 @@ import type { Subject } from './subject.ts'
 export interface Target {
   readonly resource: string
   readonly resourceServer: ResourceServerInstance
-  /** What is granted; `undefined` when nothing was asked for. */
+  /** The granted scopes; `undefined` if none were requested. */
   readonly scope?: string
 }
 
@@ -38,17 +38,17 @@ export async function resolveTarget(ctx: GrantContext, request: TargetRequest): 
   return { resource, resourceServer, scope: grantScope(ctx, request, resourceServer) }
 }
 
-/** Granted = asked ∩ the resource's ∩ the subject token's ceiling, less what the client may not have. */
+/** Granted = requested ∩ of the resource ∩ the constraint of the subject token, without what the client may not have. */
 function grantScope(
   ctx: GrantContext,
   { scopes, subject, actor, maxDelegationDepth }: TargetRequest,
   resourceServer: ResourceServerInstance,
 ): string | undefined {
   if (scopes.length === 0) return undefined
-  // Once: the provider splits the text at every look.
+  // Read once: the provider splits the text at every access.
   const available = resourceServer.scopes
   const ceiling = subject.token.scope === undefined ? undefined : new Set(subject.token.scope.split(' '))
-  // A token that could act must say who acts: without an actor, `openid` would let us name the user as one.
+  // A token with `openid` can be an actor token, so it must name its own actor: without one, the user would be named.
   const mayAct = actor !== undefined && maxDelegationDepth > 1
   const granted = scopes.filter(
     (scope) =>

@@ -36,7 +36,7 @@ export async function forAccount(
 
 /**
  * The account id that `findAccount` returns for a name, where it is another one. A function that fails or takes too
- * long counts as one that knows no account, because it must not hide what the name itself finds; the operator is told.
+ * long counts as one that knows no account, because it must not hide what the name itself finds. The operator is told.
  */
 async function accountBehind(caller: Lookup, name: string, timeLimit: Seconds): Promise<string | undefined> {
   try {

@@ -8,14 +8,14 @@ import type { AccountContext } from '../provider/grants.ts'
 import { insufficientScope, invalidToken, MissingCredentials } from './errors.ts'
 import type { ManagementTokenVerifier } from './management-token.ts'
 
-/** A request of the management API whose sender is known. */
+/** A request of the management API whose client is known. */
 export type ManagementContext = Context & {
   oidc: OIDCContext & AccountContext['oidc'] & { readonly client: Client }
 }
 
 /**
- * Lets a machine-to-machine client with the route's scope pass (CONTRACT §2.3). The scope must be in the token
- * and still be in the client's registration: taking it away there takes effect at once.
+ * Accepts a machine-to-machine client with the scope of the route (CONTRACT §2.3). The scope must be in the token and
+ * still be in the client's registration, so that removing it there takes effect at once.
  */
 export async function authenticate(
   ctx: Context,
@@ -29,7 +29,7 @@ export async function authenticate(
   if (!granted.includes(scope) || !registeredManagementScopes(client).has(scope))
     throw insufficientScope(scope)
 
-  // findAccount and the policy get the context they know from the provider's own endpoints.
+  // findAccount and the policy receive the context that they know from the provider's own endpoints.
   const oidc = new provider.OIDCContext(ctx)
   oidc.entity('Client', client)
   return Object.assign(ctx, { oidc }) as ManagementContext

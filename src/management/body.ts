@@ -9,7 +9,7 @@ const LIMIT = 64 * 1024
 export async function readJsonObject(ctx: Context): Promise<Record<string, unknown>> {
   assertMediaType(ctx)
   const parsed: unknown = Reflect.get(ctx.request, 'body') ?? Reflect.get(ctx.req, 'body')
-  const body = parsed === undefined ? parse(await read(ctx)) : fromHost(parsed)
+  const body = parsed === undefined ? parse(await read(ctx)) : fromParser(parsed)
   if (!isPlainObject(body)) throw invalidRequest({ public: 'the body must be a JSON object' })
   return body
 }
@@ -33,8 +33,8 @@ async function read(ctx: Context): Promise<Buffer> {
   }
 }
 
-/** A parser of the host may have left text, bytes, or what it parsed. */
-function fromHost(body: unknown): unknown {
+/** A parser of the host application may have left text, bytes, or a parsed value. */
+function fromParser(body: unknown): unknown {
   if (typeof body === 'string' || Buffer.isBuffer(body)) {
     if (Buffer.byteLength(body) > LIMIT) throw tooLarge()
     return parse(Buffer.from(body))
@@ -51,7 +51,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-/** A parser reads deeper than JSON can be written. */
+/** A parsed value may be nested deeper than `JSON.stringify` can follow. */
 function serialize(body: unknown): string {
   try {
     return JSON.stringify(body) ?? ''

@@ -11,7 +11,7 @@ interface Refusal {
   readonly error: string
   /** The `error_description`. */
   readonly public: string
-  /** What is behind it; never sent. */
+  /** The cause; never sent. */
   readonly private?: unknown
   /** The scope that a 403 asks for. */
   readonly scope?: string
@@ -64,7 +64,7 @@ export const subjectTokenNotFound = () =>
 export const methodNotAllowed = () =>
   new ManagementError({ status: 405, error: 'invalid_request', public: 'method not allowed' })
 
-/** What the client reads of an error that was not made for this API. */
+/** What the client reads of an error that was not built here. */
 export function managementErrorOf(error: unknown): ManagementError {
   if (error instanceof ManagementError) return error
   if (isStorageUnavailable(error)) {

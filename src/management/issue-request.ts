@@ -6,7 +6,7 @@ import { isResourceIndicator } from '../resource-indicator.ts'
 import { invalidRequest } from './errors.ts'
 import { parseName } from './fields.ts'
 
-/** What `POST /subject-tokens` asks for, checked member by member (CONTRACT §2.1). */
+/** The body of `POST /subject-tokens`, each field checked (CONTRACT §2.1). */
 export interface IssueRequest {
   readonly userId: string
   readonly context: JsonObject
@@ -82,7 +82,7 @@ function parseLife(value: unknown, longest: Seconds): Seconds {
   return Number(value)
 }
 
-/** A name the sender made up, fit to be read in an answer. */
+/** The name of an unknown field, if it is safe to echo. */
 function printable(field: string): string {
   return /^[\w.-]{1,64}$/.test(field) ? field : 'a member of the body'
 }

@@ -51,7 +51,7 @@ export async function issueSubjectToken(
 function assertStorable({ clientId }: Caller, { accountId }: Account): void {
   if (!isStorableName(accountId)) {
     throw misconfigured({
-      private: `findAccount answered an accountId of more than ${MAX_NAME_LENGTH} characters, or with NUL`,
+      private: `findAccount returned an accountId of more than ${MAX_NAME_LENGTH} characters, or with NUL`,
     })
   }
   if (!isStorableName(clientId)) {

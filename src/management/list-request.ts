@@ -4,7 +4,7 @@ import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { invalidRequest } from './errors.ts'
 import { parseName } from './fields.ts'
 
-/** Which tokens `GET /subject-tokens` asks for, and which page of them (CONTRACT §2.2). */
+/** Which records `GET /subject-tokens` selects, and which page of them (CONTRACT §2.2). */
 export interface ListRequest {
   readonly filter: SubjectTokenFilter
   readonly limit: number
@@ -31,7 +31,7 @@ export function parseListRequest(query: string): ListRequest {
   }
 }
 
-/** Whose tokens the kill switch ends: of one user, of one actor, or of one backend. */
+/** Whose tokens the kill switch revokes: of one user, one actor or one backend. */
 export function parseKillRequest(query: string): KillFilter {
   const { userId, actorId, createdBy } = single(query, ['userId', 'actorId', 'createdBy'])
   const [first, second] = Object.entries({ userId, actorId, createdBy }).flatMap(([name, value]) =>
@@ -44,7 +44,7 @@ export function parseKillRequest(query: string): KillFilter {
   throw invalidRequest({ public: 'userId, actorId or createdBy is required' })
 }
 
-/** Takes no parameters: one that is ignored would promise something. */
+/** Refuses every parameter: one that is ignored would promise something. */
 export function assertNoQuery(query: string): void {
   single(query, [])
 }
@@ -82,7 +82,7 @@ function single<Name extends string>(query: string, names: readonly Name[]): Par
   return given
 }
 
-/** `URLSearchParams` reads anything; what is no UTF-8 is refused instead of guessed. */
+/** `URLSearchParams` accepts anything; what is not UTF-8 is refused instead of guessed. */
 function decode(query: string): URLSearchParams {
   try {
     decodeURIComponent(query)

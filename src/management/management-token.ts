@@ -5,15 +5,15 @@ import type { AccessTokenPayload } from '../provider/access-token-jwt.ts'
 import type { Settings } from '../provider/settings.ts'
 import { invalidToken } from './errors.ts'
 
-/** Answers the claims of a management token (CONTRACT §2.3), or refuses it as invalid. */
+/** Returns the claims of a management token (CONTRACT §2.3), or refuses it as invalid. */
 export type ManagementTokenVerifier = (jwt: string) => Promise<AccessTokenPayload>
 
-/** A backend uses its token until it expires, and a deployment has few backends. */
+/** Far more than a deployment has backends, each of which uses its token until it expires. */
 const MAX_REMEMBERED = 1000
 
 /**
- * Verifies each token once: the same bytes stay signed by the same key. Expiry is looked at every time; what can
- * change (the client, its scopes) is the caller's to look up. Remembered by hash, so that no token is kept.
+ * Verifies each token once: the same bytes stay signed by the same key. Expiry is checked every time; the caller looks
+ * up what can change, the client and its scopes. Tokens are remembered by hash, so that none is kept.
  */
 export function managementTokenVerifier(provider: Provider, settings: Settings): ManagementTokenVerifier {
   const verified = new Map<string, AccessTokenPayload>()

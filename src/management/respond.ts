@@ -2,7 +2,7 @@ import type { Middleware } from 'koa'
 import { RETRY_AFTER } from '../outage.ts'
 import { type ManagementError, MissingCredentials, managementErrorOf } from './errors.ts'
 
-/** Answers errors as CONTRACT §2.4 has them, and keeps every answer out of caches. */
+/** Turns errors into the responses of CONTRACT §2.4, and keeps every response out of caches. */
 export function respond(realm: string): Middleware {
   return async (ctx, next) => {
     ctx.set('Cache-Control', 'no-store')
@@ -14,7 +14,7 @@ export function respond(realm: string): Middleware {
       ctx.body = { error: error.error, error_description: error.message }
       if (error.status === 401 || error.status === 403) ctx.set('WWW-Authenticate', challenge(realm, error))
       if (error.status === 503) ctx.set('Retry-After', String(RETRY_AFTER))
-      // Koa's way to tell the operator: the reason goes to the application's log, not to the client.
+      // Koa's way to inform the operator: the cause goes to the application's log, not to the client.
       if (error.status >= 500) ctx.app.emit('error', thrown, ctx)
     }
   }

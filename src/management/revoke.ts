@@ -10,7 +10,10 @@ import { forAccount } from './account-ids.ts'
 import { subjectTokenNotFound } from './errors.ts'
 import type { Caller, ManagementService } from './service.ts'
 
-/** Revokes one: an unused token dies, an opaque access token ends. Returns how many this call marked: 0 when repeated. */
+/**
+ * Revokes one: an unused token can no longer be exchanged, an opaque access token ends. Returns how many this call
+ * marked: 0 when it is repeated.
+ */
 export async function revokeSubjectToken(
   { provider, store }: ManagementService,
   caller: Caller,
@@ -23,8 +26,8 @@ export async function revokeSubjectToken(
 }
 
 /**
- * The kill switch; returns how many it marked. The name as it was given first, and then the account that it is an
- * alias of, so that nothing waits for the look-up.
+ * The kill switch; returns how many it marked. First by the name as given, then by the account that it is an alias of,
+ * so that nothing waits for the look-up.
  */
 export async function revokeSubjectTokens(
   { provider, store, options }: ManagementService,
@@ -35,7 +38,7 @@ export async function revokeSubjectTokens(
   const failed = (error: unknown) => void failures.push(error)
   const revokeAll = async (filter: KillFilter): Promise<number> => {
     const revocations = (await store.revokeWhere(provider.issuer, filter, epochTime()).catch(failed)) ?? []
-    // One that cannot be ended must not keep the others alive.
+    // A failure to end one must not keep the others alive.
     for (const revocation of revocations) await finish(provider, caller, revocation).catch(failed)
     return revocations.filter(({ marked }) => marked).length
   }

@@ -1,4 +1,4 @@
-/** The provider's access token model, as far as its public types do not tell. */
+/** What the provider's access token model does beyond its public types. */
 import { randomBytes } from 'node:crypto'
 import { type AccessToken, errors, type Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
@@ -10,7 +10,7 @@ import type { GrantContext, SenderConstraint } from './grants.ts'
 import type { Settings } from './settings.ts'
 import { attachClaims, claimsWereRead } from './token-claims.ts'
 
-/** An access token that is complete but for its claims, and neither signed nor saved. */
+/** An access token that is complete except for its claims, and neither signed nor saved. */
 export type AccessTokenDraft = AccessToken & {
   readonly exp: Seconds
   readonly aud: string
@@ -38,21 +38,21 @@ export function draftAccessToken(
     accountId: userId,
     resourceServer: target.resourceServer,
     scope: target.scope,
-    // Until the format is known.
+    // Set below, once the format is known.
     grantId: '',
     gty: TOKEN_EXCHANGE,
   })
   bind(token, sender)
   token.iat = epochTime()
   token.exp = token.iat + Math.min(token.expiration, maxAccessTokenTTL)
-  // What `save` would do first; it also decides the format. Done here because the claims function is told the jti.
+  // `save` would do this first, and it decides the format. Done here because the claims function receives the jti.
   token.jti = (token as unknown as { generateTokenId(): string }).generateTokenId()
-  // A Grant of its own, never the user's: it lets this one token be ended, which a JWT cannot be.
+  // A Grant of its own, never the user's: destroying it ends this one token. A JWT cannot be ended.
   if (token.format === 'opaque') token.grantId = randomBytes(32).toString('base64url')
   return token as AccessTokenDraft
 }
 
-/** Binds the token to the key of the sender (RFC 7800 §3); to one, so that two are refused. */
+/** Binds the token to the key of the sender (RFC 7800 §3). The provider refuses two. */
 function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void {
   try {
     if (certificate) token.setThumbprint('x5t', certificate as string)
@@ -62,7 +62,7 @@ function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void
   }
 }
 
-/** The subject as the client will know it. */
+/** The identifier by which the client knows an account: pairwise if the client's subjects are. */
 export async function subjectIdentifier(
   ctx: GrantContext,
   settings: Pick<Settings, 'pairwiseIdentifier'>,
@@ -72,14 +72,14 @@ export async function subjectIdentifier(
   if (client.subjectType !== 'pairwise') return accountId
   if (!settings.pairwiseIdentifier) throw misconfigured({ private: 'pairwiseIdentifier is not configured' })
   const identifier: unknown = await settings.pairwiseIdentifier(ctx, accountId, client)
-  // Anything else would leave the token without a `sub` in its `act`.
+  // Anything else would issue an `act` without `sub`.
   if (typeof identifier !== 'string' || identifier === '') {
-    throw misconfigured({ private: 'pairwiseIdentifier must answer a non-empty string' })
+    throw misconfigured({ private: 'pairwiseIdentifier must return a non-empty string' })
   }
   return identifier
 }
 
-/** Signs or stores the token, and answers its value. A token without its claims never leaves. */
+/** Signs or stores the token, and returns its value. A token without its claims is never returned. */
 export async function saveAccessToken(
   ctx: GrantContext,
   token: AccessTokenDraft,
@@ -105,7 +105,7 @@ export async function saveGrant(ctx: GrantContext, token: AccessTokenDraft): Pro
   await grant.save()
 }
 
-/** Takes back the Grant of an access token that will not be issued. */
+/** Destroys the Grant of an access token that will not be issued. */
 export async function dropGrant(ctx: GrantContext, token: AccessTokenDraft): Promise<void> {
   await ctx.oidc.provider.Grant.adapter.destroy(token.grantId)
 }

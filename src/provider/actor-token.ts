@@ -1,6 +1,6 @@
 /**
- * Reads an actor token: an access token of this provider, valid as introspection would say, to the second.
- * Opaque ones are looked up, JWTs are verified.
+ * Reads an actor token: an access token of this provider, valid as introspection would judge it, without clock
+ * tolerance. Opaque tokens are looked up, JWTs are verified.
  */
 import type { AccessToken } from 'oidc-provider'
 import { isPlainObject, isStorableName } from '../plain-json.ts'
@@ -16,11 +16,11 @@ export interface ActorToken {
   readonly clientId: string
   readonly audiences: readonly string[]
   readonly scopes: ReadonlySet<string>
-  /** Who acted through this account before. */
+  /** The earlier actors, who acted through this account. */
   readonly act?: ActClaim
   /** The key the token is bound to (RFC 7800): a DPoP key, a certificate, or none. */
   readonly confirmation: { readonly jkt?: string; readonly thumbprint?: string }
-  /** The stored token, which `findAccount` is told about. */
+  /** The stored token of an opaque one, which is passed to `findAccount`. */
   readonly model?: AccessToken
 }
 
@@ -37,12 +37,14 @@ export async function findActorToken(
   const client = await findClient(ctx.oidc.provider, token.clientId)
   if (!client) throw actorTokenRefused({ private: 'its client is gone' })
   if (client.subjectType === 'pairwise' && (!token.model || token.act)) {
-    throw actorTokenRefused({ private: 'of a pairwise client, whose subjects cannot be told' })
+    throw actorTokenRefused({
+      private: 'of a client with pairwise subjects, which cannot be mapped to accounts',
+    })
   }
   return token
 }
 
-/** The spend is recorded with these names: one that no store can keep would make it fail for ever. */
+/** The record of the spend holds these names: one that no store can keep would fail every time. */
 function assertStorable({ accountId, clientId, act }: ActorToken): void {
   const links: unknown[] = []
   for (let link = act; link; link = link.act) links.push(link.sub)
@@ -52,7 +54,7 @@ function assertStorable({ accountId, clientId, act }: ActorToken): void {
 
 async function readOpaque(ctx: GrantContext, value: string): Promise<ActorToken> {
   const { provider } = ctx.oidc
-  // Answers nothing for a token whose session has ended.
+  // Finds nothing for a token whose session has ended.
   const model = await provider.AccessToken.find(value)
   // `find` allows the provider's clock tolerance.
   if (!model?.isValid || !model.accountId || !model.clientId)
@@ -105,7 +107,7 @@ function readConfirmation(cnf: unknown): ActorToken['confirmation'] {
   if (cnf === undefined) return {}
   const { jkt, 'x5t#S256': thumbprint, ...unknown } = isPlainObject(cnf) ? cnf : {}
   const known = [jkt, thumbprint].filter((member) => typeof member === 'string')
-  // A key we cannot ask a proof of is a key that was not proven.
+  // A kind of key that this request cannot prove is a key that was not proven.
   if (known.length === 0 || Object.keys(unknown).length > 0)
     throw actorTokenRefused({ private: 'bound to an unknown kind of key' })
   return {
@@ -114,7 +116,7 @@ function readConfirmation(cnf: unknown): ActorToken['confirmation'] {
   }
 }
 
-/** Reads an `act` claim, refusing one that holds more or less than who acted (RFC 8693 §4.1). */
+/** Reads an `act` claim (RFC 8693 §4.1), and refuses one with other members than `sub` and `act`. */
 function readAct(value: unknown): ActClaim | undefined {
   if (value === undefined) return undefined
   const { sub, act, ...rest } = isPlainObject(value) ? value : {}
@@ -124,7 +126,7 @@ function readAct(value: unknown): ActClaim | undefined {
   return act === undefined ? { sub } : { sub, act: readAct(act) }
 }
 
-/** All of them (RFC 7519 §4.1.3), because each has seen the token. `[]` for none. */
+/** All audiences (RFC 7519 §4.1.3), because each of them has seen the token. `[]` for none. */
 function readAudiences(value: unknown): readonly string[] {
   const audiences: readonly unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value]
   const names = audiences.filter((audience) => typeof audience === 'string')

@@ -26,16 +26,16 @@ type ExtraClientMetadata = NonNullable<Configuration['extraClientMetadata']>
 type MetadataDocuments = NonNullable<Features['clientIdMetadataDocument']>
 type GetResourceServerInfo = NonNullable<NonNullable<Features['resourceIndicators']>['getResourceServerInfo']>
 
-/** The provider's own default, which a list of ours would replace. */
+/** The provider's own default, which any list replaces. */
 const DEFAULT_SCOPES = ['openid', 'offline_access']
 
-/** A configuration of ours, and a way to tell the providers that were built from it. */
+/** An extended configuration, and a way to recognise the providers that were built from it. */
 export interface ExtendedConfiguration {
   readonly configuration: Configuration
   readonly configured: (provider: Provider) => boolean
 }
 
-/** The documentation lists what is switched on. */
+/** What this switches on is listed in docs/integrate.md. */
 export function extendConfiguration(given: Configuration, settings: Settings): ExtendedConfiguration {
   const probe = new Probe()
   return { configuration: extend(given, settings, probe), configured: (provider) => probe.reaches(provider) }
@@ -44,7 +44,7 @@ export function extendConfiguration(given: Configuration, settings: Settings): E
 function extend(configuration: Configuration, settings: Settings, probe: Probe): Configuration {
   const { features = {}, scopes = DEFAULT_SCOPES } = configuration
   const { clientIdMetadataDocument, registration } = features
-  // What `configure` switches on must not open anything to clients that let themselves in.
+  // What `configure` switches on must not give anything to clients that register themselves.
   const withheld = features.clientCredentials?.enabled ? [] : [CLIENT_CREDENTIALS]
   return {
     ...configuration,
@@ -74,7 +74,7 @@ function extend(configuration: Configuration, settings: Settings, probe: Probe):
 const RESOLVED = Symbol('resolved by the configuration of configure()')
 
 /**
- * Adds the management resource, for client_credentials only, and keeps every other resource from passing for it.
+ * Adds the management resource, for client_credentials only, and refuses any other resource with its audience.
  */
 function guardResources(
   settings: Settings,
@@ -142,8 +142,8 @@ function extendRegistration<Registration extends NonNullable<Features['registrat
 }
 
 /**
- * Takes grants out of what a client says of itself in its metadata document. The provider asks `allowClient` each
- * time such a client is about to be used, of such clients only, and looks at `grantTypes` afterwards.
+ * Takes grants away from clients that describe themselves in a metadata document. The provider calls `allowClient`
+ * for these clients only, each time before it uses one, and reads `grantTypes` afterwards.
  */
 function withholdGrants(documents: MetadataDocuments, withheld: readonly string[]): MetadataDocuments {
   if (withheld.length === 0) return documents
@@ -158,8 +158,8 @@ function withholdGrants(documents: MetadataDocuments, withheld: readonly string[
 }
 
 /**
- * Tells whether a provider was built from one configuration. Client metadata is validated synchronously, so a
- * value that only this configuration's validator knows tells, and nothing is stored.
+ * Finds out whether a provider was built from one configuration: it validates metadata that holds a value which only
+ * this configuration's validator recognises. Validation starts synchronously, and nothing is stored.
  */
 class Probe {
   readonly #value: string[] = []

@@ -1,7 +1,7 @@
 /**
- * The bridge that carries finished claims into an access token. oidc-provider overwrites `token.extra` at save
- * with what `extraTokenClaims` answers, so the exchange attaches the claims to the token and the wrapped
- * `extraTokenClaims` reads them there.
+ * The bridge that carries finished claims into an access token. When it saves a token, oidc-provider overwrites
+ * `token.extra` with what `extraTokenClaims` returns, so the exchange attaches the claims to the token, and the
+ * wrapped `extraTokenClaims` reads them there.
  */
 import type { JsonObject } from '../plain-json.ts'
 
@@ -19,7 +19,7 @@ export function attachClaims(token: object, claims: JsonObject): void {
   Reflect.defineProperty(token, CLAIMS, { value: attached, configurable: true })
 }
 
-/** The claims attached to this token; `undefined` for tokens that are none of ours. */
+/** The claims attached to this token; `undefined` for tokens of other grants. */
 export function readClaims(token: object): JsonObject | undefined {
   const attached = attachedTo(token)
   if (!attached) return undefined
@@ -27,5 +27,5 @@ export function readClaims(token: object): JsonObject | undefined {
   return attached.claims
 }
 
-/** Whether the claims went into the token: one that was saved without its `act` must never leave. */
+/** Whether the claims went into the token: one that was saved without its `act` must never be returned. */
 export const claimsWereRead = (token: object): boolean => attachedTo(token)?.read === true
