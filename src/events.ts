@@ -1,7 +1,8 @@
 import type { Provider } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
 import { frozenCopy, withoutUndefined } from './plain-json.ts'
-import type { ActClaim } from './subject-tokens/subject-token.ts'
+import type { Check } from './refusals.ts'
+import type { AccessTokenFormat, ActingParty } from './subject-tokens/subject-token.ts'
 
 /** A subject token was issued at the management API. */
 export interface SubjectTokenIssued {
@@ -21,10 +22,10 @@ export interface SubjectTokenExchanged {
   readonly userId: string
   readonly createdBy: string
   readonly clientId: string
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly resource: string
   readonly scope?: string
-  readonly accessToken: { readonly format: 'jwt' | 'opaque'; readonly expiresAt: Seconds }
+  readonly accessToken: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
 }
 
 /** A request was refused; what was not reached yet is absent. `reason` is for operators only. */
@@ -32,14 +33,14 @@ export interface SubjectTokenRefused {
   readonly stage: 'issuance' | 'exchange'
   /** The `error` the client read. */
   readonly error: string
-  /** The rule that refused, or the provider's error where the provider did. */
-  readonly check: string
+  /** The rule that refused, or the `error` where the provider or another function refused. */
+  readonly check: Check | (string & {})
   /** An error that was not made here is named by its code or its class: its message may hold what the caller sent. */
   readonly reason: string
   readonly clientId: string
   readonly id?: string
   readonly userId?: string
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly resource?: string
   readonly scope?: string
 }
@@ -53,7 +54,7 @@ export interface SubjectTokenReplayed {
   /** The use that spent it. */
   readonly usedBy: string
   readonly usedAt: Seconds
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly resource: string
   /** Whether the access token of the first use was ended; a JWT cannot be. */
   readonly accessTokenEnded: boolean
@@ -70,6 +71,7 @@ export interface SubjectTokenRevoked {
   readonly accessTokenEnded: boolean
 }
 
+/** The events and their payloads: `provider.on('subject_token.issued', ({ userId }) => …)`. */
 export interface ImpersonationEvents {
   'subject_token.issued': SubjectTokenIssued
   'subject_token.exchanged': SubjectTokenExchanged
@@ -77,6 +79,23 @@ export interface ImpersonationEvents {
   'subject_token.replayed': SubjectTokenReplayed
   'subject_token.revoked': SubjectTokenRevoked
 }
+
+/**
+ * The names of all events, for listeners that take every one.
+ *
+ * @example
+ * for (const event of EVENTS) provider.on(event, (payload) => log({ event, ...payload }))
+ */
+export const EVENTS = [
+  'subject_token.issued',
+  'subject_token.exchanged',
+  'subject_token.refused',
+  'subject_token.replayed',
+  'subject_token.revoked',
+] as const satisfies readonly (keyof ImpersonationEvents)[]
+
+/** Taken from the list, so that an event that is missing there cannot be emitted. */
+type EventName = (typeof EVENTS)[number]
 
 declare module 'oidc-provider' {
   interface Provider {
@@ -92,10 +111,10 @@ declare module 'oidc-provider' {
 }
 
 /**
- * Tells every listener, one by one. A listener cannot change the answer: one that throws or rejects is passed
- * over, one that hangs is not waited for.
+ * Calls every listener, one by one. A listener cannot change the response: one that throws or rejects is ignored, and
+ * none is awaited.
  */
-export function emit<Name extends keyof ImpersonationEvents>(
+export function emit<Name extends EventName>(
   provider: Provider,
   event: Name,
   payload: ImpersonationEvents[Name],
@@ -107,7 +126,7 @@ export function emit<Name extends keyof ImpersonationEvents>(
     try {
       Promise.resolve(listener.call(provider, frozen)).catch(() => {})
     } catch {
-      // The listener's fault is not the client's.
+      // A faulty listener must not fail the request.
     }
   }
 }

@@ -9,7 +9,7 @@ import { type ImpersonationOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
-import { type Host, readHost } from './provider/settings.ts'
+import { readSettings, type Settings } from './provider/settings.ts'
 
 /** The impersonation service of one provider. */
 export interface Impersonation {
@@ -46,25 +46,26 @@ export interface Impersonation {
 export function createImpersonation(given: ImpersonationOptions): Impersonation {
   const options = resolveOptions(given)
   const store = reportOutage(options.store)
-  let host: Host | undefined
+  let settings: Settings | undefined
   let extended: ExtendedConfiguration | undefined
   let provider: Provider | undefined
 
   return {
     configure(configuration) {
-      if (host) throw new TypeError('configure was called before: one provider needs one impersonation')
-      host = readHost(configuration, options.managementResource)
-      extended = extendConfiguration(configuration, host)
+      if (settings)
+        throw new TypeError('configure() may be called only once; create one impersonation per provider')
+      settings = readSettings(configuration, options.managementResource)
+      extended = extendConfiguration(configuration, settings)
       return extended.configuration
     },
 
     attach(given) {
-      if (!host || !extended?.configured(given)) {
+      if (!settings || !extended?.configured(given)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
       given.registerGrantType(
         TOKEN_EXCHANGE,
-        exchangeHandler({ store, options, host }),
+        exchangeHandler({ store, options, settings }),
         PARAMETERS,
         REPEATABLE,
       )
@@ -74,8 +75,8 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
 
     router(given) {
       const { prefix } = resolveMounting(given)
-      if (!host || !provider) throw new TypeError('attach the provider before its router is made')
-      return managementRouter({ provider, store, options, host }, prefix)
+      if (!settings || !provider) throw new TypeError('call attach(provider) before router()')
+      return managementRouter({ provider, store, options, settings }, prefix)
     },
   }
 }

@@ -2,7 +2,7 @@ import type { Account } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
 import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from './plain-json.ts'
 import { isResourceIndicator } from './resource-indicator.ts'
-import type { SubjectTokenStore } from './subject-tokens/store.ts'
+import { isSubjectTokenStore, STORE_METHODS, type SubjectTokenStore } from './subject-tokens/store.ts'
 import { type ActClaim, LONGEST_LIFE } from './subject-tokens/subject-token.ts'
 
 /** What `isAllowed` is asked about. All ids are account ids and client ids, never pairwise. */
@@ -135,7 +135,11 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(options, name)) throw new TypeError(`unknown option: ${name}`)
   }
-  assertStore(options.store)
+  assert(
+    isSubjectTokenStore(options.store),
+    'store',
+    `a SubjectTokenStore (with ${STORE_METHODS.join(', ')})`,
+  )
   assertManagementResource(options.managementResource)
   assertWhole('maxSubjectTokenTTL', options.maxSubjectTokenTTL, LIFE_RANGE)
   assertWhole('subjectTokenTTL', options.subjectTokenTTL, { from: 1, to: options.maxSubjectTokenTTL })
@@ -182,14 +186,4 @@ function assertManagementResource(value: unknown): void {
     'managementResource',
     'an absolute URI without query and fragment',
   )
-}
-
-const STORE_METHODS = ['insert', 'findByHash', 'consume', 'get', 'list', 'revoke', 'revokeWhere'] as const
-
-function assertStore(store: unknown): void {
-  const complete =
-    typeof store === 'object' &&
-    store !== null &&
-    STORE_METHODS.every((method) => typeof Reflect.get(store, method) === 'function')
-  assert(complete, 'store', `a SubjectTokenStore (with ${STORE_METHODS.join(', ')})`)
 }

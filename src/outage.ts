@@ -1,11 +1,31 @@
-import { storageUnavailable } from './refusals.ts'
+/** An outage of storage: kept apart from every other error, and never reported as "invalid token". */
+import { errors } from 'oidc-provider'
+import { checkOf, nameOf, refusal } from './refusals.ts'
 import type { SubjectTokenStore } from './subject-tokens/store.ts'
 
-/** A store whose failures are told apart from every other error: an outage, never "invalid token". */
+/** Seconds that a client should wait before it tries again: `Retry-After` of a 503. */
+export const RETRY_AFTER = 5
+
+/** A failure of storage, as a 503. Its message is not repeated: it may hold what was stored. */
+export function storageUnavailable(cause: unknown): Error {
+  return refusal(unavailable, {
+    check: 'storage',
+    public: 'the service is temporarily unavailable',
+    private: nameOf(cause),
+  })
+}
+
+const unavailable = (text: string, options: { readonly detail?: string }) =>
+  Object.assign(new errors.TemporarilyUnavailable(text, options), { status: 503, statusCode: 503 })
+
+export const isStorageUnavailable = (error: unknown): boolean =>
+  error instanceof Error && checkOf(error) === 'storage'
+
+/** The store, with every failure of it turned into an outage. */
 export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
-  const guard = async <Answer>(answer: () => Promise<Answer>): Promise<Answer> => {
+  const guard = async <Result>(call: () => Promise<Result>): Promise<Result> => {
     try {
-      return await answer()
+      return await call()
     } catch (error) {
       throw storageUnavailable(error)
     }

@@ -50,7 +50,7 @@ describe('options', () => {
     subjectTokenTTL: [0, -1, 1.5, '600', 3601, Number.NaN],
     maxSubjectTokenTTL: [0, 86_401, '1'],
     maxAccessTokenTTL: [0, 86_401, 0.5],
-    requireActor: ['true', 1, null],
+    requireActor: ['true', 1],
     maxDelegationDepth: [0, 11, 1.5],
     requiredContext: ['reason', [''], [1]],
     isAllowed: [true, {}],
@@ -60,11 +60,14 @@ describe('options', () => {
     managementResource: ['/api', 'https://id.example.com/api#x', 'https://id.example.com/api?x', 1, ''],
     subjectTokenTtl: [600],
   }
+  it('are the defaults where they are null', () => {
+    const given = { store, requireActor: null, maxDelegationDepth: null } as unknown as ImpersonationOptions
+    expect(resolveOptions(given)).to.include({ requireActor: false, maxDelegationDepth: 1 })
+  })
+
   for (const [option, values] of Object.entries(wrong)) {
     it(`are refused by name: ${option}`, () => {
       for (const value of values) {
-        // null stands for "not given" nowhere: it is a value of a wrong type, or the default.
-        if (value === null && option !== 'store') continue
         const given = { store, [option]: value } as unknown as ImpersonationOptions
         expect(() => createImpersonation(given), String(value)).to.throw(TypeError, option)
       }

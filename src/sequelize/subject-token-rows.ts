@@ -1,6 +1,11 @@
 /** How a subject token lies in the table `subject_tokens`. */
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
-import type { NewSubjectToken, SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
+import type {
+  ActingParty,
+  NewSubjectToken,
+  SubjectToken,
+  SubjectTokenUse,
+} from '../subject-tokens/subject-token.ts'
 import type { Bound, Dialect, Row } from './database/driver.ts'
 import { optionalText, text } from './values.ts'
 
@@ -66,7 +71,7 @@ function useFromRow(row: Row): SubjectTokenUse {
   return withoutUndefined({
     at: Number(row.consumed_at),
     clientId: text(row.consumed_by),
-    actor: actor === undefined ? undefined : (JSON.parse(actor) as SubjectTokenUse['actor']),
+    actor: actor === undefined ? undefined : (JSON.parse(actor) as ActingParty),
     resource: text(row.used_resource),
     scope: optionalText(row.used_scope),
     accessToken: {

@@ -77,3 +77,20 @@ export interface Revocation {
   /** Whether this call was the one that marked it. */
   readonly marked: boolean
 }
+
+const METHODS: Readonly<Record<keyof SubjectTokenStore, true>> = {
+  insert: true,
+  findByHash: true,
+  consume: true,
+  get: true,
+  list: true,
+  revoke: true,
+  revokeWhere: true,
+}
+export const STORE_METHODS: readonly string[] = Object.keys(METHODS)
+
+/** Whether `value` has every method of a store; what they do, only the contract suite can tell. */
+export function isSubjectTokenStore(value: unknown): value is SubjectTokenStore {
+  if (typeof value !== 'object' || value === null) return false
+  return STORE_METHODS.every((method) => typeof Reflect.get(value, method) === 'function')
+}

@@ -11,6 +11,12 @@ export interface ActClaim {
   readonly act?: ActClaim
 }
 
+/** Who acted in an exchange. Account ids, never pairwise; `clientId` is the client the actor token was issued to. */
+export type ActingParty = ActClaim & { readonly clientId?: string }
+
+/** A JWT lives until its `exp`; an opaque access token can be ended. */
+export type AccessTokenFormat = 'jwt' | 'opaque'
+
 /** Permission for one exchange: a client may become `userId` once, until `expiresAt`. */
 export interface SubjectToken {
   /** Public handle; not the token, and useless at the token endpoint. */
@@ -45,11 +51,10 @@ export interface NewSubjectToken extends SubjectToken {
 export interface SubjectTokenUse {
   readonly at: Seconds
   readonly clientId: string
-  /** Account ids, never pairwise; `clientId` is the client the actor token was issued to. */
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly resource: string
   readonly scope?: string
-  readonly accessToken: { readonly format: 'jwt' | 'opaque'; readonly expiresAt: Seconds }
+  readonly accessToken: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
   /** The Grant of an opaque access token: destroying it ends the token. */
   readonly grantId?: string
 }

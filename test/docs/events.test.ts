@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { blocksOf, readPage } from '../../fixtures/markdown.ts'
 import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 import { membersOf, readSource } from '../../fixtures/source.ts'
+import { EVENTS } from '../../src/index.ts'
 
 const PAGE = readPage('docs/events.md')
 const SOURCE = readSource('events.ts')
@@ -24,6 +25,10 @@ function toldOf(event: string): string[][] {
 }
 
 describe('docs: events', () => {
+  it('are those of the exported list', () => {
+    expect([...EVENTS]).to.deep.equal([...PAYLOADS.keys()])
+  })
+
   it('are all in the table, and in the protocol', () => {
     const named = rowsOf(sectionOf(PAGE, 'All events')).flatMap(([name = '']) => codeOf(name))
     expect(PAYLOADS.size).to.be.greaterThan(4)

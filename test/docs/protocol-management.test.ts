@@ -4,7 +4,7 @@ import { readPage } from '../../fixtures/markdown.ts'
 import { type Json, readDescription } from '../../fixtures/openapi.ts'
 import { codeOf, errorsOf, expectSameErrors, namesOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 import { readSource } from '../../fixtures/source.ts'
-import { RETRY_AFTER } from '../../src/refusals.ts'
+import { RETRY_AFTER } from '../../src/outage.ts'
 
 const PAGE = readPage('docs/protocol.md')
 const { paths, components } = readDescription()

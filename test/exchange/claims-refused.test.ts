@@ -152,7 +152,7 @@ describe('token exchange: what the claims function may not do', () => {
           const { subjectToken } = await issue(deployment)
           await exchange(deployment, { subject_token: subjectToken })
           const { reason } = onlyEvent(deployment, 'subject_token.refused')
-          expect(reason).to.equal('getCustomJwtClaims must answer plain JSON')
+          expect(reason).to.equal('getCustomJwtClaims must return plain JSON')
         },
       ))
   })

@@ -11,6 +11,7 @@ import {
   withActor,
   withDeployment,
 } from '../../fixtures/requests.ts'
+import { EVENTS } from '../../src/index.ts'
 import { onlyEvent } from './refusals.ts'
 
 function expectDeeplyFrozen(value: unknown): void {
@@ -19,13 +20,6 @@ function expectDeeplyFrozen(value: unknown): void {
   expect(Object.getPrototypeOf(value)).to.be.oneOf([Object.prototype, null])
   for (const member of Object.values(value)) expectDeeplyFrozen(member)
 }
-
-const NAMES = [
-  'subject_token.issued',
-  'subject_token.exchanged',
-  'subject_token.refused',
-  'subject_token.replayed',
-] as const
 
 /** Issues, exchanges, replays and fails: every event of the exchange once. */
 async function flow(deployment: Deployment): Promise<Answer[]> {
@@ -106,7 +100,7 @@ describe('token exchange: events', () => {
   it('are exactly one for each occurrence, with one frozen plain argument', () =>
     withDeployment({}, async (deployment) => {
       const calls: unknown[][] = []
-      for (const name of NAMES) {
+      for (const name of EVENTS) {
         deployment.provider.on(name, (...parameters: unknown[]) => void calls.push([name, ...parameters]))
       }
       const answers = await flow(deployment)
@@ -157,7 +151,7 @@ describe('token exchange: events', () => {
       try {
         await withDeployment({}, async (deployment) => {
           const later: string[] = []
-          for (const name of NAMES) {
+          for (const name of EVENTS) {
             deployment.provider.on(name, listener as () => void)
             deployment.provider.on(name, () => void later.push(name))
           }

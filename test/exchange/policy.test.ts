@@ -202,7 +202,7 @@ describe('token exchange: the policy', () => {
         stage: 'exchange',
         error: 'access_denied',
         check: 'isAllowed',
-        reason: 'isAllowed answered false',
+        reason: 'isAllowed returned false',
         clientId: 'spa',
         id,
         userId: 'alice',

@@ -17,7 +17,8 @@ import {
   withActor,
   withDeployment,
 } from '../../fixtures/requests.ts'
-import { reasonOf, storageUnavailable } from '../../src/refusals.ts'
+import { storageUnavailable } from '../../src/outage.ts'
+import { reasonOf } from '../../src/refusals.ts'
 import { storageError } from '../../src/sequelize/database/storage-error.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { onlyEvent } from './refusals.ts'

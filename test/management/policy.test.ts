@@ -116,7 +116,7 @@ describe('management: the policy', () => {
           stage: 'issuance',
           error: 'access_denied',
           check: 'isAllowed',
-          reason: 'isAllowed answered false',
+          reason: 'isAllowed returned false',
           clientId: 'backend',
           userId: 'alice',
           actor: { sub: 'bob' },
