@@ -37,6 +37,8 @@ interface StoreOptions {
  * trip and a commit, where that can be done (on PostgreSQL and with `nodeSqlite`). `true` or `false`, default
  * `true`. It concerns this store only, whatever others are made of the same Sequelize.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
+ * @example
+ * const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize) })
  */
 export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOptions = {}): SubjectTokenStore {
   const shared = databaseOf(sequelize)
