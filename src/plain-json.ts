@@ -1,6 +1,8 @@
 /** JSON values, and what makes a value one. What a deployment's function returns is not trusted to be JSON. */
 
+/** A JSON value (RFC 8259). */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
+/** A JSON object: members of any name that hold JSON values. */
 export interface JsonObject {
   readonly [member: string]: JsonValue
 }

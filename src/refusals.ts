@@ -5,7 +5,7 @@
  */
 import { errors } from 'oidc-provider'
 
-/** The rule that refused: a stage of the exchange, or a named rule of the policy. In events only, never sent. */
+/** The rule that refused: a stage of the exchange, or a rule of the policy by its name. In events only, never sent. */
 export type Check =
   | 'request'
   | 'sender'

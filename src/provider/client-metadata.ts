@@ -37,7 +37,8 @@ interface Privileges {
 /**
  * `reservedGrants` are those that no client may give itself.
  *
- * @throws {errors.InvalidClientMetadata} when the metadata is malformed, or a self-registered client takes more than it was given.
+ * @throws {errors.InvalidClientMetadata} when the metadata is malformed, or a self-registered client takes more than
+ * it was given.
  */
 export function validateClientMetadata(
   ctx: KoaContextWithOIDC | undefined,

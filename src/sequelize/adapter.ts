@@ -90,6 +90,8 @@ const ROW: Upsert = {
  * @param options.namespace part of every key, at most 255 bytes, default empty: one per issuer on a shared
  * database.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, or a wrong namespace.
+ * @example
+ * impersonation.configure({ adapter: createAdapter(sequelize), clients, findAccount, jwks })
  */
 export function createAdapter(
   sequelize: Sequelize,

@@ -179,5 +179,10 @@ function asSqliteError(thrown: unknown): Error {
 
 export const isNodeSqlite = (connection: object): connection is Database => connection instanceof Database
 
-/** Pass as `dialectModule` together with `dialect: 'sqlite'` and `storage`. */
+/**
+ * Node's own SQLite as a `dialectModule` of Sequelize, in place of the `sqlite3` package.
+ *
+ * @example
+ * const sequelize = new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: 'data.sqlite' })
+ */
 export const nodeSqlite = { Database, OPEN_READONLY, OPEN_READWRITE, OPEN_CREATE }

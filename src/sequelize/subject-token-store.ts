@@ -37,6 +37,8 @@ interface StoreOptions {
  * commit, where the database allows it (PostgreSQL, and SQLite through `nodeSqlite`). `true` or `false`, default
  * `true`. It applies to this store only, not to others on the same Sequelize.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
+ * @example
+ * const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize) })
  */
 export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOptions = {}): SubjectTokenStore {
   const shared = databaseOf(sequelize)

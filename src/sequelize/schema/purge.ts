@@ -4,15 +4,19 @@ import { epochTime, type Seconds } from '../../clock.ts'
 import { type Database, databaseOf } from '../database/database.ts'
 import type { Bound, Delete } from '../database/driver.ts'
 
+/** How `purge` works: what it keeps, and whom it informs. */
 export interface PurgeOptions {
   /** How long the record of an ended impersonation is kept, in seconds, 0 or more. Default 90 days. */
   readonly retention?: Seconds
-  /** Told after every batch how many rows are gone so far. */
+  /** Called after every batch with the number of rows deleted so far. */
   readonly onProgress?: (purged: Purged) => void
 }
 
+/** How many rows `purge` deleted. */
 export interface Purged {
+  /** Records of impersonations. */
   readonly subjectTokens: number
+  /** Expired models of oidc-provider, such as grants and sessions. */
   readonly models: number
 }
 
@@ -47,6 +51,8 @@ const EXPIRED_MODELS: Rows = {
  *
  * @throws {TypeError} for a wrong retention or an unsupported dialect; otherwise when the database fails, with
  * finished batches gone.
+ * @example
+ * await purge(sequelize, { retention: 30 * 24 * 3600 })
  */
 export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): Promise<Purged> {
   const { retention = DEFAULT_RETENTION, onProgress } = options
