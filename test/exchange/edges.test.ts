@@ -1,6 +1,5 @@
 /** Cases that only one line of the source stands against. */
 import { X509Certificate } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { CERTIFICATE, machineClient, OTHER_CERTIFICATE, publicClient } from '../../fixtures/clients.ts'
@@ -127,22 +126,27 @@ describe('a provider whose resources go round configure', () => {
 
 describe('an access token that ends before it is issued', () => {
   it('is not issued, and its subject token is not spent', async () => {
+    const clock = stopClock()
     let slow = true
     const options = {
       maxAccessTokenTTL: 1,
       getCustomJwtClaims: async () => {
-        if (slow) await sleep(1100)
+        if (slow) clock.tick(1)
         return {}
       },
     }
-    await during(startDeployment({ options }), async (deployment) => {
-      const { subjectToken } = await issue(deployment)
-      const late = await exchange(deployment, { subject_token: subjectToken })
-      expect(late.status).to.equal(500)
-      slow = false
-      const inTime = await exchange(deployment, { subject_token: subjectToken })
-      expect(inTime.status, inTime.text).to.equal(200)
-    })
+    try {
+      await during(startDeployment({ options }), async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const late = await exchange(deployment, { subject_token: subjectToken })
+        expect(late.status).to.equal(500)
+        slow = false
+        const inTime = await exchange(deployment, { subject_token: subjectToken })
+        expect(inTime.status, inTime.text).to.equal(200)
+      })
+    } finally {
+      clock.restore()
+    }
   })
 })
 

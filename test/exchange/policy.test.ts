@@ -1,5 +1,6 @@
 /** The deployment's policy at the exchange (CONTRACT §3.2, DESIGN §1: isAllowed, requiredContext). */
 import { expect } from 'chai'
+import { tooLate } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { actorJwt, actorToken, exchange, issue, withActor, withDeployment } from '../../fixtures/requests.ts'
 import { AccessDenied, type PolicyRequest } from '../../src/index.ts'
@@ -76,7 +77,7 @@ describe('token exchange: the policy', () => {
     ["answers 'true'", () => 'true'],
     ['answers an object', () => ({ allowed: true })],
     ['answers a Boolean object', () => Object(true)],
-    ['takes longer than the limit', () => new Promise(() => {})],
+    ['takes longer than the limit', () => tooLate(1)],
   ]
   for (const [title, decide] of fails) {
     it(`fails when isAllowed ${title}`, refusesTo(decide, failed))

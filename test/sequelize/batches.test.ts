@@ -304,6 +304,7 @@ describe('statements of one turn, on a SQLite', () => {
     const store = createSubjectTokenStore(database.sequelize)
     const tokens = newTokens(3)
     await insertAll(store, tokens)
+    await database.sequelize.query('PRAGMA busy_timeout = 100')
     const process = new DatabaseSync(database.url.slice('sqlite:'.length))
     process.exec('BEGIN IMMEDIATE')
     const runs = await recordRuns(database, async () => {
