@@ -1,8 +1,10 @@
 /** Single use (CONTRACT §3.1): of any number of simultaneous exchanges exactly one wins. */
+
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import {
   type Answer,
   exchange,
@@ -57,8 +59,7 @@ describe('token exchange: single use', () => {
     describe(`on ${kind}`, () => {
       const start = starter()
       let deployment: Deployment
-      before(async function () {
-        if (!(await isAvailable(kind))) this.skip()
+      beforeOn(kind, async () => {
         deployment = await startDeployment({ database: kind, options: { getCustomJwtClaims: start.wait } })
       })
       after(() => deployment?.close())

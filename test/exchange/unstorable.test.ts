@@ -1,11 +1,13 @@
 /** No input can make the spend fail for ever: what a database cannot keep is refused before it (CONTRACT §2.1, §3.2). */
+
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { ResourceServer } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
 import { list, show } from '../../fixtures/management.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import {
   actorJwt,
   actorToken,
@@ -56,8 +58,7 @@ for (const kind of DATABASES) {
   describe(`token exchange: names that cannot be stored, on ${kind}`, () => {
     let deployment: Deployment
     const asked: string[] = []
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       const overrides: DeploymentOverrides = {
         database: kind,
         clients: [longest, tooLong, longBackend],

@@ -1,9 +1,11 @@
 /** `POST /api/subject-tokens` (CONTRACT §2.1): what it answers, and what it takes. */
+
 import { request } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import {
   actorToken,
   exchange,
@@ -229,8 +231,7 @@ describe('management: POST /subject-tokens', () => {
   for (const kind of DATABASES) {
     describe(`on ${kind}`, () => {
       let other: Deployment
-      before(async function () {
-        if (!(await isAvailable(kind))) this.skip()
+      beforeOn(kind, async () => {
         other = await startDeployment({ database: kind })
       })
       after(() => other?.close())

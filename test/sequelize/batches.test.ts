@@ -1,9 +1,11 @@
 /** Statements that go to the database together: each has the outcome it would have alone. */
+
 import { EventEmitter } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { type Database, type DatabaseKind, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn, itOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
@@ -46,8 +48,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
   describe(`statements of one turn, on ${kind}`, () => {
     let database: Database
     let store: SubjectTokenStore
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       store = createSubjectTokenStore(database.sequelize)
     })
@@ -136,8 +137,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
 }
 
 describe('a batch that a PostgreSQL of another language refuses', () => {
-  it('does not fail for the fault of one of them', async function () {
-    if (!(await isAvailable('postgres'))) this.skip()
+  itOn('postgres', 'does not fail for the fault of one of them', async () => {
     const database = await openDatabase('postgres')
     try {
       const store = createSubjectTokenStore(database.connect({ hooks: { afterConnect: speakItalian } }))
@@ -163,8 +163,7 @@ describe('batches of two processes, on postgres', () => {
   let database: Database
   let one: SubjectTokenStore
   let other: SubjectTokenStore
-  before(async function () {
-    if (!(await isAvailable('postgres'))) this.skip()
+  beforeOn('postgres', async () => {
     database = await openDatabase('postgres')
     one = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))
     other = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))

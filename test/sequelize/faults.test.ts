@@ -1,8 +1,10 @@
 /** What the store does when the database rolls back, lags, or answers from another node. */
+
 import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
-import { type Database, type DatabaseKind, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
@@ -31,8 +33,7 @@ const newToken = () => ({
 function suite(kind: DatabaseKind, title: string, tests: (opened: () => Database) => void): void {
   describe(`${title}, on ${kind}`, () => {
     let database: Database
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
     })
     after(() => database?.close())

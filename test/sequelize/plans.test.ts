@@ -1,14 +1,10 @@
 /** The hot statements use an index, whatever the number of rows. Explained as they run, values and all. */
+
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import {
-  DATABASES,
-  type Database,
-  type DatabaseKind,
-  isAvailable,
-  openDatabase,
-} from '../../fixtures/databases.ts'
+import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
@@ -128,8 +124,7 @@ const WALKS: Readonly<Record<DatabaseKind, RegExp>> = {
 for (const kind of DATABASES) {
   describe(`query plans on ${kind}`, () => {
     let database: Database
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       await fill(database)
     })

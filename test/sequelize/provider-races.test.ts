@@ -1,10 +1,12 @@
 /** Codes and tokens of the provider itself, used many times at once: they win once, and the grant ends. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'
 import { CALLBACK, publicClient } from '../../fixtures/clients.ts'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { type Parameters, postToken } from '../../fixtures/requests.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
@@ -37,8 +39,7 @@ for (const kind of DATABASES) {
   describe(`raced on ${kind}`, () => {
     let database: Database
     let deployment: Deployment
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       deployment = await startDeployment({
         database,

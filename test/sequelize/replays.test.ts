@@ -1,11 +1,13 @@
 /** Client assertions (RFC 7523 §3) and DPoP proofs (RFC 9449 §11.1) are accepted once, however many come at once. */
+
 import { expect } from 'chai'
 import { CompactSign, importJWK } from 'jose'
 import type { AdapterFactory } from 'oidc-provider'
 import { machineClient } from '../../fixtures/clients.ts'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { signingKey } from '../../fixtures/keys.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import {
   type Answer,
   dpopKey,
@@ -62,8 +64,7 @@ for (const kind of DATABASES) {
         })
       }
 
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       const start = (issuer?: string) =>
         startDeployment({
