@@ -5,6 +5,7 @@ import { storedModels } from '../../fixtures/clients.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import {
   type Answer,
   exchange,
@@ -13,8 +14,6 @@ import {
   type Parameters,
   withDeployment,
 } from '../../fixtures/requests.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
 
 /** Holds the claims function back until so many exchanges have come to it: all have read the token as unspent. */
 function starter() {
@@ -44,7 +43,7 @@ function expectOneWinner(answers: readonly Answer[]): Answer {
   const winners = answers.filter(({ status }) => status === 200)
   expect(winners).to.have.lengthOf(1)
   for (const loser of answers.filter(({ status }) => status !== 200)) {
-    expect([loser.status, loser.body]).to.deep.equal([400, FIXED])
+    expect([loser.status, loser.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
   }
   return winners[0] as Answer
 }
@@ -127,7 +126,7 @@ describe('token exchange: single use', () => {
         expect((await introspect(deployment, body.access_token)).active).to.equal(true)
         // For another resource, and even so.
         const replay = await exchange(deployment, { subject_token: subjectToken })
-        expect([replay.status, replay.body]).to.deep.equal([400, FIXED])
+        expect([replay.status, replay.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
         expect(await introspect(deployment, body.access_token)).to.deep.equal({ active: false })
         const event = deployment.events.at(-1)
         expect(event?.name).to.equal('subject_token.replayed')

@@ -3,13 +3,12 @@ import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { type Answer, exchange, issue, withDeployment } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 import { expectRefused } from './refusals.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
 
 describe('token exchange: failures', () => {
   describe('when issuing fails after the spend', () => {
@@ -188,7 +187,7 @@ async function expectSpentBy500(deployment: Deployment, subjectToken: string, an
   const names = deployment.events.map(({ name }) => name)
   expect(names).to.deep.equal(['subject_token.issued', 'subject_token.refused'])
   const again = await exchange(deployment, { subject_token: subjectToken })
-  expect([again.status, again.body]).to.deep.equal([400, FIXED])
+  expect([again.status, again.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
   expect(deployment.events.at(-1)?.name).to.equal('subject_token.replayed')
 }
 

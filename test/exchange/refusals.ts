@@ -1,6 +1,7 @@
 /** What every refused exchange has in common (CONTRACT §3.1, §6): one event, and the subject token stays usable. */
 import { expect } from 'chai'
 import type { Deployment, RecordedEvent } from '../../fixtures/deployment.ts'
+import { ACTOR_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { type Answer, actorToken, exchange, issue, withActor } from '../../fixtures/requests.ts'
 import type { ImpersonationEvents } from '../../src/events.ts'
 
@@ -85,8 +86,8 @@ export async function expectActorRefused(
     attempt: (subjectToken) =>
       exchange(deployment, { subject_token: subjectToken, ...withActor(actor) }, { headers }),
     valid: (subjectToken) => exchange(deployment, { subject_token: subjectToken, ...withActor(valid) }),
-    error: 'invalid_request',
-    description: 'actor_token is invalid',
+    error: ACTOR_TOKEN_REFUSED.error,
+    description: ACTOR_TOKEN_REFUSED.error_description,
     check,
   })
 }
