@@ -1,5 +1,4 @@
 /** Four processes, one database. `npm run test:race` races 2,000 tokens on each; here it is fewer. */
-
 import { expect } from 'chai'
 import { type Cluster, startCluster } from '../../fixtures/cluster.ts'
 import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'

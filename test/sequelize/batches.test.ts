@@ -1,38 +1,24 @@
 /** Statements that go to the database together: each has the outcome it would have alone. */
-
 import { EventEmitter } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { ISSUER } from '../../fixtures/cluster.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn, itOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret, type TokenHash } from '../../src/subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
+import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
 
-const ISSUER = 'https://id.example.com/oidc'
-const NOW = Math.floor(Date.now() / 1000)
-const USE: SubjectTokenUse = {
-  at: NOW,
-  clientId: 'spa',
-  resource: 'https://api.example.com',
-  accessToken: { format: 'jwt', expiresAt: NOW + 600 },
-}
+const USE = newUse()
 
 function newTokens(count: number): NewSubjectToken[] {
-  return Array.from({ length: count }, (_, index) => ({
-    id: mintId(),
-    tokenHash: hashSecret(mintSecret()),
-    issuer: ISSUER,
-    userId: `user-${index}`,
-    context: { index },
-    createdBy: 'backend',
-    createdAt: NOW,
-    expiresAt: NOW + 600,
-  })).sort((one, other) => (one.tokenHash < other.tokenHash ? -1 : 1))
+  return Array.from({ length: count }, (_, index) =>
+    newToken({ userId: `user-${index}`, context: { index } }),
+  ).sort((one, other) => (one.tokenHash < other.tokenHash ? -1 : 1))
 }
 
 const insertAll = (store: SubjectTokenStore, tokens: readonly NewSubjectToken[]) =>

@@ -1,5 +1,4 @@
 /** One contract, every database. */
-
 import { DATABASES } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { adapterContract } from './adapter.contract.ts'

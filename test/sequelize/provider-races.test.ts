@@ -1,5 +1,4 @@
 /** Codes and tokens of the provider itself, used many times at once: they win once, and the grant ends. */
-
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'

@@ -1,5 +1,4 @@
 /** Client assertions (RFC 7523 §3) and DPoP proofs (RFC 9449 §11.1) are accepted once, however many come at once. */
-
 import { expect } from 'chai'
 import { CompactSign, importJWK } from 'jose'
 import type { AdapterFactory } from 'oidc-provider'
