@@ -2,13 +2,15 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { type Account, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API, RESOURCES } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import { revoke } from '../../fixtures/management.ts'
 import { ACTOR_TOKEN_REFUSED, SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
-import { type Answer, actorToken, exchange, introspect, issue, withActor } from '../../fixtures/requests.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { onlyEvent } from './refusals.ts'
 
 describe('token exchange: what changed since the issuance', () => {

@@ -1,20 +1,11 @@
 /** The actor token (CONTRACT §3): valid as introspection would say, to the second. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient, webClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  now,
-  postToken,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
 import { expectActorRefused } from './refusals.ts'
 
 /** The life of actor tokens in seconds: `ttl.AccessToken` of the fixture. */

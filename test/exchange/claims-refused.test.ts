@@ -1,8 +1,8 @@
 /** What the claims function may not do (CONTRACT §3.2, §4, §5): denied is 400, broken is 500, nothing is spent. */
 import { expect } from 'chai'
 import { tooLate } from '../../fixtures/clock.ts'
-import { type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { exchange, issue, withDeployment } from '../../fixtures/requests.ts'
+import { type DeploymentOverrides, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 

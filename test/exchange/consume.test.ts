@@ -2,17 +2,17 @@
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import {
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
+  withDeployment,
+} from '../../fixtures/deployment.ts'
+import type { Answer, Parameters } from '../../fixtures/http.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
-import {
-  type Answer,
-  exchange,
-  introspect,
-  issue,
-  type Parameters,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 
 /** Holds the claims function back until so many exchanges have come to it: all have read the token as unspent. */
 function starter() {

@@ -2,10 +2,11 @@
 import { X509Certificate } from 'node:crypto'
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { CERTIFICATE, machineClient, OTHER_CERTIFICATE, publicClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, RESOURCES, startDeployment } from '../../fixtures/deployment.ts'
-import { actorToken, exchange, issue, postToken, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue, postToken } from '../../fixtures/requests.ts'
 import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { registeredResources } from '../../src/provider/client-metadata.ts'
 

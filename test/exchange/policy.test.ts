@@ -1,8 +1,9 @@
 /** The deployment's policy at the exchange (CONTRACT §3.2, DESIGN §1: isAllowed, requiredContext). */
 import { expect } from 'chai'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { tooLate } from '../../fixtures/clock.ts'
-import { API } from '../../fixtures/deployment.ts'
-import { actorJwt, actorToken, exchange, issue, withActor, withDeployment } from '../../fixtures/requests.ts'
+import { API, withDeployment } from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { AccessDenied, type PolicyRequest } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 

@@ -1,8 +1,10 @@
 /** What every refused exchange has in common (CONTRACT §3.1, §6): one event, and the subject token stays usable. */
 import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import type { Deployment, RecordedEvent } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import { ACTOR_TOKEN_REFUSED } from '../../fixtures/refused.ts'
-import { type Answer, actorToken, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import type { ImpersonationEvents } from '../../src/events.ts'
 
 export interface Refusal {

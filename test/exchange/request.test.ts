@@ -1,16 +1,10 @@
 /** The parameters of a token exchange (CONTRACT §3). */
 import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  type Parameters,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 

@@ -3,19 +3,11 @@ import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { DATABASES, openDatabase } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
 import { itOn } from '../../fixtures/on-database.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  postSubjectToken,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 

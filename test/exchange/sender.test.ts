@@ -3,16 +3,11 @@ import { X509Certificate } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { CERTIFICATE, publicClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  type DpopKey,
-  dpopKey,
-  exchange,
-  introspect,
-  issue,
-  now,
-  type Parameters,
-} from '../../fixtures/requests.ts'
+import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { expectRefused } from './refusals.ts'
 

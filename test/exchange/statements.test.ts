@@ -1,9 +1,10 @@
 /** What an impersonation costs the database (DESIGN §3): one statement to issue, two to exchange. */
 import { expect } from 'chai'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
-import { actorJwt, exchange, issue, managementToken, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 
 for (const kind of DATABASES) {
   describe(`statements on ${kind}`, () => {

@@ -1,19 +1,20 @@
 /** The subject token at the exchange (CONTRACT §3.2): one fixed text for everything that is wrong with it. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import {
-  type Answer,
-  actorToken,
-  exchange,
-  issue,
-  withActor,
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { epochTime } from '../../src/clock.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'

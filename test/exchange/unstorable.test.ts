@@ -2,20 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { ResourceServer } from 'oidc-provider'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
 import { list, show } from '../../fixtures/management.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  postSubjectToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
 
 const ASTRAL = '🎭'

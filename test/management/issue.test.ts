@@ -2,21 +2,19 @@
 import { request } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { now } from '../../fixtures/clock.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
 import {
-  actorToken,
-  exchange,
-  idFrom,
-  issue,
-  managementToken,
-  now,
-  postSubjectToken,
-  send,
-  withActor,
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import { send } from '../../fixtures/http.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { exchange, idFrom, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const ASTRAL = '🎫'

@@ -2,8 +2,9 @@
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { tooLate } from '../../fixtures/clock.ts'
-import { API, type Deployment } from '../../fixtures/deployment.ts'
-import { type Answer, managementToken, postSubjectToken, withDeployment } from '../../fixtures/requests.ts'
+import { API, type Deployment, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { AccessDenied, type ImpersonationOptions, type PolicyRequest } from '../../src/index.ts'
 
 type Post = (body?: Readonly<Record<string, unknown>>) => Promise<Answer>

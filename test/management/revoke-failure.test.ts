@@ -4,9 +4,11 @@ import type { AdapterFactory } from 'oidc-provider'
 import { webClient } from '../../fixtures/clients.ts'
 import { type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
-import { type Answer, exchange, introspect, issue, unique } from '../../fixtures/requests.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
 /** An adapter that fails so many times at one method of one model. */

@@ -1,20 +1,14 @@
 /** `DELETE /api/subject-tokens/{id}` (CONTRACT §2.2, §6): what it ends, and what it tells. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { manage, revoke, show } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
-import {
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
 const eventsSince = ({ events }: Deployment, before: number) =>
