@@ -236,5 +236,20 @@ describe('token exchange: delegation', () => {
           await refuses(deployment, answer.body.access_token, 'actor_token')
         }
       }))
+
+    it('fails before the spend where the identifier is empty: `act` must name someone', async () => {
+      let broken = true
+      const pairwiseIdentifier = async (_ctx: unknown, accountId: string) =>
+        broken && accountId === 'bob' ? '' : `${accountId}@pairwise`
+      const configuration = { ...overrides.configuration, pairwiseIdentifier }
+      await withDeployment({ ...overrides, configuration }, async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const request = { subject_token: subjectToken, ...withActor(await actorToken(deployment)) }
+        expect((await exchange(deployment, request, { client: pairwise })).status).to.equal(500)
+        broken = false
+        const named = await exchange(deployment, request, { client: pairwise })
+        expect(named.status, named.text).to.equal(200)
+      })
+    })
   })
 })

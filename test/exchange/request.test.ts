@@ -229,6 +229,21 @@ describe('token exchange: the request', () => {
       }))
   })
 
+  it('refuses authorization_details where the provider would drop an empty list of it', async () => {
+    const richAuthorizationRequests = { enabled: true, types: { payment: { validate() {} } } }
+    const configuration = { features: { richAuthorizationRequests } as never }
+    await withDeployment({ configuration }, async (other) => {
+      const { subjectToken } = await issue(other)
+      const answer = await exchange(other, { subject_token: subjectToken, authorization_details: '[]' })
+      expect(answer.status).to.equal(400)
+      expect(answer.body).to.deep.equal({
+        error: 'invalid_request',
+        error_description: 'authorization_details is not supported',
+      })
+      expect((await exchange(other, { subject_token: subjectToken })).status).to.equal(200)
+    })
+  })
+
   it('refuses a client that is not registered for the grant', async () => {
     const answer = await expectRefused(deployment, {
       attempt: (subjectToken) =>

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
+import { API, type Deployment, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
 import type { Answer } from '../../fixtures/http.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
@@ -86,6 +86,34 @@ describe('token exchange: failures', () => {
         const answer = await exchange(deployment, { subject_token: subjectToken })
         expect([answer.status, answer.body.error]).to.deep.equal([500, 'server_error'])
         expect((await store.get(deployment.issuer, id))?.use).to.equal(undefined)
+      },
+    ))
+
+  it('gives no token when resources go round configure, and spends none', () =>
+    withDeployment(
+      {
+        tamper: (configuration) => {
+          const ours = configuration.features?.resourceIndicators?.getResourceServerInfo
+          if (!ours) throw new Error('configure gives one')
+          return {
+            ...configuration,
+            features: {
+              ...configuration.features,
+              resourceIndicators: {
+                ...configuration.features?.resourceIndicators,
+                enabled: true,
+                getResourceServerInfo: (ctx, resource, client) =>
+                  RESOURCES[resource] ?? ours(ctx, resource, client),
+              },
+            } as typeof configuration.features,
+          }
+        },
+      },
+      async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const answer = await exchange(deployment, { subject_token: subjectToken })
+        expect([answer.status, answer.body.error]).to.deep.equal([500, 'server_error'])
+        expect(deployment.database.statements.filter((sql) => sql.includes('UPDATE'))).to.deep.equal([])
       },
     ))
 
