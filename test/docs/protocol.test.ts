@@ -2,9 +2,11 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import type { Parameters } from '../../fixtures/http.ts'
 import { readPage } from '../../fixtures/markdown.ts'
 import {
   codeOf,
@@ -15,7 +17,7 @@ import {
   rowsOf,
   sectionOf,
 } from '../../fixtures/page.ts'
-import { actorToken, exchange, issue, type Parameters, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { membersOf, readSource } from '../../fixtures/source.ts'
 import { ACCESS_TOKEN_TYPE, RESERVED_CLAIMS } from '../../src/constants.ts'
 import { PARAMETERS } from '../../src/exchange/request.ts'
