@@ -17,7 +17,7 @@ const store: SubjectTokenStore = {
 }
 
 describe('options', () => {
-  it('have the defaults that the README tells', () => {
+  it('have the defaults that the README lists', () => {
     expect(resolveOptions({ store })).to.deep.include({
       subjectTokenTTL: 600,
       maxSubjectTokenTTL: 3600,
@@ -61,7 +61,7 @@ describe('options', () => {
     subjectTokenTtl: [600],
   }
   for (const [option, values] of Object.entries(wrong)) {
-    it(`are refused by name: ${option}`, () => {
+    it(`are refused, naming the option: ${option}`, () => {
       for (const value of values) {
         // null stands for "not given" nowhere: it is a value of a wrong type, or the default.
         if (value === null && option !== 'store') continue

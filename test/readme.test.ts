@@ -1,4 +1,4 @@
-/** What the README says, it does: its TypeScript compiles, and its first block serves the whole flow. */
+/** The README does what it says: its TypeScript compiles, and its first block serves the whole flow. */
 import { expect } from 'chai'
 import {
   compile,

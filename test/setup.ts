@@ -1,6 +1,6 @@
 import { stopServers } from '../fixtures/databases.ts'
 
-// oidc-provider tells about development defaults; the tests choose theirs on purpose.
+// oidc-provider warns about development defaults; the tests choose theirs on purpose.
 process.env.NODE_NO_WARNINGS = '1'
 
 export const mochaHooks = {

@@ -86,7 +86,7 @@ describe('token exchange: the actor token', () => {
       it('is refused with a scope that only looks like openid', async () =>
         refuses(await actorToken(deployment, { format, scope: 'openid2 OpenID' })))
 
-      it('is refused when it is the subject himself', async () =>
+      it('is refused when the actor is the subject', async () =>
         refuses(await actorToken(deployment, { format, accountId: 'alice' }), 'actorIsNotSubject'))
 
       it('is refused when its account is disabled', () =>
@@ -96,7 +96,7 @@ describe('token exchange: the actor token', () => {
           await expectActorRefused(other, token)
         }))
 
-      it('is taken until the second before it expires, and not in that second', async () => {
+      it('is accepted until the second before it expires, and not in that second', async () => {
         const clock = stopClock()
         try {
           const token = await actorToken(deployment, { format })
@@ -113,7 +113,7 @@ describe('token exchange: the actor token', () => {
     })
   }
 
-  describe('that is no access token of ours', () => {
+  describe('that is not one of our access tokens', () => {
     const garbage: [title: string, value: string][] = [
       ['one character', 'x'],
       ['one space', ' '],
@@ -176,7 +176,7 @@ describe('token exchange: the actor token', () => {
   })
 
   describe('as a stored token', () => {
-    it('is taken without a grant', async () => {
+    it('is accepted without a grant', async () => {
       const { subjectToken } = await issue(deployment)
       const answer = await send(subjectToken, await actorToken(deployment, { withGrant: false }))
       expect(answer.status, answer.text).to.equal(200)
@@ -221,7 +221,7 @@ describe('token exchange: the actor token', () => {
       await refuses(await stored(deployment, { grantId: await grant.save() }))
     })
 
-    it('is taken while the session it is bound to lives, and refused once that has ended', async () => {
+    it('is accepted while the session it is bound to exists, and refused once that has ended', async () => {
       const { provider } = deployment
       const grant = new provider.Grant({ clientId: 'spa', accountId: 'bob' })
       const grantId = await grant.save()

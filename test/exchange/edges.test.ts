@@ -1,4 +1,4 @@
-/** Cases that only one line of the source stands against. */
+/** Cases that only one line of the source prevents. */
 import { X509Certificate } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -24,8 +24,8 @@ async function during(
 
 describe('an actor token', () => {
   for (const format of ['opaque', 'jwt'] as const) {
-    it(`that is ${format} acts until the second before it expires, whatever the provider tolerates`, async () => {
-      // A grant that outlives the token, so that it is the token's own end that counts.
+    it(`that is ${format} acts until the second before it expires, despite the provider's clock tolerance`, async () => {
+      // A grant that outlives the token, so that only the token's own expiry matters.
       const configuration: Configuration = {
         clockTolerance: 30,
         ttl: { AccessToken: 3600, ClientCredentials: 7200, Grant: 7200 },
@@ -77,7 +77,7 @@ describe('an actor token', () => {
 })
 
 describe('authorization_details', () => {
-  it('is refused where the provider would drop an empty list of it', async () => {
+  it('is refused even where the provider would drop an empty list', async () => {
     const features: Configuration['features'] = {
       richAuthorizationRequests: { enabled: true, types: { payment: { validate() {} } } } as never,
     }
@@ -94,7 +94,7 @@ describe('authorization_details', () => {
   })
 })
 
-describe('a provider whose resources go round configure', () => {
+describe('a provider whose resources bypass configure', () => {
   it('gets no token, and spends none', async () => {
     const tampered = startDeployment({
       tamper: (configuration) => ({
@@ -146,8 +146,8 @@ describe('an access token that ends before it is issued', () => {
   })
 })
 
-describe('a pairwise identifier that is none', () => {
-  it('fails the exchange before the spend: `act` must name somebody', async () => {
+describe('a pairwise identifier that is malformed', () => {
+  it('fails the exchange before the spend: `act` must name someone', async () => {
     const client = publicClient({ client_id: 'pairwise', subject_type: 'pairwise' })
     let broken = true
     const configuration: Configuration = {
@@ -158,11 +158,11 @@ describe('a pairwise identifier that is none', () => {
     await during(startDeployment({ clients: [client], configuration }), async (deployment) => {
       const { subjectToken } = await issue(deployment)
       const request = { subject_token: subjectToken, ...withActor(await actorToken(deployment)) }
-      const nobody = await exchange(deployment, request, { client })
-      expect(nobody.status).to.equal(500)
+      const unnamed = await exchange(deployment, request, { client })
+      expect(unnamed.status).to.equal(500)
       broken = false
-      const somebody = await exchange(deployment, request, { client })
-      expect(somebody.status, somebody.text).to.equal(200)
+      const named = await exchange(deployment, request, { client })
+      expect(named.status, named.text).to.equal(200)
     })
   })
 })
@@ -179,7 +179,7 @@ describe('the thumbprint of a client certificate', () => {
 })
 
 describe('token_exchange_resources', () => {
-  it('that cannot be read allow nothing', () => {
+  it('that are malformed allow nothing', () => {
     expect(registeredResources({})).to.equal(undefined)
     expect(registeredResources({ token_exchange_resources: [API] })).to.deep.equal([API])
     for (const unreadable of [API, null, [1], ['/relative'], {}]) {
