@@ -1,4 +1,4 @@
-/** Reads the imports of the source, and holds the direction they may take. */
+/** Reads the imports of the source, and enforces their direction. */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
@@ -65,7 +65,7 @@ describe('architecture', () => {
     expect(wrong.map(show)).to.deep.equal([])
   })
 
-  it('has no circle, type imports included', () => {
+  it('has no circular imports, type imports included', () => {
     const circles: string[] = []
     const visit = (file: string, trail: readonly string[]) => {
       if (trail.includes(file)) {
@@ -78,7 +78,7 @@ describe('architecture', () => {
     expect(circles).to.deep.equal([])
   })
 
-  it('lets storage know contracts of the domain, and nothing else', () => {
+  it('lets storage import contracts of the domain, and nothing else', () => {
     const allowed = ['subject-tokens/store.ts', 'subject-tokens/subject-token.ts', 'subject-tokens/secret.ts']
     const wrong = inside.filter(
       ({ from, to }) =>
@@ -89,14 +89,14 @@ describe('architecture', () => {
     expect(wrong.map(show)).to.deep.equal([])
   })
 
-  it('opens storage through its own door only', () => {
+  it('opens storage through its own entry point only', () => {
     const wrong = inside.filter(
       ({ from, to }) => roomOf(to) === 'sequelize' && !['sequelize', 'cli'].includes(roomOf(from)),
     )
     expect(wrong.map(show)).to.deep.equal([])
   })
 
-  it("reaches into oidc-provider's lib from one file", () => {
+  it("imports oidc-provider's lib in one file only", () => {
     const files = imports.filter(({ to }) => to.startsWith('oidc-provider/')).map(({ from }) => from)
     expect(files).to.deep.equal([path.join('provider', 'grants.ts')])
   })
@@ -126,7 +126,7 @@ describe('architecture', () => {
     ])
   })
 
-  it('sees the plaintext of a subject token in one file', () => {
+  it('handles the plaintext of a subject token in one file only', () => {
     const files = sources.filter((file) =>
       readFileSync(path.join(SRC, file), 'utf8').includes('randomBytes(32).toString'),
     )
@@ -135,7 +135,7 @@ describe('architecture', () => {
     ])
   })
 
-  it('has no drawer', () => {
+  it('has no utils or helpers folder', () => {
     expect(
       sources.filter((file) => /(^|\/)(utils?|helpers?|common|misc)(\/|\.ts$)/.test(file)),
     ).to.deep.equal([])

@@ -31,7 +31,7 @@ describe('oidc-impersonation', () => {
   })
   after(() => database.close())
 
-  it('tells how it is used', async () => {
+  it('prints its usage', async () => {
     const { code, stdout } = await run(['--help'])
     expect(code).to.equal(0)
     for (const word of ['migrate', 'purge', '--retention', 'DATABASE_URL']) expect(stdout).to.include(word)

@@ -4,7 +4,7 @@ import { createImpersonation, type ImpersonationOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options.ts'
 
 describe('options', () => {
-  it('have the defaults that the README tells', () => {
+  it('have the defaults that the README lists', () => {
     expect(resolveOptions({ store })).to.deep.include({
       subjectTokenTTL: 600,
       maxSubjectTokenTTL: 3600,
@@ -53,7 +53,7 @@ describe('options', () => {
   })
 
   for (const [option, values] of Object.entries(wrong)) {
-    it(`are refused by name: ${option}`, () => {
+    it(`are refused, naming the option: ${option}`, () => {
       for (const value of values) {
         const given = { store, [option]: value } as unknown as ImpersonationOptions
         expect(() => createImpersonation(given), String(value)).to.throw(TypeError, option)

@@ -5,7 +5,7 @@ import { endRun } from '../fixtures/end-of-run.ts'
 if (!process.env.NODE_V8_COVERAGE)
   process.env.NODE_COMPILE_CACHE ??= path.resolve('node_modules/.cache/compiled')
 
-// oidc-provider tells about development defaults; the tests choose theirs on purpose.
+// oidc-provider warns about development defaults; the tests choose theirs on purpose.
 process.env.NODE_NO_WARNINGS = '1'
 
 interface Runner {

@@ -52,7 +52,7 @@ describe('docs: facts', () => {
     }
   })
 
-  it('tell the numbers of the code', () => {
+  it('repeat the numbers of the code', () => {
     const claims = readPage('docs/claims.md')
     const operate = readPage('docs/operate.md')
     const { customClaimsTimeout, subjectTokenTTL } = resolveOptions({ store })
@@ -68,7 +68,7 @@ describe('docs: facts', () => {
     expect(readPage('docs/integrate.md')).to.include('64 KiB')
   })
 
-  it('tell the versions of database packages that are supported', () => {
+  it('name the supported versions of the database packages', () => {
     const { peerDependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'))
     for (const name of ['pg', 'mysql2']) {
       const [, from, below] = /^>=(\S+) <(\d+)$/.exec(peerDependencies[name]) ?? []
@@ -77,7 +77,7 @@ describe('docs: facts', () => {
     }
   })
 
-  it('name the tables that migrations make', () => {
+  it('name the tables that migrations create', () => {
     const folder = 'sequelize/schema'
     const made = readdirSync(path.join(ROOT, 'src', folder))
       .filter((file) => /^\d{3}-/.test(file))

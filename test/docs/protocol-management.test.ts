@@ -11,7 +11,7 @@ const { paths, components } = readDescription()
 const { SubjectTokenRequest, IssuedSubjectToken, SubjectToken, Actor, State } = components.schemas
 
 const section = (title: string): string => sectionOf(PAGE, title)
-/** The rows of the one table of a section that has so many columns. */
+/** The rows of the table in a section that has this many columns. */
 const rows = (title: string, columns: number): string[][] =>
   rowsOf(section(title)).filter((cells) => cells.length === columns)
 
@@ -62,7 +62,7 @@ describe('docs: the protocol of the management API', () => {
     expect(codeOf(told)).to.include.members(ofDelete.flatMap(({ operation }) => queryOf(operation)))
   })
 
-  it('has every member of a record, and says which are always there', () => {
+  it('has every member of a record, and says which are always present', () => {
     const told = rows('The record', 4)
     const described = Object.entries<Json>(SubjectToken.properties).flatMap(([name, schema]) => {
       const { properties = {} } = name === 'actor' ? Actor : schema

@@ -1,4 +1,4 @@
-/** Sections 1 and 3 to 5 of docs/protocol.md, compared with the source and with what the token endpoint responds. */
+/** Sections 1 and 3 to 5 of docs/protocol.md, compared with the source and with responses of the token endpoint. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
@@ -101,7 +101,7 @@ describe('docs: the protocol of the token exchange', () => {
 })
 
 describe('docs: the sections of the protocol', () => {
-  it('have a number each, and those that are referred to exist', () => {
+  it('have a number each, and every reference has a target', () => {
     const numbers = [...PAGE.matchAll(/^#+ (\d[\d.]*?)\.? /gm)].map(([, number]) => number)
     expect(new Set(numbers).size).to.equal(numbers.length).and.to.be.greaterThan(15)
     const ours = PAGE.replace(/RFC\s+\d+\s+§[\d.]+/g, '')
@@ -115,12 +115,12 @@ describe('docs: the protocol of options and functions', () => {
   const options = readSource('options.ts')
 
   it('has every option', () => {
-    // Has whatever method a store must have.
+    // Has every method that a store must have.
     const store = new Proxy({}, { get: () => () => {} }) as SubjectTokenStore
     expect(names('1.1 Options')).to.have.members(Object.keys(resolveOptions({ store })))
   })
 
-  it('has everything that the policy is given', () => {
+  it('has everything that the policy receives', () => {
     const rows = told('5.1 `isAllowed`')
     for (const [path] of membersOf(options, 'PolicyRequest')) {
       const [member = '', inner] = path.split('.')
@@ -129,7 +129,7 @@ describe('docs: the protocol of options and functions', () => {
     }
   })
 
-  it('has everything that the claims function is given', () => {
+  it('has everything that the claims function receives', () => {
     const rows = told('5.2 `getCustomJwtClaims`')
     const paths = [...membersOf(options, 'CustomClaimsRequest').keys()]
     const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)))

@@ -78,7 +78,7 @@ describe('token exchange: the actor token', () => {
       it('is refused with a scope that only looks like openid', async () =>
         refuses(await actorToken(deployment, { format, scope: 'openid2 OpenID' })))
 
-      it('is refused when it is the subject himself', async () =>
+      it('is refused when the actor is the subject', async () =>
         refuses(await actorToken(deployment, { format, accountId: 'alice' }), 'actorIsNotSubject'))
 
       it('is refused when its account is disabled', () =>
@@ -88,7 +88,7 @@ describe('token exchange: the actor token', () => {
           await expectActorRefused(other, token)
         }))
 
-      it('is taken until the second before it expires, and not in that second', async () => {
+      it('is accepted until the second before it expires, and not in that second', async () => {
         const clock = stopClock()
         try {
           const token = await actorToken(deployment, { format })
@@ -182,7 +182,7 @@ describe('token exchange: the actor token', () => {
   })
 
   describe('as a stored token', () => {
-    it('is taken without a grant', async () => {
+    it('is accepted without a grant', async () => {
       const { subjectToken } = await issue(deployment)
       const answer = await send(subjectToken, await actorToken(deployment, { withGrant: false }))
       expect(answer.status, answer.text).to.equal(200)
@@ -227,7 +227,7 @@ describe('token exchange: the actor token', () => {
       await refuses(await stored(deployment, { grantId: await grant.save() }))
     })
 
-    it('is taken while the session it is bound to lives, and refused once that has ended', async () => {
+    it('is accepted while the session it is bound to exists, and refused once that has ended', async () => {
       const { provider } = deployment
       const grant = new provider.Grant({ clientId: 'spa', accountId: 'bob' })
       const grantId = await grant.save()

@@ -1,4 +1,4 @@
-/** What the custom claims function is given (CONTRACT §5). */
+/** What the custom claims function receives (CONTRACT §5). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
@@ -22,7 +22,7 @@ const withClaims = (
   overrides: DeploymentOverrides = {},
 ) => withDeployment({ ...overrides, options: { getCustomJwtClaims, ...overrides.options } }, use)
 
-/** A claims function that remembers what it was asked. */
+/** A claims function that records its calls. */
 function listener(answer: object = {}) {
   const asked: CustomClaimsRequest[] = []
   const ask = (request: CustomClaimsRequest) => {
@@ -104,7 +104,7 @@ describe('token exchange: custom claims', () => {
       })
     })
 
-    it('keeps a __proto__ in the context a member, and changes no prototype', async () => {
+    it('keeps __proto__ in the context as a member, and changes no prototype', async () => {
       const { asked, ask } = listener()
       await withClaims(ask, async (deployment) => {
         const context = JSON.parse('{"__proto__":{"admin":true},"inner":{"__proto__":1},"constructor":"x"}')

@@ -1,4 +1,4 @@
-/** What the claims function may not do (CONTRACT §3.2, §4, §5): denied is 400, broken is 500, nothing is spent. */
+/** What the claims function must not do (CONTRACT §3.2, §4, §5): a denial is 400, a failure is 500, and nothing is spent. */
 import { expect } from 'chai'
 import { tooLate } from '../../fixtures/clock.ts'
 import { type DeploymentOverrides, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
@@ -24,7 +24,7 @@ function throwing(error: unknown): never {
   throw error
 }
 
-/** Answers of the function that are no plain JSON, or no answers at all. */
+/** Results of the function that are not plain JSON, or no result at all. */
 const WRONG: [title: string, answer: () => unknown][] = [
   ['undefined', () => undefined],
   ['null', () => null],
@@ -67,7 +67,7 @@ const WRONG: [title: string, answer: () => unknown][] = [
   ],
 ]
 
-describe('token exchange: what the claims function may not do', () => {
+describe('token exchange: what the claims function must not do', () => {
   /** Refuses while the function does this, and works once it does not. */
   const refusesWhile = async (
     behave: () => unknown,
@@ -100,7 +100,7 @@ describe('token exchange: what the claims function may not do', () => {
   }
 
   for (const [title, answer] of WRONG) {
-    it(`answer ${title}`, () => refusesWhile(answer))
+    it(`return ${title}`, () => refusesWhile(answer))
   }
 
   describe('return undefined for a member, which is named:', () => {
@@ -159,11 +159,11 @@ describe('token exchange: what the claims function may not do', () => {
   })
 
   // oidc-provider's own check of extraTokenClaims reads `constructor`, and runs after the spend.
-  it('answer a claim named constructor, which the provider cannot take', () =>
+  it('return a claim named constructor, which the provider cannot handle', () =>
     refusesWhile(() => ({ constructor: 'x' })))
-  it('answer an array later', () => refusesWhile(async () => []))
+  it('resolve to an array', () => refusesWhile(async () => []))
 
-  describe('answer a reserved claim:', () => {
+  describe('return a reserved claim:', () => {
     for (const claim of RESERVED.split(' ')) {
       it(claim, () => refusesWhile(() => ({ [claim]: 'x', team: 'support' })))
       it(`${claim}, even when undefined`, () => refusesWhile(() => ({ [claim]: undefined })))
@@ -174,7 +174,7 @@ describe('token exchange: what the claims function may not do', () => {
     it('one that is not enumerable', () =>
       refusesWhile(() => Object.defineProperty({}, 'sub', { value: 'mallory' })))
 
-    it('is named in the log, and not in the answer', () =>
+    it('is named in the log, and not in the response', () =>
       withDeployment({ options: { getCustomJwtClaims: () => ({ may_act: {} }) } }, async (deployment) => {
         const { subjectToken } = await issue(deployment)
         const answer = await exchange(deployment, { subject_token: subjectToken })
@@ -186,7 +186,7 @@ describe('token exchange: what the claims function may not do', () => {
 
   describe('fail:', () => {
     it('throw', () => refusesWhile(() => throwing(new Error('private'))))
-    it('throw no error', () => refusesWhile(() => throwing('private')))
+    it('throw something that is not an error', () => refusesWhile(() => throwing('private')))
     it('throw undefined', () => refusesWhile(() => throwing(undefined)))
     it('reject', () => refusesWhile(() => Promise.reject(new Error('private'))))
     it('take longer than the limit', () => refusesWhile(() => tooLate(1)))
@@ -209,7 +209,7 @@ describe('token exchange: what the claims function may not do', () => {
         },
       ))
 
-    it('and when a function that took too long rejects at last, nothing is left unhandled', async () => {
+    it('leaves no unhandled rejection when a function that took too long finally rejects', async () => {
       const unhandled: unknown[] = []
       const listen = (error: unknown) => void unhandled.push(error)
       process.on('unhandledRejection', listen)
@@ -246,7 +246,7 @@ describe('token exchange: what the claims function may not do', () => {
       ))
   })
 
-  it('leaves no Grant behind when it refuses an opaque answer', () =>
+  it('leaves no Grant behind when it refuses an opaque token', () =>
     withDeployment(
       { options: { getCustomJwtClaims: () => throwing(new Error('no')) } },
       async (deployment) => {
@@ -258,7 +258,7 @@ describe('token exchange: what the claims function may not do', () => {
       },
     ))
 
-  describe("holds for the deployment's own extraTokenClaims too:", () => {
+  describe("also applies to the deployment's own extraTokenClaims:", () => {
     const own = { name: 'extraTokenClaims', check: 'extraTokenClaims' }
     it('a throw', () => refusesWhile(() => throwing(new Error('private')), own))
     it('a rejection', () => refusesWhile(() => Promise.reject(new Error('private')), own))

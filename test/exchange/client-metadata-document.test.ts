@@ -10,7 +10,7 @@ import { expectRefused } from './refusals.ts'
 
 const CLIENT_ID = 'https://client.example.com/metadata.json'
 
-/** It claims every right there is. */
+/** It claims every privilege. */
 const DOCUMENT = {
   client_id: CLIENT_ID,
   token_endpoint_auth_method: 'none',

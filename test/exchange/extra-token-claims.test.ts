@@ -1,4 +1,4 @@
-/** The deployment's own `extraTokenClaims` beside the custom claims (CONTRACT §5). */
+/** The deployment's own `extraTokenClaims` next to the custom claims (CONTRACT §5). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { QueryTypes } from 'sequelize'
@@ -25,7 +25,7 @@ const claimsOf = async (deployment: Deployment, token: string) =>
 
 describe("token exchange: the deployment's own extraTokenClaims", () => {
   for (const resource of [API, OPAQUE_API]) {
-    it(`goes into the token for ${resource}, beside the custom claims and act`, () =>
+    it(`adds claims to the token for ${resource}, next to the custom claims and act`, () =>
       withOwn(
         () => ({ tenant: 'acme' }),
         async (deployment) => {
@@ -84,7 +84,7 @@ describe("token exchange: the deployment's own extraTokenClaims", () => {
   it('sees the target user as the Account of the request', async () => {
     const seen: unknown[] = []
     const own: ExtraTokenClaims = (ctx) => {
-      // Without a request where a test makes the actor token.
+      // There is no request when a test creates the actor token.
       if (ctx?.oidc.entities.Account) seen.push(ctx.oidc.entities.Account.accountId)
       return undefined
     }
@@ -105,7 +105,7 @@ describe("token exchange: the deployment's own extraTokenClaims", () => {
       },
     ))
 
-  it('may answer undefined', () =>
+  it('may return undefined', () =>
     withOwn(
       () => undefined,
       async (deployment) => {

@@ -42,20 +42,20 @@ describe('token exchange: the policy', () => {
     refusesTo(() => false, denied),
   )
   it(
-    'refuses what isAllowed refuses later',
+    'refuses what isAllowed refuses asynchronously',
     refusesTo(async () => false, denied),
   )
 
   it(
-    'refuses what isAllowed denies by AccessDenied',
+    'refuses what isAllowed denies by throwing AccessDenied',
     refusesTo(() => throwing(new AccessDenied('private')), denied),
   )
   it(
-    'refuses what isAllowed denies by AccessDenied later',
+    'refuses what isAllowed denies by rejecting with AccessDenied',
     refusesTo(async () => throwing(new AccessDenied('private')), denied),
   )
 
-  it('tells the reason of an AccessDenied to the operator', async () => {
+  it('reports the reason of an AccessDenied to the operator', async () => {
     const { isAllowed } = policy(() => throwing(new AccessDenied('not on duty')))
     await withDeployment({ options: { isAllowed } }, async (deployment) => {
       const { subjectToken } = await issue(deployment)
@@ -84,7 +84,7 @@ describe('token exchange: the policy', () => {
     it(`fails when isAllowed ${title}`, refusesTo(decide, failed))
   }
 
-  it('tells the operator why isAllowed failed, and nobody else', async () => {
+  it('tells only the operator why isAllowed failed', async () => {
     const { isAllowed } = policy(() => throwing(new Error('private reason')))
     await withDeployment({ options: { isAllowed } }, async (deployment) => {
       const { subjectToken } = await issue(deployment)
@@ -98,7 +98,7 @@ describe('token exchange: the policy', () => {
     })
   })
 
-  it('asks about what will be granted, with account ids, frozen', async () => {
+  it('passes what will be granted, with account ids, frozen', async () => {
     const asked: PolicyRequest[] = []
     const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
     await withDeployment({ options: { isAllowed, maxDelegationDepth: 2 } }, async (deployment) => {
@@ -141,7 +141,7 @@ describe('token exchange: the policy', () => {
     })
   })
 
-  it('is told every audience of the actor token, however it is stored', async () => {
+  it('receives every audience of the actor token, however it is stored', async () => {
     const asked: PolicyRequest[] = []
     const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
     await withDeployment({ options: { isAllowed } }, async (deployment) => {
@@ -170,7 +170,7 @@ describe('token exchange: the policy', () => {
     })
   })
 
-  it('is asked again at the exchange, because it may have changed since the issuance', async () => {
+  it('is called again at the exchange, because it may have changed since the issuance', async () => {
     const stages: string[] = []
     const isAllowed = ({ stage }: PolicyRequest) => stages.push(stage) > 0
     await withDeployment({ options: { isAllowed } }, async (deployment) => {

@@ -1,4 +1,4 @@
-/** What a caller wrote is in no event, `error_detail` or log (CONTRACT §6): errors are named by their code. */
+/** What a caller wrote appears in no event, `error_detail` or log (CONTRACT §6): errors are named by their code. */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type Configuration, errors } from 'oidc-provider'
@@ -26,10 +26,10 @@ function withCriticalHeader(jwt: string, name: string): string {
   return [encode({ ...members, crit: [name], [name]: name }), ...rest].join('.')
 }
 
-/** A header name that holds a live token and starts a line of its own in a log. */
+/** A header name that contains a valid token and starts a new line in a log. */
 const hostile = (secret: string) => `x\r\n2026-11-21 admin signed in ${secret}`
 
-/** What oidc-provider hands to those who log its errors. */
+/** What oidc-provider passes to listeners that log its errors. */
 function recordProviderErrors({ provider }: Deployment): unknown[] {
   const recorded: unknown[] = []
   provider.on('grant.error', (_ctx, error) => recorded.push(error))
@@ -84,7 +84,7 @@ describe('token exchange: what the caller wrote', () => {
     expect(reason).to.equal('ERR_JOSE_NOT_SUPPORTED')
   })
 
-  it('is not quoted in what a bad signature, an expired token and a wrong type are called', async () => {
+  it('is not quoted in the names of a bad signature, an expired token and a wrong type', async () => {
     const named: [code: string, token: string][] = [
       ['ERR_JWS_SIGNATURE_VERIFICATION_FAILED', (await actorJwt(deployment)).replace(/.{8}$/, 'AAAAAAAA')],
       ['ERR_JWT_EXPIRED', await actorJwt(deployment, { exp: 1 })],
@@ -116,7 +116,7 @@ describe('token exchange: what the caller wrote', () => {
   })
 })
 
-describe('token exchange: the message of an error that is not ours', () => {
+describe('token exchange: the message of a foreign error', () => {
   const quoting = (value: unknown) => `unknown: ${String(value)}\nadmin signed in`
 
   /** Fails at one of the deployment's own functions, with a message that quotes what it was called with. */

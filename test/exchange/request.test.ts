@@ -17,7 +17,7 @@ describe('token exchange: the request', () => {
   })
   after(() => deployment.close())
 
-  /** One change to a valid request, and what it is answered with. */
+  /** One change to a valid request, and the error description of the response. */
   const refusals: [title: string, changes: Parameters, description: string][] = [
     ['a request without subject_token_type', { subject_token_type: null }, 'subject_token_type is required'],
     ['a blank subject_token_type', { subject_token_type: '' }, 'subject_token_type is required'],
@@ -169,7 +169,7 @@ describe('token exchange: the request', () => {
     expect(answer.body.error_description).to.include('subject_token')
   })
 
-  it('takes blank optional parameters for omitted ones', async () => {
+  it('treats blank optional parameters as omitted', async () => {
     const { subjectToken } = await issue(deployment)
     const blank = { actor_token: '', actor_token_type: '', requested_token_type: '', scope: '', audience: '' }
     const answer = await exchange(deployment, {
@@ -181,7 +181,7 @@ describe('token exchange: the request', () => {
     expect(answer.body).not.to.have.property('scope')
   })
 
-  it('takes the requested token type access_token', async () => {
+  it('accepts the requested token type access_token', async () => {
     const { subjectToken } = await issue(deployment)
     const answer = await exchange(deployment, {
       subject_token: subjectToken,
@@ -254,7 +254,7 @@ describe('token exchange: the request', () => {
     expect(answer.body.error_description).to.equal('requested grant type is not allowed for this client')
   })
 
-  it('does not take a management token for a subject token', async () => {
+  it('does not accept a management token as a subject token', async () => {
     const token = await managementToken(deployment)
     await expectRefused(deployment, {
       attempt: () => exchange(deployment, { subject_token: token }),

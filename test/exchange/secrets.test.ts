@@ -11,7 +11,7 @@ import { exchange, issue, managementToken, postSubjectToken } from '../../fixtur
 import { AccessDenied } from '../../src/index.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
-/** Every value of every table, as the database answers it. */
+/** Every value of every table, as the database returns it. */
 async function dump(sequelize: Sequelize): Promise<string> {
   const tables = await sequelize.getQueryInterface().showAllTables()
   const names = tables.map((table) => (typeof table === 'string' ? table : Reflect.get(table, 'tableName')))
@@ -81,7 +81,7 @@ const getCustomJwtClaims = ({
   return mode === 'wrong' ? { sub: 'mallory' } : { mode: String(mode) }
 }
 
-/** Successes and failures of every kind; answers the tokens that were about. */
+/** Successes and failures of every kind. Resolves to the tokens that were used. */
 async function wholeFlow(deployment: Deployment): Promise<string[]> {
   const management = await managementToken(deployment)
   const actors = [await actorToken(deployment), await actorJwt(deployment)]

@@ -1,4 +1,4 @@
-/** Sender-constrained exchanges by DPoP (RFC 9449) and mutual TLS (RFC 8705), as CONTRACT §3.1 and §4 have them. */
+/** Sender-constrained exchanges by DPoP (RFC 9449) and mutual TLS (RFC 8705), see CONTRACT §3.1 and §4. */
 import { X509Certificate } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
@@ -15,7 +15,7 @@ const dpopClient = publicClient({ client_id: 'dpop', dpop_bound_access_tokens: t
 const mtlsClient = publicClient({ client_id: 'mtls', tls_client_certificate_bound_access_tokens: true })
 const bothClient = publicClient({ client_id: 'both', tls_client_certificate_bound_access_tokens: true })
 
-/** A proxy hands the certificate over in a header. */
+/** A proxy passes the certificate in a header. */
 const presenting = (pem: string) => ({ 'x-client-certificate': encodeURIComponent(pem) })
 const getCertificate = (ctx: { get(name: string): string }) =>
   decodeURIComponent(ctx.get('x-client-certificate')) || undefined
@@ -58,7 +58,7 @@ describe('token exchange: the sender constraint', () => {
       expect(token).to.deep.include({ active: true, token_type: 'DPoP', cnf: { jkt: key.thumbprint } })
     })
 
-    it('binds nothing when no proof comes', async () => {
+    it('binds nothing when no proof is sent', async () => {
       const { subjectToken } = await issue(deployment)
       const { body } = await exchange(deployment, { subject_token: subjectToken })
       expect(body.token_type).to.equal('Bearer')
@@ -107,7 +107,7 @@ describe('token exchange: the sender constraint', () => {
       ['from an hour ahead', () => key.proof(deployment, { iat: now() + 3600 })],
       ['without jti', () => key.proof(deployment, { jti: undefined })],
       ['with a changed signature', async () => (await key.proof(deployment)).replace(/.{8}$/, 'AAAAAAAA')],
-      ['that is no JWT', () => 'garbage'],
+      ['that is not a JWT', () => 'garbage'],
     ]
     for (const [title, make] of proofs) {
       it(`refuses a proof ${title}`, async () => {
@@ -120,7 +120,7 @@ describe('token exchange: the sender constraint', () => {
       })
     }
 
-    it('lets one of two simultaneous requests with one subject token win, whatever the proofs', async () => {
+    it('lets one of two simultaneous requests with one subject token win, with any proofs', async () => {
       const { subjectToken } = await issue(deployment)
       const before = deployment.events.length
       const answers = await Promise.all([1, 2].map(() => withProof({ subject_token: subjectToken })))

@@ -1,4 +1,4 @@
-/** What is left when something breaks (CONTRACT §3.1, §3.2): unspent before the one write, spent after it. */
+/** The state after a failure (CONTRACT §3.1, §3.2): unspent before the one write, spent after it. */
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
@@ -13,7 +13,7 @@ import { expectRefused } from './refusals.ts'
 
 describe('token exchange: failures', () => {
   describe('when issuing fails after the spend', () => {
-    it('stays spent, and answers 500: an opaque token that cannot be stored', async () => {
+    it('stays spent, and responds with 500: an opaque token that cannot be stored', async () => {
       const models = storedModels()
       const adapter = (model: string) => {
         const storage = models.adapter(model)
@@ -27,7 +27,7 @@ describe('token exchange: failures', () => {
       })
     })
 
-    it('stays spent, and answers 500: a JWT for which there is no key', () =>
+    it('stays spent, and responds with 500: a JWT for which there is no key', () =>
       withDeployment(
         {
           resources: {
@@ -42,7 +42,7 @@ describe('token exchange: failures', () => {
       ))
 
     for (const resource of [API, OPAQUE_API]) {
-      it(`gives no token for ${resource} without its claims, when extraTokenClaims was replaced`, async () => {
+      it(`issues no token for ${resource} without its claims when extraTokenClaims was replaced`, async () => {
         const models = storedModels()
         const overrides = {
           configuration: { adapter: models.adapter },
@@ -119,7 +119,7 @@ describe('token exchange: failures', () => {
 
   describe('when the store fails', () => {
     for (const method of ['findByHash', 'consume'] as const) {
-      it(`at ${method}, it answers 503 and the token can be used later`, () =>
+      it(`at ${method}, it responds with 503 and the token can be used later`, () =>
         withFailingStore(method, {}, async (deployment, state) => {
           const { subjectToken } = await issue(deployment)
           const before = deployment.events.length
@@ -134,8 +134,8 @@ describe('token exchange: failures', () => {
     }
   })
 
-  describe('of the store, with an opaque answer', () => {
-    it('takes its Grant back when the store fails, and can be tried again', async () => {
+  describe('of the store, with an opaque access token', () => {
+    it('destroys its Grant when the store fails, and can be tried again', async () => {
       const models = storedModels()
       await withFailingStore('consume', { adapter: models.adapter }, async (deployment, state) => {
         const { subjectToken } = await issue(deployment)
@@ -245,7 +245,7 @@ async function withFailingStore(
   }
 }
 
-/** Where the management API is out of order: a token put in the store by hand. */
+/** For when the management API is down: a token that is inserted into the store directly. */
 async function issueDirectly(deployment: Deployment): Promise<{ subjectToken: string; id: string }> {
   const subjectToken = mintSecret()
   const id = mintId()

@@ -62,7 +62,7 @@ for (const kind of DATABASES) {
       expect(await during(() => exchange(deployment, refused))).to.deep.equal(['SELECT'])
     })
 
-    it('are none for a token that cannot be one of ours', async () => {
+    it('are none for a token that does not have our format', async () => {
       expect(await during(() => exchange(deployment, { subject_token: 'malformed' }))).to.deep.equal([])
     })
 

@@ -1,4 +1,4 @@
-/** The subject token at the exchange (CONTRACT §3.2): one fixed text for everything that is wrong with it. */
+/** The subject token at the exchange (CONTRACT §3.2): one fixed text for everything that can be wrong with it. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
@@ -132,7 +132,7 @@ describe('token exchange: the subject token', () => {
     })
   })
 
-  it('refuses the token of a user that is gone, and says why to the operator only', async () => {
+  it('refuses the token of a user that no longer exists, and tells only the operator why', async () => {
     const { subjectToken, id } = await issue(deployment, { userId: 'carol' })
     deployment.accounts.disable('carol')
     const answer = await send(subjectToken)
@@ -155,7 +155,7 @@ describe('token exchange: the subject token', () => {
     })
   })
 
-  it('takes a token until the second before it expires, and not in that second', async () => {
+  it('accepts a token until the second before it expires, and not in that second', async () => {
     const clock = stopClock()
     try {
       const [late, inTime] = [
@@ -219,7 +219,7 @@ describe('token exchange: the subject token', () => {
     })
   })
 
-  it('refuses a token that was used, and tells it from the others only in the event', async () => {
+  it('refuses a used token, and distinguishes it only in the event', async () => {
     const { subjectToken, id } = await issue(deployment)
     expect((await send(subjectToken)).status).to.equal(200)
     const before = deployment.events.length
@@ -230,7 +230,7 @@ describe('token exchange: the subject token', () => {
     expect(replayed.accessTokenEnded).to.equal(false)
   })
 
-  it('tells a replay also when it comes from another client, after the expiry, or for a bad target', async () => {
+  it('reports a replay from another client, after the expiry, or for a bad target, too', async () => {
     const clock = stopClock()
     try {
       const { subjectToken } = await issue(deployment, { clientId: 'spa' })
@@ -246,7 +246,7 @@ describe('token exchange: the subject token', () => {
     }
   })
 
-  it('answers every bad subject token with the same bytes', async () => {
+  it('responds to every bad subject token with the same bytes', async () => {
     const [used, bound, gone, expired] = [
       await issue(deployment),
       await issue(deployment, { clientId: 'web' }),

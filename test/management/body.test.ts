@@ -51,7 +51,7 @@ describe('management: the body', () => {
       'application/json;charset=utf-8',
       'application/json; charset="UTF-8"',
     ]) {
-      it(`${type} is taken`, async () => {
+      it(`${type} is accepted`, async () => {
         expect((await post(VALID, { 'content-type': type })).status).to.equal(201)
       })
     }
@@ -88,11 +88,11 @@ describe('management: the body', () => {
   })
 
   describe('of a size', () => {
-    it('of 64 KiB is taken', async () => {
+    it('of 64 KiB is accepted', async () => {
       expect((await post(padded(LIMIT))).status).to.equal(201)
     })
 
-    it('of 64 KiB in chunks, without a length, is taken', async () => {
+    it('of 64 KiB in chunks, without a length, is accepted', async () => {
       expect((await post(inChunks(padded(LIMIT)))).status).to.equal(201)
     })
 
@@ -114,7 +114,7 @@ describe('management: the body', () => {
       ['nothing', ''],
       ['spaces', '   '],
       ['cut short', '{"userId":"alice"'],
-      ['with a comma too many', '{"userId":"alice",}'],
+      ['with an extra comma', '{"userId":"alice",}'],
       ['with single quotes', "{'userId':'alice'}"],
       ['with something after it', '{"userId":"alice"} x'],
       ['two objects', '{"userId":"alice"}{"userId":"bob"}'],
@@ -139,12 +139,12 @@ describe('management: the body', () => {
     }
   })
 
-  it('is judged after the credentials', async () => {
+  it('is checked after the credentials', async () => {
     const answer = await post('broken', { authorization: 'Bearer forged' })
     expect(answer.status).to.equal(401)
   })
 
-  it('with a repeated member means the last one, as JSON.parse has it', async () => {
+  it('with a repeated member means the last one, as for JSON.parse', async () => {
     const answer = await post('{"userId":"nobody","userId":"bob"}')
     const row = await createSubjectTokenStore(deployment.database.sequelize).get(
       deployment.issuer,
@@ -172,7 +172,7 @@ describe('management: the body', () => {
       ['ctx.req.body', drained((ctx, text) => Object.assign(ctx.req, { body: JSON.parse(text) }))],
     ]
     for (const [title, parser] of parsers) {
-      it(`is taken from ${title}`, () =>
+      it(`is read from ${title}`, () =>
         withDeployment({ before: [parser] }, async (other) => {
           const bearer = await managementToken(other)
           const request = (body: object) =>

@@ -20,7 +20,7 @@ describe('management: an item', () => {
     })
     afterEach(() => clock.restore())
 
-    /** The item must read the same alone and in the list. */
+    /** The item must be the same alone and in the list. */
     const expectItem = async (id: string, expected: Readonly<Record<string, unknown>>) => {
       const answer = await show(on.deployment, id)
       expect(answer.status, answer.text).to.equal(200)
@@ -48,7 +48,7 @@ describe('management: an item', () => {
       })
     })
 
-    it('that is active and unconstrained shows nothing more than there is', async () => {
+    it('that is active and unconstrained shows no other members', async () => {
       const { id } = await issue(on.deployment, { userId: 'alias:alice' })
       await expectItem(id, { ...plain(), expiresAt: start + 600, state: 'active' })
     })
@@ -103,7 +103,7 @@ describe('management: an item', () => {
       await expectItem(id, { ...plain(), expiresAt: start + 60, state: 'expired' })
     })
 
-    it('that was used stays consumed when its time is over', async () => {
+    it('that was used stays consumed after its expiry', async () => {
       const { id, subjectToken } = await issue(on.deployment, { expiresIn: 60 })
       await exchange(on.deployment, { subject_token: subjectToken })
       clock.tick(3600)
@@ -121,7 +121,7 @@ describe('management: an item', () => {
       await expectItem(id, expected)
     })
 
-    it('that was used and revoked is revoked, and shows until when its JWT lives', async () => {
+    it('that was used and revoked is revoked, and shows how long its JWT lives', async () => {
       const { id, subjectToken } = await issue(on.deployment)
       await exchange(on.deployment, { subject_token: subjectToken, scope: 'orders:read' })
       clock.tick(10)
@@ -139,7 +139,7 @@ describe('management: an item', () => {
       })
     })
 
-    it('never holds a subject token, an access token, a hash of one, or the id of a Grant', async () => {
+    it('never contains a subject token, an access token, a hash of one, or the id of a Grant', async () => {
       const { deployment } = on
       const secrets: string[] = []
       for (const resource of [API, OPAQUE_API]) {

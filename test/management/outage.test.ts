@@ -8,7 +8,7 @@ import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 const VALID = { userId: 'alice' }
 
 describe('management: when storage is down', () => {
-  it('answers 503 with Retry-After, says nothing private, and half-writes nothing', async () => {
+  it('responds with 503 and Retry-After, says nothing private, and half-writes nothing', async () => {
     const database = await openDatabase('sqlite')
     const store = {
       ...createSubjectTokenStore(database.sequelize),
@@ -34,7 +34,7 @@ describe('management: when storage is down', () => {
     }
   })
 
-  it('answers 503 for a database whose tables are gone', () =>
+  it('responds with 503 for a database whose tables are gone', () =>
     withDeployment({}, async (deployment) => {
       await deployment.database.sequelize.query('DROP TABLE subject_tokens')
       const answer = await postSubjectToken(deployment, VALID)

@@ -62,7 +62,7 @@ describe('management: ending access tokens when storage fails', () => {
         return { deployment: await on.start({ configuration: { adapter: factory } }), failTimes }
       }
 
-      it(`answers an error when ${model}.${method} fails once in the kill switch, and the repeated call ends the rest`, async () => {
+      it(`responds with an error when ${model}.${method} fails once in the kill switch, and the repeated call ends the rest`, async () => {
         const { deployment, failTimes } = await startFailing()
         const tokens = [await used(deployment), await used(deployment), await used(deployment)]
         const before = names(deployment).length
@@ -87,7 +87,7 @@ describe('management: ending access tokens when storage fails', () => {
         expect(names(deployment).slice(before)).to.have.lengthOf(3)
       })
 
-      it(`answers an error when ${model}.${method} fails once for one, and the repeated call ends it`, async () => {
+      it(`responds with an error when ${model}.${method} fails once for one, and the repeated call ends it`, async () => {
         const { deployment, failTimes } = await startFailing()
         const { id, accessToken } = await used(deployment)
         const before = names(deployment).length
@@ -99,7 +99,7 @@ describe('management: ending access tokens when storage fails', () => {
         expect(names(deployment).slice(before)).to.deep.equal(['subject_token.revoked'])
       })
 
-      it(`tells in the event that a replay could not end the token when ${model}.${method} fails`, async () => {
+      it(`reports in the event that a replay could not end the token when ${model}.${method} fails`, async () => {
         const { deployment, failTimes } = await startFailing()
         const { subjectToken, accessToken } = await used(deployment)
         failTimes(1)
@@ -112,7 +112,7 @@ describe('management: ending access tokens when storage fails', () => {
       })
     }
 
-    it('says 503 when the table of subject tokens is gone, for every route', async () => {
+    it('responds with 503 when the table of subject tokens is gone, for every route', async () => {
       const { deployment } = on
       const { id } = await issue(deployment)
       await on.database.sequelize.query('ALTER TABLE subject_tokens RENAME TO elsewhere')
@@ -134,7 +134,7 @@ describe('management: ending access tokens when storage fails', () => {
 
 describe('management: a replay', () => {
   onEachDatabase({}, (on) => {
-    it('ends the opaque access token of the first use, whoever replays and whatever for', async () => {
+    it('ends the opaque access token of the first use, no matter which client replays, and for which resource', async () => {
       const replays = [
         {},
         { resource: OPAQUE_API },
@@ -153,14 +153,14 @@ describe('management: a replay', () => {
       }
     })
 
-    it('of a revoked token ends it too, and is told as a replay', async () => {
+    it('of a revoked token ends it, too, and is reported as a replay', async () => {
       const { id, subjectToken } = await used(on.deployment)
       await revoke(on.deployment, id)
       await exchange(on.deployment, { subject_token: subjectToken })
       expect(on.deployment.events.at(-1)?.name).to.equal('subject_token.replayed')
     })
 
-    it('in a race ends what the winner got', async () => {
+    it('in a race ends the access token of the winner', async () => {
       const waiting: (() => void)[] = []
       const getCustomJwtClaims = () =>
         new Promise<object>((resolve) => {

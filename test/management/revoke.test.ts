@@ -1,4 +1,4 @@
-/** `DELETE /api/subject-tokens/{id}` (CONTRACT §2.2, §6): what it ends, and what it tells. */
+/** `DELETE /api/subject-tokens/{id}` (CONTRACT §2.2, §6): what it ends, and which events it emits. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
@@ -31,7 +31,7 @@ describe('management: revoking one', () => {
       expect(answer.headers.get('cache-control')).to.equal('no-store')
     }
 
-    it('an unused token: nobody can exchange it any more, and one event tells who revoked it', async () => {
+    it('an unused token: no one can exchange it any more, and one event says who revoked it', async () => {
       const { id, subjectToken } = await issue(on.deployment, { actorId: 'bob', clientId: 'spa' })
       const before = on.deployment.events.length
       await expectRevoked(id)
@@ -80,7 +80,7 @@ describe('management: revoking one', () => {
       expect(await on.deployment.provider.AccessToken.find(accessToken)).to.equal(undefined)
     })
 
-    it('a used one: its JWT lives on, until the second the item tells', async () => {
+    it('a used one: its JWT lives on, until the second that the item shows', async () => {
       const clock = stopClock()
       try {
         const { id, accessToken } = await exchangeFor(API)
@@ -98,7 +98,7 @@ describe('management: revoking one', () => {
       }
     })
 
-    it('again is 204 again, keeps the first time, and tells nobody', async () => {
+    it('again is 204 again, keeps the first time, and emits nothing', async () => {
       const clock = stopClock()
       try {
         const { id } = await issue(on.deployment)
@@ -140,14 +140,14 @@ describe('management: revoking one', () => {
       }
     })
 
-    it('that is unknown is 404, and tells nobody', async () => {
+    it('that is unknown is 404, and emits nothing', async () => {
       const before = on.deployment.events.length
       const answer = await revoke(on.deployment, '0'.repeat(32))
       expect([answer.status, answer.body.error]).to.deep.equal([404, 'not_found'])
       expect(eventsSince(on.deployment, before)).to.deep.equal([])
     })
 
-    it('between the spend and the access token: what is answered is already dead', async () => {
+    it('between the spend and the access token: the token in the response is already inactive', async () => {
       const hook: { run?: () => Promise<unknown> } = {}
       const slow = await on.start({
         configuration: {

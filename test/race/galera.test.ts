@@ -20,7 +20,7 @@ describe('a Galera cluster', function () {
   before(async function () {
     galera = await startGalera()
     if (!galera) {
-      if (process.env.CI === 'true') throw new Error('no Galera, and CI does not skip')
+      if (process.env.CI === 'true') throw new Error('no Galera: with CI=true no test is skipped')
       console.warn('no Galera (mariadb-server, galera-4, rsync): its tests are skipped')
       this.skip()
     }
@@ -88,7 +88,7 @@ describe('a Galera cluster', function () {
     }
   })
 
-  it('records once what comes to all nodes at once, also where an expired record is replaced', async () => {
+  it('records once what reaches all nodes at once, even if an expired record is replaced', async () => {
     const pools = urls().map(connect)
     try {
       const uses = Array.from({ length: 9 }, (_, index) => pools[index % 3]).filter(
@@ -97,7 +97,7 @@ describe('a Galera cluster', function () {
       for (let round = 0; round < PAIRS / 3; round += 1) {
         const id = `record-${round}`
         const [first] = pools
-        // Gone for longer than a record is found after its expiry.
+        // Expired for longer than records can be found after their expiry.
         if (round % 2 && first) await createAdapter(first)('ReplayDetection').upsert(id, { jti: id }, -60)
         const refusals = await Promise.all(
           uses.map((pool) =>
@@ -134,7 +134,7 @@ describe('a Galera cluster', function () {
 
   // Last: it takes the cluster apart.
   describe('with two nodes gone', () => {
-    it('takes a node that lost quorum for an outage, never for an invalid token', async () => {
+    it('treats a node that lost quorum as an outage, never as an invalid token', async () => {
       const [first, second, third] = galera?.nodes ?? []
       if (!first || !second || !third) throw new Error('no node')
       const pool = connect(first.url)

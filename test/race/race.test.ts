@@ -1,4 +1,4 @@
-/** Four processes, one database. `npm run test:race` races 2,000 tokens on each; here it is fewer. */
+/** Four processes, one database. `npm run test:race` races 2,000 tokens on each; `npm test` fewer. */
 import { expect } from 'chai'
 import { type Cluster, startCluster } from '../../fixtures/cluster.ts'
 import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
@@ -59,7 +59,8 @@ describe('a race between processes', function () {
       before(async function () {
         const started = await start()
         if (!started) {
-          if (process.env.CI === 'true') throw new Error(`no ${kind} to kill, and CI does not skip`)
+          if (process.env.CI === 'true')
+            throw new Error(`no ${kind} to kill: with CI=true no test is skipped`)
           console.warn(`no ${kind} server to kill: skipped`)
           this.skip()
         }
@@ -75,7 +76,7 @@ describe('a race between processes', function () {
         await server?.stop()
       })
 
-      it('answers an outage, spends none twice, loses none, and resumes by itself', async () => {
+      it('responds with an outage, spends none twice, loses none, and resumes by itself', async () => {
         const report = await race(cluster, {
           tokens: TOKENS,
           disturbance: { strike: () => server.kill(), mend: () => server.start() },

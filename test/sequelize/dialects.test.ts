@@ -1,4 +1,4 @@
-/** What the storage is not written for, or given by mistake, it refuses at start-up and not at the first request. */
+/** Storage refuses unsupported databases and wrong options at start-up, not at the first request. */
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
@@ -8,10 +8,10 @@ const postgres = () => new Sequelize('postgres://nobody@127.0.0.1:1/none', { log
 
 describe('an option of the store', () => {
   for (const [what, options, message] of [
-    ['a batch that is no boolean', { batch: 'no' }, /option batch must be a boolean/],
+    ['a batch that is not a boolean', { batch: 'no' }, /option batch must be a boolean/],
     ['a batch of null', { batch: null }, /option batch must be a boolean/],
-    ['a name that none has', { batches: false }, /unknown option: batches/],
-    ['what is no object', 0, /takes an options object/],
+    ['an unknown name', { batches: false }, /unknown option: batches/],
+    ['anything but an object', 0, /takes an options object/],
   ] as const) {
     it(`is not ${what}`, () => {
       const create = () => Reflect.apply(createSubjectTokenStore, undefined, [postgres(), options])
@@ -19,7 +19,7 @@ describe('an option of the store', () => {
     })
   }
 
-  it('may be left out', () => {
+  it('may be omitted', () => {
     for (const options of [undefined, {}, { batch: undefined }, { batch: true }])
       expect(createSubjectTokenStore(postgres(), options)).to.have.property('consume')
   })
@@ -37,7 +37,7 @@ describe('the dialect', () => {
     })
   }
 
-  it('is not spoken through pg-native', () => {
+  it('is not used through pg-native', () => {
     const sequelize = postgres()
     Object.assign(Reflect.get(sequelize, 'options'), { native: true })
     expect(() => createSubjectTokenStore(sequelize)).to.throw(TypeError, /pg-native/)

@@ -1,4 +1,4 @@
-/** What the store does when the database rolls back, lags, or answers from another node. */
+/** What the store does when the database rolls back, lags, or reads from another node. */
 import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
@@ -50,7 +50,7 @@ suite('postgres', 'a prepared statement', (opened) => {
     ],
   ]
   for (const [title, statements] of spoilt) {
-    it(`${title} is prepared anew, and nobody notices`, async () => {
+    it(`${title} is prepared again, and no one notices`, async () => {
       const pool = opened().connect({ pool: { max: 1 } })
       const store = createSubjectTokenStore(pool)
       const token = newToken()
@@ -87,7 +87,7 @@ suite('mysql', 'a deadlock', (opened) => {
     const [one, two] = [newToken(), newToken()]
     await store.insert(one)
     await store.insert(two)
-    // A transaction holds `two` and then wants `one`; the store's statement takes them the other way round. The
+    // A transaction locks `two` and then `one`; the store's statement locks them in the reverse order. The
     // server rolls back the one that has written less: ours.
     const other = opened().connect()
     const answers: ReturnType<typeof store.revokeWhere>[] = []
@@ -136,7 +136,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
     })
     after(() => stale?.close())
 
-    /** Reads go to a database that knows nothing of what was just written. */
+    /** Reads go to a database that does not have what was just written. */
     const replicated = (): Sequelize => {
       const place = (url: string) => {
         const { hostname, port, username, password, pathname } = new URL(url)
@@ -145,7 +145,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
       return opened().connect({ replication: { read: [place(stale.url)], write: place(opened().url) } })
     }
 
-    it('is never asked about a subject token', async () => {
+    it('is never queried for a subject token', async () => {
       const store = createSubjectTokenStore(replicated())
       const token = newToken()
       await store.insert(token)
@@ -157,20 +157,20 @@ for (const kind of ['postgres', 'mysql'] as const) {
       expect(await store.revokeWhere(ISSUER, { userId: 'alice' }, NOW)).to.have.length(1)
     })
 
-    it('is never asked about a code or a session', async () => {
+    it('is never queried for a code or a session', async () => {
       const adapter = createAdapter(replicated())('AuthorizationCode')
       await adapter.upsert('code', { jti: 'code' }, 60)
       expect(await adapter.find('code')).to.deep.equal({ jti: 'code' })
     })
 
-    it('does not keep a migration from seeing what is done', async () => {
+    it('does not hide finished steps from a migration', async () => {
       await migrate(replicated())
     })
   })
 }
 
 suite('mysql', 'a connection', (opened) => {
-  /** What the one connection of this pool has been asked to prepare. */
+  /** What the one connection of this pool has prepared. */
   const prepared = async (pool: Sequelize) => {
     const [row] = await pool.query<{ Value: string }>("SHOW SESSION STATUS LIKE 'Com_stmt_prepare'", {
       type: QueryTypes.SELECT,
@@ -178,7 +178,7 @@ suite('mysql', 'a connection', (opened) => {
     return Number(row?.Value)
   }
 
-  it('prepares few statements, however pages of a list are asked for', async () => {
+  it('prepares few statements, whichever pages of a list are requested', async () => {
     const pool = opened().connect({ pool: { max: 1 } })
     const store = createSubjectTokenStore(pool)
     for (let limit = 1; limit <= 101; limit += 1) {

@@ -1,4 +1,4 @@
-/** The hot statements use an index, whatever the number of rows. Explained as they run, values and all. */
+/** The hot statements use an index, whatever the number of rows. They are explained as they run, with their values. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
@@ -16,7 +16,7 @@ const USE = newUse()
 const OF_ACTOR =
   /subject_tokens_(used_)?actor_id|subject_token_actors_pkey|PRIMARY|autoindex_subject_token_actors/
 
-/** What runs, and the index it must look in. */
+/** What runs, and the index it must use. */
 const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknown>; index: RegExp }>> = {
   'find a subject token': {
     run: ({ sequelize }) => createSubjectTokenStore(sequelize).findByHash(ISSUER, TOKEN.tokenHash),
@@ -68,7 +68,7 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
       createSubjectTokenStore(sequelize).revokeWhere(ISSUER, { createdBy: 'b' }, NOW + 90 * 24 * 3600),
     index: /subject_tokens_(created_by_)?expires_at/,
   },
-  'purge what has ended': {
+  'purge what has expired': {
     run: ({ sequelize }) => purge(sequelize, { retention: 0 }),
     index: /(subject_tokens|subject_token_actors|oidc_models)_expires_at/,
   },
@@ -84,7 +84,7 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
     run: ({ sequelize }) => createAdapter(sequelize)('DeviceCode').findByUserCode('known'),
     index: /oidc_models_user_code/,
   },
-  'end what a grant gave': {
+  'end the tokens of a grant': {
     run: ({ sequelize }) => createAdapter(sequelize)('AccessToken').revokeByGrantId('known'),
     index: /oidc_models_grant_id/,
   },
@@ -96,7 +96,7 @@ const EXPLAIN: Readonly<Record<DatabaseKind, string>> = {
   mysql: 'EXPLAIN',
 }
 
-/** A plan that goes through a table from one end to the other, or collects all rows of a name before it sorts them. */
+/** A plan that reads a whole table, or collects all rows of a name before it sorts them. */
 const WALKS: Readonly<Record<DatabaseKind, RegExp>> = {
   sqlite: /SCAN (t|l|subject_token\w*|oidc_models)\b|MULTI-INDEX OR/,
   postgres:
@@ -114,7 +114,7 @@ for (const kind of DATABASES) {
     after(() => database?.close())
 
     for (const [purpose, { run, index }] of Object.entries(HOT)) {
-      it(`look in an index to ${purpose}`, async () => {
+      it(`use an index to ${purpose}`, async () => {
         const runs = await recordRuns(database, () => run(database))
         expect(runs).not.to.have.length(0)
         for (const { sql, bindings } of runs) {

@@ -1,4 +1,4 @@
-/** Codes and tokens of the provider itself, used many times at once: they win once, and the grant ends. */
+/** Codes and tokens of the provider itself, used many times at once: one use wins, and the grant ends. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'
@@ -16,7 +16,7 @@ const client = publicClient({
   grant_types: ['authorization_code', 'refresh_token', DEVICE_CODE],
 })
 
-/** An adapter behind a slow network: everybody has read before anybody writes. */
+/** An adapter behind a slow network: everyone has read before anyone writes. */
 function slow(adapter: AdapterFactory): AdapterFactory {
   return (model) => {
     const fast = adapter(model)
@@ -103,7 +103,7 @@ for (const kind of DATABASES) {
       expect(await raced(grantId, { grant_type: 'refresh_token', refresh_token: token })).to.equal(1)
     })
 
-    // The provider looks at the grant only after it has consumed a device code: a loser may end it before that.
+    // The provider checks the grant only after it has consumed a device code: a loser may end it before that.
     it('a device code wins once, or not at all', async () => {
       const { provider, grantId, registered } = await grantFor()
       if (!registered) throw new Error('no client')
