@@ -33,9 +33,9 @@ interface StoreOptions {
  * Subject tokens in the tables `subject_tokens` and `subject_token_actors`, which `migrate` makes. One statement
  * each for insert, find and consume; one more to consume with a chain of several actors.
  *
- * @param options.batch whether statements that requests come to in the same turn of the event loop share a round
- * trip and a commit, where that can be done (on PostgreSQL and with `nodeSqlite`). `true` or `false`, default
- * `true`. It concerns this store only, whatever others are made of the same Sequelize.
+ * @param options.batch whether statements issued in the same turn of the event loop share a round trip and a
+ * commit, where the database allows it (PostgreSQL, and SQLite through `nodeSqlite`). `true` or `false`, default
+ * `true`. It applies to this store only, not to others on the same Sequelize.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
  * @example
  * const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize) })

@@ -3,8 +3,11 @@ import type { Sequelize } from 'sequelize'
 import type { Binding, Driver, Result } from './driver.ts'
 import { AFTER } from './fate.ts'
 
-/** Runs a statement once for each binding, in one transaction. */
-export type Run = (sql: string, bindings: readonly Binding[]) => Promise<readonly Result[]>
+/** Runs a text once for each statement of it, in one transaction. */
+export type Run = (
+  sql: string,
+  statements: readonly { readonly bind: Binding }[],
+) => Promise<readonly Result[]>
 
 /** What running a statement needs of a Sequelize, whose types do not show the log. */
 interface Pool extends Pick<Sequelize, 'connectionManager'> {
@@ -14,7 +17,8 @@ interface Pool extends Pick<Sequelize, 'connectionManager'> {
 export function onPool(sequelize: Sequelize, driver: Driver): Run {
   const pool = sequelize as Sequelize & Pool
   const { connectionManager } = pool
-  return async (sql, bindings) => {
+  return async (sql, statements) => {
+    const bindings = statements.map(({ bind }) => bind)
     // Always on the primary: a replica that lags would show a spent token as unspent.
     const connection = await connectionManager.getConnection({ type: 'write', useMaster: true })
     try {
