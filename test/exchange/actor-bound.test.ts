@@ -1,4 +1,4 @@
-/** An actor token that is bound to a key is worth nothing without it (CONTRACT §3). */
+/** An actor token that is bound to a key is worth nothing without it (protocol.md §3.3). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../../fixtures/clients.ts'

@@ -1,11 +1,11 @@
-/** What the claims function may not do (CONTRACT §3.2, §4, §5): denied is 400, broken is 500, nothing is spent. */
+/** What the claims function may not do (protocol.md §3.2, §4, §5): denied is 400, broken is 500, nothing is spent. */
 import { expect } from 'chai'
 import { type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { exchange, issue, withDeployment } from '../../fixtures/requests.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
-/** Named in CONTRACT §4, in its order. */
+/** Named in protocol.md §4, in its order. */
 const RESERVED =
   'iss sub aud exp nbf iat jti client_id scope act may_act cnf authorization_details auth_time acr amr sid active token_type'
 

@@ -1,4 +1,4 @@
-/** The events of an exchange (CONTRACT §6): one per occurrence, frozen, and no listener changes the answer. */
+/** The events of an exchange (protocol.md §6): one per occurrence, frozen, and no listener changes the answer. */
 import { expect } from 'chai'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import {

@@ -1,4 +1,4 @@
-/** What is left when something breaks (CONTRACT §3.1, §3.2): unspent before the one write, spent after it. */
+/** What is left when something breaks (protocol.md §3.1, §3.2): unspent before the one write, spent after it. */
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'

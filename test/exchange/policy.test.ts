@@ -1,4 +1,4 @@
-/** The deployment's policy at the exchange (CONTRACT §3.2, DESIGN §1: isAllowed, requiredContext). */
+/** The deployment's policy at the exchange (protocol.md §3.2, §5.1: isAllowed, requiredContext). */
 import { expect } from 'chai'
 import { API } from '../../fixtures/deployment.ts'
 import { actorJwt, actorToken, exchange, issue, withActor, withDeployment } from '../../fixtures/requests.ts'

@@ -1,4 +1,4 @@
-/** What every refused exchange has in common (CONTRACT §3.1, §6): one event, and the subject token stays usable. */
+/** What every refused exchange has in common (protocol.md §3.1, §6): one event, and the subject token stays usable. */
 import { expect } from 'chai'
 import type { Deployment, RecordedEvent } from '../../fixtures/deployment.ts'
 import { type Answer, actorToken, exchange, issue, withActor } from '../../fixtures/requests.ts'

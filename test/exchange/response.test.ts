@@ -1,4 +1,4 @@
-/** The answer of a successful exchange (CONTRACT §3, §4), and client authentication as the provider has it. */
+/** The answer of a successful exchange (protocol.md §3.5, §4), and client authentication as the provider has it. */
 import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import type { ResourceServer } from 'oidc-provider'

@@ -1,4 +1,4 @@
-/** The filters of `GET /api/subject-tokens`, each and joined, and whose rows it never shows (CONTRACT §2.2). */
+/** The filters of `GET /api/subject-tokens`, each and joined, and whose rows it never shows (protocol.md §2.2). */
 import { expect } from 'chai'
 import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'

@@ -1,4 +1,4 @@
-/** The routes of CONTRACT §2.2 as HTTP: methods, paths, headers, and which scope opens which. */
+/** The routes of protocol.md §2.2 as HTTP: methods, paths, headers, and which scope opens which. */
 import { expect } from 'chai'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { manage, show } from '../../fixtures/management.ts'

@@ -1,4 +1,4 @@
-/** Pages of the list, and queries that are refused by name (CONTRACT §2.2, §2.4). */
+/** Pages of the list, and queries that are refused by name (protocol.md §2.2, §2.4). */
 import { expect } from 'chai'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { idsOf, list, manage } from '../../fixtures/management.ts'

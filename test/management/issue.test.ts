@@ -1,4 +1,4 @@
-/** `POST /api/subject-tokens` (CONTRACT §2.1): what it answers, and what it takes. */
+/** `POST /api/subject-tokens` (protocol.md §2.1): what it answers, and what it takes. */
 import { request } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'

@@ -1,4 +1,4 @@
-/** The policy at the management API (CONTRACT §2.4, DESIGN §1): isAllowed, requiredContext, nobody acts for himself. */
+/** The policy at the management API (protocol.md §2.4, §5.1): isAllowed, requiredContext, nobody acts for himself. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { API, type Deployment } from '../../fixtures/deployment.ts'

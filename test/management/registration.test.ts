@@ -1,4 +1,4 @@
-/** A management token is worth what the registration of its client says now (CONTRACT §2.3). */
+/** A management token is worth what the registration of its client says now (protocol.md §2.3). */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { machineClient, storedModels } from '../../fixtures/clients.ts'

@@ -1,4 +1,4 @@
-/** `DELETE /api/subject-tokens/{id}` (CONTRACT §2.2, §6): what it ends, and what it tells. */
+/** `DELETE /api/subject-tokens/{id}` (protocol.md §2.2, §6): what it ends, and what it tells. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { webClient } from '../../fixtures/clients.ts'

@@ -1,4 +1,4 @@
-/** `configure` switches client_credentials on, and widens nothing for strangers by it (CONTRACT §2.3). */
+/** `configure` switches client_credentials on, and widens nothing for strangers by it (protocol.md §2.3). */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'

@@ -1,4 +1,4 @@
-/** Self-registration is no way in (CONTRACT §2.3): new registrations, with every kind of initial access token. */
+/** Self-registration is no way in (protocol.md §2.3): new registrations, with every kind of initial access token. */
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
