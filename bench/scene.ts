@@ -1,7 +1,8 @@
 /** Everything a measurement needs: a database of its own, servers over it, a generator, and who runs where. */
 import { existsSync, readFileSync } from 'node:fs'
 import type { Sequelize } from 'sequelize'
-import { type Database, isAvailable, openDatabase, stopServers } from '../fixtures/databases.ts'
+import { type Database, isAvailable, openDatabase } from '../fixtures/databases.ts'
+import { endRun } from '../fixtures/end-of-run.ts'
 import { signingKey } from '../fixtures/keys.ts'
 import { fillHistory, issueDirectly } from './fill.ts'
 import type { LoadTasks } from './load.ts'
@@ -39,7 +40,7 @@ export async function openScene(options: Options, { servers = 1, history = 0 } =
   const close = async () => {
     await Promise.all(workers.map((worker) => worker.end()))
     await database.close()
-    await stopServers()
+    await endRun()
   }
   try {
     const sequelize = database.connect({ logging: false })

@@ -1,20 +1,7 @@
 import { expect } from 'chai'
+import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
 import { createImpersonation, type ImpersonationOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options.ts'
-import type { SubjectTokenStore } from '../src/subject-tokens/store.ts'
-
-const never = (): never => {
-  throw new Error('not called')
-}
-const store: SubjectTokenStore = {
-  insert: never,
-  findByHash: never,
-  consume: never,
-  get: never,
-  list: never,
-  revoke: never,
-  revokeWhere: never,
-}
 
 describe('options', () => {
   it('have the defaults that the README tells', () => {
@@ -46,7 +33,7 @@ describe('options', () => {
   })
 
   const wrong: Record<string, unknown[]> = {
-    store: [undefined, null, {}, { insert: never }],
+    store: [undefined, null, {}, { insert: store.insert }],
     subjectTokenTTL: [0, -1, 1.5, '600', 3601, Number.NaN],
     maxSubjectTokenTTL: [0, 86_401, '1'],
     maxAccessTokenTTL: [0, 86_401, 0.5],

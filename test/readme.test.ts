@@ -10,6 +10,7 @@ import {
 } from '../fixtures/markdown.ts'
 import { expectWholeFlow } from '../fixtures/readers-flow.ts'
 import { freePort } from '../fixtures/server-process.ts'
+import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
 import { resolveOptions } from '../src/options.ts'
 
 const README = readPage('README.md')
@@ -36,18 +37,6 @@ describe('README', () => {
   })
 
   it('lists every option', () => {
-    const never = async (): Promise<never> => {
-      throw new Error('not called')
-    }
-    const store = {
-      insert: never,
-      findByHash: never,
-      consume: never,
-      get: never,
-      list: never,
-      revoke: never,
-      revokeWhere: never,
-    }
     for (const option of Object.keys(resolveOptions({ store })))
       expect(README).to.include(`| \`${option}\` |`)
   })

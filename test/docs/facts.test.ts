@@ -4,23 +4,12 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
 import { codeOf } from '../../fixtures/page.ts'
+import { uncalledStore as store } from '../../fixtures/uncalled-store.ts'
 import { MANAGEMENT_SCOPES, RESERVED_CLAIMS } from '../../src/constants.ts'
 import { EVENTS } from '../../src/index.ts'
 import { resolveOptions } from '../../src/options.ts'
 import { RETRY_AFTER } from '../../src/outage.ts'
 
-const never = async (): Promise<never> => {
-  throw new Error('not called')
-}
-const store = {
-  insert: never,
-  findByHash: never,
-  consume: never,
-  get: never,
-  list: never,
-  revoke: never,
-  revokeWhere: never,
-}
 const source = (file: string): string => readFileSync(path.join(ROOT, 'src', file), 'utf8')
 
 describe('docs: facts', () => {

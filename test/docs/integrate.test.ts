@@ -1,9 +1,9 @@
 /** The programs of docs/integrate.md: each serves the whole flow, and the rest of its application. */
 import { expect } from 'chai'
 import { API } from '../../fixtures/deployment.ts'
+import { send } from '../../fixtures/http.ts'
 import { type Folder, makeFolder, readPage, typescriptOf, whileServing } from '../../fixtures/markdown.ts'
 import { expectWholeFlow, readersManagementToken } from '../../fixtures/readers-flow.ts'
-import { send } from '../../fixtures/requests.ts'
 import { freePort } from '../../fixtures/server-process.ts'
 
 const PROGRAMS = typescriptOf(readPage('docs/integrate.md'))

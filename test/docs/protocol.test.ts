@@ -4,9 +4,11 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import type { Parameters } from '../../fixtures/http.ts'
 import { ROOT, readPage } from '../../fixtures/markdown.ts'
 import {
   codeOf,
@@ -17,7 +19,7 @@ import {
   rowsOf,
   sectionOf,
 } from '../../fixtures/page.ts'
-import { actorToken, exchange, issue, type Parameters, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { membersOf, readSource } from '../../fixtures/source.ts'
 import { ACCESS_TOKEN_TYPE, RESERVED_CLAIMS } from '../../src/constants.ts'
 import { PARAMETERS } from '../../src/exchange/request.ts'

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import type { Provider } from 'oidc-provider'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { CALLBACK, machineClient } from '../../fixtures/clients.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import { manage } from '../../fixtures/management.ts'
@@ -21,16 +22,7 @@ import {
   typescriptOf,
 } from '../../fixtures/markdown.ts'
 import { HARMLESS, MACHINE, register } from '../../fixtures/registration.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  postSubjectToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 interface NamedBlock extends Block {

@@ -1,9 +1,11 @@
 /** An actor token that is bound to a key is worth nothing without it (protocol.md §3.3). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../../fixtures/clients.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { actorJwt, type DpopKey, dpopKey, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { expectActorRefused } from './refusals.ts'
 

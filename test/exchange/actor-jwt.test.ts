@@ -2,10 +2,12 @@
 import { expect } from 'chai'
 import { decodeJwt, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import { actorJwt, exchange, issue, now, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { expectActorRefused } from './refusals.ts'
 
 describe('token exchange: an actor token in JWT form', () => {

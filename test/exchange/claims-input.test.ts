@@ -1,9 +1,17 @@
 /** What the custom claims function is given (protocol.md §5.2). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { actorToken, exchange, issue, now, withActor, withDeployment } from '../../fixtures/requests.ts'
+import { now } from '../../fixtures/clock.ts'
+import {
+  API,
+  type Deployment,
+  type DeploymentOverrides,
+  OPAQUE_API,
+  withDeployment,
+} from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { type CustomClaimsRequest, type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 type ClaimsFunction = NonNullable<ImpersonationOptions['getCustomJwtClaims']>

@@ -1,7 +1,8 @@
 /** What the claims function may not do (protocol.md §3.2, §4, §5): denied is 400, broken is 500, nothing is spent. */
 import { expect } from 'chai'
-import { type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { exchange, issue, withDeployment } from '../../fixtures/requests.ts'
+import { tooLate } from '../../fixtures/clock.ts'
+import { type DeploymentOverrides, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
@@ -188,7 +189,7 @@ describe('token exchange: what the claims function may not do', () => {
     it('throw no error', () => refusesWhile(() => throwing('private')))
     it('throw undefined', () => refusesWhile(() => throwing(undefined)))
     it('reject', () => refusesWhile(() => Promise.reject(new Error('private'))))
-    it('take longer than the limit', () => refusesWhile(() => new Promise(() => {})))
+    it('take longer than the limit', () => refusesWhile(() => tooLate(1)))
     it('answer a thenable that throws', () =>
       // biome-ignore lint/suspicious/noThenProperty: that is the test
       refusesWhile(() => ({ then: () => throwing(new Error('private')) })))
@@ -213,10 +214,10 @@ describe('token exchange: what the claims function may not do', () => {
       const listen = (error: unknown) => void unhandled.push(error)
       process.on('unhandledRejection', listen)
       try {
-        const late = () =>
-          new Promise<never>((_, reject) => setTimeout(() => reject(new Error('late')), 1050))
-        await refusesWhile(late)
-        await new Promise((resolve) => setTimeout(resolve, 100))
+        const { promise, reject } = Promise.withResolvers<never>()
+        await refusesWhile(() => tooLate(1, promise))
+        reject(new Error('late'))
+        await new Promise(setImmediate)
         expect(unhandled).to.deep.equal([])
       } finally {
         process.off('unhandledRejection', listen)
@@ -263,7 +264,7 @@ describe('token exchange: what the claims function may not do', () => {
     it('a rejection', () => refusesWhile(() => Promise.reject(new Error('private')), own))
     it('AccessDenied, which is for the claims function', () =>
       refusesWhile(() => throwing(new AccessDenied('private')), own))
-    it('a time limit', () => refusesWhile(() => new Promise(() => {}), own))
+    it('a time limit', () => refusesWhile(() => tooLate(1), own))
     it('an array', () => refusesWhile(() => [], own))
     it('null', () => refusesWhile(() => null, own))
     it('an undefined member', () => refusesWhile(() => ({ team: undefined }), own))

@@ -2,16 +2,15 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { QueryTypes } from 'sequelize'
-import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import {
-  actorJwt,
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  withActor,
+  API,
+  type Deployment,
+  type DeploymentOverrides,
+  OPAQUE_API,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import type { CustomClaimsRequest, ImpersonationOptions } from '../../src/index.ts'
 
 type ClaimsFunction = NonNullable<ImpersonationOptions['getCustomJwtClaims']>

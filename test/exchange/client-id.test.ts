@@ -3,8 +3,14 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Configuration } from 'oidc-provider'
 import { publicClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { exchange, issue, withDeployment } from '../../fixtures/requests.ts'
+import {
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
+  withDeployment,
+} from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import type { PolicyRequest } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 

@@ -3,23 +3,16 @@ import { createPublicKey } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt, SignJWT } from 'jose'
 import type { Client } from 'oidc-provider'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { authorizationCode, login, loginClient } from '../../fixtures/logins.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  now,
-  postToken,
-  signJwt,
-  unique,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
 

@@ -1,18 +1,18 @@
 /** Single use (protocol.md §3.1): of any number of simultaneous exchanges exactly one wins. */
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import {
-  type Answer,
-  exchange,
-  introspect,
-  issue,
-  type Parameters,
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
   withDeployment,
-} from '../../fixtures/requests.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
+} from '../../fixtures/deployment.ts'
+import type { Answer, Parameters } from '../../fixtures/http.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 
 /** Holds the claims function back until so many exchanges have come to it: all have read the token as unspent. */
 function starter() {
@@ -42,7 +42,7 @@ function expectOneWinner(answers: readonly Answer[]): Answer {
   const winners = answers.filter(({ status }) => status === 200)
   expect(winners).to.have.lengthOf(1)
   for (const loser of answers.filter(({ status }) => status !== 200)) {
-    expect([loser.status, loser.body]).to.deep.equal([400, FIXED])
+    expect([loser.status, loser.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
   }
   return winners[0] as Answer
 }
@@ -57,8 +57,7 @@ describe('token exchange: single use', () => {
     describe(`on ${kind}`, () => {
       const start = starter()
       let deployment: Deployment
-      before(async function () {
-        if (!(await isAvailable(kind))) this.skip()
+      beforeOn(kind, async () => {
         deployment = await startDeployment({ database: kind, options: { getCustomJwtClaims: start.wait } })
       })
       after(() => deployment?.close())
@@ -126,7 +125,7 @@ describe('token exchange: single use', () => {
         expect((await introspect(deployment, body.access_token)).active).to.equal(true)
         // For another resource, and even so.
         const replay = await exchange(deployment, { subject_token: subjectToken })
-        expect([replay.status, replay.body]).to.deep.equal([400, FIXED])
+        expect([replay.status, replay.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
         expect(await introspect(deployment, body.access_token)).to.deep.equal({ active: false })
         const event = deployment.events.at(-1)
         expect(event?.name).to.equal('subject_token.replayed')

@@ -1,25 +1,15 @@
 /** Delegation from a real login to the record of it (issue 4): chains, keys, ends, and nobody framed. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { dpopKey } from '../../fixtures/dpop.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { credentials, form, type Parameters, send } from '../../fixtures/http.ts'
 import { login, loginClient } from '../../fixtures/logins.ts'
 import { manage, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  credentials,
-  dpopKey,
-  exchange,
-  form,
-  introspect,
-  issue,
-  type Parameters,
-  postSubjectToken,
-  send,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue, postSubjectToken } from '../../fixtures/requests.ts'
 import { AccessDenied, type ImpersonationOptions, type PolicyRequest } from '../../src/index.ts'
 import { expectActorRefused, expectRefused, onlyEvent } from './refusals.ts'
 

@@ -1,19 +1,17 @@
 /** Chains of actors (RFC 8693 §4.1): who may act through whom, and how far (protocol.md §3.3, §4). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
 import {
-  type Answer,
-  actorJwt,
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  type Parameters,
-  withActor,
+  API,
+  type Deployment,
+  type DeploymentOverrides,
+  OPAQUE_API,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import type { Answer, Parameters } from '../../fixtures/http.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
 
 const withDepth = (maxDelegationDepth: number, use: (deployment: Deployment) => Promise<void>) =>
@@ -238,5 +236,20 @@ describe('token exchange: delegation', () => {
           await refuses(deployment, answer.body.access_token, 'actor_token')
         }
       }))
+
+    it('fails before the spend where the identifier is empty: `act` must name someone', async () => {
+      let broken = true
+      const pairwiseIdentifier = async (_ctx: unknown, accountId: string) =>
+        broken && accountId === 'bob' ? '' : `${accountId}@pairwise`
+      const configuration = { ...overrides.configuration, pairwiseIdentifier }
+      await withDeployment({ ...overrides, configuration }, async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const request = { subject_token: subjectToken, ...withActor(await actorToken(deployment)) }
+        expect((await exchange(deployment, request, { client: pairwise })).status).to.equal(500)
+        broken = false
+        const named = await exchange(deployment, request, { client: pairwise })
+        expect(named.status, named.text).to.equal(200)
+      })
+    })
   })
 })

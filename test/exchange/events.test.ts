@@ -1,16 +1,10 @@
 /** The events of an exchange (protocol.md §6): one per occurrence, frozen, and no listener changes the answer. */
 import { expect } from 'chai'
-import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
-import {
-  type Answer,
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  now,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { now } from '../../fixtures/clock.ts'
+import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { EVENTS } from '../../src/index.ts'
 import { onlyEvent } from './refusals.ts'
 

@@ -2,16 +2,15 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { QueryTypes } from 'sequelize'
-import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import {
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  withActor,
+  API,
+  type Deployment,
+  type DeploymentOverrides,
+  OPAQUE_API,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 
 type ExtraTokenClaims = NonNullable<NonNullable<DeploymentOverrides['configuration']>['extraTokenClaims']>
 

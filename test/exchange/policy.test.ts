@@ -1,7 +1,9 @@
 /** The deployment's policy at the exchange (protocol.md §3.2, §5.1: isAllowed, requiredContext). */
 import { expect } from 'chai'
-import { API } from '../../fixtures/deployment.ts'
-import { actorJwt, actorToken, exchange, issue, withActor, withDeployment } from '../../fixtures/requests.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { tooLate } from '../../fixtures/clock.ts'
+import { API, withDeployment } from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { AccessDenied, type PolicyRequest } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
@@ -76,7 +78,7 @@ describe('token exchange: the policy', () => {
     ["answers 'true'", () => 'true'],
     ['answers an object', () => ({ allowed: true })],
     ['answers a Boolean object', () => Object(true)],
-    ['takes longer than the limit', () => new Promise(() => {})],
+    ['takes longer than the limit', () => tooLate(1)],
   ]
   for (const [title, decide] of fails) {
     it(`fails when isAllowed ${title}`, refusesTo(decide, failed))

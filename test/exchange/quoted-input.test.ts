@@ -3,20 +3,14 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type Configuration, errors } from 'oidc-provider'
 import { ConnectionAcquireTimeoutError, DatabaseError } from 'sequelize'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, publicClient, storedModels, webClient } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { dpopKey } from '../../fixtures/dpop.ts'
+import type { Parameters } from '../../fixtures/http.ts'
 import { manage } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  dpopKey,
-  exchange,
-  issue,
-  managementToken,
-  type Parameters,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 import { storageUnavailable } from '../../src/outage.ts'
 import { reasonOf } from '../../src/refusals.ts'
 import { storageError } from '../../src/sequelize/database/storage-error.ts'

@@ -1,7 +1,10 @@
 /** What every refused exchange has in common (protocol.md §3.1, §6): one event, and the subject token stays usable. */
 import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import type { Deployment, RecordedEvent } from '../../fixtures/deployment.ts'
-import { type Answer, actorToken, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { ACTOR_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import type { ImpersonationEvents } from '../../src/events.ts'
 
 export interface Refusal {
@@ -85,8 +88,8 @@ export async function expectActorRefused(
     attempt: (subjectToken) =>
       exchange(deployment, { subject_token: subjectToken, ...withActor(actor) }, { headers }),
     valid: (subjectToken) => exchange(deployment, { subject_token: subjectToken, ...withActor(valid) }),
-    error: 'invalid_request',
-    description: 'actor_token is invalid',
+    error: ACTOR_TOKEN_REFUSED.error,
+    description: ACTOR_TOKEN_REFUSED.error_description,
     check,
   })
 }

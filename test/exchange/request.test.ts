@@ -1,16 +1,10 @@
 /** The parameters of a token exchange (protocol.md §3). */
 import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  type Parameters,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 
@@ -233,6 +227,21 @@ describe('token exchange: the request', () => {
           check: 'requireActor',
         })
       }))
+  })
+
+  it('refuses authorization_details where the provider would drop an empty list of it', async () => {
+    const richAuthorizationRequests = { enabled: true, types: { payment: { validate() {} } } }
+    const configuration = { features: { richAuthorizationRequests } as never }
+    await withDeployment({ configuration }, async (other) => {
+      const { subjectToken } = await issue(other)
+      const answer = await exchange(other, { subject_token: subjectToken, authorization_details: '[]' })
+      expect(answer.status).to.equal(400)
+      expect(answer.body).to.deep.equal({
+        error: 'invalid_request',
+        error_description: 'authorization_details is not supported',
+      })
+      expect((await exchange(other, { subject_token: subjectToken })).status).to.equal(200)
+    })
   })
 
   it('refuses a client that is not registered for the grant', async () => {

@@ -2,23 +2,21 @@
 import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import type { ResourceServer } from 'oidc-provider'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
+import { now } from '../../fixtures/clock.ts'
 import {
-  type Answer,
-  actorToken,
-  credentials,
-  exchange,
-  introspect,
-  issue,
-  now,
-  send,
-  signJwt,
-  unique,
-  withActor,
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import { type Answer, credentials, send } from '../../fixtures/http.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
+import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 

@@ -2,6 +2,7 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
 import {
   API,
@@ -9,17 +10,10 @@ import {
   type DeploymentOverrides,
   OPAQUE_API,
   startDeployment,
-} from '../../fixtures/deployment.ts'
-import {
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  type Parameters,
-  withActor,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 

@@ -2,17 +2,12 @@
 import { X509Certificate } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { CERTIFICATE, publicClient } from '../../fixtures/clients.ts'
+import { CERTIFICATE, OTHER_CERTIFICATE, publicClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  type DpopKey,
-  dpopKey,
-  exchange,
-  introspect,
-  issue,
-  now,
-  type Parameters,
-} from '../../fixtures/requests.ts'
+import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { expectRefused } from './refusals.ts'
 
@@ -136,6 +131,15 @@ describe('token exchange: the sender constraint', () => {
   })
 
   describe('by mutual TLS', () => {
+    it('knows a certificate by one thumbprint: PEM, bare base64 or parsed', () => {
+      const thumbprint = certificateThumbprint(CERTIFICATE)
+      const bare = CERTIFICATE.replace(/-----[A-Z ]+-----|\n/g, '')
+      expect(certificateThumbprint(bare)).to.equal(thumbprint)
+      expect(certificateThumbprint(x5t)).to.equal(thumbprint)
+      expect(certificateThumbprint(OTHER_CERTIFICATE)).not.to.equal(thumbprint)
+      expect(certificateThumbprint(undefined)).to.equal(undefined)
+    })
+
     it('binds the token of a client registered for it to the certificate', async () => {
       const { subjectToken } = await issue(deployment)
       const sender = { client: mtlsClient, headers: presenting(CERTIFICATE) }

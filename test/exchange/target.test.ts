@@ -9,8 +9,10 @@ import {
   type DeploymentOverrides,
   OPAQUE_API,
   startDeployment,
+  withDeployment,
 } from '../../fixtures/deployment.ts'
-import { exchange, introspect, issue, type Parameters, withDeployment } from '../../fixtures/requests.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { expectRefused } from './refusals.ts'
 
 const narrowClient = publicClient({

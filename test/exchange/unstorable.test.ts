@@ -2,19 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { ResourceServer } from 'oidc-provider'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
 import { list, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  postSubjectToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
 
 const ASTRAL = '🎭'
@@ -56,8 +50,7 @@ for (const kind of DATABASES) {
   describe(`token exchange: names that cannot be stored, on ${kind}`, () => {
     let deployment: Deployment
     const asked: string[] = []
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       const overrides: DeploymentOverrides = {
         database: kind,
         clients: [longest, tooLong, longBackend],

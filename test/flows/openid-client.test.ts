@@ -12,8 +12,8 @@ import {
   ResponseBodyError,
   tokenIntrospection,
 } from 'openid-client'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { actorToken, withActor } from '../../fixtures/requests.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 describe('flow with openid-client', () => {

@@ -2,10 +2,11 @@
 import { expect } from 'chai'
 import type { Account } from 'oidc-provider'
 import { accounts } from '../../fixtures/accounts.ts'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import type { Deployment } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { idsOf, list, revokeWhere, show } from '../../fixtures/management.ts'
-import { actorToken, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 type FindAccount = (ctx: unknown, id: string) => Promise<Account | undefined>

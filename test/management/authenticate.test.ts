@@ -2,24 +2,16 @@
 import { expect } from 'chai'
 import { decodeJwt, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'
+import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { dpopKey } from '../../fixtures/dpop.ts'
+import { type Answer, send } from '../../fixtures/http.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import {
-  type Answer,
-  actorToken,
-  dpopKey,
-  exchange,
-  issue,
-  managementToken,
-  now,
-  postToken,
-  send,
-  signJwt,
-  unique,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 
 const VALID = { userId: 'alice' }
 

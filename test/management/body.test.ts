@@ -1,8 +1,9 @@
 /** How the management API reads a body (protocol.md §2.1, §2.4): media type, size, encoding, and parsers of the host. */
 import { expect } from 'chai'
 import type { Middleware } from 'koa'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { type Answer, idFrom, managementToken, send, withDeployment } from '../../fixtures/requests.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { type Answer, send } from '../../fixtures/http.ts'
+import { idFrom, managementToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 type Body = NonNullable<RequestInit['body']>

@@ -1,19 +1,13 @@
 /** The filters of `GET /api/subject-tokens`, each and joined, and whose rows it never shows (protocol.md §2.2). */
 import { expect } from 'chai'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Parameters } from '../../fixtures/http.ts'
 import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  type Parameters,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 
 describe('management: the list', () => {
   const second = machineClient({ client_id: 'second backend' })

@@ -1,9 +1,10 @@
 /** The routes of protocol.md §2.2 as HTTP: methods, paths, headers, and which scope opens which. */
 import { expect } from 'chai'
+import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { manage, show } from '../../fixtures/management.ts'
 import { rawRequest } from '../../fixtures/raw-request.ts'
-import { actorToken, exchange, issue, managementToken } from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 
 const AN_ID = '0'.repeat(32)
 const CREATE = 'subject-tokens:create'

@@ -1,8 +1,9 @@
 /** Pages of the list, and queries that are refused by name (protocol.md §2.2, §2.4). */
 import { expect } from 'chai'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Parameters } from '../../fixtures/http.ts'
 import { idsOf, list, manage } from '../../fixtures/management.ts'
-import { issue, managementToken, type Parameters } from '../../fixtures/requests.ts'
+import { issue, managementToken } from '../../fixtures/requests.ts'
 
 const AN_ID = '0'.repeat(32)
 

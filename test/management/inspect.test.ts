@@ -1,19 +1,12 @@
 /** What `GET /api/subject-tokens/{id}` and the list show (protocol.md §2.2): every member, in every state. */
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { stopClock } from '../../fixtures/clock.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  now,
-  postSubjectToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, postSubjectToken } from '../../fixtures/requests.ts'
 
 const CONTEXT = { ticketId: 'T-1', nested: { list: [1, null, 'ü🎫'] } }
 

@@ -2,7 +2,8 @@
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { type Answer, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 
 const ASTRAL = '🎫'
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) })

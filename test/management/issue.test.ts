@@ -2,20 +2,19 @@
 import { request } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { now } from '../../fixtures/clock.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import {
-  actorToken,
-  exchange,
-  idFrom,
-  issue,
-  managementToken,
-  now,
-  postSubjectToken,
-  send,
-  withActor,
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import { send } from '../../fixtures/http.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { exchange, idFrom, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const ASTRAL = '🎫'
@@ -229,8 +228,7 @@ describe('management: POST /subject-tokens', () => {
   for (const kind of DATABASES) {
     describe(`on ${kind}`, () => {
       let other: Deployment
-      before(async function () {
-        if (!(await isAvailable(kind))) this.skip()
+      beforeOn(kind, async () => {
         other = await startDeployment({ database: kind })
       })
       after(() => other?.close())

@@ -1,7 +1,8 @@
 /** The management API when storage is down (protocol.md §2.4). */
 import { expect } from 'chai'
 import { openDatabase } from '../../fixtures/databases.ts'
-import { postSubjectToken, withDeployment } from '../../fixtures/requests.ts'
+import { withDeployment } from '../../fixtures/deployment.ts'
+import { postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const VALID = { userId: 'alice' }

@@ -1,8 +1,10 @@
 /** The policy at the management API (protocol.md §2.4, §5.1): isAllowed, requiredContext, nobody acts for himself. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { API, type Deployment } from '../../fixtures/deployment.ts'
-import { type Answer, managementToken, postSubjectToken, withDeployment } from '../../fixtures/requests.ts'
+import { tooLate } from '../../fixtures/clock.ts'
+import { API, type Deployment, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { AccessDenied, type ImpersonationOptions, type PolicyRequest } from '../../src/index.ts'
 
 type Post = (body?: Readonly<Record<string, unknown>>) => Promise<Answer>
@@ -143,7 +145,7 @@ describe('management: the policy', () => {
       ['answers undefined', () => undefined],
       ['answers 1', () => 1],
       ['answers an object', () => ({})],
-      ['takes longer than the limit', () => new Promise(() => {})],
+      ['takes longer than the limit', () => tooLate(1)],
     ]
     for (const [title, isAllowed] of failures) {
       it(`that ${title} is 500, and its reason stays private`, () =>

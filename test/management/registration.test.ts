@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { machineClient, storedModels } from '../../fixtures/clients.ts'
-import { API, type Deployment } from '../../fixtures/deployment.ts'
+import { API, type Deployment, withDeployment } from '../../fixtures/deployment.ts'
 import { askForManagementToken, privileges } from '../../fixtures/registration.ts'
-import { managementToken, postSubjectToken, postToken, withDeployment } from '../../fixtures/requests.ts'
+import { managementToken, postSubjectToken, postToken } from '../../fixtures/requests.ts'
 import { MANAGEMENT_SCOPES } from '../../src/constants.ts'
 
 const VALID = { userId: 'alice' }

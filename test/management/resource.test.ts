@@ -3,16 +3,9 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { CALLBACK, machineClient, webClient } from '../../fixtures/clients.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  type Answer,
-  exchange,
-  issue,
-  managementToken,
-  postSubjectToken,
-  postToken,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { exchange, issue, managementToken, postSubjectToken, postToken } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const VERIFIER = 'v'.repeat(43)

@@ -4,11 +4,12 @@ import type { AdapterFactory } from 'oidc-provider'
 import { webClient } from '../../fixtures/clients.ts'
 import { type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
-import { type Answer, exchange, introspect, issue, unique } from '../../fixtures/requests.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
 
 /** An adapter that fails so many times at one method of one model. */
 function failing(adapter: AdapterFactory, model: string, method: 'destroy' | 'revokeByGrantId') {
@@ -104,7 +105,7 @@ describe('management: ending access tokens when storage fails', () => {
         failTimes(1)
         for (const accessTokenEnded of [false, true]) {
           const answer = await exchange(deployment, { subject_token: subjectToken })
-          expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+          expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
           expect(deployment.events.at(-1)?.payload).to.include({ accessTokenEnded })
         }
         expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
@@ -146,7 +147,7 @@ describe('management: a replay', () => {
           expect((await introspect(on.deployment, accessToken)).active).to.equal(true)
           const replay = { subject_token: subjectToken, ...parameters }
           const answer = await exchange(on.deployment, replay, { client })
-          expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+          expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
           expect(await introspect(on.deployment, accessToken)).to.deep.equal({ active: false })
         }
       }

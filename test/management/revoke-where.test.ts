@@ -1,20 +1,12 @@
 /** The kill switch: `DELETE /api/subject-tokens?userId=`, `?actorId=` or `?createdBy=` (protocol.md §2.2). */
 import { expect } from 'chai'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  now,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 
 interface Used {
   readonly id: string

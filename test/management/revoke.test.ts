@@ -1,22 +1,15 @@
 /** `DELETE /api/subject-tokens/{id}` (protocol.md §2.2, §6): what it ends, and what it tells. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { manage, revoke, show } from '../../fixtures/management.ts'
-import {
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
 
 const eventsSince = ({ events }: Deployment, before: number) =>
   events.slice(before).map(({ name, payload }) => [name, payload])
@@ -44,7 +37,7 @@ describe('management: revoking one', () => {
       await expectRevoked(id)
       const parameters = { subject_token: subjectToken, ...withActor(await actorToken(on.deployment)) }
       const answer = await exchange(on.deployment, parameters)
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       const [revoked, refused, ...more] = on.deployment.events.slice(before)
       expect(revoked?.name).to.equal('subject_token.revoked')
       expect(revoked?.payload).to.be.frozen.and.deep.equal({

@@ -2,12 +2,17 @@
 import { expect } from 'chai'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../src/constants.ts'
-import { registeredManagementScopes, validateClientMetadata } from '../../src/provider/client-metadata.ts'
+import {
+  registeredManagementScopes,
+  registeredResources,
+  validateClientMetadata,
+} from '../../src/provider/client-metadata.ts'
 
 type RawMetadata = Readonly<Record<string, unknown>>
 
 const CREATE = 'subject-tokens:create'
 const READ = 'subject-tokens:read'
+const API = 'https://api.example.com'
 
 /** A machine with a scope, its defaults filled in as the provider does before it asks. */
 const MACHINE: RawMetadata = {
@@ -227,6 +232,16 @@ describe('client metadata', () => {
 
   it('that the administrator wrote is looked at when it is used', () =>
     expect(refusal(undefined, { ...MACHINE, token_endpoint_auth_method: 'none' })).to.equal(undefined))
+})
+
+describe('token_exchange_resources', () => {
+  it('that cannot be read allow nothing', () => {
+    expect(registeredResources({})).to.equal(undefined)
+    expect(registeredResources({ token_exchange_resources: [API] })).to.deep.equal([API])
+    for (const unreadable of [API, null, [1], ['/relative'], {}]) {
+      expect(registeredResources({ token_exchange_resources: unreadable })).to.deep.equal([])
+    }
+  })
 })
 
 describe('the management scopes of a client', () => {

@@ -3,24 +3,13 @@ import { expect } from 'chai'
 import { type Configuration, ExternalSigningKey, Provider } from 'oidc-provider'
 import { machineClient, publicClient, webClient } from '../../fixtures/clients.ts'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { send } from '../../fixtures/http.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import { exchange, issue, managementToken, postToken, send } from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
+import { uncalledStore as store } from '../../fixtures/uncalled-store.ts'
 import { createImpersonation } from '../../src/index.ts'
-import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
-const never = async (): Promise<never> => {
-  throw new Error('not called')
-}
-const store: SubjectTokenStore = {
-  insert: never,
-  findByHash: never,
-  consume: never,
-  get: never,
-  list: never,
-  revoke: never,
-  revokeWhere: never,
-}
 const jwks = { keys: [SIGNING_KEY] }
 const minimal: Configuration = {
   jwks,

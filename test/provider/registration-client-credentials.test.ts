@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -13,7 +14,7 @@ import {
   storeClient,
   update,
 } from '../../fixtures/registration.ts'
-import { type Answer, postToken } from '../../fixtures/requests.ts'
+import { postToken } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const SENTENCE = 'grant type client_credentials is not for self-registered clients'

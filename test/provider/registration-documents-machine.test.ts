@@ -4,6 +4,7 @@ import type { Client, Configuration } from 'oidc-provider'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer, Parameters } from '../../fixtures/http.ts'
 import {
   askAsMachine,
   CLIENT_ID,
@@ -12,7 +13,7 @@ import {
   SELF_DESCRIBED_MACHINE,
 } from '../../fixtures/metadata-documents.ts'
 import { storeClient } from '../../fixtures/registration.ts'
-import { type Answer, type Parameters, postToken } from '../../fixtures/requests.ts'
+import { postToken } from '../../fixtures/requests.ts'
 
 const client = { client_id: CLIENT_ID }
 

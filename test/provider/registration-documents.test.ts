@@ -2,9 +2,11 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
-import { stopClock } from '../../fixtures/clock.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
 import { manage } from '../../fixtures/management.ts'
 import {
   askAsMachine,
@@ -14,16 +16,8 @@ import {
   SELF_DESCRIBED_MACHINE,
 } from '../../fixtures/metadata-documents.ts'
 import { privileges, storeClient } from '../../fixtures/registration.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  now,
-  signJwt,
-  unique,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectActorRefused, expectRefused } from '../exchange/refusals.ts'
 

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { type Answer, send } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -11,7 +12,7 @@ import {
   storeClient,
   update,
 } from '../../fixtures/registration.ts'
-import { type Answer, exchange, issue, send } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const CREATE = 'subject-tokens:create'

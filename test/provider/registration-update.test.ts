@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -14,7 +15,6 @@ import {
   storeClient,
   update,
 } from '../../fixtures/registration.ts'
-import type { Answer } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const [CREATE, READ, REVOKE] = ['subject-tokens:create', 'subject-tokens:read', 'subject-tokens:revoke']

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -12,7 +13,6 @@ import {
   register,
   update,
 } from '../../fixtures/registration.ts'
-import type { Answer } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const SCOPE = 'subject-tokens:create'

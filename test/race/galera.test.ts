@@ -1,18 +1,16 @@
 /** A Galera cluster of three MariaDB nodes, with the processes of one deployment on different nodes. */
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
-import { type Cluster, startCluster } from '../../fixtures/cluster.ts'
+import { type Cluster, ISSUER, startCluster } from '../../fixtures/cluster.ts'
 import { type Galera, startGalera } from '../../fixtures/galera.ts'
+import { newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { connect } from '../../src/cli/connect.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 import { race } from './race.ts'
 
 const LONG = process.env.RACE === 'long'
 const TOKENS = LONG ? 2000 : 100
 const PAIRS = LONG ? 5000 : 300
-const ISSUER = 'https://id.example.com/oidc'
 
 describe('a Galera cluster', function () {
   this.timeout(LONG ? 900_000 : 180_000)
@@ -32,25 +30,7 @@ describe('a Galera cluster', function () {
   })
   after(() => galera?.stop())
 
-  const newToken = () => {
-    const now = Math.floor(Date.now() / 1000)
-    return {
-      id: mintId(),
-      tokenHash: hashSecret(mintSecret()),
-      issuer: ISSUER,
-      userId: 'alice',
-      context: {},
-      createdBy: 'backend',
-      createdAt: now,
-      expiresAt: now + 600,
-    }
-  }
-  const use = {
-    at: 1,
-    clientId: 'spa',
-    resource: 'https://api.example.com',
-    accessToken: { format: 'jwt', expiresAt: 1 } as const,
-  }
+  const use = newUse()
 
   it('never refuses a token on one node that was issued a moment ago on another', async () => {
     const pools = urls().map(connect)

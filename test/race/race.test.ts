@@ -1,8 +1,9 @@
 /** Four processes, one database. `npm run test:race` races 2,000 tokens on each; here it is fewer. */
 import { expect } from 'chai'
 import { type Cluster, startCluster } from '../../fixtures/cluster.ts'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { startMariadb } from '../../fixtures/mariadb.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
 import type { OwnServer } from '../../fixtures/server-process.ts'
 import { connect } from '../../src/cli/connect.ts'
@@ -24,8 +25,7 @@ describe('a race between processes', function () {
     describe(`on ${kind}`, () => {
       let database: Database
       let cluster: Cluster
-      before(async function () {
-        if (!(await isAvailable(kind))) this.skip()
+      beforeOn(kind, async () => {
         database = await openDatabase(kind)
         cluster = await startCluster(Array.from({ length: 4 }, () => database.url))
       })

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { machineClient } from '../../fixtures/clients.ts'
 import { type Cluster, ISSUER } from '../../fixtures/cluster.ts'
 import { API } from '../../fixtures/deployment.ts'
-import { type Answer, credentials, form, send } from '../../fixtures/requests.ts'
+import { type Answer, credentials, form, send } from '../../fixtures/http.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
 
 export interface RaceOptions {

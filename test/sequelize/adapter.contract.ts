@@ -3,7 +3,7 @@ import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
-import { unique } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
 const BEARERS = [

@@ -3,34 +3,22 @@ import { EventEmitter } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { type Database, type DatabaseKind, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { ISSUER } from '../../fixtures/cluster.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn, itOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret, type TokenHash } from '../../src/subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
+import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
 
-const ISSUER = 'https://id.example.com/oidc'
-const NOW = Math.floor(Date.now() / 1000)
-const USE: SubjectTokenUse = {
-  at: NOW,
-  clientId: 'spa',
-  resource: 'https://api.example.com',
-  accessToken: { format: 'jwt', expiresAt: NOW + 600 },
-}
+const USE = newUse()
 
 function newTokens(count: number): NewSubjectToken[] {
-  return Array.from({ length: count }, (_, index) => ({
-    id: mintId(),
-    tokenHash: hashSecret(mintSecret()),
-    issuer: ISSUER,
-    userId: `user-${index}`,
-    context: { index },
-    createdBy: 'backend',
-    createdAt: NOW,
-    expiresAt: NOW + 600,
-  })).sort((one, other) => (one.tokenHash < other.tokenHash ? -1 : 1))
+  return Array.from({ length: count }, (_, index) =>
+    newToken({ userId: `user-${index}`, context: { index } }),
+  ).sort((one, other) => (one.tokenHash < other.tokenHash ? -1 : 1))
 }
 
 const insertAll = (store: SubjectTokenStore, tokens: readonly NewSubjectToken[]) =>
@@ -46,8 +34,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
   describe(`statements of one turn, on ${kind}`, () => {
     let database: Database
     let store: SubjectTokenStore
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       store = createSubjectTokenStore(database.sequelize)
     })
@@ -136,8 +123,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
 }
 
 describe('a batch that a PostgreSQL of another language refuses', () => {
-  it('does not fail for the fault of one of them', async function () {
-    if (!(await isAvailable('postgres'))) this.skip()
+  itOn('postgres', 'does not fail for the fault of one of them', async () => {
     const database = await openDatabase('postgres')
     try {
       const store = createSubjectTokenStore(database.connect({ hooks: { afterConnect: speakItalian } }))
@@ -163,8 +149,7 @@ describe('batches of two processes, on postgres', () => {
   let database: Database
   let one: SubjectTokenStore
   let other: SubjectTokenStore
-  before(async function () {
-    if (!(await isAvailable('postgres'))) this.skip()
+  beforeOn('postgres', async () => {
     database = await openDatabase('postgres')
     one = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))
     other = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))
@@ -304,6 +289,7 @@ describe('statements of one turn, on a SQLite', () => {
     const store = createSubjectTokenStore(database.sequelize)
     const tokens = newTokens(3)
     await insertAll(store, tokens)
+    await database.sequelize.query('PRAGMA busy_timeout = 100')
     const process = new DatabaseSync(database.url.slice('sqlite:'.length))
     process.exec('BEGIN IMMEDIATE')
     const runs = await recordRuns(database, async () => {

@@ -2,37 +2,16 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import {
-  DATABASES,
-  type Database,
-  type DatabaseKind,
-  isAvailable,
-  openDatabase,
-} from '../../fixtures/databases.ts'
+import { ISSUER } from '../../fixtures/cluster.ts'
+import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 
 const ROWS = 3000
-const NOW = Math.floor(Date.now() / 1000)
-const ISSUER = 'https://id.example.com/oidc'
-const TOKEN = {
-  id: mintId(),
-  tokenHash: hashSecret(mintSecret()),
-  issuer: ISSUER,
-  userId: 'alice',
-  context: {},
-  createdBy: 'backend',
-  createdAt: NOW,
-  expiresAt: NOW + 600,
-}
-const USE = {
-  at: NOW,
-  clientId: 'spa',
-  resource: 'https://api.example.com',
-  accessToken: { format: 'jwt', expiresAt: NOW + 600 } as const,
-}
+const TOKEN = newToken()
+const USE = newUse()
 
 const OF_ACTOR =
   /subject_tokens_(used_)?actor_id|subject_token_actors_pkey|PRIMARY|autoindex_subject_token_actors/
@@ -128,8 +107,7 @@ const WALKS: Readonly<Record<DatabaseKind, RegExp>> = {
 for (const kind of DATABASES) {
   describe(`query plans on ${kind}`, () => {
     let database: Database
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       await fill(database)
     })

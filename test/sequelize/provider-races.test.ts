@@ -3,9 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'
 import { CALLBACK, publicClient } from '../../fixtures/clients.ts'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { type Parameters, postToken } from '../../fixtures/requests.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { postToken } from '../../fixtures/requests.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -37,8 +39,7 @@ for (const kind of DATABASES) {
   describe(`raced on ${kind}`, () => {
     let database: Database
     let deployment: Deployment
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       deployment = await startDeployment({
         database,

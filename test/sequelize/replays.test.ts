@@ -3,20 +3,15 @@ import { expect } from 'chai'
 import { CompactSign, importJWK } from 'jose'
 import type { AdapterFactory } from 'oidc-provider'
 import { machineClient } from '../../fixtures/clients.ts'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { now } from '../../fixtures/clock.ts'
+import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { dpopKey } from '../../fixtures/dpop.ts'
+import { type Answer, form, send } from '../../fixtures/http.ts'
 import { signingKey } from '../../fixtures/keys.ts'
-import {
-  type Answer,
-  dpopKey,
-  exchange,
-  form,
-  type IssuedSubjectToken,
-  issue,
-  now,
-  send,
-  unique,
-} from '../../fixtures/requests.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { exchange, type IssuedSubjectToken, issue } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
 const KEY = signingKey('ES256', 'client')
@@ -62,8 +57,7 @@ for (const kind of DATABASES) {
         })
       }
 
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       const start = (issuer?: string) =>
         startDeployment({

@@ -2,14 +2,14 @@
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { type Answer, exchange, issue, withDeployment } from '../../fixtures/requests.ts'
+import { API, type Deployment, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 import { expectRefused } from './refusals.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
 
 describe('token exchange: failures', () => {
   describe('when issuing fails after the spend', () => {
@@ -86,6 +86,34 @@ describe('token exchange: failures', () => {
         const answer = await exchange(deployment, { subject_token: subjectToken })
         expect([answer.status, answer.body.error]).to.deep.equal([500, 'server_error'])
         expect((await store.get(deployment.issuer, id))?.use).to.equal(undefined)
+      },
+    ))
+
+  it('gives no token when resources go round configure, and spends none', () =>
+    withDeployment(
+      {
+        tamper: (configuration) => {
+          const ours = configuration.features?.resourceIndicators?.getResourceServerInfo
+          if (!ours) throw new Error('configure gives one')
+          return {
+            ...configuration,
+            features: {
+              ...configuration.features,
+              resourceIndicators: {
+                ...configuration.features?.resourceIndicators,
+                enabled: true,
+                getResourceServerInfo: (ctx, resource, client) =>
+                  RESOURCES[resource] ?? ours(ctx, resource, client),
+              },
+            } as typeof configuration.features,
+          }
+        },
+      },
+      async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const answer = await exchange(deployment, { subject_token: subjectToken })
+        expect([answer.status, answer.body.error]).to.deep.equal([500, 'server_error'])
+        expect(deployment.database.statements.filter((sql) => sql.includes('UPDATE'))).to.deep.equal([])
       },
     ))
 
@@ -188,7 +216,7 @@ async function expectSpentBy500(deployment: Deployment, subjectToken: string, an
   const names = deployment.events.map(({ name }) => name)
   expect(names).to.deep.equal(['subject_token.issued', 'subject_token.refused'])
   const again = await exchange(deployment, { subject_token: subjectToken })
-  expect([again.status, again.body]).to.deep.equal([400, FIXED])
+  expect([again.status, again.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
   expect(deployment.events.at(-1)?.name).to.equal('subject_token.replayed')
 }
 

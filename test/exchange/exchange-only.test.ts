@@ -2,19 +2,10 @@
 import { expect } from 'chai'
 import { CALLBACK, introspectingClient, webClient } from '../../fixtures/clients.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { type Answer, credentials, form, type Parameters, send } from '../../fixtures/http.ts'
 import { loginClient } from '../../fixtures/logins.ts'
 import { manage } from '../../fixtures/management.ts'
-import {
-  type Answer,
-  credentials,
-  exchange,
-  form,
-  introspect,
-  issue,
-  type Parameters,
-  postToken,
-  send,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue, postToken } from '../../fixtures/requests.ts'
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
 const CIBA = 'urn:openid:params:grant-type:ciba'

@@ -2,16 +2,16 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { type Account, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API, RESOURCES } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import { revoke } from '../../fixtures/management.ts'
-import { type Answer, actorToken, exchange, introspect, issue, withActor } from '../../fixtures/requests.ts'
+import { ACTOR_TOKEN_REFUSED, SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { onlyEvent } from './refusals.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
-const ACTOR = { error: 'invalid_request', error_description: 'actor_token is invalid' }
 
 describe('token exchange: what changed since the issuance', () => {
   const gone = new Set<string>()
@@ -63,7 +63,7 @@ describe('token exchange: what changed since the issuance', () => {
       gone.add('alice')
       const before = on.deployment.events.length
       const answer = await send(subjectToken)
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       const event = onlyEvent(on.deployment, 'subject_token.refused', before)
       expect(event).to.include({
         check: 'subject_token',
@@ -82,7 +82,7 @@ describe('token exchange: what changed since the issuance', () => {
         const { subjectToken } = await issue(on.deployment)
         gone.add('bob')
         const answer = await send(subjectToken, withActor(actor))
-        expect([answer.status, answer.body]).to.deep.equal([400, ACTOR])
+        expect([answer.status, answer.body]).to.deep.equal([400, ACTOR_TOKEN_REFUSED])
         gone.clear()
         expect((await send(subjectToken, withActor(actor))).status).to.equal(200)
       }
@@ -222,7 +222,7 @@ describe('token exchange: the answer to a bad subject token', () => {
             }
           }
           for (const [title, { status, text, headers }] of answers) {
-            expect([status, text], title).to.deep.equal([400, JSON.stringify(FIXED)])
+            expect([status, text], title).to.deep.equal([400, JSON.stringify(SUBJECT_TOKEN_REFUSED)])
             const kept = [...headers].filter(([name]) => name !== 'date')
             const first = [...(answers[0]?.[1].headers ?? [])].filter(([name]) => name !== 'date')
             expect(kept, title).to.deep.equal(first)
