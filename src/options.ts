@@ -9,7 +9,7 @@ import { type ActClaim, LONGEST_LIFE } from './subject-tokens/subject-token.ts'
  * What `isAllowed` decides about. Frozen, except `account`. All ids are account ids and client ids, never pairwise.
  */
 export interface PolicyRequest {
-  /** `issuance`: a subject token is about to be issued. `exchange`: an access token is about to be granted. */
+  /** `issuance`: a subject token has been requested. `exchange`: an access token is about to be granted. */
   readonly stage: 'issuance' | 'exchange'
   /** Account id of the user to become. */
   readonly userId: string

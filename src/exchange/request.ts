@@ -42,7 +42,7 @@ export type ExchangeContext = TokenEndpointGrantContext<{
     : string
 }>
 
-/** As sent, repeats included. A refused request spends nothing, so anyone may repeat a costly one at will. */
+/** As sent, repeats included. A refused request leaves the subject token unused, so a costly one could be repeated at will. */
 const MAX_SCOPES = 256
 
 export function parseRequest(

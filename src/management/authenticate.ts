@@ -14,7 +14,7 @@ export type ManagementContext = Context & {
 }
 
 /**
- * Accepts a machine-to-machine client with the scope of the route (CONTRACT §2.3). The scope must be in the token and
+ * Accepts a machine-to-machine client with the scope of the route (protocol.md §2.3). The scope must be in the token and
  * still be in the client's registration, so that removing it there takes effect at once.
  */
 export async function authenticate(

@@ -14,7 +14,7 @@ import { subjectTokenNotFound } from './errors.ts'
 import type { ListRequest } from './list-request.ts'
 import type { Caller, ManagementService } from './service.ts'
 
-/** The record of one impersonation, as the API shows it (CONTRACT §2.2). Times in epoch seconds; never a secret. */
+/** The record of one impersonation, as the API shows it (protocol.md §2.2). Times in epoch seconds; never a secret. */
 interface SubjectTokenRecord {
   readonly id: string
   readonly userId: string

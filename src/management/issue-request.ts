@@ -6,7 +6,7 @@ import { isResourceIndicator } from '../resource-indicator.ts'
 import { invalidRequest } from './errors.ts'
 import { parseName } from './fields.ts'
 
-/** The body of `POST /subject-tokens`, each field checked (CONTRACT §2.1). */
+/** The body of `POST /subject-tokens`, each field checked (protocol.md §2.1). */
 export interface IssueRequest {
   readonly userId: string
   readonly context: JsonObject

@@ -4,7 +4,7 @@ import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { invalidRequest } from './errors.ts'
 import { parseName } from './fields.ts'
 
-/** Which records `GET /subject-tokens` selects, and which page of them (CONTRACT §2.2). */
+/** Which records `GET /subject-tokens` selects, and which page of them (protocol.md §2.2). */
 export interface ListRequest {
   readonly filter: SubjectTokenFilter
   readonly limit: number

@@ -5,7 +5,7 @@ import type { AccessTokenPayload } from '../provider/access-token-jwt.ts'
 import type { Settings } from '../provider/settings.ts'
 import { invalidToken } from './errors.ts'
 
-/** Returns the claims of a management token (CONTRACT §2.3), or refuses it as invalid. */
+/** Returns the claims of a management token (protocol.md §2.3), or refuses it as invalid. */
 export type ManagementTokenVerifier = (jwt: string) => Promise<AccessTokenPayload>
 
 /** Far more than a deployment has backends, each of which uses its token until it expires. */

@@ -2,7 +2,7 @@ import type { Middleware } from 'koa'
 import { RETRY_AFTER } from '../outage.ts'
 import { type ManagementError, MissingCredentials, managementErrorOf } from './errors.ts'
 
-/** Turns errors into the responses of CONTRACT §2.4, and keeps every response out of caches. */
+/** Turns errors into the responses of protocol.md §2.4, and keeps every response out of caches. */
 export function respond(realm: string): Middleware {
   return async (ctx, next) => {
     ctx.set('Cache-Control', 'no-store')

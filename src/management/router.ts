@@ -24,7 +24,7 @@ interface Management extends ManagementService {
 const COLLECTION = '/subject-tokens'
 const ITEM = '/subject-tokens/:id'
 
-/** The management API (CONTRACT §2) below `prefix`. `routes()` alone responds to all its paths, 405 included. */
+/** The management API (protocol.md §2) below `prefix`. `routes()` alone responds to all its paths, 405 included. */
 export function managementRouter(management: Management, prefix: string): Router {
   const { provider, settings } = management
   const verify = managementTokenVerifier(provider, settings)

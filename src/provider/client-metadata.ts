@@ -1,5 +1,5 @@
 /**
- * What a client may register (CONTRACT §2.3). The provider calls its metadata validator for static, stored and
+ * What a client may register (protocol.md §2.3). The provider calls its metadata validator for static, stored and
  * dynamic clients, with `ctx` for the last only: those describe themselves, while an administrator wrote the others.
  * The metadata is raw: no member has been checked for its type yet.
  */

@@ -136,7 +136,7 @@ function extendClientMetadata(
 function extendRegistration<Registration extends NonNullable<Features['registration']>>(
   registration: Registration,
 ): Registration {
-  // oidc-provider refuses policies unless initial access tokens are stored ones.
+  // oidc-provider refuses policies unless initial access tokens are stored.
   if (registration.initialAccessToken !== true) return registration
   return { ...registration, policies: { [IMPERSONATION_POLICY]: () => {}, ...registration.policies } }
 }

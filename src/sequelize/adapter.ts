@@ -38,7 +38,7 @@ const REPLAY_DETECTION = 'ReplayDetection'
 
 /**
  * Seconds a row is found beyond its expiry. The provider judges `exp` itself and allows its clock tolerance
- * (15 s unless configured); after the grace nobody finds the row, purged or not.
+ * (15 s unless configured); after the grace the row is not found, purged or not.
  */
 const GRACE = 60
 

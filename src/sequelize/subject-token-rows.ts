@@ -1,4 +1,4 @@
-/** How a subject token lies in the table `subject_tokens`. */
+/** Mapping between a subject token and its row in the table `subject_tokens`. */
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import type {
   ActingParty,
@@ -9,7 +9,7 @@ import type {
 import type { Bound, Dialect, Row } from './database/driver.ts'
 import { optionalText, text } from './values.ts'
 
-/** The columns a read answers: all but the hash, which nobody needs back. */
+/** The columns a read answers: all but the hash, which no one needs back. */
 export const COLUMNS = `id, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at,
   expires_at, consumed_at, consumed_by, used_actor, used_actor_id, used_resource, used_scope, access_token_format,
   access_token_expires_at, grant_id, revoked_at`

@@ -4,9 +4,6 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
 
-/** Places that still hold such phrases. Remove each from this list when it is done. */
-const NOT_YET: readonly string[] = ['src', 'README.md']
-
 const PAGES = readdirSync(ROOT).filter((file) => file.endsWith('.md'))
 const FOLDERS = ['docs', 'src', 'example', 'bench', 'fixtures', 'test']
 const PROSE = /\.(md|ts|js|html|css)$/
@@ -36,15 +33,10 @@ const found = (text: string): string[] =>
     }),
   )
 
-const isExcused = (file: string): boolean =>
-  NOT_YET.some((place) => file === place || file.startsWith(`${place}/`))
-
 describe('docs: phrases', () => {
   it('that read translated appear nowhere', () => {
     expect(FILES.length).to.be.greaterThan(250)
-    const faults = FILES.filter((file) => !isExcused(file)).flatMap((file) =>
-      found(readPage(file)).map((fault) => `${file}:${fault}`),
-    )
+    const faults = FILES.flatMap((file) => found(readPage(file)).map((fault) => `${file}:${fault}`))
     expect(faults.join('\n')).to.equal('')
   })
 

@@ -1,4 +1,6 @@
 /** Sections 1 and 3 to 5 of docs/protocol.md, compared with the source and with responses of the token endpoint. */
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
@@ -7,7 +9,7 @@ import { machineClient } from '../../fixtures/clients.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import type { Parameters } from '../../fixtures/http.ts'
-import { readPage } from '../../fixtures/markdown.ts'
+import { ROOT, readPage } from '../../fixtures/markdown.ts'
 import {
   codeOf,
   type ErrorText,
@@ -107,6 +109,20 @@ describe('docs: the sections of the protocol', () => {
     const ours = PAGE.replace(/RFC\s+\d+\s+§[\d.]+/g, '')
     const cited = [...ours.matchAll(/§(\d(?:\.\d)*)/g)].map(([, number]) => number)
     expect(cited.length).to.be.greaterThan(30)
+    expect(numbers).to.include.members(cited)
+  })
+
+  it('are what the comments of the source and the headers of the tests cite', () => {
+    const numbers = [...PAGE.matchAll(/^#+ (\d[\d.]*?)\.? /gm)].map(([, number]) => number)
+    const cited = ['src', 'test', 'fixtures'].flatMap((folder) =>
+      readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.ts'))
+        .map((file) => readFileSync(path.join(ROOT, folder, file), 'utf8'))
+        .flatMap((text) => [...text.matchAll(/protocol\.md ((?:§[\d.]*\d(?:, )?)+)/g)])
+        .flatMap(([, sections = '']) => [...sections.matchAll(/[\d.]*\d/g)])
+        .map(([section]) => section),
+    )
+    expect(cited.length).to.be.greaterThan(50)
     expect(numbers).to.include.members(cited)
   })
 })

@@ -1,4 +1,4 @@
-/** An actor token that is bound to a key is useless without that key (CONTRACT §3). */
+/** An actor token that is bound to a key is useless without that key (protocol.md §3.3). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'

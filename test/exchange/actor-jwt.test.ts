@@ -1,4 +1,4 @@
-/** Actor tokens in JWT form (CONTRACT §3; RFC 8725, RFC 9068 §4): each forgery starts from a valid token. */
+/** Actor tokens in JWT form (protocol.md §3.3; RFC 8725, RFC 9068 §4): each forgery starts from a valid token. */
 import { expect } from 'chai'
 import { decodeJwt, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'

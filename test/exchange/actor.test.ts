@@ -1,4 +1,4 @@
-/** The actor token (CONTRACT §3): valid as introspection would say, to the second. */
+/** The actor token (protocol.md §3.3): valid as introspection would say, to the second. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'

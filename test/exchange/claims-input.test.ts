@@ -1,4 +1,4 @@
-/** What the custom claims function receives (CONTRACT §5). */
+/** What the custom claims function receives (protocol.md §5.2). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
@@ -41,7 +41,7 @@ function expectDeeplyFrozen(value: unknown, path = 'input'): void {
 
 describe('token exchange: custom claims', () => {
   describe('the input', () => {
-    it('is exactly what CONTRACT §5 lists, without an actor', async () => {
+    it('is exactly what protocol.md §5.2 lists, without an actor', async () => {
       const { asked, ask } = listener()
       const environmentVariables = { region: 'eu', nested: { on: true } }
       await withClaims(

@@ -1,4 +1,4 @@
-/** What the claims function must not do (CONTRACT §3.2, §4, §5): a denial is 400, a failure is 500, and nothing is spent. */
+/** What the claims function must not do (protocol.md §3.2, §4, §5): a denial is 400, a failure is 500, and nothing is spent. */
 import { expect } from 'chai'
 import { tooLate } from '../../fixtures/clock.ts'
 import { type DeploymentOverrides, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
@@ -6,7 +6,7 @@ import { exchange, issue } from '../../fixtures/requests.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
-/** Named in CONTRACT §4, in its order. */
+/** Named in protocol.md §4, in its order. */
 const RESERVED =
   'iss sub aud exp nbf iat jti client_id scope act may_act cnf authorization_details auth_time acr amr sid active token_type'
 

@@ -1,4 +1,4 @@
-/** When the custom claims function is called, and where its result goes (CONTRACT §4, §5). */
+/** When the custom claims function is called, and where its result goes (protocol.md §4, §5). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { QueryTypes } from 'sequelize'

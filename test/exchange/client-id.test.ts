@@ -1,4 +1,4 @@
-/** A `sub` that equals the id of its client would look like the client's own token (CONTRACT §3.2; RFC 9068 §5). */
+/** A `sub` that equals the id of its client would look like the client's own token (protocol.md §3.2; RFC 9068 §5). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Configuration } from 'oidc-provider'

@@ -1,4 +1,4 @@
-/** A client that describes itself in a metadata document counts as self-registered (CONTRACT §2.3). */
+/** A client that describes itself in a metadata document counts as self-registered (protocol.md §2.3). */
 import { expect } from 'chai'
 import { now } from '../../fixtures/clock.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'

@@ -1,4 +1,4 @@
-/** Single use (CONTRACT §3.1): of any number of simultaneous exchanges exactly one wins. */
+/** Single use (protocol.md §3.1): of any number of simultaneous exchanges exactly one wins. */
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
 import { DATABASES } from '../../fixtures/databases.ts'

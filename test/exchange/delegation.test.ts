@@ -1,4 +1,4 @@
-/** Chains of actors (RFC 8693 §4.1): who may act through whom, and how far (CONTRACT §3, §4). */
+/** Chains of actors (RFC 8693 §4.1): who may act through whom, and how far (protocol.md §3.3, §4). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'

@@ -1,4 +1,4 @@
-/** The events of an exchange (CONTRACT §6): one per occurrence, frozen, and no listener changes the response. */
+/** The events of an exchange (protocol.md §6): one per occurrence, frozen, and no listener changes the response. */
 import { expect } from 'chai'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { now } from '../../fixtures/clock.ts'

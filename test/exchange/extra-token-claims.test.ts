@@ -1,4 +1,4 @@
-/** The deployment's own `extraTokenClaims` next to the custom claims (CONTRACT §5). */
+/** The deployment's own `extraTokenClaims` next to the custom claims (protocol.md §5.3). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { QueryTypes } from 'sequelize'

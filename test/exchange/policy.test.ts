@@ -1,4 +1,4 @@
-/** The deployment's policy at the exchange (CONTRACT §3.2, DESIGN §1: isAllowed, requiredContext). */
+/** The deployment's policy at the exchange (protocol.md §3.2, §5.1: isAllowed, requiredContext). */
 import { expect } from 'chai'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { tooLate } from '../../fixtures/clock.ts'
@@ -74,10 +74,10 @@ describe('token exchange: the policy', () => {
     ['throws undefined', () => throwing(undefined)],
     ['answers undefined', () => undefined],
     ['answers null', () => null],
-    ['answers 1', () => 1],
-    ["answers 'true'", () => 'true'],
-    ['answers an object', () => ({ allowed: true })],
-    ['answers a Boolean object', () => Object(true)],
+    ['returns 1', () => 1],
+    ["returns 'true'", () => 'true'],
+    ['returns an object', () => ({ allowed: true })],
+    ['returns a Boolean object', () => Object(true)],
     ['takes longer than the limit', () => tooLate(1)],
   ]
   for (const [title, decide] of fails) {

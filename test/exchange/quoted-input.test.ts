@@ -1,4 +1,4 @@
-/** What a caller wrote appears in no event, `error_detail` or log (CONTRACT §6): errors are named by their code. */
+/** What a caller wrote appears in no event, `error_detail` or log (protocol.md §6): errors are named by their code. */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type Configuration, errors } from 'oidc-provider'

@@ -1,4 +1,4 @@
-/** What all refused exchanges have in common (CONTRACT §3.1, §6): one event, and the subject token stays usable. */
+/** What all refused exchanges have in common (protocol.md §3.1, §6): one event, and the subject token stays usable. */
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import type { Deployment, RecordedEvent } from '../../fixtures/deployment.ts'

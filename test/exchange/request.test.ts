@@ -1,4 +1,4 @@
-/** The parameters of a token exchange (CONTRACT §3). */
+/** The parameters of a token exchange (protocol.md §3). */
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'

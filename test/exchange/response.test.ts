@@ -1,4 +1,4 @@
-/** The response of a successful exchange (CONTRACT §3, §4), and the provider's client authentication. */
+/** The response of a successful exchange (protocol.md §3.5, §4), and the provider's client authentication. */
 import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import type { ResourceServer } from 'oidc-provider'

@@ -1,4 +1,4 @@
-/** Which scopes an exchange grants (CONTRACT §3: scope). */
+/** Which scopes an exchange grants (protocol.md §3.4). */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'

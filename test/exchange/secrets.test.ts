@@ -1,4 +1,4 @@
-/** Where no token may ever be found (CONTRACT §2.2, §6): tables, events, errors, logs. */
+/** Where no token may ever be found (protocol.md §2.2, §6): tables, events, errors, logs. */
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect } from 'chai'

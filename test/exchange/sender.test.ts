@@ -1,4 +1,4 @@
-/** Sender-constrained exchanges by DPoP (RFC 9449) and mutual TLS (RFC 8705), see CONTRACT §3.1 and §4. */
+/** Sender-constrained exchanges by DPoP (RFC 9449) and mutual TLS (RFC 8705), see protocol.md §3.1 and §4. */
 import { X509Certificate } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'

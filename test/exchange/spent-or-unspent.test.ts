@@ -1,4 +1,4 @@
-/** The state after a failure (CONTRACT §3.1, §3.2): unspent before the one write, spent after it. */
+/** The state after a failure (protocol.md §3.1, §3.2): unspent before the one write, spent after it. */
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
@@ -89,7 +89,7 @@ describe('token exchange: failures', () => {
       },
     ))
 
-  it('gives no token when resources go round configure, and spends none', () =>
+  it('gives no token when resources bypass configure, and spends none', () =>
     withDeployment(
       {
         tamper: (configuration) => {

@@ -1,4 +1,4 @@
-/** What an impersonation costs the database (DESIGN §3): one statement to issue, two to exchange. */
+/** What an impersonation costs the database (architecture.md, The tables): one statement to issue, two to exchange. */
 import { expect } from 'chai'
 import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { DATABASES } from '../../fixtures/databases.ts'

@@ -1,4 +1,4 @@
-/** The subject token at the exchange (CONTRACT §3.2): one fixed text for everything that can be wrong with it. */
+/** The subject token at the exchange (protocol.md §3.2): one fixed text for everything that can be wrong with it. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'

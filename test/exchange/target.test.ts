@@ -1,4 +1,4 @@
-/** Where an access token may be used (CONTRACT §3: resource, audience; RFC 8707). */
+/** Where an access token may be used (protocol.md §3.4; RFC 8707). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ResourceServer } from 'oidc-provider'

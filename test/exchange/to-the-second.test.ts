@@ -1,4 +1,4 @@
-/** Tokens end to the second, whatever the provider tolerates (CONTRACT §3). */
+/** Tokens end to the second, whatever the provider tolerates (protocol.md §3.3). */
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../fixtures/clock.ts'

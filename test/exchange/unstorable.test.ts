@@ -1,4 +1,4 @@
-/** No input can make the spend fail forever: what a database cannot store is refused before it (CONTRACT §2.1, §3.2). */
+/** No input can make the spend fail forever: what a database cannot store is refused before it (protocol.md §2.1, §3.2). */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { ResourceServer } from 'oidc-provider'

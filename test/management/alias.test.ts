@@ -1,4 +1,4 @@
-/** Names that `findAccount` knows accounts by, in the list and in the kill switch (CONTRACT §2.2). */
+/** Names that `findAccount` knows accounts by, in the list and in the kill switch (protocol.md §2.2). */
 import { expect } from 'chai'
 import type { Account } from 'oidc-provider'
 import { accounts } from '../../fixtures/accounts.ts'

@@ -1,4 +1,4 @@
-/** Who may call the management API (CONTRACT §2.3, §2.4). */
+/** Who may call the management API (protocol.md §2.3, §2.4). */
 import { expect } from 'chai'
 import { decodeJwt, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'

@@ -1,4 +1,4 @@
-/** How the management API reads a body (CONTRACT §2.1, §2.4): media type, size, encoding, and parsers of the host. */
+/** How the management API reads a body (protocol.md §2.1, §2.4): media type, size, encoding, and parsers of the host. */
 import { expect } from 'chai'
 import type { Middleware } from 'koa'
 import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'

@@ -1,4 +1,4 @@
-/** The filters of `GET /api/subject-tokens`, alone and combined, and the rows it never shows (CONTRACT §2.2). */
+/** The filters of `GET /api/subject-tokens`, alone and combined, and the rows it never shows (protocol.md §2.2). */
 import { expect } from 'chai'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, webClient } from '../../fixtures/clients.ts'

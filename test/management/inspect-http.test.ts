@@ -1,4 +1,4 @@
-/** The routes of CONTRACT §2.2 as HTTP: methods, paths, headers, and the scope that each needs. */
+/** The routes of protocol.md §2.2 as HTTP: methods, paths, headers, and the scope that each needs. */
 import { expect } from 'chai'
 import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'

@@ -1,4 +1,4 @@
-/** Pages of the list, and refused queries, with the name of the parameter (CONTRACT §2.2, §2.4). */
+/** Pages of the list, and refused queries, with the name of the parameter (protocol.md §2.2, §2.4). */
 import { expect } from 'chai'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import type { Parameters } from '../../fixtures/http.ts'

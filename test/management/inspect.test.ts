@@ -1,4 +1,4 @@
-/** What `GET /api/subject-tokens/{id}` and the list show (CONTRACT §2.2): every member, in every state. */
+/** What `GET /api/subject-tokens/{id}` and the list show (protocol.md §2.2): every member, in every state. */
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'

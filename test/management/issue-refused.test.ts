@@ -1,4 +1,4 @@
-/** What `POST /api/subject-tokens` refuses (CONTRACT §2.1, §2.4): every field, just beyond every boundary. */
+/** What `POST /api/subject-tokens` refuses (protocol.md §2.1, §2.4): every field, just beyond every boundary. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'

@@ -1,4 +1,4 @@
-/** `POST /api/subject-tokens` (CONTRACT §2.1): what it returns, and what it accepts. */
+/** `POST /api/subject-tokens` (protocol.md §2.1): what it returns, and what it accepts. */
 import { request } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'

@@ -66,7 +66,7 @@ describe('openapi.json', () => {
     expect(document.info.version).to.equal(version)
   })
 
-  it('describes just the routes of CONTRACT §2, each with its scope', () => {
+  it('describes just the routes of protocol.md §2, each with its scope', () => {
     const found = Object.entries<Json>(document.paths).flatMap(([route, item]) =>
       Object.entries<Json>(item).flatMap(([method, operation]) =>
         operation.operationId

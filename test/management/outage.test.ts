@@ -1,4 +1,4 @@
-/** The management API when storage is down (CONTRACT §2.4). */
+/** The management API when storage is down (protocol.md §2.4). */
 import { expect } from 'chai'
 import { openDatabase } from '../../fixtures/databases.ts'
 import { withDeployment } from '../../fixtures/deployment.ts'

@@ -1,4 +1,4 @@
-/** Which paths are ours (CONTRACT §2), and that every response there is JSON and stays out of caches. */
+/** Which paths are ours (protocol.md §2), and that every response there is JSON and stays out of caches. */
 import { once } from 'node:events'
 import { createServer, METHODS } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** The policy at the management API (CONTRACT §2.4, DESIGN §1): isAllowed, requiredContext, and no one impersonates themselves. */
+/** The policy at the management API (protocol.md §2.4, §5.1): isAllowed, requiredContext, and no one impersonates themselves. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { tooLate } from '../../fixtures/clock.ts'
@@ -143,8 +143,8 @@ describe('management: the policy', () => {
       ['throws', () => throwing(new Error('private'))],
       ['rejects', () => Promise.reject(new Error('private'))],
       ['answers undefined', () => undefined],
-      ['answers 1', () => 1],
-      ['answers an object', () => ({})],
+      ['returns 1', () => 1],
+      ['returns an object', () => ({})],
       ['takes longer than the limit', () => tooLate(1)],
     ]
     for (const [title, isAllowed] of failures) {

@@ -1,4 +1,4 @@
-/** A management token allows what the current registration of its client allows (CONTRACT §2.3). */
+/** A management token allows what the current registration of its client allows (protocol.md §2.3). */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { machineClient, storedModels } from '../../fixtures/clients.ts'

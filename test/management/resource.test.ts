@@ -1,4 +1,4 @@
-/** The management resource exists for client_credentials only (CONTRACT §2.3). */
+/** The management resource exists for client_credentials only (protocol.md §2.3). */
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader } from 'jose'

@@ -1,4 +1,4 @@
-/** Ending access tokens when the provider's storage fails half-way, and by replay (CONTRACT §2.2, §6). */
+/** Ending access tokens when the provider's storage fails half-way, and by replay (protocol.md §2.2, §6). */
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'
 import { webClient } from '../../fixtures/clients.ts'

@@ -1,4 +1,4 @@
-/** The kill switch: `DELETE /api/subject-tokens?userId=`, `?actorId=` or `?createdBy=` (CONTRACT §2.2). */
+/** The kill switch: `DELETE /api/subject-tokens?userId=`, `?actorId=` or `?createdBy=` (protocol.md §2.2). */
 import { expect } from 'chai'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'

@@ -1,4 +1,4 @@
-/** `DELETE /api/subject-tokens/{id}` (CONTRACT §2.2, §6): what it ends, and which events it emits. */
+/** `DELETE /api/subject-tokens/{id}` (protocol.md §2.2, §6): what it ends, and which events it emits. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'

@@ -1,4 +1,4 @@
-/** The rules for client metadata (CONTRACT §2.3), without a server: what is refused, and with which sentence. */
+/** The rules for client metadata (protocol.md §2.3), without a server: what is refused, and with which sentence. */
 import { expect } from 'chai'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../src/constants.ts'

@@ -1,4 +1,4 @@
-/** `configure` enables client_credentials without giving strangers anything (CONTRACT §2.3). */
+/** `configure` enables client_credentials without giving strangers anything (protocol.md §2.3). */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'

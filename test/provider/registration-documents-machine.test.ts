@@ -1,4 +1,4 @@
-/** A client from a metadata document is a stranger: it cannot use what `configure` enables (CONTRACT §2.3). */
+/** A client from a metadata document is a stranger: it cannot use what `configure` enables (protocol.md §2.3). */
 import { expect } from 'chai'
 import type { Client, Configuration } from 'oidc-provider'
 import { stopClock } from '../../fixtures/clock.ts'

@@ -1,4 +1,4 @@
-/** A client resolved from a client-ID metadata document counts as self-registered, always (CONTRACT §2.3). */
+/** A client resolved from a client-ID metadata document counts as self-registered, always (protocol.md §2.3). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'

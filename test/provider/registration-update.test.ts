@@ -1,4 +1,4 @@
-/** What a registered client may change about itself (CONTRACT §2.3, RFC 7592): keep or shrink, never add. */
+/** What a registered client may change about itself (protocol.md §2.3, RFC 7592): keep or shrink, never add. */
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'

@@ -1,4 +1,4 @@
-/** A registered client cannot weaken what protects its privileges (CONTRACT §2.3, RFC 7592). */
+/** A registered client cannot weaken what protects its privileges (protocol.md §2.3, RFC 7592). */
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'

@@ -1,4 +1,4 @@
-/** A client cannot register itself into the API (CONTRACT §2.3): new registrations, with every kind of initial access token. */
+/** A client cannot register itself into the API (protocol.md §2.3): new registrations, with every kind of initial access token. */
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'

@@ -89,7 +89,7 @@ const batchOptions = (driver: Driver): BatchOptions<Statement> => ({
 
 const MAX_ATTEMPTS = 5
 
-/** Retries what had no effect. Never after a lost connection: the statement may have run. */
+/** Retries what was rolled back or never ran. Never after a lost connection: the statement may have run. */
 async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promise<Value> {
   for (let attempts = 1; ; attempts += 1) {
     try {

@@ -1,9 +1,9 @@
 /** What became of a statement that failed, as judged by its driver, and what may be done next. */
 
 /**
- * - `rolled back`: it had no effect and can be retried on this connection;
- * - `outdated`: it had no effect, and this connection will refuse it again, but another may not;
- * - `refused`: it had no effect and would be refused again;
+ * - `rolled back`: it did not take effect and can be retried on this connection;
+ * - `outdated`: it did not run, and this connection will refuse it again, but another may not;
+ * - `refused`: it did not run and would be refused again;
  * - `locked`: another process holds the database, and a retry would wait just as long;
  * - `unknown`: it may have taken effect, and the connection may be broken.
  */
