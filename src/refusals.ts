@@ -8,7 +8,6 @@ import { errors } from 'oidc-provider'
 /** The rule that refused: a stage of the exchange, or a rule of the policy by its name. In events only, never sent. */
 export type Check =
   | 'request'
-  | 'sender'
   | 'subject_token'
   | 'actor_token'
   | 'maxDelegationDepth'
@@ -147,7 +146,7 @@ function failure(check: Check, reason: string, options?: ErrorOptions): Error {
   return note(new Error(reason, options), { check, reason })
 }
 
-/** A deployment's function threw, took too long or returned what it may not: 500, and nothing of it leaves. */
+/** A deployment's function threw, took too long or returned what it must not: 500, and nothing of it leaves. */
 export const functionFailed = (
   says: Private & {
     readonly check: CallbackName
