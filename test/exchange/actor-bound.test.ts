@@ -3,7 +3,15 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../../fixtures/clients.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { actorJwt, type DpopKey, dpopKey, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import {
+  actorJwt,
+  type DpopKey,
+  dpopKey,
+  exchange,
+  issue,
+  withActor,
+  withDeployment,
+} from '../../fixtures/requests.ts'
 import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { expectActorRefused } from './refusals.ts'
 
@@ -91,4 +99,19 @@ describe('token exchange: a bound actor token', () => {
     await refuses(both, { dpop: await key.proof(deployment) })
     await refuses(both, presenting(CERTIFICATE))
   })
+})
+
+describe('token exchange: an actor token that is bound to a certificate', () => {
+  const settings: [title: string, mTLS: object | undefined][] = [
+    ['without mutual TLS', undefined],
+    ['with mutual TLS that is switched off', { enabled: false, getCertificate }],
+  ]
+  for (const [title, mTLS] of settings) {
+    it(`is refused by a deployment ${title}: no certificate can be presented`, () =>
+      withDeployment({ configuration: { features: { ...(mTLS && { mTLS }) } } }, async (deployment) => {
+        const actor = await actorJwt(deployment, { cnf: { 'x5t#S256': x5t } })
+        await expectActorRefused(deployment, actor)
+        await expectActorRefused(deployment, actor, { headers: presenting(CERTIFICATE) })
+      }))
+  }
 })
