@@ -87,10 +87,19 @@ describe('nodeSqlite', () => {
       expect(await all(connection, 'PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'memory' }])
     })
 
-    it('no file to read that does not exist', async () => {
-      const [, message] = await failure(open(OPEN_READONLY))
-      expect(message).to.include('unable to open database file')
+    it('a file to read only that keeps no write-ahead log, and leaves it so', async () => {
+      const writer = other()
+      writer.exec('CREATE TABLE t (x)')
+      const connection = await open(OPEN_READONLY)
+      expect(await all(connection, 'SELECT x FROM t')).to.deep.equal([])
+      expect(writer.prepare('PRAGMA journal_mode').get()).to.include({ journal_mode: 'delete' })
     })
+
+    it('no file to read that does not exist, and names the failure', async () =>
+      expect(await failure(open(OPEN_READONLY))).to.deep.equal([
+        'SQLITE_CANTOPEN',
+        'SQLITE_CANTOPEN: unable to open database file',
+      ]))
   })
 
   describe('binds', () => {
