@@ -82,6 +82,29 @@ suite('postgres', 'a prepared statement', (opened) => {
   }
 })
 
+/** What a session of a pool's only connection is left in. */
+const SPOILT: readonly (readonly [DatabaseKind, title: string, sql: readonly string[]])[] = [
+  ['postgres', 'that only reads, as those of a standby', ['SET default_transaction_read_only = on']],
+  ['postgres', 'inside a transaction that has failed', ['BEGIN', 'SELECT 1 / 0']],
+  ['mysql', 'that only reads', ['SET SESSION TRANSACTION READ ONLY']],
+]
+
+for (const [kind, title, statements] of SPOILT) {
+  suite(kind, `a connection ${title}`, (opened) => {
+    it('is given up, and nothing fails', async () => {
+      const pool = opened().connect({ pool: { max: 1 } })
+      const store = createSubjectTokenStore(pool)
+      for (let round = 0; round < 3; round += 1) {
+        const token = newToken()
+        await store.insert(token)
+        for (const sql of statements) await pool.query(sql).catch(() => {})
+        expect(await store.consume(ISSUER, token.tokenHash, NOW, USE)).to.equal(true)
+        expect(await store.consume(ISSUER, token.tokenHash, NOW, USE)).to.equal(false)
+      }
+    })
+  })
+}
+
 suite('postgres', 'the oldest pg that Sequelize takes', (opened) => {
   it('serves subject tokens and models', async () => {
     const dialectModule = createRequire(import.meta.url)('pg-oldest')

@@ -4,7 +4,7 @@ import type { Sequelize } from 'sequelize'
 import { inBatches } from './batch.ts'
 import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
 import { driverOf } from './drivers.ts'
-import { AFTER } from './fate.ts'
+import { AFTER, Failure, fateOf } from './fate.ts'
 import { onPool, type Run } from './pool.ts'
 import { storageError } from './storage-error.ts'
 
@@ -34,16 +34,15 @@ export function databaseOf(sequelize: Sequelize): Database {
 export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(sequelize)): Database {
   const run = onPool(sequelize, driver)
   const alone: Execute = async (sql, bind) => only(await run(sql, [bind]))
-  const together = driver.batches ? batched(run, driver) : alone
+  const together = driver.batches ? batched(run) : alone
   const inSync = async (sql: string) => driver.inSync?.(sequelize, sql)
-  const repeated = (once: () => Promise<Result>) => repeat(driver, once)
 
   /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
   const execute = async (how: Execute, sql: string, bind: Binding, row?: string): Promise<Result> => {
-    const result = await repeated(() => how(sql, bind, row))
+    const result = await repeat(() => how(sql, bind, row))
     if (result.rows.length > 0 || result.affected > 0) return result
     const complete = await inSync(sql)
-    return complete === undefined ? result : repeated(() => how(complete, bind, row))
+    return complete === undefined ? result : repeat(() => how(complete, bind, row))
   }
 
   const database: Database = {
@@ -54,7 +53,7 @@ export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(seq
     write: async (sql, bind) => (await execute(alone, sql, bind)).affected,
     async writeAll(sql, bind) {
       const complete = (await inSync(sql)) ?? sql
-      return (await repeated(() => alone(complete, bind))).affected
+      return (await repeat(() => alone(complete, bind))).affected
     },
   }
   databases.set(sequelize, database)
@@ -85,12 +84,12 @@ interface Statement {
 const MAX_BATCH = 8
 
 /** Lets statements of the same text share a run. */
-function batched(run: Run, driver: Driver): Execute {
+function batched(run: Run): Execute {
   const joins = new Map<string, (statement: Statement) => Promise<Result>>()
   const options = {
     max: MAX_BATCH,
     compare: (one: Statement, other: Statement) => (one.row === other.row ? 0 : one.row < other.row ? -1 : 1),
-    maySplit: (error: unknown) => AFTER[driver.fateOf(error)].split,
+    maySplit: (error: unknown) => AFTER[fateOf(error)].split,
   }
   const bindings = (statements: readonly Statement[]) => statements.map(({ bind }) => bind)
   return (sql, bind, row = '') => {
@@ -106,12 +105,14 @@ function batched(run: Run, driver: Driver): Execute {
 const MAX_ATTEMPTS = 5
 
 /** Retries what had no effect. Never after a lost connection: the statement may have run. */
-async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promise<Value> {
+async function repeat<Value>(once: () => Promise<Value>): Promise<Value> {
   for (let attempts = 1; ; attempts += 1) {
     try {
       return await once()
     } catch (error) {
-      if (attempts === MAX_ATTEMPTS || !AFTER[driver.fateOf(error)].repeat) throw storageError(error)
+      if (attempts === MAX_ATTEMPTS || !AFTER[fateOf(error)].repeat) {
+        throw storageError(error instanceof Failure ? error.cause : error)
+      }
       await sleep(Math.random() * 10 * 2 ** attempts)
     }
   }

@@ -21,6 +21,8 @@ export interface Driver extends Dialect {
   /** Runs a statement once for each binding, in one transaction, and returns the results in their order. */
   run(connection: object, sql: string, bindings: readonly Binding[]): Promise<readonly Result[]>
   fateOf(error: unknown): Fate
+  /** Closes a connection without waiting for the server, which may be gone. Absent where there is none. */
+  destroy?(connection: object): void
   /**
    * The same statement, made to wait until everything committed on other nodes is visible. `undefined` if this
    * server has no other nodes; absent for databases that never have any.

@@ -1,9 +1,9 @@
 /** Runs statements on connections of a Sequelize's own pool, past its query layer. */
 import type { Sequelize } from 'sequelize'
 import type { Binding, Driver, Result } from './driver.ts'
-import { AFTER } from './fate.ts'
+import { AFTER, Failure } from './fate.ts'
 
-/** Runs a statement once for each binding, in one transaction. */
+/** Runs a statement once for each binding, in one transaction. Rejects with a `Failure`. */
 export type Run = (sql: string, bindings: readonly Binding[]) => Promise<readonly Result[]>
 
 /** What running a statement needs of a Sequelize, whose types do not show the log. */
@@ -14,20 +14,36 @@ interface Pool extends Pick<Sequelize, 'connectionManager'> {
 export function onPool(sequelize: Sequelize, driver: Driver): Run {
   const pool = sequelize as Sequelize & Pool
   const { connectionManager } = pool
-  return async (sql, bindings) => {
-    // Always on the primary: a replica that lags would show a spent token as unspent.
-    const connection = await connectionManager.getConnection({ type: 'write', useMaster: true })
+
+  const prepare = async (sql: string, bindings: readonly Binding[]): Promise<object> => {
     try {
       // Without the bound values, which include hashes.
       for (const _ of bindings) pool.log(`Executing (default): ${sql}`)
+      // Always on the primary: a replica that lags would show a spent token as unspent.
+      return await connectionManager.getConnection({ type: 'write', useMaster: true })
+    } catch (error) {
+      throw new Failure('unsent', error)
+    }
+  }
+
+  const drop = (connection: object) => {
+    // At once: Sequelize would say goodbye first, and wait for a server that may be gone.
+    driver.destroy?.(connection)
+    void connectionManager.destroyConnection(connection).catch(() => {})
+  }
+
+  return async (sql, bindings) => {
+    const connection = await prepare(sql, bindings)
+    try {
       const results = await driver.run(connection, sql, bindings)
       if (results.length !== bindings.length) throw new Error('not as many results as bindings')
       connectionManager.releaseConnection(connection)
       return results
     } catch (error) {
-      if (AFTER[driver.fateOf(error)].keep) connectionManager.releaseConnection(connection)
-      else await connectionManager.destroyConnection(connection).catch(() => {})
-      throw error
+      const fate = driver.fateOf(error)
+      if (AFTER[fate].keep) connectionManager.releaseConnection(connection)
+      else drop(connection)
+      throw new Failure(fate, error)
     }
   }
 }

@@ -5,8 +5,33 @@ import { PostgresStatement, type Prepared } from './postgres-statement.ts'
 import { insertOrReplace, standard, updateFound } from './standard.ts'
 
 interface Client {
+  readonly connection: { readonly stream: { destroy(): void } }
   query(statement: PostgresStatement): void
 }
+
+/** Errors that say that the statement had no effect and this connection would refuse it again. */
+const TURNED_AWAY: ReadonlySet<string> = new Set([
+  '0A000', // a prepared statement whose result columns have changed
+  '25006', // read-only: a standby, or a primary that hands over
+  '25P02', // inside a transaction that has failed, left open by someone else
+  '26000', // a prepared statement that is gone: `DEALLOCATE ALL`, or a pooler that changed servers
+  '42P05', // a prepared statement that exists: a pooler gave us a server on which another client prepared it
+  '53300', // too many connections: a pooler could reach no server
+  '57P03', // the server starts or shuts down: said in place of a session, also through a pooler
+  '57P05', // idle for too long: said instead of reading the statement
+])
+
+/**
+ * Classes of errors that the server reports in place of a result, and that roll the statement back: data,
+ * constraints, rollbacks, syntax and rights, then a lock and a statement that timed out.
+ */
+const REFUSED = /^(2[123]|40|42|55P03|57014)/
+
+/**
+ * A connection that ended in the middle: class 08 is also what PgBouncer says when it loses its server; 57P01, 57P02
+ * and 57P04 come from a signal, which may strike while the server commits.
+ */
+const UNKNOWN = /^(08|57P0[124])/
 
 export const postgres: Driver = {
   ...standard,
@@ -23,14 +48,14 @@ export const postgres: Driver = {
   fateOf(error) {
     const code = codeOf(error) ?? ''
     if (['40001', '40P01'].includes(code)) return 'rolled back' // serialization failure, deadlock
-    // A prepared statement that is gone (`DEALLOCATE ALL`, a pooler), or whose result columns have changed.
-    if (['26000', '0A000'].includes(code)) return 'outdated'
-    // The severity is translated into the server's language, so codes count as well: the classes of data,
-    // constraints, rollbacks, syntax and rights, then a lock and a statement that timed out.
-    const refused =
-      Reflect.get(Object(error), 'severity') === 'ERROR' || /^(2[123]|40|42|55P03|57014)/.test(code)
+    if (TURNED_AWAY.has(code)) return 'turned away'
+    if (UNKNOWN.test(code)) return 'unknown'
+    // The severity is translated into the server's language, so that codes count as well.
+    const refused = Reflect.get(Object(error), 'severity') === 'ERROR' || REFUSED.test(code)
     return refused ? 'refused' : 'unknown'
   },
+
+  destroy: (connection) => (connection as Client).connection.stream.destroy(),
 
   updateInOrder: (rows) => updateFound(rows, ` ORDER BY t.${rows.order} COLLATE "C" FOR UPDATE OF t`),
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
