@@ -5,9 +5,10 @@ import { openDatabase } from '../../src/sequelize/database/database.ts'
 import type { Driver } from '../../src/sequelize/database/driver.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
 import { mysql } from '../../src/sequelize/database/mysql.ts'
-import { postgres } from '../../src/sequelize/database/postgres.ts'
+import { createPostgres } from '../../src/sequelize/database/postgres.ts'
 import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite.ts'
 
+const postgres = createPostgres(() => {})
 const failure = (members: object) => Object.assign(new Error('failed'), members)
 
 type Failures = readonly (readonly [what: string, error: unknown, fate: Fate])[]

@@ -2,23 +2,19 @@
 import type { Sequelize } from 'sequelize'
 import type { Binding, Driver, Result } from './driver.ts'
 import { AFTER, Failure } from './fate.ts'
+import { logOf } from './log.ts'
 
 /** Runs a statement once for each binding, in one transaction. Rejects with a `Failure`. */
 export type Run = (sql: string, bindings: readonly Binding[]) => Promise<readonly Result[]>
 
-/** What running a statement needs of a Sequelize, whose types do not show the log. */
-interface Pool extends Pick<Sequelize, 'connectionManager'> {
-  log(text: string): void
-}
-
 export function onPool(sequelize: Sequelize, driver: Driver): Run {
-  const pool = sequelize as Sequelize & Pool
-  const { connectionManager } = pool
+  const { connectionManager } = sequelize
+  const log = logOf(sequelize)
 
   const prepare = async (sql: string, bindings: readonly Binding[]): Promise<object> => {
     try {
       // Without the bound values, which include hashes.
-      for (const _ of bindings) pool.log(`Executing (default): ${sql}`)
+      for (const _ of bindings) log.log(`Executing (default): ${sql}`)
       // Always on the primary: a replica that lags would show a spent token as unspent.
       return await connectionManager.getConnection({ type: 'write', useMaster: true })
     } catch (error) {

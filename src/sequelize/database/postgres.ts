@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { Driver, Result } from './driver.ts'
 import { codeOf } from './fate.ts'
-import { PostgresStatement, type Prepared } from './postgres-statement.ts'
+import { type Parsed, PostgresStatement } from './postgres-statement.ts'
 import { insertOrReplace, standard, updateFound } from './standard.ts'
 
 interface Client {
   readonly connection: { readonly stream: { destroy(): void } }
   query(statement: PostgresStatement): void
 }
+
+/** Said of a prepared statement by a pooler that hands connections of the server from client to client. */
+const FORGETFUL: ReadonlySet<string> = new Set(['26000', '42P05'])
 
 /** Errors that say that the statement had no effect and this connection would refuse it again. */
 const TURNED_AWAY: ReadonlySet<string> = new Set([
@@ -33,17 +36,39 @@ const REFUSED = /^(2[123]|40|42|55P03|57014)/
  */
 const UNKNOWN = /^(08|57P0[124])/
 
-export const postgres: Driver = {
+const UNNAMED =
+  `oidc-provider-impersonation: this pool leads to servers that do not keep prepared statements, such as a
+  PgBouncer in transaction mode. From now on statements are parsed each time they run.`.replace(/\s+/g, ' ')
+
+/** The driver of one pool, which remembers whether statements can be prepared there. */
+export function createPostgres(log: (text: string) => void): Driver {
+  let named = true
+  const giveUpNames = (error: Error) => {
+    if (!named || !FORGETFUL.has(codeOf(error) ?? '')) return
+    named = false
+    log(UNNAMED)
+  }
+  return {
+    ...postgres,
+    run: (connection, sql, bindings) =>
+      new Promise((resolve, reject) => {
+        const parsed = parsedFor(sql)
+        const name = named ? parsed.name : ''
+        const done = (error: Error | null, results: readonly Result[] = []) => {
+          if (!error) return resolve(results)
+          if (name) giveUpNames(error)
+          reject(error)
+        }
+        ;(connection as Client).query(new PostgresStatement(parsed, { name, bindings, done }))
+      }),
+  }
+}
+
+const postgres: Omit<Driver, 'run'> = {
   ...standard,
   insertOrReplace,
 
   batches: true,
-  run: (connection, sql, bindings) =>
-    new Promise((resolve, reject) => {
-      const done = (error: Error | null, results: readonly Result[] = []) =>
-        error ? reject(error) : resolve(results)
-      ;(connection as Client).query(new PostgresStatement(preparedFor(sql), bindings, done))
-    }),
 
   fateOf(error) {
     const code = codeOf(error) ?? ''
@@ -82,15 +107,15 @@ export const postgres: Driver = {
   },
 }
 
-const prepared = new Map<string, Prepared>()
+const parsed = new Map<string, Parsed>()
 
-function preparedFor(text: string): Prepared {
-  let known = prepared.get(text)
+function parsedFor(text: string): Parsed {
+  let known = parsed.get(text)
   if (!known) {
     // One name for each text, the same in every process.
     const name = `impersonation_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
     known = { name, text }
-    prepared.set(text, known)
+    parsed.set(text, known)
   }
   return known
 }
