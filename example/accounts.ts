@@ -1,4 +1,4 @@
-/** The people of the example, and who of them may be viewed. Yours come from your user database. */
+/** The people of the example, and which of them may be viewed. Yours come from your user database. */
 import type { FindAccount } from 'oidc-provider'
 
 export interface Person {
@@ -22,8 +22,8 @@ export const findPerson = (id: string): Person | undefined => PEOPLE.find((perso
 export const isSupport = (id: string): boolean => findPerson(id)?.role === 'support'
 
 /**
- * The rule: only customers, and none whose account is protected. It answers the sentence that tells an engineer
- * why not, and nothing when he may. The backend asks it first, the provider again (`isAllowed`).
+ * The rule: only customers, and only if their account is not protected. Returns the sentence that tells an engineer
+ * why not, or `undefined` if the person may be viewed. The backend applies it first, the provider again (`isAllowed`).
  */
 export function whyNotViewable({ name, role, accountManager }: Person): string | undefined {
   if (role !== 'customer') return `${name} works here. Only customers can be viewed.`

@@ -12,6 +12,6 @@ const EVENTS: readonly (keyof ImpersonationEvents)[] = [
 
 export function logEvents(provider: Provider, log: (entry: object) => void): void {
   for (const event of EVENTS) provider.on(event, (payload: object) => log({ event, ...payload }))
-  // The provider answers these with a bare 500; the reason is for the operator.
+  // The client only gets a bare 500; the reason is for the operator.
   provider.on('server_error', (_ctx, error) => console.error(error))
 }

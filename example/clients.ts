@@ -14,9 +14,9 @@ export const supportDesk = {
 /** Where the provider sends the browser back to after signing in. */
 export const deskCallback = (baseUrl: string): string => `${baseUrl}/callback`
 
-// The secrets are here so that the printed requests work; yours are long, random and in a secret store.
+// The secrets are in the source so that the printed requests work. Yours are long, random and in a secret store.
 
-/** A traditional web application: it keeps a secret, and sends it by HTTP Basic. */
+/** A traditional web application: it has a secret, and sends it by HTTP Basic. */
 const supportPortal = {
   client_id: 'support-portal',
   client_name: 'Support portal',
@@ -26,7 +26,7 @@ const supportPortal = {
   grant_types: ['authorization_code', TOKEN_EXCHANGE],
 } satisfies ClientMetadata
 
-/** The backend that decides who may impersonate whom. `scope` is what lets it call the management API. */
+/** The backend that decides who may impersonate whom. Its `scope` lets it call the management API. */
 export const supportBackend = {
   client_id: 'support-backend',
   client_secret: 'backend-secret-of-the-example',
@@ -37,9 +37,9 @@ export const supportBackend = {
 } satisfies ClientMetadata
 
 interface Addresses {
-  /** Where the support desk's page is served. */
+  /** Where the page of the support desk is served. */
   readonly baseUrl: string
-  /** What a client may exchange for: the only resource that support needs. */
+  /** The only resource that support needs, and that a client may exchange for. */
   readonly ordersApi: string
 }
 

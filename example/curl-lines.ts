@@ -10,13 +10,13 @@ MANAGEMENT_TOKEN=$(curl -sSf ${baseUrl}/oidc/token \\
   -d resource=${baseUrl}/api \\
   -d scope=subject-tokens:create | ${pick('access_token')})
 
-# 2. The backend has decided that support may become alice, and gets a subject token for her.
+# 2. The backend has decided that support may become Alice, and gets a subject token for her.
 SUBJECT_TOKEN=$(curl -sSf ${baseUrl}/api/subject-tokens \\
   -H "Authorization: Bearer $MANAGEMENT_TOKEN" \\
   -H 'Content-Type: application/json' \\
   -d '{"userId": "alice", "context": {"reason": "A teapot is missing", "ticketId": "T-1"}}' | ${pick('subjectToken')})
 
-# 3. The support desk exchanges it, once, for an access token of alice.
+# 3. The support desk exchanges it, once, for an access token for Alice.
 ACCESS_TOKEN=$(curl -sSf ${baseUrl}/oidc/token \\
   -d client_id=${supportDesk.client_id} \\
   -d grant_type=${TOKEN_EXCHANGE} \\
@@ -30,5 +30,5 @@ curl -sSf ${baseUrl}/orders-api/orders -H "Authorization: Bearer $ACCESS_TOKEN";
 `
 }
 
-/** Takes one string out of a JSON answer. */
+/** Extracts one string from a JSON response. */
 const pick = (member: string): string => `sed -n 's/.*"${member}":"\\([^"]*\\)".*/\\1/p'`

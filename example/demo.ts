@@ -1,4 +1,4 @@
-/** `npm run demo`: the whole flow on a free port and a temporary database, every answer checked. */
+/** `npm run demo`: the whole flow on a free port and a temporary database. Every response is checked. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -10,13 +10,13 @@ const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-demo-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
-screen.title('A support engineer becomes a customer, for one token, on the record')
+screen.title('A support engineer becomes a customer: for one access token, and on the record')
 const example = await startExample({ port: 0, storage: path.join(folder, 'demo.sqlite') })
 const found = await runFlow(example.baseUrl)
 await example.close()
 
 if (found.length === 0) {
-  screen.title('Every answer was as promised.')
+  screen.title('Every response was as promised.')
 } else {
   console.error(`\nNot as promised:\n${found.map((difference) => `  - ${difference}`).join('\n')}`)
   process.exitCode = 1

@@ -1,6 +1,6 @@
 /**
- * The whole deployment, in one process: the provider with its pages and its management API, an API to call, the
- * integrator's backend, and the support desk's page. In reality the last three are services of their own.
+ * The whole deployment in one process: the provider with its pages and its management API, an API to call, the
+ * integrator's backend, and the page of the support desk. In reality the last three are separate services.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -18,13 +18,13 @@ import { ordersApi } from './orders-api.ts'
 import { providerConfiguration } from './provider.ts'
 
 export interface ExampleOptions {
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number
-  /** A PostgreSQL; without it, an SQLite file. */
+  /** The URL of a PostgreSQL database. Without it, an SQLite file is used. */
   readonly databaseUrl?: string
   /** The SQLite file. */
   readonly storage?: string
-  /** Takes the audit log. */
+  /** Receives the audit log. */
   readonly log?: (entry: object) => void
 }
 
@@ -59,12 +59,12 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   const app = new Koa()
   // A mounted provider signs its cookies with the keys of the application around it.
   app.keys = provider.keys
-  // What the host application brings goes here, before the routes:
-  // - TLS. End it in front of this process, and set `app.proxy = true` so that X-Forwarded-* are believed.
+  // The host application's own middleware goes here, before the routes:
+  // - TLS. Terminate it in front of this process, and set `app.proxy = true` so that X-Forwarded-* are trusted.
   // - A request log: method, path, status, time. Never bodies, query strings or Authorization headers.
-  // - Rate limits, for /oidc/token, /login, /api and /backend first.
-  // - CORS for the orders API and the backend if the page has another origin than theirs; the provider has
-  //   `clientBasedCORS`, and /api wants none, because only backends call it.
+  // - Rate limits, most of all for /oidc/token, /login, /api and /backend.
+  // - CORS for the orders API and the backend, if the page has a different origin. The provider has
+  //   `clientBasedCORS`. /api needs no CORS, because only backends call it.
   app.use(mount('/oidc', provider))
   app.use(impersonation.router().routes())
   app.use(loginRouter(provider).routes())
@@ -97,7 +97,7 @@ async function listen(server: Server, port: number): Promise<string> {
   return `http://127.0.0.1:${address.port}`
 }
 
-/** Lets the requests under way finish, but not for ever. */
+/** Lets requests under way finish, but does not wait forever. */
 async function stop(server: Server): Promise<void> {
   const patience = setTimeout(() => server.closeAllConnections(), 3000)
   server.close()

@@ -1,13 +1,13 @@
-/** Files with fixed names: all are read at start, so no path of a request ever reaches the file system. */
+/** Files with fixed names. All are read at start, so the path of a request never reaches the file system. */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Middleware } from 'koa'
 
-/** No documents: those are sent with a policy of their own. */
+/** No documents: they are sent with a policy of their own. */
 const TYPES = ['.css', '.js', '.svg']
 
 export interface ServedFile {
-  /** The ending, from which Koa takes the media type. */
+  /** The extension, from which Koa derives the media type. */
   readonly type: string
   readonly content: Buffer
 }

@@ -1,4 +1,4 @@
-/** The rules of this deployment: who may be impersonated, and what the access token tells about it. */
+/** The rules of this deployment: who may be impersonated, and what the access token says about it. */
 import type { Sequelize } from 'sequelize'
 // Yours: 'oidc-provider-impersonation' and 'oidc-provider-impersonation/sequelize'.
 import { createImpersonation, type Impersonation } from '../src/index.ts'
@@ -9,7 +9,7 @@ export function impersonationOf(sequelize: Sequelize): Impersonation {
   return createImpersonation({
     store: createSubjectTokenStore(sequelize),
     requiredContext: ['reason', 'ticketId'],
-    // Asked twice: when the subject token is issued, and again when it is exchanged.
+    // Called twice: when the subject token is issued, and again when it is exchanged.
     isAllowed: ({ userId, actor }) => isViewable(userId) && (!actor || isSupport(actor.sub)),
     getCustomJwtClaims: ({ context }) => {
       const { reason, ticketId } = context.grant.subjectTokenContext

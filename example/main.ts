@@ -1,4 +1,4 @@
-/** `npm start`: boots the example, and says what to do with it. PORT and DATABASE_URL change where. */
+/** `npm start`: starts the example, and prints what to do with it. PORT and DATABASE_URL change where it runs. */
 import { curlLines } from './curl-lines.ts'
 import { startExample } from './deployment.ts'
 
@@ -24,7 +24,7 @@ Accounts        alice, bob and carol (customers), sam and robin (support)
 Support becomes alice and reads her orders. Paste this into bash, in another terminal:
 
 ${curlLines(baseUrl)}
-Every line below is the audit log. Ctrl-C stops.
+Every line below belongs to the audit log. Press Ctrl-C to stop.
 `)
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close())

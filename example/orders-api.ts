@@ -1,6 +1,6 @@
 /**
- * A resource server. It knows the provider by its issuer and its public keys only, and shows what an API should
- * do with impersonation: obey `sub` and `scope`, remember `act`, and keep some things for the customer alone.
+ * A resource server. It knows only the provider's issuer and public keys, and shows what an API should do about
+ * impersonation: obey `sub` and `scope`, log `act`, and reserve some operations for the customer.
  */
 import Router from '@koa/router'
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
@@ -9,7 +9,7 @@ import type { Context, Middleware, Next } from 'koa'
 export const ORDERS_SCOPES = ['orders:read', 'orders:write'] as const
 type Scope = (typeof ORDERS_SCOPES)[number]
 
-/** Everybody's orders. The token says whose are shown. */
+/** Everyone's orders. The token says whose are shown. */
 const ORDERS = [
   { id: '1001', customer: 'alice', item: 'A teapot' },
   { id: '1002', customer: 'alice', item: 'Six cups' },
@@ -30,7 +30,7 @@ export function ordersApi({ issuer, audience, log }: OrdersApi): Router {
 
   router.get('/orders', allow('orders:read'), (ctx) => {
     const { sub, act, scope, client_id, jti, impersonation }: JWTPayload = ctx.state.token
-    // Both belong in the audit log: whose data it was, and who looked at it.
+    // The audit log needs both: whose data it was, and who looked at it.
     log({ event: 'orders.read', customer: sub, actor: act, client_id, jti, impersonation })
     ctx.body = {
       customer: sub,
@@ -43,16 +43,17 @@ export function ordersApi({ issuer, audience, log }: OrdersApi): Router {
 
   router.delete('/orders/:id', allow('orders:write'), (ctx) => {
     const { act, impersonation }: JWTPayload = ctx.state.token
-    // `act` came with an actor token; our own claim tells of the impersonations without one.
-    if (act || impersonation) return refuse(ctx, 403, 'access_denied', 'only the customer cancels an order')
+    // `act` shows an impersonation with an actor token. Our own claim shows those without one, too.
+    if (act || impersonation)
+      return refuse(ctx, 403, 'access_denied', 'only the customer can cancel an order')
     ctx.status = 204
   })
   return router
 }
 
-/** Lets requests pass that carry an access token of `issuer` for `audience` with the route's scope (RFC 9068 §4). */
+/** Accepts requests with an access token of `issuer` for `audience` that has the scope of the route (RFC 9068 §4). */
 function bearer({ issuer, audience }: Omit<OrdersApi, 'log'>): (scope: Scope) => Middleware {
-  // The provider's `jwks_uri`; the key set is fetched once and kept.
+  // The provider's `jwks_uri`. The key set is fetched once and cached.
   const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`))
   const rules = {
     issuer,
@@ -65,11 +66,11 @@ function bearer({ issuer, audience }: Omit<OrdersApi, 'log'>): (scope: Scope) =>
     const [, jwt] = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization')) ?? []
     if (!jwt) return refuse(ctx, 401)
     const token = await jwtVerify(jwt, keys, rules).then(({ payload }) => payload, invalid)
-    // A token bound to a key (`cnf`) is no bearer token, and an `act` that names nobody says nothing.
+    // A token bound to a key (`cnf`) is not a bearer token, and an `act` that names no one says nothing.
     if (!token || token.cnf || (token.act && !actorOf(token)))
       return refuse(ctx, 401, 'invalid_token', 'the access token is invalid')
     if (typeof token.scope !== 'string' || !token.scope.split(' ').includes(scope)) {
-      return refuse(ctx, 403, 'insufficient_scope', `${scope} is needed`)
+      return refuse(ctx, 403, 'insufficient_scope', `the scope ${scope} is required`)
     }
     ctx.state.token = token
     return next()

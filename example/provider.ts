@@ -1,4 +1,4 @@
-/** The configuration of oidc-provider: all of it is its own, and the plugin's `configure` extends it. */
+/** The configuration of oidc-provider. It has only options of oidc-provider; the plugin's `configure` extends it. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { type Configuration, errors, type JWK } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
@@ -23,18 +23,18 @@ export function providerConfiguration(
   { baseUrl, ordersApi }: Addresses,
 ): Configuration {
   return {
-    // Where the provider keeps its codes, sessions, grants and opaque tokens.
+    // Stores the provider's codes, sessions, grants and opaque tokens.
     adapter: createAdapter(sequelize),
     clients: clientsFor({ baseUrl, ordersApi }),
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
-    // Fresh at every start, so JWTs and sessions end with the process. Yours come from a secret store.
+    // New at every start, so JWTs and sessions end with the process. Yours come from a secret store.
     jwks: { keys: [signingKey()] },
     cookies: { keys: [randomBytes(32).toString('base64url')] },
     findAccount,
     scopes: ['openid'],
     claims: { openid: ['sub', 'name'] },
     interactions: { url: (_ctx, { uid }) => loginUrl(uid) },
-    // CORS of the provider's endpoints: a page may call them from where its client is registered.
+    // CORS of the provider's endpoints: a page may call them from the origin of its registered redirect URI.
     clientBasedCORS: (_ctx, origin, client) =>
       // A native application's address has no origin, and `null` is also what sandboxed pages send.
       origin !== 'null' && (client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false),
@@ -49,7 +49,7 @@ export function providerConfiguration(
     },
     features: {
       devInteractions: { enabled: false },
-      // The backend asks whether an engineer's token is good; nobody else has reason to.
+      // Only the backend needs to check an engineer's token.
       introspection: {
         enabled: true,
         allowedPolicy: (_ctx, client) => client.clientId === supportBackend.client_id,
@@ -58,14 +58,14 @@ export function providerConfiguration(
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo(_ctx, resource, client) {
-          // The backend gets no token for the orders: it hands out permission, it does not use it.
+          // The backend gets no token for the orders: it grants access, and does not use it.
           const known = resource === ordersApi && client.grantTypeAllowed(TOKEN_EXCHANGE)
           if (!known) throw new errors.InvalidTarget()
           return {
             audience: ordersApi,
             scope: ORDERS_SCOPES.join(' '),
             accessTokenFormat: 'jwt',
-            // Short: a JWT cannot be taken back before its end.
+            // Short, because a JWT cannot be revoked.
             accessTokenTTL: 300,
             jwt: { sign: { alg: 'ES256' } },
           }

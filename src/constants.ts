@@ -3,6 +3,9 @@
 /** The grant type of a token exchange request (RFC 8693 §2.1). */
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
+/** The grant type of a client that asks for itself (RFC 6749 §4.4). */
+export const CLIENT_CREDENTIALS = 'client_credentials'
+
 /** The type of every token this service takes and gives at the exchange (RFC 8693 §3). */
 export const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 

@@ -3,7 +3,7 @@ import type { Seconds } from './clock.ts'
 import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from './plain-json.ts'
 import { isResourceIndicator } from './resource-indicator.ts'
 import type { SubjectTokenStore } from './subject-tokens/store.ts'
-import type { ActClaim } from './subject-tokens/subject-token.ts'
+import { type ActClaim, LONGEST_LIFE } from './subject-tokens/subject-token.ts'
 
 /** What `isAllowed` is asked about. All ids are account ids and client ids, never pairwise. */
 export interface PolicyRequest {
@@ -108,7 +108,7 @@ export interface ResolvedOptions
   extends Required<Omit<ImpersonationOptions, 'managementResource' | 'isAllowed' | 'getCustomJwtClaims'>>,
     Pick<ImpersonationOptions, 'managementResource' | 'isAllowed' | 'getCustomJwtClaims'> {}
 
-const LIFE_RANGE = { from: 1, to: 86_400 }
+const LIFE_RANGE = { from: 1, to: LONGEST_LIFE }
 
 /**
  * Fills in defaults and checks every option.

@@ -16,6 +16,7 @@ export type Check =
   | 'requiredContext'
   | 'target'
   | 'scope'
+  | 'findAccount'
   | 'isAllowed'
   | 'getCustomJwtClaims'
   | 'extraTokenClaims'
@@ -117,7 +118,7 @@ export function denied(check: Check, reason: string): Error {
 
 /** A deployment's function threw, took too long or answered what it may not: 500, and nothing of it leaves. */
 export function functionFailed(
-  check: 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims',
+  check: 'findAccount' | 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims',
   reason: string,
   cause?: unknown,
 ): Error {

@@ -5,14 +5,15 @@ import { supportDesk } from '../clients.ts'
 import type { IdentityProvider } from './provider.ts'
 import { denied, invalidToken, missingToken } from './refusal.ts'
 
-/** Lets support engineers pass who are signed in at the support desk. */
+/** Lets support engineers pass if they are signed in at the support desk. */
 export function authenticate({ introspect }: IdentityProvider): Middleware {
   return async (ctx: Context, next) => {
     if (!ctx.get('Authorization')) throw missingToken()
     const [, token] = /^Bearer +([\w\-.~+/]+=*)$/i.exec(ctx.get('Authorization')) ?? []
     if (!token) throw invalidToken()
     const { active, client_id, sub, act, cnf } = await introspect(token)
-    // The desk's own, of the person himself (`act` is somebody else), and not bound to a key we do not check.
+    // Issued to the desk, for the engineer in person (an `act` would name someone else), and not bound to a key,
+    // because proofs are not checked here.
     const good = active && client_id === supportDesk.client_id && !act && !cnf && typeof sub === 'string'
     if (!good) throw invalidToken()
     const person = findPerson(sub)

@@ -35,16 +35,16 @@ export async function startImpersonation(ctx: Context, management: Management, {
     expiresIn: SUBJECT_TOKEN_LIFE,
     context: { reason, ticketId },
   })
-  // A browser that forgot its last one does not leave it behind.
+  // End the previous impersonation of this browser, even if the page has forgotten it.
   const former = runningRecord(ctx)
   if (former) await endIfAlive(management, former)
   await rotateSession(ctx, recordId)
-  // How the page names it later. It is a handle, and opens nothing.
+  // The page uses this handle later. It gives no access.
   ctx.set('Location', `/backend/api/impersonations/${recordId}`)
   ctx.body = { subjectToken, expiresIn }
 }
 
-/** Any recorded one, by whomever it was started. Whoever ends twice is not told off. */
+/** Ends any recorded impersonation, no matter who started it. Ending it twice is not an error. */
 export async function endImpersonation(ctx: Context, management: Management): Promise<void> {
   const { id } = ctx.params
   if (!/^[\w-]{1,64}$/.test(id) || !(await endIfAlive(management, id)))
@@ -54,10 +54,10 @@ export async function endImpersonation(ctx: Context, management: Management): Pr
   ctx.status = 204
 }
 
-/** Answers whether there is such a record. */
+/** Resolves to whether there is such a record. */
 async function endIfAlive(management: Management, recordId: string): Promise<boolean> {
   const record = await management.find(recordId)
-  // One that ended by itself stays so: the record shall not say that somebody stopped it.
+  // Leave one that ended by itself alone: the record should not say that someone stopped it.
   if (record && isAlive(record)) await management.revoke(recordId)
   return record !== undefined
 }

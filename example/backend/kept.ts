@@ -1,4 +1,4 @@
-/** A value that takes a request to get, kept for a while. */
+/** A value that takes a request to get, cached for a while. */
 
 interface Loaded<Value> {
   readonly value: Value
@@ -16,7 +16,7 @@ export interface Kept<Value> {
   forget(): void
 }
 
-/** All who ask at the same time wait for one request; a failure is not kept. */
+/** Concurrent callers wait for one request. A failure is not cached. */
 export function kept<Value>(load: () => Promise<Loaded<Value>>): Kept<Value> {
   let entry: Entry<Value> | undefined
 

@@ -15,13 +15,13 @@ interface IssueRequest {
 }
 
 interface IssuedSubjectToken {
-  /** Of the record; it is no secret and no token. */
+  /** The id of the record. It is neither a secret nor a token. */
   readonly recordId: string
   readonly subjectToken: string
   readonly expiresIn: number
 }
 
-/** As the management API tells it; what else it tells is passed on unread. */
+/** The members that the backend reads. All others are passed on unread. */
 export interface RecordItem {
   readonly id: string
   readonly state: 'active' | 'consumed' | 'expired' | 'revoked'
@@ -37,7 +37,7 @@ interface RecordPage {
 export interface Management {
   issue(request: IssueRequest): Promise<IssuedSubjectToken>
   list(query: URLSearchParams): Promise<RecordPage>
-  /** Answers nothing when there is no such record (any more). */
+  /** Resolves to `undefined` if there is no such record, or no longer. */
   find(recordId: string): Promise<RecordItem | undefined>
   revoke(recordId: string): Promise<void>
 }
@@ -61,7 +61,7 @@ export function connectManagement({ managementApi, provider, log }: ManagementOp
       }),
     )
     if (response.ok) return response
-    // The provider has changed its keys: the next request asks for another token.
+    // The provider has changed its keys: the next request gets a new token.
     if (response.status === 401) provider.managementToken.forget()
     throw await relayed(response)
   }
@@ -89,7 +89,7 @@ export function connectManagement({ managementApi, provider, log }: ManagementOp
   }
 }
 
-/** What the engineer can do something about is passed on; the rest is between the provider and us. */
+/** Passes on errors that the engineer can do something about. The others concern only the provider and the backend. */
 async function relayed(response: Response): Promise<Error> {
   const body: { error?: string; error_description?: string } = Object(await response.json().catch(() => ({})))
   const { error, error_description } = body

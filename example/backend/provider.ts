@@ -1,11 +1,11 @@
-/** The identity provider as the backend knows it: by its issuer, over HTTP, with the backend's own credentials. */
+/** The identity provider as the backend sees it: an issuer, called over HTTP with the backend's own credentials. */
 import * as client from 'openid-client'
 import { supportBackend } from '../clients.ts'
 import { type Kept, kept } from './kept.ts'
 import { unavailable } from './refusal.ts'
 
 const PATIENCE = 5
-/** A management token is renewed this long before its end, so that none runs out on its way. */
+/** A management token is renewed this long before it expires, so that it does not expire on the way. */
 const MARGIN = 30
 
 export interface IdentityProvider {
@@ -32,28 +32,28 @@ export function connectProvider({ issuer, managementApi, log }: ProviderOptions)
   const managementToken = kept(() =>
     orUnavailable(log, async () => {
       const request = { resource: managementApi, scope }
-      const answer = await client.clientCredentialsGrant(await metadata.get(), request)
-      return { value: answer.access_token, seconds: (answer.expires_in ?? 0) - MARGIN }
+      const tokens = await client.clientCredentialsGrant(await metadata.get(), request)
+      return { value: tokens.access_token, seconds: (tokens.expires_in ?? 0) - MARGIN }
     }),
   )
   return {
     introspect: (token) =>
       orUnavailable(log, async () => {
-        const answer = client.tokenIntrospection(await metadata.get(), token)
-        return answer.catch(inactiveIfStructured)
+        const introspection = client.tokenIntrospection(await metadata.get(), token)
+        return introspection.catch(inactiveIfStructured)
       }),
     managementToken,
   }
 }
 
-/** oidc-provider takes no JWT at introspection, and refuses instead of answering that it is not active. */
+/** oidc-provider introspects no JWTs: it responds with an error instead of `active: false`. */
 function inactiveIfStructured(error: unknown): client.IntrospectionResponse {
   if (error instanceof client.ResponseBodyError && error.error === 'unsupported_token_type')
     return { active: false }
   throw error
 }
 
-/** Without an answer nobody gets in: a provider that is down is a 503, never a yes and never a bad token. */
+/** No response, no access: a provider that is down is a 503, never a yes and never a bad token. */
 export async function orUnavailable<Value>(
   log: (entry: object) => void,
   ask: () => Promise<Value>,
@@ -61,7 +61,7 @@ export async function orUnavailable<Value>(
   try {
     return await ask()
   } catch (error) {
-    // The message only: what hangs on the error may hold a token.
+    // The message only: other members of the error may contain a token.
     log({ event: 'backend.provider_unavailable', reason: error instanceof Error ? error.message : 'unknown' })
     throw unavailable()
   }

@@ -4,7 +4,7 @@ import type { Management } from './management.ts'
 import { invalidRequest } from './refusal.ts'
 
 const FILTERS = ['userId', 'actorId', 'state', 'limit', 'cursor']
-/** What the page shows, and nothing the provider may add one day. */
+/** What the page shows, so that members that the provider may add later are not passed on. */
 const MEMBERS = [
   'id',
   'userId',

@@ -1,4 +1,4 @@
-/** Every answer of the backend that is not a success, and the only place that builds one. */
+/** Every error response of the backend. Only this file builds them. */
 import type { Context, Middleware } from 'koa'
 
 export class Refusal extends Error {
@@ -29,13 +29,13 @@ export const denied = (why: string) => new Refusal(403, 'access_denied', why)
 
 export const notFound = (description: string) => new Refusal(404, 'not_found', description)
 
-/** What went wrong between us and the provider is for our operator: the caller can only try again. */
+/** What went wrong between the backend and the provider is for the operator. The caller can only try again. */
 export const unavailable = () =>
   new Refusal(503, 'temporarily_unavailable', 'the identity provider cannot be reached', {
     'Retry-After': '5',
   })
 
-export const answerRefusals: Middleware = async (ctx: Context, next) => {
+export const sendRefusals: Middleware = async (ctx: Context, next) => {
   ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
   try {
     await next()

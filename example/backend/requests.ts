@@ -1,4 +1,4 @@
-/** What `POST /request-impersonation` asks for, checked member by member. */
+/** The body of `POST /request-impersonation`, checked member by member. */
 import type { Context } from 'koa'
 import getRawBody from 'raw-body'
 import { invalidRequest } from './refusal.ts'
@@ -11,8 +11,7 @@ export type ImpersonationRequest = Readonly<Record<(typeof FIELDS)[number], stri
 export async function readImpersonationRequest(ctx: Context): Promise<ImpersonationRequest> {
   const body = await readJson(ctx)
   for (const member of Object.keys(body)) {
-    if (!FIELDS.some((field) => field === member))
-      throw invalidRequest('the body has a member that is unknown')
+    if (!FIELDS.some((field) => field === member)) throw invalidRequest('the body has an unknown member')
   }
   const { userId, reason, ticketId } = body
   return {
@@ -25,7 +24,7 @@ export async function readImpersonationRequest(ctx: Context): Promise<Impersonat
 function text(field: string, value: unknown): string {
   const trimmed = typeof value === 'string' ? value.trim() : ''
   if (trimmed === '' || trimmed.length > MAX_CHARACTERS) {
-    throw invalidRequest(`${field} must be a text of 1 to ${MAX_CHARACTERS} characters`)
+    throw invalidRequest(`${field} must be text of 1 to ${MAX_CHARACTERS} characters`)
   }
   return trimmed
 }

@@ -1,6 +1,6 @@
 /**
- * The integrator's backend: a service of its own, which knows the provider by HTTP only. It decides who may view
- * whom, asks for the subject token, and hands it to the page that exchanges it.
+ * The integrator's backend: a separate service that reaches the provider only over HTTP. It decides who may view
+ * whom, requests the subject token, and passes it to the page that exchanges it.
  */
 import Router from '@koa/router'
 import type Koa from 'koa'
@@ -10,7 +10,7 @@ import { endImpersonation, startImpersonation } from './impersonations.ts'
 import { connectManagement } from './management.ts'
 import { connectProvider } from './provider.ts'
 import { listImpersonations } from './record.ts'
-import { answerRefusals } from './refusal.ts'
+import { sendRefusals } from './refusal.ts'
 import { sessions } from './session.ts'
 
 interface BackendOptions {
@@ -29,8 +29,8 @@ export function supportBackendRouter(
   const management = connectManagement({ managementApi, provider, log })
 
   const router = new Router({ prefix: '/backend/api' })
-  // Every request carries a Bearer token, which no other site can make a browser send: so none of them can be forged.
-  router.use(answerRefusals, authenticate(provider), sessions(app))
+  // Every request carries a Bearer token. No other site can make a browser send it, so requests cannot be forged.
+  router.use(sendRefusals, authenticate(provider), sessions(app))
 
   router.get('/users', (ctx) => {
     ctx.body = {

@@ -1,6 +1,6 @@
 /**
- * What the backend remembers of a browser: the record of the impersonation it has started. Whoever holds the cookie
- * alone can do nothing, because every request carries the engineer's own token too.
+ * What the backend remembers of a browser: the record of the impersonation that it has started. The cookie alone is
+ * useless to a thief, because every request also carries the engineer's own token.
  */
 
 import type Koa from 'koa'
@@ -8,7 +8,7 @@ import type { Context, Middleware } from 'koa'
 import { createSession } from 'koa-session'
 import { engineerOf } from './authenticate.ts'
 
-/** koa-session counts in milliseconds. */
+/** In milliseconds, as koa-session expects. */
 const MAX_AGE = 3600 * 1000
 
 export function sessions(app: Koa): Middleware {
@@ -17,14 +17,14 @@ export function sessions(app: Koa): Middleware {
     path: '/backend',
     httpOnly: true,
     sameSite: 'strict',
-    // The id is random and looked up: a signature would prove nothing more.
+    // The id is random and looked up, so a signature would add nothing.
     signed: false,
-    // `secure` is left to koa-session: it is set when the request came over HTTPS (see `app.proxy`).
+    // `secure` is left to koa-session, which sets it if the request came over HTTPS (see `app.proxy`).
   }
   return createSession({ ...cookie, maxAge: MAX_AGE, store: memoryStore() }, app)
 }
 
-/** For one process. With more of them this is a table, or a cache that all of them reach. */
+/** For one process. With several processes, use a table or a shared cache. */
 function memoryStore() {
   const sessions = new Map<string, { readonly data: unknown; readonly until: number }>()
   return {
@@ -41,13 +41,13 @@ function memoryStore() {
   }
 }
 
-/** The record of what this browser has started. Of a session that another engineer left behind, nothing counts. */
+/** The record of what this browser has started. A session that another engineer left behind does not count. */
 export function runningRecord(ctx: Context): string | undefined {
   const { engineer, recordId } = ctx.session
   return engineer === engineerOf(ctx).id ? recordId : undefined
 }
 
-/** A new id for every start and every stop: one that leaked before is worth nothing after. The old one is deleted. */
+/** Every start and every stop gets a new id and deletes the old one, so an id that leaked before is useless. */
 export async function rotateSession(ctx: Context, recordId?: string): Promise<void> {
   ctx.session.engineer = engineerOf(ctx).id
   ctx.session.recordId = recordId

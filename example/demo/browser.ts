@@ -1,4 +1,4 @@
-/** As much of a browser as signing in needs: redirects, cookies and forms. */
+/** The parts of a browser that signing in needs: redirects, cookies and forms. */
 
 interface Cookie {
   readonly name: string
@@ -8,14 +8,14 @@ interface Cookie {
 
 export class Browser {
   readonly #fetch: typeof fetch
-  readonly #onVisit: (method: string, url: URL, answer: Response) => void
+  readonly #onVisit: (method: string, url: URL, response: Response) => void
   readonly #application: string
   #cookies: Cookie[] = []
 
-  /** `application` is the redirect URI of who reads the answers: it is reached, but not visited. */
+  /** `application` is the redirect URI of the application. The browser stops when it gets there, without a request. */
   constructor(
     send: typeof fetch,
-    onVisit: (method: string, url: URL, answer: Response) => void,
+    onVisit: (method: string, url: URL, response: Response) => void,
     application: string,
   ) {
     this.#fetch = send
@@ -23,18 +23,18 @@ export class Browser {
     this.#application = application
   }
 
-  /** Opens a page, or posts a form to it, follows the redirects, and answers where that leads. */
+  /** Opens a page, or posts a form to it, follows the redirects, and resolves to the final address. */
   async visit(start: URL, form?: Readonly<Record<string, string>>): Promise<URL> {
     let url = start
     let body = form && new URLSearchParams(form)
     for (;;) {
       const method = body ? 'POST' : 'GET'
       const headers = { cookie: this.#cookiesFor(url) }
-      const answer = await this.#fetch(url, { method, headers, body, redirect: 'manual' })
-      this.#onVisit(method, url, answer)
-      for (const line of answer.headers.getSetCookie()) this.#keep(line)
-      const location = answer.headers.get('location')
-      if (!answer.ok && !location) throw new Error(`${url.pathname} answered ${answer.status}`)
+      const response = await this.#fetch(url, { method, headers, body, redirect: 'manual' })
+      this.#onVisit(method, url, response)
+      for (const line of response.headers.getSetCookie()) this.#keep(line)
+      const location = response.headers.get('location')
+      if (!response.ok && !location) throw new Error(`${url.pathname} responded with ${response.status}`)
       if (!location) return url
       url = new URL(location, url)
       body = undefined

@@ -1,8 +1,8 @@
-/** Compares what was answered with what was promised, member by member. */
+/** Compares a response with what was promised, member by member. */
 import { isDeepStrictEqual } from 'node:util'
 import { shortened } from './shortened.ts'
 
-/** A promise about a value that nobody knows beforehand. */
+/** A promise about a value that cannot be known beforehand. */
 export class Rule {
   readonly says: string
   readonly holds: (value: unknown) => boolean

@@ -13,11 +13,11 @@ interface Walk {
   readonly baseUrl: string
   readonly send: typeof fetch
   readonly wire: Wire
-  /** Compares, and keeps what differs. */
+  /** Compares, and collects the differences. */
   check(what: string, actual: unknown, expected: unknown): void
 }
 
-/** Walks through the flow and answers everything that was not as promised. */
+/** Runs the flow, and resolves to everything that was not as promised. */
 export async function runFlow(baseUrl: string, send: typeof fetch = fetch): Promise<string[]> {
   const found: string[] = []
   const check = (what: string, actual: unknown, expected: unknown) => {
@@ -53,16 +53,22 @@ async function walk(given: Walk): Promise<void> {
   screen.step('The backend gets a management token', 'Client credentials, for the management API only.')
   const managementToken = await getManagementToken(given, backend)
 
-  screen.step('The backend gets a subject token for Alice', 'It has decided that Sam, and nobody else, may.')
+  screen.step(
+    'The backend gets a subject token for Alice',
+    'It has decided that Sam, and no one else, may become Alice.',
+  )
   const subjectToken = await getSubjectToken(given, backend, managementToken, who)
 
   screen.step('The support desk exchanges it', 'RFC 8693. The actor token says who is acting.')
   const accessToken = await exchange(given, desk, { subjectToken, actorToken }, who)
 
-  screen.step('The support desk calls the orders API', 'It sees Alice, and knows that it is Sam.')
+  screen.step(
+    'The support desk calls the orders API',
+    'The API shows her orders, and knows that Sam is acting.',
+  )
   await callApi(given, desk, accessToken, who)
 
-  screen.step('Somebody uses the subject token again', 'Once is once.')
+  screen.step('Someone uses the subject token again', 'It works only once.')
   await expectRefusal(given, desk, { subjectToken, actorToken })
 }
 
@@ -86,7 +92,7 @@ async function signIn(given: Walk, desk: client.Configuration, account: string):
   const state = client.randomState()
   const authorizationUrl = client.buildAuthorizationUrl(desk, {
     redirect_uri: redirectUri,
-    // No resource: the access token is opaque, and good for saying who Sam is.
+    // No resource: the access token is opaque, and only says who Sam is.
     scope: 'openid',
     code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
     code_challenge_method: 'S256',
@@ -96,7 +102,7 @@ async function signIn(given: Walk, desk: client.Configuration, account: string):
   const loginPage = await browser.visit(authorizationUrl)
   const consentPage = await browser.visit(loginPage, { account })
   const callback = await browser.visit(consentPage, { decision: 'allow' })
-  const tokens = await expecting(given, 'sign-in answer', promises.actorAnswer, () =>
+  const tokens = await expecting(given, 'sign-in response', promises.actorResponse, () =>
     client.authorizationCodeGrant(desk, callback, { pkceCodeVerifier, expectedState: state }),
   )
   return tokens.access_token
@@ -105,12 +111,12 @@ async function signIn(given: Walk, desk: client.Configuration, account: string):
 async function getManagementToken(given: Walk, backend: client.Configuration): Promise<string> {
   const { baseUrl } = given
   const request = { resource: `${baseUrl}/api`, scope: 'subject-tokens:create' }
-  const answer = await expecting(given, 'management token answer', promises.managementAnswer, () =>
+  const tokens = await expecting(given, 'management token response', promises.managementResponse, () =>
     client.clientCredentialsGrant(backend, request),
   )
   const expected = promises.managementToken(baseUrl, supportBackend.client_id)
-  lookInto(given, 'management token', answer.access_token, expected)
-  return answer.access_token
+  lookInto(given, 'management token', tokens.access_token, expected)
+  return tokens.access_token
 }
 
 async function getSubjectToken(
@@ -122,8 +128,8 @@ async function getSubjectToken(
   const url = new URL(`${given.baseUrl}/api/subject-tokens`)
   const body = JSON.stringify({ userId, actorId, clientId, context: { reason, ticketId } })
   const headers = new Headers({ 'content-type': 'application/json' })
-  const promise = promises.subjectTokenAnswer(given.baseUrl)
-  const response = await expecting(given, 'subject token answer', promise, () =>
+  const promise = promises.subjectTokenResponse(given.baseUrl)
+  const response = await expecting(given, 'subject token response', promise, () =>
     client.fetchProtectedResource(backend, managementToken, url, 'POST', body, headers),
   )
   const { subjectToken } = (await response.json()) as { subjectToken: string }
@@ -142,11 +148,11 @@ async function exchange(
   who: promises.Impersonated,
 ): Promise<string> {
   const request = exchangeRequest(given.baseUrl, tokens)
-  const answer = await expecting(given, 'exchange answer', promises.exchangeAnswer, () =>
+  const issued = await expecting(given, 'exchange response', promises.exchangeResponse, () =>
     client.genericGrantRequest(desk, TOKEN_EXCHANGE, request),
   )
-  lookInto(given, 'access token', answer.access_token, promises.accessToken(who))
-  return answer.access_token
+  lookInto(given, 'access token', issued.access_token, promises.accessToken(who))
+  return issued.access_token
 }
 
 const exchangeRequest = (baseUrl: string, { subjectToken, actorToken }: ExchangeTokens) => ({
@@ -165,20 +171,20 @@ async function callApi(
   who: promises.Impersonated,
 ): Promise<void> {
   const orders = new URL(`${given.baseUrl}/orders-api/orders`)
-  await expecting(given, 'orders answer', promises.ordersAnswer(who), () =>
+  await expecting(given, 'orders response', promises.ordersResponse(who), () =>
     client.fetchProtectedResource(desk, accessToken, orders, 'GET'),
   )
 }
 
 async function expectRefusal(given: Walk, desk: client.Configuration, tokens: ExchangeTokens): Promise<void> {
   const request = exchangeRequest(given.baseUrl, tokens)
-  await expecting(given, 'second use', promises.refusedAnswer, () =>
-    // The client library throws on a refusal; what counts is the answer.
+  await expecting(given, 'second use', promises.refusedResponse, () =>
+    // The client library throws on a refusal. Only the response matters here.
     client.genericGrantRequest(desk, TOKEN_EXCHANGE, request).catch(() => {}),
   )
 }
 
-/** Sends a request and checks its answer as it came, whatever the client library makes of it. */
+/** Sends a request and checks the raw response, no matter what the client library makes of it. */
 async function expecting<Result>(
   { wire, check }: Walk,
   what: string,
@@ -192,7 +198,7 @@ async function expecting<Result>(
   }
 }
 
-/** Shows a JWT and checks its members. The signature is the resource server's to verify. */
+/** Shows a JWT and checks its members. Verifying the signature is the resource server's task. */
 function lookInto({ check }: Walk, what: string, jwt: string, promise: object): void {
   const claims = decodeJwt(jwt)
   const decoded = {

@@ -1,24 +1,24 @@
-/** What the plugin promises about each answer of the flow. Nothing else may be in there. */
+/** What the plugin promises about each response of the flow. A response must contain nothing else. */
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts' // yours: 'oidc-provider-impersonation'
 import { matching, Rule } from './differences.ts'
 
 const aJwt = matching('a JWT', /^[\w-]+\.[\w-]+\.[\w-]+$/)
 const opaque = matching('an opaque token', /^[\w-]{43,}$/)
 const anId = matching('an id', /^[\w-]{8,}$/)
-const aTime = new Rule('a time of now in epoch seconds', (value) => {
+const aTime = new Rule('a time close to now, in epoch seconds', (value) => {
   return Number.isInteger(value) && Math.abs(Number(value) - Date.now() / 1000) < 3600
 })
 const header = { typ: 'at+jwt', alg: 'ES256', kid: anId }
 
 const NO_STORE = 'no-store'
 
-export const actorAnswer = {
+export const actorResponse = {
   status: 200,
   cacheControl: NO_STORE,
   body: { access_token: opaque, id_token: aJwt, token_type: 'Bearer', expires_in: 600, scope: 'openid' },
 }
 
-export const managementAnswer = {
+export const managementResponse = {
   status: 200,
   cacheControl: NO_STORE,
   body: { access_token: aJwt, token_type: 'Bearer', expires_in: 600, scope: 'subject-tokens:create' },
@@ -39,7 +39,7 @@ export const managementToken = (baseUrl: string, clientId: string) => ({
   life: 600,
 })
 
-export const subjectTokenAnswer = (baseUrl: string) => ({
+export const subjectTokenResponse = (baseUrl: string) => ({
   status: 201,
   cacheControl: NO_STORE,
   location: new Rule(`${baseUrl}/api/subject-tokens/{id}`, (value) => {
@@ -50,7 +50,7 @@ export const subjectTokenAnswer = (baseUrl: string) => ({
 })
 
 /** No refresh token and no ID token, ever. */
-export const exchangeAnswer = {
+export const exchangeResponse = {
   status: 200,
   cacheControl: NO_STORE,
   body: {
@@ -88,7 +88,7 @@ export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticket
   life: 300,
 })
 
-export const ordersAnswer = ({ userId, actorId, reason, ticketId }: Impersonated) => ({
+export const ordersResponse = ({ userId, actorId, reason, ticketId }: Impersonated) => ({
   status: 200,
   body: {
     customer: userId,
@@ -100,7 +100,7 @@ export const ordersAnswer = ({ userId, actorId, reason, ticketId }: Impersonated
 })
 
 /** The same text for every bad subject token. */
-export const refusedAnswer = {
+export const refusedResponse = {
   status: 400,
   cacheControl: NO_STORE,
   body: { error: 'invalid_request', error_description: 'subject_token is invalid' },

@@ -1,4 +1,4 @@
-/** What a person sees of the flow. */
+/** Prints the flow for a person to read. */
 import { styleText } from 'node:util'
 import { shortened, withoutTokens } from './shortened.ts'
 
@@ -35,7 +35,7 @@ export function request({ method, url, authorization, body }: ShownRequest): voi
   else if (body) print(indent(json(JSON.parse(body)), '      '))
 }
 
-export function answer(status: number, body?: unknown): void {
+export function response(status: number, body?: unknown): void {
   print(`    ${paint(status < 400 ? 'green' : 'magenta', `← ${status}`)}`)
   if (body !== undefined) print(indent(json(body), '      '))
 }
@@ -46,7 +46,7 @@ export function hop(method: string, url: URL, response: Response): void {
   print(`    ${paint('dim', `${method} ${shortened(url.pathname)}: ${response.status}${to}`)}`)
 }
 
-/** A decoded token is no credential: its signature is gone. */
+/** A decoded token is not a credential: its signature has been removed. */
 export function token(name: string, decoded: object): void {
   print(`\n    ${paint('bold', `The ${name}, decoded`)}`)
   print(indent(JSON.stringify(decoded, null, 2), '      '))

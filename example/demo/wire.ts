@@ -1,9 +1,9 @@
-/** Shows requests and answers as they pass, and keeps the last answer as it was before a client library read it. */
+/** Prints requests and responses, and keeps the last response as it was before a client library read it. */
 import type { CustomFetch } from 'openid-client'
 import * as screen from './screen.ts'
 
-/** The parts of an answer that something is promised about; headers that are absent are left out. */
-interface Answer {
+/** The parts of a response that are checked. Absent headers are left out. */
+interface Received {
   readonly status: number
   readonly cacheControl?: string
   readonly location?: string
@@ -12,11 +12,11 @@ interface Answer {
 
 export interface Wire {
   readonly fetch: CustomFetch
-  last(): Answer | undefined
+  last(): Received | undefined
 }
 
 export function openWire(send: typeof fetch): Wire {
-  let last: Answer | undefined
+  let last: Received | undefined
   return {
     last: () => last,
     async fetch(url, { method, headers, body, redirect, signal }) {
@@ -35,13 +35,13 @@ export function openWire(send: typeof fetch): Wire {
         signal,
       })
       last = await read(response.clone())
-      screen.answer(last.status, last.body)
+      screen.response(last.status, last.body)
       return response
     },
   }
 }
 
-async function read(response: Response): Promise<Answer> {
+async function read(response: Response): Promise<Received> {
   const cacheControl = response.headers.get('cache-control')
   const location = response.headers.get('location')
   return {

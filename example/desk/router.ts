@@ -1,4 +1,4 @@
-/** Serves the page of the support desk. All it does happens in the browser, with the other services. */
+/** Serves the page of the support desk. The page itself runs in the browser, and calls the other services from there. */
 
 import { fileURLToPath } from 'node:url'
 import Router from '@koa/router'
@@ -7,14 +7,14 @@ import { readServedFile, readServedFiles, serve } from '../files.ts'
 
 const FILES = readServedFiles(`${import.meta.dirname}/public`, '/desk')
 const PAGE = readServedFile(`${import.meta.dirname}/public/index.html`)
-// A library is a file like any other: no build, and no import map, because that would be an inline script.
+// The library is served like any other file: no build, and no import map, which would be an inline script.
 FILES.set('/desk/vendor/oauth4webapi.js', readServedFile(fileURLToPath(import.meta.resolve('oauth4webapi'))))
 
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  // The provider, the backend and the orders API. Where they have origins of their own, each belongs here.
+  // The provider, the backend and the orders API. If they have origins of their own, add each of them here.
   "connect-src 'self'",
   "img-src 'self'",
   "form-action 'self'",
@@ -31,7 +31,7 @@ export function deskRouter(baseUrl: string): Router {
   // One document. `/callback` is where the provider sends the browser back to.
   for (const address of ['/', '/callback']) {
     router.get(address, (ctx) => {
-      // The provider knows the page by this address only, so `localhost` could not sign in.
+      // Only this address is registered at the provider, so `localhost` could not sign in.
       if (ctx.host !== host) return ctx.redirect(`${baseUrl}/`)
       sendPage(ctx)
     })

@@ -1,4 +1,4 @@
-/** The consent page: who asks, for what, and in whose name. */
+/** The consent page: which application asks for what, and who is signed in. */
 import type { Context } from 'koa'
 import type { Client } from 'oidc-provider'
 import type { Person } from '../accounts.ts'
@@ -19,8 +19,8 @@ export function consentPage(ctx: Context, interaction: Interaction, { client, pe
     leadsTo: askedBy(interaction).redirectUri,
     content: html`
   <p>You are signed in as <strong>${person.name}</strong>. <strong>${name}</strong> asks to:</p>
-  <ul>${wishes(interaction).map((wish) => html`<li>${wish}</li>`)}</ul>
-  <p>It gets no password, and you can sign out at any time.</p>
+  <ul>${requested(interaction).map((item) => html`<li>${item}</li>`)}</ul>
+  <p>It does not get your password, and you can sign out at any time.</p>
   <form method="post">
     <button name="decision" value="allow">Allow</button>
     <button class="quiet" name="decision" value="cancel">Cancel</button>
@@ -32,7 +32,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   openid: 'learn who you are: your user id and your name',
 }
 
-function wishes(interaction: Interaction): string[] {
+function requested(interaction: Interaction): string[] {
   const { scopes, claims, resourceScopes } = missingFrom(interaction)
   return [
     ...scopes.map((scope) => MEANINGS[scope] ?? scope),

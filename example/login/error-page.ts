@@ -1,4 +1,4 @@
-/** What a person sees when a request cannot be served and there is nowhere safe to send the browser to. */
+/** Shown when a request cannot be served, and there is no safe address to send the browser to. */
 import type { ParameterizedContext } from 'koa'
 import type { ErrorOut } from 'oidc-provider'
 import { html } from './html.ts'
@@ -9,15 +9,15 @@ export function errorPage(ctx: ParameterizedContext, { error, error_description 
     title: 'This did not work',
     content: html`
   <p class="message">${error_description ?? 'The request could not be served.'}</p>
-  <p>Go back to the application and begin again. If it happens again, tell its operator: <code>${error}</code>.</p>`,
+  <p>Go back to the application and start again. If this happens again, tell its operator: <code>${error}</code>.</p>`,
   })
 }
 
 export function expiredPage(ctx: ParameterizedContext): void {
   ctx.status = 400
   sendPage(ctx, {
-    title: 'This sign-in is over',
+    title: 'This sign-in has ended',
     content: html`
-  <p>It has expired, has been used, or was begun in another browser. Go back to the application and begin again.</p>`,
+  <p>It has expired, was used before, or was started in another browser. Go back to the application and start again.</p>`,
   })
 }

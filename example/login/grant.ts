@@ -1,9 +1,9 @@
-/** Consent becomes a Grant: what this application may have of this person from now on. */
+/** Consent becomes a Grant: what this person allows this application from now on. */
 import type { Provider } from 'oidc-provider'
 import { askedBy, type Interaction } from './interaction.ts'
 import { missingFrom } from './missing.ts'
 
-/** Adds what was asked to the grant there is, or makes one. Answers its id. */
+/** Adds what was requested to the existing grant, or creates one. Resolves to its id. */
 export async function allowWhatIsMissing(provider: Provider, interaction: Interaction): Promise<string> {
   const { grantId, session } = interaction
   const found = grantId && (await provider.Grant.find(grantId))

@@ -1,4 +1,4 @@
-/** HTML written as templates: every value is escaped, save what is HTML already. */
+/** HTML from templates: every value is escaped, except what is HTML already. */
 
 export class Html {
   readonly text: string

@@ -1,4 +1,4 @@
-/** What the provider is waiting for: a person who signs in, or one who consents. */
+/** What the provider is waiting for: a sign-in or a consent. */
 import type { Provider } from 'oidc-provider'
 
 export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>

@@ -4,7 +4,7 @@ import { findPerson } from '../accounts.ts'
 import { Html, html } from './html.ts'
 import { sendPage } from './page.ts'
 
-/** `form` is the provider's own: it holds the proof that the request comes from this page, and no buttons. */
+/** `form` is the provider's own. It holds the proof that the request comes from this page, but no buttons. */
 export function logoutPage(ctx: KoaContextWithOIDC, form: string): void {
   const { session, params } = ctx.oidc
   const leadsTo = params?.post_logout_redirect_uri
@@ -12,7 +12,7 @@ export function logoutPage(ctx: KoaContextWithOIDC, form: string): void {
     title: 'Sign out?',
     ...(typeof leadsTo === 'string' && { leadsTo }),
     content: html`
-  <p>You are signed in as <strong>${findPerson(session?.accountId ?? '')?.name}</strong>, for every application.</p>
+  <p>You are signed in as <strong>${findPerson(session?.accountId ?? '')?.name}</strong> in every application.</p>
   ${new Html(form)}
   <button form="op.logoutForm" name="logout" value="yes">Yes, sign me out</button>
   <button class="quiet" form="op.logoutForm">No, stay signed in</button>`,

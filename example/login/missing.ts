@@ -1,4 +1,4 @@
-/** What the application asks for and nobody has allowed yet, as oidc-provider tells it with the consent prompt. */
+/** What the application asks for and the person has not allowed yet, as oidc-provider lists it in the consent prompt. */
 import type { Interaction } from './interaction.ts'
 
 export interface Missing {

@@ -1,11 +1,11 @@
-/** What all pages of the provider have in common: the frame, and headers that allow no script and no foreign frame. */
+/** What all pages of the provider share: the layout, and headers that allow no scripts and no embedding. */
 import type { ParameterizedContext } from 'koa'
 import { type Html, html } from './html.ts'
 
 interface Page {
   readonly title: string
   readonly content: Html
-  /** Where a form of this page may lead to in the end. */
+  /** Where a form of this page may finally redirect to. */
   readonly leadsTo?: string
 }
 
@@ -16,7 +16,7 @@ export function sendPage(ctx: ParameterizedContext, { title, content, leadsTo }:
       "default-src 'none'",
       "style-src 'self'",
       "img-src 'self'",
-      // Chromium holds the redirects after a form to this as well, so the application's origin belongs here.
+      // Chromium applies this to the redirects after a form as well, so the application's origin belongs here.
       `form-action 'self' ${leadsTo ? webOrigin(leadsTo) : ''}`.trim(),
       "base-uri 'none'",
       "frame-ancestors 'none'",
@@ -42,7 +42,7 @@ export function sendPage(ctx: ParameterizedContext, { title, content, leadsTo }:
 `.text
 }
 
-/** A native application's own scheme has no origin, and needs none here. */
+/** A native application's own scheme has no origin, and does not need one here. */
 function webOrigin(url: string): string {
   const { origin } = new URL(url)
   return origin === 'null' ? '' : origin

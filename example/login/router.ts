@@ -1,4 +1,4 @@
-/** Where the provider sends people to sign in and to consent, and what their answers lead to. */
+/** Where the provider sends people to sign in and to consent, and what follows from their decisions. */
 import Router from '@koa/router'
 import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
@@ -36,12 +36,12 @@ export function loginRouter(provider: Provider): Router {
       if (!findPerson(accountId)) return signInPage(ctx, interaction, 'There is no such account.')
       return finish(ctx, { login: { accountId } })
     }
-    // Anything but the button is no consent.
+    // Only the button is consent.
     if (decision !== 'allow') return ask(ctx, interaction)
     return finish(ctx, { consent: { grantId: await allowWhatIsMissing(provider, interaction) } })
   })
 
-  /** Checks the signed cookie of the browser that began, so nobody finishes for somebody else. */
+  /** Checks the signed cookie of the browser that started, so no one can finish a sign-in for someone else. */
   async function find(ctx: Context): Promise<Interaction | undefined> {
     try {
       return await provider.interactionDetails(ctx.req, ctx.res)
@@ -61,7 +61,7 @@ export function loginRouter(provider: Provider): Router {
 
   /** Sends the browser back to the provider. */
   async function finish(ctx: Context, result: InteractionResults): Promise<void> {
-    // The provider writes the answer itself.
+    // The provider writes the response itself.
     ctx.respond = false
     await provider.interactionFinished(ctx.req, ctx.res, result, { mergeWithLastSubmission: true })
   }

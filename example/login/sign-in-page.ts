@@ -16,7 +16,7 @@ export function signInPage(ctx: Context, interaction: Interaction, message?: str
     leadsTo: askedBy(interaction).redirectUri,
     content: html`
   ${message && html`<p class="message" role="alert">${message}</p>`}
-  <p>This page believes what you choose. In your deployment people prove who they are here.</p>
+  <p>This page believes whatever you choose. In your deployment, people prove here who they are.</p>
   <form method="post">
     ${TEAMS.map(({ role, title }) =>
       team(

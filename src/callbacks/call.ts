@@ -1,7 +1,7 @@
 import type { Seconds } from '../clock.ts'
 import { AccessDenied, denied, functionFailed } from '../refusals.ts'
 
-export type CallbackName = 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims'
+export type CallbackName = 'findAccount' | 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims'
 
 /**
  * Calls one of the deployment's functions, sync or async, under the time limit. `AccessDenied` is a decision of

@@ -1,5 +1,6 @@
 import type { Seconds } from '../clock.ts'
 import { epochTime } from '../clock.ts'
+import type { ResolvedOptions } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { notFound } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
@@ -9,6 +10,7 @@ import {
   type SubjectTokenState,
   stateOf,
 } from '../subject-tokens/subject-token.ts'
+import { withAccounts } from './account-ids.ts'
 import type { ManagementContext } from './authenticate.ts'
 import { assertNoQuery, isId, parseListRequest } from './list-request.ts'
 
@@ -33,8 +35,12 @@ interface Item {
 }
 
 /** `GET /subject-tokens`: newest first, page by page. */
-export async function listSubjectTokens(ctx: ManagementContext, store: SubjectTokenStore): Promise<void> {
-  const { filter, limit, cursor } = parseListRequest(ctx.querystring)
+export async function listSubjectTokens(
+  ctx: ManagementContext,
+  { store, options }: { readonly store: SubjectTokenStore; readonly options: ResolvedOptions },
+): Promise<void> {
+  const { filter: given, limit, cursor } = parseListRequest(ctx.querystring)
+  const filter = await withAccounts(ctx, given, options.customClaimsTimeout)
   const now = epochTime()
   // One more than asked for tells whether there is a next page.
   const found = await store.list(ctx.oidc.issuer, filter, { limit: limit + 1, cursor, now })

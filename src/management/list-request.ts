@@ -1,5 +1,5 @@
 import { invalidField } from '../refusals.ts'
-import type { SubjectTokenFilter } from '../subject-tokens/store.ts'
+import type { KillFilter, SubjectTokenFilter } from '../subject-tokens/store.ts'
 import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { text } from './issue-request.ts'
 
@@ -15,13 +15,14 @@ const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 100
 
 export function parseListRequest(query: string): ListRequest {
-  const given = single(query, ['userId', 'actorId', 'clientId', 'state', 'limit', 'cursor'])
-  const { userId, actorId, clientId, state, limit, cursor } = given
+  const given = single(query, ['userId', 'actorId', 'clientId', 'createdBy', 'state', 'limit', 'cursor'])
+  const { userId, actorId, clientId, createdBy, state, limit, cursor } = given
   return {
     filter: {
-      ...(userId !== undefined && { userId: text('userId', userId) }),
-      ...(actorId !== undefined && { actorId: text('actorId', actorId) }),
+      ...(userId !== undefined && { userId: [text('userId', userId)] }),
+      ...(actorId !== undefined && { actorId: [text('actorId', actorId)] }),
       ...(clientId !== undefined && { clientId: text('clientId', clientId) }),
+      ...(createdBy !== undefined && { createdBy: text('createdBy', createdBy) }),
       ...(state !== undefined && { state: parseState(state) }),
     },
     limit: limit === undefined ? DEFAULT_LIMIT : parseLimit(limit),
@@ -29,14 +30,17 @@ export function parseListRequest(query: string): ListRequest {
   }
 }
 
-/** Whose tokens the kill switch ends: of one user, or of one actor. */
-export function parseKillRequest(query: string): { userId: string } | { actorId: string } {
-  const { userId, actorId } = single(query, ['userId', 'actorId'])
-  if (userId !== undefined && actorId !== undefined)
-    throw invalidField('actorId', 'must not come with userId')
+/** Whose tokens the kill switch ends: of one user, of one actor, or of one backend. */
+export function parseKillRequest(query: string): KillFilter {
+  const { userId, actorId, createdBy } = single(query, ['userId', 'actorId', 'createdBy'])
+  const [first, second] = Object.entries({ userId, actorId, createdBy }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  )
+  if (second !== undefined) throw invalidField(second, `must not come with ${first}`)
   if (userId !== undefined) return { userId: text('userId', userId) }
   if (actorId !== undefined) return { actorId: text('actorId', actorId) }
-  throw invalidField('userId', 'or actorId is required')
+  if (createdBy !== undefined) return { createdBy: text('createdBy', createdBy) }
+  throw invalidField('userId, actorId or createdBy', 'is required')
 }
 
 /** Takes no parameters: one that is ignored would promise something. */

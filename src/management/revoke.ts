@@ -1,9 +1,11 @@
 import { epochTime } from '../clock.ts'
 import { emit } from '../events.ts'
+import type { ResolvedOptions } from '../options.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import { notFound, storageUnavailable } from '../refusals.ts'
-import type { Revocation, SubjectTokenStore } from '../subject-tokens/store.ts'
+import type { KillFilter, Revocation, SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
+import { forAccount } from './account-ids.ts'
 import type { ManagementContext } from './authenticate.ts'
 import { assertNoQuery, isId, parseKillRequest } from './list-request.ts'
 
@@ -20,19 +22,29 @@ export async function revokeSubjectToken(
   ctx.status = 204
 }
 
-/** `DELETE /subject-tokens?userId=` or `?actorId=`: the kill switch. */
-export async function revokeSubjectTokens(ctx: ManagementContext, store: SubjectTokenStore): Promise<void> {
-  const whose = parseKillRequest(ctx.querystring)
-  const revocations = await store.revokeWhere(ctx.oidc.issuer, whose, epochTime())
-  let failure: unknown
-  for (const revocation of revocations) {
+/**
+ * `DELETE /subject-tokens?userId=`, `?actorId=` or `?createdBy=`: the kill switch. The name as it was given first, and then the
+ * account that it is an alias of, so that nothing waits for the look-up.
+ */
+export async function revokeSubjectTokens(
+  ctx: ManagementContext,
+  { store, options }: { readonly store: SubjectTokenStore; readonly options: ResolvedOptions },
+): Promise<void> {
+  const given = parseKillRequest(ctx.querystring)
+  const failures: unknown[] = []
+  const failed = (error: unknown) => void failures.push(error)
+  const revokeAll = async (filter: KillFilter): Promise<number> => {
+    const revocations = (await store.revokeWhere(ctx.oidc.issuer, filter, epochTime()).catch(failed)) ?? []
     // One that cannot be ended must not keep the others alive.
-    await finish(ctx, revocation).catch((error: unknown) => {
-      failure ??= error
-    })
+    for (const revocation of revocations) await finish(ctx, revocation).catch(failed)
+    return revocations.filter(({ marked }) => marked).length
   }
-  if (failure !== undefined) throw failure
-  ctx.body = { revoked: revocations.filter(({ marked }) => marked).length }
+
+  let revoked = await revokeAll(given)
+  const account = await forAccount(ctx, given, options.customClaimsTimeout)
+  if (account) revoked += await revokeAll(account)
+  if (failures.length > 0) throw failures[0]
+  ctx.body = { revoked }
 }
 
 /**

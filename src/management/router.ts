@@ -49,12 +49,12 @@ export function managementRouter({ provider, store, options, host }: Management,
   router.get(
     COLLECTION,
     responding,
-    allow('subject-tokens:read', (ctx) => listSubjectTokens(ctx, store)),
+    allow('subject-tokens:read', (ctx) => listSubjectTokens(ctx, { store, options })),
   )
   router.delete(
     COLLECTION,
     responding,
-    allow('subject-tokens:revoke', (ctx) => revokeSubjectTokens(ctx, store)),
+    allow('subject-tokens:revoke', (ctx) => revokeSubjectTokens(ctx, { store, options })),
   )
   router.get(
     ITEM,

@@ -3,7 +3,7 @@
  * dynamic clients, with `ctx` for the last only: those describe themselves, the others the administrator wrote.
  * The metadata is raw: no member has been checked for its type yet.
  */
-import type { ClientMetadata, Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 import {
   IMPERSONATION_POLICY,
   MANAGEMENT_SCOPES,
@@ -21,7 +21,8 @@ interface Privileges {
   readonly scopes: readonly ManagementScope[]
   /** The provider's scopes it may ask for; `undefined`: any. */
   readonly requestable: readonly string[] | undefined
-  readonly mayExchange: boolean
+  /** Its grants among those that are reserved. */
+  readonly grants: readonly string[]
   /** `undefined`: any resource. */
   readonly resources: readonly string[] | undefined
   /** Whether it proves who it is: a client id is no secret. */
@@ -31,12 +32,20 @@ interface Privileges {
   readonly subjectType: unknown
 }
 
-/** @throws {errors.InvalidClientMetadata} when the metadata is malformed, or a self-registered client takes more than it was given. */
-export function validateClientMetadata(ctx: KoaContextWithOIDC | undefined, metadata: RawMetadata): void {
-  const wanted = privilegesOf(metadata)
+/**
+ * `reservedGrants` are those that no stranger may have.
+ *
+ * @throws {errors.InvalidClientMetadata} when the metadata is malformed, or a self-registered client takes more than it was given.
+ */
+export function validateClientMetadata(
+  ctx: KoaContextWithOIDC | undefined,
+  metadata: RawMetadata,
+  reservedGrants: readonly string[],
+): void {
+  const wanted = privilegesOf(metadata, reservedGrants)
   if (!ctx) return
   if (ctx.oidc.route === 'client_update') {
-    const held = privilegesOf(ctx.oidc.client?.metadata() ?? {})
+    const held = privilegesOf(ctx.oidc.client?.metadata() ?? {}, reservedGrants)
     assertNotWidened(wanted, held)
     assertNotWeakened(wanted, held)
   } else if (!ctx.oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) {
@@ -46,23 +55,22 @@ export function validateClientMetadata(ctx: KoaContextWithOIDC | undefined, meta
   if (scope) throw invalidClientMetadata(`scope ${scope} is only for clients that authenticate`)
 }
 
-type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'mayExchange' | 'resources'>
+type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'grants' | 'resources'>
 
 const NO_PRIVILEGES: Wideable = {
   scopes: [],
   requestable: undefined,
-  mayExchange: false,
+  grants: [],
   resources: undefined,
 }
 
 function assertNotWidened(wanted: Wideable, held: Wideable): void {
-  const added = wanted.scopes.find((scope) => !held.scopes.includes(scope))
-  if (added) throw invalidClientMetadata(`scope ${added} is not for self-registered clients`)
-  if (wanted.mayExchange && !held.mayExchange) {
-    throw invalidClientMetadata('the token exchange grant is not for self-registered clients')
-  }
+  const scope = wanted.scopes.find((name) => !held.scopes.includes(name))
+  if (scope) throw invalidClientMetadata(`scope ${scope} is not for self-registered clients`)
+  const grant = wanted.grants.find((name) => !held.grants.includes(name))
+  if (grant) throw invalidClientMetadata(`grant type ${grant} is not for self-registered clients`)
   // What an impersonator may ask for is his privilege too.
-  if (wanted.mayExchange) assertWithin('scope', wanted.requestable, held.requestable)
+  if (mayExchange(wanted)) assertWithin('scope', wanted.requestable, held.requestable)
   assertWithin(TOKEN_EXCHANGE_RESOURCES, wanted.resources, held.resources)
 }
 
@@ -78,7 +86,7 @@ function assertWithin(
 
 /** What the client has now decides: one update cannot give its privileges up and weaken it. */
 function assertNotWeakened(wanted: Privileges, held: Privileges): void {
-  if (!held.mayExchange && held.scopes.length === 0) return
+  if (!mayExchange(held) && held.scopes.length === 0) return
   if (held.authenticates && !wanted.authenticates) {
     throw invalidClientMetadata('token_endpoint_auth_method may not become none')
   }
@@ -87,9 +95,11 @@ function assertNotWeakened(wanted: Privileges, held: Privileges): void {
   if (wanted.subjectType !== held.subjectType) throw invalidClientMetadata('subject_type may not change')
 }
 
+const mayExchange = ({ grants }: Wideable): boolean => grants.includes(TOKEN_EXCHANGE)
+
 const BINDINGS = ['dpop_bound_access_tokens', 'tls_client_certificate_bound_access_tokens']
 
-function privilegesOf(metadata: RawMetadata): Privileges {
+function privilegesOf(metadata: RawMetadata, reservedGrants: readonly string[]): Privileges {
   const { scope, grant_types: grantTypes, [TOKEN_EXCHANGE_RESOURCES]: resources } = metadata
   if (resources !== undefined && !isResourceList(resources)) {
     throw invalidClientMetadata(`${TOKEN_EXCHANGE_RESOURCES} must be an array of absolute URIs`)
@@ -99,7 +109,7 @@ function privilegesOf(metadata: RawMetadata): Privileges {
   return {
     scopes: isPublic ? [] : managementScopesIn(scope),
     requestable,
-    mayExchange: Array.isArray(grantTypes) && grantTypes.includes(TOKEN_EXCHANGE),
+    grants: Array.isArray(grantTypes) ? reservedGrants.filter((grant) => grantTypes.includes(grant)) : [],
     resources,
     authenticates: !isPublic,
     bindings: BINDINGS.filter((binding) => metadata[binding] === true),
@@ -116,7 +126,8 @@ function mayBePublic(metadata: RawMetadata): boolean {
   return method === 'none' || (method === undefined && Array.isArray(choices) && choices.includes('none'))
 }
 
-function managementScopesIn(scope: unknown): readonly ManagementScope[] {
+/** The management scopes among those that `scope` metadata names. */
+export function managementScopesIn(scope: unknown): readonly ManagementScope[] {
   const names = typeof scope === 'string' ? scope.split(' ') : []
   return MANAGEMENT_SCOPES.filter((name) => names.includes(name))
 }
@@ -147,26 +158,4 @@ export function registeredManagementScopes(client: ManagementClient): Set<string
   // A client that describes itself in a metadata document is self-registered, always.
   if (client.clientIdMetadataDocument || !authenticates(client)) return new Set()
   return new Set(managementScopesIn(client.scope))
-}
-
-/**
- * The provider validates static clients when they are first used; a deployment should know before.
- *
- * @throws {TypeError} naming the static client that would get management scopes without credentials.
- */
-export function assertStaticClients({ clients = [], clientDefaults = {} }: Configuration): void {
-  for (const client of clients) {
-    const method = client.token_endpoint_auth_method ?? clientDefaults.token_endpoint_auth_method
-    const [scope] = method === 'none' ? managementScopesIn(scopeOf(client, clientDefaults)) : []
-    if (!scope) continue
-    throw new TypeError(
-      `configuration.clients: "${client.client_id}" does not authenticate (token_endpoint_auth_method: none), so its scope cannot name ${scope}`,
-    )
-  }
-}
-
-/** Every client inherits a default scope; it matters for those that could ask for a token with it. */
-function scopeOf(client: ClientMetadata, defaults: Partial<ClientMetadata>): string | undefined {
-  const grantTypes = client.grant_types ?? defaults.grant_types
-  return client.scope ?? (grantTypes?.includes('client_credentials') ? defaults.scope : undefined)
 }

@@ -9,7 +9,13 @@ import {
   type Provider,
   type ResourceServer,
 } from 'oidc-provider'
-import { IMPERSONATION_POLICY, MANAGEMENT_SCOPES, TOKEN_EXCHANGE_RESOURCES } from '../constants.ts'
+import {
+  CLIENT_CREDENTIALS,
+  IMPERSONATION_POLICY,
+  MANAGEMENT_SCOPES,
+  TOKEN_EXCHANGE,
+  TOKEN_EXCHANGE_RESOURCES,
+} from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
 import { authenticates, registeredManagementScopes, validateClientMetadata } from './client-metadata.ts'
 import type { Host } from './settings.ts'
@@ -17,6 +23,7 @@ import { readClaims } from './token-claims.ts'
 
 type Features = NonNullable<Configuration['features']>
 type ExtraClientMetadata = NonNullable<Configuration['extraClientMetadata']>
+type MetadataDocuments = NonNullable<Features['clientIdMetadataDocument']>
 type GetResourceServerInfo = NonNullable<NonNullable<Features['resourceIndicators']>['getResourceServerInfo']>
 
 /** The provider's own default, which a list of ours would replace. */
@@ -36,11 +43,17 @@ export function extendConfiguration(given: Configuration, host: Host): ExtendedC
 
 function extend(configuration: Configuration, host: Host, probe: Probe): Configuration {
   const { features = {}, scopes = DEFAULT_SCOPES } = configuration
+  const { clientIdMetadataDocument, registration } = features
+  // What `configure` switches on must not open anything to clients that let themselves in.
+  const withheld = features.clientCredentials?.enabled ? [] : [CLIENT_CREDENTIALS]
   return {
     ...configuration,
     scopes: [...new Set([...scopes, ...MANAGEMENT_SCOPES])],
     extraTokenClaims: (ctx, token) => readClaims(token) ?? configuration.extraTokenClaims?.(ctx, token),
-    extraClientMetadata: extendClientMetadata(probe, configuration.extraClientMetadata),
+    extraClientMetadata: extendClientMetadata(configuration.extraClientMetadata, probe, [
+      TOKEN_EXCHANGE,
+      ...withheld,
+    ]),
     features: {
       ...features,
       clientCredentials: { ...features.clientCredentials, enabled: true },
@@ -49,7 +62,10 @@ function extend(configuration: Configuration, host: Host, probe: Probe): Configu
         enabled: true,
         getResourceServerInfo: guardResources(host, features.resourceIndicators?.getResourceServerInfo),
       },
-      ...(features.registration && { registration: extendRegistration(features.registration) }),
+      ...(registration && { registration: extendRegistration(registration) }),
+      ...(clientIdMetadataDocument && {
+        clientIdMetadataDocument: withholdGrants(clientIdMetadataDocument, withheld),
+      }),
     },
   }
 }
@@ -64,7 +80,7 @@ function guardResources(host: Host, getResourceServerInfo?: GetResourceServerInf
     known.add(ctx)
     const managementResource = host.managementResource(ctx.oidc.provider)
     if (resource === managementResource) {
-      if (ctx.oidc.route !== 'token' || ctx.oidc.params?.grant_type !== 'client_credentials') {
+      if (ctx.oidc.route !== 'token' || ctx.oidc.params?.grant_type !== CLIENT_CREDENTIALS) {
         throw targetRefused('the management resource is for client_credentials only')
       }
       if (!authenticates(client)) throw targetRefused('the client does not authenticate')
@@ -93,7 +109,11 @@ export function assertConfigured(ctx: KoaContextWithOIDC): void {
   if (!known.has(ctx)) throw misconfigured('the provider was not built from impersonation.configure()')
 }
 
-function extendClientMetadata(probe: Probe, given?: ExtraClientMetadata): ExtraClientMetadata {
+function extendClientMetadata(
+  given: ExtraClientMetadata | undefined,
+  probe: Probe,
+  reservedGrants: readonly string[],
+): ExtraClientMetadata {
   return {
     ...given,
     // First, so that what is refused here is refused before the deployment's own validator has an effect.
@@ -101,7 +121,7 @@ function extendClientMetadata(probe: Probe, given?: ExtraClientMetadata): ExtraC
     validator(ctx, key, value, metadata) {
       if (key !== TOKEN_EXCHANGE_RESOURCES) return given?.validator?.(ctx, key, value, metadata)
       probe.catch(value)
-      validateClientMetadata(ctx, metadata)
+      validateClientMetadata(ctx, metadata, reservedGrants)
     },
   }
 }
@@ -112,6 +132,22 @@ function extendRegistration<Registration extends NonNullable<Features['registrat
   // oidc-provider refuses policies unless initial access tokens are stored ones.
   if (registration.initialAccessToken !== true) return registration
   return { ...registration, policies: { [IMPERSONATION_POLICY]: () => {}, ...registration.policies } }
+}
+
+/**
+ * Takes grants out of what a client says of itself in its metadata document. The provider asks `allowClient` each
+ * time such a client is about to be used, of such clients only, and looks at `grantTypes` afterwards.
+ */
+function withholdGrants(documents: MetadataDocuments, withheld: readonly string[]): MetadataDocuments {
+  if (withheld.length === 0) return documents
+  return {
+    ...documents,
+    allowClient(ctx, client) {
+      Object.assign(client, { grantTypes: client.grantTypes?.filter((grant) => !withheld.includes(grant)) })
+      // `?? true` would hide from the provider that the deployment's own returned no boolean.
+      return documents.allowClient ? documents.allowClient(ctx, client) : true
+    },
+  }
 }
 
 /**

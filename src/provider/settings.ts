@@ -1,7 +1,7 @@
 import type { Configuration, Provider } from 'oidc-provider'
 import { type AccessTokenVerifier, createAccessTokenVerifier } from './access-token-jwt.ts'
-import { assertStaticClients } from './client-metadata.ts'
 import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
+import { assertStaticClients } from './static-clients.ts'
 
 /** What the plugin knows of the deployment's configuration, beyond what the provider tells. */
 export interface Host {

@@ -2,14 +2,27 @@ import type { Seconds } from '../clock.ts'
 import type { TokenHash } from './secret.ts'
 import type { NewSubjectToken, SubjectToken, SubjectTokenState, SubjectTokenUse } from './subject-token.ts'
 
+/** At least one of them. */
+type Names = readonly [string, ...string[]]
+
+/** A token is listed when it matches every member that is given. */
 export interface SubjectTokenFilter {
-  readonly userId?: string
-  /** Matches the constraint or the actor who used the token. */
-  readonly actorId?: string
+  /** Any of these users. */
+  readonly userId?: Names
+  /** Any of these actors, as the constraint or anywhere in the chain of actors that used the token. */
+  readonly actorId?: Names
   /** Matches the constraint or the client that used the token. */
   readonly clientId?: string
+  /** The machine-to-machine client that asked for the token. */
+  readonly createdBy?: string
   readonly state?: SubjectTokenState
 }
+
+/** Whose tokens a kill switch ends. */
+export type KillFilter =
+  | { readonly userId: string }
+  | { readonly actorId: string }
+  | { readonly createdBy: string }
 
 /**
  * Where subject tokens live. A row is also the audit record of its impersonation, so it outlives the token.
@@ -30,6 +43,10 @@ export interface SubjectTokenStore {
    * Spends the token: `true` for exactly one of any number of concurrent calls, on any number of processes and
    * machines, and only while it is unspent, unrevoked and unexpired at `now`. One conditional write decides;
    * it is repeated only when the database reports that it was rolled back.
+   *
+   * A spent token is found by every link of `use.actor`: `sub`, `act.sub`, `act.act.sub` and so on, as soon as it
+   * is spent. A store that writes them to a place of their own does so before the conditional write, and must
+   * never find a token by what a call that did not win wrote there.
    */
   consume(issuer: string, hash: TokenHash, now: Seconds, use: SubjectTokenUse): Promise<boolean>
 
@@ -47,15 +64,11 @@ export interface SubjectTokenStore {
   revoke(issuer: string, id: string, now: Seconds): Promise<Revocation | undefined>
 
   /**
-   * The kill switch: marks all tokens of the user or the actor that are active, or whose access token still
-   * lives. Answers those, and those marked before whose opaque access token could still live: a request that
+   * The kill switch: marks all tokens of the user, the actor or the backend (as the filter of `list` has it) that
+   * are active, or whose access token still lives, which is at most a day after the spend. Returns those, and those marked before whose opaque access token could still live: a request that
    * died before it ended them is made good by the next.
    */
-  revokeWhere(
-    issuer: string,
-    filter: { readonly userId: string } | { readonly actorId: string },
-    now: Seconds,
-  ): Promise<readonly Revocation[]>
+  revokeWhere(issuer: string, filter: KillFilter, now: Seconds): Promise<readonly Revocation[]>
 }
 
 /** A revoked token; its `use` tells what is left to end. */

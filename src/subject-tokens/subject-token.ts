@@ -2,6 +2,9 @@ import type { Seconds } from '../clock.ts'
 import type { JsonObject } from '../plain-json.ts'
 import type { TokenHash } from './secret.ts'
 
+/** No subject token lives longer than this, and no access token longer after the spend: a day. */
+export const LONGEST_LIFE: Seconds = 86_400
+
 /** Who acts, newest outside (RFC 8693 §4.1). Holds identity members only. */
 export interface ActClaim {
   readonly sub: string

@@ -1,4 +1,4 @@
-/** axe-core finds nothing, and nothing overflows: every state, light and dark, on a desk and on a telephone. */
+/** axe-core finds nothing, and nothing overflows: in every state, light and dark, on a desktop and on a phone. */
 import { mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import axe from 'axe-core'
@@ -6,13 +6,13 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { ask, banner, choose, heading, inChromium, record, says, view } from './desk.ts'
 
-/** For people to look at, after every run; git ignores it. */
+/** For people to look at after a run. Git ignores it. */
 const SCREENSHOTS = path.resolve(import.meta.dirname, 'screenshots')
 
 const WIDTHS = [1280, 360]
 const SCHEMES = ['light', 'dark'] as const
 
-inChromium('the support desk: for everybody', (openDesk) => {
+inChromium('the support desk: for everyone', (openDesk) => {
   before(() => {
     rmSync(SCREENSHOTS, { recursive: true, force: true })
     mkdirSync(SCREENSHOTS)
@@ -36,7 +36,7 @@ inChromium('the support desk: for everybody', (openDesk) => {
 
     await page.getByRole('button', { name: 'View as Alice Archer' }).click()
     await page.getByRole('button', { name: 'Start' }).click()
-    await page.getByText('Say why you need this view.').waitFor()
+    await page.getByText('Enter a reason.').waitFor()
     await look(page, 'dialog')
     await page.getByRole('button', { name: 'Cancel' }).click()
     await ask(page, 'Carol Cole')
@@ -57,14 +57,14 @@ inChromium('the support desk: for everybody', (openDesk) => {
     await look(page, 'sign-out')
   })
 
-  it('has none on the pages of what goes wrong', async function () {
+  it('has none on the error pages', async function () {
     this.timeout(60_000)
     const { page } = await openDesk()
-    await page.goto('/oidc/auth?client_id=nobody')
+    await page.goto('/oidc/auth?client_id=unknown')
     await heading(page, 'This did not work')
     await look(page, 'error')
     await page.goto('/login/over')
-    await heading(page, 'This sign-in is over')
+    await heading(page, 'This sign-in has ended')
     await look(page, 'sign-in-over')
     await page.goto('/oidc/session/end/success')
     await heading(page, 'You are signed out')

@@ -1,19 +1,19 @@
-/** The whole flow, as a support engineer clicks it. */
+/** The whole flow, as a support engineer clicks through it. */
 import { expect } from 'chai'
 import { ask, banner, heading, inChromium, REASON, record, STATE, says, signIn, view } from './desk.ts'
 import {
-  answerTo,
   claimsShown,
   expectNothingViewed,
   isFocused,
   remaining,
   requestsOf,
+  responseTo,
   wireShown,
   words,
 } from './shown.ts'
 
 inChromium('the support desk: the click path', (openDesk) => {
-  it('leads from the sign-in over login and consent to the customers', async () => {
+  it('leads from the sign-in through login and consent to the customers', async () => {
     const { page } = await openDesk()
     await page.goto('/')
     await heading(page, 'See what a customer sees')
@@ -41,7 +41,7 @@ inChromium('the support desk: the click path', (openDesk) => {
     await ask(page, 'Alice Archer', '  ')
     const reason = page.getByLabel('Reason')
     expect(await reason.getAttribute('aria-invalid')).to.equal('true')
-    expect(await page.locator('#reason-error').innerText()).to.equal('Say why you need this view.')
+    expect(await page.locator('#reason-error').innerText()).to.equal('Enter a reason.')
     expect(await isFocused(reason)).to.equal(true)
     expect(sent).to.deep.equal([])
 
@@ -50,12 +50,12 @@ inChromium('the support desk: the click path', (openDesk) => {
     expect(sent).to.deep.equal([])
   })
 
-  it('shows as whom and who, what the customer sees, and what the API saw', async () => {
+  it('shows who is viewed and who is acting, what the customer sees, and what the API saw', async () => {
     const { page, baseUrl } = await openDesk()
     await signIn(page)
     await view(page)
     expect(words(await banner(page).locator('p').textContent())).to.match(
-      /^Viewing as Alice Archer acting: Sam Sawyer [45]:\d\d left$/,
+      /^Viewing as Alice Archer You are Sam Sawyer [45]:\d\d left$/,
     )
     expect(await page.locator('#orders li').allInnerTexts()).to.have.lengthOf(2)
     expect(words(await page.locator('#orders').innerText())).to.equal(
@@ -75,7 +75,7 @@ inChromium('the support desk: the click path', (openDesk) => {
     ])
     const claims = await claimsShown(page)
     expect([...claims.keys()].slice(0, 5)).to.deep.equal(['sub', 'act', 'impersonation', 'aud', 'scope'])
-    expect(claims.get('sub')).to.deep.equal(['alice', 'Whose data it opens: the customer.'])
+    expect(claims.get('sub')).to.deep.equal(['alice', 'Whose data it gives access to: the customer.'])
     expect(claims.get('act')?.[0]).to.equal('{"sub":"sam"}')
     expect(claims.get('act')?.[1]).to.match(/^Who is really acting: you\./)
     expect(claims.get('impersonation')?.[0]).to.equal(`{"reason":"${REASON}","ticket_id":"T-1"}`)
@@ -98,7 +98,7 @@ inChromium('the support desk: the click path', (openDesk) => {
     expect(await remaining(page)).to.be.within(before - 80, before - 60)
   })
 
-  it('sends three requests, and shows them with every token cut short', async () => {
+  it('sends three requests, and shows them with every token truncated', async () => {
     const desk = await openDesk()
     const { page, baseUrl } = desk
     await signIn(page)
@@ -110,40 +110,42 @@ inChromium('the support desk: the click path', (openDesk) => {
       `GET ${baseUrl}/orders-api/orders`,
     ])
     const [asked, exchanged, called] = sent
-    const { subjectToken } = await answerTo(asked)
-    const { access_token } = await answerTo(exchanged)
+    const { subjectToken } = await responseTo(asked)
+    const { access_token } = await responseTo(exchanged)
     const actorToken = new URLSearchParams(exchanged?.postData() ?? '').get('actor_token') ?? ''
     expect(await called?.headerValue('authorization')).to.equal(`Bearer ${access_token}`)
 
     const wire = await wireShown(page)
     expect(wire).to.have.lengthOf(3)
-    const stump = (token: string) => `${token.slice(0, 12)}…`
-    expect(wire[0]).to.include(`Authorization: Bearer ${stump(actorToken)}\nContent-Type: application/json\n`)
+    const truncated = (token: string) => `${token.slice(0, 12)}…`
+    expect(wire[0]).to.include(
+      `Authorization: Bearer ${truncated(actorToken)}\nContent-Type: application/json\n`,
+    )
     expect(wire[0])
       .to.include(`"ticketId": "T-1"`)
-      .and.include(`"subjectToken": "${stump(subjectToken)}"`)
-    expect(wire[1]).to.include(`subject_token=${stump(subjectToken)}\n`)
-    expect(wire[1]).to.include(`actor_token=${stump(actorToken)}\n`)
-    expect(wire[1]).to.include(`"access_token": "${stump(access_token)}"`)
-    expect(wire[2]).to.include(`Authorization: Bearer ${stump(access_token)}\n`)
+      .and.include(`"subjectToken": "${truncated(subjectToken)}"`)
+    expect(wire[1]).to.include(`subject_token=${truncated(subjectToken)}\n`)
+    expect(wire[1]).to.include(`actor_token=${truncated(actorToken)}\n`)
+    expect(wire[1]).to.include(`"access_token": "${truncated(access_token)}"`)
+    expect(wire[2]).to.include(`Authorization: Bearer ${truncated(access_token)}\n`)
     for (const token of [subjectToken, actorToken, access_token]) {
       expect(wire.join('\n')).to.not.include(token.slice(0, 13))
     }
   })
 
-  it('ends when asked to, and marks the record', async () => {
+  it('ends on request, and marks the record', async () => {
     const desk = await openDesk()
     const { page } = desk
     await signIn(page)
     await view(page)
-    expect((await record(page))[0]?.[STATE]).to.equal('consumed; in use')
+    expect((await record(page))[0]?.[STATE]).to.equal('Live')
     await banner(page).getByRole('link', { name: 'Back to the view' }).click()
     await heading(page, 'Viewing as Alice Archer')
     await banner(page).getByRole('button', { name: 'End' }).click()
     await says(
       page,
       'status',
-      /^The view of Alice Archer has ended\. The JWT itself lives until \d\d:\d\d:\d\d/,
+      /^The view of Alice Archer has ended\. This page has discarded its access token \(.* at \d\d:\d\d:\d\d\)\.$/,
     )
     await expectNothingViewed(page)
     await heading(page, 'Customers')
@@ -157,11 +159,11 @@ inChromium('the support desk: the click path', (openDesk) => {
       'T-1',
       `${desk.baseUrl}/orders-api`,
     ])
-    expect(row?.[STATE]).to.match(/^revoked; its JWT lives until \d\d:\d\d:\d\d$/)
+    expect(row?.[STATE]).to.match(/^Stopped · token valid until \d\d:\d\d:\d\d$/)
     expect(await page.getByRole('button', { name: /^Stop/ }).count()).to.equal(0)
   })
 
-  it('shows one customer at a time: the next view ends the last', async () => {
+  it('shows one customer at a time: the next view ends the previous one', async () => {
     const { page } = await openDesk()
     await signIn(page)
     await view(page)
@@ -169,14 +171,14 @@ inChromium('the support desk: the click path', (openDesk) => {
     await view(page, 'Bob Baker')
     expect(words(await banner(page).innerText())).to.include('Viewing as Bob Baker')
     expect(words(await page.locator('#orders').innerText())).to.equal('A lamp Order 1003')
-    const states = (await record(page)).map((row) => [row[2], row[STATE]?.slice(0, 8)])
+    const states = (await record(page)).map((row) => [row[2], row[STATE]?.split(' · ')[0]])
     expect(states).to.deep.equal([
-      ['Bob Baker', 'consumed'],
-      ['Alice Archer', 'revoked;'],
+      ['Bob Baker', 'Live'],
+      ['Alice Archer', 'Stopped'],
     ])
   })
 
-  it('finds what the filters ask for, page by page', async () => {
+  it('lists what matches the filters, page by page', async () => {
     const { page } = await openDesk()
     await signIn(page)
     await view(page)
@@ -189,6 +191,6 @@ inChromium('the support desk: the click path', (openDesk) => {
     expect(await page.locator('#record-rows td:nth-child(3)').allInnerTexts()).to.deep.equal(['Alice Archer'])
     await page.getByRole('combobox', { name: 'State' }).selectOption('expired')
     await page.getByRole('button', { name: 'Filter' }).click()
-    await page.getByText('Nothing is recorded that fits.').waitFor()
+    await page.getByText('No impersonations match.').waitFor()
   })
 })

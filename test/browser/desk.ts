@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core'
 import { type Example, startExample } from '../../example/deployment.ts'
 import { isChromiumAvailable, launchChromium } from '../../fixtures/chromium.ts'
 
-/** Long enough for a busy machine, and short of mocha's own limit. */
+/** Long enough for a busy machine, and shorter than Mocha's own limit. */
 const PATIENCE = 15_000
 
 interface AuditEntry {
@@ -20,13 +20,13 @@ export interface Desk {
   readonly page: Page
   /** The audit log so far. */
   readonly log: AuditEntry[]
-  /** What no page may do: throw, or run into its Content-Security-Policy. */
+  /** What no page may do: throw, or violate its Content-Security-Policy. */
   readonly problems: string[]
   /** A page in a browser profile of its own, as a colleague would have. */
   elsewhere(): Promise<Page>
 }
 
-/** As Chromium tells of them in its console. */
+/** How Chromium reports a violation in its console. */
 export const VIOLATION = /Content Security Policy|Trusted(HTML|Script|ScriptURL)' assignment/
 
 /** Starts a deployment that keeps its files in `folder`. */
@@ -39,13 +39,13 @@ const startHere: Start = (folder, log) =>
     log: (entry) => log.push(entry as AuditEntry),
   })
 
-/** One for the whole run: every desk has a profile of its own. */
+/** One for the whole run. Every desk has a profile of its own. */
 let browser: Promise<Browser> | undefined
 
-// Outside of every suite: after the last of them.
+// Outside every suite, so that it runs after the last of them.
 after(async () => (await browser)?.close())
 
-/** A `describe` whose tests open desks. Each is closed after its test, and must have kept to its policy. */
+/** A `describe` whose tests open desks. Each desk is closed after its test, and must have obeyed its policy. */
 export function inChromium(title: string, tests: (openDesk: (start?: Start) => Promise<Desk>) => void): void {
   describe(title, () => {
     const opened: OpenDesk[] = []
@@ -58,7 +58,7 @@ export function inChromium(title: string, tests: (openDesk: (start?: Start) => P
     afterEach(async function () {
       const desks = opened.splice(0)
       await Promise.all(desks.map((desk) => desk.close()))
-      // Of a test that has failed its own error says more.
+      // If the test has failed, its own error says more.
       if (this.currentTest?.isPassed()) expect(desks.flatMap(({ problems }) => problems)).to.deep.equal([])
     })
 
@@ -115,7 +115,7 @@ export async function signIn(page: Page, name = 'Sam Sawyer'): Promise<void> {
   await heading(page, 'Customers')
 }
 
-/** Up to where the provider asks for consent. */
+/** Signs in, up to the consent page. */
 export async function choose(page: Page, name: string): Promise<void> {
   await page.goto('/')
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -124,7 +124,7 @@ export async function choose(page: Page, name: string): Promise<void> {
 
 export const REASON = 'A teapot is missing'
 
-/** Picks a customer, gives reason and ticket, and starts. */
+/** Picks a customer, enters a reason and a ticket, and starts. */
 export async function ask(page: Page, name: string, reason = REASON): Promise<void> {
   await page.getByRole('button', { name: `View as ${name}` }).click()
   await page.getByLabel('Reason').fill(reason)
@@ -145,10 +145,10 @@ export const heading = (page: Page, name: string): Promise<void> =>
 export const says = (page: Page, role: 'alert' | 'status', text: string | RegExp): Promise<void> =>
   page.getByRole(role).filter({ hasText: text }).waitFor()
 
-/** The stripe that is there as long as somebody is viewed. */
+/** The stripe that is shown while someone is viewed. */
 export const banner = (page: Page) => page.getByRole('region', { name: 'Impersonation', exact: true })
 
-/** Opens the record, and answers its rows, each as the texts of its cells. */
+/** Opens the record, and returns its rows, each as the texts of its cells. */
 export async function record(page: Page): Promise<string[][]> {
   await page.getByRole('link', { name: 'Record' }).click()
   await heading(page, 'Record')
@@ -160,7 +160,7 @@ export async function rowsShown(page: Page): Promise<string[][]> {
   return Promise.all(rows.map((row) => row.locator('td').allInnerTexts()))
 }
 
-/** The column of the record that tells the state. */
+/** The column of the record that holds the state. */
 export const STATE = 6
 
 /** What was written to the audit log under this name. */

@@ -1,4 +1,4 @@
-/** What runs out: the view, the permission to begin one, and the sign-in. */
+/** What expires: the view, the permission to start one, and the sign-in. */
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
 import { ask, heading, inChromium, logged, record, STATE, says, signIn, view } from './desk.ts'
@@ -18,38 +18,38 @@ inChromium('the support desk: expiry', (openDesk) => {
     await says(
       page,
       'status',
-      'The view of Alice Archer has ended, because its access token has. To go on, start again.',
+      'The view of Alice Archer has ended because its access token has expired. Start again to continue.',
     )
     await expectNothingViewed(page)
     await heading(page, 'Customers')
     await view(page)
   })
 
-  it('leaves the reader on the record when the view ends meanwhile', async () => {
+  it('stays on the record when the view ends', async () => {
     const { page } = await openDesk()
     await page.clock.install()
     await signIn(page)
     await view(page)
     await record(page)
     await page.clock.fastForward(301_000)
-    await says(page, 'status', 'because its access token has')
+    await says(page, 'status', 'because its access token has expired')
     await expectNothingViewed(page)
     await heading(page, 'Record')
   })
 
-  it('ends everything when the sign-in is over', async () => {
+  it('ends everything when the sign-in ends', async () => {
     const { page } = await openDesk()
     await page.clock.install()
     await signIn(page)
     await view(page)
     await page.clock.fastForward(601_000)
-    await says(page, 'alert', 'Your sign-in has ended, and with it what you were viewing.')
+    await says(page, 'alert', 'Your sign-in has ended, and so has your view.')
     await expectNothingViewed(page)
     expect(await page.getByRole('navigation').count()).to.equal(0)
     expect(await page.locator('#people').innerHTML()).to.equal('')
   })
 
-  it('tells what to do when the subject token has expired before its exchange, and can start again', async () => {
+  it('says what to do when the subject token has expired before its exchange, and can start again', async () => {
     const desk = await openDesk()
     const { page } = desk
     await signIn(page)
@@ -64,7 +64,7 @@ inChromium('the support desk: expiry', (openDesk) => {
       await expectNothingViewed(page)
       await heading(page, 'Customers')
       expect(logged(desk, 'subject_token.refused').map(({ reason }) => reason)).to.deep.equal(['expired'])
-      expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['expired'])
+      expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['Expired unused'])
     } finally {
       clock.restore()
     }
@@ -72,7 +72,7 @@ inChromium('the support desk: expiry', (openDesk) => {
     await view(page)
   })
 
-  it('asks to sign in again when the backend takes the sign-in to be over', async () => {
+  it('asks to sign in again when the sign-in has ended for the backend', async () => {
     const { page } = await openDesk()
     await signIn(page)
     await view(page)
@@ -80,13 +80,13 @@ inChromium('the support desk: expiry', (openDesk) => {
     try {
       clock.tick(601)
       await page.getByRole('link', { name: 'Record' }).click()
-      await says(page, 'alert', 'Your sign-in has ended, and with it what you were viewing.')
+      await says(page, 'alert', 'Your sign-in has ended, and so has your view.')
     } finally {
       clock.restore()
     }
     await expectNothingViewed(page)
     expect(await page.getByRole('navigation').count()).to.equal(0)
-    // The provider still knows him.
+    // The provider's session is still alive.
     await page.getByRole('button', { name: 'Sign in' }).click()
     await heading(page, 'Record')
   })

@@ -1,33 +1,33 @@
-/** What does not work is said, and leaves nothing behind. */
+/** The page reports what does not work, and leaves nothing behind. */
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { ask, banner, heading, inChromium, logged, record, STATE, says, signIn, view } from './desk.ts'
 import { expectNothingViewed } from './shown.ts'
 
-/** The next request to this address gets no answer. */
-const unanswered = (page: Page, address: string): Promise<unknown> =>
+/** The next request to this address gets no response. */
+const dropNext = (page: Page, address: string): Promise<unknown> =>
   page.route(address, (route) => route.abort(), { times: 1 })
 
 inChromium('the support desk: failures', (openDesk) => {
-  it('stops what it has begun when the API does not answer', async () => {
+  it('stops what it has started when the API does not respond', async () => {
     const desk = await openDesk()
     const { page } = desk
     await signIn(page)
-    await unanswered(page, '**/orders-api/orders')
+    await dropNext(page, '**/orders-api/orders')
     await ask(page, 'Alice Archer')
-    await says(page, 'alert', 'There was no answer. Check the connection, and try again.')
+    await says(page, 'alert', 'No response. Check the connection and try again.')
     await expectNothingViewed(page)
     expect(await page.locator('#refused-wire .exchanged').count()).to.equal(2)
     expect(logged(desk, 'subject_token.revoked')).to.have.lengthOf(1)
-    expect((await record(page)).map((row) => row[STATE]?.slice(0, 8))).to.deep.equal(['revoked;'])
+    expect((await record(page)).map((row) => row[STATE]?.split(' · ')[0])).to.deep.equal(['Stopped'])
   })
 
   it('keeps the reason for the next attempt, for the same customer, until it is used', async () => {
     const { page } = await openDesk()
     await signIn(page)
-    await unanswered(page, '**/backend/api/request-impersonation')
+    await dropNext(page, '**/backend/api/request-impersonation')
     await ask(page, 'Alice Archer', 'Half of the cups are missing')
-    await says(page, 'alert', 'There was no answer.')
+    await says(page, 'alert', 'No response.')
     const reason = page.getByRole('textbox', { name: 'Reason' })
     await page.getByRole('button', { name: 'View as Alice Archer' }).click()
     expect(await reason.inputValue()).to.equal('Half of the cups are missing')
@@ -41,28 +41,28 @@ inChromium('the support desk: failures', (openDesk) => {
     expect(await reason.inputValue()).to.equal('')
   })
 
-  it('shows nothing any more when it ends, whether the backend hears of it or not', async () => {
+  it('shows nothing any more when it ends, even if the backend cannot be reached', async () => {
     const { page } = await openDesk()
     await signIn(page)
     await view(page)
-    await unanswered(page, '**/backend/api/impersonations/*')
+    await dropNext(page, '**/backend/api/impersonations/*')
     await banner(page).getByRole('button', { name: 'End' }).click()
     await says(page, 'alert', 'The view of Alice Archer is closed here, but not in the record.')
     await expectNothingViewed(page)
-    expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['consumed; in use'])
+    expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['Live'])
     await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
     await says(page, 'status', 'Stopped.')
   })
 
-  it('takes no code that it has not asked for', async () => {
+  it('accepts no code that it has not requested', async () => {
     const { page } = await openDesk()
     await page.goto('/callback?code=planted&state=planted')
-    await says(page, 'alert', 'This did not work: this sign-in was begun somewhere else, or is over.')
+    await says(page, 'alert', 'This did not work: this sign-in was started elsewhere, or has ended.')
     await heading(page, 'See what a customer sees')
     expect(new URL(page.url()).search).to.equal('')
   })
 
-  it('takes no answer with the state of another sign-in', async () => {
+  it('accepts no callback with the state of another sign-in', async () => {
     const { page } = await openDesk()
     await page.goto('/')
     await page.getByRole('button', { name: 'Sign in' }).click()
@@ -73,7 +73,7 @@ inChromium('the support desk: failures', (openDesk) => {
     expect(await page.evaluate('sessionStorage.length')).to.equal(0)
   })
 
-  it('goes on telling a customer for whom the desk is, whichever view he asks for', async () => {
+  it('keeps telling customers whom the desk is for, whichever view they open', async () => {
     const { page } = await openDesk()
     await page.goto('/')
     await page.getByRole('button', { name: 'Sign in' }).click()
@@ -87,7 +87,7 @@ inChromium('the support desk: failures', (openDesk) => {
     await heading(page, 'Support desk')
   })
 
-  it('sends one request when somebody is impatient', async () => {
+  it('sends one request when someone clicks twice', async () => {
     const desk = await openDesk()
     const { page } = desk
     await signIn(page)

@@ -1,4 +1,4 @@
-/** A reason that is HTML stays what it is: text. */
+/** A reason that contains HTML is shown as text. */
 import { expect } from 'chai'
 import { inChromium, record, signIn, view } from './desk.ts'
 import { claimsShown, wireShown } from './shown.ts'

@@ -1,4 +1,4 @@
-/** The same without a mouse. */
+/** The whole flow without a mouse. */
 import { expect } from 'chai'
 import type { Locator, Page } from 'playwright-core'
 import { banner, heading, inChromium, record, says } from './desk.ts'
@@ -6,7 +6,7 @@ import { isFocused } from './shown.ts'
 
 const FAR = 30
 
-/** Presses Tab until this is focused, as somebody would who sees the outline move. */
+/** Presses Tab until this is focused, as someone would who watches the outline move. */
 async function tabTo(control: Locator): Promise<void> {
   const { keyboard } = control.page()
   for (let presses = 0; presses < FAR; presses++) {
@@ -25,7 +25,7 @@ const button = (page: Page, name: string) => page.getByRole('button', { name })
 const title = (page: Page) => page.getByRole('heading', { level: 1 })
 
 inChromium('the support desk: by keyboard', (openDesk) => {
-  it('leads through everything, and keeps the focus where the reader is', async () => {
+  it('reaches everything, and keeps the focus where the reader is', async () => {
     const { page } = await openDesk()
     const { keyboard } = page
     await page.goto('/')
@@ -69,7 +69,7 @@ inChromium('the support desk: by keyboard', (openDesk) => {
     expect(await isFocused(title(page)), 'the title of the record').to.equal(true)
   })
 
-  it('stays inside the dialog as long as it is open', async () => {
+  it('keeps the focus inside the dialog while it is open', async () => {
     const { page } = await openDesk()
     await signInByKeyboard(page)
     await press(button(page, 'View as Alice Archer'))
@@ -83,7 +83,7 @@ inChromium('the support desk: by keyboard', (openDesk) => {
   it('has a way past the banner and the navigation', async () => {
     const { page } = await openDesk()
     await page.goto('/')
-    const skip = page.getByRole('link', { name: 'Skip to the content' })
+    const skip = page.getByRole('link', { name: 'Skip to content' })
     await press(skip)
     expect(await isFocused(page.getByRole('main'))).to.equal(true)
     await heading(page, 'See what a customer sees')

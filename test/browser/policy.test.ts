@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { type Desk, heading, inChromium, signIn, VIOLATION } from './desk.ts'
 
-/** Sources that a page of this example may name; beside them only the deployment's own origin, for forms. */
+/** Sources that a page of this example may name, apart from the deployment's own origin for forms. */
 const SOURCES = ["'none'", "'self'", "'script'"]
 const CLOSED = ['default-src', 'base-uri', 'frame-ancestors']
 
-/** Pages that anybody can open, with the status they have. */
+/** Pages that anyone can open, with their status. */
 const OPEN = {
   '/': 200,
   '/callback': 200,
@@ -24,7 +24,7 @@ function directives(policy: string): Map<string, string[]> {
 }
 
 inChromium('the support desk: its Content-Security-Policy', (openDesk) => {
-  it('is strict on every page that anybody can open', async () => {
+  it('is strict on every page that anyone can open', async () => {
     const { page, baseUrl } = await openDesk()
     for (const [address, status] of Object.entries(OPEN)) {
       const response = await page.goto(address)
@@ -58,7 +58,7 @@ inChromium('the support desk: its Content-Security-Policy', (openDesk) => {
     ['the desk', '/'],
     ['the provider', '/login/over'],
   ] as const) {
-    it(`runs no script and applies no style that somebody got into a page of ${name}`, async () => {
+    it(`runs no script and applies no style that someone injected into a page of ${name}`, async () => {
       const desk = await openDesk()
       const { page } = desk
       await page.route(path, async (route) => {
@@ -78,7 +78,7 @@ inChromium('the support desk: its Content-Security-Policy', (openDesk) => {
     })
   }
 
-  it('lets no text become HTML: the page has to make elements', async () => {
+  it('lets no text become HTML: the page has to create elements', async () => {
     const desk = await openDesk()
     await desk.page.goto('/')
     await violating(desk, ['TrustedHTML'], async () => {
@@ -87,7 +87,7 @@ inChromium('the support desk: its Content-Security-Policy', (openDesk) => {
     })
   })
 
-  it('lets nobody frame the desk or the login page', async () => {
+  it('lets no one frame the desk or the login page', async () => {
     const desk = await openDesk()
     const { page, baseUrl } = desk
     const framed = ['/desk/icon.svg', '/', '/login/over']
@@ -134,7 +134,7 @@ const INJECTED = `
   <img src="x:" onerror="window.ran = 'handler'" alt="">
   <script src="data:text/javascript,window.ran='data'"></script>`
 
-/** Walks, and waits until Chromium has told of a violation for each of `parts`. They were meant to be: the desk forgets them. */
+/** Walks until Chromium has reported a violation for each of `parts`. They are expected, so the desk forgets them. */
 async function violating(desk: Desk, parts: readonly string[], walk: () => Promise<unknown>): Promise<void> {
   const missing = [...parts]
   const told = desk.page.waitForEvent('console', (message) => {

@@ -1,4 +1,4 @@
-/** The example as `npm start` runs it: a process of its own, whose every line is read. */
+/** The example as `npm start` runs it: a separate process, and every line that it prints is read. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
@@ -6,7 +6,7 @@ import type { Example } from '../../example/deployment.ts'
 
 const MAIN = path.resolve(import.meta.dirname, '../../example/main.ts')
 
-/** `onOutput` gets what it prints, on stdout and on stderr. */
+/** `onOutput` receives everything that it prints to stdout and stderr. */
 export async function startProgram(folder: string, onOutput: (text: string) => void): Promise<Example> {
   const { DATABASE_URL: _, ...inherited } = process.env
   const server = spawn(process.execPath, [MAIN], { cwd: folder, env: { ...inherited, PORT: '0' } })

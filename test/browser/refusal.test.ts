@@ -1,4 +1,4 @@
-/** Who may not: told in words that help, and nothing is issued. */
+/** A refusal says in helpful words why, and nothing is issued. */
 import { expect } from 'chai'
 import { ask, choose, heading, inChromium, logged, record, STATE, says, signIn, view } from './desk.ts'
 import { expectNothingViewed, isFocused, wireShown } from './shown.ts'
@@ -35,11 +35,11 @@ inChromium('the support desk: refusals', (openDesk) => {
       expect(logged(desk, 'backend.denied')).to.have.lengthOf(1)
       expect(desk.log.filter(({ event }) => event.startsWith('subject_token.'))).to.deep.equal([])
       expect(await record(page)).to.deep.equal([])
-      await page.getByText('Nothing is recorded that fits.').waitFor()
+      await page.getByText('No impersonations yet.').waitFor()
     })
   }
 
-  it('leaves what is being viewed alone when the next customer is refused', async () => {
+  it('keeps the current view when the next customer is refused', async () => {
     const { page } = await openDesk()
     await signIn(page)
     await view(page)
@@ -49,10 +49,10 @@ inChromium('the support desk: refusals', (openDesk) => {
     await page.getByRole('link', { name: 'Back to the view' }).click()
     await heading(page, 'Viewing as Alice Archer')
     const rows = await record(page)
-    expect(rows.map((row) => [row[2], row[STATE]])).to.deep.equal([['Alice Archer', 'consumed; in use']])
+    expect(rows.map((row) => [row[2], row[STATE]])).to.deep.equal([['Alice Archer', 'Live']])
   })
 
-  it('does not let a customer in, and says for whom the desk is', async () => {
+  it('does not let a customer in, and says whom the desk is for', async () => {
     const { page } = await openDesk()
     await choose(page, 'Alice Archer')
     await page.getByRole('button', { name: 'Allow' }).click()
@@ -68,7 +68,7 @@ inChromium('the support desk: refusals', (openDesk) => {
   })
 
   for (const where of ['login', 'consent']) {
-    it(`says so when the sign-in is cancelled at the ${where} page, and lets begin again`, async () => {
+    it(`says so when the sign-in is cancelled at the ${where} page, and can start again`, async () => {
       const { page } = await openDesk()
       if (where === 'consent') await choose(page, 'Sam Sawyer')
       else {

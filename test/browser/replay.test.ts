@@ -1,11 +1,11 @@
-/** A subject token that somebody else has got hold of. */
+/** A subject token that someone else has a copy of. */
 import { expect } from 'chai'
 import type { Request } from 'playwright-core'
 import { ask, banner, heading, inChromium, logged, record, STATE, says, signIn } from './desk.ts'
 import { holdExchange, REFUSED } from './exchange.ts'
 import { expectNothingViewed } from './shown.ts'
 
-/** What the page sends, sent by somebody else. */
+/** The page's request, sent by someone else. */
 const replay = (request: Request): Promise<Response> =>
   fetch(request.url(), {
     method: 'POST',
@@ -14,7 +14,7 @@ const replay = (request: Request): Promise<Response> =>
   })
 
 inChromium('the support desk: a replayed token', (openDesk) => {
-  it('is refused to the page when somebody was faster, and the theft is on record', async () => {
+  it('is refused for the page when someone else was faster, and the theft is on record', async () => {
     const desk = await openDesk()
     const { page } = desk
     await signIn(page)
@@ -32,13 +32,13 @@ inChromium('the support desk: a replayed token', (openDesk) => {
     expect(logged(desk, 'subject_token.replayed')[0]).to.include({ userId: 'alice' })
     expect(logged(desk, 'subject_token.refused')).to.deep.equal([])
     expect(logged(desk, 'orders.read')).to.deep.equal([])
-    // The page has stopped what it had asked for, and whoever was faster still holds a JWT.
+    // The page has stopped the impersonation that it requested, but the thief still has a JWT.
     const rows = await record(page)
     expect(rows).to.have.lengthOf(1)
-    expect(rows[0]?.[STATE]).to.match(/^revoked; its JWT lives until/)
+    expect(rows[0]?.[STATE]).to.match(/^Stopped · token valid until/)
   })
 
-  it('is refused to whoever comes second, and the view goes on', async () => {
+  it('is refused for the thief who comes second, and the view continues', async () => {
     const desk = await openDesk()
     const { page } = desk
     await signIn(page)
@@ -57,6 +57,6 @@ inChromium('the support desk: a replayed token', (openDesk) => {
     expect(logged(desk, 'subject_token.exchanged')).to.have.lengthOf(1)
     expect(logged(desk, 'subject_token.replayed')).to.have.lengthOf(1)
     expect(await banner(page).count()).to.equal(1)
-    expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['consumed; in use'])
+    expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['Live'])
   })
 })

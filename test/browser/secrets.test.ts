@@ -1,12 +1,12 @@
-/** Tokens stay in the memory of the page: during the whole path none turns up anywhere else. */
+/** Tokens stay in the memory of the page: during the whole flow none appears anywhere else. */
 import { expect } from 'chai'
 import type { Page, Response } from 'playwright-core'
 import { ask, banner, heading, inChromium, record, says, signIn, view } from './desk.ts'
 import { startProgram } from './program.ts'
 
-/** Where tokens are handed over, and nowhere else. */
+/** The only places where tokens are handed over. */
 const HANDED_OVER = ['/oidc/token', '/backend/api/request-impersonation']
-const ANSWERS_OF = ['/backend/', '/orders-api/', '/oidc/me']
+const RESPONSES_OF = ['/backend/', '/orders-api/', '/oidc/me']
 const MEMBERS = ['access_token', 'id_token', 'refresh_token', 'subjectToken']
 
 inChromium('the support desk: its secrets', (openDesk) => {
@@ -43,7 +43,7 @@ inChromium('the support desk: its secrets', (openDesk) => {
     expect(tokens).to.have.lengthOf(6)
     const audit = printed.join('')
     expect(audit).to.include('"event":"subject_token.exchanged"').and.include('"event":"backend.denied"')
-    for (const place of ['address', 'referer', 'console', 'answer', 'document: viewing', 'kept: viewing']) {
+    for (const place of ['address', 'referer', 'console', 'response', 'document: viewing', 'kept: viewing']) {
       expect(
         [...places.keys()].some((name) => name.startsWith(place)) || place === 'console',
         place,
@@ -77,7 +77,7 @@ inChromium('the support desk: its secrets', (openDesk) => {
   })
 })
 
-/** Whatever a script of the page could read later. */
+/** Everything that a script of the page could read later. */
 function kept(page: Page): Promise<object> {
   return page.evaluate<object>(`(async () => ({
     cookie: document.cookie,
@@ -108,9 +108,9 @@ function listen(page: Page) {
     const { pathname } = new URL(response.url())
     put('redirect', (await response.headerValue('location')) ?? '')
     if (HANDED_OVER.includes(pathname)) {
-      const answer: Record<string, string> = await response.json()
-      for (const member of MEMBERS) if (answer[member]) tokens.add(answer[member])
-    } else if (isData(response)) put('answer', await response.text())
+      const body: Record<string, string> = await response.json()
+      for (const member of MEMBERS) if (body[member]) tokens.add(body[member])
+    } else if (isData(response)) put('response', await response.text())
   }
 
   return {
@@ -126,9 +126,9 @@ function listen(page: Page) {
 }
 
 const isData = (response: Response): boolean =>
-  ANSWERS_OF.some((prefix) => new URL(response.url()).pathname.startsWith(prefix)) &&
+  RESPONSES_OF.some((prefix) => new URL(response.url()).pathname.startsWith(prefix)) &&
   (response.headers()['content-type'] ?? '').includes('json')
 
-/** The markup, and what was typed. */
+/** The markup, and the values of the fields. */
 const DOCUMENT = `document.documentElement.outerHTML +
   [...document.querySelectorAll('input, textarea, select')].map(({ value }) => value).join()`

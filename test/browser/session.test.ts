@@ -1,4 +1,4 @@
-/** The backend's session: it knows what this browser has started, under a new id after every start and every stop. */
+/** The backend's session: it knows what this browser has started, and gets a new id after every start and every stop. */
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { banner, type Desk, inChromium, record, says, signIn, view } from './desk.ts'
@@ -34,7 +34,7 @@ async function startOther({ baseUrl }: Desk, { id, authorization }: Credentials)
   return response.status
 }
 
-/** The state of what is viewed of Alice, as the record tells it now. */
+/** The current state of the view of Alice, according to the record. */
 async function stateOfAlice({ baseUrl }: Desk, authorization: string): Promise<string | undefined> {
   const response = await fetch(`${baseUrl}/backend/api/impersonations`, { headers: { authorization } })
   const { items } = (await response.json()) as { items: { userId: string; state: string }[] }
@@ -64,7 +64,7 @@ inChromium('the support desk: the session of its backend', (openDesk) => {
     for (const id of ids) expect(id).to.match(/^[\w-]{22,}$/)
   })
 
-  it('is dead under its old id: only the new one knows what is running', async () => {
+  it('does not exist under its old id: only the new id leads to what is running', async () => {
     const desk = await openDesk()
     const { page } = desk
     const colleague = await desk.elsewhere()
@@ -82,7 +82,7 @@ inChromium('the support desk: the session of its backend', (openDesk) => {
     expect(await stateOfAlice(desk, token)).to.equal('revoked')
   })
 
-  it('is worth nothing without the token of the engineer, nor to another engineer', async () => {
+  it('is useless without the token of the engineer, and to another engineer', async () => {
     const desk = await openDesk()
     const { page } = desk
     const colleague = await desk.elsewhere()

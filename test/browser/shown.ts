@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Locator, Page, Request } from 'playwright-core'
 import { banner } from './desk.ts'
 
-/** A text with its white space made one. */
+/** A text with its white space collapsed. */
 export const words = (text: string | null): string => (text ?? '').replace(/\s+/g, ' ').trim()
 
 export const isFocused = async (control: Locator): Promise<boolean> =>
@@ -15,7 +15,7 @@ export async function remaining(page: Page): Promise<number> {
   return Number(minutes) * 60 + Number(seconds)
 }
 
-/** Each claim of the decoded token with its value and what is said of it. */
+/** Each claim of the decoded token, with its value and its explanation. */
 export async function claimsShown(page: Page): Promise<Map<string, string[]>> {
   const claims = await page.locator('#claims > div').all()
   const read = claims.map(
@@ -42,7 +42,7 @@ export async function expectNothingViewed(page: Page): Promise<void> {
   }
 }
 
-/** Everything that the page sends from now on, save for its own files. */
+/** Everything that the page requests from now on, except its own files. */
 export function requestsOf(page: Page): Request[] {
   const sent: Request[] = []
   page.on('request', (request) => {
@@ -51,7 +51,7 @@ export function requestsOf(page: Page): Request[] {
   return sent
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: an answer is what a test is about to look at
-export async function answerTo(request: Request | undefined): Promise<any> {
+// biome-ignore lint/suspicious/noExplicitAny: a test is about to check the body
+export async function responseTo(request: Request | undefined): Promise<any> {
   return (await request?.response())?.json()
 }

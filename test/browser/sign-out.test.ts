@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { choose, heading, inChromium, record, STATE, signIn, view } from './desk.ts'
 
 inChromium('the support desk: signing out', (openDesk) => {
-  it('ends what is viewed and the session of the provider, which then asks who is there', async () => {
+  it('ends the view and the session of the provider, which then asks who is there', async () => {
     const desk = await openDesk()
     const { page } = desk
     await signIn(page)
@@ -18,10 +18,10 @@ inChromium('the support desk: signing out', (openDesk) => {
     await page.getByRole('button', { name: 'Allow' }).click()
     await heading(page, 'Customers')
     expect(await page.locator('#engineer').innerText()).to.equal('Robin Reed')
-    expect((await record(page)).map((row) => row[STATE]?.slice(0, 8))).to.deep.equal(['revoked;'])
+    expect((await record(page)).map((row) => row[STATE]?.split(' · ')[0])).to.deep.equal(['Stopped'])
   })
 
-  it('leaves the session alone when the person thinks better of it', async () => {
+  it('leaves the session alone when the person decides to stay', async () => {
     const { page } = await openDesk()
     await signIn(page)
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -34,7 +34,7 @@ inChromium('the support desk: signing out', (openDesk) => {
     await heading(page, 'Customers')
   })
 
-  it('comes back to the desk when the session has ended before', async () => {
+  it('returns to the desk when the session had already ended', async () => {
     const { page } = await openDesk()
     await signIn(page)
     await page.context().clearCookies({ name: /^_session/ })

@@ -1,4 +1,4 @@
-/** Somebody stops a view: before it has begun, and while it runs. */
+/** Someone stops a view: before it has started, and while it runs. */
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import {
@@ -21,7 +21,7 @@ const stop = (page: Page) =>
   page.getByRole('button', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
 
 inChromium('the support desk: the stop', (openDesk) => {
-  it('refuses the exchange of what a colleague has stopped in the meantime', async () => {
+  it('refuses the exchange of a token that a colleague has stopped in the meantime', async () => {
     const desk = await openDesk()
     const { page } = desk
     await signIn(page)
@@ -31,10 +31,10 @@ inChromium('the support desk: the stop', (openDesk) => {
 
     const colleague = await desk.elsewhere()
     await signIn(colleague, 'Robin Reed')
-    expect((await record(colleague))[0]?.[STATE]).to.equal('active')
+    expect((await record(colleague))[0]?.[STATE]).to.equal('Not used yet')
     await stop(colleague)
     await says(colleague, 'status', 'Stopped. Its subject token can no longer be exchanged.')
-    expect((await rowsShown(colleague))[0]?.[STATE]).to.equal('revoked')
+    expect((await rowsShown(colleague))[0]?.[STATE]).to.equal('Stopped')
 
     await route.continue()
     await says(page, 'alert', REFUSED)
@@ -44,7 +44,7 @@ inChromium('the support desk: the stop', (openDesk) => {
     await view(page)
   })
 
-  it('tells a colleague who stops a running one how long its JWT still lives', async () => {
+  it('tells a colleague who stops a running view how long its JWT stays valid', async () => {
     const desk = await openDesk()
     await signIn(desk.page)
     await view(desk.page)
@@ -55,23 +55,23 @@ inChromium('the support desk: the stop', (openDesk) => {
     await says(
       colleague,
       'status',
-      /^Stopped\. Its JWT lives until \d\d:\d\d:\d\d: a JWT cannot be taken back\.$/,
+      /^Stopped\. A JWT cannot be revoked, so its token is valid until \d\d:\d\d:\d\d\.$/,
     )
     const state = colleague.locator('#record-rows .state')
-    expect(await state.innerText()).to.match(/^revoked; its JWT lives until \d\d:\d\d:\d\d$/)
+    expect(await state.innerText()).to.match(/^Stopped · token valid until \d\d:\d\d:\d\d$/)
     expect(await isFocused(state)).to.equal(true)
     expect(await colleague.getByRole('button', { name: /^Stop/ }).count()).to.equal(0)
-    expect((await record(desk.page))[0]?.[STATE]).to.match(/^revoked; its JWT lives until/)
+    expect((await record(desk.page))[0]?.[STATE]).to.match(/^Stopped · token valid until/)
   })
 
-  it('takes the view off the page that stops its own', async () => {
+  it('removes the view from the page that stops its own', async () => {
     const desk = await openDesk()
     const { page } = desk
     await signIn(page)
     await view(page)
     await record(page)
     await stop(page)
-    await says(page, 'status', /but this page has dropped it\.$/)
+    await says(page, 'status', /^Stopped\. This page has discarded its access token/)
     await expectNothingViewed(page)
     await heading(page, 'Record')
     expect(await banner(page).count()).to.equal(0)

@@ -95,7 +95,7 @@ describe('docs: facts', () => {
       .filter((file) => /^\d{3}-/.test(file))
       .map((file) => source(path.join(folder, file)))
       .flatMap((text) => [...text.matchAll(/CREATE TABLE IF NOT EXISTS (\w+)/g)].map(([, name]) => name))
-    expect(made).to.have.length(2)
+    expect(made).to.have.length(3)
     for (const table of made) expect(readPage('docs/integrate.md')).to.include(`\`${table}\``)
   })
 })

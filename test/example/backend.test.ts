@@ -1,4 +1,4 @@
-/** The integrator's backend of the example, asked directly: who may ask, for what, and how it says no. */
+/** The integrator's backend of the example, called directly: who may call it, for what, and how it refuses. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -73,7 +73,7 @@ describe('the backend of the example', () => {
     expect((await record()).body).to.deep.equal({ items: [] })
   }
 
-  it('answers the subject token and its life and nothing else, and where its record is', async () => {
+  it('returns the subject token, its life and nothing else, and the address of its record', async () => {
     const { status, headers, body } = await request()
     expect(status).to.equal(200)
     expect(body).to.have.all.keys('subjectToken', 'expiresIn')
@@ -105,7 +105,7 @@ describe('the backend of the example', () => {
     expect((await exchange(example, { subjectToken, actorToken: engineer })).status).to.equal(200)
   })
 
-  it('tells the record without a token, and without what the page does not need', async () => {
+  it('shows the record without a token, and without what the page does not need', async () => {
     const { subjectToken } = (await request()).body
     const { access_token } = (await exchange(example, { subjectToken, actorToken: engineer })).body
     const { text, body, headers } = await record()
@@ -114,8 +114,8 @@ describe('the backend of the example', () => {
     expect(body.items[0]).to.not.have.any.keys('createdBy', 'clientId', 'usedBy')
   })
 
-  describe('who may ask', () => {
-    it('refuses a request without a token by a bare challenge', async () => {
+  describe('who may call it', () => {
+    it('refuses a request without a token with a bare challenge', async () => {
       const { status, headers, body } = await request({ authorization: undefined })
       expect([status, body.error]).to.deep.equal([401, 'invalid_token'])
       expect(headers.get('www-authenticate')).to.equal('Bearer')
@@ -130,9 +130,9 @@ describe('the backend of the example', () => {
       await expectNothingIssued()
     }
 
-    it('refuses what is no Bearer token', () => expectInvalidToken(`Basic ${engineer}`))
+    it('refuses anything but a Bearer token', () => expectInvalidToken(`Basic ${engineer}`))
     it('refuses a token that is malformed', () => expectInvalidToken('Bearer a b'))
-    it('refuses a token that nobody has issued', () => expectInvalidToken(`Bearer ${'x'.repeat(43)}`))
+    it('refuses a token that was never issued', () => expectInvalidToken(`Bearer ${'x'.repeat(43)}`))
 
     it('refuses an access token of another application', async () => {
       const foreign = accessToken(await signIn(example, { account: 'sam', by: 'support-portal' }))
@@ -166,7 +166,7 @@ describe('the backend of the example', () => {
       await expectNothingIssued()
     })
 
-    it('refuses the token of an impersonation: nobody goes on from one customer to the next', async () => {
+    it('refuses the token of an impersonation: no one gets from one customer to the next', async () => {
       const { subjectToken } = (await request()).body
       const { access_token } = (await exchange(example, { subjectToken, actorToken: engineer })).body
       const { status, body } = await request({ authorization: `Bearer ${access_token}` })
@@ -174,7 +174,7 @@ describe('the backend of the example', () => {
       expect((await record()).body.items).to.have.lengthOf(1)
     })
 
-    it('refuses a customer, also for the list and the record', async () => {
+    it('refuses a customer, for the list and the record, too', async () => {
       const customer = accessToken(await signIn(example, { account: 'alice' }))
       const headers = { authorization: `Bearer ${customer}` }
       const { status, body } = await request(headers)
@@ -189,16 +189,16 @@ describe('the backend of the example', () => {
     })
   })
 
-  describe('what may be asked', () => {
-    const refused = (answer: Answer, status: number, error: string) => {
-      expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error])
-      expect(answer.headers.get('cache-control')).to.equal('no-store')
+  describe('what may be requested', () => {
+    const refused = (response: Answer, status: number, error: string) => {
+      expect([response.status, response.body?.error], response.text).to.deep.equal([status, error])
+      expect(response.headers.get('cache-control')).to.equal('no-store')
       return expectNothingIssued()
     }
 
     for (const [what, change] of [
-      ['a member that is unknown', { scope: 'orders:write' }],
-      ['a resource, which is not the page’s to choose', { resource: 'https://elsewhere.example' }],
+      ['an unknown member', { scope: 'orders:write' }],
+      ['a resource, which the page may not choose', { resource: 'https://elsewhere.example' }],
       ['no user', { userId: undefined }],
       ['a reason of nothing but spaces', { reason: '   ' }],
       ['a ticket that is a number', { ticketId: 7 }],
@@ -219,13 +219,13 @@ describe('the backend of the example', () => {
     it('refuses a body of more than 4 KiB', async () =>
       refused(await asked({ reason: 'x'.repeat(4097) }), 413, 'invalid_request'))
 
-    it('does not know a user who does not exist', async () =>
-      refused(await asked({ userId: 'nobody' }), 404, 'not_found'))
+    it('reports a user who does not exist', async () =>
+      refused(await asked({ userId: 'unknown' }), 404, 'not_found'))
 
-    it('refuses a protected customer and names whom to ask', async () => {
-      const answer = await asked({ userId: 'carol' })
-      expect(answer.body.error_description).to.include('Mara Moss')
-      await refused(answer, 403, 'access_denied')
+    it('refuses a protected customer, and names the person to ask', async () => {
+      const response = await asked({ userId: 'carol' })
+      expect(response.body.error_description).to.include('Mara Moss')
+      await refused(response, 403, 'access_denied')
       expect(log.at(-1)).to.deep.equal({
         event: 'backend.denied',
         userId: 'carol',
@@ -245,13 +245,13 @@ describe('the backend of the example', () => {
       }
     })
 
-    it('does not know a record that does not exist, however its id looks', async () => {
+    it('reports a record that does not exist, whatever its id looks like', async () => {
       for (const id of ['unknown', '%2e%2e', 'a%2Fb', '%3FuserId=alice', 'x'.repeat(65)]) {
         expect((await record(`/${id}`, 'DELETE')).status, id).to.equal(404)
       }
     })
 
-    it('stops a view, also twice', async () => {
+    it('stops a view, even twice', async () => {
       const { subjectToken } = (await request()).body
       const [{ id }] = (await record()).body.items
       for (const _ of [1, 2]) expect((await record(`/${id}`, 'DELETE')).status).to.equal(204)
@@ -259,7 +259,7 @@ describe('the backend of the example', () => {
       expect((await exchange(example, { subjectToken, actorToken: engineer })).status).to.equal(400)
     })
 
-    it('does not say that somebody stopped what has ended by itself', async () => {
+    it('does not say that someone stopped what has ended by itself', async () => {
       await request()
       const [{ id }] = (await record()).body.items
       const clock = stopClock()
@@ -274,7 +274,7 @@ describe('the backend of the example', () => {
   })
 
   describe('when the provider is down', () => {
-    /** A backend on its own, and a provider that can be taken from it. */
+    /** A backend of its own, with a provider that can be taken down. */
     async function apart(walk: (baseUrl: string, takeDown: () => Promise<void>) => Promise<void>) {
       const provider = await startExample({ port: 0, storage: path.join(folder, 'provider.sqlite') })
       const { baseUrl } = provider
@@ -312,13 +312,13 @@ describe('the backend of the example', () => {
       expect(JSON.stringify(log)).to.not.include(engineer)
     }
 
-    it('lets nobody in', () =>
+    it('lets no one in', () =>
       apart(async (baseUrl, takeDown) => {
         await takeDown()
         await expectUnavailable(baseUrl)
       }))
 
-    it('lets nobody in on what it knew before', () =>
+    it('lets no one in on the strength of an earlier check', () =>
       apart(async (baseUrl, takeDown) => {
         expect((await request({ baseUrl })).status).to.equal(200)
         await takeDown()

@@ -1,11 +1,11 @@
-/** The demo is worth as much as what it notices. */
+/** The demo is only as good as the differences that it notices. */
 import { expect } from 'chai'
 import { differences } from '../../example/demo/differences.ts'
 import {
   accessToken,
-  exchangeAnswer,
-  refusedAnswer,
-  subjectTokenAnswer,
+  exchangeResponse,
+  refusedResponse,
+  subjectTokenResponse,
 } from '../../example/demo/promises.ts'
 import { shortened } from '../../example/demo/shortened.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
@@ -22,52 +22,52 @@ describe('what the demo notices', () => {
     scope: 'orders:read',
   }
   const { scope: _, ...withoutScope } = exchanged
-  const answer = (body: object, other: object = {}) => ({
+  const response = (body: object, other: object = {}) => ({
     status: 200,
     cacheControl: 'no-store',
     body,
     ...other,
   })
 
-  it('passes the answer that was promised', () => {
-    expect(differences('exchange', answer(exchanged), exchangeAnswer)).to.deep.equal([])
+  it('passes the response that was promised', () => {
+    expect(differences('exchange', response(exchanged), exchangeResponse)).to.deep.equal([])
   })
 
   for (const [title, wrong, difference] of [
     [
       'a wrong value',
-      answer({ ...exchanged, expires_in: 301 }),
+      response({ ...exchanged, expires_in: 301 }),
       'exchange.body.expires_in is 301: it should be 300',
     ],
     [
       'a wrong type',
-      answer({ ...exchanged, expires_in: '300' }),
+      response({ ...exchanged, expires_in: '300' }),
       'exchange.body.expires_in is "300": it should be 300',
     ],
     [
       'a wrong form',
-      answer({ ...exchanged, access_token: 'opaque' }),
+      response({ ...exchanged, access_token: 'opaque' }),
       'exchange.body.access_token is "opaque": it should be a JWT',
     ],
-    ['a missing member', answer(withoutScope), 'exchange.body.scope is missing'],
+    ['a missing member', response(withoutScope), 'exchange.body.scope is missing'],
     [
-      'one member too many',
-      answer({ ...exchanged, id_token: 'x' }),
+      'an extra member',
+      response({ ...exchanged, id_token: 'x' }),
       'exchange.body.id_token should not be there',
     ],
-    ['a wrong status', answer(exchanged, { status: 201 }), 'exchange.status is 201: it should be 200'],
+    ['a wrong status', response(exchanged, { status: 201 }), 'exchange.status is 201: it should be 200'],
     ['a missing header', { status: 200, body: exchanged }, 'exchange.cacheControl is missing'],
   ] as const) {
     it(`notices ${title}`, () => {
-      expect(differences('exchange', wrong, exchangeAnswer)).to.deep.equal([difference])
+      expect(differences('exchange', wrong, exchangeResponse)).to.deep.equal([difference])
     })
   }
 
-  it('notices an answer that never came', () => {
-    expect(differences('exchange', undefined, refusedAnswer)).to.have.length(1)
+  it('notices a response that never came', () => {
+    expect(differences('exchange', undefined, refusedResponse)).to.have.length(1)
   })
 
-  it('notices another actor, and a token that lives too long', () => {
+  it('notices a wrong actor, and a token that lives too long', () => {
     const who = {
       baseUrl: BASE,
       userId: 'alice',
@@ -96,25 +96,25 @@ describe('what the demo notices', () => {
     ])
   })
 
-  it('notices a Location elsewhere, and shows no whole token', () => {
+  it('notices a Location elsewhere, and shows no complete token', () => {
     const wrong = {
       status: 201,
       cacheControl: 'no-store',
       location: `${BASE}/elsewhere/subject-tokens/1`,
       body: { subjectToken: `x${SUBJECT_TOKEN}`, expiresIn: 600 },
     }
-    const found = differences('subject token', wrong, subjectTokenAnswer(BASE))
+    const found = differences('subject token', wrong, subjectTokenResponse(BASE))
     expect(found).to.have.length(2)
     expect(found.join()).to.include('subject token.location is').and.not.include(SUBJECT_TOKEN)
   })
 })
 
 describe('shortened', () => {
-  it('leaves enough of a token to recognise it', () => {
+  it('keeps enough of a token to recognise it', () => {
     expect(shortened(`Bearer ${SUBJECT_TOKEN}`)).to.equal('Bearer sub_aaaaaaaa…')
   })
 
-  it('leaves URNs and URLs as they are', () => {
+  it('does not change URNs and URLs', () => {
     expect(shortened(ACCESS_TOKEN_TYPE)).to.equal(ACCESS_TOKEN_TYPE)
     expect(shortened(`${BASE}/oidc/token`)).to.equal(`${BASE}/oidc/token`)
   })

@@ -1,4 +1,4 @@
-/** The example as a newcomer runs it: real processes, the printed requests, the demo. */
+/** The example as a newcomer runs it: real processes, the printed requests, and the demo. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -36,7 +36,7 @@ describe('the example', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  /** Runs one of its programs in an empty folder, which is also where its temporary files go. */
+  /** Runs one of its programs in an empty folder, where its temporary files go, too. */
   function run(program: string, { env = {}, node = [] as string[] } = {}): ChildProcess {
     const { DATABASE_URL: _, ...inherited } = process.env
     return spawn(process.execPath, [...node, path.join(EXAMPLE, program)], {
@@ -47,7 +47,7 @@ describe('the example', () => {
   }
 
   describe('npm start', () => {
-    it('prints requests that work when pasted into bash, and stops when asked to', async () => {
+    it('prints requests that work when pasted into bash, and stops on request', async () => {
       const server = run('main.ts', { env: { PORT: '0' } })
       const ended = finished(server)
       try {
@@ -83,10 +83,10 @@ describe('the example', () => {
   })
 
   describe('npm run demo', () => {
-    it('walks through the flow, shows no whole token, and leaves nothing behind', async () => {
+    it('runs the flow, shows no complete token, and leaves nothing behind', async () => {
       const { stdout, stderr, code } = await finished(run('demo.ts'))
       expect(code, stderr).to.equal(0)
-      expect(stdout).to.include('Every answer was as promised.')
+      expect(stdout).to.include('Every response was as promised.')
       expect(stdout + stderr)
         .to.not.match(A_SUBJECT_TOKEN)
         .and.not.match(A_JWT)
@@ -97,8 +97,8 @@ describe('the example', () => {
     it('fails and names what differs', async () => {
       const { stdout, stderr, code } = await finished(run('demo.ts', { node: ['--import', tampering()] }))
       expect(code).to.equal(1)
-      expect(stderr).to.include('  - exchange answer.body.refresh_token should not be there')
-      expect(stdout).to.include('✓ subject token answer').and.not.include('Every answer was as promised.')
+      expect(stderr).to.include('  - exchange response.body.refresh_token should not be there')
+      expect(stdout).to.include('✓ subject token response').and.not.include('Every response was as promised.')
       expect(readdirSync(folder)).to.deep.equal([])
     })
   })
@@ -110,7 +110,7 @@ describe('the example', () => {
     })
     afterEach(() => example.close())
 
-    it('wants an access token of its own', async () => {
+    it('requires an access token of its own', async () => {
       const bare = await fetch(`${example.baseUrl}/orders-api/orders`)
       expect(bare.status).to.equal(401)
       expect(bare.headers.get('www-authenticate')).to.equal('Bearer')
@@ -119,12 +119,12 @@ describe('the example', () => {
       expect(foreign.headers.get('www-authenticate')).to.include('error="invalid_token"')
     })
 
-    it('wants the scope of the route', async () => {
+    it('requires the scope of the route', async () => {
       const token = await impersonate(example, 'orders:write')
       expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(403)
     })
 
-    it('leaves to the customer what only the customer may do', async () => {
+    it('reserves for the customer what only the customer may do', async () => {
       const token = await impersonate(example, 'orders:read orders:write')
       expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(200)
       const cancelled = await callApi(example, 'DELETE', '/orders/1001', token)
@@ -134,12 +134,16 @@ describe('the example', () => {
 
     it('is not for the backend itself', async () => {
       const resource = `${example.baseUrl}/orders-api`
-      const answer = await postToken(example, { grant_type: 'client_credentials', resource }, supportBackend)
-      expect(await answer.json()).to.include({ error: 'invalid_target' })
+      const response = await postToken(
+        example,
+        { grant_type: 'client_credentials', resource },
+        supportBackend,
+      )
+      expect(await response.json()).to.include({ error: 'invalid_target' })
     })
   })
 
-  it('lets nobody become an engineer', async () => {
+  it('lets no one become an engineer', async () => {
     const example = await startExample({ port: 0, storage: path.join(folder, 'test.sqlite') })
     try {
       expect((await postSubjectToken(example, 'sam')).status).to.equal(403)
@@ -149,7 +153,7 @@ describe('the example', () => {
   })
 })
 
-/** What stands between the two sentences around the requests. */
+/** The text between the two sentences around the requests. */
 async function printedRequests({ stdout }: ChildProcess): Promise<string> {
   if (!stdout) throw new Error('its output is not read')
   let printed = ''
@@ -163,7 +167,7 @@ async function printedRequests({ stdout }: ChildProcess): Promise<string> {
   })
 }
 
-/** A module that adds a refresh token to the answer of the exchange, as a careless provider would. */
+/** A module that adds a refresh token to the response of the exchange, as a careless provider would. */
 function tampering(): string {
   const source = `
     const send = globalThis.fetch

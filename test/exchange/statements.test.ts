@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
+import { actorJwt, exchange, issue, managementToken, withActor } from '../../fixtures/requests.ts'
 
 for (const kind of DATABASES) {
   describe(`statements on ${kind}`, () => {
@@ -10,7 +10,7 @@ for (const kind of DATABASES) {
     let token: string
     before(async function () {
       if (!(await isAvailable(kind))) this.skip()
-      deployment = await startDeployment({ database: kind })
+      deployment = await startDeployment({ database: kind, options: { maxDelegationDepth: 3 } })
       token = await managementToken(deployment)
       // The first use of a connection may cost statements of its own.
       const { subjectToken } = await issue(deployment, {}, token)
@@ -34,6 +34,31 @@ for (const kind of DATABASES) {
         'SELECT',
         'UPDATE',
       ])
+    })
+
+    it('are two with an actor, and one more for a chain, however long', async () => {
+      const act = (...chain: string[]): object | undefined =>
+        chain.reduceRight<object | undefined>((inner, sub) => ({ sub, act: inner }), undefined)
+      for (const [chain, statements] of [
+        [[], ['SELECT', 'UPDATE']],
+        [['carol'], ['SELECT', 'INSERT', 'UPDATE']],
+        [
+          ['carol', 'dave'],
+          ['SELECT', 'INSERT', 'UPDATE'],
+        ],
+      ] as const) {
+        const { subjectToken } = await issue(deployment, {}, token)
+        const actor = withActor(await actorJwt(deployment, { act: act(...chain) }))
+        const parameters = { subject_token: subjectToken, ...actor }
+        expect(await during(() => exchange(deployment, parameters))).to.deep.equal(statements)
+      }
+    })
+
+    it('are one read for a chain that is refused, and no write', async () => {
+      const { subjectToken } = await issue(deployment, {}, token)
+      const actor = withActor(await actorJwt(deployment, { act: { sub: 'carol' } }))
+      const refused = { subject_token: subjectToken, resource: 'https://unknown.example.com', ...actor }
+      expect(await during(() => exchange(deployment, refused))).to.deep.equal(['SELECT'])
     })
 
     it('are none for a token that cannot be one of ours', async () => {

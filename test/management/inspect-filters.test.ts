@@ -1,11 +1,12 @@
 /** The filters of `GET /api/subject-tokens`, each and joined, and whose rows it never shows (CONTRACT §2.2). */
 import { expect } from 'chai'
-import { webClient } from '../../fixtures/clients.ts'
+import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import {
+  actorJwt,
   actorToken,
   exchange,
   issue,
@@ -15,7 +16,8 @@ import {
 } from '../../fixtures/requests.ts'
 
 describe('management: the list', () => {
-  onEachDatabase({}, (on) => {
+  const second = machineClient({ client_id: 'second backend' })
+  onEachDatabase({ options: { maxDelegationDepth: 3 }, clients: [second] }, (on) => {
     const ids: Record<string, string> = {}
     let clock: ReturnType<typeof stopClock>
 
@@ -24,9 +26,16 @@ describe('management: the list', () => {
       clock = stopClock()
       if (!on.database) this.skip()
       const { deployment } = on
-      const used = async (body: Readonly<Record<string, unknown>>, by: { actor?: string; web?: boolean }) => {
+      const used = async (
+        body: Readonly<Record<string, unknown>>,
+        by: { actor?: string; through?: Readonly<Record<string, unknown>>; web?: boolean },
+      ) => {
         const { id, subjectToken } = await issue(deployment, body)
-        const actor = by.actor ? withActor(await actorToken(deployment, { accountId: by.actor })) : {}
+        const actor = by.through
+          ? withActor(await actorJwt(deployment, by.through))
+          : by.actor
+            ? withActor(await actorToken(deployment, { accountId: by.actor }))
+            : {}
         const client = by.web ? { client: webClient() } : undefined
         const answer = await exchange(deployment, { subject_token: subjectToken, ...actor }, client)
         expect(answer.status, answer.text).to.equal(200)
@@ -40,6 +49,9 @@ describe('management: the list', () => {
       await revoke(deployment, ids.revoked)
       ids.revokedUsed = await used({ userId: 'dave' }, { actor: 'carol' })
       await revoke(deployment, ids.revokedUsed)
+      ids.chain = await used({}, { through: { sub: 'dave', act: { sub: 'erin', act: { sub: 'carol' } } } })
+      const token = await managementToken(deployment, { client: second })
+      ids.second = (await issue(deployment, { userId: 'erin', clientId: 'web' }, token)).id
       ids.active = (await issue(deployment, { resource: API })).id
       clock.tick(1)
     })
@@ -48,25 +60,51 @@ describe('management: the list', () => {
     const named = (found: readonly string[]) =>
       found.map((id) => Object.entries(ids).find(([, known]) => known === id)?.[0])
 
-    const EVERY = ['active', 'revokedUsed', 'revoked', 'byWeb', 'acted', 'bound', 'expired']
+    const EVERY = [
+      'active',
+      'second',
+      'chain',
+      'revokedUsed',
+      'revoked',
+      'byWeb',
+      'acted',
+      'bound',
+      'expired',
+    ]
     const filters: [parameters: Parameters, expected: string[]][] = [
       [{}, EVERY],
-      [{ userId: 'alice' }, ['active', 'revoked', 'acted', 'expired']],
+      [{ userId: 'alice' }, ['active', 'chain', 'revoked', 'acted', 'expired']],
       [{ userId: 'dave' }, ['revokedUsed', 'byWeb', 'bound']],
-      [{ userId: 'alias:alice' }, []],
+      [{ userId: 'alias:alice' }, ['active', 'chain', 'revoked', 'acted', 'expired']],
+      [{ userId: 'alias:nobody' }, []],
       [{ userId: 'ALICE' }, []],
       [{ userId: 'alice ' }, []],
       [{ userId: '%' }, []],
       [{ userId: "' OR '1'='1" }, []],
       [{ actorId: 'bob' }, ['acted', 'bound']],
-      [{ actorId: 'carol' }, ['revokedUsed', 'revoked']],
+      [{ actorId: 'carol' }, ['chain', 'revokedUsed', 'revoked']],
+      [{ actorId: 'dave' }, ['chain']],
+      [{ actorId: 'erin' }, ['chain']],
+      [{ actorId: 'erin', userId: 'alice', state: 'consumed', clientId: 'spa' }, ['chain']],
+      [{ actorId: 'erin', userId: 'dave' }, []],
       [{ actorId: 'alice' }, []],
-      [{ clientId: 'web' }, ['byWeb', 'bound']],
-      [{ clientId: 'spa' }, ['revokedUsed', 'acted', 'expired']],
+      [{ actorId: 'alias:carol' }, ['chain', 'revokedUsed', 'revoked']],
+      [{ actorId: 'alias:carol', userId: 'alias:dave', state: 'revoked' }, ['revokedUsed']],
+      [{ clientId: 'alias:web' }, []],
+      [{ clientId: 'web' }, ['second', 'byWeb', 'bound']],
+      [{ clientId: 'spa' }, ['chain', 'revokedUsed', 'acted', 'expired']],
       [{ clientId: 'backend' }, []],
-      [{ state: 'active' }, ['active', 'bound']],
+      [{ createdBy: 'backend' }, EVERY.filter((name) => name !== 'second')],
+      [{ createdBy: 'second backend' }, ['second']],
+      [{ createdBy: 'second backend', userId: 'erin', clientId: 'web', state: 'active' }, ['second']],
+      [{ createdBy: 'second backend', userId: 'alice' }, []],
+      [{ createdBy: 'backend', actorId: 'bob' }, ['acted', 'bound']],
+      [{ createdBy: 'backend', actorId: 'erin', state: 'consumed', limit: '1' }, ['chain']],
+      [{ createdBy: 'Backend' }, []],
+      [{ createdBy: 'spa' }, []],
+      [{ state: 'active' }, ['active', 'second', 'bound']],
       [{ state: 'expired' }, ['expired']],
-      [{ state: 'consumed' }, ['byWeb', 'acted']],
+      [{ state: 'consumed' }, ['chain', 'byWeb', 'acted']],
       [{ state: 'revoked' }, ['revokedUsed', 'revoked']],
       [{ userId: 'alice', state: 'revoked' }, ['revoked']],
       [{ userId: 'dave', clientId: 'web' }, ['byWeb', 'bound']],
@@ -84,11 +122,11 @@ describe('management: the list', () => {
     }
 
     it('shows a token that expires in the list that its state belongs to, to the second', async () => {
-      const { id } = await issue(on.deployment, { userId: 'erin', expiresIn: 60 })
+      const { id } = await issue(on.deployment, { userId: 'bob', expiresIn: 60 })
       const states = async () => {
         const found: string[] = []
         for (const state of ['active', 'expired', 'consumed', 'revoked']) {
-          const answer = await list(on.deployment, { userId: 'erin', state })
+          const answer = await list(on.deployment, { userId: 'bob', state })
           if (idsOf(answer).includes(id)) found.push(state, answer.body.items[0].state)
         }
         return found

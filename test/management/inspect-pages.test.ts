@@ -89,6 +89,10 @@ const refused: [query: string, field: string][] = [
   ['?userId', 'userId'],
   ['?actorId=', 'actorId'],
   ['?clientId=', 'clientId'],
+  ['?createdBy=', 'createdBy'],
+  ['?createdBy=a&createdBy=b', 'createdBy'],
+  ['?createdBy=%00', 'createdBy'],
+  ['?createdby=backend', 'createdby'],
   ['?userId=%00', 'userId'],
   ['?actorId=a%00', 'actorId'],
   [`?userId=${'a'.repeat(256)}`, 'userId'],
@@ -142,7 +146,15 @@ describe('management: a query of the list', () => {
       { userId: 'a'.repeat(255) },
       { userId: '🎫'.repeat(255) },
       { actorId: 'a b+c&d=e%' },
-      { limit: '100', cursor: AN_ID, state: 'active', userId: 'a', actorId: 'b', clientId: 'c' },
+      {
+        limit: '100',
+        cursor: AN_ID,
+        state: 'active',
+        userId: 'a',
+        actorId: 'b',
+        clientId: 'c',
+        createdBy: 'd',
+      },
     ]
     for (const parameters of taken) {
       it(`is taken: ${JSON.stringify(parameters).slice(0, 60)}`, async () => {

@@ -30,6 +30,8 @@ const ROUTES: [method: string, route: string, path: string][] = [
   ['DELETE', ONE, `/${AN_ID}`],
 ]
 
+const PARAMETERS = ['userId', 'actorId', 'clientId', 'createdBy', 'state', 'limit', 'cursor', 'id', 'unknown']
+
 /** Answers nothing but failures, once it is looked at. */
 const BROKEN = new Proxy(
   {},
@@ -239,7 +241,7 @@ describe('openapi.json', () => {
         expectDescribed(
           'GET',
           ALL,
-          await manage(deployment, 'GET', '?limit=1&userId=alice&state=active'),
+          await manage(deployment, 'GET', '?limit=1&userId=alice&createdBy=backend&state=active'),
           200,
         )
         expectDescribed('HEAD', ALL, await manage(deployment, 'HEAD'), 200)
@@ -249,6 +251,7 @@ describe('openapi.json', () => {
       expectDescribed('DELETE', ONE, await manage(deployment, 'DELETE', `/${tokens[0]?.id}`), 204)
       expectDescribed('DELETE', ALL, await manage(deployment, 'DELETE', '?userId=alice'), 200)
       expectDescribed('DELETE', ALL, await manage(deployment, 'DELETE', '?actorId=nobody'), 200)
+      expectDescribed('DELETE', ALL, await manage(deployment, 'DELETE', '?createdBy=backend'), 200)
       await showAll()
       expect(new Set(states)).to.deep.equal(new Set(['active', 'consumed', 'expired', 'revoked']))
     })
@@ -273,6 +276,33 @@ describe('openapi.json', () => {
         if (route === ONE) expectDescribed(method, route, await send(), 404)
       })
     }
+
+    it('describes the query parameters that the API takes, and no others', async () => {
+      const token = await managementToken(on.deployment)
+      for (const [method, route] of [
+        ['get', ALL],
+        ['head', ALL],
+        ['delete', ALL],
+        ['get', ONE],
+        ['delete', ONE],
+      ] as const) {
+        const { parameters = [] } = document.paths[route][method]
+        const described = parameters.map(
+          ({ $ref }: Json) => document.components.parameters[$ref.split('/').at(-1)].name,
+        )
+        for (const name of PARAMETERS) {
+          const query = `${route === ONE ? `/${AN_ID}` : ''}?${name}=`
+          const { text, status } = await manage(on.deployment, method.toUpperCase(), query, { token })
+          expect(status).to.equal(400)
+          // A HEAD has no body to tell why.
+          if (method !== 'head')
+            expect(text.includes(`${name} is unknown`), `${method} ${query}`).to.equal(
+              !described.includes(name),
+            )
+        }
+        if (method === 'head') expect(parameters).to.deep.equal(document.paths[route].get.parameters)
+      }
+    })
 
     it('describes the other errors of POST', async () => {
       const { deployment } = on

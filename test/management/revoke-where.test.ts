@@ -1,5 +1,6 @@
-/** The kill switch: `DELETE /api/subject-tokens?userId=` or `?actorId=` (CONTRACT §2.2). */
+/** The kill switch: `DELETE /api/subject-tokens?userId=`, `?actorId=` or `?createdBy=` (CONTRACT §2.2). */
 import { expect } from 'chai'
+import { machineClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
@@ -21,7 +22,8 @@ interface Used {
 }
 
 describe('management: the kill switch', () => {
-  onEachDatabase({ options: { maxDelegationDepth: 2 } }, (on) => {
+  const second = machineClient({ client_id: 'second' })
+  onEachDatabase({ options: { maxDelegationDepth: 2 }, clients: [second] }, (on) => {
     let clock: ReturnType<typeof stopClock>
     beforeEach(async () => {
       clock = stopClock()
@@ -84,16 +86,68 @@ describe('management: the kill switch', () => {
       const acted = await use(OPAQUE_API, {}, bob)
       const boundAndActed = await use(API, { userId: 'dave', actorId: 'bob' }, bob)
       const another = await use(OPAQUE_API, {}, await actorToken(on.deployment, { accountId: 'carol' }))
-      // Who acted through the actor is not the actor: the filter is about the outermost.
-      const through = await use(
-        OPAQUE_API,
-        {},
-        await actorJwt(on.deployment, { sub: 'carol', act: { sub: 'bob' } }),
-      )
       await expectRevoked({ actorId: 'bob' }, [bound.id, acted.id, boundAndActed.id])
       expect(await isActive(acted)).to.equal(false)
-      expect([await isActive(another), await isActive(through)]).to.deep.equal([true, true])
+      expect(await isActive(another)).to.equal(true)
+      // An unspent token that names no actor is not the actor's.
       expect((await show(on.deployment, open.id)).body.state).to.equal('active')
+    })
+
+    it('ends what an actor did through another: every link of the chain counts', async () => {
+      const through = await actorJwt(on.deployment, { sub: 'carol', act: { sub: 'bob' } })
+      const [opaque, jwt] = [await use(OPAQUE_API, {}, through), await use(API, {}, through)]
+      const other = await use(
+        OPAQUE_API,
+        {},
+        await actorJwt(on.deployment, { sub: 'carol', act: { sub: 'dave' } }),
+      )
+      await expectRevoked({ actorId: 'bob' }, [opaque.id, jwt.id])
+      expect([await isActive(opaque), await isActive(other)]).to.deep.equal([false, true])
+      const [told] = revokedEvents()
+      expect(told).to.include({ userId: 'alice', actorId: 'carol', clientId: 'spa' })
+      await expectRevoked({ actorId: 'carol' }, [other.id])
+    })
+
+    it("raced by exchanges through different actors ends the winner's only", async () => {
+      const chains = ['bob', 'dave'].map((sub) => actorJwt(on.deployment, { sub: 'carol', act: { sub } }))
+      const actors = await Promise.all(chains)
+      for (let round = 0; round < 5; round += 1) {
+        const { id, subjectToken } = await issue(on.deployment)
+        const answers = await Promise.all(
+          actors.map((actor) =>
+            exchange(on.deployment, { subject_token: subjectToken, ...withActor(actor) }),
+          ),
+        )
+        expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 400])
+        const won = answers[0]?.status === 200
+        await expectRevoked({ actorId: won ? 'dave' : 'bob' }, [])
+        await expectRevoked({ actorId: won ? 'bob' : 'dave' }, [id])
+      }
+    })
+
+    it('ends what a backend issued, whoever it was for, and nothing of another backend', async () => {
+      const [unused, jwt, opaque] = [
+        await issue(on.deployment, { actorId: 'bob' }),
+        await use(API, { userId: 'dave' }),
+        await use(OPAQUE_API),
+      ]
+      const token = await managementToken(on.deployment, { client: second })
+      const other = await issue(on.deployment, { userId: 'carol' }, token)
+      const answer = await exchange(on.deployment, {
+        subject_token: other.subjectToken,
+        resource: OPAQUE_API,
+      })
+      const ofOther = { id: other.id, accessToken: answer.body.access_token }
+      for (const createdBy of ['Backend', 'backend ', 'spa', 'alice']) await expectRevoked({ createdBy }, [])
+      await expectRevoked({ createdBy: 'backend' }, [unused.id, jwt.id, opaque.id])
+      expect([await isActive(opaque), await isActive(ofOther)]).to.deep.equal([false, true])
+      const refused = await exchange(on.deployment, { subject_token: unused.subjectToken })
+      expect(refused.body.error_description).to.equal('subject_token is invalid')
+      await expectRevoked({ createdBy: 'backend' }, [])
+      // What it issues afterwards is not covered.
+      const later = await issue(on.deployment)
+      expect((await show(on.deployment, later.id)).body.state).to.equal('active')
+      await expectRevoked({ createdBy: 'second' }, [ofOther.id])
     })
 
     it('counts a used token until the second its access token ends', async () => {
@@ -121,10 +175,27 @@ describe('management: the kill switch', () => {
       expect((await show(on.deployment, id)).body.revokedAt).to.equal(now() - 5)
     })
 
-    it('counts 0 for a user nobody knows, an alias, and a name in another case', async () => {
+    it('counts 0 for a user nobody knows, and a name in another case', async () => {
       await issue(on.deployment)
-      for (const userId of ['nobody', 'alias:alice', 'ALICE', 'alice ', '%'])
+      for (const userId of ['nobody', 'alias:nobody', 'ALICE', 'alice ', '%'])
         await expectRevoked({ userId }, [])
+    })
+
+    it('by an alias ends what was issued for the account, or done by it', async () => {
+      const opaque = await use(OPAQUE_API, { userId: 'alias:alice' })
+      const { id } = await issue(on.deployment)
+      await issue(on.deployment, { userId: 'dave' })
+      await expectRevoked({ userId: 'alias:alice' }, [opaque.id, id])
+      expect(await isActive(opaque)).to.equal(false)
+
+      const acted = await use(OPAQUE_API, {}, await actorToken(on.deployment))
+      // The constraint is kept as it was given.
+      const bound = await issue(on.deployment, { actorId: 'alias:bob' })
+      const other = await issue(on.deployment, { actorId: 'carol' })
+      await expectRevoked({ actorId: 'alias:bob' }, [acted.id, bound.id])
+      expect(await isActive(acted)).to.equal(false)
+      expect((await show(on.deployment, other.id)).body.state).to.equal('active')
+      await expectRevoked({ actorId: 'alias:bob' }, [])
     })
 
     it('tells each token with what was ended', async () => {
@@ -173,10 +244,15 @@ describe('management: the kill switch', () => {
     })
 
     const refused: [query: string, description: RegExp][] = [
-      ['', /^userId or actorId is required$/],
-      ['?', /^userId or actorId is required$/],
+      ['', /^userId, actorId or createdBy is required$/],
+      ['?', /^userId, actorId or createdBy is required$/],
       ['?userId=alice&actorId=bob', /^actorId must not come with userId$/],
       ['?actorId=bob&userId=alice', /^actorId must not come with userId$/],
+      ['?userId=alice&createdBy=backend', /^createdBy must not come with userId$/],
+      ['?createdBy=backend&actorId=bob', /^createdBy must not come with actorId$/],
+      ['?createdBy=backend&actorId=bob&userId=alice', /^actorId must not come with userId$/],
+      ['?createdBy=', /^createdBy /],
+      ['?createdBy=backend&createdBy=second', /^createdBy must not be repeated$/],
       ['?userId=', /^userId /],
       ['?actorId=', /^actorId /],
       ['?userId=&actorId=bob', /^actorId /],

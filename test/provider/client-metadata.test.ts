@@ -1,6 +1,7 @@
 /** The rules for client metadata (CONTRACT §2.3), without a server: what is refused, and by which sentence. */
 import { expect } from 'chai'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../src/constants.ts'
 import { registeredManagementScopes, validateClientMetadata } from '../../src/provider/client-metadata.ts'
 
 type RawMetadata = Readonly<Record<string, unknown>>
@@ -27,9 +28,13 @@ const updateOf = (held: RawMetadata) =>
 const INVITED = registration(['impersonation'])
 
 /** The sentence that refuses; `undefined` for metadata that is taken. */
-function refusal(ctx: KoaContextWithOIDC | undefined, metadata: RawMetadata): string | undefined {
+function refusal(
+  ctx: KoaContextWithOIDC | undefined,
+  metadata: RawMetadata,
+  reservedGrants: readonly string[] = [TOKEN_EXCHANGE],
+): string | undefined {
   try {
-    validateClientMetadata(ctx, metadata)
+    validateClientMetadata(ctx, metadata, reservedGrants)
     return undefined
   } catch (error) {
     expect(error).to.be.instanceOf(errors.InvalidClientMetadata)
@@ -168,6 +173,56 @@ describe('client metadata', () => {
         expect(refusal(updateOf({ ...MACHINE, ...held }), { ...MACHINE, ...wanted })).to.equal(sentence),
       )
     }
+  })
+
+  describe('with a grant that is reserved', () => {
+    const reserved = [TOKEN_EXCHANGE, CLIENT_CREDENTIALS]
+    const plain = { ...MACHINE, scope: undefined }
+    const person = { ...plain, grant_types: ['authorization_code'] }
+    const sentence = 'grant type client_credentials is not for self-registered clients'
+    const cases: [
+      title: string,
+      ctx: KoaContextWithOIDC,
+      wanted: RawMetadata,
+      sentence: string | undefined,
+    ][] = [
+      ['is refused to a stranger', registration(), plain, sentence],
+      [
+        'is refused to a stranger among others',
+        registration(),
+        { ...plain, grant_types: ['authorization_code', CLIENT_CREDENTIALS] },
+        sentence,
+      ],
+      ['is given with the policy', INVITED, plain, undefined],
+      ['is not added by an update', updateOf(person), plain, sentence],
+      ['is kept by an update', updateOf(plain), { ...plain, client_name: 'renamed' }, undefined],
+      ['is given up by an update', updateOf(plain), person, undefined],
+      [
+        'is not read into what is no list',
+        registration(),
+        { ...plain, grant_types: CLIENT_CREDENTIALS },
+        undefined,
+      ],
+      [
+        'is not read into a list within a list',
+        registration(),
+        { ...plain, grant_types: [[CLIENT_CREDENTIALS]] },
+        undefined,
+      ],
+    ]
+    for (const [title, ctx, wanted, expected] of cases) {
+      it(title, () => expect(refusal(ctx, wanted, reserved)).to.equal(expected))
+    }
+
+    it('guards client_credentials alone no more than other clients', () =>
+      expect(refusal(updateOf(plain), { ...plain, token_endpoint_auth_method: 'none' }, reserved)).to.equal(
+        undefined,
+      ))
+
+    it('is open to a stranger where it is not', () => {
+      expect(refusal(registration(), plain)).to.equal(undefined)
+      expect(refusal(updateOf(person), plain)).to.equal(undefined)
+    })
   })
 
   it('that the administrator wrote is looked at when it is used', () =>

@@ -1,13 +1,18 @@
 /** A client resolved from a client-ID metadata document counts as self-registered, always (CONTRACT §2.3). */
-import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
-import { CALLBACK } from '../../fixtures/clients.ts'
+import type { ClientMetadata } from 'oidc-provider'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { manage } from '../../fixtures/management.ts'
+import {
+  askAsMachine,
+  CLIENT_ID,
+  EVERYTHING,
+  metadataWeb,
+  SELF_DESCRIBED_MACHINE,
+} from '../../fixtures/metadata-documents.ts'
 import { privileges, storeClient } from '../../fixtures/registration.ts'
 import {
   actorJwt,
@@ -15,7 +20,6 @@ import {
   exchange,
   issue,
   now,
-  postToken,
   signJwt,
   unique,
   withActor,
@@ -23,44 +27,12 @@ import {
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectActorRefused, expectRefused } from '../exchange/refusals.ts'
 
-const CLIENT_ID = 'https://client.example.com/metadata.json'
 const SCOPE = 'subject-tokens:create subject-tokens:read subject-tokens:revoke'
-const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-
-const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const KEY: JWK = { ...(privateKey.export({ format: 'jwk' }) as JWK), alg: 'ES256', kid: 'own' }
-
-/** It claims every right there is. */
-const EVERYTHING: ClientMetadata = {
-  client_id: CLIENT_ID,
-  token_endpoint_auth_method: 'none',
-  redirect_uris: [CALLBACK],
-  response_types: ['code'],
-  grant_types: ['authorization_code', TOKEN_EXCHANGE],
-  scope: `openid ${SCOPE}`,
-}
-
-const MACHINE: ClientMetadata = {
-  ...EVERYTHING,
-  token_endpoint_auth_method: 'private_key_jwt',
-  jwks: { keys: [{ ...(publicKey.export({ format: 'jwk' }) as JWK), alg: 'ES256', kid: 'own' }] },
-  redirect_uris: [],
-  response_types: [],
-  grant_types: ['client_credentials', TOKEN_EXCHANGE],
-}
 
 describe('registration: a client-ID metadata document', () => {
-  const web: { document: unknown; fetched: number } = { document: EVERYTHING, fetched: 0 }
-  const configuration = {
-    features: { clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } },
-    fetch: async () => {
-      web.fetched += 1
-      if (web.document === undefined) throw new TypeError('fetch failed')
-      return Response.json(web.document)
-    },
-  } as unknown as Configuration
+  const web = metadataWeb()
 
-  onEachDatabase({ configuration }, (on) => {
+  onEachDatabase({ configuration: web.configuration }, (on) => {
     let clock: ReturnType<typeof stopClock>
     beforeEach(() => {
       clock = stopClock()
@@ -107,25 +79,19 @@ describe('registration: a client-ID metadata document', () => {
     })
 
     it('of a machine gives a management token that opens nothing', async () => {
-      web.document = MACHINE
-      const times = { iat: now(), exp: now() + 60 }
-      const ids = { iss: CLIENT_ID, sub: CLIENT_ID, aud: on.deployment.issuer, jti: unique('jti') }
-      const assertion = await signJwt({ ...ids, ...times }, { key: KEY, header: { typ: undefined } })
-      const answer = await postToken(
-        on.deployment,
-        {
-          grant_type: 'client_credentials',
-          resource: `${on.deployment.baseUrl}/api`,
-          scope: SCOPE,
-          client_assertion: assertion,
-          client_assertion_type: ASSERTION_TYPE,
+      web.document = SELF_DESCRIBED_MACHINE
+      const deployment = await on.start({
+        configuration: {
+          ...web.configuration,
+          features: { ...web.configuration.features, clientCredentials: { enabled: true } },
         },
-        { client },
-      )
+      })
+      const resource = `${deployment.baseUrl}/api`
+      const answer = await askAsMachine(deployment, { resource, scope: SCOPE })
       expect(answer.status, answer.text).to.equal(200)
       expect(decodeJwt(answer.body.access_token)).not.to.have.property('scope')
       for (const method of ['GET', 'DELETE', 'POST']) {
-        const opened = await manage(on.deployment, method, '', { token: answer.body.access_token })
+        const opened = await manage(deployment, method, '', { token: answer.body.access_token })
         expect([opened.status, opened.body.error]).to.deep.equal([403, 'insufficient_scope'])
       }
     })

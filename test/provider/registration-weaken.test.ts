@@ -128,7 +128,7 @@ describe('registration: an update that weakens', () => {
     it('is refused also where it adds something', async () => {
       const client = await registered({ ...PLAIN, [DPOP]: true })
       const changes = { grant_types: EXCHANGING.grant_types, [DPOP]: false }
-      await expectRefused(client, changes, 'the token exchange grant is not for self-registered clients')
+      await expectRefused(client, changes, `grant type ${TOKEN_EXCHANGE} is not for self-registered clients`)
     })
 
     it('is none that makes the client stronger, or keeps it as it is', async () => {

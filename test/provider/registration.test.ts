@@ -20,8 +20,12 @@ import { TOKEN_EXCHANGE } from '../../src/index.ts'
 const SCOPES = ['subject-tokens:create', 'subject-tokens:read', 'subject-tokens:revoke']
 const NOTHING = { mayExchange: false, scopes: [] }
 
+/** Machines may register, as in a deployment that had client_credentials before. */
 const registration = (more: object): Configuration => ({
-  features: { registration: { enabled: true, ...more } } as Configuration['features'],
+  features: {
+    clientCredentials: { enabled: true },
+    registration: { enabled: true, ...more },
+  } as Configuration['features'],
 })
 
 /** What a stranger may not ask for. */

@@ -84,6 +84,20 @@ describe('a Galera cluster', function () {
           token.createdAt,
         )
         expect(ended.map((revocation) => revocation.token.id)).to.deep.equal([token.id])
+        const further = { ...newToken(), userId: `user-${pair}` }
+        const actor = { sub: 'bob', act: { sub: `actor-${pair}` } }
+        await createSubjectTokenStore(here).insert(further)
+        const { createdAt, tokenHash } = further
+        const spent = { ...use, actor, accessToken: { format: 'jwt', expiresAt: createdAt + 60 } as const }
+        expect(await createSubjectTokenStore(there).consume(ISSUER, tokenHash, createdAt, spent)).to.equal(
+          true,
+        )
+        const found = await createSubjectTokenStore(here).revokeWhere(
+          ISSUER,
+          { actorId: actor.act.sub },
+          createdAt,
+        )
+        expect(found.map((revocation) => revocation.token.id)).to.deep.equal([further.id])
         const grantId = `grant-${pair}`
         await createAdapter(here)('AccessToken').upsert(grantId, { jti: grantId, grantId }, 60)
         await createAdapter(there)('AccessToken').revokeByGrantId(grantId)

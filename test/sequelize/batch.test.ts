@@ -11,8 +11,8 @@ const OPTIONS: BatchOptions<number> = {
 /** Calls that are doubled; a negative one fails its whole run. */
 function doubling(options: Partial<BatchOptions<number>> = {}) {
   const runs: number[][] = []
-  const double = inBatches(
-    async (calls: readonly number[]) => {
+  const join = inBatches(
+    async (_kind: string, calls: readonly number[]) => {
       runs.push([...calls])
       const wrong = calls.find((call) => call < 0)
       if (wrong !== undefined) throw new Error(`not ${wrong}`)
@@ -20,6 +20,7 @@ function doubling(options: Partial<BatchOptions<number>> = {}) {
     },
     { ...OPTIONS, ...options },
   )
+  const double = (call: number) => join('double', call)
   const outcomes = async (...calls: number[]) =>
     (await Promise.allSettled(calls.map(double))).map((settled) =>
       settled.status === 'fulfilled' ? settled.value : settled.reason.message,
@@ -40,6 +41,15 @@ describe('calls of one turn', () => {
     expect(runs).to.deep.equal([[3, 4, 5]])
     expect(await Promise.all(first)).to.deep.equal([10, 8, 6, 4])
     expect(runs).to.deep.equal([[3, 4, 5], [2]])
+  })
+
+  it('go apart when they are of two kinds', async () => {
+    const join = inBatches(
+      async (kind, calls: readonly number[]) => calls.map((call) => `${kind} ${call} of ${calls.length}`),
+      OPTIONS,
+    )
+    const joined = await Promise.all([join('a', 1), join('b', 2), join('a', 3)])
+    expect(joined).to.deep.equal(['a 1 of 2', 'b 2 of 1', 'a 3 of 2'])
   })
 
   it('wait for no call of the next turn', async () => {
@@ -67,7 +77,7 @@ describe('calls of one turn', () => {
     const call = inBatches<number, number>(() => {
       throw new Error('at once')
     }, OPTIONS)
-    const settled = await Promise.allSettled([call(1), call(2)])
+    const settled = await Promise.allSettled([call('any', 1), call('any', 2)])
     expect(settled.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
   })
 })

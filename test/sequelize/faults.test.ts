@@ -223,7 +223,7 @@ suite('mysql', 'a connection', (opened) => {
     const pool = opened().connect({ pool: { max: 1 } })
     const store = createSubjectTokenStore(pool)
     for (let limit = 1; limit <= 101; limit += 1) {
-      expect(await store.list(ISSUER, { userId: 'nobody' }, { limit, now: NOW })).to.deep.equal([])
+      expect(await store.list(ISSUER, { userId: ['nobody'] }, { limit, now: NOW })).to.deep.equal([])
     }
     expect(await prepared(pool)).to.equal(2)
   })

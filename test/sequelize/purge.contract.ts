@@ -5,6 +5,7 @@ import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/d
 import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+import type { ActClaim } from '../../src/subject-tokens/subject-token.ts'
 
 const DAY = 24 * 3600
 const ISSUER = 'https://id.example.com'
@@ -19,7 +20,7 @@ export function purgeContract(kind: DatabaseKind): void {
     })
     afterEach(() => database.close())
 
-    const insert = async (expiresAt: number, accessTokenExpiresAt?: number) => {
+    const insert = async (expiresAt: number, accessTokenExpiresAt?: number, actor?: ActClaim) => {
       const store = createSubjectTokenStore(database.sequelize)
       const token = {
         id: mintId(),
@@ -38,6 +39,7 @@ export function purgeContract(kind: DatabaseKind): void {
           clientId: 'spa',
           resource: 'https://api.example.com',
           accessToken: { format: 'jwt', expiresAt: accessTokenExpiresAt },
+          actor,
         })
       }
       return token.id
@@ -60,6 +62,28 @@ export function purgeContract(kind: DatabaseKind): void {
       const live = await insert(now + 600)
       expect(await purge(database.sequelize)).to.deep.equal({ subjectTokens: 2, models: 0 })
       expect(await left()).to.deep.equal([recent, lived, live].sort())
+    })
+
+    it('deletes the actors of a chain with their record, and those that no record has', async () => {
+      const actor = { sub: 'bob', act: { sub: 'carol', act: { sub: 'dave' } } }
+      const gone = await insert(now - 92 * DAY, now - 91 * DAY, actor)
+      const lived = await insert(now - 91 * DAY, now - 89 * DAY, actor)
+      const longer = await insert(now - 89 * DAY, now - 90 * DAY, actor)
+      const orphans = [
+        await insert(now - 91 * DAY, now - 91 * DAY, actor),
+        await insert(now + 600, now + 60, actor),
+      ]
+      for (const id of orphans)
+        await database.sequelize.query('DELETE FROM subject_tokens WHERE id = $1', { bind: [id] })
+      expect(await purge(database.sequelize)).to.deep.equal({ subjectTokens: 1, models: 0 })
+      expect(await left()).to.deep.equal([lived, longer].sort())
+      const rows = await database.sequelize.query<{ token_id: string }>(
+        'SELECT token_id FROM subject_token_actors',
+        { type: QueryTypes.SELECT },
+      )
+      const kept = [lived, longer, orphans[1]].flatMap((id) => [id, id]).sort()
+      expect(rows.map(({ token_id }) => token_id).sort()).to.deep.equal(kept)
+      expect(kept).not.to.include(gone)
     })
 
     it('takes another retention', async () => {

@@ -5,7 +5,12 @@ import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 import type { Revocation, SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
+import {
+  type ActClaim,
+  LONGEST_LIFE,
+  type NewSubjectToken,
+  type SubjectTokenUse,
+} from '../../src/subject-tokens/subject-token.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const NOW = 1_800_000_000
@@ -29,6 +34,11 @@ const use = (changes: Partial<SubjectTokenUse> = {}): SubjectTokenUse => ({
   accessToken: { format: 'jwt', expiresAt: NOW + 3600 },
   ...changes,
 })
+
+/** A chain of actors, newest first. */
+function chainOf([sub = '', ...further]: readonly string[]): ActClaim {
+  return { sub, ...(further.length > 0 && { act: chainOf(further) }) }
+}
 
 /** What every `SubjectTokenStore` over Sequelize promises, whatever the database. */
 export function subjectTokenContract(kind: DatabaseKind): void {
@@ -135,9 +145,9 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       const userId = 'Zoë '
       await insert({ userId })
       for (const other of ['zoë ', 'Zoë', 'Zoe ', 'Zoë  ']) {
-        expect(await store.list(ISSUER, { userId: other }, { limit: 1, now: NOW }), other).to.deep.equal([])
+        expect(await store.list(ISSUER, { userId: [other] }, { limit: 1, now: NOW }), other).to.deep.equal([])
       }
-      expect(await store.list(ISSUER, { userId }, { limit: 9, now: NOW })).to.have.length(1)
+      expect(await store.list(ISSUER, { userId: [userId] }, { limit: 9, now: NOW })).to.have.length(1)
     })
 
     it('lets exactly one of 50 simultaneous uses win, in every of 20 rounds', async () => {
@@ -180,10 +190,10 @@ export function subjectTokenContract(kind: DatabaseKind): void {
 
       it('answers the newest first', async () => expect(await list({})).to.deep.equal([3, 2, 1, 0]))
 
-      it('filters by user', async () => expect(await list({ userId: 'bob' })).to.deep.equal([2, 1]))
+      it('filters by user', async () => expect(await list({ userId: ['bob'] })).to.deep.equal([2, 1]))
 
       it('filters by actor, constraint or actual', async () =>
-        expect(await list({ actorId: 'carol' })).to.deep.equal([3, 2]))
+        expect(await list({ actorId: ['carol'] })).to.deep.equal([3, 2]))
 
       it('filters by client, constraint or actual', async () => {
         expect(await list({ clientId: 'web' })).to.deep.equal([1])
@@ -199,8 +209,20 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         it(`filters by the state ${state}`, async () => expect(await list({ state })).to.deep.equal(expected))
       }
 
+      it('filters by the backend that asked', async () => {
+        const { token } = await insert({ issuer: 'https://backends.example.com', createdBy: 'other' })
+        const found = async (filter: object) =>
+          (await store.list(token.issuer, filter, { limit: 9, now: NOW })).map(({ id }) => id)
+        await insert({ issuer: token.issuer })
+        expect(await found({ createdBy: 'other' })).to.deep.equal([token.id])
+        expect(await found({ createdBy: 'other', userId: ['alice'] })).to.deep.equal([token.id])
+        expect(await found({ createdBy: 'other', actorId: ['alice'] })).to.deep.equal([])
+        expect(await found({ createdBy: 'Other' })).to.deep.equal([])
+        expect(await list({ createdBy: 'other' })).to.deep.equal([])
+      })
+
       it('joins filters', async () =>
-        expect(await list({ userId: 'bob', state: 'active' })).to.deep.equal([1]))
+        expect(await list({ userId: ['bob'], state: 'active' })).to.deep.equal([1]))
 
       it('goes on after a cursor, whose row need not exist', async () => {
         expect(await list({}, { limit: 2 })).to.deep.equal([3, 2])
@@ -242,12 +264,186 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         expect((await store.get(issuer, other.token.id))?.revokedAt).to.equal(undefined)
       })
 
+      it('ends what a backend issued, as long as an access token can live', async () => {
+        const createdBy = 'stolen'
+        const life = LONGEST_LIFE
+        const start = NOW + 1000
+        const unspent = await insert({ issuer, createdBy, expiresAt: start + life + 1 })
+        const dead = await insert({ issuer, createdBy, expiresAt: start + life })
+        const outlived = await insert({ issuer, createdBy, expiresAt: start + 1 })
+        const over = await insert({ issuer, createdBy, expiresAt: start + 1 })
+        const other = await insert({ issuer, expiresAt: start + life + 1 })
+        for (const [{ hash }, expiresAt] of [
+          [outlived, start + life + 1],
+          [over, start + life],
+        ] as const) {
+          const accessToken = { format: 'jwt', expiresAt } as const
+          expect(await store.consume(issuer, hash, start, use({ accessToken }))).to.equal(true)
+        }
+        const ended = await store.revokeWhere(issuer, { createdBy }, start + life)
+        expect(idsOf(ended)).to.deep.equal([unspent.token.id, outlived.token.id].sort())
+        expect(ended.every(({ marked }) => marked)).to.equal(true)
+        for (const { token } of [dead, over, other])
+          expect((await store.get(issuer, token.id))?.revokedAt).to.equal(undefined)
+        expect(await store.revokeWhere(ISSUER, { createdBy }, start + life)).to.deep.equal([])
+      })
+
       it('finds the actor, constraint or actual', async () => {
         const bound = await insert({ issuer, actorId: 'erin' })
         const used = await insert({ issuer })
         await store.consume(issuer, used.hash, NOW, use({ actor: { sub: 'erin' } }))
         const marked = await store.revokeWhere(issuer, { actorId: 'erin' }, NOW)
         expect(idsOf(marked)).to.deep.equal([bound.token.id, used.token.id].sort())
+      })
+    })
+
+    describe('a chain of several actors', () => {
+      const issuer = 'https://chain.example.com'
+      const LONG = '👩'.repeat(255)
+      const listed = async (actorId: string) =>
+        (await store.list(issuer, { actorId: [actorId] }, { limit: 100, now: NOW })).map(({ id }) => id)
+      const spend = async (chain: readonly string[], changes: Partial<NewSubjectToken> = {}) => {
+        const { token, hash } = await insert({ issuer, ...changes })
+        expect(await store.consume(issuer, hash, NOW, use({ actor: chainOf(chain) }))).to.equal(true)
+        return token.id
+      }
+      const rowsOf = async (id: string) => {
+        const sql = `SELECT chain FROM subject_token_actors WHERE token_id = '${id}'`
+        return (await database.sequelize.query(sql))[0].length
+      }
+
+      it('is found by each of its links, and by no other name', async () => {
+        const older = await spend(['bob', 'carol', LONG])
+        const newer = await spend(['carol', 'dave'])
+        const bound = await insert({ issuer, actorId: 'carol' })
+        expect(await listed('bob')).to.deep.equal([older])
+        expect(await listed('carol')).to.deep.equal([bound.token.id, newer, older])
+        expect(await listed('dave')).to.deep.equal([newer])
+        expect(await listed(LONG)).to.deep.equal([older])
+        for (const other of ['Carol', 'carol ', LONG.slice(2), 'alice'])
+          expect(await listed(other), other).to.deep.equal([])
+      })
+
+      it('is found once by an actor who is constraint and link, page by page, with the other filters', async () => {
+        const [first, second] = [
+          await spend(['erin', 'frank'], { userId: 'bob', actorId: 'frank' }),
+          await spend(['grace', 'frank'], { userId: 'carol' }),
+        ]
+        const page = async (filter: object, cursor?: string) =>
+          (await store.list(issuer, { actorId: ['frank'], ...filter }, { limit: 1, cursor, now: NOW })).map(
+            ({ id }) => id,
+          )
+        expect(await page({})).to.deep.equal([second])
+        expect(await page({}, second)).to.deep.equal([first])
+        expect(await page({}, first)).to.deep.equal([])
+        expect(await page({ userId: ['bob'] })).to.deep.equal([first])
+        expect(await page({ userId: ['carol'], state: 'consumed', clientId: 'spa' })).to.deep.equal([second])
+        expect(await page({ userId: ['dave'] })).to.deep.equal([])
+        expect(await store.list(ISSUER, { actorId: ['frank'] }, { limit: 9, now: NOW })).to.deep.equal([])
+      })
+
+      it('is ended by each of its links, once', async () => {
+        const ids = [await spend(['heidi', 'ivan']), await spend(['judy', 'ivan'])]
+        const [ended, again] = [
+          await store.revokeWhere(issuer, { actorId: 'ivan' }, NOW + 1),
+          await store.revokeWhere(issuer, { actorId: 'heidi' }, NOW + 2),
+        ]
+        expect(ended.map(({ token, marked }) => [token.id, marked]).sort()).to.deep.equal(
+          ids.map((id) => [id, true]).sort(),
+        )
+        expect(ended.every(({ token }) => token.revokedAt === NOW + 1)).to.equal(true)
+        expect(again).to.deep.equal([])
+      })
+
+      it('of another issuer is neither shown nor ended', async () => {
+        const id = await spend(['kim', 'leo'])
+        expect(await store.list(ISSUER, { actorId: ['leo'] }, { limit: 9, now: NOW })).to.deep.equal([])
+        expect(await store.revokeWhere(ISSUER, { actorId: 'leo' }, NOW)).to.deep.equal([])
+        expect((await store.get(issuer, id))?.revokedAt).to.equal(undefined)
+      })
+
+      it('whose use was refused leaves nothing to find', async () => {
+        const expired = await insert({ issuer, expiresAt: NOW })
+        const revoked = await insert({ issuer })
+        await store.revoke(issuer, revoked.token.id, NOW)
+        const spent = await insert({ issuer })
+        await store.consume(issuer, spent.hash, NOW, use({ actor: { sub: 'bob' } }))
+        const late = use({ actor: chainOf(['mallory', 'niaj']) })
+        for (const { hash } of [expired, revoked, spent, { hash: hashSecret(mintSecret()) }])
+          expect(await store.consume(issuer, hash, NOW, late)).to.equal(false)
+        expect(await store.consume('https://other.example.com', spent.hash, NOW, late)).to.equal(false)
+        expect(await listed('niaj')).to.deep.equal([])
+        for (const { token } of [expired, revoked, spent]) expect(await rowsOf(token.id)).to.equal(0)
+      })
+
+      if (kind === 'sqlite') {
+        it('is not spent where its links were not written', async () => {
+          const { hash } = await insert({ issuer })
+          await database.sequelize.query(
+            'CREATE TRIGGER lossy BEFORE INSERT ON subject_token_actors BEGIN SELECT RAISE(IGNORE); END',
+          )
+          const chain = use({ actor: chainOf(['olivia', 'peggy']) })
+          const spent = await store.consume(issuer, hash, NOW, chain)
+          await database.sequelize.query('DROP TRIGGER lossy')
+          expect(spent).to.equal(false)
+          expect(await store.consume(issuer, hash, NOW, chain)).to.equal(true)
+          expect(await listed('peggy')).to.have.length(1)
+        })
+      }
+
+      it("is the winner's alone when uses by different chains race", async () => {
+        const stores = [database.sequelize, database.connect()].map((pool) => createSubjectTokenStore(pool))
+        const userId = 'raced'
+        let left = 0
+        for (let round = 0; round < 10; round += 1) {
+          const { token, hash } = await insert({ issuer, userId })
+          const chains = Array.from({ length: 8 }, (_, index) => [
+            `front-${index % 2}`,
+            `middle-${index}`,
+            'everybody',
+            `back-${index % 3}`,
+          ])
+          const uses = chains.map((chain, index) => {
+            const racer = stores[index % stores.length] ?? store
+            return racer.consume(issuer, hash, NOW, use({ actor: chainOf(chain) }))
+          })
+          const won = chains[(await Promise.all(uses)).indexOf(true)] ?? []
+          expect(won).to.have.length(4)
+          left += (await rowsOf(token.id)) - (won.length - 1)
+          for (const actor of new Set(chains.flat())) {
+            const expected = won.includes(actor) ? [token.id] : []
+            expect(
+              (await listed(actor)).filter((id) => id === token.id),
+              actor,
+            ).to.deep.equal(expected)
+            const filter = { actorId: [actor], userId: [userId] } as const
+            const [newest] = await store.list(issuer, filter, { limit: 1, now: NOW })
+            expect(newest?.id === token.id, actor).to.equal(won.includes(actor))
+          }
+          for (const actor of new Set(chains.flat().filter((name) => !won.includes(name)))) {
+            const ended = await store.revokeWhere(issuer, { actorId: actor }, NOW)
+            expect(ended.map(({ token: { id } }) => id)).not.to.include(token.id)
+          }
+          const ended = await store.revokeWhere(issuer, { actorId: won.at(-1) ?? '' }, NOW)
+          expect(ended.filter(({ marked }) => marked).map(({ token: { id } }) => id)).to.deep.equal([
+            token.id,
+          ])
+        }
+        // Otherwise nothing of the above was put to the test.
+        expect(left).to.be.greaterThan(0)
+      })
+
+      it('costs one statement more to consume, however long it is', async () => {
+        for (const [chain, statements] of [
+          [['bob'], 1],
+          [['bob', 'carol'], 2],
+          [Array.from({ length: 10 }, (_, index) => `actor-${index}`), 2],
+        ] as const) {
+          const { hash } = await insert({ issuer })
+          database.statements.length = 0
+          await store.consume(issuer, hash, NOW, use({ actor: chainOf(chain) }))
+          expect(database.statements).to.have.length(statements)
+        }
       })
     })
 

@@ -1,4 +1,4 @@
-/** The integrator's backend. It decides; this page only asks. */
+/** The integrator's backend. It decides; this page only sends requests. */
 import { backendUrl } from './configuration.js'
 import { engineer } from './session.js'
 
@@ -9,13 +9,13 @@ export class BackendError extends Error {
   }
 }
 
-/** Everybody, with whether they may be viewed and why not. */
+/** Everyone, with the reason why they may not be viewed, if there is one. */
 export async function listPeople() {
   const { users } = await (await call('GET', '/users')).json()
   return users
 }
 
-/** Answers the subject token, and the id of its record. */
+/** Returns the subject token, and the id of its record. */
 export async function requestImpersonation(request, send) {
   const response = await call('POST', '/request-impersonation', request, send)
   const { subjectToken } = await response.json()
@@ -26,7 +26,7 @@ export async function listImpersonations(query) {
   return (await call('GET', `/impersonations?${new URLSearchParams(query)}`)).json()
 }
 
-/** Whosever it is. */
+/** Ends any impersonation, no matter who started it. */
 export const endImpersonation = (id) => call('DELETE', `/impersonations/${encodeURIComponent(id)}`)
 
 async function call(method, path, body, send = fetch) {
@@ -35,5 +35,5 @@ async function call(method, path, body, send = fetch) {
   const response = await send(`${backendUrl}${path}`, { method, headers, body: body && JSON.stringify(body) })
   if (response.ok) return response
   const { error_description } = await response.json().catch(() => ({}))
-  throw new BackendError(response.status, error_description ?? 'it failed')
+  throw new BackendError(response.status, error_description ?? 'the request failed')
 }

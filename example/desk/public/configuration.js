@@ -1,4 +1,4 @@
-/** Where the other services are. Here all of them share the page's origin; yours have their own. */
+/** Where the other services are. Here they all share the page's origin; yours have their own. */
 
 export const issuer = new URL('/oidc', location.origin)
 export const backendUrl = new URL('/backend/api', location.origin).href

@@ -1,8 +1,8 @@
-/** Makes DOM without HTML: text stays text, whoever wrote it. */
+/** Builds the DOM without HTML, so text stays text, no matter who wrote it. */
 
 export const byId = (id) => document.getElementById(id)
 
-/** `properties` are those of the DOM object, such as `className`; names with a dash are attributes. */
+/** `properties` are properties of the DOM object, such as `className`. Names with a dash become attributes. */
 export function element(name, properties, ...children) {
   const made = document.createElement(name)
   for (const [property, value] of Object.entries(properties)) {

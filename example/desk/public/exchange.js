@@ -1,4 +1,4 @@
-/** OAuth 2.0 Token Exchange (RFC 8693), as a public client: the page has no secret, and needs none. */
+/** OAuth 2.0 Token Exchange (RFC 8693), as a public client: the page has no secret and needs none. */
 import { client, ordersApi } from './configuration.js'
 import { provider, transport } from './provider.js'
 import * as oauth from './vendor/oauth4webapi.js'
@@ -6,7 +6,7 @@ import * as oauth from './vendor/oauth4webapi.js'
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 
-/** The provider said no. */
+/** The provider refused. */
 export class ExchangeRefused extends Error {
   constructor({ error, error_description }) {
     super(error_description)
@@ -14,7 +14,7 @@ export class ExchangeRefused extends Error {
   }
 }
 
-/** The subject token says as whom, the actor token who. */
+/** The subject token names the customer, the actor token the engineer. */
 export async function exchange({ subjectToken, actorToken }, send) {
   const as = await provider()
   const request = {

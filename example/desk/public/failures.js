@@ -1,4 +1,4 @@
-/** What to say to a person when something did not work, and what can be done about it. */
+/** Tells a person what did not work, and what to do about it. */
 import { BackendError } from './backend.js'
 import { ExchangeRefused } from './exchange.js'
 import { ApiError } from './orders.js'
@@ -15,20 +15,20 @@ export function explain(error) {
   if (error instanceof oauth.AuthorizationResponseError && error.error === 'access_denied') {
     return 'You are not signed in: the sign-in was cancelled.'
   }
-  if (error instanceof TypeError) return 'There was no answer. Check the connection, and try again.'
+  if (error instanceof TypeError) return 'No response. Check the connection and try again.'
   return `This did not work: ${error.message}.`
 }
 
 function ofBackend({ status, message }) {
-  // It has decided: trying again changes nothing.
+  // This is a decision: trying again changes nothing.
   if ([403, 404].includes(status)) return `Refused. ${message}`
   if (status < 500) return `The backend did not accept this: ${message}.`
   return `The backend could not do this: ${message}. Try again in a moment.`
 }
 
-/** One text stands for all that can be wrong with a token: whoever tries stolen ones learns nothing from it. */
+/** One text covers everything that can be wrong with a token, so a thief who tries one learns nothing. */
 function ofExchange({ code, message }) {
   const refused = `The identity provider refused the exchange: ${message}. Nothing is being viewed.`
   if (code !== 'invalid_request') return refused
-  return `${refused} Why is told to the operator's log only: the token may have been used before, stopped, or be too old. Start again to get a new one.`
+  return `${refused} The reason is recorded in the operator's log only: the token may have been used before, stopped, or may have expired. Start again to get a new one.`
 }

@@ -1,4 +1,4 @@
-/** What happens around a view of a customer: it starts, it ends, it runs out, somebody stops it. */
+/** The life of a view: it starts, it ends, it expires, or someone stops it. */
 import { endImpersonation } from './backend.js'
 import { explain, isSignInOver } from './failures.js'
 import { dropImpersonation, runningImpersonation, startImpersonation } from './impersonation.js'
@@ -13,19 +13,19 @@ import { openWire } from './wire.js'
 
 let starting = false
 
-/** Asks why, goes through the three requests, and shows what came of it. */
+/** Asks for the reason, sends the three requests, and shows the result. */
 export async function startViewing(customer, visit) {
-  const answers = await askReason(customer)
-  // One at a time: the backend ends the last one when the next begins.
-  if (!answers || starting) return
+  const given = await askReason(customer)
+  // One at a time: the backend ends the previous view when the next one starts.
+  if (!given || starting) return
   starting = true
   const wire = openWire()
   clearRefusedRequests()
   tellPerson('Asking the backend …')
   try {
-    await startImpersonation(customer, answers, wire)
+    await startImpersonation(customer, given, wire)
     forgetReason()
-    showBanner(runningImpersonation(), () => runOut(visit))
+    showBanner(runningImpersonation(), () => expire(visit))
     await visit('viewing')
   } catch (error) {
     if (!runningImpersonation()) closeViewing()
@@ -37,7 +37,7 @@ export async function startViewing(customer, visit) {
   }
 }
 
-/** Forgets it here first: whatever the network does then, nothing is viewed any more. */
+/** Discards it here first, so nothing is viewed any more even if the network fails afterwards. */
 export async function endViewing(visit) {
   const { recordId, customer, claims } = closeViewing()
   await visit('customers')
@@ -49,32 +49,37 @@ export async function endViewing(visit) {
       `The view of ${customer.name} is closed here, but not in the record. ${explain(error)}`,
     )
   }
+  tellPerson(`The view of ${customer.name} has ended. ${discarded(claims.exp)}`)
+}
+
+/** A JWT cannot be revoked, but this page no longer has it. */
+const discarded = (expiresAt) =>
+  `This page has discarded its access token (it would have expired at ${clock(expiresAt)}).`
+
+async function expire(visit) {
+  const { customer } = closeViewing()
+  if (viewAsked() !== 'record') await visit('customers')
   tellPerson(
-    `The view of ${customer.name} has ended. The JWT itself lives until ${clock(claims.exp)}, but nobody holds it any more.`,
+    `The view of ${customer.name} has ended because its access token has expired. Start again to continue.`,
   )
 }
 
-async function runOut(visit) {
-  const { customer } = closeViewing()
-  if (viewAsked() !== 'record') await visit('customers')
-  tellPerson(`The view of ${customer.name} has ended, because its access token has. To go on, start again.`)
-}
-
-/** Stops any recorded one, by whomever it was started, and answers its item as it is then. */
+/** Stops any recorded impersonation, no matter who started it, and returns its item as it is afterwards. */
 export async function stopRecorded(item) {
   await endImpersonation(item.id)
   const own = runningImpersonation()?.recordId === item.id
   if (own) closeViewing()
   const { accessToken } = item
-  tellPerson(
-    accessToken
-      ? `Stopped. Its JWT lives until ${clock(accessToken.expiresAt)}: a JWT cannot be taken back${own ? ', but this page has dropped it' : ''}.`
-      : 'Stopped. Its subject token can no longer be exchanged.',
-  )
+  if (!accessToken) tellPerson('Stopped. Its subject token can no longer be exchanged.')
+  else if (own) tellPerson(`Stopped. ${discarded(accessToken.expiresAt)}`)
+  else
+    tellPerson(
+      `Stopped. A JWT cannot be revoked, so its token is valid until ${clock(accessToken.expiresAt)}.`,
+    )
   return { ...item, state: 'revoked' }
 }
 
-/** Takes what is viewed off the page, and answers what it was. */
+/** Removes the view from the page, and returns what was viewed. */
 export function closeViewing() {
   hideBanner()
   clearViewing()

@@ -1,4 +1,4 @@
-/** The impersonation that runs in this page. Its access token lives in this module and nowhere else. */
+/** The impersonation that runs in this page. Its access token is kept in this module and nowhere else. */
 import { endImpersonation, requestImpersonation } from './backend.js'
 import { decode } from './claims.js'
 import { exchange } from './exchange.js'
@@ -7,10 +7,10 @@ import { engineer, SignInOver } from './session.js'
 
 let running
 
-/** What is being viewed, without the token: `{ recordId, customer, actor, claims, orders, wire, endsAt }`, or nothing. */
+/** What is being viewed, without the token: `{ recordId, customer, actor, claims, orders, wire, endsAt }`, if anything. */
 export const runningImpersonation = () => running
 
-/** The three requests of the flow. What was running ends with the first, because the backend ends it too. */
+/** Sends the three requests of the flow. The first one ends the previous view, because the backend ends it too. */
 export async function startImpersonation(customer, { reason, ticketId }, wire) {
   const actor = engineer()
   const request = { userId: customer.id, reason, ticketId }
@@ -21,17 +21,17 @@ export async function startImpersonation(customer, { reason, ticketId }, wire) {
     const { access_token, expires_in } = await exchange(tokens, wire.fetch)
     const endsAt = Date.now() + expires_in * 1000
     const orders = await readOrders(access_token, wire.fetch)
-    // Meanwhile the sign-in may have ended, and everything that hung on it.
+    // The sign-in may have ended in the meantime, and everything that depends on it.
     if (engineer() !== actor) throw new SignInOver()
     running = { recordId, customer, actor, claims: decode(access_token), orders, wire, endsAt }
   } catch (error) {
-    // What was begun is not left lying around. If that fails too, the first reason is the one to tell.
+    // Do not leave a started impersonation behind. If ending it fails too, report the first error.
     await endImpersonation(recordId).catch(() => {})
     throw error
   }
 }
 
-/** Forgets it here first: whatever the network does, nothing is viewed any more. */
+/** Discards the impersonation, so nothing is viewed any more even if the network fails. */
 export function dropImpersonation() {
   const dropped = running
   running = undefined

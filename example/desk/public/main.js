@@ -14,7 +14,7 @@ import { showViewing } from './views/viewing.js'
 
 const TITLE = 'See what a customer sees'
 const SIGN_IN_OVER =
-  'Your sign-in has ended, and with it what you were viewing. Sign in again: as long as the identity provider knows you, that is one click.'
+  'Your sign-in has ended, and so has your view. Sign in again: while the identity provider still knows you, this takes one click.'
 
 let people = []
 
@@ -24,7 +24,7 @@ byId('end').addEventListener('click', () => attempt(() => endViewing(visit)))
 window.addEventListener('hashchange', () => {
   if (viewAsked() || location.hash === '') attempt(open)
 })
-// A page that the browser kept while it was elsewhere shows what may be over by now.
+// A page that the browser restores from its cache may show a view that has ended since.
 window.addEventListener('pageshow', ({ persisted }) => {
   if (persisted) location.reload()
 })
@@ -32,7 +32,7 @@ window.addEventListener('pageshow', ({ persisted }) => {
 if (location.pathname === '/callback') await attempt(returnFromProvider)
 else await attempt(open)
 
-/** Runs what may fail, and says so when it does. */
+/** Runs an action that may fail, and tells the person if it does. */
 async function attempt(action) {
   try {
     await action()
@@ -44,7 +44,7 @@ async function attempt(action) {
 
 async function returnFromProvider() {
   const callback = new URL(location.href)
-  // The code has no business in the address bar and the history.
+  // The code must not stay in the address bar or the history.
   history.replaceState(null, '', '/')
   show('none', 'Signing in …')
   const view = await finishSignIn(callback, forgetEverything).catch((error) => {
@@ -67,7 +67,7 @@ async function open() {
   else showCustomers(people, (person) => attempt(() => startViewing(person, visit)))
 }
 
-/** Whom the backend does not let in sees nothing but that. */
+/** Someone whom the backend does not let in sees only the message that says so. */
 async function enter() {
   show('none', 'Support desk')
   people = await listPeople()
@@ -79,7 +79,7 @@ async function visit(view) {
   await open()
 }
 
-/** The sign-in is over, whoever ended it: nothing of it stays in the page. */
+/** The sign-in has ended, for whatever reason: nothing of it stays in the page. */
 function forgetEverything() {
   forgetSignIn()
   closeViewing()
@@ -93,7 +93,7 @@ function forgetEverything() {
 }
 
 async function leave() {
-  // Signing out does not depend on what the backend says.
+  // Sign out even if the backend fails.
   if (runningImpersonation()) await endViewing(visit).catch(() => {})
   await signOut()
 }

@@ -1,4 +1,4 @@
-/** Sentences for the person in front of the page. Each region is in the document from the start, so it is announced. */
+/** Messages for the person at the page. The regions are in the document from the start, so they are announced. */
 import { byId } from './element.js'
 
 /** Something was refused, or failed. */
@@ -13,7 +13,7 @@ export function tellPerson(text) {
   byId('status').textContent = text
 }
 
-/** For those who do not see the clock run. */
+/** For people who do not see the countdown. */
 export function announce(text) {
   byId('announcement').textContent = text
 }

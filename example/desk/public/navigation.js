@@ -3,12 +3,12 @@ import { byId } from './element.js'
 
 const VIEWS = ['customers', 'viewing', 'record']
 
-/** The view that the address asks for. Other hashes, such as the skip link's, ask for none. */
+/** The view that the address names. Other hashes, such as the skip link's, name none. */
 export function viewAsked() {
   return VIEWS.find((view) => `#${view}` === location.hash)
 }
 
-/** Shows one view under its title, and takes the reader there. */
+/** Shows one view under its title, and moves the focus there. */
 export function show(view, title) {
   for (const section of document.querySelectorAll('[data-view]'))
     section.hidden = section.dataset.view !== view

@@ -1,4 +1,4 @@
-/** The API that is looked at. It knows nothing of this page, only the token. */
+/** The API whose data is shown. It knows nothing about this page, only the token. */
 import { ordersApi } from './configuration.js'
 
 export class ApiError extends Error {}
@@ -8,7 +8,7 @@ export async function readOrders(accessToken, send) {
     method: 'GET',
     headers: { Authorization: `Bearer ${accessToken}` },
   })
-  const answer = await response.json()
-  if (!response.ok) throw new ApiError(answer.error_description)
-  return answer
+  const body = await response.json()
+  if (!response.ok) throw new ApiError(body.error_description)
+  return body
 }

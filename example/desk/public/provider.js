@@ -1,4 +1,4 @@
-/** The identity provider's metadata, and how it is spoken to. */
+/** The identity provider's metadata, and how to connect to it. */
 import { issuer } from './configuration.js'
 import * as oauth from './vendor/oauth4webapi.js'
 
@@ -7,7 +7,7 @@ export const transport = { [oauth.allowInsecureRequests]: location.origin.starts
 
 let found
 
-/** Read once; a failure is not kept. */
+/** Read once. A failure is not cached. */
 export async function provider() {
   found ??= await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, transport))
   return found

@@ -1,6 +1,6 @@
 /**
- * Signing in: authorization code with PKCE. The access token lives in this module and nowhere else: no storage, no
- * URL, no DOM. What the callback has to be compared with waits in sessionStorage until then.
+ * Signing in: authorization code with PKCE. The access token is kept in this module and nowhere else: no storage, no
+ * URL, no DOM. The values that the callback is compared with are kept in sessionStorage until then.
  */
 import { afterSignOut, client, redirectUri } from './configuration.js'
 import { provider, transport } from './provider.js'
@@ -11,13 +11,13 @@ const WAITING = 'sign-in'
 let signedIn
 let timer
 
-/** The sign-in ended under something that had begun. */
+/** The sign-in ended while a request was under way. */
 export class SignInOver extends Error {}
 
-/** Who is signed in: `{ id, name, accessToken }`, or nobody. */
+/** Who is signed in: `{ id, name, accessToken }`, or `undefined`. */
 export const engineer = () => signedIn
 
-/** Leaves for the provider, and remembers which view to come back to. */
+/** Goes to the provider, and remembers which view to return to. */
 export async function signIn(view) {
   const { authorization_endpoint } = await provider()
   const verifier = oauth.generateRandomCodeVerifier()
@@ -29,7 +29,7 @@ export async function signIn(view) {
     ...client,
     response_type: 'code',
     redirect_uri: redirectUri,
-    // No resource: the access token is for saying who the engineer is.
+    // No resource: this access token only says who the engineer is.
     scope: 'openid',
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
@@ -39,11 +39,11 @@ export async function signIn(view) {
   location.assign(url)
 }
 
-/** Turns the callback into a session. Answers the view to come back to. */
+/** Turns the callback into a session. Resolves to the view to return to. */
 export async function finishSignIn(callback, onEnd) {
   const waiting = JSON.parse(sessionStorage.getItem(WAITING))
   sessionStorage.removeItem(WAITING)
-  if (!waiting) throw new Error('this sign-in was begun somewhere else, or is over')
+  if (!waiting) throw new Error('this sign-in was started elsewhere, or has ended')
   const { verifier, state, nonce, view } = waiting
   const as = await provider()
   const parameters = oauth.validateAuthResponse(as, client, callback, state)
@@ -56,18 +56,18 @@ export async function finishSignIn(callback, onEnd) {
     verifier,
     transport,
   )
-  const answer = await oauth.processAuthorizationCodeResponse(as, client, response, {
+  const tokens = await oauth.processAuthorizationCodeResponse(as, client, response, {
     expectedNonce: nonce,
     requireIdToken: true,
   })
-  signedIn = { ...(await personOf(as, answer)), accessToken: answer.access_token }
-  timer = setTimeout(onEnd, answer.expires_in * 1000)
+  signedIn = { ...(await personOf(as, tokens)), accessToken: tokens.access_token }
+  timer = setTimeout(onEnd, tokens.expires_in * 1000)
   return view
 }
 
-async function personOf(as, answer) {
-  const { sub } = oauth.getValidatedIdTokenClaims(answer)
-  const response = await oauth.userInfoRequest(as, client, answer.access_token, transport)
+async function personOf(as, tokens) {
+  const { sub } = oauth.getValidatedIdTokenClaims(tokens)
+  const response = await oauth.userInfoRequest(as, client, tokens.access_token, transport)
   const { name } = await oauth.processUserInfoResponse(as, client, sub, response)
   return { id: sub, name }
 }
@@ -77,7 +77,7 @@ export function forgetSignIn() {
   signedIn = undefined
 }
 
-/** Leaves for the provider's sign-out page. No `id_token_hint`: a token in a URL ends up in logs. */
+/** Goes to the provider's sign-out page. No `id_token_hint`: a token in a URL ends up in logs. */
 export async function signOut() {
   const url = new URL((await provider()).end_session_endpoint)
   url.search = new URLSearchParams({ ...client, post_logout_redirect_uri: afterSignOut })

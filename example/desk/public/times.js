@@ -1,4 +1,4 @@
-/** Times as people read them. The APIs speak in epoch seconds. */
+/** Formats times for people. The APIs use epoch seconds. */
 import { element } from './element.js'
 
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })

@@ -1,11 +1,11 @@
-/** Keeps requests and answers as they pass, for showing. Tokens are shortened before anything is kept. */
+/** Records requests and responses for display. Tokens are truncated before anything is kept. */
 
 const TOKEN = /[\w-]{24,}(\.[\w-]+)*/g
 
-/** Leaves enough of a token to recognise it, and too little to use it. */
+/** Keeps enough of a token to recognise it, and too little to use it. */
 const shortened = (text) => text.replace(TOKEN, (token) => `${token.slice(0, 12)}…`)
 
-/** `entries` grows by one with every request that is sent by `fetch`. */
+/** Every request sent through `fetch` adds one item to `entries`. */
 export function openWire() {
   const entries = []
   async function send(url, init) {
@@ -16,7 +16,7 @@ export function openWire() {
       request: message(new Headers(init.headers), written(init.body)),
       status: response.status,
       statusText: response.statusText,
-      answer: message(response.headers, written(await response.clone().text())),
+      response: message(response.headers, written(await response.clone().text())),
     })
     return response
   }
@@ -30,7 +30,7 @@ function message(headers, body) {
   return shortened([...lines, ...(body ? ['', body] : [])].join('\n'))
 }
 
-/** A form with one parameter a line, JSON with one member a line. */
+/** A form with one parameter per line, JSON with one member per line. */
 function written(body) {
   if (body instanceof URLSearchParams) return [...body].map(([name, value]) => `${name}=${value}`).join('\n&')
   try {

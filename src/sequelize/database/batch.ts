@@ -1,5 +1,5 @@
 /**
- * Calls made in the same turn of the event loop share one run. A call that stays alone runs when the turn ends.
+ * Calls of one kind made in the same turn of the event loop share one run, which begins when the turn ends.
  * Knows neither SQL nor connections.
  */
 export interface BatchOptions<Call> {
@@ -18,28 +18,35 @@ interface Waiting<Call, Outcome> {
 }
 
 export function inBatches<Call, Outcome>(
-  run: (calls: readonly Call[]) => Promise<readonly Outcome[]>,
+  run: (kind: string, calls: readonly Call[]) => Promise<readonly Outcome[]>,
   { max, compare, maySplit }: BatchOptions<Call>,
-): (call: Call) => Promise<Outcome> {
-  let open: Waiting<Call, Outcome>[] = []
+): (kind: string, call: Call) => Promise<Outcome> {
+  const open = new Map<string, Waiting<Call, Outcome>[]>()
 
-  const send = (batch: Waiting<Call, Outcome>[]) => {
-    if (batch !== open) return // it filled up and ran before the turn ended
-    open = []
-    void settle(batch.sort((one, other) => compare(one.call, other.call)))
+  const send = (kind: string, batch: Waiting<Call, Outcome>[]) => {
+    if (open.get(kind) !== batch) return // it filled up and ran before the turn ended
+    open.delete(kind)
+    batch.sort((one, other) => compare(one.call, other.call))
+    void settle(kind, batch)
   }
-  const settle = async (batch: readonly Waiting<Call, Outcome>[]) => {
+  const settle = async (kind: string, batch: readonly Waiting<Call, Outcome>[]) => {
+    const calls = batch.map(({ call }) => call)
     try {
-      const outcomes = await run(batch.map(({ call }) => call))
+      const outcomes = await run(kind, calls)
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] as Outcome)
     } catch (error) {
-      if (batch.length > 1 && maySplit(error)) for (const one of batch) void settle([one])
+      if (batch.length > 1 && maySplit(error)) for (const one of batch) void settle(kind, [one])
       else for (const { reject } of batch) reject(error)
     }
   }
-  return (call) =>
+  return (kind, call) =>
     new Promise((resolve, reject) => {
-      if (open.push({ call, resolve, reject }) === 1) setImmediate(send, open)
-      if (open.length === max) send(open)
+      let batch = open.get(kind)
+      if (!batch) {
+        batch = []
+        open.set(kind, batch)
+        setImmediate(send, kind, batch)
+      }
+      if (batch.push({ call, resolve, reject }) === max) send(kind, batch)
     })
 }

@@ -1,11 +1,11 @@
 /** Runs bound statements through a Sequelize: on its pool and into its log, but past its query layer. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
-import { inBatches } from './batch.ts'
+import { type BatchOptions, inBatches } from './batch.ts'
 import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
 import { driverOf } from './drivers.ts'
 import { AFTER, Failure, fateOf } from './fate.ts'
-import { onPool, type Run } from './pool.ts'
+import { onPool } from './pool.ts'
 import { storageError } from './storage-error.ts'
 
 /** The text of each statement is fixed, so that the server holds few prepared statements. */
@@ -33,27 +33,27 @@ export function databaseOf(sequelize: Sequelize): Database {
 /** Makes the `Database` of a Sequelize. A test may give a driver of its own. */
 export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(sequelize)): Database {
   const run = onPool(sequelize, driver)
-  const alone: Execute = async (sql, bind) => only(await run(sql, [bind]))
-  const together = driver.batches ? batched(run) : alone
+  const alone: Execute = async (sql, statement) => only(await run(sql, [statement]))
+  const together = driver.batches ? inBatches(run, BATCHES) : alone
   const inSync = async (sql: string) => driver.inSync?.(sequelize, sql)
 
   /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
-  const execute = async (how: Execute, sql: string, bind: Binding, row?: string): Promise<Result> => {
-    const result = await repeat(() => how(sql, bind, row))
+  const execute = async (how: Execute, sql: string, statement: Statement): Promise<Result> => {
+    const result = await repeat(() => how(sql, statement))
     if (result.rows.length > 0 || result.affected > 0) return result
     const complete = await inSync(sql)
-    return complete === undefined ? result : repeat(() => how(complete, bind, row))
+    return complete === undefined ? result : repeat(() => how(complete, statement))
   }
 
   const database: Database = {
     dialect: driver,
-    findRow: async (sql, bind) => (await execute(together, sql, bind)).rows[0],
-    writeRow: async (sql, bind, row) => (await execute(together, sql, bind, row)).affected === 1,
-    find: async (sql, bind) => (await execute(alone, sql, bind)).rows,
-    write: async (sql, bind) => (await execute(alone, sql, bind)).affected,
+    findRow: async (sql, bind) => (await execute(together, sql, { bind })).rows[0],
+    writeRow: async (sql, bind, row) => (await execute(together, sql, { bind, row })).affected === 1,
+    find: async (sql, bind) => (await execute(alone, sql, { bind })).rows,
+    write: async (sql, bind) => (await execute(alone, sql, { bind })).affected,
     async writeAll(sql, bind) {
       const complete = (await inSync(sql)) ?? sql
-      return (await repeat(() => alone(complete, bind))).affected
+      return (await repeat(() => alone(complete, { bind }))).affected
     },
   }
   databases.set(sequelize, database)
@@ -69,37 +69,22 @@ export function withoutBatches(database: Database): Database {
   }
 }
 
-type Execute = (sql: string, bind: Binding, row?: string) => Promise<Result>
+interface Statement {
+  readonly bind: Binding
+  readonly row?: string
+}
+type Execute = (sql: string, statement: Statement) => Promise<Result>
 
 function only([result]: readonly Result[]): Result {
   if (!result) throw new Error('a statement without a result')
   return result
 }
 
-interface Statement {
-  readonly bind: Binding
-  readonly row: string
-}
-
-const MAX_BATCH = 8
-
-/** Lets statements of the same text share a run. */
-function batched(run: Run): Execute {
-  const joins = new Map<string, (statement: Statement) => Promise<Result>>()
-  const options = {
-    max: MAX_BATCH,
-    compare: (one: Statement, other: Statement) => (one.row === other.row ? 0 : one.row < other.row ? -1 : 1),
-    maySplit: (error: unknown) => AFTER[fateOf(error)].split,
-  }
-  const bindings = (statements: readonly Statement[]) => statements.map(({ bind }) => bind)
-  return (sql, bind, row = '') => {
-    let join = joins.get(sql)
-    if (!join) {
-      join = inBatches((statements) => run(sql, bindings(statements)), options)
-      joins.set(sql, join)
-    }
-    return join({ bind, row })
-  }
+/** Statements of the same text go together, those that write sorted by their rows. */
+const BATCHES: BatchOptions<Statement> = {
+  max: 8,
+  compare: ({ row: one = '' }, { row: other = '' }) => (one === other ? 0 : one < other ? -1 : 1),
+  maySplit: (error) => AFTER[fateOf(error)].split,
 }
 
 const MAX_ATTEMPTS = 5

@@ -4,17 +4,20 @@ import type { Binding, Driver, Result } from './driver.ts'
 import { AFTER, Failure } from './fate.ts'
 import { logOf } from './log.ts'
 
-/** Runs a statement once for each binding, in one transaction. Rejects with a `Failure`. */
-export type Run = (sql: string, bindings: readonly Binding[]) => Promise<readonly Result[]>
+/** Runs a text once for each statement of it, in one transaction. Rejects with a `Failure`. */
+export type Run = (
+  sql: string,
+  statements: readonly { readonly bind: Binding }[],
+) => Promise<readonly Result[]>
 
 export function onPool(sequelize: Sequelize, driver: Driver): Run {
   const { connectionManager } = sequelize
   const log = logOf(sequelize)
 
-  const prepare = async (sql: string, bindings: readonly Binding[]): Promise<object> => {
+  const prepare = async (sql: string, times: number): Promise<object> => {
     try {
       // Without the bound values, which include hashes.
-      for (const _ of bindings) log.log(`Executing (default): ${sql}`)
+      for (let time = 0; time < times; time += 1) log.log(`Executing (default): ${sql}`)
       // Always on the primary: a replica that lags would show a spent token as unspent.
       return await connectionManager.getConnection({ type: 'write', useMaster: true })
     } catch (error) {
@@ -28,9 +31,10 @@ export function onPool(sequelize: Sequelize, driver: Driver): Run {
     void connectionManager.destroyConnection(connection).catch(() => {})
   }
 
-  return async (sql, bindings) => {
-    const connection = await prepare(sql, bindings)
+  return async (sql, statements) => {
+    const connection = await prepare(sql, statements.length)
     try {
+      const bindings = statements.map(({ bind }) => bind)
       const results = await driver.run(connection, sql, bindings)
       if (results.length !== bindings.length) throw new Error('not as many results as bindings')
       connectionManager.releaseConnection(connection)

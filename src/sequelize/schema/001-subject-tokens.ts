@@ -1,7 +1,7 @@
 import type { Dialect } from '../database/driver.ts'
 import type { Migration } from './migration.ts'
 
-function createTable(dialect: Dialect): string {
+function createTokens(dialect: Dialect): string {
   const { ascii, name, text } = dialect.types
   return `CREATE TABLE IF NOT EXISTS subject_tokens (
     id ${ascii} NOT NULL PRIMARY KEY,
@@ -20,6 +20,7 @@ function createTable(dialect: Dialect): string {
     consumed_by ${name},
     used_actor ${text},
     used_actor_id ${name},
+    used_chain ${ascii},
     used_resource ${text},
     used_scope ${text},
     access_token_format ${ascii},
@@ -30,16 +31,36 @@ function createTable(dialect: Dialect): string {
   )${dialect.tableOptions}`
 }
 
+/** The actors behind the newest one of a chain. `chain` is the `used_chain` of the row they belong to. */
+function createActors(dialect: Dialect): string {
+  const { ascii, name } = dialect.types
+  return `CREATE TABLE IF NOT EXISTS subject_token_actors (
+    actor_id ${name} NOT NULL,
+    token_id ${ascii} NOT NULL,
+    chain ${ascii} NOT NULL,
+    expires_at BIGINT NOT NULL,
+    PRIMARY KEY (actor_id, token_id, chain)
+  )${dialect.tableOptions}`
+}
+
 export const subjectTokens: Migration = {
   name: '001-subject-tokens',
   async up(sequelize, dialect) {
-    await sequelize.query(createTable(dialect))
-    const index = (column: string, columns: string) =>
-      dialect.createIndex(sequelize, { name: `subject_tokens_${column}`, table: 'subject_tokens', columns })
-    await index('user_id', `${dialect.indexed('user_id')}, id`)
-    await index('actor_id', `${dialect.indexed('actor_id')}, id`)
-    await index('used_actor_id', `${dialect.indexed('used_actor_id')}, id`)
+    await sequelize.query(createTokens(dialect))
+    const index = (name: string, columns: string) =>
+      dialect.createIndex(sequelize, { name: `subject_tokens_${name}`, table: 'subject_tokens', columns })
+    // With the issuer, a page of a list is found in the index alone, whatever share of the table a name has.
+    for (const column of ['user_id', 'actor_id', 'used_actor_id', 'created_by'])
+      await index(column, `${dialect.indexed(column)}, ${dialect.indexed('issuer')}, id`)
+    // For the kill switch: most of what a backend has issued is over.
+    await index('created_by_expires_at', `${dialect.indexed('created_by')}, expires_at`)
     // For the retention: what has ended is deleted from its oldest end.
     await index('expires_at', 'expires_at')
+    await sequelize.query(createActors(dialect))
+    await dialect.createIndex(sequelize, {
+      name: 'subject_token_actors_expires_at',
+      table: 'subject_token_actors',
+      columns: 'expires_at',
+    })
   },
 }

@@ -29,6 +29,11 @@ const ENDED_TOKENS: Rows = {
   key: 'id',
   where: 'expires_at <= $1 AND (access_token_expires_at IS NULL OR access_token_expires_at <= $1)',
 }
+const ENDED_ACTORS: Rows = {
+  table: 'subject_token_actors',
+  key: 'actor_id, token_id, chain',
+  where: 'expires_at <= $1',
+}
 const EXPIRED_MODELS: Rows = {
   table: 'oidc_models',
   key: 'namespace, model, id',
@@ -56,6 +61,8 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
     onProgress?.(purged)
   }
   await inBatches(database, ENDED_TOKENS, [now - retention], (subjectTokens) => report({ subjectTokens }))
+  // After the records, so that none is ever without its actors.
+  await inBatches(database, ENDED_ACTORS, [now - retention], () => {})
   await inBatches(database, EXPIRED_MODELS, [now - GRACE], (models) => report({ models }))
   return purged
 }

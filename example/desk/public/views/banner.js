@@ -1,4 +1,4 @@
-/** The stripe that nobody overlooks: as whom, who, and how long still. */
+/** The stripe that no one overlooks: who is viewed, who is viewing, and how much time is left. */
 import { byId } from '../element.js'
 import { announce } from '../messages.js'
 import { minutesAndSeconds, secondsUntil } from '../times.js'
@@ -18,7 +18,7 @@ export function showBanner({ customer, actor, endsAt }, onExpiry) {
   const tick = () => {
     const left = secondsUntil(endsAt)
     byId('banner-remaining').textContent = minutesAndSeconds(left)
-    // A screen reader that reads out every second would say nothing else.
+    // A screen reader that announces every second would announce nothing else.
     if (left <= WARNING && !warned) {
       warned = true
       announce(`The view of ${customer.name} ends in ${left} seconds.`)

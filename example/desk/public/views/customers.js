@@ -1,4 +1,4 @@
-/** Everybody, and a button each. Whom the rule protects has one too, so that the refusal can be seen. */
+/** Everyone, with a button each. Protected people have one too, so that you can see the refusal. */
 import { byId, element } from '../element.js'
 import { show } from '../navigation.js'
 import { wirePanel } from './wire-panel.js'
@@ -9,7 +9,7 @@ export function showCustomers(people, onView) {
   show('customers', 'Customers')
 }
 
-/** After a refusal the person is still here, and can read how far the requests came. */
+/** After a refusal the engineer stays on this view, and can see how far the requests got. */
 export function showRefusedRequests(wire) {
   if (wire.entries.length > 0) byId('refused-wire').replaceChildren(wirePanel(wire))
 }

@@ -1,27 +1,27 @@
-/** Asks for the reason and the ticket: nobody is viewed without them. */
+/** Asks for the reason and the ticket: no one is viewed without them. */
 import { byId } from '../element.js'
 
 const dialog = byId('reason-dialog')
 const form = byId('reason-form')
 const FIELDS = [
-  { input: byId('reason'), missing: 'Say why you need this view.' },
-  { input: byId('ticketId'), missing: 'Say which ticket it is for.' },
+  { input: byId('reason'), missing: 'Enter a reason.' },
+  { input: byId('ticketId'), missing: 'Enter a ticket.' },
 ]
 
 let askedFor
-let answered
+let resolveRequest
 
-/** Answers `{ reason, ticketId }`, or nothing when the engineer thinks better of it. */
+/** Resolves to `{ reason, ticketId }`, or to `undefined` if the engineer cancels. */
 export function askReason({ id, name }) {
-  // After a failure the answers are still there, for the same customer.
+  // After a failure the fields keep their values, for the same customer.
   if (askedFor !== id) form.reset()
   askedFor = id
   for (const { input } of FIELDS) mark(input, '')
   byId('reason-title').textContent = `View as ${name}`
-  answered?.()
+  resolveRequest?.()
   dialog.showModal()
   return new Promise((resolve) => {
-    answered = resolve
+    resolveRequest = resolve
   })
 }
 
@@ -37,14 +37,14 @@ form.addEventListener('submit', (event) => {
   const wrong = FIELDS.find(({ input }) => input.ariaInvalid === 'true')
   if (wrong) return wrong.input.focus()
   const [reason, ticketId] = FIELDS.map(({ input }) => input.value.trim())
-  answered({ reason, ticketId })
+  resolveRequest({ reason, ticketId })
   dialog.close()
 })
 
 byId('reason-cancel').addEventListener('click', () => dialog.close())
-// Also by the Escape key. The event comes late: by then the dialog may be open again, for the next answer.
+// The Escape key closes it, too. The event comes late: by then the dialog may be open again, for another customer.
 dialog.addEventListener('close', () => {
-  if (!dialog.open) answered?.()
+  if (!dialog.open) resolveRequest?.()
 })
 
 function mark(input, problem) {

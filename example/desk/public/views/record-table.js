@@ -1,8 +1,8 @@
-/** One row of the record: who, whom, why, when, for what, and whether it still lives. */
+/** One row of the record: who, whom, why, when, for what, and whether it is still live. */
 import { element } from '../element.js'
 import { clock, moment } from '../times.js'
 
-/** `names` turns ids into names; `onStop` is asked for rows that still live. */
+/** `names` maps ids to names. Rows that are still live get a button that calls `onStop`. */
 export function recordRow(item, names, onStop) {
   const { id, userId, actorId, actor, context, resource, createdAt, accessToken } = item
   const who = nameOf(names, actor?.sub ?? actorId)
@@ -18,7 +18,7 @@ export function recordRow(item, names, onStop) {
     element('td', {}, element('code', {}, resource ?? 'any')),
     element('td', { className: 'state', tabIndex: -1 }, state(item)),
     element('td', {}, accessToken ? moment(accessToken.expiresAt) : '–'),
-    element('td', {}, ...(lives(item) ? [stopButton(who, whom, onStop)] : [])),
+    element('td', {}, ...(canBeStopped(item) ? [stopButton(who, whom, onStop)] : [])),
   )
 }
 
@@ -33,13 +33,16 @@ function stopButton(who, whom, onStop) {
   )
 }
 
-const isAlive = ({ accessToken }) => accessToken !== undefined && accessToken.expiresAt * 1000 > Date.now()
+const isTokenValid = ({ accessToken }) =>
+  accessToken !== undefined && accessToken.expiresAt * 1000 > Date.now()
 
-const lives = (item) => item.state === 'active' || (item.state === 'consumed' && isAlive(item))
+const canBeStopped = (item) => item.state === 'active' || (item.state === 'consumed' && isTokenValid(item))
+
+const STATES = { active: 'Not used yet', consumed: 'Ended', expired: 'Expired unused', revoked: 'Stopped' }
 
 function state(item) {
-  if (item.state === 'revoked' && isAlive(item))
-    return `revoked; its JWT lives until ${clock(item.accessToken.expiresAt)}`
-  if (item.state === 'consumed' && isAlive(item)) return 'consumed; in use'
-  return item.state
+  if (item.state === 'revoked' && isTokenValid(item))
+    return `Stopped · token valid until ${clock(item.accessToken.expiresAt)}`
+  if (item.state === 'consumed' && isTokenValid(item)) return 'Live'
+  return STATES[item.state]
 }

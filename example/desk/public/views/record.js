@@ -9,12 +9,12 @@ const PAGE = '10'
 
 let names
 let nextCursor
-/** As they were when the first page was read: the next ones belong to the same list. */
+/** The filters of the first page: further pages belong to the same list. */
 let filters = {}
 let stop
 let attempt
 
-/** `stop` ends one and answers its item as it is then; `attempt` runs what may fail. */
+/** `stop` ends one and returns its item as it is afterwards; `attempt` runs actions that may fail. */
 export async function showRecord(people, given) {
   names = new Map(people.map(({ id, name }) => [id, name]))
   stop = given.stop
@@ -47,7 +47,7 @@ byId('filters').addEventListener('submit', (event) => {
     clearMessages()
     await load()
     tellPerson(
-      `${byId('record-rows').children.length} shown${nextCursor ? ', and there are older ones' : ''}.`,
+      `${byId('record-rows').children.length} shown${nextCursor ? ', older ones are available' : ''}.`,
     )
   })
 })
@@ -64,15 +64,17 @@ async function load() {
   filters = Object.fromEntries([...new FormData(byId('filters'))].filter(([, value]) => value !== ''))
   const rows = await readPage({})
   byId('record-rows').replaceChildren(...rows)
+  const isFiltered = Object.keys(filters).length > 0
+  byId('nothing-recorded').textContent = isFiltered ? 'No impersonations match.' : 'No impersonations yet.'
   byId('nothing-recorded').hidden = rows.length > 0
 }
 
-/** The rows of one page, as the filters want them. */
+/** The rows of one page that match the filters. */
 async function readPage(page) {
-  const answer = await listImpersonations({ ...filters, limit: PAGE, ...page })
-  nextCursor = answer.nextCursor
+  const read = await listImpersonations({ ...filters, limit: PAGE, ...page })
+  nextCursor = read.nextCursor
   byId('older').hidden = !nextCursor
-  return answer.items.map(row)
+  return read.items.map(row)
 }
 
 function row(item) {

@@ -1,4 +1,4 @@
-/** The view of a customer: what the customer sees, and how that came about. */
+/** The view of a customer: what the customer sees, and how it was obtained. */
 import { MEANINGS, TIMES } from '../claims.js'
 import { byId, element } from '../element.js'
 import { show } from '../navigation.js'
@@ -26,7 +26,7 @@ export function showViewing({ customer, claims, orders, wire }) {
   show('viewing', `Viewing as ${customer.name}`)
 }
 
-/** What is over leaves the document, too. */
+/** Removes an ended view from the document, too. */
 export function clearViewing() {
   for (const id of ['orders', 'api-saw', 'claims', 'wire']) byId(id).replaceChildren()
 }

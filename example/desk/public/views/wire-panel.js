@@ -9,11 +9,7 @@ const STEPS = [
 
 export function wirePanel({ entries }) {
   const heading = element('h2', {}, 'On the wire')
-  const hint = element(
-    'p',
-    {},
-    'Every token is cut to a stump: enough to recognise it, too little to use it.',
-  )
+  const hint = element('p', {}, 'Tokens are truncated: you can recognise them, not use them.')
   return element(
     'section',
     { className: 'panel', 'aria-label': 'On the wire' },
@@ -23,7 +19,7 @@ export function wirePanel({ entries }) {
   )
 }
 
-function exchanged({ method, url, request, status, statusText, answer }, index) {
+function exchanged({ method, url, request, status, statusText, response }, index) {
   const { pathname } = new URL(url)
   return element(
     'details',
@@ -37,7 +33,7 @@ function exchanged({ method, url, request, status, statusText, answer }, index) 
     ),
     element('h3', {}, 'Request'),
     element('pre', {}, `${method} ${url}\n${request}`),
-    element('h3', {}, 'Answer'),
-    element('pre', {}, `${status} ${statusText}\n${answer}`),
+    element('h3', {}, 'Response'),
+    element('pre', {}, `${status} ${statusText}\n${response}`),
   )
 }
