@@ -2,7 +2,7 @@
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import type { NewSubjectToken, SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 import type { Bound, Dialect, Row } from './database/driver.ts'
-import { optionalText, text } from './values.ts'
+import { optionalText, text } from './database/values.ts'
 
 /** The columns a read answers: all but the hash, which nobody needs back. */
 export const COLUMNS = `id, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at,

@@ -4,7 +4,7 @@ import { ConnectionAcquireTimeoutError, ConnectionRefusedError, type Sequelize }
 import { openDatabase } from '../../src/sequelize/database/database.ts'
 import type { Driver } from '../../src/sequelize/database/driver.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
-import { mysql } from '../../src/sequelize/database/mysql.ts'
+import { createMysql } from '../../src/sequelize/database/mysql.ts'
 import { createPostgres } from '../../src/sequelize/database/postgres.ts'
 import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite.ts'
 
@@ -100,7 +100,7 @@ const ANY: Failures = [
 
 const DRIVERS: Readonly<Record<string, readonly [Driver, Failures]>> = {
   postgres: [postgres, POSTGRES],
-  mysql: [mysql, MYSQL],
+  mysql: [createMysql(), MYSQL],
   nodeSqlite: [nodeDriver, SQLITE],
   sqlite3: [sqlite3Driver, SQLITE3],
 }
@@ -116,10 +116,11 @@ for (const [name, [driver, failures]] of Object.entries(DRIVERS)) {
 }
 
 /** A Sequelize without a server, and a driver of which the first runs come to this fate. */
-function failing(fate: Fate, times = 1, connect = () => {}) {
+function failing(fate: Fate, times = 1, connect = () => {}, wait?: Promise<void>) {
   const seen: string[] = []
   const sequelize = {
     log: () => {},
+    addHook: () => {},
     connectionManager: {
       getConnection: async () => {
         if (times === 0) seen.push('asked')
@@ -138,6 +139,7 @@ function failing(fate: Fate, times = 1, connect = () => {}) {
     async run(_connection, _sql, bindings) {
       seen.push(`run of ${bindings.length}`)
       failures += 1
+      await wait
       if (failures <= times) throw failure({ code: 'X' })
       return bindings.map(() => ({ rows: [], affected: 1 }))
     },
@@ -181,6 +183,19 @@ for (const [fate, { repeated, split, connection }] of Object.entries(CONSEQUENCE
     })
   })
 }
+
+describe('a statement that is on its way', () => {
+  it('keeps no process alive by its time limit', async () => {
+    const { database } = failing('unknown', 0, () => {}, new Promise(() => {}))
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    await turn()
+    const before = timers()
+    void database.write('UPDATE', [])
+    await turn()
+    expect(timers()).to.equal(before)
+  })
+})
 
 describe('a statement for which there is no connection', () => {
   it('is not sent, and asks once', async () => {

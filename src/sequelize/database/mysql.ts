@@ -2,7 +2,7 @@
 import { QueryTypes, type Sequelize, type Transaction } from 'sequelize'
 import type { Driver } from './driver.ts'
 import { codeOf } from './fate.ts'
-import { inSync } from './galera.ts'
+import { createInSync } from './galera.ts'
 import { toPositional } from './positional.ts'
 import { into, replacing } from './standard.ts'
 
@@ -41,7 +41,10 @@ const UNKNOWN: ReadonlySet<string> = new Set([
 /** Connection lost, which includes a shutdown, and interrupted: both may strike while the server commits. */
 const INTERRUPTED = /^(08|70100)/
 
-export const mysql: Driver = {
+/** The driver of one pool, which remembers whether it leads to a cluster. */
+export const createMysql = (): Driver => ({ ...mysql, inSync: createInSync() })
+
+const mysql: Omit<Driver, 'inSync'> = {
   batches: false,
   run: (connection, sql, [bind = []]) =>
     new Promise((resolve, reject) => {
@@ -66,8 +69,6 @@ export const mysql: Driver = {
     ;(connection as Client).destroy()
     stream.destroy()
   },
-
-  inSync,
 
   /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name, 'utf8')),

@@ -1,8 +1,10 @@
 /** Runs statements on connections of a Sequelize's own pool, past its query layer. */
 import type { Sequelize } from 'sequelize'
+import type { Seconds } from '../../clock.ts'
 import type { Binding, Driver, Result } from './driver.ts'
 import { AFTER, Failure } from './fate.ts'
 import { logOf } from './log.ts'
+import { within } from './time-limit.ts'
 
 /** Runs a text once for each statement of it, in one transaction. Rejects with a `Failure`. */
 export type Run = (
@@ -10,7 +12,8 @@ export type Run = (
   statements: readonly { readonly bind: Binding }[],
 ) => Promise<readonly Result[]>
 
-export function onPool(sequelize: Sequelize, driver: Driver): Run {
+/** `timeout` limits twice: how long a connection is waited for, and then how long the statement runs. */
+export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds): Run {
   const { connectionManager } = sequelize
   const log = logOf(sequelize)
 
@@ -19,7 +22,8 @@ export function onPool(sequelize: Sequelize, driver: Driver): Run {
       // Without the bound values, which include hashes.
       for (let time = 0; time < times; time += 1) log.log(`Executing (default): ${sql}`)
       // Always on the primary: a replica that lags would show a spent token as unspent.
-      return await connectionManager.getConnection({ type: 'write', useMaster: true })
+      const connecting = connectionManager.getConnection({ type: 'write', useMaster: true })
+      return await within(timeout, connecting, (late) => connectionManager.releaseConnection(late))
     } catch (error) {
       throw new Failure('unsent', error)
     }
@@ -35,7 +39,7 @@ export function onPool(sequelize: Sequelize, driver: Driver): Run {
     const connection = await prepare(sql, statements.length)
     try {
       const bindings = statements.map(({ bind }) => bind)
-      const results = await driver.run(connection, sql, bindings)
+      const results = await within(timeout, driver.run(connection, sql, bindings))
       if (results.length !== bindings.length) throw new Error('not as many results as bindings')
       connectionManager.releaseConnection(connection)
       return results

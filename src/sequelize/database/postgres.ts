@@ -36,6 +36,9 @@ const REFUSED = /^(2[123]|40|42|55P03|57014)/
  */
 const UNKNOWN = /^(08|57P0[124])/
 
+/** Milliseconds; what mysql2 has as its default. */
+const CONNECT_TIMEOUT = 10_000
+
 const UNNAMED =
   `oidc-provider-impersonation: this pool leads to servers that do not keep prepared statements, such as a
   PgBouncer in transaction mode. From now on statements are parsed each time they run.`.replace(/\s+/g, ' ')
@@ -80,6 +83,11 @@ const postgres: Omit<Driver, 'run'> = {
     return refused ? 'refused' : 'unknown'
   },
 
+  /** Otherwise a connection to a server that accepts it and then says nothing would keep its place in the pool for good. */
+  beforeConnect(config) {
+    const given: object = Reflect.get(config, 'dialectOptions') ?? {}
+    Object.assign(config, { dialectOptions: { connectionTimeoutMillis: CONNECT_TIMEOUT, ...given } })
+  },
   destroy: (connection) => (connection as Client).connection.stream.destroy(),
 
   updateInOrder: (rows) => updateFound(rows, ` ORDER BY t.${rows.order} COLLATE "C" FOR UPDATE OF t`),
