@@ -35,6 +35,8 @@ const checks = new WeakMap<Error, Check>()
 /** Errors that say nothing but fixed texts, ours or the provider's. */
 const quotable = new WeakSet<Error>()
 
+const unrepeatable = new WeakSet<Error>()
+
 /** The check an error names; `undefined` for errors that come from the provider. */
 export const checkOf = (error: Error): Check | undefined => checks.get(error)
 
@@ -141,8 +143,20 @@ export function storageUnavailable(cause: unknown): Error {
   return named('storage', Object.assign(error, { status: 503, statusCode: 503 }))
 }
 
-export const isStorageUnavailable = (error: unknown): boolean =>
+export const isStorageUnavailable = (error: unknown): error is Error =>
   error instanceof Error && checks.get(error) === 'storage'
+
+/** Nobody knows whether the subject token was spent, so that its repetition could be taken for a replay. */
+export function spendUnknown(cause: unknown): Error {
+  const error = new errors.TemporarilyUnavailable('request a new subject token', {
+    detail: `the outcome of the spend is unknown: ${nameOf(cause)}`,
+  })
+  unrepeatable.add(error)
+  return named('storage', Object.assign(error, { status: 503, statusCode: 503 }))
+}
+
+/** Whether the client may send the same request again. */
+export const isRepeatable = (error: Error): boolean => !unrepeatable.has(error)
 
 /** A client that may not exchange though it is registered for it; the text is the provider's own for the others. */
 export function grantNotAllowed(reason: string): Error {

@@ -4,7 +4,14 @@ import { emit } from '../events.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import type { AccessTokenDraft } from '../provider/access-token.ts'
 import type { ExchangeContext } from '../provider/grants.ts'
-import { checkOf, isStorageUnavailable, RETRY_AFTER, reasonOf, subjectTokenRefused } from '../refusals.ts'
+import {
+  checkOf,
+  isRepeatable,
+  isStorageUnavailable,
+  RETRY_AFTER,
+  reasonOf,
+  subjectTokenRefused,
+} from '../refusals.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
@@ -28,7 +35,7 @@ export async function recordOutcome(
   try {
     await exchange(progress)
   } catch (error) {
-    if (isStorageUnavailable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
+    if (isStorageUnavailable(error) && isRepeatable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
       emitRefused(ctx, progress, error)
       throw error

@@ -6,6 +6,7 @@ import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import { databaseOf, withoutBatches } from './database/database.ts'
 import type { Bound } from './database/driver.ts'
+import { withoutEffect } from './database/storage-error.ts'
 import { readTimeout } from './database/time-limit.ts'
 import { writeFurtherActors } from './subject-token-actors.ts'
 import { killStatements, listStatement } from './subject-token-filters.ts'
@@ -62,7 +63,8 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
     findByHash: (issuer, hash) => one(FIND_BY_HASH, [hash, name(issuer)]),
 
     async consume(issuer, hash, now, use) {
-      const chain = await writeFurtherActors(database, { issuer: name(issuer), hash, now, use })
+      const before = writeFurtherActors(database, { issuer: name(issuer), hash, now, use })
+      const chain = await withoutEffect(before)
       if (chain === undefined) return false
       const bind = [...toUseColumns(dialect, use), chain, hash, name(issuer), now]
       return database.writeRow(CONSUME, bind, hash)

@@ -7,6 +7,8 @@ import type { Fate } from '../../src/sequelize/database/fate.ts'
 import { createMysql } from '../../src/sequelize/database/mysql.ts'
 import { createPostgres } from '../../src/sequelize/database/postgres.ts'
 import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import type { TokenHash } from '../../src/subject-tokens/secret.ts'
 
 const postgres = createPostgres(() => {})
 const failure = (members: object) => Object.assign(new Error('failed'), members)
@@ -144,7 +146,7 @@ function failing(fate: Fate, times = 1, connect = () => {}, wait?: Promise<void>
       return bindings.map(() => ({ rows: [], affected: 1 }))
     },
   }
-  return { seen, database: openDatabase(sequelize, driver) }
+  return { seen, sequelize, database: openDatabase(sequelize, driver) }
 }
 
 const outcomes = async (...promises: Promise<unknown>[]) =>
@@ -205,6 +207,46 @@ describe('a statement for which there is no connection', () => {
     const [message] = await outcomes(database.write('UPDATE', []))
     expect(message).to.match(/^storage failed: SequelizeConnectionRefusedError/)
     expect(seen).to.deep.equal(['asked'])
+  })
+})
+
+describe('what is told of a failure', () => {
+  const told = async (call: Promise<unknown>) => {
+    const error = await call.catch((thrown: unknown) => thrown)
+    expect(error).to.be.an('error').with.property('name', 'StorageError')
+    return Reflect.get(Object(error), 'tookEffect')
+  }
+
+  for (const fate of [...Object.keys(CONSEQUENCES)] as Fate[]) {
+    const expected = fate === 'unknown' ? undefined : false
+    it(`whose fate is ${fate}: ${expected === false ? 'no effect' : 'nothing for sure'}`, async () => {
+      expect(await told(failing(fate, 9).database.write('UPDATE', []))).to.equal(expected)
+    })
+  }
+
+  it('when there is no connection: no effect', async () => {
+    const away = () => {
+      throw new Error('away')
+    }
+    expect(await told(failing('unknown', 0, away).database.write('UPDATE', []))).to.equal(false)
+  })
+
+  it('of the further actors of a chain, which are written before the spend: no effect', async () => {
+    const spend = (act?: { sub: string }) =>
+      createSubjectTokenStore(failing('unknown').sequelize).consume(
+        'https://id.example.com/oidc',
+        'hash' as TokenHash,
+        1,
+        {
+          at: 1,
+          clientId: 'spa',
+          actor: { sub: 'bob', act },
+          resource: 'https://api.example.com',
+          accessToken: { format: 'jwt', expiresAt: 2 },
+        },
+      )
+    expect(await told(spend({ sub: 'carol' }))).to.equal(false)
+    expect(await told(spend())).to.equal(undefined)
   })
 })
 

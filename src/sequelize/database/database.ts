@@ -5,7 +5,7 @@ import type { Seconds } from '../../clock.ts'
 import { type BatchOptions, inBatches } from './batch.ts'
 import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
 import { driverOf } from './drivers.ts'
-import { AFTER, Failure, fateOf } from './fate.ts'
+import { AFTER, fateOf } from './fate.ts'
 import { onPool } from './pool.ts'
 import { storageError } from './storage-error.ts'
 import { TIMEOUT } from './time-limit.ts'
@@ -119,9 +119,7 @@ async function repeat<Value>(once: () => Promise<Value>): Promise<Value> {
     try {
       return await once()
     } catch (error) {
-      if (attempts === MAX_ATTEMPTS || !AFTER[fateOf(error)].repeat) {
-        throw storageError(error instanceof Failure ? error.cause : error)
-      }
+      if (attempts === MAX_ATTEMPTS || !AFTER[fateOf(error)].repeat) throw storageError(error)
       await sleep(Math.random() * 10 * 2 ** attempts)
     }
   }

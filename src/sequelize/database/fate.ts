@@ -17,15 +17,17 @@ interface Consequences {
   readonly split: boolean
   /** Return the connection to the pool. */
   readonly keep: boolean
+  /** It certainly had no effect. */
+  readonly harmless: boolean
 }
 
 export const AFTER: Readonly<Record<Fate, Consequences>> = {
-  'rolled back': { repeat: true, split: true, keep: true },
-  'turned away': { repeat: true, split: true, keep: false },
-  refused: { repeat: false, split: true, keep: true },
-  locked: { repeat: false, split: false, keep: true },
-  unsent: { repeat: false, split: false, keep: true },
-  unknown: { repeat: false, split: false, keep: false },
+  'rolled back': { repeat: true, split: true, keep: true, harmless: true },
+  'turned away': { repeat: true, split: true, keep: false, harmless: true },
+  refused: { repeat: false, split: true, keep: true, harmless: true },
+  locked: { repeat: false, split: false, keep: true, harmless: true },
+  unsent: { repeat: false, split: false, keep: true, harmless: true },
+  unknown: { repeat: false, split: false, keep: false, harmless: false },
 }
 
 /** A statement that failed. The cause is what the driver threw. */
