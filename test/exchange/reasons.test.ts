@@ -287,7 +287,7 @@ describe('token exchange: what the operator reads where the deployment is set up
   const tampered = (change: (configuration: Configuration) => object): DeploymentOverrides => ({
     tamper: (configuration) => ({ ...configuration, ...change(configuration) }),
   })
-  /** Resources that go round `configure`, except the management resource. */
+  /** Resources that bypass `configure`, except the management resource. */
   const bypassed = ({ features }: Configuration) => ({
     features: {
       ...features,
