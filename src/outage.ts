@@ -6,6 +6,9 @@ import type { SubjectTokenStore } from './subject-tokens/store.ts'
 /** Seconds that a client should wait before it tries again: `Retry-After` of a 503. */
 export const RETRY_AFTER = 5
 
+const unavailable = (text: string, options: { readonly detail?: string }) =>
+  Object.assign(new errors.TemporarilyUnavailable(text, options), { status: 503, statusCode: 503 })
+
 /** A failure of storage, as a 503. Its message is not repeated: it may hold what was stored. */
 export function storageUnavailable(cause: unknown): Error {
   return refusal(unavailable, {
@@ -15,25 +18,42 @@ export function storageUnavailable(cause: unknown): Error {
   })
 }
 
-const unavailable = (text: string, options: { readonly detail?: string }) =>
-  Object.assign(new errors.TemporarilyUnavailable(text, options), { status: 503, statusCode: 503 })
+const UNREPEATABLE = Symbol('unrepeatable')
 
-export const isStorageUnavailable = (error: unknown): boolean =>
+/** No one knows whether the subject token was spent: a repetition could be taken for a replay. */
+function spendUnknown(cause: unknown): Error {
+  const error = refusal(unavailable, {
+    check: 'storage',
+    public: 'request a new subject token',
+    private: `the outcome of the spend is unknown: ${nameOf(cause)}`,
+  })
+  return Object.defineProperty(error, UNREPEATABLE, { value: true })
+}
+
+export const isStorageUnavailable = (error: unknown): error is Error =>
   error instanceof Error && checkOf(error) === 'storage'
+
+/** Whether the client may send the same request again. */
+export const isRepeatable = (error: Error): boolean => !Reflect.has(error, UNREPEATABLE)
+
+const spendFailed = (error: unknown): Error =>
+  error instanceof Error && Reflect.get(error, 'tookEffect') === false
+    ? storageUnavailable(error)
+    : spendUnknown(error)
 
 /** The store, with every failure of it turned into an outage. */
 export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
-  const guard = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+  const guard = async <Result>(call: () => Promise<Result>, outage = storageUnavailable): Promise<Result> => {
     try {
       return await call()
     } catch (error) {
-      throw storageUnavailable(error)
+      throw outage(error)
     }
   }
   return {
     insert: (token) => guard(() => store.insert(token)),
     findByHash: (issuer, hash) => guard(() => store.findByHash(issuer, hash)),
-    consume: (issuer, hash, now, use) => guard(() => store.consume(issuer, hash, now, use)),
+    consume: (issuer, hash, now, use) => guard(() => store.consume(issuer, hash, now, use), spendFailed),
     get: (issuer, id) => guard(() => store.get(issuer, id)),
     list: (issuer, filter, page) => guard(() => store.list(issuer, filter, page)),
     revoke: (issuer, id, now) => guard(() => store.revoke(issuer, id, now)),

@@ -1,7 +1,7 @@
 /** The one place that reports how an exchange ended, so that no refusal is without an event. */
 import { errors } from 'oidc-provider'
 import { emit } from '../events.ts'
-import { isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
+import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import type { AccessTokenDraft } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
@@ -34,7 +34,7 @@ export async function recordOutcome(
       reached = { ...reached, ...established }
     })
   } catch (error) {
-    if (isStorageUnavailable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
+    if (isStorageUnavailable(error) && isRepeatable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
       emitRefused(ctx, reached, error)
       throw error

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
-import { epochTime } from '../clock.ts'
+import { epochTime, type Seconds } from '../clock.ts'
 import { type Database, databaseOf } from './database/database.ts'
 import type { Bound, Row, Upsert } from './database/driver.ts'
+import { readTimeout } from './database/time-limit.ts'
+import { optionalText, text } from './database/values.ts'
 import { recordOnce } from './replay-record.ts'
-import { optionalText, text } from './values.ts'
 
 /**
  * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,
@@ -89,15 +90,17 @@ const ROW: Upsert = {
  *
  * @param options.namespace part of every key, at most 255 bytes, default empty: one per issuer on a shared
  * database.
- * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, or a wrong namespace.
+ * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects. Whole
+ * seconds from 1 to 300, default 10.
+ * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, a wrong namespace or a wrong timeout.
  * @example
  * impersonation.configure({ adapter: createAdapter(sequelize), clients, findAccount, jwks })
  */
 export function createAdapter(
   sequelize: Sequelize,
-  { namespace = '' }: { readonly namespace?: string } = {},
+  { namespace = '', timeout }: { readonly namespace?: string; readonly timeout?: Seconds } = {},
 ): AdapterFactory {
-  const database = databaseOf(sequelize)
+  const database = databaseOf(sequelize, readTimeout(timeout))
   if (typeof namespace !== 'string' || Buffer.byteLength(namespace) > 255) {
     throw new TypeError('namespace must be a string of at most 255 bytes')
   }

@@ -31,13 +31,7 @@ class Database {
 
   constructor(filename: string, mode: number, opened: (error: Error | null) => void) {
     this.filename = filename
-    this.#database = new DatabaseSync(filename, {
-      readOnly: (mode & OPEN_READWRITE) === 0,
-      timeout: BUSY_TIMEOUT,
-    })
-    // Readers do not wait for the writer. A commit is on disk before it is confirmed (synchronous = FULL, the
-    // default), so that a spent token stays spent when the power fails.
-    if (filename !== ':memory:') this.#database.exec('PRAGMA journal_mode = WAL')
+    this.#database = open(filename, (mode & OPEN_READWRITE) === 0)
     // Sequelize assigns the connection after the constructor returns, and uses it in this callback.
     queueMicrotask(() => opened(null))
   }
@@ -139,6 +133,19 @@ class Database {
     }
     this.#prepared.set(sql, statement)
     return statement
+  }
+}
+
+function open(filename: string, readOnly: boolean): DatabaseSync {
+  try {
+    const database = new DatabaseSync(filename, { readOnly, timeout: BUSY_TIMEOUT })
+    // Readers do not wait for the writer. A commit is on disk before it is confirmed (synchronous = FULL, the
+    // default), so that a spent token stays spent when the power fails. The journal belongs to the file: who may
+    // only read cannot change it.
+    if (!readOnly && filename !== ':memory:') database.exec('PRAGMA journal_mode = WAL')
+    return database
+  } catch (error) {
+    throw asSqliteError(error)
   }
 }
 

@@ -7,7 +7,7 @@ import type {
   SubjectTokenUse,
 } from '../subject-tokens/subject-token.ts'
 import type { Bound, Dialect, Row } from './database/driver.ts'
-import { optionalText, text } from './values.ts'
+import { optionalText, text } from './database/values.ts'
 
 /** The columns a read answers: all but the hash, which no one needs back. */
 export const COLUMNS = `id, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at,

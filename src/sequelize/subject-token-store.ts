@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
+import type { Seconds } from '../clock.ts'
 import { isPlainObject } from '../plain-json.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import { databaseOf, withoutBatches } from './database/database.ts'
 import type { Bound } from './database/driver.ts'
+import { withoutEffect } from './database/storage-error.ts'
+import { readTimeout } from './database/time-limit.ts'
 import { writeFurtherActors } from './subject-token-actors.ts'
 import { killStatements, listStatement } from './subject-token-filters.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
@@ -27,6 +30,7 @@ const REVOKE = `UPDATE subject_tokens SET revoked_at = $1 WHERE id = $2 AND issu
 
 interface StoreOptions {
   readonly batch?: boolean
+  readonly timeout?: Seconds
 }
 
 /**
@@ -36,13 +40,16 @@ interface StoreOptions {
  * @param options.batch whether statements issued in the same turn of the event loop share a round trip and a
  * commit, where the database allows it (PostgreSQL, and SQLite through `nodeSqlite`). `true` or `false`, default
  * `true`. It applies to this store only, not to others on the same Sequelize.
+ * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects; the
+ * connection is closed then, and no one knows whether the statement took effect. Whole seconds from 1 to 300, default 10.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
  * @example
  * const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize) })
  */
 export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOptions = {}): SubjectTokenStore {
-  const shared = databaseOf(sequelize)
-  const database = mayBatch(options) ? shared : withoutBatches(shared)
+  const { batch, timeout } = readOptions(options)
+  const shared = databaseOf(sequelize, timeout)
+  const database = batch ? shared : withoutBatches(shared)
   const { dialect } = database
   const name = dialect.bindName
   const one = async (sql: string, bind: Bound[]): Promise<SubjectToken | undefined> => {
@@ -58,7 +65,8 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
     findByHash: (issuer, hash) => one(FIND_BY_HASH, [hash, name(issuer)]),
 
     async consume(issuer, hash, now, use) {
-      const chain = await writeFurtherActors(database, { issuer: name(issuer), hash, now, use })
+      const before = writeFurtherActors(database, { issuer: name(issuer), hash, now, use })
+      const chain = await withoutEffect(before)
       if (chain === undefined) return false
       const bind = [...toUseColumns(dialect, use), chain, hash, name(issuer), now]
       return database.writeRow(CONSUME, bind, hash)
@@ -90,10 +98,10 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
   return store
 }
 
-function mayBatch(options: StoreOptions): boolean {
+function readOptions(options: StoreOptions): Required<StoreOptions> {
   if (!isPlainObject(options)) throw new TypeError('createSubjectTokenStore takes an options object')
-  const { batch = true, ...others } = options
+  const { batch = true, timeout, ...others } = options
   for (const name of Object.keys(others)) throw new TypeError(`unknown option: ${name}`)
   if (typeof batch !== 'boolean') throw new TypeError('option batch must be a boolean')
-  return batch
+  return { batch, timeout: readTimeout(timeout) }
 }

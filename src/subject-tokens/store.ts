@@ -45,6 +45,11 @@ export interface SubjectTokenStore {
    * processes and on any number of machines, and only while the token is unspent, unrevoked and unexpired at `now`.
    * One conditional write decides; it is repeated only when the database reports that it was rolled back.
    *
+   * A rejection leaves open whether the token was spent: the client is then told to request a new subject token.
+   * That is the safe reading, because a client that repeats a spent one is refused, and reported as a replay. An
+   * error with the member `tookEffect: false` promises that the token was not spent by this call; the client is
+   * then told to try again.
+   *
    * A spent token is found by every link of `use.actor`: `sub`, `act.sub`, `act.act.sub` and so on, as soon as it
    * is spent. A store that writes them to a place of their own does so before the conditional write, and must
    * never find a token by what a call that did not win wrote there.

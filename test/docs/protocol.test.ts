@@ -35,7 +35,7 @@ const told = (title: string): Map<string, string> =>
   new Map(rowsOf(section(title)).map((cells) => [namesOf([cells])[0] ?? '', cells.join(' ')]))
 
 describe('docs: the protocol of the token exchange', () => {
-  const state = { allowed: (): boolean => true, down: false }
+  const state = { allowed: (): boolean => true, down: false, lost: false }
   let database: Database
   let deployment: Deployment
   before(async () => {
@@ -43,7 +43,9 @@ describe('docs: the protocol of the token exchange', () => {
     const real = createSubjectTokenStore(database.sequelize)
     const findByHash: typeof real.findByHash = (issuer, hash) =>
       state.down ? Promise.reject(new Error('down')) : real.findByHash(issuer, hash)
-    const options = { store: { ...real, findByHash }, isAllowed: () => state.allowed() }
+    const consume: typeof real.consume = (...call) =>
+      state.lost ? Promise.reject(new Error('lost')) : real.consume(...call)
+    const options = { store: { ...real, findByHash, consume }, isAllowed: () => state.allowed() }
     deployment = await startDeployment({ database, options })
   })
   after(async () => {
@@ -76,11 +78,17 @@ describe('docs: the protocol of the token exchange', () => {
     ]
     const given = [await refused({ subject_token }, machineClient())]
     for (const change of changes) given.push(await refused({ subject_token, ...change }))
-    for (const failure of [{ allowed: () => false }, { allowed: () => 'maybe' }, { down: true }]) {
-      Object.assign(state, { allowed: () => true, ...failure })
+    const failures: object[] = [
+      { allowed: () => false },
+      { allowed: () => 'maybe' },
+      { down: true },
+      { lost: true },
+    ]
+    for (const failure of failures) {
+      Object.assign(state, { allowed: () => true, down: false, ...failure })
       given.push(await refused({ subject_token }))
     }
-    Object.assign(state, { allowed: () => true, down: false })
+    Object.assign(state, { allowed: () => true, down: false, lost: false })
     expectSameErrors(errorsOf(section('3.2 Errors')), given)
   })
 

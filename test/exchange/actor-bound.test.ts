@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../../fixtures/clients.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { certificateThumbprint } from '../../src/provider/certificate.ts'
@@ -93,4 +93,19 @@ describe('token exchange: a bound actor token', () => {
     await refuses(both, { dpop: await key.proof(deployment) })
     await refuses(both, presenting(CERTIFICATE))
   })
+})
+
+describe('token exchange: an actor token that is bound to a certificate', () => {
+  const settings: [title: string, mTLS: object | undefined][] = [
+    ['without mutual TLS', undefined],
+    ['with mutual TLS that is switched off', { enabled: false, getCertificate }],
+  ]
+  for (const [title, mTLS] of settings) {
+    it(`is refused by a deployment ${title}: no certificate can be presented`, () =>
+      withDeployment({ configuration: { features: { ...(mTLS && { mTLS }) } } }, async (deployment) => {
+        const actor = await actorJwt(deployment, { cnf: { 'x5t#S256': x5t } })
+        await expectActorRefused(deployment, actor)
+        await expectActorRefused(deployment, actor, { headers: presenting(CERTIFICATE) })
+      }))
+  }
 })

@@ -1,7 +1,8 @@
 /** The state after a failure (protocol.md §3.1, §3.2): unspent before the one write, spent after it. */
 import { expect } from 'chai'
+import { ConnectionRefusedError, QueryTypes } from 'sequelize'
 import { storedModels } from '../../fixtures/clients.ts'
-import { openDatabase } from '../../fixtures/databases.ts'
+import { isAvailable, openDatabase } from '../../fixtures/databases.ts'
 import { API, type Deployment, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
 import type { Answer } from '../../fixtures/http.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
@@ -54,9 +55,10 @@ describe('token exchange: failures', () => {
         await withDeployment(overrides, async (deployment) => {
           const { subjectToken } = await issue(deployment)
           const answer = await exchange(deployment, { subject_token: subjectToken, resource })
-          await expectSpentBy500(deployment, subjectToken, answer)
+          // Before the token is used again, which would end what was kept.
           const kept = [...models.payloads.keys()].filter((key) => key.startsWith('AccessToken:'))
           expect(kept).to.deep.equal([])
+          await expectSpentBy500(deployment, subjectToken, answer)
         })
       })
     }
@@ -118,9 +120,14 @@ describe('token exchange: failures', () => {
     ))
 
   describe('when the store fails', () => {
-    for (const method of ['findByHash', 'consume'] as const) {
+    const unspent = Object.assign(new Error('private: no connection'), { tookEffect: false })
+    const failures = [
+      ['findByHash', undefined],
+      ['consume', unspent],
+    ] as const
+    for (const [method, error] of failures) {
       it(`at ${method}, it responds with 503 and the token can be used later`, () =>
-        withFailingStore(method, {}, async (deployment, state) => {
+        withFailingStore({ method, error }, {}, async (deployment, state) => {
           const { subjectToken } = await issue(deployment)
           const before = deployment.events.length
           const answer = await exchange(deployment, { subject_token: subjectToken })
@@ -134,18 +141,91 @@ describe('token exchange: failures', () => {
     }
   })
 
+  describe('when the outcome of the spend is unknown', () => {
+    const notPromised = [
+      new Error('private: lost'),
+      Object.assign(new Error('private: lost'), { tookEffect: true }),
+      { tookEffect: false },
+    ]
+    for (const [index, error] of notPromised.entries()) {
+      it(`it asks for a new subject token and not for a repetition, case ${index + 1}`, () =>
+        withFailingStore({ method: 'consume', error }, {}, async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          expectUnknown(await exchange(deployment, { subject_token: subjectToken }))
+          const event = deployment.events.at(-1)
+          expect(event?.name).to.equal('subject_token.refused')
+          expect(event?.payload).to.include({ check: 'storage', error: 'temporarily_unavailable' })
+          expect(Object(event?.payload).reason).to.match(/^the outcome of the spend is unknown: /)
+        }))
+    }
+
+    it('so it does when the connection is lost in the middle of the spend', async function () {
+      if (!(await isAvailable('postgres'))) this.skip()
+      await withDeployment({ database: 'postgres' }, async (deployment) => {
+        const { sequelize } = deployment.database
+        const { subjectToken, id } = await issue(deployment)
+        await sequelize.transaction(async (transaction) => {
+          await sequelize.query(`SELECT 1 FROM subject_tokens WHERE id = '${id}' FOR UPDATE`, { transaction })
+          const exchanged = exchange(deployment, { subject_token: subjectToken })
+          await endSpend(deployment)
+          expectUnknown(await exchanged)
+        })
+        expect((await exchange(deployment, { subject_token: subjectToken })).status).to.equal(200)
+      })
+    })
+
+    it('but not when it certainly did not happen: the row stayed locked', async function () {
+      if (!(await isAvailable('postgres'))) this.skip()
+      const database = await openDatabase('postgres')
+      const impatient = database.connect({ dialectOptions: { lock_timeout: 100 } })
+      const store = createSubjectTokenStore(impatient)
+      try {
+        await withDeployment({ database, options: { store } }, async (deployment) => {
+          const { subjectToken, id } = await issue(deployment)
+          await database.sequelize.transaction(async (transaction) => {
+            const hold = `SELECT 1 FROM subject_tokens WHERE id = '${id}' FOR UPDATE`
+            await database.sequelize.query(hold, { transaction })
+            expectOutage(await exchange(deployment, { subject_token: subjectToken }))
+          })
+        })
+      } finally {
+        await database.close()
+      }
+    })
+
+    it('nor when there is no connection to spend it on', async () => {
+      const database = await openDatabase('sqlite')
+      const away = () => Promise.reject(new ConnectionRefusedError(new Error('private')))
+      const getCustomJwtClaims = () => {
+        Object.assign(database.sequelize.connectionManager, { getConnection: away })
+        return {}
+      }
+      try {
+        await withDeployment({ database, options: { getCustomJwtClaims } }, async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          expectOutage(await exchange(deployment, { subject_token: subjectToken }))
+        })
+      } finally {
+        await database.close()
+      }
+    })
+  })
+
   describe('of the store, with an opaque access token', () => {
     it('destroys its Grant when the store fails, and can be tried again', async () => {
       const models = storedModels()
-      await withFailingStore('consume', { adapter: models.adapter }, async (deployment, state) => {
-        const { subjectToken } = await issue(deployment)
-        const parameters = { subject_token: subjectToken, resource: OPAQUE_API }
-        const answer = await exchange(deployment, parameters)
-        expectOutage(answer)
-        expect([...models.payloads.keys()].filter((key) => key.startsWith('Grant:'))).to.deep.equal([])
-        state.failing = false
-        expect((await exchange(deployment, parameters)).status).to.equal(200)
-      })
+      await withFailingStore(
+        { method: 'consume' },
+        { adapter: models.adapter },
+        async (deployment, state) => {
+          const { subjectToken } = await issue(deployment)
+          const parameters = { subject_token: subjectToken, resource: OPAQUE_API }
+          expectUnknown(await exchange(deployment, parameters))
+          expect([...models.payloads.keys()].filter((key) => key.startsWith('Grant:'))).to.deep.equal([])
+          state.failing = false
+          expect((await exchange(deployment, parameters)).status).to.equal(200)
+        },
+      )
     })
   })
 
@@ -201,6 +281,26 @@ describe('token exchange: failures', () => {
   })
 })
 
+/** Ends the connection on which a spend waits for a lock. */
+async function endSpend({ database }: Deployment): Promise<void> {
+  for (let ended = 0; ended === 0; ) {
+    const rows = await database.sequelize.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE%'`,
+      { type: QueryTypes.SELECT },
+    )
+    ended = rows.length
+  }
+}
+
+function expectUnknown(answer: Answer): void {
+  expect([answer.status, answer.body], answer.text).to.deep.equal([
+    503,
+    { error: 'temporarily_unavailable', error_description: 'request a new subject token' },
+  ])
+  expect(answer.headers.get('retry-after')).to.equal(null)
+}
+
 function expectOutage(answer: Answer): void {
   expect(answer.status, answer.text).to.equal(503)
   expect(answer.body.error).to.equal('temporarily_unavailable')
@@ -222,18 +322,19 @@ async function expectSpentBy500(deployment: Deployment, subjectToken: string, an
 
 /** A deployment whose store fails at one method while `failing`. */
 async function withFailingStore(
-  method: 'findByHash' | 'consume',
+  failure: { readonly method: 'findByHash' | 'consume'; readonly error?: unknown },
   configuration: { adapter?: ReturnType<typeof storedModels>['adapter'] },
   use: (deployment: Deployment, state: { failing: boolean }) => Promise<void>,
 ): Promise<void> {
   const database = await openDatabase('sqlite')
   const state = { failing: true }
+  const { method, error = new Error('private: no connection') } = failure
   const store = createSubjectTokenStore(database.sequelize)
   const failing = {
     ...store,
     [method]: (...parameters: never[]) =>
       state.failing
-        ? Promise.reject(new Error('private: no connection'))
+        ? Promise.reject(error)
         : (store[method] as (...parameters: never[]) => Promise<unknown>)(...parameters),
   }
   try {

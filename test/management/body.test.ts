@@ -193,6 +193,53 @@ describe('management: the body', () => {
         }))
     }
 
+    describe('of a size', () => {
+      const state: { left: unknown } = { left: undefined }
+      let parsing: Deployment
+      let bearer: string
+      before(async () => {
+        parsing = await startDeployment({
+          before: [drained((ctx) => Object.assign(ctx.request, { body: state.left }))],
+        })
+        bearer = await managementToken(parsing)
+      })
+      after(() => parsing.close())
+
+      const post = (left: unknown) => {
+        state.left = left
+        const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
+        return send(parsing.subjectTokens, { method: 'POST', headers, body: VALID })
+      }
+      /** A request of so many bytes of JSON: a context that long is a bad field, where the body is not too large. */
+      const parsed = (bytes: number) => {
+        const empty = { userId: 'alice', context: { a: '' } }
+        return { ...empty, context: { a: 'x'.repeat(bytes - JSON.stringify(empty).length) } }
+      }
+
+      it('counts text: 65,536 bytes are taken, one more is 413', async () => {
+        expect((await post(padded(LIMIT))).status).to.equal(201)
+        expectError(await post(padded(LIMIT + 1)), 413)
+      })
+
+      it('counts the bytes of text, not its characters', async () => {
+        const text = VALID.replace('alice', 'é'.repeat(LIMIT / 2))
+        expect(text.length).to.be.below(LIMIT)
+        expectError(await post(text), 413)
+      })
+
+      it('counts bytes: 65,536 are taken, one more is 413', async () => {
+        expect((await post(Buffer.from(padded(LIMIT)))).status).to.equal(201)
+        expectError(await post(Buffer.from(padded(LIMIT + 1))), 413)
+      })
+
+      it('counts what was parsed as it would be sent: only what takes more than 65,536 bytes is 413', async () => {
+        const answer = await post(parsed(LIMIT))
+        expectError(answer, 400)
+        expect(answer.body.error_description).to.match(/^context /)
+        expectError(await post(parsed(LIMIT + 1)), 413)
+      })
+    })
+
     for (const [title, left] of [
       ['an empty text', ''],
       ['broken JSON as text', '{'],

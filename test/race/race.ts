@@ -30,6 +30,8 @@ export interface RaceReport {
   readonly unanswered: number
   /** Responses by status, and `lost` for connections that broke. */
   readonly statuses: Readonly<Record<string, number>>
+  /** Milliseconds from the mending to the next subject token that is issued. */
+  readonly back?: number
 }
 
 /**
@@ -41,29 +43,36 @@ export async function race(cluster: Cluster, options: RaceOptions): Promise<Race
   const statuses: Record<string, number> = {}
   let started = 0
   let unanswered = 0
-  let mended: Promise<void> | undefined
+  let resuming: Promise<number> | undefined
   const managementToken = await firstAnswer(cluster, (address) => requestManagementToken(address))
 
+  const issueSometime = () => firstAnswer(cluster, (address) => issue(address, managementToken))
   const lane = async () => {
     while (started < tokens) {
       started += 1
       const strikes = disturbance && started === Math.ceil(tokens / 3)
-      const subjectToken = await firstAnswer(cluster, (address) => issue(address, managementToken))
+      const subjectToken = await issueSometime()
       if (strikes) await disturbance.strike()
       const answers = await Promise.all(
         cluster
           .addresses()
           .flatMap((address) => Array.from({ length: width }, () => attempt(address, subjectToken))),
       )
-      if (strikes) mended = disturbance.mend()
+      if (strikes) resuming = disturbance.mend().then(() => timeUntil(() => issueSometime()))
       for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1
       if (!(await settle(cluster, subjectToken, answers))) unanswered += 1
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
-  await mended
+  const back = await resuming
   const requests = Object.values(statuses).reduce((sum, count) => sum + count, 0)
-  return { tokens, requests, unanswered, statuses }
+  return { tokens, requests, unanswered, statuses, back }
+}
+
+async function timeUntil(done: () => Promise<unknown>): Promise<number> {
+  const start = performance.now()
+  await done()
+  return Math.round(performance.now() - start)
 }
 
 interface Attempt {

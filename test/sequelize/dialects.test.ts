@@ -1,6 +1,7 @@
 /** Storage refuses unsupported databases and wrong options at start-up, not at the first request. */
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
+import { createPostgres } from '../../src/sequelize/database/postgres.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 /** Never connects. */
@@ -10,6 +11,11 @@ describe('an option of the store', () => {
   for (const [what, options, message] of [
     ['a batch that is not a boolean', { batch: 'no' }, /option batch must be a boolean/],
     ['a batch of null', { batch: null }, /option batch must be a boolean/],
+    ['a timeout of 0', { timeout: 0 }, /option timeout must be whole seconds from 1 to 300/],
+    ['a timeout of more than 300', { timeout: 301 }, /option timeout/],
+    ['a timeout that is not whole', { timeout: 1.5 }, /option timeout/],
+    ['a timeout that is not a number', { timeout: '10' }, /option timeout/],
+    ['a timeout of null', { timeout: null }, /option timeout/],
     ['an unknown name', { batches: false }, /unknown option: batches/],
     ['anything but an object', 0, /takes an options object/],
   ] as const) {
@@ -20,8 +26,38 @@ describe('an option of the store', () => {
   }
 
   it('may be omitted', () => {
-    for (const options of [undefined, {}, { batch: undefined }, { batch: true }])
+    for (const options of [
+      undefined,
+      {},
+      { batch: undefined },
+      { batch: true },
+      { timeout: 1 },
+      { timeout: 300 },
+    ])
       expect(createSubjectTokenStore(postgres(), options)).to.have.property('consume')
+  })
+})
+
+describe('an option of the adapter', () => {
+  it('is no timeout outside of 1 to 300 whole seconds', () => {
+    for (const timeout of [0, 301, 1.5, '10', null]) {
+      const create = () => Reflect.apply(createAdapter, undefined, [postgres(), { timeout }])
+      expect(create).to.throw(TypeError, /option timeout must be whole seconds from 1 to 300/)
+    }
+  })
+})
+
+describe('the time limit of a connection that is being made', () => {
+  const madeWith = (dialectOptions?: object) => {
+    const config = { dialectOptions }
+    createPostgres(() => {}).beforeConnect?.(config)
+    return config.dialectOptions
+  }
+
+  it('is 10 s on PostgreSQL, unless the host has chosen', () => {
+    expect(madeWith()).to.deep.equal({ connectionTimeoutMillis: 10_000 })
+    const own = { connectionTimeoutMillis: 0, lock_timeout: 5 }
+    expect(madeWith(own)).to.deep.equal(own)
   })
 })
 

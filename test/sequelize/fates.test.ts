@@ -4,10 +4,13 @@ import { ConnectionAcquireTimeoutError, ConnectionRefusedError, type Sequelize }
 import { openDatabase } from '../../src/sequelize/database/database.ts'
 import type { Driver } from '../../src/sequelize/database/driver.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
-import { mysql } from '../../src/sequelize/database/mysql.ts'
-import { postgres } from '../../src/sequelize/database/postgres.ts'
+import { createMysql } from '../../src/sequelize/database/mysql.ts'
+import { createPostgres } from '../../src/sequelize/database/postgres.ts'
 import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import type { TokenHash } from '../../src/subject-tokens/secret.ts'
 
+const postgres = createPostgres(() => {})
 const failure = (members: object) => Object.assign(new Error('failed'), members)
 
 type Failures = readonly (readonly [what: string, error: unknown, fate: Fate])[]
@@ -16,8 +19,14 @@ const postgresSays = (code: string, severity = 'ERROR') => failure({ code, sever
 const POSTGRES: Failures = [
   ['a serialization failure', postgresSays('40001'), 'rolled back'],
   ['a deadlock', postgresSays('40P01'), 'rolled back'],
-  ['a prepared statement that no longer exists', postgresSays('26000'), 'outdated'],
-  ['a prepared statement whose columns have changed', postgresSays('0A000'), 'outdated'],
+  ['a prepared statement that no longer exists', postgresSays('26000'), 'turned away'],
+  ['a prepared statement that another client has prepared', postgresSays('42P05'), 'turned away'],
+  ['a prepared statement whose columns have changed', postgresSays('0A000'), 'turned away'],
+  ['a server that only reads', postgresSays('25006', 'ERRORE'), 'turned away'],
+  ['a transaction that has failed', postgresSays('25P02', 'ERRORE'), 'turned away'],
+  ['a server with too many connections', postgresSays('53300', 'FATAL'), 'turned away'],
+  ['a server that is starting', postgresSays('57P03', 'FATAL'), 'turned away'],
+  ['a session that was idle for too long', postgresSays('57P05', 'FATAL'), 'turned away'],
   ['a duplicate key', postgresSays('23505'), 'refused'],
   ['a duplicate key, in Italian', postgresSays('23505', 'ERRORE'), 'refused'],
   ['a malformed value', postgresSays('22P02', 'ERRORE'), 'refused'],
@@ -29,6 +38,8 @@ const POSTGRES: Failures = [
   ['an error of any class', postgresSays('XX000'), 'refused'],
   ['a connection that the server ends', postgresSays('57P01', 'FATAL'), 'unknown'],
   ['a server that crashed', postgresSays('57P02', 'FATAL'), 'unknown'],
+  ['a pooler that lost its server', postgresSays('08P01'), 'unknown'],
+  ['a database that is dropped', postgresSays('57P04', 'FATAL'), 'unknown'],
   ['a connection that broke', failure({ code: 'ECONNRESET' }), 'unknown'],
   ['a connection that ended', new Error('Connection terminated unexpectedly'), 'unknown'],
 ]
@@ -37,6 +48,36 @@ const mysqlSays = (code: string, sqlState: string) => failure({ code, sqlState }
 const MYSQL: Failures = [
   ['a deadlock, or a write set of Galera that lost', mysqlSays('ER_LOCK_DEADLOCK', '40001'), 'rolled back'],
   ['a row that changed since it was read', mysqlSays('ER_CHECKREAD', 'HY000'), 'rolled back'],
+  [
+    'what group replication did not certify',
+    mysqlSays('ER_TRANSACTION_ROLLBACK_DURING_COMMIT', '40000'),
+    'rolled back',
+  ],
+  [
+    'a session that only reads',
+    mysqlSays('ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION', '25006'),
+    'turned away',
+  ],
+  [
+    'a session that was idle for too long',
+    mysqlSays('ER_CLIENT_INTERACTION_TIMEOUT', 'HY000'),
+    'turned away',
+  ],
+  ['a server with too many connections', mysqlSays('ER_CON_COUNT_ERROR', '08004'), 'turned away'],
+  ['a prepared statement that is not renewed', mysqlSays('ER_NEED_REPREPARE', 'HY000'), 'turned away'],
+  ['a server that only reads', mysqlSays('ER_OPTION_PREVENTS_STATEMENT', 'HY000'), 'turned away'],
+  ['a storage engine that only reads', mysqlSays('ER_READ_ONLY_MODE', 'HY000'), 'turned away'],
+  ['a node that lost its cluster', mysqlSays('ER_UNKNOWN_COM_ERROR', '08S01'), 'turned away'],
+  [
+    'a prepared statement that no longer exists',
+    mysqlSays('ER_UNKNOWN_STMT_HANDLER', 'HY000'),
+    'turned away',
+  ],
+  ['a commit that failed', mysqlSays('ER_ERROR_DURING_COMMIT', 'HY000'), 'unknown'],
+  ['group replication that failed', mysqlSays('ER_RUN_HOOK_ERROR', 'HY000'), 'unknown'],
+  ['what has no name', mysqlSays('ER_UNKNOWN_ERROR', 'HY000'), 'unknown'],
+  ['a server that is about to end', mysqlSays('ER_SERVER_SHUTDOWN', '08S01'), 'unknown'],
+  ['a connection that was killed', failure({ errno: 1927, sqlState: '70100' }), 'unknown'],
   ['a duplicate key', mysqlSays('ER_DUP_ENTRY', '23000'), 'refused'],
   ['a lock that is held for too long', mysqlSays('ER_LOCK_WAIT_TIMEOUT', 'HY000'), 'refused'],
   ['a missing table', mysqlSays('ER_NO_SUCH_TABLE', '42S02'), 'refused'],
@@ -65,7 +106,7 @@ const ANY: Failures = [
 
 const DRIVERS: Readonly<Record<string, readonly [Driver, Failures]>> = {
   postgres: [postgres, POSTGRES],
-  mysql: [mysql, MYSQL],
+  mysql: [createMysql(), MYSQL],
   nodeSqlite: [nodeDriver, SQLITE],
   sqlite3: [sqlite3Driver, SQLITE3],
 }
@@ -81,28 +122,35 @@ for (const [name, [driver, failures]] of Object.entries(DRIVERS)) {
 }
 
 /** A Sequelize without a server, and a driver whose first runs have this fate. */
-function failing(fate: Fate, times = 1) {
+function failing(fate: Fate, times = 1, connect = () => {}, wait?: Promise<void>) {
   const seen: string[] = []
   const sequelize = {
     log: () => {},
+    addHook: () => {},
     connectionManager: {
-      getConnection: async () => ({}),
+      getConnection: async () => {
+        if (times === 0) seen.push('asked')
+        connect()
+        return {}
+      },
       releaseConnection: () => seen.push('kept'),
-      destroyConnection: async () => seen.push('destroyed'),
+      destroyConnection: async () => {},
     },
   } as unknown as Sequelize
   let failures = 0
   const driver: Driver = {
     ...postgres,
     fateOf: () => fate,
+    destroy: () => seen.push('closed'),
     async run(_connection, _sql, bindings) {
       seen.push(`run of ${bindings.length}`)
       failures += 1
+      await wait
       if (failures <= times) throw failure({ code: 'X' })
       return bindings.map(() => ({ rows: [], affected: 1 }))
     },
   }
-  return { seen, database: openDatabase(sequelize, driver) }
+  return { seen, sequelize, database: openDatabase(sequelize, driver) }
 }
 
 const outcomes = async (...promises: Promise<unknown>[]) =>
@@ -110,12 +158,14 @@ const outcomes = async (...promises: Promise<unknown>[]) =>
     settled.status === 'fulfilled' ? settled.value : settled.reason.message,
   )
 
-const CONSEQUENCES: Readonly<Record<Fate, { repeated: boolean; split: boolean; connection: string }>> = {
+const CONSEQUENCES: Readonly<
+  Record<Exclude<Fate, 'unsent'>, { repeated: boolean; split: boolean; connection: string }>
+> = {
   'rolled back': { repeated: true, split: true, connection: 'kept' },
-  outdated: { repeated: true, split: true, connection: 'destroyed' },
+  'turned away': { repeated: true, split: true, connection: 'closed' },
   refused: { repeated: false, split: true, connection: 'kept' },
   locked: { repeated: false, split: false, connection: 'kept' },
-  unknown: { repeated: false, split: false, connection: 'destroyed' },
+  unknown: { repeated: false, split: false, connection: 'closed' },
 }
 const FAILED = 'storage failed: Error: X'
 
@@ -139,6 +189,70 @@ for (const [fate, { repeated, split, connection }] of Object.entries(CONSEQUENCE
     })
   })
 }
+
+describe('a statement that is on its way', () => {
+  it('keeps no process alive by its time limit', async () => {
+    const { database } = failing('unknown', 0, () => {}, new Promise(() => {}))
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    await turn()
+    const before = timers()
+    void database.write('UPDATE', [])
+    await turn()
+    expect(timers()).to.equal(before)
+  })
+})
+
+describe('a statement for which there is no connection', () => {
+  it('is not sent, and asks once', async () => {
+    const { seen, database } = failing('rolled back', 0, () => {
+      throw new ConnectionRefusedError(failure({ code: 'ECONNREFUSED' }))
+    })
+    const [message] = await outcomes(database.write('UPDATE', []))
+    expect(message).to.match(/^storage failed: SequelizeConnectionRefusedError/)
+    expect(seen).to.deep.equal(['asked'])
+  })
+})
+
+describe('what is told of a failure', () => {
+  const told = async (call: Promise<unknown>) => {
+    const error = await call.catch((thrown: unknown) => thrown)
+    expect(error).to.be.an('error').with.property('name', 'StorageError')
+    return Reflect.get(Object(error), 'tookEffect')
+  }
+
+  for (const fate of [...Object.keys(CONSEQUENCES)] as Fate[]) {
+    const expected = fate === 'unknown' ? undefined : false
+    it(`whose fate is ${fate}: ${expected === false ? 'no effect' : 'nothing for sure'}`, async () => {
+      expect(await told(failing(fate, 9).database.write('UPDATE', []))).to.equal(expected)
+    })
+  }
+
+  it('when there is no connection: no effect', async () => {
+    const away = () => {
+      throw new Error('away')
+    }
+    expect(await told(failing('unknown', 0, away).database.write('UPDATE', []))).to.equal(false)
+  })
+
+  it('of the further actors of a chain, which are written before the spend: no effect', async () => {
+    const spend = (act?: { sub: string }) =>
+      createSubjectTokenStore(failing('unknown').sequelize).consume(
+        'https://id.example.com/oidc',
+        'hash' as TokenHash,
+        1,
+        {
+          at: 1,
+          clientId: 'spa',
+          actor: { sub: 'bob', act },
+          resource: 'https://api.example.com',
+          accessToken: { format: 'jwt', expiresAt: 2 },
+        },
+      )
+    expect(await told(spend({ sub: 'carol' }))).to.equal(false)
+    expect(await told(spend())).to.equal(undefined)
+  })
+})
 
 describe('a statement that is rolled back again and again', () => {
   it('is sent five times, and then fails', async () => {

@@ -64,6 +64,29 @@ suite('postgres', 'a prepared statement', (opened) => {
   }
 })
 
+/** What a session of a pool's only connection is left in. */
+const SPOILT: readonly (readonly [DatabaseKind, title: string, sql: readonly string[]])[] = [
+  ['postgres', 'that only reads, as those of a standby', ['SET default_transaction_read_only = on']],
+  ['postgres', 'inside a transaction that has failed', ['BEGIN', 'SELECT 1 / 0']],
+  ['mysql', 'that only reads', ['SET SESSION TRANSACTION READ ONLY']],
+]
+
+for (const [kind, title, statements] of SPOILT) {
+  suite(kind, `a connection ${title}`, (opened) => {
+    it('is given up, and nothing fails', async () => {
+      const pool = opened().connect({ pool: { max: 1 } })
+      const store = createSubjectTokenStore(pool)
+      for (let round = 0; round < 3; round += 1) {
+        const token = newToken()
+        await store.insert(token)
+        for (const sql of statements) await pool.query(sql).catch(() => {})
+        expect(await store.consume(ISSUER, token.tokenHash, NOW, USE)).to.equal(true)
+        expect(await store.consume(ISSUER, token.tokenHash, NOW, USE)).to.equal(false)
+      }
+    })
+  })
+}
+
 suite('postgres', 'the oldest pg that Sequelize takes', (opened) => {
   it('serves subject tokens and models', async () => {
     const dialectModule = createRequire(import.meta.url)('pg-oldest')
@@ -112,7 +135,9 @@ suite('mysql', 'a deadlock', (opened) => {
     })
     const [marked = []] = await Promise.all(answers)
     expect(marked.map(({ token }) => token.id).sort()).to.deep.equal([one.id, two.id].sort())
-    expect(runs.map(({ sql }) => sql.slice(0, 6))).to.deep.equal(['UPDATE', 'UPDATE', 'SELECT'])
+    const verbs = runs.map(({ sql }) => sql.split(' ')[0])
+    // The server is asked once whether it is a cluster.
+    expect(verbs).to.deep.equal(['SHOW', 'UPDATE', 'UPDATE', 'SELECT'])
   })
 })
 
@@ -184,7 +209,8 @@ suite('mysql', 'a connection', (opened) => {
     for (let limit = 1; limit <= 101; limit += 1) {
       expect(await store.list(ISSUER, { userId: ['nobody'] }, { limit, now: NOW })).to.deep.equal([])
     }
-    expect(await prepared(pool)).to.equal(2)
+    // And the question whether the server is a cluster.
+    expect(await prepared(pool)).to.equal(3)
   })
 
   it('prepares each statement of an exchange once', async () => {

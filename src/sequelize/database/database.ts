@@ -1,12 +1,14 @@
 /** Runs bound statements through a Sequelize: on its pool and into its log, but past its query layer. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
+import type { Seconds } from '../../clock.ts'
 import { type BatchOptions, inBatches } from './batch.ts'
 import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
 import { driverOf } from './drivers.ts'
-import { AFTER } from './fate.ts'
+import { AFTER, fateOf } from './fate.ts'
 import { onPool } from './pool.ts'
 import { storageError } from './storage-error.ts'
+import { TIMEOUT } from './time-limit.ts'
 
 /** The text of each statement is fixed, so that the server holds few prepared statements. */
 export interface Database {
@@ -23,29 +25,53 @@ export interface Database {
   writeAll(sql: string, bind: Binding): Promise<number>
 }
 
-const databases = new WeakMap<Sequelize, Database>()
+interface Opened {
+  readonly driver: Driver
+  /** By the time limit of their statements. */
+  readonly databases: Map<Seconds, Database>
+}
+const opened = new WeakMap<Sequelize, Opened>()
 
-/** The one `Database` of a Sequelize. @throws {TypeError} for a dialect without a driver. */
-export function databaseOf(sequelize: Sequelize): Database {
-  return databases.get(sequelize) ?? openDatabase(sequelize)
+/** The one `Database` of a Sequelize with this time limit. @throws {TypeError} for a dialect without a driver. */
+export function databaseOf(sequelize: Sequelize, timeout = TIMEOUT): Database {
+  const { driver, databases } = opened.get(sequelize) ?? open(sequelize, driverOf(sequelize))
+  let database = databases.get(timeout)
+  if (!database) {
+    database = databaseWith(sequelize, driver, timeout)
+    databases.set(timeout, database)
+  }
+  return database
 }
 
-/** Makes the `Database` of a Sequelize. A test may give a driver of its own. */
-export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(sequelize)): Database {
-  const run = onPool(sequelize, driver)
+/** Gives a Sequelize a driver of a test's own. */
+export function openDatabase(sequelize: Sequelize, driver: Driver): Database {
+  open(sequelize, driver)
+  return databaseOf(sequelize)
+}
+
+function open(sequelize: Sequelize, driver: Driver): Opened {
+  const known: Opened = { driver, databases: new Map() }
+  opened.set(sequelize, known)
+  if (driver.beforeConnect) sequelize.addHook('beforeConnect', driver.beforeConnect)
+  return known
+}
+
+function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): Database {
+  const run = onPool(sequelize, driver, timeout)
   const alone: Execute = async (sql, statement) => only(await run(sql, [statement]))
-  const together = driver.batches ? inBatches(run, batchOptions(driver)) : alone
-  const inSync = async (sql: string) => driver.inSync?.(sequelize, sql)
+  const together = driver.batches ? inBatches(run, BATCHES) : alone
+  const find = async (sql: string) => (await repeat(() => alone(sql, { bind: [] }))).rows
+  const inSync = async (sql: string) => driver.inSync?.(sql, find)
 
   /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
   const execute = async (how: Execute, sql: string, statement: Statement): Promise<Result> => {
-    const result = await repeat(driver, () => how(sql, statement))
+    const result = await repeat(() => how(sql, statement))
     if (result.rows.length > 0 || result.affected > 0) return result
     const complete = await inSync(sql)
-    return complete === undefined ? result : repeat(driver, () => how(complete, statement))
+    return complete === undefined ? result : repeat(() => how(complete, statement))
   }
 
-  const database: Database = {
+  return {
     dialect: driver,
     findRow: async (sql, bind) => (await execute(together, sql, { bind })).rows[0],
     writeRow: async (sql, bind, row) => (await execute(together, sql, { bind, row })).affected === 1,
@@ -53,11 +79,9 @@ export function openDatabase(sequelize: Sequelize, driver: Driver = driverOf(seq
     write: async (sql, bind) => (await execute(alone, sql, { bind })).affected,
     async writeAll(sql, bind) {
       const complete = (await inSync(sql)) ?? sql
-      return (await repeat(driver, () => alone(complete, { bind }))).affected
+      return (await repeat(() => alone(complete, { bind }))).affected
     },
   }
-  databases.set(sequelize, database)
-  return database
 }
 
 /** The same, except that every statement runs alone. */
@@ -81,21 +105,21 @@ function only([result]: readonly Result[]): Result {
 }
 
 /** Statements of the same text go together, those that write sorted by their rows. */
-const batchOptions = (driver: Driver): BatchOptions<Statement> => ({
+const BATCHES: BatchOptions<Statement> = {
   max: 8,
   compare: ({ row: one = '' }, { row: other = '' }) => (one === other ? 0 : one < other ? -1 : 1),
-  maySplit: (error) => AFTER[driver.fateOf(error)].split,
-})
+  maySplit: (error) => AFTER[fateOf(error)].split,
+}
 
 const MAX_ATTEMPTS = 5
 
 /** Retries what was rolled back or never ran. Never after a lost connection: the statement may have run. */
-async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promise<Value> {
+async function repeat<Value>(once: () => Promise<Value>): Promise<Value> {
   for (let attempts = 1; ; attempts += 1) {
     try {
       return await once()
     } catch (error) {
-      if (attempts === MAX_ATTEMPTS || !AFTER[driver.fateOf(error)].repeat) throw storageError(error)
+      if (attempts === MAX_ATTEMPTS || !AFTER[fateOf(error)].repeat) throw storageError(error)
       await sleep(Math.random() * 10 * 2 ** attempts)
     }
   }

@@ -21,11 +21,15 @@ export interface Driver extends Dialect {
   /** Runs a statement once for each binding, in one transaction, and returns the results in their order. */
   run(connection: object, sql: string, bindings: readonly Binding[]): Promise<readonly Result[]>
   fateOf(error: unknown): Fate
+  /** Changes what a new connection is made with. Absent where there is nothing to change. */
+  beforeConnect?(config: object): void
+  /** Closes a connection without waiting for the server, which may be gone. Absent where there is none. */
+  destroy?(connection: object): void
   /**
    * The same statement, made to wait until everything committed on other nodes is visible. `undefined` if this
    * server has no other nodes; absent for databases that never have any.
    */
-  inSync?(sequelize: Sequelize, sql: string): Promise<string | undefined>
+  inSync?(sql: string, find: (sql: string) => Promise<readonly Row[]>): Promise<string | undefined>
 }
 
 /** The SQL that differs from database to database. */

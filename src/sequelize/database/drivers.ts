@@ -1,8 +1,9 @@
 import type { Sequelize } from 'sequelize'
 import { nodeSqlite } from '../node-sqlite.ts'
 import type { Driver } from './driver.ts'
-import { mysql } from './mysql.ts'
-import { postgres } from './postgres.ts'
+import { logOf } from './log.ts'
+import { createMysql } from './mysql.ts'
+import { createPostgres } from './postgres.ts'
 import { nodeDriver, sqlite3Driver } from './sqlite.ts'
 
 /**
@@ -20,8 +21,8 @@ export function driverOf(sequelize: Sequelize): Driver {
   if (Reflect.get(Object(Reflect.get(sequelize, 'options')), 'native')) {
     throw new TypeError('pg-native is not supported: leave the option `native` out')
   }
-  if (dialect === 'postgres') return postgres
-  if (dialect === 'mysql') return mysql
+  if (dialect === 'postgres') return createPostgres((text) => logOf(sequelize).log(text))
+  if (dialect === 'mysql') return createMysql()
   if (dialect === 'sqlite') return moduleOf(sequelize) === nodeSqlite ? nodeDriver : sqlite3Driver
   throw new TypeError(`dialect ${dialect} is not supported`)
 }

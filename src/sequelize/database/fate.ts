@@ -2,12 +2,13 @@
 
 /**
  * - `rolled back`: it did not take effect and can be retried on this connection;
- * - `outdated`: it did not run, and this connection will refuse it again, but another may not;
+ * - `turned away`: it did not run, and this connection would refuse it again, but another may not;
  * - `refused`: it did not run and would be refused again;
  * - `locked`: another process holds the database, and a retry would wait just as long;
+ * - `unsent`: no connection could be had to send it on;
  * - `unknown`: it may have taken effect, and the connection may be broken.
  */
-export type Fate = 'rolled back' | 'outdated' | 'refused' | 'locked' | 'unknown'
+export type Fate = 'rolled back' | 'turned away' | 'refused' | 'locked' | 'unsent' | 'unknown'
 
 interface Consequences {
   /** Send the statement again. */
@@ -16,15 +17,30 @@ interface Consequences {
   readonly split: boolean
   /** Return the connection to the pool. */
   readonly keep: boolean
+  /** It certainly did not take effect. */
+  readonly harmless: boolean
 }
 
 export const AFTER: Readonly<Record<Fate, Consequences>> = {
-  'rolled back': { repeat: true, split: true, keep: true },
-  outdated: { repeat: true, split: true, keep: false },
-  refused: { repeat: false, split: true, keep: true },
-  locked: { repeat: false, split: false, keep: true },
-  unknown: { repeat: false, split: false, keep: false },
+  'rolled back': { repeat: true, split: true, keep: true, harmless: true },
+  'turned away': { repeat: true, split: true, keep: false, harmless: true },
+  refused: { repeat: false, split: true, keep: true, harmless: true },
+  locked: { repeat: false, split: false, keep: true, harmless: true },
+  unsent: { repeat: false, split: false, keep: true, harmless: true },
+  unknown: { repeat: false, split: false, keep: false, harmless: false },
 }
+
+/** A statement that failed. The cause is what the driver threw. */
+export class Failure extends Error {
+  readonly fate: Fate
+  constructor(fate: Fate, cause: unknown) {
+    super(fate, { cause })
+    this.fate = fate
+  }
+}
+
+/** `unknown` for what no one has judged. */
+export const fateOf = (error: unknown): Fate => (error instanceof Failure ? error.fate : 'unknown')
 
 /** The database's own error code, also when Sequelize has wrapped the error. */
 export function codeOf(error: unknown): string | undefined {

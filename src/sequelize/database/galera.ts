@@ -3,35 +3,30 @@
  * not visible on another. A statement that found no row is therefore repeated once, after the node has applied
  * everything committed before. A statement that finds its row costs nothing extra.
  */
-import { QueryTypes, type Sequelize } from 'sequelize'
+import type { Driver } from './driver.ts'
+import { text } from './values.ts'
 
-const known = new WeakMap<Sequelize, Promise<boolean>>()
+type InSync = NonNullable<Driver['inSync']>
 
-/** 7 makes reads, updates, deletes, inserts and replaces wait. */
-export async function inSync(sequelize: Sequelize, sql: string): Promise<string | undefined> {
-  return (await isCluster(sequelize)) ? `SET STATEMENT wsrep_sync_wait=7 FOR ${sql}` : undefined
-}
-
-/** Asked once, when a statement first finds no row. */
-function isCluster(sequelize: Sequelize): Promise<boolean> {
-  let found = known.get(sequelize)
-  if (!found) {
-    found = ask(sequelize)
-    known.set(sequelize, found)
-    found.catch(() => known.delete(sequelize))
+/** For one server or cluster, which is asked what it is when a statement first finds no row. */
+export function createInSync(): InSync {
+  let known: Promise<boolean> | undefined
+  return async (sql, find) => {
+    known ??= isCluster(find)
+    known.catch(() => {
+      known = undefined
+    })
+    // 7 makes reads, updates, deletes, inserts and replaces wait.
+    return (await known) ? `SET STATEMENT wsrep_sync_wait=7 FOR ${sql}` : undefined
   }
-  return found
 }
 
-async function ask(sequelize: Sequelize): Promise<boolean> {
+async function isCluster(find: Parameters<InSync>[1]): Promise<boolean> {
   // `version` names the product: other kinds of Galera cluster lack `SET STATEMENT`.
-  const rows = await sequelize.query<{ Variable_name: string; Value: string }>(
-    "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'version')",
-    { type: QueryTypes.SELECT, useMaster: true },
-  )
-  const value = (name: string) => rows.find((row) => row.Variable_name === name)?.Value
+  const rows = await find("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'version')")
+  const value = (name: string) => text(rows.find((row) => row.Variable_name === name)?.Value ?? '')
   if (value('wsrep_on') !== 'ON') return false
-  if (!value('version')?.includes('MariaDB')) {
+  if (!value('version').includes('MariaDB')) {
     throw new TypeError(
       'only MariaDB Galera clusters are supported: others lack a per-statement wsrep_sync_wait',
     )

@@ -2,15 +2,49 @@
 import { QueryTypes, type Sequelize, type Transaction } from 'sequelize'
 import type { Driver } from './driver.ts'
 import { codeOf } from './fate.ts'
-import { inSync } from './galera.ts'
+import { createInSync } from './galera.ts'
 import { toPositional } from './positional.ts'
 import { into, replacing } from './standard.ts'
 
 interface Client {
+  readonly stream: { destroy(): void }
+  destroy(): void
   execute(sql: string, values: unknown, done: (error: Error | null, result: unknown) => void): void
 }
 
-export const mysql: Driver = {
+/** Errors that say that the statement did not take effect and can run again at once. */
+const ROLLED_BACK: ReadonlySet<string> = new Set([
+  'ER_CHECKREAD', // MariaDB: a row that changed since it was read
+  'ER_LOCK_DEADLOCK', // also from Galera, for a write set that lost
+  'ER_TRANSACTION_ROLLBACK_DURING_COMMIT', // MySQL's group replication, for one that lost
+])
+
+/** Errors that say that the statement did not take effect and this connection would refuse it again. */
+const TURNED_AWAY: ReadonlySet<string> = new Set([
+  'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION', // the server became read-only for this session
+  'ER_CLIENT_INTERACTION_TIMEOUT', // idle for too long: said instead of reading the statement
+  'ER_CON_COUNT_ERROR', // too many connections: a proxy could reach no server
+  'ER_NEED_REPREPARE', // a prepared statement that the server could not renew
+  'ER_OPTION_PREVENTS_STATEMENT', // read_only: a replica, or a primary that hands over
+  'ER_READ_ONLY_MODE', // the storage engine is read-only
+  'ER_UNKNOWN_COM_ERROR', // a node of Galera that has lost its cluster, or is joining it
+  'ER_UNKNOWN_STMT_HANDLER', // a prepared statement that is gone: a proxy changed servers
+])
+
+/** Errors after which the statement may be in force, although they have the form of a refusal. */
+const UNKNOWN: ReadonlySet<string> = new Set([
+  'ER_ERROR_DURING_COMMIT', // Galera may have replicated it
+  'ER_RUN_HOOK_ERROR', // and so may group replication
+  'ER_UNKNOWN_ERROR',
+])
+
+/** Connection lost, which includes a shutdown, and interrupted: both may strike while the server commits. */
+const INTERRUPTED = /^(08|70100)/
+
+/** The driver of one pool, which remembers whether it leads to a cluster. */
+export const createMysql = (): Driver => ({ ...mysql, inSync: createInSync() })
+
+const mysql: Omit<Driver, 'inSync'> = {
   batches: false,
   run: (connection, sql, [bind = []]) =>
     new Promise((resolve, reject) => {
@@ -22,13 +56,19 @@ export const mysql: Driver = {
     }),
 
   fateOf(error) {
-    // The first also from Galera, for a write set that lost; the second from MariaDB, for a row changed since it was read.
-    if (['ER_LOCK_DEADLOCK', 'ER_CHECKREAD'].includes(codeOf(error) ?? '')) return 'rolled back'
+    const code = codeOf(error) ?? ''
+    if (ROLLED_BACK.has(code)) return 'rolled back'
+    if (TURNED_AWAY.has(code)) return 'turned away'
     const { sqlState, fatal } = Object(error)
-    return typeof sqlState === 'string' && fatal !== true ? 'refused' : 'unknown'
+    const reported = typeof sqlState === 'string' && fatal !== true
+    return reported && !UNKNOWN.has(code) && !INTERRUPTED.test(sqlState) ? 'refused' : 'unknown'
   },
 
-  inSync,
+  destroy(connection) {
+    const { stream } = connection as Client
+    ;(connection as Client).destroy()
+    stream.destroy()
+  },
 
   /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name, 'utf8')),

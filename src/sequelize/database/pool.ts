@@ -1,37 +1,53 @@
 /** Runs statements on connections of a Sequelize's own pool, past its query layer. */
 import type { Sequelize } from 'sequelize'
+import type { Seconds } from '../../clock.ts'
 import type { Binding, Driver, Result } from './driver.ts'
-import { AFTER } from './fate.ts'
+import { AFTER, Failure } from './fate.ts'
+import { logOf } from './log.ts'
+import { within } from './time-limit.ts'
 
-/** Runs a text once for each statement of it, in one transaction. */
+/** Runs a text once for each statement of it, in one transaction. Rejects with a `Failure`. */
 export type Run = (
   sql: string,
   statements: readonly { readonly bind: Binding }[],
 ) => Promise<readonly Result[]>
 
-/** What running a statement needs of a Sequelize, whose types do not show the log. */
-interface Pool extends Pick<Sequelize, 'connectionManager'> {
-  log(text: string): void
-}
+/** `timeout` limits twice: how long a connection is waited for, and then how long the statement runs. */
+export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds): Run {
+  const { connectionManager } = sequelize
+  const log = logOf(sequelize)
 
-export function onPool(sequelize: Sequelize, driver: Driver): Run {
-  const pool = sequelize as Sequelize & Pool
-  const { connectionManager } = pool
-  return async (sql, statements) => {
-    const bindings = statements.map(({ bind }) => bind)
-    // Always on the primary: a replica that lags would show a spent token as unspent.
-    const connection = await connectionManager.getConnection({ type: 'write', useMaster: true })
+  const prepare = async (sql: string, times: number): Promise<object> => {
     try {
       // Without the bound values, which include hashes.
-      for (const _ of bindings) pool.log(`Executing (default): ${sql}`)
-      const results = await driver.run(connection, sql, bindings)
+      for (let time = 0; time < times; time += 1) log.log(`Executing (default): ${sql}`)
+      // Always on the primary: a replica that lags would show a spent token as unspent.
+      const connecting = connectionManager.getConnection({ type: 'write', useMaster: true })
+      return await within(timeout, connecting, (late) => connectionManager.releaseConnection(late))
+    } catch (error) {
+      throw new Failure('unsent', error)
+    }
+  }
+
+  const drop = (connection: object) => {
+    // At once: Sequelize would say goodbye first, and wait for a server that may be gone.
+    driver.destroy?.(connection)
+    void connectionManager.destroyConnection(connection).catch(() => {})
+  }
+
+  return async (sql, statements) => {
+    const connection = await prepare(sql, statements.length)
+    try {
+      const bindings = statements.map(({ bind }) => bind)
+      const results = await within(timeout, driver.run(connection, sql, bindings))
       if (results.length !== bindings.length) throw new Error('not as many results as bindings')
       connectionManager.releaseConnection(connection)
       return results
     } catch (error) {
-      if (AFTER[driver.fateOf(error)].keep) connectionManager.releaseConnection(connection)
-      else await connectionManager.destroyConnection(connection).catch(() => {})
-      throw error
+      const fate = driver.fateOf(error)
+      if (AFTER[fate].keep) connectionManager.releaseConnection(connection)
+      else drop(connection)
+      throw new Failure(fate, error)
     }
   }
 }

@@ -20,12 +20,19 @@ interface Wire {
 
 type Done = (error: Error | null, results?: readonly Result[]) => void
 
-/** The server parses and plans a named text once for each connection; the client keeps track. */
-export interface Prepared {
+/** A text, which the server parses and plans once for each connection if it may keep it by its name. */
+export interface Parsed {
   readonly name: string
   readonly text: string
   /** A row without values, once the columns are known. They never change, because the text lists them. */
   shape?: Row
+}
+
+interface Execution {
+  /** Of the prepared statement; empty for none. */
+  readonly name: string
+  readonly bindings: readonly Binding[]
+  readonly done: Done
 }
 
 /**
@@ -37,24 +44,24 @@ export interface Prepared {
  * the server is ready for the next query, and rolled back when it reports an error.
  */
 export class PostgresStatement {
-  /** The client reads both. */
+  /** The client reads both. Without a name the text is parsed each time. */
   readonly name: string
   readonly text: string
   /** The client replaces it when a query has a time limit. */
   callback: Done
-  readonly #prepared: Prepared
+  readonly #parsed: Parsed
   readonly #bindings: readonly Binding[]
   readonly #results: Result[] = []
   #shape: Row | undefined
   #rows: Row[] = []
 
-  constructor(prepared: Prepared, bindings: readonly Binding[], callback: Done) {
-    this.name = prepared.name
-    this.text = prepared.text
-    this.callback = callback
-    this.#prepared = prepared
+  constructor(parsed: Parsed, { name, bindings, done }: Execution) {
+    this.name = name
+    this.text = parsed.text
+    this.callback = done
+    this.#parsed = parsed
     this.#bindings = bindings
-    this.#shape = prepared.shape
+    this.#shape = parsed.shape
   }
 
   submit(wire: Wire): null {
@@ -79,7 +86,7 @@ export class PostgresStatement {
     const { parsedStatements, submittedNamedStatements = {} } = wire
     if (name in parsedStatements || name in submittedNamedStatements) return
     wire.parse({ name, text })
-    submittedNamedStatements[name] = text
+    if (name) submittedNamedStatements[name] = text
   }
 
   handleRowDescription({ fields }: { fields: readonly { name: string }[] }): void {
@@ -101,7 +108,7 @@ export class PostgresStatement {
   }
 
   handleReadyForQuery(): void {
-    this.#prepared.shape = this.#shape ?? {}
+    this.#parsed.shape = this.#shape ?? {}
     this.callback(null, this.#results)
   }
 

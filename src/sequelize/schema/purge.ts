@@ -26,6 +26,9 @@ const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
 /** As long as the adapter still finds a row after its expiry. */
 const GRACE: Seconds = 60
 
+/** For one batch: no one waits for it but the purge itself. */
+const PATIENCE: Seconds = 300
+
 type Rows = Pick<Delete, 'table' | 'key' | 'where'>
 
 const ENDED_TOKENS: Rows = {
@@ -59,7 +62,7 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
   if (!Number.isSafeInteger(retention) || retention < 0) {
     throw new TypeError('retention must be whole seconds, 0 or more')
   }
-  const database = databaseOf(sequelize)
+  const database = databaseOf(sequelize, PATIENCE)
   const now = epochTime()
   let purged: Purged = { subjectTokens: 0, models: 0 }
   const report = (more: Partial<Purged>) => {

@@ -1,0 +1,104 @@
+/** A database that vanishes without a word: no packet comes any more, and none says that the connection ended. */
+import { expect } from 'chai'
+import type { Options, Sequelize } from 'sequelize'
+import { type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { recordRuns } from '../../fixtures/runs.ts'
+import { type SilentProxy, startSilentProxy } from '../../fixtures/silent-proxy.ts'
+import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+
+const ISSUER = 'https://id.example.com/oidc'
+const NOW = Math.floor(Date.now() / 1000)
+const USE = {
+  at: NOW,
+  clientId: 'spa',
+  resource: 'https://api.example.com',
+  accessToken: { format: 'jwt', expiresAt: NOW + 600 } as const,
+}
+const newToken = () => ({
+  id: mintId(),
+  tokenHash: hashSecret(mintSecret()),
+  issuer: ISSUER,
+  userId: 'alice',
+  context: {},
+  createdBy: 'backend',
+  createdAt: NOW,
+  expiresAt: NOW + 600,
+})
+
+/** How long the driver waits for a connection, in milliseconds. */
+const CONNECTING = {
+  postgres: (limit: number) => ({ connectionTimeoutMillis: limit }),
+  mysql: (limit: number) => ({ connectTimeout: limit }),
+}
+
+const codes = async (calls: readonly Promise<unknown>[]) =>
+  (await Promise.allSettled(calls)).map((settled) =>
+    settled.status === 'fulfilled' ? 'fulfilled' : settled.reason.code,
+  )
+
+for (const kind of ['postgres', 'mysql'] as const) {
+  describe(`a ${kind} that falls silent`, () => {
+    let database: Database
+    let proxy: SilentProxy
+    before(async function () {
+      if (!(await isAvailable(kind))) this.skip()
+      database = await openDatabase(kind)
+      proxy = await startSilentProxy(database.url)
+    })
+    after(async () => {
+      await proxy?.close()
+      await database?.close()
+    })
+    afterEach(() => proxy.speak())
+
+    const connect = (options: Options = {}): Sequelize =>
+      database.connect({ port: proxy.port, dialectOptions: CONNECTING[kind](300), ...options })
+
+    /** Until a call goes through: the places of the pool that wait for the silent server must come back. */
+    const untilServed = async <Value>(call: () => Promise<Value>): Promise<Value> => {
+      for (;;) {
+        try {
+          return await call()
+        } catch {
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        }
+      }
+    }
+
+    it('fails what was sent after the time limit, once, and closes the connections', async () => {
+      const store = createSubjectTokenStore(connect(), { timeout: 1 })
+      const first = newToken()
+      const tokens = [first, newToken(), newToken()]
+      await Promise.all(tokens.map((token) => store.insert(token)))
+      const find = () => Promise.all(tokens.map(({ tokenHash }) => store.findByHash(ISSUER, tokenHash)))
+      await find()
+      expect(proxy.open()).to.be.greaterThan(0)
+      proxy.fallSilent()
+      const runs = await recordRuns(database, async () => {
+        const spent = tokens.map(({ tokenHash }) => store.consume(ISSUER, tokenHash, NOW, USE))
+        expect(await codes(spent)).to.deep.equal(['ETIMEDOUT', 'ETIMEDOUT', 'ETIMEDOUT'])
+      })
+      const sent = runs.flatMap(({ bindings }) => bindings.map((bind) => bind.join()))
+      expect(new Set(sent).size).to.equal(sent.length).and.to.equal(3)
+      while (proxy.open() > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+      proxy.speak()
+      const spent = await untilServed(() => store.consume(ISSUER, first.tokenHash, NOW, USE))
+      expect(spent).to.equal(true)
+    })
+
+    it('fails what waits for a connection after the time limit, and is used again when it is back', async () => {
+      const dialectOptions = CONNECTING[kind](2000)
+      const pool = connect({ pool: { max: 2, acquire: 60_000 }, dialectOptions })
+      const store = createSubjectTokenStore(pool, { timeout: 1 })
+      const adapter = createAdapter(pool, { timeout: 1 })('Session')
+      proxy.fallSilent()
+      const calls = Array.from({ length: 4 }, () => [store.get(ISSUER, 'x'), adapter.find('x')]).flat()
+      expect(new Set(await codes(calls))).to.deep.equal(new Set(['ETIMEDOUT']))
+      proxy.speak()
+      expect(await untilServed(() => store.get(ISSUER, 'x'))).to.equal(undefined)
+      expect(await untilServed(() => adapter.find('x'))).to.equal(undefined)
+    })
+  })
+}
