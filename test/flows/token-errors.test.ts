@@ -1,6 +1,7 @@
 /** Each row of protocol.md §3.2 as it goes over the wire: one request, and the whole response. */
 import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
+import { openDatabase } from '../../fixtures/databases.ts'
 import {
   type Deployment,
   type DeploymentOverrides,
@@ -9,6 +10,7 @@ import {
 } from '../../fixtures/deployment.ts'
 import { expectResponse } from '../../fixtures/raw-http.ts'
 import { issue } from '../../fixtures/requests.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 describe('the errors of the token endpoint', () => {
   let deployment: Deployment
@@ -290,6 +292,34 @@ describe('the errors of the token endpoint', () => {
 
        {"error":"invalid_grant","error_description":"grant request is invalid"}`,
     ))
+
+  it('the outcome of the spend is unknown', async () => {
+    const database = await openDatabase('sqlite')
+    const consume = () => Promise.reject(new Error('the connection is lost'))
+    const store = { ...createSubjectTokenStore(database.sequelize), consume }
+    try {
+      await withIssued({ database, options: { store } }, (baseUrl, token) =>
+        expectResponse(
+          baseUrl,
+          `POST /oidc/token HTTP/1.1
+           Content-Type: application/x-www-form-urlencoded
+
+           grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange
+           &client_id=spa
+           &subject_token=${token}
+           &subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token
+           &resource=https%3A%2F%2Fapi.example.com`,
+          `HTTP/1.1 503 Service Unavailable
+           Content-Type: application/json; charset=utf-8
+           Cache-Control: no-store
+
+           {"error":"temporarily_unavailable","error_description":"request a new subject token"}`,
+        ),
+      )
+    } finally {
+      await database.close()
+    }
+  })
 
   it('the store fails', () =>
     withIssued({}, async (baseUrl, token, { database }) => {

@@ -1,7 +1,8 @@
 /** A database that vanishes without a word: no packet comes any more, and none says that the connection ended. */
 import { expect } from 'chai'
 import type { Options, Sequelize } from 'sequelize'
-import { type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { type SilentProxy, startSilentProxy } from '../../fixtures/silent-proxy.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
@@ -42,8 +43,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
   describe(`a ${kind} that falls silent`, () => {
     let database: Database
     let proxy: SilentProxy
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       proxy = await startSilentProxy(database.url)
     })
