@@ -65,7 +65,7 @@ function assertProven(
 }
 
 /** No actor twice, not the user, and no more actors than the deployment allows. */
-function assertChain(actor: ActClaim, userId: string, maxDelegationDepth: number): void {
+export function assertChain(actor: ActClaim, userId: string, maxDelegationDepth: number): void {
   const seen = new Set<string>()
   for (let link: ActClaim | undefined = actor; link; link = link.act) {
     if (link.sub === userId)

@@ -15,7 +15,7 @@ export interface Target {
   readonly scope?: string
 }
 
-interface TargetRequest {
+export interface TargetRequest {
   readonly scopes: readonly string[]
   readonly subject: Subject
   readonly actor?: Actor
@@ -39,7 +39,7 @@ export async function resolveTarget(ctx: GrantContext, request: TargetRequest): 
 }
 
 /** Granted = requested ∩ of the resource ∩ the constraint of the subject token, without what the client may not have. */
-function grantScope(
+export function grantScope(
   ctx: GrantContext,
   { scopes, subject, actor, maxDelegationDepth }: TargetRequest,
   resourceServer: ResourceServerInstance,

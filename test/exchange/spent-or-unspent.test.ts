@@ -2,9 +2,10 @@
 import { expect } from 'chai'
 import { ConnectionRefusedError, QueryTypes } from 'sequelize'
 import { storedModels } from '../../fixtures/clients.ts'
-import { isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { openDatabase } from '../../fixtures/databases.ts'
 import { API, type Deployment, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
 import type { Answer } from '../../fixtures/http.ts'
+import { itOn } from '../../fixtures/on-database.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
@@ -159,8 +160,7 @@ describe('token exchange: failures', () => {
         }))
     }
 
-    it('so it does when the connection is lost in the middle of the spend', async function () {
-      if (!(await isAvailable('postgres'))) this.skip()
+    itOn('postgres', 'so it does when the connection is lost in the middle of the spend', async () => {
       await withDeployment({ database: 'postgres' }, async (deployment) => {
         const { sequelize } = deployment.database
         const { subjectToken, id } = await issue(deployment)
@@ -174,8 +174,7 @@ describe('token exchange: failures', () => {
       })
     })
 
-    it('but not when it certainly did not happen: the row stayed locked', async function () {
-      if (!(await isAvailable('postgres'))) this.skip()
+    itOn('postgres', 'but not when it certainly did not happen: the row stayed locked', async () => {
       const database = await openDatabase('postgres')
       const impatient = database.connect({ dialectOptions: { lock_timeout: 100 } })
       const store = createSubjectTokenStore(impatient)

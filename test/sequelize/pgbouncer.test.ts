@@ -1,31 +1,14 @@
 /** Behind a PgBouncer in transaction mode that keeps no prepared statements, as Debian 12 has it. */
 import { expect } from 'chai'
 import type { Options, Sequelize } from 'sequelize'
+import { ISSUER } from '../../fixtures/cluster.ts'
 import { type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
 import { startPgbouncer } from '../../fixtures/pgbouncer.ts'
 import type { OwnServer } from '../../fixtures/server-process.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 
-const ISSUER = 'https://id.example.com/oidc'
-const NOW = Math.floor(Date.now() / 1000)
-const USE = {
-  at: NOW,
-  clientId: 'spa',
-  resource: 'https://api.example.com',
-  accessToken: { format: 'jwt', expiresAt: NOW + 600 } as const,
-}
-const newToken = () => ({
-  id: mintId(),
-  tokenHash: hashSecret(mintSecret()),
-  issuer: ISSUER,
-  userId: 'alice',
-  context: {},
-  createdBy: 'backend',
-  createdAt: NOW,
-  expiresAt: NOW + 600,
-})
+const USE = newUse()
 
 describe('behind a PgBouncer in transaction mode', () => {
   let database: Database

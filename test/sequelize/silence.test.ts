@@ -1,31 +1,15 @@
 /** A database that vanishes without a word: no packet comes any more, and none says that the connection ended. */
 import { expect } from 'chai'
 import type { Options, Sequelize } from 'sequelize'
-import { type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { ISSUER } from '../../fixtures/cluster.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { type SilentProxy, startSilentProxy } from '../../fixtures/silent-proxy.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 
-const ISSUER = 'https://id.example.com/oidc'
-const NOW = Math.floor(Date.now() / 1000)
-const USE = {
-  at: NOW,
-  clientId: 'spa',
-  resource: 'https://api.example.com',
-  accessToken: { format: 'jwt', expiresAt: NOW + 600 } as const,
-}
-const newToken = () => ({
-  id: mintId(),
-  tokenHash: hashSecret(mintSecret()),
-  issuer: ISSUER,
-  userId: 'alice',
-  context: {},
-  createdBy: 'backend',
-  createdAt: NOW,
-  expiresAt: NOW + 600,
-})
+const USE = newUse()
 
 /** How long the driver waits for a connection, in milliseconds. */
 const CONNECTING = {
@@ -42,8 +26,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
   describe(`a ${kind} that falls silent`, () => {
     let database: Database
     let proxy: SilentProxy
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       proxy = await startSilentProxy(database.url)
     })
