@@ -61,7 +61,7 @@ describe('architecture', () => {
   it('lets a room build only on rooms below it', () => {
     const wrong = inside.filter(({ from, to }) => {
       const [a, b] = [roomOf(from), roomOf(to)]
-      if (a === b || a === 'sequelize' || a === 'cli') return false
+      if (a === b || a === 'sequelize' || a === 'cli' || a === 'resource-server') return false
       return ORDER.indexOf(b) === -1 || ORDER.indexOf(a) < ORDER.indexOf(b)
     })
     expect(wrong.map(show)).to.deep.equal([])
@@ -106,6 +106,29 @@ describe('architecture', () => {
       ({ from, to }) => roomOf(to) === 'sequelize' && !['sequelize', 'cli'].includes(roomOf(from)),
     )
     expect(wrong.map(show)).to.deep.equal([])
+  })
+
+  describe('resource-server', () => {
+    it('is a door of its own: it knows no other room, and no other room knows it', () => {
+      const wrong = inside.filter(
+        ({ from, to }) =>
+          (roomOf(from) === 'resource-server' || roomOf(to) === 'resource-server') &&
+          roomOf(from) !== roomOf(to),
+      )
+      expect(wrong.map(show)).to.deep.equal([])
+    })
+
+    it('runs where there is no Node: what it imports is jose, and nothing that jose does not have there', () => {
+      const outside = imports.filter(
+        ({ from, to }) => roomOf(from) === 'resource-server' && !to.endsWith('.ts'),
+      )
+      expect(new Set(outside.map(({ to }) => to))).to.deep.equal(new Set(['jose']))
+      const text = sources
+        .filter((file) => roomOf(file) === 'resource-server')
+        .map((file) => readFileSync(path.join(SRC, file), 'utf8'))
+        .join('\n')
+      expect(text).not.to.match(/\b(Buffer|process|require|setImmediate|__dirname)\b[.(]|import\(/)
+    })
   })
 
   it("reaches into oidc-provider's lib from one file", () => {
