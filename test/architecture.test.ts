@@ -20,7 +20,7 @@ const STOREYS = [
   ['index.ts'],
 ]
 /** Rooms with a door of their own. */
-const GUESTS = ['sequelize', 'cli']
+const GUESTS = ['sequelize', 'cli', 'resource-server']
 
 interface Import {
   readonly from: string
@@ -94,6 +94,27 @@ describe('architecture', () => {
       ({ from, to }) => roomOf(to) === 'sequelize' && !['sequelize', 'cli'].includes(roomOf(from)),
     )
     expect(wrong.map(show)).to.deep.equal([])
+  })
+
+  describe('resource-server', () => {
+    it('imports no other room, and no other room imports it', () => {
+      const rooms = ({ from, to }: Import) => [roomOf(from), roomOf(to)]
+      const own = inside.filter((found) => rooms(found).includes('resource-server'))
+      expect(own.length).to.be.greaterThan(20)
+      expect(own.filter(({ from, to }) => roomOf(from) !== roomOf(to)).map(show)).to.deep.equal([])
+    })
+
+    it('runs without Node: it imports jose and nothing else, and uses no global of Node', () => {
+      const outside = imports.filter(
+        ({ from, to }) => roomOf(from) === 'resource-server' && !to.endsWith('.ts'),
+      )
+      expect(new Set(outside.map(({ to }) => to))).to.deep.equal(new Set(['jose']))
+      const text = sources
+        .filter((file) => roomOf(file) === 'resource-server')
+        .map((file) => readFileSync(path.join(SRC, file), 'utf8'))
+        .join('\n')
+      expect(text).not.to.match(/\b(Buffer|process|require|setImmediate|__dirname)\b[.(]|import\(/)
+    })
   })
 
   it("imports oidc-provider's lib in one file only", () => {

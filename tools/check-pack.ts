@@ -16,6 +16,8 @@ for (const entry of [
   'dist/index.d.ts',
   'dist/sequelize/index.js',
   'dist/sequelize/index.d.ts',
+  'dist/resource-server/index.js',
+  'dist/resource-server/index.d.ts',
 ]) {
   if (!files.includes(entry)) {
     console.error(`the package lacks ${entry}`)

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import type { Provider } from 'oidc-provider'
-import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { CALLBACK, machineClient } from '../../fixtures/clients.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import { manage } from '../../fixtures/management.ts'
@@ -96,41 +96,6 @@ describe('docs: TypeScript', function () {
     const foreign = await actorToken(deployment, { accountId: 'bob', format: 'jwt', audience: OPAQUE_API })
     const answer = await exchange(deployment, { subject_token: subjectToken, ...withActor(foreign) })
     expect([answer.status, answer.body.error]).to.deep.equal([400, 'access_denied'])
-  })
-
-  it('has a resource server that tells the user from the engineer', async () => {
-    const { subjectToken } = await issue(deployment, { actorId: 'bob', context: { ticketId: 'T-1' } })
-    const engineer = await actorToken(deployment, { accountId: 'bob' })
-    const { body, text } = await exchange(deployment, {
-      subject_token: subjectToken,
-      scope: 'orders:read',
-      ...withActor(engineer),
-    })
-    const api = await load('my-api.ts')
-    const caller = await api.authenticate(`Bearer ${body.access_token}`)
-    expect(caller, text).to.deep.equal({
-      user: 'alice',
-      actor: 'bob',
-      impersonated: true,
-      scopes: ['orders:read'],
-    })
-    expect(() => api.assertInPerson(caller)).to.throw('access_denied')
-    expect(() => api.assertInPerson({ ...caller, impersonated: false })).not.to.throw()
-  })
-
-  it('has a resource server that accepts tokens for itself, and nothing else', async () => {
-    const api = await load('my-api.ts')
-    const seen = async (jwt: Promise<string>) =>
-      api.authenticate(`Bearer ${await jwt}`).catch(() => 'refused')
-    expect(await seen(actorJwt(deployment))).to.include({ user: 'bob', impersonated: false })
-    expect(await seen(actorJwt(deployment, { aud: OPAQUE_API }))).to.equal('refused')
-    expect(await seen(actorJwt(deployment, { iss: 'https://other.example.com' }))).to.equal('refused')
-    expect(await seen(actorJwt(deployment, { exp: 1 }))).to.equal('refused')
-    expect(await seen(actorJwt(deployment, { cnf: { jkt: 'a-key' } }))).to.equal('refused')
-    expect(await seen(actorJwt(deployment, { act: {} }))).to.equal('refused')
-    expect(await seen(actorJwt(deployment, {}, { header: { typ: 'JWT' } }))).to.equal('refused')
-    expect(await api.authenticate(undefined).catch(() => 'refused')).to.equal('refused')
-    expect(await seen(actorJwt(deployment, { impersonation: {} }))).to.include({ impersonated: true })
   })
 
   it('has SQL that ends what a restored database would revive', async () => {

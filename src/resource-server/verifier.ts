@@ -1,0 +1,68 @@
+import { PROOF_ALGORITHMS } from './algorithms.ts'
+import { type Caller, readCaller } from './caller.ts'
+import { issuerOf } from './discovery.ts'
+import { assertSender } from './dpop.ts'
+import { Refused, unauthorized } from './errors.ts'
+import { sender } from './http.ts'
+import { introspector } from './introspection.ts'
+import { jwtVerifier } from './jwt.ts'
+import { resolveOptions, type VerifierOptions } from './options.ts'
+import { type ApiRequest, readPresented, schemeOfRequest } from './request.ts'
+import { readStatus, statusLists } from './status-lists.ts'
+
+/**
+ * Resolves to the caller of a request.
+ *
+ * @throws {Unauthorized} (401) without an access token that is valid for this API.
+ * @throws {ProviderUnavailable} (503) when that cannot be told, because the provider does not respond.
+ */
+export type Verifier = (request: ApiRequest) => Promise<Caller>
+
+/**
+ * Makes the verifier of an API. Make one and keep it: it holds the issuer's keys and status lists.
+ *
+ * @throws {TypeError} naming the option that is missing, unknown, of a wrong type or out of range.
+ * @example
+ * ```ts
+ * const verify = createVerifier({ issuer: 'https://id.example.com/oidc', audience: 'https://api.example.com' })
+ *
+ * const caller = await verify(request)
+ * assertScope(caller, 'orders:read')
+ * audit.log({ user: caller.user, actor: caller.actor?.sub, client: caller.clientId, token: caller.tokenId })
+ * ```
+ */
+export function createVerifier(given: VerifierOptions): Verifier {
+  const options = resolveOptions(given)
+  const { origin, requireStatus } = options
+  const send = sender(options.fetch)
+  const issuer = issuerOf(options, send)
+  const verifyJwt = jwtVerifier(options, issuer)
+  const introspect = introspector(options, issuer, send)
+  const assertNotStopped = statusLists(options, issuer, send)
+
+  async function verify(request: ApiRequest): Promise<Caller> {
+    const presented = readPresented(request)
+    // An opaque token is base64url: only a JWT has dots.
+    const isJwt = presented.token.includes('.')
+    const claims = await (isJwt ? verifyJwt : introspect)(presented.token)
+    await assertSender({ claims, presented, request, origin })
+    const status = readStatus(claims.status, options.statusLists)
+    const caller = readCaller(claims, options.clockTolerance)
+    if (!isJwt) return caller
+    if (requireStatus && caller.impersonated && !status) throw new Refused('impersonated, and without status')
+    // Last: a token that is not valid anyway makes no one fetch anything (draft-ietf-oauth-status-list §8.3).
+    if (status) await assertNotStopped(status)
+    return caller
+  }
+
+  const challenge = { realm: options.issuer, algs: PROOF_ALGORITHMS.join(' ') }
+  return async (request) => {
+    try {
+      return await verify(request)
+    } catch (error) {
+      if (error instanceof Refused)
+        throw unauthorized(error, { ...challenge, scheme: schemeOfRequest(request) })
+      throw error
+    }
+  }
+}
