@@ -36,7 +36,7 @@ describe('README', () => {
   })
 
   it('lists every option', () => {
-    const never = async (): Promise<never> => {
+    const never = (): never => {
       throw new Error('not called')
     }
     const store = {

@@ -42,11 +42,8 @@ export async function listSubjectTokens(
   const { filter: given, limit, cursor } = parseListRequest(ctx.querystring)
   const filter = await withAccounts(ctx, given, options.customClaimsTimeout)
   const now = epochTime()
-  // One more than asked for tells whether there is a next page.
-  const found = await store.list(ctx.oidc.issuer, filter, { limit: limit + 1, cursor, now })
-  const page = found.slice(0, limit)
-  const nextCursor = found.length > limit ? page.at(-1)?.id : undefined
-  ctx.body = { items: page.map((token) => itemOf(token, now)), ...(nextCursor && { nextCursor }) }
+  const { tokens, next } = await store.list(ctx.oidc.issuer, filter, { limit, cursor, now })
+  ctx.body = { items: tokens.map((token) => itemOf(token, now)), ...(next && { nextCursor: next }) }
 }
 
 /** `GET /subject-tokens/{id}` */

@@ -3,8 +3,7 @@ import { emit } from '../events.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import { notFound, storageUnavailable } from '../refusals.ts'
-import type { KillFilter, Revocation, SubjectTokenStore } from '../subject-tokens/store.ts'
-import type { SubjectToken } from '../subject-tokens/subject-token.ts'
+import type { KillFilter, Revocation, RevokedToken, SubjectTokenStore } from '../subject-tokens/store.ts'
 import { forAccount } from './account-ids.ts'
 import type { ManagementContext } from './authenticate.ts'
 import { assertNoQuery, isId, parseKillRequest } from './list-request.ts'
@@ -31,20 +30,44 @@ export async function revokeSubjectTokens(
   { store, options }: { readonly store: SubjectTokenStore; readonly options: ResolvedOptions },
 ): Promise<void> {
   const given = parseKillRequest(ctx.querystring)
-  const failures: unknown[] = []
-  const failed = (error: unknown) => void failures.push(error)
+  let failure: { readonly error: unknown } | undefined
+  const failed = (error: unknown) => {
+    failure ??= { error }
+  }
   const revokeAll = async (filter: KillFilter): Promise<number> => {
-    const revocations = (await store.revokeWhere(ctx.oidc.issuer, filter, epochTime()).catch(failed)) ?? []
-    // One that cannot be ended must not keep the others alive.
-    for (const revocation of revocations) await finish(ctx, revocation).catch(failed)
-    return revocations.filter(({ marked }) => marked).length
+    let marked = 0
+    try {
+      for await (const batch of store.revokeWhere(ctx.oidc.issuer, filter, epochTime())) {
+        // One that cannot be ended must not keep the others alive.
+        await forEach(batch, AT_ONCE, (revocation) => finish(ctx, revocation).catch(failed))
+        marked += batch.filter((revocation) => revocation.marked).length
+      }
+    } catch (error) {
+      failed(error)
+    }
+    return marked
   }
 
   let revoked = await revokeAll(given)
   const account = await forAccount(ctx, given, options.customClaimsTimeout)
   if (account) revoked += await revokeAll(account)
-  if (failures.length > 0) throw failures[0]
+  if (failure) throw failure.error
   ctx.body = { revoked }
+}
+
+/** Tokens that are ended at the same time: fewer than the connections of a default pool, so that others get one. */
+const AT_ONCE = 4
+
+async function forEach<Item>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const waiting = items.values()
+  const worker = async () => {
+    for (const item of waiting) await work(item)
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
 /**
@@ -66,7 +89,7 @@ async function finish(ctx: ManagementContext, { token, marked }: Revocation): Pr
   }
 }
 
-function emitRevoked(ctx: ManagementContext, token: SubjectToken, accessTokenEnded: boolean): void {
+function emitRevoked(ctx: ManagementContext, token: RevokedToken, accessTokenEnded: boolean): void {
   emit(ctx.oidc.provider, 'subject_token.revoked', {
     id: token.id,
     userId: token.userId,

@@ -53,27 +53,44 @@ export interface SubjectTokenStore {
   /** The token with this public id. */
   get(issuer: string, id: string): Promise<SubjectToken | undefined>
 
-  /** Newest first, at most `limit`, older than the id `cursor`; the row behind the cursor need not exist. */
+  /**
+   * Newest first, at most `limit`, older than the id `cursor`; the row behind the cursor need not exist.
+   *
+   * `userId`, `actorId`, `clientId` and `createdBy`, each alone, and no filter at all cost what their page costs,
+   * however many rows there are. Anything else may read a bounded number of rows, and then finds fewer, or none.
+   */
   list(
     issuer: string,
     filter: SubjectTokenFilter,
     page: { readonly limit: number; readonly cursor?: string; readonly now: Seconds },
-  ): Promise<readonly SubjectToken[]>
+  ): Promise<SubjectTokenPage>
 
   /** Marks one token as revoked at `now`, unless it is; `undefined` for an id that is unknown. */
   revoke(issuer: string, id: string, now: Seconds): Promise<Revocation | undefined>
 
   /**
    * The kill switch: marks all tokens of the user, the actor or the backend (as the filter of `list` has it) that
-   * are active, or whose access token still lives, which is at most a day after the spend. Returns those, and those marked before whose opaque access token could still live: a request that
-   * died before it ended them is made good by the next.
+   * are active, or whose access token still lives, which is at most a day after the spend. In batches of bounded
+   * memory: the next is marked when the caller asks for it. Yields what it marked, and what was marked before and
+   * whose opaque access token could still live: a request that died before it ended them is made good by the next.
    */
-  revokeWhere(issuer: string, filter: KillFilter, now: Seconds): Promise<readonly Revocation[]>
+  revokeWhere(issuer: string, filter: KillFilter, now: Seconds): AsyncIterable<readonly Revocation[]>
+}
+
+export interface SubjectTokenPage {
+  readonly tokens: readonly SubjectToken[]
+  /** The id of the last row that was read, shown or not. Absent when there are no more. */
+  readonly next?: string
 }
 
 /** A revoked token; its `use` tells what is left to end. */
 export interface Revocation {
-  readonly token: SubjectToken
+  readonly token: RevokedToken
   /** Whether this call was the one that marked it. */
   readonly marked: boolean
+}
+
+/** Of a token what its end and the event of it need: there may be many. */
+export interface RevokedToken extends Pick<SubjectToken, 'id' | 'userId' | 'actorId' | 'clientId'> {
+  readonly use?: Pick<SubjectTokenUse, 'clientId' | 'grantId'> & { readonly actor?: { readonly sub: string } }
 }

@@ -8,7 +8,7 @@ import { MANAGEMENT_SCOPES, RESERVED_CLAIMS } from '../../src/constants.ts'
 import { resolveOptions } from '../../src/options.ts'
 import { RETRY_AFTER } from '../../src/refusals.ts'
 
-const never = async (): Promise<never> => {
+const never = (): never => {
   throw new Error('not called')
 }
 const store = {

@@ -9,7 +9,7 @@ import { createImpersonation } from '../../src/index.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
-const never = async (): Promise<never> => {
+const never = (): never => {
   throw new Error('not called')
 }
 const store: SubjectTokenStore = {

@@ -1,9 +1,11 @@
 /** Statements that go to the database together: each has the outcome it would have alone. */
+
 import { EventEmitter } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { type Database, type DatabaseKind, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
@@ -231,7 +233,7 @@ describe('batches of two processes, on postgres', () => {
         await holding(tokens[index] ?? small, async () => {
           pending.push(spendAll(one, tokens))
           await waiting(1)
-          pending.push(other.revokeWhere(ISSUER, { userId }, NOW))
+          pending.push(allOf(other.revokeWhere(ISSUER, { userId }, NOW)))
           await waiting(2)
         })
         await Promise.all(pending)
@@ -239,7 +241,7 @@ describe('batches of two processes, on postgres', () => {
       const [spent, revoked] = await Promise.all(pending)
       expect(spent).to.deep.equal([true, true])
       expect(revoked).to.have.length(2)
-      expect(sizes(runs)).to.deep.equal([2, 1, 1])
+      expect(sizes(runs.filter(({ sql }) => sql.startsWith('UPDATE')))).to.deep.equal([2, 1])
     })
   }
 

@@ -44,6 +44,10 @@ export interface Dialect {
   insertNew(row: Insert): string
   /** Inserts a row, or updates the row with the same key. */
   upsert(row: Upsert): string
+  /** Selects the newest keys of one value of an index by that index, whatever the planner thinks of the others. */
+  selectNewest(slice: Slice): string
+  /** Joins rows of a table, under the alias `t`, one by one: a planner that expects many would walk the table. */
+  joinEach(table: string, on: string): string
   /** Updates rows, locking them in the order that batches use: otherwise the two could deadlock. */
   updateInOrder(rows: Update): string
   /** Deletes the oldest rows. May skip rows that another process is deleting. */
@@ -95,6 +99,18 @@ export interface Delete {
   readonly limit: number
 }
 
+/** What an index holds of one value: its keys from the first on, below the second. */
+export interface Slice {
+  readonly table: string
+  readonly index: string
+  /** The columns before the key, in the order of the index. */
+  readonly equal: Readonly<Record<string, string>>
+  readonly key: string
+  readonly from: string
+  readonly below: string
+  readonly limit: number
+}
+
 interface ColumnTypes {
   /** Ids and hashes of our own. */
   readonly ascii: string
@@ -110,4 +126,6 @@ interface Index {
   readonly name: string
   readonly table: string
   readonly columns: string
+  /** A column without which a row is left out, where the database has such indexes. */
+  readonly unless?: string
 }

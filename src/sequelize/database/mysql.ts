@@ -4,7 +4,7 @@ import type { Driver } from './driver.ts'
 import { codeOf } from './fate.ts'
 import { inSync } from './galera.ts'
 import { toPositional } from './positional.ts'
-import { into, replacing } from './standard.ts'
+import { into, replacing, selectSlice } from './standard.ts'
 
 interface Client {
   execute(sql: string, values: unknown, done: (error: Error | null, result: unknown) => void): void
@@ -37,6 +37,8 @@ export const mysql: Driver = {
   insertNew: (row) => `INSERT IGNORE ${into(row)}`,
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
+  selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index})`),
+  joinEach: (table, on) => `STRAIGHT_JOIN ${table} t ON ${on}`,
   // There are no batches whose order it would have to keep.
   updateInOrder({ set, from, where }) {
     const assignments = Object.entries(set).map(([column, value]) => `t.${column} = ${value}`)
