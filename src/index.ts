@@ -14,7 +14,14 @@ export type { CustomClaimsRequest, ImpersonationOptions, PolicyRequest } from '.
 export type { JsonObject, JsonValue } from './plain-json.ts'
 export { AccessDenied, type Check } from './refusals.ts'
 export type { TokenHash } from './subject-tokens/secret.ts'
-export type { KillFilter, Revocation, SubjectTokenFilter, SubjectTokenStore } from './subject-tokens/store.ts'
+export type {
+  KillFilter,
+  Revocation,
+  RevokedToken,
+  SubjectTokenFilter,
+  SubjectTokenPage,
+  SubjectTokenStore,
+} from './subject-tokens/store.ts'
 export type {
   AccessTokenFormat,
   ActClaim,

@@ -57,6 +57,12 @@ export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
     get: (issuer, id) => guard(() => store.get(issuer, id)),
     list: (issuer, filter, page) => guard(() => store.list(issuer, filter, page)),
     revoke: (issuer, id, now) => guard(() => store.revoke(issuer, id, now)),
-    revokeWhere: (issuer, filter, now) => guard(() => store.revokeWhere(issuer, filter, now)),
+    async *revokeWhere(issuer, filter, now) {
+      try {
+        yield* store.revokeWhere(issuer, filter, now)
+      } catch (error) {
+        throw storageUnavailable(error)
+      }
+    },
   }
 }

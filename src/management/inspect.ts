@@ -37,23 +37,19 @@ interface SubjectTokenRecord {
 interface Page {
   /** Newest first. */
   readonly items: readonly SubjectTokenRecord[]
-  /** The id that the next page begins after, if there is one. */
+  /** The id of the last row that was read. The next page begins after it, if there is one. */
   readonly nextCursor?: string
 }
 
 export async function listSubjectTokens(
   { provider, store, options }: ManagementService,
   caller: Caller,
-  request: ListRequest,
+  { filter: given, limit, cursor }: ListRequest,
 ): Promise<Page> {
-  const { limit, cursor } = request
-  const filter = await withAccounts(caller, request.filter, options.customClaimsTimeout)
+  const filter = await withAccounts(caller, given, options.customClaimsTimeout)
   const now = epochTime()
-  // One more than asked for tells whether there is a next page.
-  const found = await store.list(provider.issuer, filter, { limit: limit + 1, cursor, now })
-  const page = found.slice(0, limit)
-  const nextCursor = found.length > limit ? page.at(-1)?.id : undefined
-  return { items: page.map((token) => recordOf(token, now)), ...(nextCursor && { nextCursor }) }
+  const { tokens, next } = await store.list(provider.issuer, filter, { limit, cursor, now })
+  return { items: tokens.map((token) => recordOf(token, now)), ...(next && { nextCursor: next }) }
 }
 
 export async function showSubjectToken(

@@ -4,8 +4,7 @@ import { emit, type SubjectTokenRevoked } from '../events.ts'
 import { storageUnavailable } from '../outage.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import { isId } from '../subject-tokens/id.ts'
-import type { KillFilter, Revocation } from '../subject-tokens/store.ts'
-import type { SubjectToken } from '../subject-tokens/subject-token.ts'
+import type { KillFilter, Revocation, RevokedToken } from '../subject-tokens/store.ts'
 import { forAccount } from './account-ids.ts'
 import { subjectTokenNotFound } from './errors.ts'
 import type { Caller, ManagementService } from './service.ts'
@@ -34,20 +33,44 @@ export async function revokeSubjectTokens(
   caller: Caller,
   given: KillFilter,
 ): Promise<number> {
-  const failures: unknown[] = []
-  const failed = (error: unknown) => void failures.push(error)
+  let failure: { readonly error: unknown } | undefined
+  const failed = (error: unknown) => {
+    failure ??= { error }
+  }
   const revokeAll = async (filter: KillFilter): Promise<number> => {
-    const revocations = (await store.revokeWhere(provider.issuer, filter, epochTime()).catch(failed)) ?? []
-    // A failure to end one must not keep the others alive.
-    for (const revocation of revocations) await finish(provider, caller, revocation).catch(failed)
-    return revocations.filter(({ marked }) => marked).length
+    let marked = 0
+    try {
+      for await (const batch of store.revokeWhere(provider.issuer, filter, epochTime())) {
+        // A failure to end one must not keep the others alive.
+        await forEach(batch, AT_ONCE, (revocation) => finish(provider, caller, revocation).catch(failed))
+        marked += batch.filter((revocation) => revocation.marked).length
+      }
+    } catch (error) {
+      failed(error)
+    }
+    return marked
   }
 
   let revoked = await revokeAll(given)
   const account = await forAccount(caller, given, options.customClaimsTimeout)
   if (account) revoked += await revokeAll(account)
-  if (failures.length > 0) throw failures[0]
+  if (failure) throw failure.error
   return revoked
+}
+
+/** Tokens that are ended at the same time: fewer than the connections of a default pool, so that others get one. */
+const AT_ONCE = 4
+
+async function forEach<Item>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const waiting = items.values()
+  const worker = async () => {
+    for (const item of waiting) await work(item)
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
 /**
@@ -73,7 +96,7 @@ async function finish(
   }
 }
 
-function payloadOf(token: SubjectToken, revokedBy: string, accessTokenEnded: boolean): SubjectTokenRevoked {
+function payloadOf(token: RevokedToken, revokedBy: string, accessTokenEnded: boolean): SubjectTokenRevoked {
   return {
     id: token.id,
     userId: token.userId,

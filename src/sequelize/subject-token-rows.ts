@@ -1,5 +1,6 @@
 /** Mapping between a subject token and its row in the table `subject_tokens`. */
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
+import type { RevokedToken } from '../subject-tokens/store.ts'
 import type {
   ActingParty,
   NewSubjectToken,
@@ -13,6 +14,10 @@ import { optionalText, text } from './database/values.ts'
 export const COLUMNS = `id, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at,
   expires_at, consumed_at, consumed_by, used_actor, used_actor_id, used_resource, used_scope, access_token_format,
   access_token_expires_at, grant_id, revoked_at`
+
+/** The columns that a kill switch reads; there may be many rows. */
+export const REVOKED_COLUMNS =
+  'id, user_id, client_id, actor_id, consumed_at, consumed_by, used_actor_id, grant_id, revocation'
 
 export function toRow(dialect: Dialect, token: NewSubjectToken): Bound[] {
   const name = dialect.bindName
@@ -63,6 +68,22 @@ export function fromRow(row: Row): SubjectToken {
     expiresAt: Number(row.expires_at),
     use: row.consumed_at === null ? undefined : useFromRow(row),
     revokedAt: row.revoked_at === null ? undefined : Number(row.revoked_at),
+  })
+}
+
+export function fromRevokedRow(row: Row): RevokedToken {
+  const actor = optionalText(row.used_actor_id)
+  const use = {
+    clientId: optionalText(row.consumed_by) ?? '',
+    actor: actor === undefined ? undefined : { sub: actor },
+    grantId: optionalText(row.grant_id),
+  }
+  return withoutUndefined({
+    id: text(row.id),
+    userId: text(row.user_id),
+    clientId: optionalText(row.client_id),
+    actorId: optionalText(row.actor_id),
+    use: row.consumed_at === null ? undefined : withoutUndefined(use),
   })
 }
 

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../clock.ts'
 import { isPlainObject } from '../plain-json.ts'
@@ -8,8 +7,10 @@ import { databaseOf, withoutBatches } from './database/database.ts'
 import type { Bound } from './database/driver.ts'
 import { withoutEffect } from './database/storage-error.ts'
 import { readTimeout } from './database/time-limit.ts'
+import { text } from './database/values.ts'
 import { writeFurtherActors } from './subject-token-actors.ts'
-import { killStatements, listStatement } from './subject-token-filters.ts'
+import { killInBatches } from './subject-token-kill.ts'
+import { listStatements, type Statement } from './subject-token-list.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
 
 const INSERT = `INSERT INTO subject_tokens
@@ -57,6 +58,8 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
     return row && fromRow(row)
   }
 
+  const findAll = ({ sql, bind }: Statement) => database.find(sql, bind)
+
   const store: SubjectTokenStore = {
     async insert(token) {
       await database.writeRow(INSERT, toRow(dialect, token), token.id)
@@ -75,8 +78,13 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
     get: (issuer, id) => one(GET, [id, name(issuer)]),
 
     async list(issuer, filter, page) {
-      const { sql, bind } = listStatement({ issuer: name(issuer), filter, page, name })
-      return (await database.find(sql, bind)).slice(0, page.limit).map(fromRow)
+      const { end, rows } = listStatements({ dialect, issuer, filter, page })
+      const [last] = end ? await findAll(end) : []
+      const stoppedAt = last && text(last.found)
+      const found = (await findAll(rows(stoppedAt))).map(fromRow)
+      const tokens = found.slice(0, page.limit)
+      const next = found.length > page.limit ? tokens.at(-1)?.id : stoppedAt
+      return { tokens, ...(next !== undefined && { next }) }
     },
 
     async revoke(issuer, id, now) {
@@ -86,14 +94,7 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
       return token && { token, marked }
     },
 
-    async revokeWhere(issuer, filter, now) {
-      const revocation = randomBytes(16).toString('hex')
-      const kill = { issuer: name(issuer), filter, now, revocation, name }
-      const { mark, find, bind } = killStatements(dialect, kill)
-      for (const sql of mark) await database.writeAll(sql, bind)
-      const rows = await database.find(find, bind)
-      return rows.map((row) => ({ token: fromRow(row), marked: row.revocation === revocation }))
-    },
+    revokeWhere: (issuer, filter, now) => killInBatches(database, { issuer, filter, now }),
   }
   return store
 }

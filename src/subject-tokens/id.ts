@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Seconds } from '../clock.ts'
 
 const SHAPE = /^[0-9a-f]{32}$/
 
@@ -24,6 +25,10 @@ export function mintId(): string {
     lastMillisecond += 1
     sequence = 0
   }
-  const time = lastMillisecond.toString(16).padStart(12, '0')
-  return time + sequence.toString(16).padStart(4, '0') + randomBytes(8).toString('hex')
+  return timeOf(lastMillisecond) + sequence.toString(16).padStart(4, '0') + randomBytes(8).toString('hex')
 }
+
+/** No id that was minted at this time or later sorts before it. */
+export const earliestId = (at: Seconds): string => timeOf(Math.max(0, at * 1000)).padEnd(32, '0')
+
+const timeOf = (milliseconds: number) => milliseconds.toString(16).padStart(12, '0')

@@ -59,29 +59,46 @@ export interface SubjectTokenStore {
   /** The token with this public id, in any state; `undefined` if there is none. */
   get(issuer: string, id: string): Promise<SubjectToken | undefined>
 
-  /** The newest first, at most `limit`, older than the id `cursor`. The row of the cursor need not exist any more. */
+  /**
+   * The newest first, at most `limit`, older than the id `cursor`. The row of the cursor need not exist any more.
+   *
+   * `userId`, `actorId`, `clientId` and `createdBy`, each alone, and no filter at all cost what their page costs,
+   * however many rows there are. Any other filter may read a bounded number of rows, and then return fewer, or none.
+   */
   list(
     issuer: string,
     filter: SubjectTokenFilter,
     page: { readonly limit: number; readonly cursor?: string; readonly now: Seconds },
-  ): Promise<readonly SubjectToken[]>
+  ): Promise<SubjectTokenPage>
 
   /** Marks one token as revoked at `now`, unless it is revoked already; `undefined` if there is none with this id. */
   revoke(issuer: string, id: string, now: Seconds): Promise<Revocation | undefined>
 
   /**
    * The kill switch: marks all tokens of the user, the actor or the backend (matched as in `list`) that are active, or
-   * whose access token still lives, which is at most a day after the spend. Returns those, and those marked earlier
-   * whose opaque access token could still live, so that the next request completes one that died before it ended them.
+   * whose access token still lives, which is at most a day after the spend. In batches of bounded memory: the next
+   * batch is marked when the caller requests it. Yields what it marked, and what was marked earlier and whose opaque
+   * access token could still live, so that the next request completes one that died before it ended them.
    */
-  revokeWhere(issuer: string, filter: KillFilter, now: Seconds): Promise<readonly Revocation[]>
+  revokeWhere(issuer: string, filter: KillFilter, now: Seconds): AsyncIterable<readonly Revocation[]>
+}
+
+export interface SubjectTokenPage {
+  readonly tokens: readonly SubjectToken[]
+  /** The id of the last row that was read, whether it is returned or not. Absent if there are no more. */
+  readonly next?: string
 }
 
 /** A token that is revoked. Its `use` names the access token that is left to end. */
 export interface Revocation {
-  readonly token: SubjectToken
+  readonly token: RevokedToken
   /** Whether this call marked it; `false` if an earlier one did. */
   readonly marked: boolean
+}
+
+/** The members of a token that ending it and its event need; a kill switch reads many. */
+export interface RevokedToken extends Pick<SubjectToken, 'id' | 'userId' | 'actorId' | 'clientId'> {
+  readonly use?: Pick<SubjectTokenUse, 'clientId' | 'grantId'> & { readonly actor?: { readonly sub: string } }
 }
 
 const METHODS: Readonly<Record<keyof SubjectTokenStore, true>> = {

@@ -83,7 +83,7 @@ describe('management: aliases of accounts', () => {
         options: {
           store: {
             ...store,
-            revokeWhere: async (issuer, filter, now) => {
+            revokeWhere: (issuer, filter, now) => {
               if ('actorId' in filter && filter.actorId === 'alias:bob') throw new Error('private: down')
               return store.revokeWhere(issuer, filter, now)
             },

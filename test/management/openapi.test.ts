@@ -325,9 +325,19 @@ describe('openapi.json', () => {
       const real = createSubjectTokenStore(on.database.sequelize)
       const state = { fail: (): unknown => undefined }
       const broken = async () => state.fail() as never
+      const breaking = async function* () {
+        yield await broken()
+      }
       const deployment = await on.start({
         options: {
-          store: { ...real, get: broken, list: broken, revoke: broken, revokeWhere: broken, insert: broken },
+          store: {
+            ...real,
+            get: broken,
+            list: broken,
+            revoke: broken,
+            revokeWhere: breaking,
+            insert: broken,
+          },
           isAllowed: () => state.fail() as boolean,
         },
       })

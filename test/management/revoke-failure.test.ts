@@ -9,7 +9,8 @@ import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
-import { createAdapter } from '../../src/sequelize/index.ts'
+import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 
 /** An adapter that fails so many times at one method of one model. */
 function failing(adapter: AdapterFactory, model: string, method: 'destroy' | 'revokeByGrantId') {
@@ -111,6 +112,52 @@ describe('management: ending access tokens when storage fails', () => {
         expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
       })
     }
+
+    it('emits the events of each batch before the next, so that a failure between them loses none', async () => {
+      const real = createSubjectTokenStore(on.database.sequelize)
+      const state = { fail: true }
+      const store: SubjectTokenStore = {
+        ...real,
+        async *revokeWhere(issuer, filter, now) {
+          for await (const [first, ...others] of real.revokeWhere(issuer, filter, now)) {
+            if (first) yield [first]
+            if (state.fail) throw new Error('private: connection lost')
+            yield others
+          }
+        },
+      }
+      const deployment = await on.start({ options: { store } })
+      const createdBy = 'backend'
+      await issue(deployment)
+      const before = names(deployment).length
+      expectOutage(await revokeWhere(deployment, { createdBy }))
+      expect(names(deployment).slice(before)).to.deep.equal(['subject_token.revoked'])
+    })
+
+    it('ends several tokens at a time, and leaves connections to others', async () => {
+      const adapter = createAdapter(on.database.sequelize, { namespace: unique('parallel') })
+      let [ending, most] = [0, 0]
+      const counting: AdapterFactory = (name) => {
+        const target = adapter(name)
+        const destroy = target.destroy.bind(target)
+        return Object.assign(target, {
+          async destroy(id: string) {
+            ending += 1
+            most = Math.max(most, ending)
+            await destroy(id)
+            ending -= 1
+          },
+        })
+      }
+      const deployment = await on.start({ configuration: { adapter: counting } })
+      const tokens = []
+      for (let count = 0; count < 6; count += 1) tokens.push(await used(deployment))
+      most = 0
+      expect((await revokeWhere(deployment, { userId: 'alice' })).status).to.equal(200)
+      expect(most).to.equal(4)
+      for (const { accessToken } of tokens)
+        expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
+    })
 
     it('responds with 503 when the table of subject tokens is gone, for every route', async () => {
       const { deployment } = on

@@ -1,8 +1,10 @@
 /** A Galera cluster of three MariaDB nodes, with the processes of one deployment on different nodes. */
+
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
 import { type Cluster, ISSUER, startCluster } from '../../fixtures/cluster.ts'
 import { type Galera, startGalera } from '../../fixtures/galera.ts'
+import { allOf } from '../../fixtures/revocations.ts'
 import { newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { connect } from '../../src/cli/connect.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
@@ -58,10 +60,8 @@ describe('a Galera cluster', function () {
         if (!here || !there) throw new Error('no node')
         const token = { ...newToken(), userId: `user-${pair}` }
         await createSubjectTokenStore(here).insert(token)
-        const ended = await createSubjectTokenStore(there).revokeWhere(
-          ISSUER,
-          { userId: token.userId },
-          token.createdAt,
+        const ended = await allOf(
+          createSubjectTokenStore(there).revokeWhere(ISSUER, { userId: token.userId }, token.createdAt),
         )
         expect(ended.map((revocation) => revocation.token.id)).to.deep.equal([token.id])
         const further = { ...newToken(), userId: `user-${pair}` }
@@ -72,10 +72,8 @@ describe('a Galera cluster', function () {
         expect(await createSubjectTokenStore(there).consume(ISSUER, tokenHash, createdAt, spent)).to.equal(
           true,
         )
-        const found = await createSubjectTokenStore(here).revokeWhere(
-          ISSUER,
-          { actorId: actor.act.sub },
-          createdAt,
+        const found = await allOf(
+          createSubjectTokenStore(here).revokeWhere(ISSUER, { actorId: actor.act.sub }, createdAt),
         )
         expect(found.map((revocation) => revocation.token.id)).to.deep.equal([further.id])
         const grantId = `grant-${pair}`

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { allOf } from '../../fixtures/revocations.ts'
+import { recordRuns } from '../../fixtures/runs.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
+import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 import type { Revocation, SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import {
@@ -15,8 +17,15 @@ import {
 const ISSUER = 'https://id.example.com/oidc'
 const NOW = 1_800_000_000
 
+/** What `mintId` would have minted then. */
+let minted = 0
+const mintIdAt = (at: number) => {
+  minted += 1
+  return earliestId(at).slice(0, 12) + minted.toString(16).padStart(4, '0') + mintId().slice(16)
+}
+
 const newToken = (changes: Partial<NewSubjectToken> = {}): NewSubjectToken => ({
-  id: mintId(),
+  id: mintIdAt(changes.createdAt ?? NOW),
   tokenHash: hashSecret(mintSecret()),
   issuer: ISSUER,
   userId: 'alice',
@@ -89,8 +98,8 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       expect(await store.get(other, token.id)).to.equal(undefined)
       expect(await store.consume(other, hash, NOW, use())).to.equal(false)
       expect(await store.revoke(other, token.id, NOW)).to.equal(undefined)
-      expect(await store.revokeWhere(other, { userId: 'alice' }, NOW)).to.deep.equal([])
-      expect(await store.list(other, {}, { limit: 100, now: NOW })).to.deep.equal([])
+      expect(await allOf(store.revokeWhere(other, { userId: 'alice' }, NOW))).to.deep.equal([])
+      expect(await store.list(other, {}, { limit: 100, now: NOW })).to.deep.equal({ tokens: [] })
     })
 
     it('refuses a second token with the same hash, and names no value in the error', async () => {
@@ -145,9 +154,13 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       const userId = 'Zoë '
       await insert({ userId })
       for (const other of ['zoë ', 'Zoë', 'Zoe ', 'Zoë  ']) {
-        expect(await store.list(ISSUER, { userId: [other] }, { limit: 1, now: NOW }), other).to.deep.equal([])
+        expect(await store.list(ISSUER, { userId: [other] }, { limit: 1, now: NOW }), other).to.deep.equal({
+          tokens: [],
+        })
       }
-      expect(await store.list(ISSUER, { userId: [userId] }, { limit: 9, now: NOW })).to.have.length(1)
+      expect((await store.list(ISSUER, { userId: [userId] }, { limit: 9, now: NOW })).tokens).to.have.length(
+        1,
+      )
     })
 
     it('lets exactly one of 50 simultaneous uses win, in each of 20 rounds', async () => {
@@ -169,7 +182,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       const issuer = 'https://list.example.com'
       const ids: string[] = []
       const list = async (filter: object, page: { limit?: number; cursor?: string } = {}) =>
-        (await store.list(issuer, filter, { limit: 100, now: NOW + 100, ...page })).map(({ id }) =>
+        (await store.list(issuer, filter, { limit: 100, now: NOW + 100, ...page })).tokens.map(({ id }) =>
           ids.indexOf(id),
         )
 
@@ -212,7 +225,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       it('filters by the backend that issued', async () => {
         const { token } = await insert({ issuer: 'https://backends.example.com', createdBy: 'other' })
         const found = async (filter: object) =>
-          (await store.list(token.issuer, filter, { limit: 9, now: NOW })).map(({ id }) => id)
+          (await store.list(token.issuer, filter, { limit: 9, now: NOW })).tokens.map(({ id }) => id)
         await insert({ issuer: token.issuer })
         expect(await found({ createdBy: 'other' })).to.deep.equal([token.id])
         expect(await found({ createdBy: 'other', userId: ['alice'] })).to.deep.equal([token.id])
@@ -228,6 +241,50 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         expect(await list({}, { limit: 2 })).to.deep.equal([3, 2])
         expect(await list({}, { limit: 2, cursor: ids[2] })).to.deep.equal([1, 0])
         expect(await list({}, { cursor: `${ids[1]?.slice(0, -1)}!` })).to.be.an('array')
+      })
+    })
+
+    describe('list, of what no index finds', () => {
+      const issuer = 'https://bounded.example.com'
+      const ids: string[] = []
+      const list = async (filter: object, cursor?: string) =>
+        store.list(issuer, filter, { limit: 50, now: NOW, ...(cursor !== undefined && { cursor }) })
+
+      before(async () => {
+        for (let index = 0; index < 1003; index += 1) {
+          const clientId = index < 2 ? { clientId: 'web' } : {}
+          ids.push((await insert({ issuer, ...clientId })).token.id)
+        }
+        await store.revoke(issuer, ids[0] ?? '', NOW)
+        await store.revoke(issuer, ids[1] ?? '', NOW)
+      })
+
+      for (const filter of [
+        { state: 'revoked' },
+        { userId: ['alice'], state: 'revoked' },
+        { userId: ['alice'], clientId: 'web' },
+        { createdBy: 'backend', clientId: 'web' },
+      ]) {
+        it(`reads a thousand rows for a page, and says where it stopped: ${Object.keys(filter)}`, async () => {
+          expect(await list(filter)).to.deep.equal({ tokens: [], next: ids[3] })
+          const { tokens, ...rest } = await list(filter, ids[3])
+          expect([tokens.map(({ id }) => id), rest]).to.deep.equal([[ids[1], ids[0]], {}])
+        })
+      }
+
+      it('goes on after the last row shown when a page is full before', async () => {
+        const { tokens, next } = await list({ userId: ['alice'], createdBy: 'backend' })
+        expect(tokens).to.have.length(50)
+        expect(next).to.equal(tokens.at(-1)?.id)
+      })
+
+      it('finds a client, as the constraint and as the one that used it, past any number of others', async () => {
+        expect((await list({ clientId: 'web' })).tokens.map(({ id }) => id)).to.deep.equal([ids[1], ids[0]])
+      })
+
+      it('goes on when the row where it stopped is gone', async () => {
+        await database.sequelize.query('DELETE FROM subject_tokens WHERE id = $1', { bind: [ids[3]] })
+        expect((await list({ state: 'revoked' }, ids[3])).tokens).to.have.length(2)
       })
     })
 
@@ -249,17 +306,16 @@ export function subjectTokenContract(kind: DatabaseKind): void {
           NOW,
           use({ accessToken: { format: 'opaque', expiresAt: later } }),
         )
-        const marked = await store.revokeWhere(issuer, { userId: 'alice' }, later)
+        const marked = await allOf(store.revokeWhere(issuer, { userId: 'alice' }, later))
         expect(idsOf(marked)).to.deep.equal([live.token.id, used.token.id].sort())
-        expect(
-          marked.every((revocation) => revocation.marked && revocation.token.revokedAt === later),
-        ).to.equal(true)
+        expect(marked.every((revocation) => revocation.marked)).to.equal(true)
+        for (const { token } of marked) expect((await store.get(issuer, token.id))?.revokedAt).to.equal(later)
         // Again: what may still be live is returned, so that an interrupted request can be completed.
-        const again = await store.revokeWhere(issuer, { userId: 'alice' }, later + 1)
+        const again = await allOf(store.revokeWhere(issuer, { userId: 'alice' }, later + 1))
         expect(idsOf(again)).to.deep.equal([used.token.id])
         expect(again[0]?.marked).to.equal(false)
         expect(again[0]?.token.use?.grantId).to.equal('grant')
-        expect(again[0]?.token.revokedAt).to.equal(later)
+        expect((await store.get(issuer, used.token.id))?.revokedAt).to.equal(later)
         expect((await store.get(issuer, dead.token.id))?.revokedAt).to.equal(undefined)
         expect((await store.get(issuer, other.token.id))?.revokedAt).to.equal(undefined)
       })
@@ -280,19 +336,75 @@ export function subjectTokenContract(kind: DatabaseKind): void {
           const accessToken = { format: 'jwt', expiresAt } as const
           expect(await store.consume(issuer, hash, start, use({ accessToken }))).to.equal(true)
         }
-        const ended = await store.revokeWhere(issuer, { createdBy }, start + life)
+        const ended = await allOf(store.revokeWhere(issuer, { createdBy }, start + life))
         expect(idsOf(ended)).to.deep.equal([unspent.token.id, outlived.token.id].sort())
         expect(ended.every(({ marked }) => marked)).to.equal(true)
         for (const { token } of [dead, over, other])
           expect((await store.get(issuer, token.id))?.revokedAt).to.equal(undefined)
-        expect(await store.revokeWhere(ISSUER, { createdBy }, start + life)).to.deep.equal([])
+        expect(await allOf(store.revokeWhere(ISSUER, { createdBy }, start + life))).to.deep.equal([])
+      })
+
+      it('ends an access token of the longest life that came of a subject token of the longest life', async () => {
+        const createdAt = NOW - 2 * LONGEST_LIFE
+        const born = { issuer, userId: 'methuselah', createdAt, expiresAt: createdAt + LONGEST_LIFE }
+        const { token, hash } = await insert(born)
+        const at = born.expiresAt - 1
+        const accessToken = { format: 'jwt', expiresAt: at + LONGEST_LIFE } as const
+        expect(await store.consume(issuer, hash, at, use({ at, accessToken }))).to.equal(true)
+        const ended = await allOf(store.revokeWhere(issuer, { userId: 'methuselah' }, NOW - 2))
+        expect(idsOf(ended)).to.deep.equal([token.id])
+      })
+
+      describe('of many tokens', () => {
+        const TOKENS = 1001
+        const insertMany = (userId: string) =>
+          Promise.all(
+            Array.from({ length: TOKENS }, () => insert({ issuer, userId, context: { much: 'text' } })),
+          )
+
+        it('marks them in batches, and reads only what their end needs', async () => {
+          const many = await insertMany('many')
+          const batches: (readonly Revocation[])[] = []
+          const runs = await recordRuns(database, async () => {
+            for await (const batch of store.revokeWhere(issuer, { userId: 'many' }, NOW)) batches.push(batch)
+          })
+          expect(Math.max(...batches.map(({ length }) => length))).to.be.at.most(500)
+          expect(idsOf(batches.flat())).to.deep.equal(many.map(({ token }) => token.id).sort())
+          expect(batches.flat().every(({ marked }) => marked)).to.equal(true)
+          expect(batches.flat()[0]?.token).to.have.all.keys('id', 'userId')
+          for (const { sql } of runs) expect(sql).not.to.match(/context|SELECT \*/)
+        })
+
+        it('marks no batch before it is asked for, and the next call the rest', async () => {
+          await insertMany('left')
+          let first = 0
+          for await (const batch of store.revokeWhere(issuer, { userId: 'left' }, NOW)) {
+            first = batch.length
+            break
+          }
+          expect(first).to.be.within(1, 500)
+          const rest = await allOf(store.revokeWhere(issuer, { userId: 'left' }, NOW))
+          expect(rest).to.have.length(TOKENS - first)
+        })
+
+        it('ends what others commit meanwhile', async () => {
+          await insertMany('meanwhile')
+          const late = newToken({ issuer, userId: 'meanwhile' })
+          const ids = new Set<string>()
+          for await (const batch of store.revokeWhere(issuer, { userId: 'meanwhile' }, NOW)) {
+            if (ids.size === 0) await store.insert(late)
+            for (const { token } of batch) ids.add(token.id)
+          }
+          expect(ids.size).to.equal(TOKENS + 1)
+          expect((await store.get(issuer, late.id))?.revokedAt).to.equal(NOW)
+        })
       })
 
       it('finds the actor, constraint or actual', async () => {
         const bound = await insert({ issuer, actorId: 'erin' })
         const used = await insert({ issuer })
         await store.consume(issuer, used.hash, NOW, use({ actor: { sub: 'erin' } }))
-        const marked = await store.revokeWhere(issuer, { actorId: 'erin' }, NOW)
+        const marked = await allOf(store.revokeWhere(issuer, { actorId: 'erin' }, NOW))
         expect(idsOf(marked)).to.deep.equal([bound.token.id, used.token.id].sort())
       })
     })
@@ -301,7 +413,9 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       const issuer = 'https://chain.example.com'
       const LONG = '👩'.repeat(255)
       const listed = async (actorId: string) =>
-        (await store.list(issuer, { actorId: [actorId] }, { limit: 100, now: NOW })).map(({ id }) => id)
+        (await store.list(issuer, { actorId: [actorId] }, { limit: 100, now: NOW })).tokens.map(
+          ({ id }) => id,
+        )
       const spend = async (chain: readonly string[], changes: Partial<NewSubjectToken> = {}) => {
         const { token, hash } = await insert({ issuer, ...changes })
         expect(await store.consume(issuer, hash, NOW, use({ actor: chainOf(chain) }))).to.equal(true)
@@ -330,35 +444,39 @@ export function subjectTokenContract(kind: DatabaseKind): void {
           await spend(['grace', 'frank'], { userId: 'carol' }),
         ]
         const page = async (filter: object, cursor?: string) =>
-          (await store.list(issuer, { actorId: ['frank'], ...filter }, { limit: 1, cursor, now: NOW })).map(
-            ({ id }) => id,
-          )
+          (
+            await store.list(issuer, { actorId: ['frank'], ...filter }, { limit: 1, cursor, now: NOW })
+          ).tokens.map(({ id }) => id)
         expect(await page({})).to.deep.equal([second])
         expect(await page({}, second)).to.deep.equal([first])
         expect(await page({}, first)).to.deep.equal([])
         expect(await page({ userId: ['bob'] })).to.deep.equal([first])
         expect(await page({ userId: ['carol'], state: 'consumed', clientId: 'spa' })).to.deep.equal([second])
         expect(await page({ userId: ['dave'] })).to.deep.equal([])
-        expect(await store.list(ISSUER, { actorId: ['frank'] }, { limit: 9, now: NOW })).to.deep.equal([])
+        expect(await store.list(ISSUER, { actorId: ['frank'] }, { limit: 9, now: NOW })).to.deep.equal({
+          tokens: [],
+        })
       })
 
       it('is ended by each of its links, once', async () => {
         const ids = [await spend(['heidi', 'ivan']), await spend(['judy', 'ivan'])]
         const [ended, again] = [
-          await store.revokeWhere(issuer, { actorId: 'ivan' }, NOW + 1),
-          await store.revokeWhere(issuer, { actorId: 'heidi' }, NOW + 2),
+          await allOf(store.revokeWhere(issuer, { actorId: 'ivan' }, NOW + 1)),
+          await allOf(store.revokeWhere(issuer, { actorId: 'heidi' }, NOW + 2)),
         ]
         expect(ended.map(({ token, marked }) => [token.id, marked]).sort()).to.deep.equal(
           ids.map((id) => [id, true]).sort(),
         )
-        expect(ended.every(({ token }) => token.revokedAt === NOW + 1)).to.equal(true)
+        for (const id of ids) expect((await store.get(issuer, id))?.revokedAt).to.equal(NOW + 1)
         expect(again).to.deep.equal([])
       })
 
       it('of another issuer is neither shown nor ended', async () => {
         const id = await spend(['kim', 'leo'])
-        expect(await store.list(ISSUER, { actorId: ['leo'] }, { limit: 9, now: NOW })).to.deep.equal([])
-        expect(await store.revokeWhere(ISSUER, { actorId: 'leo' }, NOW)).to.deep.equal([])
+        expect(await store.list(ISSUER, { actorId: ['leo'] }, { limit: 9, now: NOW })).to.deep.equal({
+          tokens: [],
+        })
+        expect(await allOf(store.revokeWhere(ISSUER, { actorId: 'leo' }, NOW))).to.deep.equal([])
         expect((await store.get(issuer, id))?.revokedAt).to.equal(undefined)
       })
 
@@ -417,14 +535,14 @@ export function subjectTokenContract(kind: DatabaseKind): void {
               actor,
             ).to.deep.equal(expected)
             const filter = { actorId: [actor], userId: [userId] } as const
-            const [newest] = await store.list(issuer, filter, { limit: 1, now: NOW })
-            expect(newest?.id === token.id, actor).to.equal(won.includes(actor))
+            const { tokens } = await store.list(issuer, filter, { limit: 1, now: NOW })
+            expect(tokens[0]?.id === token.id, actor).to.equal(won.includes(actor))
           }
           for (const actor of new Set(chains.flat().filter((name) => !won.includes(name)))) {
-            const ended = await store.revokeWhere(issuer, { actorId: actor }, NOW)
+            const ended = await allOf(store.revokeWhere(issuer, { actorId: actor }, NOW))
             expect(ended.map(({ token: { id } }) => id)).not.to.include(token.id)
           }
-          const ended = await store.revokeWhere(issuer, { actorId: won.at(-1) ?? '' }, NOW)
+          const ended = await allOf(store.revokeWhere(issuer, { actorId: won.at(-1) ?? '' }, NOW))
           expect(ended.filter(({ marked }) => marked).map(({ token: { id } }) => id)).to.deep.equal([
             token.id,
           ])

@@ -48,6 +48,10 @@ export interface Dialect {
   insertNew(row: Insert): string
   /** Inserts a row, or updates the row with the same key. */
   upsert(row: Upsert): string
+  /** Selects the newest keys of one value of an index by that index, whatever the planner expects of other indexes. */
+  selectNewest(slice: Slice): string
+  /** Joins rows of a table, under the alias `t`, one by one: a planner that expects many would walk the table. */
+  joinEach(table: string, on: string): string
   /** Updates rows, locking them in the order that batches use: otherwise the two could deadlock. */
   updateInOrder(rows: Update): string
   /** Deletes the oldest rows. May skip rows that another process is deleting. */
@@ -99,6 +103,18 @@ export interface Delete {
   readonly limit: number
 }
 
+/** The keys that an index holds for one value, from `from` on and below `below`. */
+export interface Slice {
+  readonly table: string
+  readonly index: string
+  /** The columns before the key, in the order of the index. */
+  readonly equal: Readonly<Record<string, string>>
+  readonly key: string
+  readonly from: string
+  readonly below: string
+  readonly limit: number
+}
+
 interface ColumnTypes {
   /** Ids and hashes of our own. */
   readonly ascii: string
@@ -114,4 +130,6 @@ interface Index {
   readonly name: string
   readonly table: string
   readonly columns: string
+  /** A column without which a row is left out, where the database has such indexes. */
+  readonly unless?: string
 }

@@ -4,7 +4,7 @@ import type { Driver } from './driver.ts'
 import { codeOf } from './fate.ts'
 import { createInSync } from './galera.ts'
 import { toPositional } from './positional.ts'
-import { into, replacing } from './standard.ts'
+import { into, replacing, selectSlice } from './standard.ts'
 
 interface Client {
   readonly stream: { destroy(): void }
@@ -77,6 +77,8 @@ const mysql: Omit<Driver, 'inSync'> = {
   insertNew: (row) => `INSERT IGNORE ${into(row)}`,
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
+  selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index})`),
+  joinEach: (table, on) => `STRAIGHT_JOIN ${table} t ON ${on}`,
   // There are no batches whose order it would have to keep.
   updateInOrder({ set, from, where }) {
     const assignments = Object.entries(set).map(([column, value]) => `t.${column} = ${value}`)

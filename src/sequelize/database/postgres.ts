@@ -90,6 +90,18 @@ const postgres: Omit<Driver, 'run'> = {
   },
   destroy: (connection) => (connection as Client).connection.stream.destroy(),
 
+  /** Compares rows as a whole: with one condition per column, the planner may walk any index that sorts by the key. */
+  selectNewest({ table, equal, key, from, below, limit }) {
+    const columns = [...Object.keys(equal), key]
+    const row = `(${columns.join(', ')})`
+    const values = Object.values(equal).join(', ')
+    const present = Object.keys(equal).map((column) => `${column} IS NOT NULL`)
+    return `SELECT ${key} AS found FROM ${table}
+      WHERE ${row} >= (${values}, ${from}) AND ${row} < (${values}, ${below}) AND ${present.join(' AND ')}
+      ORDER BY ${columns.map((column) => `${column} DESC`).join(', ')} LIMIT ${limit}`
+  },
+  // OFFSET keeps the planner from merging or hashing the two.
+  joinEach: (table, on) => `CROSS JOIN LATERAL (SELECT t.* FROM ${table} t WHERE ${on} OFFSET 0) t`,
   updateInOrder: (rows) => updateFound(rows, ` ORDER BY t.${rows.order} COLLATE "C" FOR UPDATE OF t`),
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,

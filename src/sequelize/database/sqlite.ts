@@ -3,7 +3,7 @@ import type { Binding, Bound, Driver, Row } from './driver.ts'
 import { codeOf } from './fate.ts'
 import { toPositional } from './positional.ts'
 import { withLease } from './sqlite-lease.ts'
-import { insertOrReplace, standard, updateFound } from './standard.ts'
+import { insertOrReplace, selectSlice, standard, updateFound } from './standard.ts'
 
 /** What both modules for SQLite have in common. */
 const sqlite: Omit<Driver, 'batches' | 'run'> = {
@@ -15,6 +15,8 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
     return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
   },
 
+  selectNewest: (slice) => selectSlice(slice, `INDEXED BY ${slice.index}`),
+  joinEach: (table, on) => `CROSS JOIN ${table} t ON ${on}`,
   // SQLite has one writer at a time, so there is no order to keep.
   updateInOrder: (rows) => updateFound(rows),
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN

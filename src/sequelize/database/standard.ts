@@ -1,5 +1,5 @@
 /** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
-import type { Dialect, Insert, Update, Upsert } from './driver.ts'
+import type { Dialect, Insert, Slice, Update, Upsert } from './driver.ts'
 
 export function into({ table, columns }: Insert): string {
   const parameters = columns.map((_, index) => `$${index + 1}`)
@@ -29,6 +29,13 @@ export const insertOrReplace: NonNullable<Dialect['insertOrReplace']> = (row, { 
     SET ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')} WHERE ${where}`
 }
 
+/** `hint` names the index to the planner. */
+export function selectSlice({ table, equal, key, from, below, limit }: Slice, hint: string): string {
+  const values = Object.entries(equal).map(([column, value]) => `${column} = ${value}`)
+  return `SELECT ${key} AS found FROM ${table} ${hint}
+    WHERE ${values.join(' AND ')} AND ${key} >= ${from} AND ${key} < ${below} ORDER BY ${key} DESC LIMIT ${limit}`
+}
+
 type Standard = Pick<
   Dialect,
   'bindName' | 'insert' | 'insertNew' | 'upsert' | 'tableOptions' | 'indexed' | 'createIndex'
@@ -42,7 +49,8 @@ export const standard: Standard = {
     SET ${replacing(row, (column) => `excluded.${column}`)}`,
   tableOptions: '',
   indexed: (column) => column,
-  async createIndex(sequelize, { name, table, columns }) {
-    await sequelize.query(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (${columns})`)
+  async createIndex(sequelize, { name, table, columns, unless }) {
+    const partial = unless === undefined ? '' : ` WHERE ${unless} IS NOT NULL`
+    await sequelize.query(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (${columns})${partial}`)
   },
 }

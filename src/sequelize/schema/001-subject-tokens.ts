@@ -47,13 +47,20 @@ export const subjectTokens: Migration = {
   name: '001-subject-tokens',
   async up(sequelize, dialect) {
     await sequelize.query(createTokens(dialect))
-    const index = (name: string, columns: string) =>
-      dialect.createIndex(sequelize, { name: `subject_tokens_${name}`, table: 'subject_tokens', columns })
+    const index = (name: string, columns: string, unless?: string) =>
+      dialect.createIndex(sequelize, {
+        name: `subject_tokens_${name}`,
+        table: 'subject_tokens',
+        columns,
+        ...(unless !== undefined && { unless }),
+      })
     // With the issuer, a page of a list is found in the index alone, whatever share of the table a name has.
-    for (const column of ['user_id', 'actor_id', 'used_actor_id', 'created_by'])
-      await index(column, `${dialect.indexed(column)}, ${dialect.indexed('issuer')}, id`)
-    // For the kill switch: most of what a backend has issued is over.
-    await index('created_by_expires_at', `${dialect.indexed('created_by')}, expires_at`)
+    const ofIssuer = `${dialect.indexed('issuer')}, id`
+    await index('issuer', ofIssuer)
+    for (const column of ['user_id', 'created_by'])
+      await index(column, `${dialect.indexed(column)}, ${ofIssuer}`)
+    for (const column of ['actor_id', 'used_actor_id', 'client_id', 'consumed_by'])
+      await index(column, `${dialect.indexed(column)}, ${ofIssuer}`, column)
     // For the retention: what has ended is deleted from its oldest end.
     await index('expires_at', 'expires_at')
     await sequelize.query(createActors(dialect))

@@ -1,0 +1,116 @@
+/** The kill switch, batch by batch. */
+import { randomBytes } from 'node:crypto'
+import type { Seconds } from '../clock.ts'
+import { earliestId } from '../subject-tokens/id.ts'
+import type { KillFilter, Revocation } from '../subject-tokens/store.ts'
+import { LONGEST_LIFE } from '../subject-tokens/subject-token.ts'
+import type { Database } from './database/database.ts'
+import type { Bound, Dialect } from './database/driver.ts'
+import { text } from './database/values.ts'
+import { type Named, NEWEST, newestOf, TOKENS } from './subject-token-branches.ts'
+import { fromRevokedRow, REVOKED_COLUMNS } from './subject-token-rows.ts'
+
+/** Index entries of a name that one statement searches for tokens to end. */
+const WINDOW = 1000
+/** Rows that are marked together: one statement text for few rows, and one for many. */
+const BATCHES = [20, 500]
+const LARGEST_BATCH = 500
+/** Walks through the rows of a name: more than one, because others commit meanwhile, but bounded, so that it ends. */
+const WALKS = 5
+
+interface Kill {
+  readonly issuer: string
+  readonly filter: KillFilter
+  readonly now: Seconds
+}
+
+/**
+ * Marks what a kill switch ends, and reads each batch before it marks the next: if the database fails, the caller
+ * misses one batch at most.
+ */
+export async function* killInBatches(
+  database: Database,
+  { issuer, filter, now }: Kill,
+): AsyncGenerator<readonly Revocation[]> {
+  const { dialect } = database
+  const revocation = randomBytes(16).toString('hex')
+  const one = { issuer: dialect.bindName(issuer), now, revocation }
+  for (let walk = 0; walk < WALKS; walk += 1) {
+    const windows = walkWindows(database, { ...one, filter, again: walk === 0 })
+    let found = 0
+    for await (const ids of windows) {
+      found += ids.length
+      for (let from = 0; from < ids.length; from += LARGEST_BATCH) {
+        const batch = ids.slice(from, from + LARGEST_BATCH)
+        const { mark, find, bind } = batchStatements(dialect, batch, one)
+        await database.writeAll(mark, bind)
+        const rows = await database.find(find, bind)
+        yield rows.map((row) => ({
+          token: fromRevokedRow(row),
+          marked: row.revocation === revocation,
+        }))
+      }
+    }
+    if (found === 0) return
+  }
+}
+
+interface One {
+  readonly issuer: Bound
+  readonly now: Seconds
+  /** A name of this one call, so that it can tell its rows from those that others mark at the same time. */
+  readonly revocation: string
+}
+
+/** Active, or its access token has not expired. */
+const unmarked = (now: string) => `t.revoked_at IS NULL
+  AND ((t.consumed_at IS NULL AND t.expires_at > ${now}) OR t.access_token_expires_at > ${now})`
+/** Marked by a call that may have died before it ended the token. */
+const toEnd = (now: string) =>
+  `t.revoked_at IS NOT NULL AND t.grant_id IS NOT NULL AND t.access_token_expires_at > ${now}`
+
+/** The ids of the tokens to end, newest first. Older rows are skipped: their access tokens must have expired. */
+async function* walkWindows(
+  database: Database,
+  { issuer, now, filter, again }: One & { filter: KillFilter; again: boolean },
+): AsyncGenerator<readonly string[]> {
+  const [by, name] = namedBy(filter)
+  const oldest = earliestId(now - 2 * LONGEST_LIFE)
+  const span = { issuer: '$2', from: '$3', below: '$4' }
+  const rows = newestOf(database.dialect, { by, names: ['$1'], span, limit: WINDOW })
+  const end = `SELECT found FROM (${rows}) rows_found ORDER BY found DESC LIMIT 1 OFFSET ${WINDOW - 1}`
+  const relevant = `SELECT t.id FROM (${rows}) rows_found
+    ${database.dialect.joinEach('subject_tokens', 't.id = rows_found.found')}
+    WHERE ${again ? `((${unmarked('$5')}) OR (${toEnd('$5')}))` : unmarked('$5')}`
+  for (let below: string | undefined = NEWEST; below !== undefined; ) {
+    const bind: Bound[] = [database.dialect.bindName(name), issuer]
+    const [last] = await database.find(end, [...bind, oldest, below])
+    const from: string | undefined = last && text(last.found)
+    const found = await database.find(relevant, [...bind, from ?? oldest, below, now])
+    if (found.length > 0) yield found.map(({ id }) => text(id))
+    below = from
+  }
+}
+
+function namedBy(filter: KillFilter): [by: Named, name: string] {
+  if ('userId' in filter) return ['userId', filter.userId]
+  return 'actorId' in filter ? ['actorId', filter.actorId] : ['createdBy', filter.createdBy]
+}
+
+function batchStatements(dialect: Dialect, ids: readonly string[], { issuer, now, revocation }: One) {
+  const size = BATCHES.find((rows) => rows >= ids.length) ?? ids.length
+  const bound = Array.from({ length: size }, (_, index) => ids[index] ?? ids[0] ?? '')
+  const batch = `t.id IN (${bound.map((_, index) => `$${index + 4}`).join(', ')}) AND t.issuer = $3`
+  return {
+    mark: dialect.updateInOrder({
+      table: 'subject_tokens',
+      key: 'id',
+      set: { revoked_at: '$1', revocation: '$2' },
+      from: TOKENS,
+      where: `${batch} AND ${unmarked('$1')}`,
+      order: 'token_hash',
+    }),
+    find: `SELECT ${REVOKED_COLUMNS} FROM ${TOKENS} WHERE ${batch} AND (t.revocation = $2 OR (${toEnd('$1')}))`,
+    bind: [now, revocation, issuer, ...bound],
+  }
+}
