@@ -136,9 +136,15 @@ export const RETRY_AFTER = 5
 /** Storage cannot answer: an outage, and never "invalid token". */
 export function storageUnavailable(cause: unknown): Error {
   const error = new errors.TemporarilyUnavailable('the service is temporarily unavailable', {
-    detail: nameOf(cause),
+    detail: textForOperators(cause) ?? nameOf(cause),
   })
   return named('storage', Object.assign(error, { status: 503, statusCode: 503 }))
+}
+
+/** The fixed text in which a store tells operators what to do (see `SubjectTokenStore`). */
+function textForOperators(cause: unknown): string | undefined {
+  const given: unknown = cause instanceof Error ? Reflect.get(cause, 'forOperators') : undefined
+  return typeof given === 'string' ? given : undefined
 }
 
 export const isStorageUnavailable = (error: unknown): boolean =>

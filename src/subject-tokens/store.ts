@@ -30,7 +30,8 @@ export type KillFilter =
  * Every method rejects when storage cannot answer: not found and broken are never the same. Every method is
  * confined to one issuer. Reads go to the primary: a replica that lags would show a spent token as unspent.
  * Errors carry neither bound values nor statements, because those hold hashes; events name an error by its
- * `code`, or by its class where it has none.
+ * `code`, or by its class where it has none. An error may tell operators what to do in a string `forOperators`,
+ * which events quote instead: a fixed text, with nothing of the request in it.
  */
 export interface SubjectTokenStore {
   /** Adds a token. Fails when its id or hash exists. */

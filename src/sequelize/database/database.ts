@@ -4,9 +4,9 @@ import type { Sequelize } from 'sequelize'
 import { type BatchOptions, inBatches } from './batch.ts'
 import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
 import { driverOf } from './drivers.ts'
-import { AFTER } from './fate.ts'
+import { AFTER, codeOf } from './fate.ts'
 import { onPool } from './pool.ts'
-import { storageError } from './storage-error.ts'
+import { schemaIsBehind, storageError } from './storage-error.ts'
 
 /** The text of each statement is fixed, so that the server holds few prepared statements. */
 export interface Database {
@@ -95,8 +95,12 @@ async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promis
     try {
       return await once()
     } catch (error) {
-      if (attempts === MAX_ATTEMPTS || !AFTER[driver.fateOf(error)].repeat) throw storageError(error)
+      if (attempts === MAX_ATTEMPTS || !AFTER[driver.fateOf(error)].repeat) throw failure(driver, error)
       await sleep(Math.random() * 10 * 2 ** attempts)
     }
   }
+}
+
+function failure(driver: Driver, error: unknown): Error {
+  return driver.isSchemaBehind(error) ? schemaIsBehind(codeOf(error)) : storageError(error)
 }
