@@ -5,7 +5,7 @@
  * The driver is synchronous: a statement that waits for another process's lock blocks the event loop, for
  * `BUSY_TIMEOUT` at most.
  */
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Binding, Result } from './database/driver.ts'
 
 const BUSY_TIMEOUT = 5000
@@ -22,6 +22,13 @@ const OPEN_READONLY = 1
 const OPEN_READWRITE = 2
 const OPEN_CREATE = 4
 
+/** Not by an import: Node 22 warns about the module as soon as it is loaded, and Node 20 has none. */
+function loadSqlite(): typeof import('node:sqlite') {
+  const sqlite = process.getBuiltinModule?.('node:sqlite')
+  if (!sqlite) throw new Error('nodeSqlite needs the SQLite of Node 22.18 or newer')
+  return sqlite
+}
+
 class Database {
   readonly filename: string
   /** Set by Sequelize on the connections it opens for transactions. */
@@ -31,6 +38,7 @@ class Database {
 
   constructor(filename: string, mode: number, opened: (error: Error | null) => void) {
     this.filename = filename
+    const { DatabaseSync } = loadSqlite()
     this.#database = new DatabaseSync(filename, {
       readOnly: (mode & OPEN_READWRITE) === 0,
       timeout: BUSY_TIMEOUT,
