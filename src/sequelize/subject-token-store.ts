@@ -5,6 +5,7 @@ import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import { databaseOf, withoutBatches } from './database/database.ts'
 import type { Bound } from './database/driver.ts'
+import { assertSchema } from './schema/assert-schema.ts'
 import { writeFurtherActors } from './subject-token-actors.ts'
 import { killStatements, listStatement } from './subject-token-filters.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
@@ -84,6 +85,8 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
       const rows = await database.find(find, bind)
       return rows.map((row) => ({ token: fromRow(row), marked: row.revocation === revocation }))
     },
+
+    ready: () => assertSchema(database),
   }
   return store
 }

@@ -70,6 +70,12 @@ export interface SubjectTokenStore {
    * died before it ended them is made good by the next.
    */
   revokeWhere(issuer: string, filter: KillFilter, now: Seconds): Promise<readonly Revocation[]>
+
+  /**
+   * Resolves when the store can serve: it responds, and what it needs (its tables, say) is there. Otherwise it rejects
+   * with the reason. For readiness probes; a store without it is asked for a token that does not exist.
+   */
+  ready?(): Promise<void>
 }
 
 /** A revoked token; its `use` tells what is left to end. */
