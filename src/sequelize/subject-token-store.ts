@@ -8,6 +8,7 @@ import { databaseOf, withoutBatches } from './database/database.ts'
 import type { Bound } from './database/driver.ts'
 import { withoutEffect } from './database/storage-error.ts'
 import { readTimeout } from './database/time-limit.ts'
+import { assertSchema } from './schema/assert-schema.ts'
 import { writeFurtherActors } from './subject-token-actors.ts'
 import { killStatements, listStatement } from './subject-token-filters.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
@@ -94,6 +95,8 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
       const rows = await database.find(find, bind)
       return rows.map((row) => ({ token: fromRow(row), marked: row.revocation === revocation }))
     },
+
+    ready: () => assertSchema(database),
   }
   return store
 }

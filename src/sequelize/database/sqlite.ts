@@ -15,6 +15,10 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
     return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
   },
 
+  // No code of its own: SQLite has one for every error in SQL.
+  isSchemaBehind: (error) =>
+    error instanceof Error && /no such (table|column)|has no column named/.test(error.message),
+
   // SQLite has one writer at a time, so there is no order to keep.
   updateInOrder: (rows) => updateFound(rows),
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN

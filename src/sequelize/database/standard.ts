@@ -42,7 +42,5 @@ export const standard: Standard = {
     SET ${replacing(row, (column) => `excluded.${column}`)}`,
   tableOptions: '',
   indexed: (column) => column,
-  async createIndex(sequelize, { name, table, columns }) {
-    await sequelize.query(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (${columns})`)
-  },
+  createIndex: ({ name, table, columns }) => `CREATE INDEX IF NOT EXISTS ${name} ON ${table} (${columns})`,
 }

@@ -45,22 +45,26 @@ function createActors(dialect: Dialect): string {
 
 export const subjectTokens: Migration = {
   name: '001-subject-tokens',
-  async up(sequelize, dialect) {
-    await sequelize.query(createTokens(dialect))
+  statements(dialect) {
     const index = (name: string, columns: string) =>
-      dialect.createIndex(sequelize, { name: `subject_tokens_${name}`, table: 'subject_tokens', columns })
+      dialect.createIndex({ name: `subject_tokens_${name}`, table: 'subject_tokens', columns })
     // With the issuer, a page of a list is found in the index alone, whatever share of the table a name has.
-    for (const column of ['user_id', 'actor_id', 'used_actor_id', 'created_by'])
-      await index(column, `${dialect.indexed(column)}, ${dialect.indexed('issuer')}, id`)
-    // For the kill switch: most of what a backend has issued is over.
-    await index('created_by_expires_at', `${dialect.indexed('created_by')}, expires_at`)
-    // For the retention: what has ended is deleted from its oldest end.
-    await index('expires_at', 'expires_at')
-    await sequelize.query(createActors(dialect))
-    await dialect.createIndex(sequelize, {
-      name: 'subject_token_actors_expires_at',
-      table: 'subject_token_actors',
-      columns: 'expires_at',
-    })
+    const byName = ['user_id', 'actor_id', 'used_actor_id', 'created_by'].map((column) =>
+      index(column, `${dialect.indexed(column)}, ${dialect.indexed('issuer')}, id`),
+    )
+    return [
+      createTokens(dialect),
+      ...byName,
+      // For the kill switch: most of what a backend has issued is over.
+      index('created_by_expires_at', `${dialect.indexed('created_by')}, expires_at`),
+      // For the retention: what has ended is deleted from its oldest end.
+      index('expires_at', 'expires_at'),
+      createActors(dialect),
+      dialect.createIndex({
+        name: 'subject_token_actors_expires_at',
+        table: 'subject_token_actors',
+        columns: 'expires_at',
+      }),
+    ]
   },
 }
