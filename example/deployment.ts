@@ -12,6 +12,7 @@ import { migrate, nodeSqlite } from '../src/sequelize/index.ts' // yours: 'oidc-
 import { logEvents } from './audit.ts'
 import { supportBackendRouter } from './backend/router.ts'
 import { deskRouter } from './desk/router.ts'
+import { drainable } from './drain.ts'
 import { impersonationOf } from './impersonation.ts'
 import { loginRouter } from './login/router.ts'
 import { ordersApi } from './orders-api.ts'
@@ -46,6 +47,7 @@ export async function startExample(options: ExampleOptions): Promise<Example> {
 
 async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOptions): Promise<Example> {
   const server = createServer()
+  const drain = drainable(server)
   const baseUrl = await listen(server, port)
   const issuer = `${baseUrl}/oidc`
   const orders = `${baseUrl}/orders-api`
@@ -78,7 +80,7 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   return {
     baseUrl,
     async close() {
-      await stop(server)
+      await drain()
       await sequelize.close()
     },
   }
@@ -95,12 +97,4 @@ async function listen(server: Server, port: number): Promise<string> {
   const address = server.address()
   if (typeof address !== 'object' || !address) throw new Error('not listening on a port')
   return `http://127.0.0.1:${address.port}`
-}
-
-/** Lets requests under way finish, but does not wait forever. */
-async function stop(server: Server): Promise<void> {
-  const patience = setTimeout(() => server.closeAllConnections(), 3000)
-  server.close()
-  await once(server, 'close')
-  clearTimeout(patience)
 }

@@ -27,4 +27,5 @@ ${curlLines(baseUrl)}
 Every line below belongs to the audit log. Press Ctrl-C to stop.
 `)
 
+// The second signal of a kind ends the process at once.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close())

@@ -10,6 +10,7 @@ import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Settings } from './provider/settings.ts'
+import { storeReady } from './subject-tokens/ready.ts'
 
 /** The impersonation service of one provider. Call `configure`, build the provider, call `attach`, then `router`. */
 export interface Impersonation {
@@ -44,6 +45,22 @@ export interface Impersonation {
    * app.use(impersonation.router().routes())
    */
   router(options?: Mounting): Router
+
+  /**
+   * For the readiness probe of the host: resolves when the store responds and its tables fit this version, and
+   * rejects when they do not, or when the store has not responded after 5 s. A store of your own is asked for its
+   * `ready()`, or without one for a token that does not exist.
+   *
+   * @example
+   * app.use(async (ctx, next) => {
+   *   if (ctx.path !== '/ready') return next()
+   *   ctx.status = await impersonation.ready().then(() => 204, () => 503)
+   * })
+   *
+   * @throws {TypeError} before `attach`.
+   * @throws {Error} with the reason, for your log and not for the response.
+   */
+  ready(): Promise<void>
 }
 
 /**
@@ -92,6 +109,12 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       const { prefix } = resolveMounting(given)
       if (!settings || !provider) throw new TypeError('call attach(provider) before router()')
       return managementRouter({ provider, store, options, settings }, prefix)
+    },
+
+    async ready() {
+      if (!provider) throw new TypeError('call attach(provider) before ready()')
+      // Not the store that turns failures into a 503, whose public text holds no reason.
+      await storeReady(options.store, provider.issuer)
     },
   }
 }

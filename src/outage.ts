@@ -14,8 +14,14 @@ export function storageUnavailable(cause: unknown): Error {
   return refusal(unavailable, {
     check: 'storage',
     public: 'the service is temporarily unavailable',
-    private: nameOf(cause),
+    private: textForOperators(cause) ?? nameOf(cause),
   })
+}
+
+/** The fixed text in which a store says what operators should do (see `SubjectTokenStore`). */
+function textForOperators(cause: unknown): string | undefined {
+  const given: unknown = cause instanceof Error ? Reflect.get(cause, 'forOperators') : undefined
+  return typeof given === 'string' ? given : undefined
 }
 
 const UNREPEATABLE = Symbol('unrepeatable')

@@ -1,5 +1,5 @@
 export { createAdapter } from './adapter.ts'
 export { nodeSqlite } from './node-sqlite.ts'
-export { migrate } from './schema/migrate.ts'
+export { type MigrateOptions, migrate } from './schema/migrate.ts'
 export { type Purged, type PurgeOptions, purge } from './schema/purge.ts'
 export { createSubjectTokenStore } from './subject-token-store.ts'

@@ -5,7 +5,7 @@
  * The driver is synchronous: a statement that waits for another process's lock blocks the event loop, for
  * `BUSY_TIMEOUT` at most.
  */
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Binding, Result } from './database/driver.ts'
 
 const BUSY_TIMEOUT = 5000
@@ -21,6 +21,13 @@ type Callback<Rows = unknown> = (this: Changes, error: Error | null, rows?: Rows
 const OPEN_READONLY = 1
 const OPEN_READWRITE = 2
 const OPEN_CREATE = 4
+
+/** Not by an import: Node 22 warns about the module as soon as it is loaded, and Node 20 has none. */
+function loadSqlite(): typeof import('node:sqlite') {
+  const sqlite = process.getBuiltinModule?.('node:sqlite')
+  if (!sqlite) throw new Error('nodeSqlite needs the SQLite of Node 22.18 or newer')
+  return sqlite
+}
 
 class Database {
   readonly filename: string
@@ -137,8 +144,9 @@ class Database {
 }
 
 function open(filename: string, readOnly: boolean): DatabaseSync {
+  const sqlite = loadSqlite()
   try {
-    const database = new DatabaseSync(filename, { readOnly, timeout: BUSY_TIMEOUT })
+    const database = new sqlite.DatabaseSync(filename, { readOnly, timeout: BUSY_TIMEOUT })
     // Readers do not wait for the writer. A commit is on disk before it is confirmed (synchronous = FULL, the
     // default), so that a spent token stays spent when the power fails. The journal belongs to the file: who may
     // only read cannot change it.

@@ -8,6 +8,7 @@ import type { Bound } from './database/driver.ts'
 import { withoutEffect } from './database/storage-error.ts'
 import { readTimeout } from './database/time-limit.ts'
 import { text } from './database/values.ts'
+import { assertSchema } from './schema/assert-schema.ts'
 import { writeFurtherActors } from './subject-token-actors.ts'
 import { killInBatches } from './subject-token-kill.ts'
 import { listStatements, type Statement } from './subject-token-list.ts'
@@ -95,6 +96,8 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
     },
 
     revokeWhere: (issuer, filter, now) => killInBatches(database, { issuer, filter, now }),
+
+    ready: () => assertSchema(database),
   }
   return store
 }

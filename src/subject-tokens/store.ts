@@ -31,7 +31,9 @@ export type KillFilter =
  *
  * Every method rejects when storage fails: not found and broken are never the same. Every method sees one issuer only.
  * Reads go to the primary: a replica that lags would show a spent token as unspent. Errors contain neither bound values
- * nor statements, because those hold hashes; events name an error by its `code`, or by its class if it has none.
+ * nor statements, because those hold hashes; events name an error by its `code`, or by its class if it has none. If an
+ * error has a string `forOperators`, which says what operators should do, events quote that instead: a fixed text that
+ * contains nothing of the request.
  */
 export interface SubjectTokenStore {
   /** Adds a token. Rejects when its id or its hash exists. */
@@ -81,8 +83,15 @@ export interface SubjectTokenStore {
    * access token could still live, so that the next request completes one that died before it ended them.
    */
   revokeWhere(issuer: string, filter: KillFilter, now: Seconds): AsyncIterable<readonly Revocation[]>
+
+  /**
+   * Resolves when the store can serve: it responds, and what it needs (its tables, say) is there. Otherwise it rejects
+   * with the reason. For readiness probes; a store without it is asked for a token that does not exist.
+   */
+  ready?(): Promise<void>
 }
 
+/** One page of a list. */
 export interface SubjectTokenPage {
   readonly tokens: readonly SubjectToken[]
   /** The id of the last row that was read, whether it is returned or not. Absent if there are no more. */
@@ -101,7 +110,7 @@ export interface RevokedToken extends Pick<SubjectToken, 'id' | 'userId' | 'acto
   readonly use?: Pick<SubjectTokenUse, 'clientId' | 'grantId'> & { readonly actor?: { readonly sub: string } }
 }
 
-const METHODS: Readonly<Record<keyof SubjectTokenStore, true>> = {
+const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready'>, true>> = {
   insert: true,
   findByHash: true,
   consume: true,
@@ -112,7 +121,7 @@ const METHODS: Readonly<Record<keyof SubjectTokenStore, true>> = {
 }
 export const STORE_METHODS: readonly string[] = Object.keys(METHODS)
 
-/** Whether `value` has every method of a store; what they do, only the contract suite can tell. */
+/** Whether `value` has every method that a store must have; what they do, only the contract suite can tell. */
 export function isSubjectTokenStore(value: unknown): value is SubjectTokenStore {
   if (typeof value !== 'object' || value === null) return false
   return STORE_METHODS.every((method) => typeof Reflect.get(value, method) === 'function')

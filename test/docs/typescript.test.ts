@@ -24,6 +24,7 @@ import {
 import { HARMLESS, MACHINE, register } from '../../fixtures/registration.ts'
 import { exchange, introspect, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
+import { endUnspent } from '../../src/sequelize/end-unspent.ts'
 
 interface NamedBlock extends Block {
   /** The name in its first line, or else the page and a number. */
@@ -98,19 +99,16 @@ describe('docs: TypeScript', function () {
     expect([answer.status, answer.body.error]).to.deep.equal([400, 'access_denied'])
   })
 
-  it('has SQL that ends what a restored database would revive', async () => {
+  it('has a command and SQL that end what a restored database would revive', async () => {
     const [{ code } = { code: '' }] = blocksOf(readPage('docs/operate.md')).filter(
       ({ language }) => language === 'sql',
     )
-    const statements = code
-      .replace(/--.*/g, '')
-      .split(';')
-      .filter((statement) => statement.trim() !== '')
-    expect(statements).to.have.length(2)
     const { subjectToken } = await issue(deployment, { actorId: 'bob' })
     const opaque = await actorToken(deployment)
     expect(await introspect(deployment, opaque)).to.include({ active: true })
-    for (const statement of statements) await deployment.database.sequelize.query(statement)
+    expect(readPage('docs/operate.md')).to.include('npx oidc-impersonation end-unspent')
+    expect(await endUnspent(deployment.database.sequelize)).to.be.at.least(1)
+    await deployment.database.sequelize.query(code)
     expect(await introspect(deployment, opaque)).to.deep.equal({ active: false })
     const answer = await exchange(deployment, {
       subject_token: subjectToken,

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -74,6 +75,21 @@ describe('the example', () => {
         .to.not.match(A_SUBJECT_TOKEN)
         .and.not.match(A_JWT)
     })
+
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      it(`finishes the exchange that is under way when it is sent ${signal}, and takes no other`, async () => {
+        const server = run('main.ts', { env: { PORT: '0' } })
+        const ended = finished(server)
+        const baseUrl = /http:\/\/127\.0\.0\.1:\d+/.exec(await printedRequests(server))?.[0] ?? ''
+        const request = await exchangeUnderWay(baseUrl)
+        server.kill(signal)
+        await untilRefused(baseUrl)
+        const response = await request.finish()
+        expect([response.status, response.connection]).to.deep.equal([200, 'close'])
+        const { code, stderr } = await ended
+        expect(code, stderr).to.equal(0)
+      })
+    }
 
     it('says why it cannot start', async () => {
       const { stderr, code } = await finished(run('main.ts', { env: { PORT: 'three' } }))
@@ -167,6 +183,48 @@ async function printedRequests({ stdout }: ChildProcess): Promise<string> {
   })
 }
 
+/** An exchange that the server has begun to read: it has asked for the body. */
+async function exchangeUnderWay(baseUrl: string) {
+  const body = new URLSearchParams({
+    grant_type: TOKEN_EXCHANGE,
+    subject_token: await member(await postSubjectToken({ baseUrl }, 'alice'), 'subjectToken'),
+    subject_token_type: ACCESS_TOKEN_TYPE,
+    resource: `${baseUrl}/orders-api`,
+    client_id: supportDesk.client_id,
+  }).toString()
+  const sent = request(`${baseUrl}/oidc/token`, {
+    method: 'POST',
+    agent: new Agent({ keepAlive: true }),
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      'content-length': body.length,
+      expect: '100-continue',
+    },
+  })
+  sent.flushHeaders()
+  await once(sent, 'continue')
+  return {
+    async finish() {
+      const answered = once(sent, 'response')
+      sent.end(body)
+      const [response] = await answered
+      response.resume()
+      return { status: response.statusCode, connection: response.headers.connection }
+    },
+  }
+}
+
+/** Waits until the server takes no new connections. */
+async function untilRefused(baseUrl: string): Promise<void> {
+  for (;;) {
+    const connected = await fetch(`${baseUrl}/oidc/jwks`).then(
+      (response) => response.body?.cancel().then(() => true) ?? true,
+      () => false,
+    )
+    if (!connected) return
+  }
+}
+
 /** A module that adds a refresh token to the response of the exchange, as a careless provider would. */
 function tampering(): string {
   const source = `
@@ -188,7 +246,7 @@ interface Sender {
 }
 
 function postToken(
-  { baseUrl }: Example,
+  { baseUrl }: Address,
   parameters: Record<string, string>,
   sender: Sender,
 ): Promise<Response> {
@@ -201,13 +259,15 @@ function postToken(
   })
 }
 
-async function managementToken(example: Example): Promise<string> {
+type Address = Pick<Example, 'baseUrl'>
+
+async function managementToken(example: Address): Promise<string> {
   const resource = `${example.baseUrl}/api`
   const request = { grant_type: 'client_credentials', resource, scope: 'subject-tokens:create' }
   return member(await postToken(example, request, supportBackend), 'access_token')
 }
 
-async function postSubjectToken(example: Example, userId: string): Promise<Response> {
+async function postSubjectToken(example: Address, userId: string): Promise<Response> {
   return fetch(`${example.baseUrl}/api/subject-tokens`, {
     method: 'POST',
     headers: {

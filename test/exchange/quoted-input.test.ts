@@ -213,7 +213,9 @@ describe('token exchange: the message of a foreign error', () => {
   it("of Sequelize is not needed: the operator reads the driver's code, else the class", () => {
     const timeout = new ConnectionAcquireTimeoutError(new Error('Operation timeout'))
     const refused = new DatabaseError(Object.assign(new Error(quoting('a row')), { code: '22021', sql: '' }))
-    const reasons = [timeout, refused].map((error) => reasonOf(storageUnavailable(storageError(error))))
+    const reasons = [timeout, refused].map((error) =>
+      reasonOf(storageUnavailable(storageError(error, { isSchemaBehind: () => false }))),
+    )
     expect(reasons).to.deep.equal(['SequelizeConnectionAcquireTimeoutError', '22021'])
   })
 

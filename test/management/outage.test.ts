@@ -1,4 +1,5 @@
 /** The management API when storage is down (protocol.md §2.4). */
+import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { openDatabase } from '../../fixtures/databases.ts'
 import { withDeployment } from '../../fixtures/deployment.ts'
@@ -39,5 +40,7 @@ describe('management: when storage is down', () => {
       await deployment.database.sequelize.query('DROP TABLE subject_tokens')
       const answer = await postSubjectToken(deployment, VALID)
       expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
+      expect(answer.text).to.not.include('migrate')
+      expect(inspect(deployment.errors)).to.include('run `oidc-impersonation migrate`')
     }))
 })

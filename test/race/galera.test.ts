@@ -86,6 +86,27 @@ describe('a Galera cluster', function () {
     }
   })
 
+  it('is migrated from all nodes at once, where the lock of one node is unknown to the others', async () => {
+    for (let round = 0; round < (LONG ? 60 : 10); round += 1) {
+      const first = connect(urls()[0] ?? '')
+      await first.query(`CREATE DATABASE migrated_${round}`)
+      await first.close()
+      const pools = Array.from({ length: 5 }, (_, index) => {
+        const url = new URL(urls()[index % 3] ?? '')
+        url.pathname = `/migrated_${round}`
+        return connect(url.href)
+      })
+      try {
+        const outcomes = await Promise.allSettled(pools.map((pool) => migrate(pool)))
+        expect(outcomes.filter(({ status }) => status === 'rejected')).to.deep.equal([])
+        for (const pool of pools)
+          expect(await createSubjectTokenStore(pool).get(ISSUER, 'none')).to.equal(undefined)
+      } finally {
+        await Promise.all(pools.map((pool) => pool.close()))
+      }
+    }
+  })
+
   it('records once what reaches all nodes at once, even if an expired record is replaced', async () => {
     const pools = urls().map(connect)
     try {

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
 import { createPostgres } from '../../src/sequelize/database/postgres.ts'
-import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 
 /** Never connects. */
 const postgres = () => new Sequelize('postgres://nobody@127.0.0.1:1/none', { logging: false })
@@ -61,6 +61,21 @@ describe('the time limit of a connection that is being made', () => {
   })
 })
 
+describe('an option of migrate', () => {
+  for (const [what, options, message] of [
+    ['a listener that is not a function', { onWait: 'log' }, /option onWait must be a function/],
+    ['an unknown name', { timeout: 1 }, /unknown option: timeout/],
+    ['anything but an object', 0, /takes an options object/],
+  ] as const) {
+    it(`is not ${what}`, async () => {
+      const error = await Reflect.apply(migrate, undefined, [postgres(), options]).catch(
+        (thrown: unknown) => thrown,
+      )
+      expect(error).to.be.instanceOf(TypeError).with.property('message').that.matches(message)
+    })
+  }
+})
+
 describe('the dialect', () => {
   for (const [dialect, message] of [
     ['mariadb', /use dialect 'mysql' with the mysql2 package/],
@@ -70,6 +85,21 @@ describe('the dialect', () => {
       const sequelize = Object.assign(postgres(), { getDialect: () => dialect })
       expect(() => createSubjectTokenStore(sequelize)).to.throw(TypeError, message)
       expect(() => createAdapter(sequelize)).to.throw(TypeError, message)
+    })
+  }
+
+  for (const [name, options] of [
+    ['schema', { schema: 'impersonation' }],
+    ['define.schema', { define: { schema: 'impersonation' } }],
+    ['searchPath', { searchPath: 'impersonation' }],
+  ] as const) {
+    it(`is not used with Sequelize's option ${name}, which bound SQL would ignore`, async () => {
+      const sequelize = new Sequelize('postgres://nobody@127.0.0.1:1/none', { logging: false, ...options })
+      const message = new RegExp(`option ${name} of Sequelize is not supported`)
+      expect(() => createSubjectTokenStore(sequelize)).to.throw(TypeError, message)
+      expect(() => createAdapter(sequelize)).to.throw(TypeError, message)
+      const refused = await migrate(sequelize).catch((error: unknown) => error)
+      expect(refused).to.be.instanceOf(TypeError).with.property('message').that.matches(message)
     })
   }
 

@@ -7,6 +7,7 @@ import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/d
 import { driverOf } from '../../src/sequelize/database/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { subjectTokens } from '../../src/sequelize/schema/001-subject-tokens.ts'
+import { MIGRATIONS } from '../../src/sequelize/schema/migrations.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 
 const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
@@ -25,6 +26,11 @@ export function migrationContract(kind: DatabaseKind): void {
         { type: QueryTypes.SELECT },
       )
       return rows.map(({ name }) => name)
+    }
+    /** As a process that ended before it could record the step. */
+    const beginFirstStep = async (statements?: number) => {
+      for (const sql of subjectTokens.statements(driverOf(database.sequelize)).slice(0, statements))
+        await database.sequelize.query(sql)
     }
     const ALL = ['001-subject-tokens', '002-oidc-models']
 
@@ -47,21 +53,116 @@ export function migrationContract(kind: DatabaseKind): void {
         Array.from({ length: 4 }, () => run(process.execPath, ['--no-warnings', CLI, 'migrate'], { env })),
       )
       for (const { stdout, stderr } of outputs) {
-        expect(stderr).to.equal('')
+        expect(stderr).to.match(/^(waiting for another process[^\n]*\n)?$/)
         expect(stdout).to.include('up to date')
       }
       expect(await done()).to.deep.equal(ALL)
     }).timeout(90_000)
 
+    it('need one connection', async () => {
+      await migrate(database.connect({ pool: { max: 1, acquire: 3000 } }))
+      expect(await done()).to.deep.equal(ALL)
+    })
+
+    it('only read a database that is up to date, so that no right to change it is needed', async () => {
+      await migrate(database.sequelize)
+      database.statements.length = 0
+      await migrate(database.connect({ pool: { max: 1, acquire: 3000 } }))
+      expect(database.statements).to.deep.equal([
+        'Executing (default): SELECT name FROM impersonation_migrations ORDER BY name',
+      ])
+    })
+
+    it('are harmless when every statement of theirs runs again', async () => {
+      const driver = driverOf(database.sequelize)
+      const wait = { patience: 10, onWait: () => {} }
+      await migrate(database.sequelize)
+      await driver.exclusively(database.sequelize, wait, async (execute) => {
+        for (const { statements } of MIGRATIONS) {
+          for (const sql of statements(driver)) {
+            await execute(sql)
+            // As MySQL reads it, which has no such thing.
+            await execute(sql.replace('/*M! IF NOT EXISTS */', ''))
+          }
+        }
+      })
+    })
+
+    it('refuse a database that a later version has migrated, by name, while what runs goes on', async () => {
+      await migrate(database.sequelize)
+      await database.sequelize.query(`INSERT INTO impersonation_migrations (name) VALUES ('900-later')`)
+      const error = await migrate(database.sequelize).catch((thrown: unknown) => thrown)
+      expect(error).to.be.an('error').with.property('message').that.includes('900-later')
+      expect(
+        await createSubjectTokenStore(database.sequelize).get('https://id.example.com', 'none'),
+      ).to.equal(undefined)
+    })
+
+    it('tell what they wait for, once, and go on when it is over', async () => {
+      const other = database.connect()
+      const { promise: waited, resolve } = Promise.withResolvers<string>()
+      const reasons: string[] = []
+      const onWait = (reason: string) => {
+        reasons.push(reason)
+        resolve(reason)
+      }
+      let migrating: Promise<void> | undefined
+      await driverOf(other).exclusively(other, { patience: 10, onWait }, async () => {
+        migrating = migrate(database.sequelize, { onWait })
+        await waited
+      })
+      await migrating
+      expect(await done()).to.deep.equal(ALL)
+      expect(reasons).to.have.length(1)
+      expect(reasons[0]).to.include('waiting for another process')
+      if (kind === 'sqlite') expect(reasons[0]).to.match(/lease ends in (2\d|30) s$/)
+    })
+
+    it('tell it to the log of Sequelize, unless told otherwise', async () => {
+      const { promise: waited, resolve } = Promise.withResolvers<void>()
+      const logging = (line: string) => {
+        if (line.startsWith('waiting for another process')) resolve()
+      }
+      let migrating: Promise<void> | undefined
+      const wait = { patience: 10, onWait: () => {} }
+      await driverOf(database.sequelize).exclusively(database.sequelize, wait, async () => {
+        migrating = migrate(database.connect({ logging }))
+        await waited
+      })
+      await migrating
+    })
+
+    it('give up, and say why, when another process takes too long', async () => {
+      const other = database.connect()
+      const wait = { patience: 0, onWait: () => {} }
+      await driverOf(other).exclusively(other, { ...wait, patience: 10 }, async () => {
+        const { sequelize } = database
+        const late = driverOf(sequelize).exclusively(sequelize, { ...wait, patience: 1 }, async () => {})
+        expect(await late).to.equal(false)
+      })
+    })
+
+    it('are asked for by name at the first request without tables, or without a column', async () => {
+      const store = createSubjectTokenStore(database.sequelize)
+      const failing = async () => {
+        const error: unknown = await store.get('https://id.example.com', 'none').catch((thrown) => thrown)
+        expect(error).to.be.an('error').with.property('message').that.includes('oidc-impersonation migrate')
+        expect(error).to.have.property('forOperators').that.includes('oidc-impersonation migrate')
+      }
+      await failing()
+      await migrate(database.sequelize)
+      await database.sequelize.query('ALTER TABLE subject_tokens RENAME COLUMN used_scope TO renamed')
+      await failing()
+    })
+
     it('continue where a step was cut short', async () => {
-      await subjectTokens.up(database.sequelize, driverOf(database.sequelize))
-      await subjectTokens.up(database.sequelize, driverOf(database.sequelize))
+      await beginFirstStep(4)
       await migrate(database.sequelize)
       expect(await done()).to.deep.equal(ALL)
     })
 
     it('upgrade a database with live tokens without losing one', async () => {
-      await subjectTokens.up(database.sequelize, driverOf(database.sequelize))
+      await beginFirstStep()
       const store = createSubjectTokenStore(database.sequelize)
       const tokenHash = hashSecret(mintSecret())
       const now = Math.floor(Date.now() / 1000)

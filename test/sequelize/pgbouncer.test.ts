@@ -52,7 +52,7 @@ describe('behind a PgBouncer in transaction mode', () => {
       logs.push(log)
       return connect({ logging: (text) => void log.push(text) })
     })
-    await Promise.all(pools.slice(0, 2).map(migrate))
+    await Promise.all(pools.slice(0, 2).map((pool) => migrate(pool)))
     for (let round = 0; round < 20; round += 1) await raceEach(pools)
     const told = logs.map((log) => log.filter((text) => text.includes('PgBouncer')).length)
     expect(Math.max(...told)).to.equal(1)

@@ -60,15 +60,15 @@ function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): D
   const run = onPool(sequelize, driver, timeout)
   const alone: Execute = async (sql, statement) => only(await run(sql, [statement]))
   const together = driver.batches ? inBatches(run, BATCHES) : alone
-  const find = async (sql: string) => (await repeat(() => alone(sql, { bind: [] }))).rows
+  const find = async (sql: string) => (await repeat(driver, () => alone(sql, { bind: [] }))).rows
   const inSync = async (sql: string) => driver.inSync?.(sql, find)
 
   /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
   const execute = async (how: Execute, sql: string, statement: Statement): Promise<Result> => {
-    const result = await repeat(() => how(sql, statement))
+    const result = await repeat(driver, () => how(sql, statement))
     if (result.rows.length > 0 || result.affected > 0) return result
     const complete = await inSync(sql)
-    return complete === undefined ? result : repeat(() => how(complete, statement))
+    return complete === undefined ? result : repeat(driver, () => how(complete, statement))
   }
 
   return {
@@ -79,7 +79,7 @@ function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): D
     write: async (sql, bind) => (await execute(alone, sql, { bind })).affected,
     async writeAll(sql, bind) {
       const complete = (await inSync(sql)) ?? sql
-      return (await repeat(() => alone(complete, { bind }))).affected
+      return (await repeat(driver, () => alone(complete, { bind }))).affected
     },
   }
 }
@@ -114,12 +114,12 @@ const BATCHES: BatchOptions<Statement> = {
 const MAX_ATTEMPTS = 5
 
 /** Retries what was rolled back or never ran. Never after a lost connection: the statement may have run. */
-async function repeat<Value>(once: () => Promise<Value>): Promise<Value> {
+async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promise<Value> {
   for (let attempts = 1; ; attempts += 1) {
     try {
       return await once()
     } catch (error) {
-      if (attempts === MAX_ATTEMPTS || !AFTER[fateOf(error)].repeat) throw storageError(error)
+      if (attempts === MAX_ATTEMPTS || !AFTER[fateOf(error)].repeat) throw storageError(error, driver)
       await sleep(Math.random() * 10 * 2 ** attempts)
     }
   }

@@ -25,6 +25,8 @@ export interface Driver extends Dialect {
   beforeConnect?(config: object): void
   /** Closes a connection without waiting for the server, which may be gone. Absent where there is none. */
   destroy?(connection: object): void
+  /** Whether a statement failed because a table or a column of ours is missing. */
+  isSchemaBehind(error: unknown): boolean
   /**
    * The same statement, made to wait until everything committed on other nodes is visible. `undefined` if this
    * server has no other nodes; absent for databases that never have any.
@@ -62,13 +64,23 @@ export interface Dialect {
   readonly tableOptions: string
   /** A column of type `name`, written for an index. */
   indexed(column: string): string
-  /** Creates an index unless it exists. */
-  createIndex(sequelize: Sequelize, index: Index): Promise<void>
+  /** Creates an index. `exclusively` runs it without harm if the index exists. */
+  createIndex(index: Index): string
   /**
-   * Runs `work` in one process at a time. Returns `false`, or throws the database's own error, if another process
-   * is still at work after `patience`.
+   * Runs `work` in one process at a time, on one connection. Returns `false` if another process is still at work
+   * after `patience`.
    */
-  exclusively(sequelize: Sequelize, patience: Seconds, work: () => Promise<void>): Promise<boolean>
+  exclusively(sequelize: Sequelize, wait: Wait, work: (execute: Execute) => Promise<void>): Promise<boolean>
+}
+
+/** Runs a statement without parameters and returns its rows. */
+export type Execute = (sql: string) => Promise<readonly Row[]>
+
+/** Waiting for another process. */
+export interface Wait {
+  readonly patience: Seconds
+  /** Called once, and only if there is something to wait for. */
+  readonly onWait: (reason: string) => void
 }
 
 export interface Insert {

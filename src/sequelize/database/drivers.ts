@@ -21,10 +21,28 @@ export function driverOf(sequelize: Sequelize): Driver {
   if (Reflect.get(Object(Reflect.get(sequelize, 'options')), 'native')) {
     throw new TypeError('pg-native is not supported: leave the option `native` out')
   }
+  refuseSchema(sequelize)
   if (dialect === 'postgres') return createPostgres((text) => logOf(sequelize).log(text))
   if (dialect === 'mysql') return createMysql()
   if (dialect === 'sqlite') return moduleOf(sequelize) === nodeSqlite ? nodeDriver : sqlite3Driver
   throw new TypeError(`dialect ${dialect} is not supported`)
+}
+
+/** Sequelize adds these to SQL that it writes itself, not to bound SQL: the tables would silently be elsewhere. */
+function refuseSchema(sequelize: Sequelize): void {
+  const options = Object(Reflect.get(sequelize, 'options'))
+  const given = {
+    schema: options.schema,
+    'define.schema': options.define?.schema,
+    searchPath: options.searchPath,
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (value) {
+      throw new TypeError(
+        `option ${name} of Sequelize is not supported: give impersonation a Sequelize without it, and choose the schema by the connection (PostgreSQL: dialectOptions.options '-c search_path=…')`,
+      )
+    }
+  }
 }
 
 /** The client library that Sequelize loaded, which its types do not show. */

@@ -1,8 +1,8 @@
 /** MariaDB and MySQL, one statement at a time. */
-import { QueryTypes, type Sequelize, type Transaction } from 'sequelize'
 import type { Driver } from './driver.ts'
 import { codeOf } from './fate.ts'
 import { createInSync } from './galera.ts'
+import { withNamedLock } from './mysql-lock.ts'
 import { toPositional } from './positional.ts'
 import { into, replacing, selectSlice } from './standard.ts'
 
@@ -70,6 +70,8 @@ const mysql: Omit<Driver, 'inSync'> = {
     stream.destroy()
   },
 
+  isSchemaBehind: (error) => ['ER_NO_SUCH_TABLE', 'ER_BAD_FIELD_ERROR'].includes(codeOf(error) ?? ''),
+
   /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name, 'utf8')),
   insert: (row) => `INSERT ${into(row)}`,
@@ -99,32 +101,8 @@ const mysql: Omit<Driver, 'inSync'> = {
   tableOptions: ' ENGINE = InnoDB',
   /** The bytes of an index entry are limited, and names differ within far fewer than they may hold. */
   indexed: (column) => `${column}(191)`,
-  /** MySQL has no `CREATE INDEX IF NOT EXISTS`. */
-  async createIndex(sequelize, { name, table, columns }) {
-    const found = await sequelize.query(
-      `SELECT 1 FROM information_schema.statistics
-        WHERE table_schema = DATABASE() AND table_name = $1 AND index_name = $2 LIMIT 1`,
-      { bind: [table, name], type: QueryTypes.SELECT, useMaster: true },
-    )
-    if (found.length === 0) await sequelize.query(`CREATE INDEX ${name} ON ${table} (${columns})`)
-  },
-
-  /** The lock belongs to a connection; the transaction only keeps that connection ours. Its name is server-wide. */
-  exclusively: (sequelize, patience, work) =>
-    sequelize.transaction(async (transaction) => {
-      const name = `SHA1(CONCAT('oidc-provider-impersonation ', DATABASE()))`
-      const taken = await ask(sequelize, transaction, `SELECT GET_LOCK(${name}, ${patience}) AS answer`)
-      if (taken !== 1) return false
-      try {
-        await work()
-        return true
-      } finally {
-        await ask(sequelize, transaction, `SELECT RELEASE_LOCK(${name}) AS answer`)
-      }
-    }),
-}
-
-async function ask(sequelize: Sequelize, transaction: Transaction, sql: string): Promise<number> {
-  const [row] = await sequelize.query<{ answer: number }>(sql, { type: QueryTypes.SELECT, transaction })
-  return Number(row?.answer)
+  /** The comment is read by MariaDB only: MySQL has no `IF NOT EXISTS` here. */
+  createIndex: ({ name, table, columns }) =>
+    `CREATE INDEX /*M! IF NOT EXISTS */ ${name} ON ${table} (${columns})`,
+  exclusively: (sequelize, wait, work) => withNamedLock(mysql, sequelize, wait, work),
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Driver, Result } from './driver.ts'
 import { codeOf } from './fate.ts'
+import { withAdvisoryLock } from './postgres-lock.ts'
 import { type Parsed, PostgresStatement } from './postgres-statement.ts'
 import { insertOrReplace, standard, updateFound } from './standard.ts'
 
@@ -102,6 +103,10 @@ const postgres: Omit<Driver, 'run'> = {
   },
   // OFFSET keeps the planner from merging or hashing the two.
   joinEach: (table, on) => `CROSS JOIN LATERAL (SELECT t.* FROM ${table} t WHERE ${on} OFFSET 0) t`,
+
+  // An undefined table or column.
+  isSchemaBehind: (error) => ['42P01', '42703'].includes(codeOf(error) ?? ''),
+
   updateInOrder: (rows) => updateFound(rows, ` ORDER BY t.${rows.order} COLLATE "C" FOR UPDATE OF t`),
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
@@ -114,17 +119,7 @@ const postgres: Omit<Driver, 'run'> = {
     text: 'TEXT',
   },
 
-  /** The server releases the lock when the transaction or its connection ends. */
-  async exclusively(sequelize, patience, work) {
-    await sequelize.transaction(async (transaction) => {
-      await sequelize.query(`SET LOCAL lock_timeout = '${patience}s'`, { transaction })
-      await sequelize.query(`SELECT pg_advisory_xact_lock(hashtext('oidc-provider-impersonation'))`, {
-        transaction,
-      })
-      await work()
-    })
-    return true
-  },
+  exclusively: withAdvisoryLock,
 }
 
 const parsed = new Map<string, Parsed>()

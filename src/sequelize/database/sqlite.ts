@@ -17,6 +17,11 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
 
   selectNewest: (slice) => selectSlice(slice, `INDEXED BY ${slice.index}`),
   joinEach: (table, on) => `CROSS JOIN ${table} t ON ${on}`,
+
+  // No code of its own: SQLite has one for every error in SQL.
+  isSchemaBehind: (error) =>
+    error instanceof Error && /no such (table|column)|has no column named/.test(error.message),
+
   // SQLite has one writer at a time, so there is no order to keep.
   updateInOrder: (rows) => updateFound(rows),
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN

@@ -49,8 +49,8 @@ export const standard: Standard = {
     SET ${replacing(row, (column) => `excluded.${column}`)}`,
   tableOptions: '',
   indexed: (column) => column,
-  async createIndex(sequelize, { name, table, columns, unless }) {
+  createIndex({ name, table, columns, unless }) {
     const partial = unless === undefined ? '' : ` WHERE ${unless} IS NOT NULL`
-    await sequelize.query(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (${columns})${partial}`)
+    return `CREATE INDEX IF NOT EXISTS ${name} ON ${table} (${columns})${partial}`
   },
 }

@@ -1,4 +1,5 @@
 import { ConnectionError } from 'sequelize'
+import type { Driver } from './driver.ts'
 import { AFTER, codeOf, Failure, fateOf } from './fate.ts'
 
 /**
@@ -9,25 +10,50 @@ export class StorageError extends Error {
   override readonly name = 'StorageError'
   /** What the database or the driver calls it, else the class of the error. */
   readonly code?: string
+  /** A fixed text for operators, where there is more to say than the code. */
+  readonly forOperators?: string
   /** `false` if nothing was written; absent where no one knows. */
   readonly tookEffect?: false
-  constructor(message: string, code?: string, tookEffect?: false) {
+  constructor(message: string, { code, forOperators, tookEffect }: Details = {}) {
     super(message)
     this.code = code
+    if (forOperators !== undefined) this.forOperators = forOperators
     if (tookEffect === false) this.tookEffect = false
+  }
+
+  /** Whether a table or a column of ours is missing. */
+  get schemaIsBehind(): boolean {
+    return this.forOperators === SCHEMA_IS_BEHIND
   }
 }
 
+type Details = Pick<StorageError, 'code' | 'forOperators' | 'tookEffect'>
+
+/** Missing, or those of an earlier version. */
+const SCHEMA_IS_BEHIND =
+  'the tables are missing or not up to date: run `oidc-impersonation migrate`, or call migrate() at the start'
+
+export function schemaIsBehind(details: Pick<Details, 'code' | 'tookEffect'> = {}): StorageError {
+  return new StorageError(`storage failed: ${SCHEMA_IS_BEHIND}`, {
+    ...details,
+    forOperators: SCHEMA_IS_BEHIND,
+  })
+}
+
 /** What is told about a statement that failed. */
-export function storageError(failure: unknown): StorageError {
+export function storageError(
+  failure: unknown,
+  { isSchemaBehind }: Pick<Driver, 'isSchemaBehind'>,
+): StorageError {
   const error = failure instanceof Failure ? failure.cause : failure
   const tookEffect = AFTER[fateOf(failure)].harmless ? false : undefined
-  if (!(error instanceof Error)) return new StorageError('storage failed', undefined, tookEffect)
+  if (!(error instanceof Error)) return new StorageError('storage failed', { tookEffect })
   const code = codeOf(error)
+  if (isSchemaBehind(error)) return schemaIsBehind({ code, tookEffect })
   // The message of a connection error is about the server only.
   const detail = error instanceof ConnectionError ? error.message : code
   const message = ['storage failed', error.name, detail].filter(Boolean).join(': ')
-  return new StorageError(message, code ?? error.name, tookEffect)
+  return new StorageError(message, { code: code ?? error.name, tookEffect })
 }
 
 /** For a statement that leads to nothing without the next: whatever became of it, nothing has been done yet. */
@@ -35,6 +61,8 @@ export async function withoutEffect<Value>(work: Promise<Value>): Promise<Value>
   try {
     return await work
   } catch (error) {
-    throw error instanceof StorageError ? new StorageError(error.message, error.code, false) : error
+    if (!(error instanceof StorageError)) throw error
+    const { message, code, forOperators } = error
+    throw new StorageError(message, { code, forOperators, tookEffect: false })
   }
 }

@@ -45,10 +45,9 @@ function createActors(dialect: Dialect): string {
 
 export const subjectTokens: Migration = {
   name: '001-subject-tokens',
-  async up(sequelize, dialect) {
-    await sequelize.query(createTokens(dialect))
+  statements(dialect) {
     const index = (name: string, columns: string, unless?: string) =>
-      dialect.createIndex(sequelize, {
+      dialect.createIndex({
         name: `subject_tokens_${name}`,
         table: 'subject_tokens',
         columns,
@@ -56,18 +55,21 @@ export const subjectTokens: Migration = {
       })
     // With the issuer, a page of a list is found in the index alone, whatever share of the table a name has.
     const ofIssuer = `${dialect.indexed('issuer')}, id`
-    await index('issuer', ofIssuer)
-    for (const column of ['user_id', 'created_by'])
-      await index(column, `${dialect.indexed(column)}, ${ofIssuer}`)
-    for (const column of ['actor_id', 'used_actor_id', 'client_id', 'consumed_by'])
-      await index(column, `${dialect.indexed(column)}, ${ofIssuer}`, column)
-    // For the retention: what has ended is deleted from its oldest end.
-    await index('expires_at', 'expires_at')
-    await sequelize.query(createActors(dialect))
-    await dialect.createIndex(sequelize, {
-      name: 'subject_token_actors_expires_at',
-      table: 'subject_token_actors',
-      columns: 'expires_at',
-    })
+    const byName = (column: string, unless?: string) =>
+      index(column, `${dialect.indexed(column)}, ${ofIssuer}`, unless)
+    return [
+      createTokens(dialect),
+      index('issuer', ofIssuer),
+      ...['user_id', 'created_by'].map((column) => byName(column)),
+      ...['actor_id', 'used_actor_id', 'client_id', 'consumed_by'].map((column) => byName(column, column)),
+      // For the retention: what has ended is deleted from its oldest end.
+      index('expires_at', 'expires_at'),
+      createActors(dialect),
+      dialect.createIndex({
+        name: 'subject_token_actors_expires_at',
+        table: 'subject_token_actors',
+        columns: 'expires_at',
+      }),
+    ]
   },
 }

@@ -20,13 +20,15 @@ function createTable(dialect: Dialect): string {
 
 export const oidcModels: Migration = {
   name: '002-oidc-models',
-  async up(sequelize, dialect) {
-    await sequelize.query(createTable(dialect))
+  statements(dialect) {
     const index = (column: string, columns: string) =>
-      dialect.createIndex(sequelize, { name: `oidc_models_${column}`, table: 'oidc_models', columns })
-    await index('grant_id', dialect.indexed('grant_id'))
-    await index('user_code', dialect.indexed('user_code'))
-    await index('uid', dialect.indexed('uid'))
-    await index('expires_at', 'expires_at')
+      dialect.createIndex({ name: `oidc_models_${column}`, table: 'oidc_models', columns })
+    return [
+      createTable(dialect),
+      index('grant_id', dialect.indexed('grant_id')),
+      index('user_code', dialect.indexed('user_code')),
+      index('uid', dialect.indexed('uid')),
+      index('expires_at', 'expires_at'),
+    ]
   },
 }

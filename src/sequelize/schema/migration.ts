@@ -1,8 +1,8 @@
-import type { Sequelize } from 'sequelize'
 import type { Dialect } from '../database/driver.ts'
 
-/** One step of the schema. It must be idempotent: a step that was interrupted runs again from its start. */
+/** One step of the schema. */
 export interface Migration {
   readonly name: string
-  up(sequelize: Sequelize, dialect: Dialect): Promise<void>
+  /** Each must be harmless when it is run again: a step that was interrupted starts over, and another node may run it too. */
+  statements(dialect: Dialect): readonly string[]
 }

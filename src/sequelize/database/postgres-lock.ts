@@ -1,0 +1,40 @@
+import { type QueryOptions, QueryTypes, type Sequelize, Transaction } from 'sequelize'
+import type { Execute, Row, Wait } from './driver.ts'
+import { codeOf } from './fate.ts'
+
+const LOCK = `hashtext('oidc-provider-impersonation')`
+
+/** One transaction: the server releases the lock when it or its connection ends, and after a failure all of it is rolled back. */
+export function withAdvisoryLock(
+  sequelize: Sequelize,
+  wait: Wait,
+  work: (execute: Execute) => Promise<void>,
+): Promise<boolean> {
+  // With a stricter level, what the other process has committed would be invisible after the wait.
+  const isolationLevel = Transaction.ISOLATION_LEVELS.READ_COMMITTED
+  return sequelize.transaction({ isolationLevel }, async (transaction) => {
+    const execute: Execute = (sql) => sequelize.query<Row>(sql, optionsFor(sql, transaction))
+    if (!(await lock(execute, wait))) return false
+    await work(execute)
+    return true
+  })
+}
+
+const optionsFor = (sql: string, transaction: Transaction): QueryOptions & { type: QueryTypes.SELECT } =>
+  // The types promise rows for SELECT only.
+  ({ transaction, type: sql.startsWith('SELECT') ? QueryTypes.SELECT : (QueryTypes.RAW as never) })
+
+async function lock(execute: Execute, { patience, onWait }: Wait): Promise<boolean> {
+  const [free] = await execute(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`)
+  if (free?.taken === true) return true
+  onWait('waiting for another process, which is migrating')
+  try {
+    await execute(`SET LOCAL lock_timeout = '${patience}s'`)
+    await execute(`SELECT pg_advisory_xact_lock(${LOCK})`)
+    await execute('SET LOCAL lock_timeout = DEFAULT')
+    return true
+  } catch (error) {
+    if (codeOf(error) === '55P03') return false // lock_timeout
+    throw error
+  }
+}
