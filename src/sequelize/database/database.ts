@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
+import { createPatience } from '../lock-patience.ts'
 import { type BatchOptions, inBatches } from './batch.ts'
 import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
 import { driverOf } from './drivers.ts'
@@ -115,12 +116,22 @@ const MAX_ATTEMPTS = 5
 
 /** Retries what had no effect. Never after a lost connection: the statement may have run. */
 async function repeat<Value>(once: () => Promise<Value>): Promise<Value> {
-  for (let attempts = 1; ; attempts += 1) {
+  let attempts = 0
+  const backOff = async () => {
+    attempts += 1
+    if (attempts < MAX_ATTEMPTS) await sleep(Math.random() * 10 * 2 ** attempts)
+    return attempts < MAX_ATTEMPTS
+  }
+  let waitForLock: (() => Promise<boolean>) | undefined
+  for (;;) {
     try {
       return await once()
     } catch (error) {
-      if (attempts === MAX_ATTEMPTS || !AFTER[fateOf(error)].repeat) throw storageError(error)
-      await sleep(Math.random() * 10 * 2 ** attempts)
+      const fate = fateOf(error)
+      if (!AFTER[fate].repeat) throw storageError(error)
+      if (fate === 'locked') waitForLock ??= createPatience()
+      const again = fate === 'locked' && waitForLock ? waitForLock() : backOff()
+      if (!(await again)) throw storageError(error)
     }
   }
 }
