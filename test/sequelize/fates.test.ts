@@ -64,6 +64,7 @@ const MYSQL: Failures = [
     'turned away',
   ],
   ['a server with too many connections', mysqlSays('ER_CON_COUNT_ERROR', '08004'), 'turned away'],
+  ['too many prepared statements', mysqlSays('ER_MAX_PREPARED_STMT_COUNT_REACHED', '42000'), 'turned away'],
   ['a prepared statement that is not renewed', mysqlSays('ER_NEED_REPREPARE', 'HY000'), 'turned away'],
   ['a server that only reads', mysqlSays('ER_OPTION_PREVENTS_STATEMENT', 'HY000'), 'turned away'],
   ['a storage engine that only reads', mysqlSays('ER_READ_ONLY_MODE', 'HY000'), 'turned away'],

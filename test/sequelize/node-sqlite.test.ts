@@ -37,8 +37,9 @@ describe('a SQLite that a transaction of this process has locked', () => {
     await sequelize.transaction(async (transaction) => {
       await sequelize.query('INSERT INTO host VALUES (1)', { transaction })
       started.push(meanwhile())
-      for (let step = 0; step < 3; step += 1) {
-        await new Promise((resolve) => setTimeout(resolve, 1))
+      // Longer than Sequelize itself would try again.
+      for (let step = 0; step < 40; step += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 5))
         await sequelize.query('INSERT INTO host VALUES (2)', { transaction })
       }
     })
@@ -62,8 +63,8 @@ describe('a SQLite that a transaction of this process has locked', () => {
   it("takes a statement of the host's own when the transaction has ended", async () => {
     const { sequelize } = database
     await besideTransaction(() => sequelize.query('INSERT INTO host VALUES (3)'))
-    const rows = await sequelize.query('SELECT a FROM host ORDER BY a', { type: QueryTypes.SELECT })
-    expect(rows).to.deep.equal([1, 2, 2, 2, 3].map((a) => ({ a })))
+    const rows = await sequelize.query('SELECT DISTINCT a FROM host ORDER BY a', { type: QueryTypes.SELECT })
+    expect(rows).to.deep.equal([1, 2, 3].map((a) => ({ a })))
   })
 
   it('is refused to a transaction that has read what another changed since', async () => {

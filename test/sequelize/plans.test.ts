@@ -137,7 +137,9 @@ for (const kind of DATABASES) {
 
     for (const [purpose, { run, index }] of Object.entries(HOT)) {
       it(`look in an index to ${purpose}`, async () => {
-        const runs = await recordRuns(database, () => run(database))
+        const all = await recordRuns(database, () => run(database))
+        // Without the question whether the server is a cluster.
+        const runs = all.filter(({ sql }) => !sql.startsWith('SHOW'))
         expect(runs).not.to.have.length(0)
         for (const { sql, bindings } of runs) {
           const [bind] = bindings.map((binding) => [...binding])
