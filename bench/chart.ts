@@ -1,10 +1,10 @@
-/** A bar chart as SVG, readable on light and dark ground. */
+/** A bar chart as SVG, readable on light and dark backgrounds. */
 export interface Bar {
   readonly label: string
   readonly value: number
   readonly min: number
   readonly max: number
-  /** Written behind the bar. */
+  /** Written after the bar. */
   readonly text: string
 }
 

@@ -36,7 +36,7 @@ export async function measureScale(options: Options, tell: Tell): Promise<void> 
   }
 }
 
-/** Peak memory of a server over many exchanges, against its first tenth; and of a fresh one beside all those rows. */
+/** Peak memory of a server over many exchanges, against its first tenth; and of a fresh server with all those rows stored. */
 export async function measureMemory(options: Options, tell: Tell): Promise<void> {
   const scene = await openScene(options)
   try {
@@ -48,7 +48,7 @@ export async function measureMemory(options: Options, tell: Tell): Promise<void>
       tell(`${report.whole(done * tenth)} of ${report.whole(options.exchanges)} exchanges`)
       life.push(await exchangeTenth(scene.servers))
     }
-    tell('a fresh server beside all stored rows')
+    tell('a fresh server with all rows stored')
     const stored = await countRows(scene.sequelize)
     const fresh = await exchangeTenth([await scene.addServer()])
     tell('')
@@ -62,7 +62,7 @@ export async function measureMemory(options: Options, tell: Tell): Promise<void>
             report.megabytes(peak(sample)),
           ]),
           [
-            `${report.whole(tenth)} of a fresh server beside ${report.whole(stored)} rows`,
+            `${report.whole(tenth)} on a fresh server, ${report.whole(stored)} rows stored`,
             report.megabytes(peak(fresh)),
           ],
         ],
@@ -104,7 +104,7 @@ export async function measureRows(options: Options, tell: Tell): Promise<void> {
     console.log(seriesTable(samples))
     for (const [size, scene] of scenes) {
       console.log(
-        `${report.whole(size)} rows had become ${report.whole(await countRows(scene.sequelize))} at the end`,
+        `the table with ${report.whole(size)} rows had ${report.whole(await countRows(scene.sequelize))} at the end`,
       )
     }
     const [fewest = 0] = options.storedRows
@@ -123,16 +123,16 @@ export async function measureRows(options: Options, tell: Tell): Promise<void> {
   }
 }
 
-const nameOf = (row: RowName, size: number): string => `${row} beside ${report.whole(size)} rows`
+const nameOf = (row: RowName, size: number): string => `${row}, ${report.whole(size)} rows stored`
 
-/** Time of the main thread, by package and by function, that each row takes beyond `client_credentials`. */
+/** Main-thread time of each row in excess of `client_credentials`, by package and by function. */
 export async function measureProfile(options: Options, tell: Tell): Promise<void> {
   const rows: readonly RowName[] = ['client_credentials', 'issue', 'exchange', 'exchange + actor']
   const scene = await openScene(options)
   try {
     const [server] = scene.servers
     await interleave(rows, 1, (name) => takeSample(scene, name, options), tell)
-    let yardstick: Map<string, number> | undefined
+    let baseline: Map<string, number> | undefined
     for (const row of rows) {
       tell(`profiling ${row}`)
       await server?.ask('startProfile', undefined)
@@ -140,10 +140,12 @@ export async function measureProfile(options: Options, tell: Tell): Promise<void
       const profile = await server?.ask('stopProfile', undefined)
       if (!profile) continue
       const times = timesOf(profile, operations)
-      yardstick ??= times
-      const other = yardstick === times ? new Map() : yardstick
+      baseline ??= times
+      const other = baseline === times ? new Map() : baseline
       tell('')
-      console.log(`${row}${yardstick === times ? '' : ', beyond client_credentials'}, µs of the main thread`)
+      console.log(
+        `${row}${baseline === times ? '' : ', in excess of client_credentials'}, µs of the main thread`,
+      )
       const lines = (list: [string, number][]) => list.map(([name, time]) => [name, time.toFixed(1)])
       console.log(report.table(['package', 'µs'], lines(beyond(times, other, packageOf).slice(0, 14))))
       console.log(`${report.table(['function', 'µs'], lines(beyond(times, other).slice(0, 30)))}\n`)

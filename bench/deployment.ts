@@ -1,6 +1,6 @@
 /**
  * The deployment under load, as a production host would have it. Nothing is switched off to be fast: the client
- * authenticates, the policy and the claims function are asked, tokens are hashed and spent once, events have a
+ * authenticates, the policy and the claims function are called, tokens are hashed and spent once, events have a
  * listener.
  */
 import Koa from 'koa'
@@ -17,11 +17,11 @@ export const MANAGEMENT = 'https://id.example.com/api'
 export const API = 'https://api.example.com'
 export const OPAQUE_API = 'https://opaque.example.com'
 export const SCOPE = 'orders:read'
-/** Longer than a run: nothing that was prepared for it ends before. */
+/** Longer than a run, so that nothing prepared for it expires. */
 export const DAY = 24 * 3600
 
 export const CLIENTS = {
-  /** The yardstick's: does nothing but client_credentials. */
+  /** For the baseline: uses only client_credentials. */
   service: machineClient({ client_id: 'service', client_secret: 'service-secret', scope: undefined }),
   backend: machineClient(),
   application: webClient(),
@@ -89,7 +89,7 @@ export async function storeClients(sequelize: Sequelize): Promise<void> {
     await stored.upsert(client.client_id, client as AdapterPayload, DAY)
 }
 
-/** An opaque access token of an actor, as the authorization code grant makes them; that one has a Grant. */
+/** An opaque access token of an actor, as the authorization code grant issues it, with or without a Grant. */
 export async function issueActorToken(
   provider: Provider,
   { withGrant }: { withGrant: boolean },

@@ -1,4 +1,4 @@
-/** Rows put straight into the table, many to a statement: subject tokens to exchange, and history. */
+/** Rows inserted directly, many per statement: subject tokens to exchange, and history. */
 import type { Sequelize } from 'sequelize'
 import { epochTime } from '../src/clock.ts'
 import { databaseOf } from '../src/sequelize/database/database.ts'
@@ -33,7 +33,7 @@ export async function issueDirectly(sequelize: Sequelize, count: number): Promis
   return secrets
 }
 
-/** Rows of tokens that were used in the past 30 days: what a table holds most of. */
+/** Rows of tokens that were used in the past 30 days, which is what most of a real table consists of. */
 export async function fillHistory(sequelize: Sequelize, count: number): Promise<void> {
   const { dialect } = databaseOf(sequelize)
   const start = epochTime() - 30 * DAY
@@ -46,7 +46,7 @@ export async function fillHistory(sequelize: Sequelize, count: number): Promise<
       ...toUseColumns(dialect, useAt(createdAt + 5)),
     ]
   })
-  // So that no planner works on the statistics of an empty table, and no clean-up runs into the measurement.
+  // Otherwise the planner would use the statistics of an empty table, and a clean-up could run during the measurement.
   await sequelize.query(ANALYZE[sequelize.getDialect()] ?? 'ANALYZE')
 }
 

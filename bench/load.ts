@@ -1,12 +1,12 @@
 /**
  * The generator: HTTP/1.1 over bare sockets, because a full client would cost about as much CPU as the server.
- * Closed loop: each connection has one request under way and sends the next when the answer has come.
+ * Closed loop: each connection has one request under way and sends the next one when the response has arrived.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { serve } from './processes.ts'
 
-/** A request ready to be sent. `after` follows the subject token, where the request holds one. */
+/** A request that is ready to be sent. If it contains a subject token, `after` is what follows the token. */
 export interface PreparedRequest {
   readonly before: string
   readonly after?: string
@@ -14,13 +14,13 @@ export interface PreparedRequest {
 }
 
 export interface Job {
-  /** Connections are dealt out to these ports in turn. */
+  /** Connections are distributed over these ports in turn. */
   readonly ports: readonly number[]
   readonly concurrency: number
   readonly seconds: number
   /** One operation: sent one after the other. */
   readonly requests: readonly PreparedRequest[]
-  /** A fresh subject token for each operation; the job ends early when they do. */
+  /** A new subject token for each operation. If they run out, the job ends early. */
   readonly subjectTokens?: readonly string[]
 }
 
@@ -66,9 +66,10 @@ async function drive(connection: Connection, job: Job, tokens: string[] | undefi
     let token = tokens ? tokens.pop() : ''
     if (token === undefined) return
     for (const { before, after, status } of job.requests) {
-      const answer = await connection.send(after === undefined ? before : before + token + after)
-      if (answer.status !== status) throw new Error(`answered ${answer.status}: ${answer.body}`)
-      token = /"subjectToken":"([^"]+)"/.exec(answer.body)?.[1] ?? token
+      const response = await connection.send(after === undefined ? before : before + token + after)
+      if (response.status !== status)
+        throw new Error(`the server responded with ${response.status}: ${response.body}`)
+      token = /"subjectToken":"([^"]+)"/.exec(response.body)?.[1] ?? token
     }
     const now = performance.now()
     latencies.push(now - start)
@@ -76,7 +77,7 @@ async function drive(connection: Connection, job: Job, tokens: string[] | undefi
   }
 }
 
-interface Answer {
+interface Received {
   readonly status: number
   readonly body: string
 }
@@ -87,11 +88,11 @@ async function open(port: number): Promise<Connection> {
   return new Connection(socket)
 }
 
-/** Reads answers that name their length, as every answer here does. */
+/** Reads responses with a Content-Length, as every response here has one. */
 class Connection {
   readonly #socket: Socket
   #received = ''
-  #resolve: (answer: Answer) => void = () => {}
+  #resolve: (response: Received) => void = () => {}
   #reject: (error: Error) => void = () => {}
 
   constructor(socket: Socket) {
@@ -102,7 +103,7 @@ class Connection {
     socket.on('close', () => this.#reject(new Error('the server closed the connection')))
   }
 
-  send(request: string): Promise<Answer> {
+  send(request: string): Promise<Received> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -121,13 +122,13 @@ class Connection {
     const head = this.#received.slice(0, body)
     const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1])
     if (Number.isNaN(length)) {
-      this.#reject(new Error(`an answer without its length: ${head}`))
+      this.#reject(new Error(`a response without Content-Length: ${head}`))
       return
     }
     if (this.#received.length < body + length) return
-    const answer = { status: Number(head.slice(9, 12)), body: this.#received.slice(body, body + length) }
+    const response = { status: Number(head.slice(9, 12)), body: this.#received.slice(body, body + length) }
     this.#received = ''
-    this.#resolve(answer)
+    this.#resolve(response)
   }
 }
 

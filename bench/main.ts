@@ -13,7 +13,7 @@ const MODES = {
   profile: measureProfile,
 }
 
-/** Progress goes to a terminal only, on one line. */
+/** Shows progress on one line, and only in a terminal. */
 function tell(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
 }
@@ -31,18 +31,18 @@ function optionsOrExit(): Options {
 }
 
 const options = optionsOrExit()
-// An interrupt reaches the children too: their end fails the measurement, and the database is dropped.
+// An interrupt reaches the children, too. When they end, the measurement fails and the database is dropped.
 process.on('SIGINT', () => {})
 const { processor, cores, memory, node, load } = MACHINE
 const { database, algorithm, concurrency, clients, rounds, seconds } = options
 const [serverCore] = CORES.servers
 console.log(`${processor}, ${cores} cores, ${memory}, Node ${node}`)
 if (load > 0.5)
-  console.log(`Other work is going on here (load average ${load.toFixed(1)}): trust no figure below.`)
+  console.log(`This machine is busy (load average ${load.toFixed(1)}): do not trust the figures below.`)
 console.log(
   serverCore === undefined
-    ? 'Not pinned: without taskset, or on one core, server and generator disturb each other.'
-    : `Server on core ${serverCore}; generator, and the database where it can be moved, on ${CORES.others}.`,
+    ? 'Processes are not pinned (no taskset, or one core): server and generator disturb each other.'
+    : `Server on core ${serverCore}; generator, and the database if it can be moved, on ${CORES.others}.`,
 )
 console.log(
   `${database}, ${algorithm}, concurrency ${concurrency}, ${clients} clients, ${rounds} rounds of ${seconds} s\n`,

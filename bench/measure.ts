@@ -1,4 +1,4 @@
-/** One row of the table for a few seconds, and what many of these say together. */
+/** Measures one row of the table for a few seconds, and summarises many such samples. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashSecret, isSecret } from '../src/subject-tokens/secret.ts'
 import type { JobResult, PreparedRequest } from './load.ts'
@@ -20,10 +20,10 @@ export interface Sample {
   readonly perSecond: number
   /** Microseconds of the servers' CPU for one operation, of every thread, user and system. */
   readonly cpu: number
-  /** Milliseconds; absent where there is no request. */
+  /** Milliseconds. Absent if there is no request. */
   readonly p50?: number
   readonly p99?: number
-  /** Shares of a core. A server far from 1 was waiting; a generator near 1 measured itself. */
+  /** Shares of a core. A server far below 1 was waiting. A generator near 1 was the bottleneck. */
   readonly serverBusy: number
   readonly generatorBusy: number
   /** Bytes: the highest resident memory of a server so far. */
@@ -33,11 +33,11 @@ export interface Sample {
 export interface Window {
   readonly seconds: number
   readonly concurrency: number
-  /** Ends the window after so many operations that spend a subject token. */
+  /** Ends the window after this many operations that spend a subject token. */
   readonly operations?: number
 }
 
-/** Takes a row for the length of the window, from all of the scene's servers. What it spends is made before, and not measured. */
+/** Measures a row for the length of the window, on all servers of the scene. Subject tokens are issued before, unmeasured. */
 export async function takeSample(scene: Scene, row: RowName, window: Window): Promise<Sample> {
   const { servers } = scene
   const load = await prepare(scene, row, window)
@@ -104,11 +104,11 @@ function requestsOf(
   }
 }
 
-/** Operations a second, as seen before. */
+/** The highest number of operations per second so far. */
 const speeds = new Map<RowName, number>()
 const FIRST_GUESS = 2500
 
-/** Subject tokens that will last for the window. Should they not, it ends early, and the sample still holds. */
+/** Enough subject tokens for the window. If they run out, the window ends early, and the sample is still valid. */
 function enough(row: RowName, seconds: number): number {
   return Math.ceil((speeds.get(row) ?? FIRST_GUESS) * seconds * 1.3) + 100
 }
@@ -124,7 +124,7 @@ async function usageOf(servers: readonly Server[]): Promise<{ cpu: number; peakM
   return { cpu, peakMemory }
 }
 
-/** The middle of the rounds, and how far they lie apart. */
+/** The median of the rounds, and their range. */
 export interface Spread {
   readonly median: number
   readonly min: number
@@ -138,23 +138,23 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: (low + high) / 2, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN }
 }
 
-/** Compares round by round, because what drifts between rounds drifts for both. */
+/** Compares round by round, because drift between rounds affects both. */
 export function compare(
   row: readonly Sample[],
-  yardstick: readonly Sample[],
+  baseline: readonly Sample[],
   by: (one: Sample, other: Sample) => number,
 ): Spread {
-  return spreadOf(row.flatMap((sample, round) => (yardstick[round] ? [by(sample, yardstick[round])] : [])))
+  return spreadOf(row.flatMap((sample, round) => (baseline[round] ? [by(sample, baseline[round])] : [])))
 }
 
 export const ratio = (one: Sample, other: Sample): number => one.perSecond / other.perSecond
 export const cpuRatio = (one: Sample, other: Sample): number => one.cpu / other.cpu
 export const cpuBeyond = (one: Sample, other: Sample): number => one.cpu - other.cpu
 
-/** Rounds that do not count: after one, V8 still compiles a part of what every exchange runs. */
+/** Rounds that do not count. After only one, V8 still compiles parts of the exchange. */
 const WARM_UP = 2
 
-/** Runs every series once per round, beginning with another one each time. */
+/** Runs every series once per round. Each round starts with another series. */
 export async function interleave<Name extends string>(
   series: readonly Name[],
   rounds: number,

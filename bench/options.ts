@@ -15,34 +15,34 @@ export interface Options {
   readonly actor: boolean
   readonly rounds: number
   readonly seconds: number
-  /** For `--rows`: how many rows each of the compared databases holds. */
+  /** For `--rows`: the number of rows in each of the compared databases. */
   readonly storedRows: readonly number[]
-  /** For `--memory`: how many exchanges the server lives through. */
+  /** For `--memory`: the number of exchanges. */
   readonly exchanges: number
 }
 
 export const USAGE = `npm run bench -- [options]
 
 What is measured
-  (none)                 the table: client_credentials, issue, exchange, the whole flow, and the floor below them
+  (none)                 the table: client_credentials, issue, exchange, the whole flow, and the lower bounds
   --scale                server CPU of an exchange with two server processes on one database, against one
   --memory               peak memory over many exchanges, against the first tenth
   --rows <n,n,…>         issue and exchange against the number of stored rows, e.g. --rows 1000,2000000
-  --profile              where the server's CPU goes beyond client_credentials; writes .cpuprofile files
+  --profile              where the server spends CPU in excess of client_credentials; writes .cpuprofile files
 
 How
   --database <kind>      ${DATABASES.join(', ')}          (default postgres)
   --algorithm <alg>      ${ALGORITHMS.join(', ')}  (default ES256)
   --concurrency <n>      1, 8, 32                         (default 32)
-  --clients <where>      static: in the configuration; stored: in the database (default static)
+  --clients <where>      static: in the configuration, stored: in the database (default static)
   --[no-]actor           with or without the exchange with an actor token (default with)
   --rounds <n>           rounds, interleaved over all rows (default 5)
-  --seconds <s>          length of each row in each round  (default 5; less is a quick look)
+  --seconds <s>          length of each row in each round  (default 5; fewer for a quick look)
   --exchanges <n>        for --memory (default 200000)
   --help                 this text
 `
 
-/** @throws {Error} naming the option that is wrong; `'help'` when that is what was asked for. */
+/** Returns `'help'` for `--help`. @throws {Error} naming the invalid option. */
 export function parseOptions(args: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...args],
@@ -65,7 +65,7 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
   })
   if (values.help) return 'help'
   const modes = (['scale', 'memory', 'rows', 'profile'] as const).filter((mode) => values[mode])
-  if (modes.length > 1) throw new Error(`one at a time: ${modes.map((mode) => `--${mode}`).join(', ')}`)
+  if (modes.length > 1) throw new Error(`use only one of ${modes.map((mode) => `--${mode}`).join(', ')}`)
   return {
     mode: modes[0] ?? 'table',
     database: oneOf('database', DATABASES, values.database),

@@ -1,13 +1,13 @@
-/** Processes that are asked over IPC, and the cores they run on. */
+/** Processes that are called over IPC, and the cores that they run on. */
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** What a process can be asked: each takes one value and answers one. */
-// biome-ignore lint/suspicious/noExplicitAny: the least that every task is
+/** The functions of a process. Each takes one value and returns one. */
+// biome-ignore lint/suspicious/noExplicitAny: the only type that fits every task
 export type Tasks = Record<string, (argument: any) => unknown>
 
 export interface Worker<T extends Tasks> {
-  /** One question at a time. */
+  /** Call only one function at a time. */
   ask<Name extends keyof T>(
     name: Name,
     argument: Parameters<T[Name]>[0],
@@ -15,7 +15,7 @@ export interface Worker<T extends Tasks> {
   end(): Promise<void>
 }
 
-/** Starts a module as a process of its own, pinned to these cores where that can be done. */
+/** Starts a module in a separate process, pinned to these cores if possible. */
 export function startWorker<T extends Tasks>(module: URL, cores: string | undefined): Worker<T> {
   const node = ['--no-warnings']
   const pinned = cores === undefined ? [] : ['-c', cores, process.execPath]
@@ -31,11 +31,11 @@ export function startWorker<T extends Tasks>(module: URL, cores: string | undefi
   exited.catch(() => {})
   return {
     async ask(name, argument) {
-      const answered = once(child, 'message')
+      const responded = once(child, 'message')
       child.send({ name, argument })
-      const [{ failure, answer }] = await Promise.race([answered, exited])
+      const [{ failure, result }] = await Promise.race([responded, exited])
       if (failure !== undefined) throw new Error(failure)
-      return answer
+      return result
     },
     async end() {
       if (child.connected) child.disconnect()
@@ -44,11 +44,11 @@ export function startWorker<T extends Tasks>(module: URL, cores: string | undefi
   }
 }
 
-/** The other end: answers what the process that started this one asks. */
+/** The other end: runs the functions that the parent process calls. */
 export function serve(tasks: Tasks): void {
   process.on('message', async ({ name, argument }: { name: string; argument: unknown }) => {
     try {
-      process.send?.({ answer: await tasks[name]?.(argument) })
+      process.send?.({ result: await tasks[name]?.(argument) })
     } catch (error) {
       process.send?.({ failure: error instanceof Error ? (error.stack ?? error.message) : String(error) })
     }
@@ -57,13 +57,13 @@ export function serve(tasks: Tasks): void {
 }
 
 export interface Cores {
-  /** One for each server: the last cores of the machine. Of two, the database needs the other. */
+  /** One for each server: the last cores of the machine. If there are only two, the database needs the other one. */
   readonly servers: readonly (string | undefined)[]
-  /** The generator's, and the database's where it can be pinned: all that the first server does not have. */
+  /** For the generator, and for the database if it can be pinned: all cores except the first server's. */
   readonly others: string | undefined
 }
 
-/** Where the processes go; nowhere in particular without `taskset` or on a single core. */
+/** Assigns the processes to cores. They are not pinned without `taskset` or on a single core. */
 export function chooseCores(): Cores {
   const cores = allowedCores()
   const last = cores.at(-1)
@@ -82,7 +82,7 @@ function allowedCores(): number[] {
   })
 }
 
-/** `undefined` where there is no `taskset`, or it may not. */
+/** `undefined` if there is no `taskset`, or if it is not permitted. */
 export function taskset(...args: string[]): string | undefined {
   try {
     return execFileSync('taskset', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })

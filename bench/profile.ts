@@ -1,9 +1,9 @@
-/** Where CPU goes: time of each function alone, and what one row spends beyond another. */
+/** Where CPU time is spent: the self time of each function, and what one row spends in excess of another. */
 import type { Profiler } from 'node:inspector'
 
 export type Profile = Profiler.Profile
 
-/** Microseconds for one operation, by function and place; what the engine does itself is in parentheses. */
+/** Microseconds per operation, by function and location. Work of the engine itself is in parentheses. */
 export function timesOf(
   { nodes, samples = [], timeDeltas = [] }: Profile,
   operations: number,
@@ -20,13 +20,13 @@ export function timesOf(
 /** The largest differences, largest first. */
 export function beyond(
   times: ReadonlyMap<string, number>,
-  yardstick: ReadonlyMap<string, number>,
+  baseline: ReadonlyMap<string, number>,
   placeOf: (name: string) => string = (name) => name,
 ): [string, number][] {
   const sums = new Map<string, number>()
   const add = (name: string, time: number) => sums.set(placeOf(name), (sums.get(placeOf(name)) ?? 0) + time)
   for (const [name, time] of times) add(name, time)
-  for (const [name, time] of yardstick) add(name, -time)
+  for (const [name, time] of baseline) add(name, -time)
   return [...sums].sort(([, a], [, b]) => b - a)
 }
 

@@ -1,4 +1,4 @@
-/** Figures as people read them, and as files under bench/results. */
+/** Figures for people, and as files under bench/results. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import path from 'node:path'
@@ -6,7 +6,7 @@ import type { Spread } from './measure.ts'
 
 const RESULTS = path.resolve(import.meta.dirname, 'results')
 
-/** The machine a figure belongs to, and how busy it was before. */
+/** The machine, and how busy it was before the run. */
 export const MACHINE = {
   processor: cpus()[0]?.model ?? 'unknown',
   cores: availableParallelism(),
@@ -15,7 +15,7 @@ export const MACHINE = {
   load: loadavg()[0] ?? Number.NaN,
 }
 
-/** Columns: the first reads from the left, the others line up on the right. */
+/** The first column is left-aligned, the others are right-aligned. */
 export function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) =>
     Math.max(...[head, ...lines].map((line) => (line[column] ?? '').length)),
@@ -62,7 +62,7 @@ export const megabytes = (bytes: number): string => `${whole(bytes / 2 ** 20)} M
 export const milliseconds = (value: number | undefined): string => value?.toFixed(1) ?? '–'
 export const between = ({ min, max }: Spread): string => `${whole(min)}–${whole(max)}`
 
-/** Answers where the file went. */
+/** Returns the path of the file. */
 export function writeResult(name: string, content: string | object): string {
   mkdirSync(RESULTS, { recursive: true })
   const file = path.join(RESULTS, name)

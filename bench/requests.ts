@@ -4,7 +4,7 @@ import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../src/constants.ts'
 import { API, CLIENTS, MANAGEMENT, SCOPE } from './deployment.ts'
 import type { PreparedRequest } from './load.ts'
 
-/** As long as every subject token is: the length of a body is known before its token. */
+/** As long as every subject token, so that the length of a body is known before its token. */
 const PLACEHOLDER = `sub_${'x'.repeat(43)}`
 
 export const CONTEXT = { ticketId: 'SUP-4711', reason: 'Customer cannot see the invoice' }
@@ -21,7 +21,7 @@ export const managementToken = tokenRequest(CLIENTS.backend, {
   scope: 'subject-tokens:create',
 })
 
-/** An exchange whose subject token is yet to be filled in. */
+/** An exchange whose subject token is filled in later. */
 export function exchange({ actorToken = '', resource = API } = {}): PreparedRequest {
   return tokenRequest(CLIENTS.application, {
     grant_type: TOKEN_EXCHANGE,

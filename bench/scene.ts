@@ -1,7 +1,8 @@
-/** Everything a measurement needs: a database of its own, servers over it, a generator, and who runs where. */
+/** Everything a measurement needs: a database, servers on it, a generator, and the cores they run on. */
 import { existsSync, readFileSync } from 'node:fs'
 import type { Sequelize } from 'sequelize'
-import { type Database, isAvailable, openDatabase, stopServers } from '../fixtures/databases.ts'
+import { type Database, isAvailable, openDatabase } from '../fixtures/databases.ts'
+import { endRun } from '../fixtures/end-of-run.ts'
 import { signingKey } from '../fixtures/keys.ts'
 import { fillHistory, issueDirectly } from './fill.ts'
 import type { LoadTasks } from './load.ts'
@@ -15,14 +16,14 @@ export interface Server extends Worker<ServerTasks>, Started {}
 export interface Scene {
   readonly servers: readonly Server[]
   readonly generator: Worker<LoadTasks>
-  /** A pool of the parent's own: fills the table between the measurements. */
+  /** The parent's own pool, which fills the table between the measurements. */
   readonly sequelize: Sequelize
   readonly managementToken: string
-  /** The hash of a row that is there to be read. */
+  /** Inserts subject tokens, and resolves to their values. */
   readonly issueDirectly: (count: number) => Promise<string[]>
-  /** Keeps the database's processes off the servers' core, where they are PostgreSQL's and ours to move. */
+  /** Moves the database's processes off the servers' core, if it is a PostgreSQL on this machine. */
   readonly pinDatabase: () => Promise<void>
-  /** One more server over the same database, to be ended by the caller. */
+  /** One more server on the same database. The caller ends it. */
   readonly addServer: (settings?: Partial<Settings>) => Promise<Server>
   close(): Promise<void>
 }
@@ -31,7 +32,7 @@ const SERVER = new URL('./server.ts', import.meta.url)
 const GENERATOR = new URL('./load.ts', import.meta.url)
 export const CORES = chooseCores()
 
-/** @throws {Error} where no database of this kind can be had. */
+/** @throws {Error} if no database of this kind is available. */
 export async function openScene(options: Options, { servers = 1, history = 0 } = {}): Promise<Scene> {
   if (!(await isAvailable(options.database))) throw new Error(`no ${options.database} server here`)
   const database = await openDatabase(options.database)
@@ -39,7 +40,7 @@ export async function openScene(options: Options, { servers = 1, history = 0 } =
   const close = async () => {
     await Promise.all(workers.map((worker) => worker.end()))
     await database.close()
-    await stopServers()
+    await endRun()
   }
   try {
     const sequelize = database.connect({ logging: false })
@@ -71,16 +72,16 @@ export async function openScene(options: Options, { servers = 1, history = 0 } =
   }
 }
 
-/** Sends one prepared request outside of every measurement, and answers its body. */
+/** Sends one prepared request outside the measurements, and resolves to the body of the response. */
 export async function fetchOnce(port: number, text: string): Promise<Record<string, unknown>> {
   const [head = '', body = ''] = text.split('\r\n\r\n')
   const [line = '', ...headers] = head.split('\r\n')
   const [method, path] = line.split(' ')
   const given = headers.map((header) => header.split(': ') as [string, string])
   const own = given.filter(([name]) => name !== 'host' && name !== 'content-length')
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: own, body })
-  if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`)
-  return (await answer.json()) as Record<string, unknown>
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: own, body })
+  if (!response.ok) throw new Error(`${path} responded with ${response.status}: ${await response.text()}`)
+  return (await response.json()) as Record<string, unknown>
 }
 
 async function fetchManagementToken(port: number): Promise<string> {
@@ -92,7 +93,7 @@ async function pinDatabase({ kind }: Database, sequelize: Sequelize): Promise<vo
   const [rows] = await sequelize.query('SELECT pid FROM pg_stat_activity WHERE datname = current_database()')
   for (const { pid } of rows as { pid: number }[]) {
     const name = `/proc/${pid}/comm`
-    // A server elsewhere has the same process ids for other things.
+    // On another machine these process ids belong to other processes.
     if (existsSync(name) && readFileSync(name, 'utf8').trim() === 'postgres')
       taskset('-cp', CORES.others, String(pid))
   }

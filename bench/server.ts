@@ -1,4 +1,4 @@
-/** The server process. It answers HTTP under load, and its parent over IPC between the loads. */
+/** The server process. It serves HTTP under load, and its parent over IPC in between. */
 import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
@@ -12,13 +12,13 @@ import type { Profile } from './profile.ts'
 
 export interface Settings extends DeploymentSettings {
   readonly databaseUrl: string
-  /** Counts statements by the log of Sequelize; for passes that are not measured. */
+  /** Counts statements in Sequelize's log, for requests that are not measured. */
   readonly countStatements: boolean
 }
 
 export interface Started {
   readonly port: number
-  /** Of a Koa application that only answers a small JSON. */
+  /** The port of a Koa application that only responds with a small JSON. */
   readonly barePort: number
   readonly actorToken: string
   readonly actorTokenWithoutGrant: string

@@ -1,10 +1,10 @@
-/** How many statements each operation costs, by Sequelize's own log: on a server of its own, and nothing is timed. */
+/** Counts the statements of each operation in Sequelize's log, on a separate server, without timing anything. */
 import { API, OPAQUE_API } from './deployment.ts'
 import type { PreparedRequest } from './load.ts'
 import { exchange, issue } from './requests.ts'
 import { fetchOnce, type Scene, type Server } from './scene.ts'
 
-const OPERATIONS = ['issue', 'exchange', 'with actor', 'with actor and Grant', 'opaque answer'] as const
+const OPERATIONS = ['issue', 'exchange', 'with actor', 'with actor and Grant', 'opaque token'] as const
 export type StatementCounts = Readonly<Record<(typeof OPERATIONS)[number], number>>
 
 export async function countStatements(scene: Scene): Promise<StatementCounts> {
@@ -18,7 +18,7 @@ export async function countStatements(scene: Scene): Promise<StatementCounts> {
       exchange: await exchanged({ resource: API }),
       'with actor': await exchanged({ actorToken: actorTokenWithoutGrant }),
       'with actor and Grant': await exchanged({ actorToken }),
-      'opaque answer': await exchanged({ resource: OPAQUE_API }),
+      'opaque token': await exchanged({ resource: OPAQUE_API }),
     }
     return counts
   } finally {
@@ -29,7 +29,7 @@ export async function countStatements(scene: Scene): Promise<StatementCounts> {
 const fill = ({ before, after }: PreparedRequest, subjectToken: string | undefined): string =>
   `${before}${subjectToken}${after}`
 
-/** Of a second request: the first may open connections and read clients. */
+/** Counts a second request, because the first may open connections and read clients. */
 async function count(server: Server, prepare: () => Promise<string>): Promise<number> {
   await fetchOnce(server.port, await prepare())
   const text = await prepare()

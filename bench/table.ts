@@ -1,4 +1,4 @@
-/** The table: every row against `client_credentials`, with the floor below, and the targets beside. */
+/** The table: every row against `client_credentials`, the lower bounds, and the targets. */
 import { barChart } from './chart.ts'
 import {
   compare,
@@ -15,8 +15,8 @@ import * as report from './report.ts'
 import { openScene } from './scene.ts'
 import { countStatements, type StatementCounts } from './statements.ts'
 
-const YARDSTICK: RowName = 'client_credentials'
-const REQUESTS: readonly RowName[] = [YARDSTICK, 'issue', 'exchange', 'exchange + actor', 'issue, exchange']
+const BASELINE: RowName = 'client_credentials'
+const REQUESTS: readonly RowName[] = [BASELINE, 'issue', 'exchange', 'exchange + actor', 'issue, exchange']
 const FLOOR: readonly RowName[] = ['bare Koa', 'one signature', 'one statement']
 
 export async function measureTable(options: Options, tell: (text: string) => void): Promise<void> {
@@ -33,7 +33,8 @@ export async function measureTable(options: Options, tell: (text: string) => voi
     console.log(`\nStatements: ${JSON.stringify(statements).replace(/[{}"]/g, '').replace(/[:,]/g, '$& ')}`)
     console.log(`Peak memory of the server: ${report.megabytes(peakOf(samples))}\n`)
     console.log(report.targetTable(targets))
-    if (!isStated(options)) console.log('(stated for postgres, ES256, concurrency 32, static clients)')
+    if (!isStated(options))
+      console.log('(the targets apply to postgres, ES256, concurrency 32 and static clients)')
     save(options, { names, samples, statements, targets })
   } finally {
     await scene.close()
@@ -50,8 +51,8 @@ function formatRows(names: readonly RowName[], samples: Samples): string {
     'p50 ms',
     'p99 ms',
     'CPU µs',
-    'beyond µs',
-    '× yardstick',
+    'excess µs',
+    '× baseline',
     'server',
     'generator',
   ]
@@ -70,8 +71,8 @@ function formatRows(names: readonly RowName[], samples: Samples): string {
       report.milliseconds(latency('p50')),
       report.milliseconds(latency('p99')),
       report.whole(median('cpu')),
-      compared ? report.whole(compare(own, samples[YARDSTICK], cpuBeyond).median) : '',
-      compared ? compare(own, samples[YARDSTICK], ratio).median.toFixed(2) : '',
+      compared ? report.whole(compare(own, samples[BASELINE], cpuBeyond).median) : '',
+      compared ? compare(own, samples[BASELINE], ratio).median.toFixed(2) : '',
       report.percent(median('serverBusy')),
       report.percent(median('generatorBusy')),
     ]
@@ -83,12 +84,17 @@ const isStated = ({ database, algorithm, concurrency, clients }: Options): boole
   database !== 'mysql' && algorithm === 'ES256' && concurrency === 32 && clients === 'static'
 
 function targetsOf(options: Options, samples: Samples, statements: StatementCounts): report.Target[] {
-  const against = (name: RowName, by: typeof ratio) => compare(samples[name], samples[YARDSTICK], by).median
+  const against = (name: RowName, by: typeof ratio) => compare(samples[name], samples[BASELINE], by).median
   return [
     report.atLeast('exchange, × requests/s of client_credentials', against('exchange', ratio), 0.65),
     report.atLeast('  the same, stretch', against('exchange', ratio), 0.75),
     report.atLeast('issue, × requests/s of client_credentials', against('issue', ratio), 1),
-    report.atMost('exchange, CPU beyond client_credentials', against('exchange', cpuBeyond), 160, ' µs'),
+    report.atMost(
+      'exchange, CPU in excess of client_credentials',
+      against('exchange', cpuBeyond),
+      160,
+      ' µs',
+    ),
     ...(options.clients === 'static' ? statementTargets(statements) : []),
   ]
 }
@@ -98,7 +104,7 @@ const statementTargets = (counts: StatementCounts): report.Target[] => [
   report.atMost('statements: exchange', counts.exchange, 2),
   report.atMost('statements: with an opaque actor token', counts['with actor'], 3),
   report.atMost('statements: with one that has a Grant', counts['with actor and Grant'], 4),
-  report.atMost('statements: with an opaque answer', counts['opaque answer'], 4),
+  report.atMost('statements: with an opaque access token', counts['opaque token'], 4),
 ]
 
 const peakOf = (samples: Samples): number =>
@@ -129,7 +135,7 @@ function save(options: Options, { names, samples, statements, targets }: Outcome
       }
     })
   const title = `Requests per second of one server process (${database}, ${algorithm})`
-  const note = `${machine.processor}, Node ${machine.node}, concurrency ${concurrency}, ${clients} clients; line: slowest to fastest round; µs: server CPU`
+  const note = `${machine.processor}, Node ${machine.node}, concurrency ${concurrency}, ${clients} clients; line: slowest to fastest round; µs: server CPU per operation`
   const base = `${database}-${algorithm}-${concurrency}-${clients}`
   const taken = { takenAt: new Date().toISOString(), machine, options, statements, targets, samples }
   const files = [

@@ -3,7 +3,7 @@
 /** The grant type of a token exchange request (RFC 8693 §2.1). */
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
-/** The grant type of a client that asks for itself (RFC 6749 §4.4). */
+/** The grant type by which a client gets a token for itself (RFC 6749 §4.4). */
 export const CLIENT_CREDENTIALS = 'client_credentials'
 
 /** The type of every token this service takes and gives at the exchange (RFC 8693 §3). */
@@ -24,9 +24,9 @@ export const IMPERSONATION_POLICY = 'impersonation'
 export const TOKEN_EXCHANGE_RESOURCES = 'token_exchange_resources'
 
 /**
- * Claims no deployment function may return: those the provider or this plugin sets (RFC 7519 §4.1, RFC 8693
- * §4, RFC 9068 §2.2, RFC 7800 §3.1), and those introspection answers itself (RFC 7662 §2.2). The last two are no
- * claims at all: the provider would set a prototype with the one, and fail to save over the other.
+ * Claims that no function of the deployment may return: those that the provider or this plugin sets (RFC 7519 §4.1,
+ * RFC 8693 §4, RFC 9068 §2.2, RFC 7800 §3.1), and those that introspection sets itself (RFC 7662 §2.2). The last two
+ * are not claims: the provider would set a prototype with one, and fail to save the token with the other.
  */
 export const RESERVED_CLAIMS: ReadonlySet<string> = new Set([
   'iss',

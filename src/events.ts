@@ -1,17 +1,26 @@
 import type { Provider } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
 import { frozenCopy, withoutUndefined } from './plain-json.ts'
-import type { ActClaim } from './subject-tokens/subject-token.ts'
+import type { Check } from './refusals.ts'
+import type { AccessTokenFormat, ActingParty } from './subject-tokens/subject-token.ts'
 
-/** A subject token was issued at the management API. */
+/** A subject token was issued at the management API. Ids of people are account ids, never pairwise. */
 export interface SubjectTokenIssued {
+  /** Public id of the record, as in all events. */
   readonly id: string
+  /** The user that may be impersonated. */
   readonly userId: string
+  /** The backend that requested it. */
   readonly createdBy: string
+  /** Constraint: only this client may exchange it. */
   readonly clientId?: string
+  /** Constraint: only this account may act. */
   readonly actorId?: string
+  /** Constraint: it can be used for this resource only. */
   readonly resource?: string
+  /** Constraint: no other scopes are granted. */
   readonly scope?: string
+  /** When the subject token expires, in seconds since the epoch. */
   readonly expiresAt: Seconds
 }
 
@@ -19,57 +28,72 @@ export interface SubjectTokenIssued {
 export interface SubjectTokenExchanged {
   readonly id: string
   readonly userId: string
+  /** The backend that requested the subject token. */
   readonly createdBy: string
+  /** The client that received the access token. */
   readonly clientId: string
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  /** Who acts; absent without an actor token. */
+  readonly actor?: ActingParty
   readonly resource: string
+  /** The granted scopes, if any. */
   readonly scope?: string
-  readonly accessToken: { readonly format: 'jwt' | 'opaque'; readonly expiresAt: Seconds }
+  readonly accessToken: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
 }
 
-/** A request was refused; what was not reached yet is absent. `reason` is for operators only. */
+/** A request was refused or failed. Members that the request did not get to are absent. */
 export interface SubjectTokenRefused {
+  /** `issuance`: at the management API. `exchange`: at the token endpoint. */
   readonly stage: 'issuance' | 'exchange'
-  /** The `error` the client read. */
+  /** The `error` that the client read. */
   readonly error: string
-  /** The rule that refused, or the provider's error where the provider did. */
-  readonly check: string
-  /** An error that was not made here is named by its code or its class: its message may hold what the caller sent. */
+  /** The rule that refused, or the `error` where the provider or another function refused. */
+  readonly check: Check | (string & {})
+  /**
+   * Why, for operators only. An error that comes from elsewhere is named by its code or its class, because its message
+   * may hold what the caller sent.
+   */
   readonly reason: string
+  /** The client that sent the request; at issuance the backend. */
   readonly clientId: string
   readonly id?: string
   readonly userId?: string
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly resource?: string
   readonly scope?: string
 }
 
-/** A spent subject token was used again: someone holds a copy, or a client retried. Worth an alert. */
+/** A spent subject token was used again: someone has a copy, or a client retried. Worth an alert. */
 export interface SubjectTokenReplayed {
   readonly id: string
   readonly userId: string
   /** The client that used it again. */
   readonly clientId: string
-  /** The use that spent it. */
+  /** The client that exchanged it first. */
   readonly usedBy: string
+  /** When it was exchanged first, in seconds since the epoch. */
   readonly usedAt: Seconds
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  /** Who acted in the first exchange. */
+  readonly actor?: ActingParty
   readonly resource: string
-  /** Whether the access token of the first use was ended; a JWT cannot be. */
+  /** Whether the access token of the first exchange was ended; `false` for a JWT, and if ending it failed. */
   readonly accessTokenEnded: boolean
 }
 
-/** A subject token was revoked at the management API by the client `revokedBy`. */
+/** A subject token was revoked at the management API. */
 export interface SubjectTokenRevoked {
   readonly id: string
   readonly userId: string
+  /** The backend that revoked it. */
   readonly revokedBy: string
+  /** The account that acted, or else the constraint. */
   readonly actorId?: string
+  /** The client that exchanged it, or else the constraint. */
   readonly clientId?: string
-  /** Whether an access token it had produced was ended; a JWT lives until its `exp`. */
+  /** Whether its access token was ended; `false` for an unused subject token, for a JWT, and if ending it failed. */
   readonly accessTokenEnded: boolean
 }
 
+/** The events and their payloads: `provider.on('subject_token.issued', ({ userId }) => …)`. */
 export interface ImpersonationEvents {
   'subject_token.issued': SubjectTokenIssued
   'subject_token.exchanged': SubjectTokenExchanged
@@ -77,6 +101,23 @@ export interface ImpersonationEvents {
   'subject_token.replayed': SubjectTokenReplayed
   'subject_token.revoked': SubjectTokenRevoked
 }
+
+/**
+ * The names of all events, for listeners that take every one.
+ *
+ * @example
+ * for (const event of EVENTS) provider.on(event, (payload) => log({ event, ...payload }))
+ */
+export const EVENTS = [
+  'subject_token.issued',
+  'subject_token.exchanged',
+  'subject_token.refused',
+  'subject_token.replayed',
+  'subject_token.revoked',
+] as const satisfies readonly (keyof ImpersonationEvents)[]
+
+/** Taken from the list, so that an event that is missing there cannot be emitted. */
+type EventName = (typeof EVENTS)[number]
 
 declare module 'oidc-provider' {
   interface Provider {
@@ -92,10 +133,10 @@ declare module 'oidc-provider' {
 }
 
 /**
- * Tells every listener, one by one. A listener cannot change the answer: one that throws or rejects is passed
- * over, one that hangs is not waited for.
+ * Calls every listener, one by one. A listener cannot change the response: one that throws or rejects is ignored, and
+ * none is awaited.
  */
-export function emit<Name extends keyof ImpersonationEvents>(
+export function emit<Name extends EventName>(
   provider: Provider,
   event: Name,
   payload: ImpersonationEvents[Name],
@@ -107,7 +148,7 @@ export function emit<Name extends keyof ImpersonationEvents>(
     try {
       Promise.resolve(listener.call(provider, frozen)).catch(() => {})
     } catch {
-      // The listener's fault is not the client's.
+      // A faulty listener must not fail the request.
     }
   }
 }

@@ -9,62 +9,78 @@ import { type ImpersonationOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
-import { type Host, readHost } from './provider/settings.ts'
+import { readSettings, type Settings } from './provider/settings.ts'
 
-/** The impersonation service of one provider. */
+/** The impersonation service of one provider. Call `configure`, build the provider, call `attach`, then `router`. */
 export interface Impersonation {
   /**
-   * Extends the configuration the provider is built from; docs/integrate.md lists what it switches on.
+   * Returns the configuration to build the provider from: the given one, with client credentials, resource indicators,
+   * the management resource and the management scopes added. docs/integrate.md lists all it changes.
    *
    * @throws {TypeError} when `jwks` holds no signing key, when a static client that does not authenticate names a
-   *   management scope, or when called again.
+   *   management scope, or when called a second time.
+   * @example
+   * const provider = new Provider(issuer, impersonation.configure({ adapter, clients, findAccount, jwks }))
    */
   configure(configuration: Configuration): Configuration
 
   /**
-   * Registers the token exchange grant (RFC 8693).
+   * Registers the token exchange grant (RFC 8693) with the provider.
    *
-   * @throws {TypeError} when the provider was not built from what `configure` answered.
+   * @throws {TypeError} when the provider was not built from what `configure` returned.
+   * @example
+   * impersonation.attach(provider)
    */
   attach(provider: Provider): void
 
   /**
-   * The management API as Koa routes: `POST {prefix}/subject-tokens`. `prefix` (default `/api`, `''` for the
-   * root) only mounts; what tokens are bound to is `managementResource`. Paths match case-sensitively and
-   * without trailing slash; all others go to `next`.
+   * The management API as Koa routes: `{prefix}/subject-tokens` and `{prefix}/subject-tokens/{id}`, to issue, list,
+   * show and revoke. `prefix` (default `/api`, `''` for the root) only says where they are mounted; the resource that
+   * management tokens must be for is the option `managementResource`. Paths match case-sensitively and without a
+   * trailing slash; every other path is passed to `next`.
    *
    * @throws {TypeError} before `attach`; for a prefix that no path can match, or an unknown option.
+   * @example
+   * app.use(impersonation.router().routes())
    */
   router(options?: Mounting): Router
 }
 
 /**
- * Makes the impersonation service: issue single-use subject tokens, exchange them for access tokens.
+ * Creates the impersonation service of one provider: it issues single-use subject tokens, and exchanges them for access
+ * tokens (RFC 8693).
  *
- * @throws {TypeError} naming the option that is wrong.
+ * @throws {TypeError} that names the option that is missing, wrong or unknown.
+ * @example
+ * const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize) })
+ * const provider = new Provider(issuer, impersonation.configure(configuration))
+ * impersonation.attach(provider)
+ * app.use(mount('/oidc', provider))
+ * app.use(impersonation.router().routes())
  */
 export function createImpersonation(given: ImpersonationOptions): Impersonation {
   const options = resolveOptions(given)
   const store = reportOutage(options.store)
-  let host: Host | undefined
+  let settings: Settings | undefined
   let extended: ExtendedConfiguration | undefined
   let provider: Provider | undefined
 
   return {
     configure(configuration) {
-      if (host) throw new TypeError('configure was called before: one provider needs one impersonation')
-      host = readHost(configuration, options.managementResource)
-      extended = extendConfiguration(configuration, host)
+      if (settings)
+        throw new TypeError('configure() may be called only once; create one impersonation per provider')
+      settings = readSettings(configuration, options.managementResource)
+      extended = extendConfiguration(configuration, settings)
       return extended.configuration
     },
 
     attach(given) {
-      if (!host || !extended?.configured(given)) {
+      if (!settings || !extended?.configured(given)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
       given.registerGrantType(
         TOKEN_EXCHANGE,
-        exchangeHandler({ store, options, host }),
+        exchangeHandler({ store, options, settings }),
         PARAMETERS,
         REPEATABLE,
       )
@@ -74,8 +90,8 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
 
     router(given) {
       const { prefix } = resolveMounting(given)
-      if (!host || !provider) throw new TypeError('attach the provider before its router is made')
-      return managementRouter({ provider, store, options, host }, prefix)
+      if (!settings || !provider) throw new TypeError('call attach(provider) before router()')
+      return managementRouter({ provider, store, options, settings }, prefix)
     },
   }
 }

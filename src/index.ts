@@ -1,21 +1,24 @@
 export type { Seconds } from './clock.ts'
 export { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from './constants.ts'
-export type {
-  ImpersonationEvents,
-  SubjectTokenExchanged,
-  SubjectTokenIssued,
-  SubjectTokenRefused,
-  SubjectTokenReplayed,
-  SubjectTokenRevoked,
+export {
+  EVENTS,
+  type ImpersonationEvents,
+  type SubjectTokenExchanged,
+  type SubjectTokenIssued,
+  type SubjectTokenRefused,
+  type SubjectTokenReplayed,
+  type SubjectTokenRevoked,
 } from './events.ts'
 export { createImpersonation, type Impersonation } from './impersonation.ts'
 export type { CustomClaimsRequest, ImpersonationOptions, PolicyRequest } from './options.ts'
 export type { JsonObject, JsonValue } from './plain-json.ts'
-export { AccessDenied } from './refusals.ts'
+export { AccessDenied, type Check } from './refusals.ts'
 export type { TokenHash } from './subject-tokens/secret.ts'
 export type { KillFilter, Revocation, SubjectTokenFilter, SubjectTokenStore } from './subject-tokens/store.ts'
 export type {
+  AccessTokenFormat,
   ActClaim,
+  ActingParty,
   NewSubjectToken,
   SubjectToken,
   SubjectTokenState,

@@ -2,35 +2,44 @@ import type { Account } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
 import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from './plain-json.ts'
 import { isResourceIndicator } from './resource-indicator.ts'
-import type { SubjectTokenStore } from './subject-tokens/store.ts'
+import { isSubjectTokenStore, STORE_METHODS, type SubjectTokenStore } from './subject-tokens/store.ts'
 import { type ActClaim, LONGEST_LIFE } from './subject-tokens/subject-token.ts'
 
-/** What `isAllowed` is asked about. All ids are account ids and client ids, never pairwise. */
+/**
+ * What `isAllowed` decides about. Frozen, except `account`. All ids are account ids and client ids, never pairwise.
+ */
 export interface PolicyRequest {
-  /** `issuance`: the constraints of a token about to be made. `exchange`: what is about to be granted. */
+  /** `issuance`: a subject token has been requested. `exchange`: an access token is about to be granted. */
   readonly stage: 'issuance' | 'exchange'
+  /** Account id of the user to become. */
   readonly userId: string
-  /** What `findAccount` answered for the user. */
+  /** What `findAccount` returned for the user. */
   readonly account: Account
+  /** Who will act as the user. Absent if no actor is known. */
   readonly actor?: {
     readonly sub: string
-    /** The client the actor token was issued to. */
+    /** The client that the actor token was issued to. Absent at issuance. */
     readonly clientId?: string
     /** Every audience of the actor token, `[]` for none: each of them has seen it. Absent at issuance. */
     readonly audiences?: readonly string[]
-    /** Who acted through the actor before (RFC 8693 §4.1). */
+    /** The earlier actors (RFC 8693 §4.1). Absent at issuance. */
     readonly act?: ActClaim
-    /** `true` when an actor token proved it; at issuance it is only the constraint `actorId`. */
+    /** `true` if an actor token proved it; at issuance it is only the constraint `actorId`. */
     readonly verified: boolean
   }
+  /** The client that exchanges; at issuance the constraint, if any. */
   readonly client?: { readonly id: string }
+  /** The backend that requested the subject token. */
   readonly createdBy: { readonly id: string }
+  /** As the backend sent it. */
   readonly context: JsonObject
+  /** The resource of the access token; at issuance the constraint, if any. */
   readonly resource?: string
+  /** The scopes that will be granted, if any; at issuance the constraint, if any. */
   readonly scope?: string
 }
 
-/** What `getCustomJwtClaims` is given, frozen. */
+/** What `getCustomJwtClaims` receives. Frozen. */
 export interface CustomClaimsRequest {
   /** The access token as it will be issued. `jti` for JWTs only: the id of an opaque token is its value. */
   readonly token: {
@@ -42,68 +51,79 @@ export interface CustomClaimsRequest {
     readonly iat: Seconds
     readonly exp: Seconds
   }
+  /** Who exchanges what: account ids and client ids, never pairwise. `actor` if an actor token was sent. */
   readonly context: {
     readonly grant: { readonly type: string; readonly subjectTokenContext: JsonObject }
     readonly user: { readonly id: string }
     readonly client: { readonly id: string }
     readonly actor?: { readonly sub: string; readonly clientId?: string }
   }
+  /** The option of that name. */
   readonly environmentVariables: JsonObject
 }
 
+/** The options of `createImpersonation`. Durations are whole seconds. A wrong or unknown option is a `TypeError`. */
 export interface ImpersonationOptions {
-  /** Where subject tokens live. Required. */
+  /** Where subject tokens and their records are kept. Required. */
   readonly store: SubjectTokenStore
 
   /**
-   * The resource a management token must be bound to (RFC 8707), and the base of `Location`: an absolute URI
-   * without query and fragment. Default: the issuer less a trailing `/oidc`, plus `/api`.
+   * The resource that a management token must be for (RFC 8707), and the start of `Location`: an absolute URI without
+   * query and fragment. Default: the issuer without a trailing `/` and `/oidc`, followed by `/api`.
    */
   readonly managementResource?: string
 
-  /** Life of a subject token when the request names none, in seconds, 1 … `maxSubjectTokenTTL`. Default 600. */
+  /**
+   * Life of a subject token when the request names none, in seconds, 1 … `maxSubjectTokenTTL`. Default 600, or
+   * `maxSubjectTokenTTL` if that is shorter.
+   */
   readonly subjectTokenTTL?: Seconds
 
-  /** Longest life a request may ask for, in seconds, 1 … 86400. Default 3600. */
+  /** Longest life of a subject token that a request may name, in seconds, 1 … 86400. Default 3600. */
   readonly maxSubjectTokenTTL?: Seconds
 
-  /** Cap on the life of an impersonation access token, in seconds, 1 … 86400. Default 3600. */
+  /** Longest life of an access token from an exchange, in seconds, 1 … 86400. Default 3600. */
   readonly maxAccessTokenTTL?: Seconds
 
-  /** Refuse an exchange without actor token. Default `false`. */
+  /** Whether an exchange without an actor token is refused (`invalid_request`). Default `false`. */
   readonly requireActor?: boolean
 
   /** How many actors an `act` chain may hold, 1 … 10. Default 1: a token with `act` cannot act again. */
   readonly maxDelegationDepth?: number
 
   /**
-   * Keys that every `context` must hold, non-blank. One that is missing is refused by name when the token is issued
-   * (400), and denied at the exchange (`access_denied`), where this option may have changed since. Default none.
+   * Keys that every `context` must hold, and that must not be blank. A missing one is refused by name at issuance
+   * (400) and denied at the exchange (`access_denied`), because this option may have changed since. Default `[]`.
    */
   readonly requiredContext?: readonly string[]
 
   /**
-   * The deployment's policy, asked at issuance and again at exchange. `true` allows, `false` denies
-   * (`access_denied`), and so does throwing `AccessDenied`, which gives the operator a reason; any other throw, any
-   * other value or more than `customClaimsTimeout` is a 500 and spends nothing. Default: allow.
+   * Your policy, called at issuance and again at the exchange. `true` allows, `false` denies (`access_denied`). Throw
+   * `AccessDenied` to deny with a reason for the operator. Any other error, any other value, or taking longer than
+   * `customClaimsTimeout` is a 500 and spends nothing. Default: everything is allowed.
    */
   readonly isAllowed?: (request: PolicyRequest) => boolean | Promise<boolean>
 
   /**
-   * Claims for the access token, called once for every exchange before the subject token is spent. Returns
-   * plain JSON members, `{}` for none, no reserved claim. Throw `AccessDenied` to deny (400); any other
-   * failure is a 500 and spends nothing. Default: none.
+   * Claims for the access token, called once for each exchange, before the subject token is spent. Returns an object
+   * of plain JSON without reserved claims, `{}` for none. Throw `AccessDenied` to deny (`access_denied`). Any other
+   * error, any other value, or taking longer than `customClaimsTimeout` is a 500 and spends nothing. Default: no
+   * claims.
    */
   readonly getCustomJwtClaims?: (request: CustomClaimsRequest) => object | Promise<object>
 
-  /** Handed to `getCustomJwtClaims` as it is. Default `{}`. */
+  /** Passed to `getCustomJwtClaims` as it is: an object of JSON values. Default `{}`. */
   readonly environmentVariables?: JsonObject
 
-  /** Time limit of the deployment's functions, in seconds, 1 … 60. Default 5. */
+  /**
+   * Time limit of `getCustomJwtClaims`, and of `isAllowed` and the provider's own `extraTokenClaims` too, each call on
+   * its own: in seconds, 1 … 60. Exceeding it is a 500 that spends nothing. It also limits `findAccount` when a list or
+   * a kill switch asks for the account behind a name; exceeding it then counts as no account. Default 5.
+   */
   readonly customClaimsTimeout?: Seconds
 }
 
-/** The options behind the door: complete, checked and frozen. */
+/** The options as everything behind this file sees them: complete, checked and frozen. */
 export interface ResolvedOptions
   extends Required<Omit<ImpersonationOptions, 'managementResource' | 'isAllowed' | 'getCustomJwtClaims'>>,
     Pick<ImpersonationOptions, 'managementResource' | 'isAllowed' | 'getCustomJwtClaims'> {}
@@ -135,7 +155,11 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(options, name)) throw new TypeError(`unknown option: ${name}`)
   }
-  assertStore(options.store)
+  assert(
+    isSubjectTokenStore(options.store),
+    'store',
+    `a SubjectTokenStore (with ${STORE_METHODS.join(', ')})`,
+  )
   assertManagementResource(options.managementResource)
   assertWhole('maxSubjectTokenTTL', options.maxSubjectTokenTTL, LIFE_RANGE)
   assertWhole('subjectTokenTTL', options.subjectTokenTTL, { from: 1, to: options.maxSubjectTokenTTL })
@@ -182,14 +206,4 @@ function assertManagementResource(value: unknown): void {
     'managementResource',
     'an absolute URI without query and fragment',
   )
-}
-
-const STORE_METHODS = ['insert', 'findByHash', 'consume', 'get', 'list', 'revoke', 'revokeWhere'] as const
-
-function assertStore(store: unknown): void {
-  const complete =
-    typeof store === 'object' &&
-    store !== null &&
-    STORE_METHODS.every((method) => typeof Reflect.get(store, method) === 'function')
-  assert(complete, 'store', `a SubjectTokenStore (with ${STORE_METHODS.join(', ')})`)
 }

@@ -1,19 +1,51 @@
-import { spendUnknown, storageUnavailable } from './refusals.ts'
+/** An outage of storage: kept apart from every other error, and never reported as "invalid token". */
+import { errors } from 'oidc-provider'
+import { checkOf, nameOf, refusal } from './refusals.ts'
 import type { SubjectTokenStore } from './subject-tokens/store.ts'
+
+/** Seconds that a client should wait before it tries again: `Retry-After` of a 503. */
+export const RETRY_AFTER = 5
+
+const unavailable = (text: string, options: { readonly detail?: string }) =>
+  Object.assign(new errors.TemporarilyUnavailable(text, options), { status: 503, statusCode: 503 })
+
+/** A failure of storage, as a 503. Its message is not repeated: it may hold what was stored. */
+export function storageUnavailable(cause: unknown): Error {
+  return refusal(unavailable, {
+    check: 'storage',
+    public: 'the service is temporarily unavailable',
+    private: nameOf(cause),
+  })
+}
+
+const UNREPEATABLE = Symbol('unrepeatable')
+
+/** No one knows whether the subject token was spent: a repetition could be taken for a replay. */
+function spendUnknown(cause: unknown): Error {
+  const error = refusal(unavailable, {
+    check: 'storage',
+    public: 'request a new subject token',
+    private: `the outcome of the spend is unknown: ${nameOf(cause)}`,
+  })
+  return Object.defineProperty(error, UNREPEATABLE, { value: true })
+}
+
+export const isStorageUnavailable = (error: unknown): error is Error =>
+  error instanceof Error && checkOf(error) === 'storage'
+
+/** Whether the client may send the same request again. */
+export const isRepeatable = (error: Error): boolean => !Reflect.has(error, UNREPEATABLE)
 
 const spendFailed = (error: unknown): Error =>
   error instanceof Error && Reflect.get(error, 'tookEffect') === false
     ? storageUnavailable(error)
     : spendUnknown(error)
 
-/** A store whose failures are told apart from every other error: an outage, never "invalid token". */
+/** The store, with every failure of it turned into an outage. */
 export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
-  const guard = async <Answer>(
-    answer: () => Promise<Answer>,
-    outage = storageUnavailable,
-  ): Promise<Answer> => {
+  const guard = async <Result>(call: () => Promise<Result>, outage = storageUnavailable): Promise<Result> => {
     try {
-      return await answer()
+      return await call()
     } catch (error) {
       throw outage(error)
     }

@@ -1,6 +1,8 @@
-/** JSON values, and what makes a value one. Values that come from a deployment's function are not trusted to be. */
+/** JSON values, and what makes a value one. What a deployment's function returns is not trusted to be JSON. */
 
+/** A JSON value (RFC 8259). */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
+/** A JSON object: members of any name that hold JSON values. */
 export interface JsonObject {
   readonly [member: string]: JsonValue
 }
@@ -11,18 +13,18 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === null || prototype === Object.prototype
 }
 
-/** Strings that every database keeps as they are: well-formed Unicode without NUL. */
+/** Strings that every database keeps unchanged: well-formed Unicode without NUL. */
 const isStorableText = (value: string): boolean => value.isWellFormed() && !value.includes('\0')
 
 /** The longest name from outside, in code points. */
 export const MAX_NAME_LENGTH = 255
 
-/** Whether every database keeps `value` as a name, whole, and finds it again: an account, a client, a resource. */
+/** Whether every database can keep `value` as a name and find it again: of an account, a client or a resource. */
 export function isStorableName(value: unknown): value is string {
   return (
     typeof value === 'string' &&
     value !== '' &&
-    // A code point has two units at the most: nothing longer than this needs counting.
+    // A code point has at most two UTF-16 units: nothing longer than this needs counting.
     value.length <= 2 * MAX_NAME_LENGTH &&
     [...value].length <= MAX_NAME_LENGTH &&
     isStorableText(value)
@@ -31,12 +33,12 @@ export function isStorableName(value: unknown): value is string {
 
 /**
  * Whether `value` is JSON to the last member, at most `maxLevels` deep (itself being level 1). The limit also
- * ends a walk around a cycle. A getter is no value: it could answer differently the next time.
+ * ends a walk around a cycle. A getter is not a value: it could return something else the next time.
  */
 export function isPlainJson(value: unknown, maxLevels: number): value is JsonValue {
   if (value === null || typeof value === 'boolean') return true
   if (typeof value === 'string') return isStorableText(value)
-  // JSON has no Infinity: it would come back as null.
+  // JSON has no Infinity: it would be read back as null.
   if (typeof value === 'number') return Number.isFinite(value)
   if (maxLevels < 1) return false
   if (Array.isArray(value)) return Array.from(value).every((item) => isPlainJson(item, maxLevels - 1))
@@ -52,7 +54,7 @@ export function isPlainJson(value: unknown, maxLevels: number): value is JsonVal
 export function frozenCopy<Value>(value: Value): Value {
   if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy)) as Value
   if (!isPlainObject(value)) return value
-  // A spread defines members, so that none of them is a setter's.
+  // A spread defines members, so that no setter is called.
   const copy: Record<string, unknown> = { ...value }
   for (const name of Object.keys(copy)) {
     const member = copy[name]
@@ -61,7 +63,7 @@ export function frozenCopy<Value>(value: Value): Value {
   return Object.freeze(copy) as Value
 }
 
-/** A copy of an object of ours that lacks the members without a value. */
+/** A copy of an object of our own, without the members that are undefined. */
 export function withoutUndefined<Value extends object>(value: Value): Value {
   const copy: Partial<Value> = {}
   for (const name in value) {

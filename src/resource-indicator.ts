@@ -1,4 +1,4 @@
-/** Scheme, colon, and characters of RFC 3986 §2 less `#`. */
+/** Scheme, colon, and the characters of RFC 3986 §2 except `#`. */
 const ABSOLUTE_URI = /^[a-z][a-z0-9+.-]*:[\w\-.~:/?[\]@!$&'()*+,;=%]+$/i
 
 /**

@@ -31,7 +31,7 @@ describe('oidc-impersonation', () => {
   })
   after(() => database.close())
 
-  it('tells how it is used', async () => {
+  it('prints its usage', async () => {
     const { code, stdout } = await run(['--help'])
     expect(code).to.equal(0)
     for (const word of ['migrate', 'purge', '--retention', 'DATABASE_URL']) expect(stdout).to.include(word)
@@ -52,12 +52,12 @@ describe('oidc-impersonation', () => {
   })
 
   const wrong: Record<string, [args: string[], url: string | undefined, message: string]> = {
-    'no command': [[], 'sqlite:x', 'which command'],
+    'no command': [[], 'sqlite:x', 'missing command'],
     'an unknown command': [['drop'], 'sqlite:x', 'unknown command: drop'],
-    'too much': [['migrate', 'now'], 'sqlite:x', 'too much: now'],
+    'one argument too many': [['migrate', 'now'], 'sqlite:x', 'unexpected argument: now'],
     'an unknown option': [['purge', '--all'], 'sqlite:x', '--all'],
     'a retention of days': [['purge', '--retention', '90d'], 'sqlite:x', 'whole seconds'],
-    'a retention for migrate': [['migrate', '--retention', '1'], 'sqlite:x', 'goes with purge'],
+    'a retention for migrate': [['migrate', '--retention', '1'], 'sqlite:x', 'only valid with purge'],
     'no database': [['migrate'], undefined, 'DATABASE_URL is not set'],
     'an unknown database': [['migrate'], 'oracle://x', 'DATABASE_URL must start with'],
   }

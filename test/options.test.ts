@@ -1,23 +1,10 @@
 import { expect } from 'chai'
+import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
 import { createImpersonation, type ImpersonationOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options.ts'
-import type { SubjectTokenStore } from '../src/subject-tokens/store.ts'
-
-const never = (): never => {
-  throw new Error('not called')
-}
-const store: SubjectTokenStore = {
-  insert: never,
-  findByHash: never,
-  consume: never,
-  get: never,
-  list: never,
-  revoke: never,
-  revokeWhere: never,
-}
 
 describe('options', () => {
-  it('have the defaults that the README tells', () => {
+  it('have the defaults that the README lists', () => {
     expect(resolveOptions({ store })).to.deep.include({
       subjectTokenTTL: 600,
       maxSubjectTokenTTL: 3600,
@@ -46,11 +33,11 @@ describe('options', () => {
   })
 
   const wrong: Record<string, unknown[]> = {
-    store: [undefined, null, {}, { insert: never }],
+    store: [undefined, null, {}, { insert: store.insert }],
     subjectTokenTTL: [0, -1, 1.5, '600', 3601, Number.NaN],
     maxSubjectTokenTTL: [0, 86_401, '1'],
     maxAccessTokenTTL: [0, 86_401, 0.5],
-    requireActor: ['true', 1, null],
+    requireActor: ['true', 1],
     maxDelegationDepth: [0, 11, 1.5],
     requiredContext: ['reason', [''], [1]],
     isAllowed: [true, {}],
@@ -60,11 +47,14 @@ describe('options', () => {
     managementResource: ['/api', 'https://id.example.com/api#x', 'https://id.example.com/api?x', 1, ''],
     subjectTokenTtl: [600],
   }
+  it('are the defaults where they are null', () => {
+    const given = { store, requireActor: null, maxDelegationDepth: null } as unknown as ImpersonationOptions
+    expect(resolveOptions(given)).to.include({ requireActor: false, maxDelegationDepth: 1 })
+  })
+
   for (const [option, values] of Object.entries(wrong)) {
-    it(`are refused by name: ${option}`, () => {
+    it(`are refused, naming the option: ${option}`, () => {
       for (const value of values) {
-        // null stands for "not given" nowhere: it is a value of a wrong type, or the default.
-        if (value === null && option !== 'store') continue
         const given = { store, [option]: value } as unknown as ImpersonationOptions
         expect(() => createImpersonation(given), String(value)).to.throw(TypeError, option)
       }

@@ -6,7 +6,7 @@ import { isResourceIndicator } from '../src/resource-indicator.ts'
 const LEVELS = 8
 
 describe('plain JSON', () => {
-  it('is what reads back as it was written, and nothing else passes for it', () => {
+  it('is what can be read back as it was written, and nothing else', () => {
     fc.assert(
       fc.property(
         fc.anything({
@@ -27,7 +27,7 @@ describe('plain JSON', () => {
     )
   })
 
-  it('takes everything JSON.parse gives, within the levels, with text that databases keep', () => {
+  it('accepts everything that JSON.parse returns, within the levels, with text that databases can store', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: LEVELS - 2 }), (text) => {
         const value: unknown = JSON.parse(text)
@@ -46,7 +46,7 @@ describe('plain JSON', () => {
     expect(isPlainJson(cycle, 100)).to.equal(false)
   })
 
-  it('keeps a member named __proto__ a member', () => {
+  it('keeps a member named __proto__ as a member', () => {
     const copy = frozenCopy(JSON.parse('{"__proto__": {"polluted": [1]}}'))
     expect(Object.keys(copy)).to.deep.equal(['__proto__'])
     expect(copy).to.be.frozen

@@ -15,13 +15,13 @@ export async function readImpersonationRequest(ctx: Context): Promise<Impersonat
   }
   const { userId, reason, ticketId } = body
   return {
-    userId: text('userId', userId),
-    reason: text('reason', reason),
-    ticketId: text('ticketId', ticketId),
+    userId: textOf('userId', userId),
+    reason: textOf('reason', reason),
+    ticketId: textOf('ticketId', ticketId),
   }
 }
 
-function text(field: string, value: unknown): string {
+function textOf(field: string, value: unknown): string {
   const trimmed = typeof value === 'string' ? value.trim() : ''
   if (trimmed === '' || trimmed.length > MAX_CHARACTERS) {
     throw invalidRequest(`${field} must be text of 1 to ${MAX_CHARACTERS} characters`)

@@ -1,12 +1,11 @@
 import type { Seconds } from '../clock.ts'
-import { AccessDenied, denied, functionFailed } from '../refusals.ts'
-
-export type CallbackName = 'findAccount' | 'isAllowed' | 'getCustomJwtClaims' | 'extraTokenClaims'
+import { AccessDenied, type CallbackName, denied, functionFailed } from '../refusals.ts'
 
 /**
- * Calls one of the deployment's functions, sync or async, under the time limit. `AccessDenied` is a decision of
- * policy and claims function; whatever else goes wrong is a failure of the server (500) that says nothing to the
- * client.
+ * Calls one of the deployment's functions, sync or async, under the time limit.
+ *
+ * @throws a refusal when the function throws `AccessDenied`, which is a decision; a failure (500) that tells the
+ * client nothing when it throws anything else, or takes too long.
  */
 export async function callDeployment<Result>(
   name: CallbackName,
@@ -14,29 +13,31 @@ export async function callDeployment<Result>(
   call: () => Result | Promise<Result>,
 ): Promise<Result> {
   try {
-    const answer = call()
-    // An answer that is there cannot be late: no timer for it.
-    return isThenable(answer) ? await within(timeLimit, answer) : answer
+    const result = call()
+    // What a function has returned cannot be late: no timer for it.
+    return isThenable(result) ? await within(timeLimit, result) : result
   } catch (error) {
-    if (error instanceof TooLate) throw functionFailed(name, `took more than ${timeLimit} s`)
-    if (name !== 'extraTokenClaims' && error instanceof AccessDenied) throw denied(name, error.message)
-    throw functionFailed(name, 'failed', error)
+    if (error instanceof TooLate)
+      throw functionFailed({ check: name, private: `took more than ${timeLimit} s` })
+    if (name !== 'extraTokenClaims' && error instanceof AccessDenied)
+      throw denied({ check: name, private: error.message })
+    throw functionFailed({ check: name, private: 'failed', cause: error })
   }
 }
 
 class TooLate extends Error {}
 
-async function within<Result>(timeLimit: Seconds, answer: PromiseLike<Result>): Promise<Result> {
+async function within<Result>(timeLimit: Seconds, result: PromiseLike<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new TooLate()), timeLimit * 1000)
   })
   try {
-    return await Promise.race([answer, tooLate])
+    return await Promise.race([result, tooLate])
   } finally {
     clearTimeout(timer)
   }
 }
 
-const isThenable = <Result>(answer: Result | PromiseLike<Result>): answer is PromiseLike<Result> =>
-  typeof Reflect.get(Object(answer), 'then') === 'function'
+const isThenable = <Result>(result: Result | PromiseLike<Result>): result is PromiseLike<Result> =>
+  typeof Reflect.get(Object(result), 'then') === 'function'

@@ -4,56 +4,62 @@ import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from '../plai
 import { functionFailed } from '../refusals.ts'
 import { callDeployment } from './call.ts'
 
-/** Deeper claims than this are a mistake, or a cycle. */
+/** Claims nested deeper than this are a mistake, or a cycle. */
 const MAX_LEVELS = 32
 
-/** How much of a path is worth reading in a message. */
+/** How much of a path, and of each name in it, a message shows. */
 const MAX_PATH = 256
 const MAX_NAME = 64
 
+/** The options that claims come from. */
+export type ClaimsOptions = Pick<
+  ResolvedOptions,
+  'getCustomJwtClaims' | 'environmentVariables' | 'customClaimsTimeout'
+>
+
 /** Asks `getCustomJwtClaims`; `{}` where the deployment has none. */
 export async function askCustomClaims(
-  options: ResolvedOptions,
+  { getCustomJwtClaims, environmentVariables, customClaimsTimeout }: ClaimsOptions,
   request: Omit<CustomClaimsRequest, 'environmentVariables'>,
 ): Promise<JsonObject> {
-  const { getCustomJwtClaims, customClaimsTimeout, environmentVariables } = options
   if (!getCustomJwtClaims) return {}
   const question = frozenCopy({ ...request, environmentVariables })
-  const answer: unknown = await callDeployment('getCustomJwtClaims', customClaimsTimeout, () =>
+  const claims: unknown = await callDeployment('getCustomJwtClaims', customClaimsTimeout, () =>
     getCustomJwtClaims(question),
   )
-  return checkClaims('getCustomJwtClaims', answer)
+  return checkClaims('getCustomJwtClaims', claims)
 }
 
 /** Asks the deployment's own `extraTokenClaims`, under the rules of custom claims; `{}` where it has none. */
 export async function askExtraTokenClaims(
-  options: ResolvedOptions,
+  { customClaimsTimeout }: Pick<ClaimsOptions, 'customClaimsTimeout'>,
   extraTokenClaims: (() => unknown) | undefined,
 ): Promise<JsonObject> {
   if (!extraTokenClaims) return {}
-  const answer = await callDeployment('extraTokenClaims', options.customClaimsTimeout, extraTokenClaims)
-  return answer === undefined ? {} : checkClaims('extraTokenClaims', answer)
+  const claims = await callDeployment('extraTokenClaims', customClaimsTimeout, extraTokenClaims)
+  return claims === undefined ? {} : checkClaims('extraTokenClaims', claims)
 }
 
-/** Takes plain JSON members with names of their own, and refuses everything else: a wrong claim must not be issued. */
-function checkClaims(name: 'getCustomJwtClaims' | 'extraTokenClaims', answer: unknown): JsonObject {
-  if (!isPlainObject(answer)) throw functionFailed(name, 'must answer a plain object')
-  const reserved = Object.keys(answer).find((claim) => RESERVED_CLAIMS.has(claim))
-  if (reserved !== undefined) throw functionFailed(name, `must not answer the reserved claim ${reserved}`)
-  if (!isPlainJson(answer, MAX_LEVELS)) throw functionFailed(name, whyNotJson(answer))
-  // A copy shares nothing with the deployment, which could still change the answer before it is issued.
-  return frozenCopy(answer)
+/** Accepts plain JSON without reserved claims, and nothing else: a wrong claim must not be issued. */
+function checkClaims(name: 'getCustomJwtClaims' | 'extraTokenClaims', claims: unknown): JsonObject {
+  if (!isPlainObject(claims)) throw functionFailed({ check: name, private: 'must return a plain object' })
+  const reserved = Object.keys(claims).find((claim) => RESERVED_CLAIMS.has(claim))
+  if (reserved !== undefined)
+    throw functionFailed({ check: name, private: `must not return the reserved claim ${reserved}` })
+  if (!isPlainJson(claims, MAX_LEVELS)) throw functionFailed({ check: name, private: whyNotJson(claims) })
+  // A copy shares nothing with the deployment, which could still change its own object before the token is issued.
+  return frozenCopy(claims)
 }
 
-/** `undefined` is what code returns by mistake, so the member that holds it is named. */
-function whyNotJson(answer: unknown): string {
-  const path = pathOfUndefined(answer)
-  return path === undefined ? 'must answer plain JSON' : `must not return undefined for the member ${path}`
+/** The usual mistake is a member that is `undefined`, so the message names it. */
+function whyNotJson(claims: unknown): string {
+  const path = pathOfUndefined(claims)
+  return path === undefined ? 'must return plain JSON' : `must not return undefined for the member ${path}`
 }
 
-function pathOfUndefined(answer: unknown): string | undefined {
-  const members: [path: string, value: unknown][] = [['', answer]]
-  // Members may hold each other.
+function pathOfUndefined(claims: unknown): string | undefined {
+  const members: [path: string, value: unknown][] = [['', claims]]
+  // Objects may contain each other.
   const seen = new Set<unknown>()
   for (const [path, value] of members) {
     if (value === undefined) return path
@@ -64,7 +70,7 @@ function pathOfUndefined(answer: unknown): string | undefined {
   return undefined
 }
 
-/** Members that hold a value: a getter may do anything. */
+/** Members with a value; getters are not called, because they may do anything. */
 function membersOf(value: unknown): Iterable<[string | number, unknown]> {
   if (Array.isArray(value)) return value.entries()
   if (!isPlainObject(value)) return []

@@ -3,33 +3,39 @@ import { frozenCopy, type JsonObject, type JsonValue } from '../plain-json.ts'
 import { denied, functionFailed } from '../refusals.ts'
 import { callDeployment } from './call.ts'
 
-/** Asks the built-in rules, then the deployment. Every refusal names its check in the event, never in the answer. */
-export async function assertPolicy(options: ResolvedOptions, request: PolicyRequest): Promise<void> {
+/** The options that decide whether an impersonation is allowed. */
+export type Policy = Pick<ResolvedOptions, 'isAllowed' | 'requiredContext' | 'customClaimsTimeout'>
+
+/** Applies the built-in rules, then asks the deployment. Every refusal names its check, in the event only. */
+export async function assertPolicyAllows(policy: Policy, request: PolicyRequest): Promise<void> {
   if (request.actor?.sub === request.userId) {
-    throw denied('actorIsNotSubject', 'an account cannot act for itself')
+    throw denied({ check: 'actorIsNotSubject', private: 'an account cannot act for itself' })
   }
-  const missing = missingContext(options, request.context)
-  if (missing !== undefined) throw denied('requiredContext', `context.${missing} is missing or blank`)
-  await askDeployment(options, request)
+  const missing = missingContext(policy, request.context)
+  if (missing !== undefined)
+    throw denied({ check: 'requiredContext', private: `context.${missing} is missing or blank` })
+  await askDeployment(policy, request)
 }
 
 /** The first key of `requiredContext` that is absent or blank. */
 export function missingContext(
-  { requiredContext }: { readonly requiredContext: readonly string[] },
+  { requiredContext }: Pick<Policy, 'requiredContext'>,
   context: JsonObject,
 ): string | undefined {
   return requiredContext.find((key) => isBlank(memberOf(context, key)))
 }
 
-async function askDeployment(options: ResolvedOptions, request: PolicyRequest): Promise<void> {
-  const { isAllowed, customClaimsTimeout } = options
+async function askDeployment(
+  { isAllowed, customClaimsTimeout }: Policy,
+  request: PolicyRequest,
+): Promise<void> {
   if (!isAllowed) return
-  // The account is the deployment's own object, with functions on it: it is passed on as it came.
+  // The account is the deployment's own object and has functions, so it is not copied.
   const { account, ...rest } = request
   const question = Object.freeze({ ...frozenCopy(rest), account })
-  const answer: unknown = await callDeployment('isAllowed', customClaimsTimeout, () => isAllowed(question))
-  if (answer === false) throw denied('isAllowed', 'isAllowed answered false')
-  if (answer !== true) throw functionFailed('isAllowed', 'must answer true or false')
+  const decision: unknown = await callDeployment('isAllowed', customClaimsTimeout, () => isAllowed(question))
+  if (decision === false) throw denied({ check: 'isAllowed', private: 'isAllowed returned false' })
+  if (decision !== true) throw functionFailed({ check: 'isAllowed', private: 'must return true or false' })
 }
 
 const memberOf = (context: JsonObject, key: string): JsonValue | undefined =>

@@ -19,7 +19,7 @@ Options
 Environment
   DATABASE_URL         sqlite:<file>, postgres://…, mysql://… or mariadb://…
 
-Exit code: 0 done, 1 the database failed, 2 the command is wrong.
+Exit code: 0 done, 1 the database failed, 2 invalid usage.
 `
 
 class UsageError extends Error {}
@@ -35,10 +35,10 @@ function parseCommand(args: string[]): Command | undefined {
   if (values.help) return undefined
   const [name, ...others] = positionals
   if (name !== 'migrate' && name !== 'purge')
-    throw new UsageError(name ? `unknown command: ${name}` : 'which command?')
-  if (others.length > 0) throw new UsageError(`too much: ${others.join(' ')}`)
+    throw new UsageError(name ? `unknown command: ${name}` : 'missing command')
+  if (others.length > 0) throw new UsageError(`unexpected argument: ${others.join(' ')}`)
   if (values.retention === undefined) return { name }
-  if (name !== 'purge') throw new UsageError('--retention goes with purge')
+  if (name !== 'purge') throw new UsageError('--retention is only valid with purge')
   if (!/^\d{1,12}$/.test(values.retention)) throw new UsageError('--retention takes whole seconds')
   return { name, retention: Number(values.retention) }
 }

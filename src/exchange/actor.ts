@@ -1,9 +1,8 @@
-import type { ResolvedOptions } from '../options.ts'
 import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
 import { certificateThumbprint } from '../provider/certificate.ts'
-import type { ExchangeContext, SenderConstraint } from '../provider/grants.ts'
+import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
-import type { Host } from '../provider/settings.ts'
+import type { Settings } from '../provider/settings.ts'
 import { actorTokenRefused, subjectTokenRefused } from '../refusals.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { Subject } from './subject.ts'
@@ -15,50 +14,69 @@ export interface Actor extends ActClaim {
   readonly audiences: readonly string[]
 }
 
-/** Verifies the actor token, and that its account may stand behind this subject. `undefined`: none was sent. */
+type ActorSettings = Pick<Settings, 'verifyAccessToken' | 'getCertificate'>
+
+interface ActorRequest {
+  /** `undefined`: none was sent. */
+  readonly actorToken?: string
+  readonly sender: SenderConstraint
+  readonly subject: Subject
+  readonly maxDelegationDepth: number
+}
+
+/** Verifies the actor token, and that its account may act as this user. `undefined` if none was sent. */
 export async function findActor(
-  ctx: ExchangeContext,
-  { host, options }: { host: Host; options: ResolvedOptions },
-  { actorToken, sender, subject }: { actorToken?: string; sender: SenderConstraint; subject: Subject },
+  ctx: GrantContext,
+  settings: ActorSettings,
+  { actorToken, sender, subject, maxDelegationDepth }: ActorRequest,
 ): Promise<Actor | undefined> {
   const { actorId } = subject.token
   if (!actorToken) {
-    if (actorId !== undefined) throw subjectTokenRefused('bound to an actor, and none was sent')
+    if (actorId !== undefined) throw subjectTokenRefused({ private: 'bound to an actor, and none was sent' })
     return undefined
   }
-  const token = await findActorToken(ctx, host, actorToken)
-  if (!token.scopes.has('openid')) throw actorTokenRefused('without scope openid')
-  assertProven(ctx, host, token, sender)
+  const token = await findActorToken(ctx, settings, actorToken)
+  if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
+  assertProven(token, sender, () => settings.getCertificate?.(ctx))
   const account = await findAccount(ctx, token.accountId, token.model)
-  if (account?.accountId !== token.accountId) throw actorTokenRefused('its account is gone or disabled')
+  if (account?.accountId !== token.accountId)
+    throw actorTokenRefused({ private: 'its account is gone or disabled' })
 
   const { accountId: sub, act, clientId, audiences } = token
   const actor = { sub, act, clientId, audiences }
-  assertChain(actor, subject.token.userId, options.maxDelegationDepth)
-  if (actorId !== undefined && actorId !== actor.sub) throw subjectTokenRefused('bound to another actor')
+  assertChain(actor, subject.token.userId, maxDelegationDepth)
+  if (actorId !== undefined && actorId !== actor.sub)
+    throw subjectTokenRefused({ private: 'bound to another actor' })
   return actor
 }
 
-/** A bound actor token is worth nothing without its key: the request must prove the same one (RFC 7800 §3). */
-function assertProven(ctx: ExchangeContext, host: Host, token: ActorToken, sender: SenderConstraint): void {
-  const { jkt, thumbprint } = token.confirmation
+/** A token bound to a key is useless without it: the request must prove possession of the same key (RFC 7800 §3). */
+function assertProven(
+  { confirmation: { jkt, thumbprint } }: ActorToken,
+  sender: SenderConstraint,
+  certificate: () => Parameters<typeof certificateThumbprint>[0],
+): void {
   if (jkt !== undefined && jkt !== sender.dPoP?.thumbprint) {
-    throw actorTokenRefused('bound to a DPoP key that was not proven')
+    throw actorTokenRefused({ private: 'bound to a DPoP key that was not proven' })
   }
-  if (thumbprint !== undefined && thumbprint !== certificateThumbprint(host.getCertificate?.(ctx))) {
-    throw actorTokenRefused('bound to a client certificate that was not presented')
+  if (thumbprint !== undefined && thumbprint !== certificateThumbprint(certificate())) {
+    throw actorTokenRefused({ private: 'bound to a client certificate that was not presented' })
   }
 }
 
-/** Nobody twice, not the subject himself, and no more than the deployment allows. */
+/** No actor twice, not the user, and no more actors than the deployment allows. */
 function assertChain(actor: ActClaim, userId: string, maxDelegationDepth: number): void {
   const seen = new Set<string>()
   for (let link: ActClaim | undefined = actor; link; link = link.act) {
-    if (link.sub === userId) throw actorTokenRefused('the subject himself', 'actorIsNotSubject')
-    if (seen.has(link.sub)) throw actorTokenRefused('an actor twice in the chain')
+    if (link.sub === userId)
+      throw actorTokenRefused({ check: 'actorIsNotSubject', private: 'the actor is the subject' })
+    if (seen.has(link.sub)) throw actorTokenRefused({ private: 'an actor twice in the chain' })
     seen.add(link.sub)
     if (seen.size > maxDelegationDepth) {
-      throw actorTokenRefused(`more than ${maxDelegationDepth} in the chain`, 'maxDelegationDepth')
+      throw actorTokenRefused({
+        check: 'maxDelegationDepth',
+        private: `more than ${maxDelegationDepth} in the chain`,
+      })
     }
   }
 }

@@ -1,29 +1,33 @@
-import { askCustomClaims, askExtraTokenClaims } from '../callbacks/claims.ts'
+import { askCustomClaims, askExtraTokenClaims, type ClaimsOptions } from '../callbacks/claims.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
-import type { ResolvedOptions } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
-import type { ExchangeContext } from '../provider/grants.ts'
-import type { Host } from '../provider/settings.ts'
+import type { GrantContext } from '../provider/grants.ts'
+import type { Settings } from '../provider/settings.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
 
+interface ClaimsSources {
+  readonly options: ClaimsOptions
+  readonly settings: Pick<Settings, 'extraTokenClaims' | 'pairwiseIdentifier'>
+}
+
 interface ClaimsRequest {
   readonly draft: AccessTokenDraft
-  /** The user as the client will know them. */
+  /** The `sub` of the access token. */
   readonly sub: string
   readonly subject: Subject
   readonly actor?: Actor
 }
 
-/** Everything the access token carries beside what the provider writes: the deployment's claims, and `act`. */
+/** All claims that the provider does not write itself: those of the deployment's functions, and `act`. */
 export async function collectClaims(
-  ctx: ExchangeContext,
-  { host, options }: { host: Host; options: ResolvedOptions },
+  ctx: GrantContext,
+  { options, settings }: ClaimsSources,
   { draft, sub, subject, actor }: ClaimsRequest,
 ): Promise<JsonObject> {
-  const { extraTokenClaims } = host
+  const { extraTokenClaims } = settings
   const own = await askExtraTokenClaims(options, extraTokenClaims && (() => extraTokenClaims(ctx, draft)))
   const custom = await askCustomClaims(options, {
     token: {
@@ -44,13 +48,17 @@ export async function collectClaims(
     },
   })
   // In this order: on a clash the custom claims win, and `act` always.
-  return { ...own, ...custom, ...(actor && { act: await actClaim(ctx, host, actor) }) }
+  return { ...own, ...custom, ...(actor && { act: await actClaim(ctx, settings, actor) }) }
 }
 
-/** The chain as the client will know it: pairwise like `sub`, newest outside. */
-async function actClaim(ctx: ExchangeContext, host: Host, { sub, act }: ActClaim): Promise<JsonObject> {
+/** The chain with the identifiers that the client knows: pairwise like `sub`. The newest actor is outermost. */
+async function actClaim(
+  ctx: GrantContext,
+  settings: Pick<Settings, 'pairwiseIdentifier'>,
+  { sub, act }: ActClaim,
+): Promise<JsonObject> {
   return {
-    sub: await subjectIdentifier(ctx, host, sub),
-    ...(act && { act: await actClaim(ctx, host, act) }),
+    sub: await subjectIdentifier(ctx, settings, sub),
+    ...(act && { act: await actClaim(ctx, settings, act) }),
   }
 }

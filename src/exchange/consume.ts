@@ -1,6 +1,6 @@
 import { epochTime } from '../clock.ts'
 import { type AccessTokenDraft, dropGrant, saveGrant } from '../provider/access-token.ts'
-import { type ExchangeContext, recordProof, type SenderConstraint } from '../provider/grants.ts'
+import { type GrantContext, recordProof, type SenderConstraint } from '../provider/grants.ts'
 import { misconfigured, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectTokenUse } from '../subject-tokens/subject-token.ts'
@@ -18,18 +18,19 @@ interface Exchange {
 
 /**
  * Spends the subject token. One conditional write decides between any number of concurrent requests; it is the
- * last refusal. The DPoP record and an opaque token's Grant are written just before it, so that nothing has to
- * be written between the spend and the access token.
+ * last point of refusal. The record of the DPoP proof and the Grant of an opaque token are written just before it,
+ * so that nothing needs to be written between the spend and the access token.
  */
 export async function consume(
-  ctx: ExchangeContext,
-  store: SubjectTokenStore,
+  ctx: GrantContext,
+  store: Pick<SubjectTokenStore, 'consume' | 'findByHash'>,
   exchange: Exchange,
 ): Promise<void> {
   const { sender, subject, draft } = exchange
   const { issuer } = ctx.oidc
-  // The deployment's functions may have taken longer than a very short life.
-  if (draft.exp <= epochTime()) throw misconfigured('the access token ended before it was issued')
+  // The deployment's functions may have taken longer than a short-lived token lives.
+  if (draft.exp <= epochTime())
+    throw misconfigured({ private: 'the access token ended before it was issued' })
   await recordProof(ctx, sender)
   if (draft.format === 'opaque') await saveGrant(ctx, draft)
   let won = false
@@ -37,15 +38,15 @@ export async function consume(
     const now = epochTime()
     won = await store.consume(issuer, subject.tokenHash, now, useOf(ctx, now, exchange))
   } finally {
-    // The loser's Grant leads nowhere; should this fail, it still ends with the life of the token it was for.
+    // The loser's Grant has no token. If this fails, it still expires when that token would have.
     if (!won && draft.format === 'opaque') await dropGrant(ctx, draft).catch(() => {})
   }
   if (won) return
   assertUsable(await store.findByHash(issuer, subject.tokenHash))
-  throw subjectTokenRefused('could not be spent')
+  throw subjectTokenRefused({ private: 'could not be spent' })
 }
 
-function useOf(ctx: ExchangeContext, at: number, { actor, target, draft }: Exchange): SubjectTokenUse {
+function useOf(ctx: GrantContext, at: number, { actor, target, draft }: Exchange): SubjectTokenUse {
   return {
     at,
     clientId: ctx.oidc.client.clientId,

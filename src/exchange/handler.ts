@@ -1,49 +1,55 @@
 import type { ResolvedOptions } from '../options.ts'
-import type { ExchangeContext } from '../provider/grants.ts'
-import type { Host } from '../provider/settings.ts'
+import { draftAccessToken } from '../provider/access-token.ts'
+import type { Settings } from '../provider/settings.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import { findActor } from './actor.ts'
 import { collectClaims } from './claims.ts'
 import { consume } from './consume.ts'
 import { recordOutcome } from './outcome.ts'
-import { assertAllowed } from './policy.ts'
-import { parseRequest } from './request.ts'
-import { draftFor, issueAccessToken } from './response.ts'
+import { assertExchangeAllowed } from './policy.ts'
+import { type ExchangeContext, parseRequest } from './request.ts'
+import { issueAccessToken } from './response.ts'
 import { verifySender } from './sender.ts'
 import { findSubject, identifySubject } from './subject.ts'
 import { resolveTarget } from './target.ts'
 
-export interface Deployment {
+/** What all exchanges of a provider share. */
+interface ExchangeService {
   readonly store: SubjectTokenStore
   readonly options: ResolvedOptions
-  readonly host: Host
+  readonly settings: Settings
 }
 
 /**
- * The token exchange grant (RFC 8693), stage by stage. Left of `consume` everything may refuse and nothing is
- * written; right of it nothing may refuse.
+ * The token exchange grant (RFC 8693), stage by stage. Before `consume` every stage may refuse and none writes;
+ * after it none may refuse.
  */
-export function exchangeHandler(deployment: Deployment): (ctx: ExchangeContext) => Promise<void> {
-  const { store, options, host } = deployment
+export function exchangeHandler({
+  store,
+  options,
+  settings,
+}: ExchangeService): (ctx: ExchangeContext) => Promise<void> {
+  const { maxDelegationDepth, maxAccessTokenTTL } = options
   return (ctx) =>
-    recordOutcome(ctx, async (progress) => {
-      const request = parseRequest(ctx, options)
+    recordOutcome(ctx, async (reached) => {
+      const { subjectToken, actorToken, scopes } = parseRequest(ctx, options)
       const sender = await verifySender(ctx)
 
-      const subject = await findSubject(ctx, store, request.subjectToken)
-      progress.subject = subject
-      const sub = await identifySubject(ctx, host, subject)
-      const actor = await findActor(ctx, deployment, { actorToken: request.actorToken, sender, subject })
-      progress.actor = actor
-      const target = await resolveTarget(ctx, options, { scopes: request.scopes, subject, actor })
-      progress.target = target
+      const subject = await findSubject(ctx, store, subjectToken)
+      reached({ subject })
+      const sub = await identifySubject(ctx, settings, subject)
+      const actor = await findActor(ctx, settings, { actorToken, sender, subject, maxDelegationDepth })
+      reached({ actor })
+      const target = await resolveTarget(ctx, { scopes, subject, actor, maxDelegationDepth })
+      reached({ target })
 
-      await assertAllowed(ctx, options, { subject, actor, target })
-      const draft = draftFor(ctx, options, { subject, target, sender })
-      progress.draft = draft
-      const claims = await collectClaims(ctx, deployment, { draft, sub, subject, actor })
+      await assertExchangeAllowed(ctx, options, { subject, actor, target })
+      const { userId } = subject.token
+      const draft = draftAccessToken(ctx, { userId, target, sender, maxAccessTokenTTL })
+      const claims = await collectClaims(ctx, { options, settings }, { draft, sub, subject, actor })
 
       await consume(ctx, store, { sender, subject, actor, target, draft })
       ctx.body = await issueAccessToken(ctx, draft, claims)
+      return { subject, actor, target, draft }
     })
 }

@@ -1,53 +1,51 @@
-/** One place tells how an exchange ended, so that no refusal escapes the events. */
+/** The one place that reports how an exchange ended, so that no refusal is without an event. */
 import { errors } from 'oidc-provider'
 import { emit } from '../events.ts'
+import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import type { AccessTokenDraft } from '../provider/access-token.ts'
-import type { ExchangeContext } from '../provider/grants.ts'
-import {
-  checkOf,
-  isRepeatable,
-  isStorageUnavailable,
-  RETRY_AFTER,
-  reasonOf,
-  subjectTokenRefused,
-} from '../refusals.ts'
+import type { GrantContext } from '../provider/grants.ts'
+import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
-/** How far an exchange got. */
-export interface Progress {
-  subject?: Subject
-  actor?: Actor
-  target?: Target
-  draft?: AccessTokenDraft
+/** What a successful exchange has established. */
+interface Exchanged {
+  readonly subject: Subject
+  readonly actor?: Actor
+  readonly target: Target
+  readonly draft: AccessTokenDraft
 }
+/** As much of it as an exchange had established when it was refused. */
+type Reached = Partial<Pick<Exchanged, 'subject' | 'actor' | 'target'>>
 
-/** Runs an exchange and emits exactly one event about it. */
+/** Runs an exchange, which passes what it establishes to `reached`, and emits exactly one event about it. */
 export async function recordOutcome(
-  ctx: ExchangeContext,
-  exchange: (progress: Progress) => Promise<void>,
+  ctx: GrantContext,
+  exchange: (reached: (established: Reached) => void) => Promise<Exchanged>,
 ): Promise<void> {
-  const progress: Progress = {}
+  let reached: Reached = {}
+  let exchanged: Exchanged
   try {
-    await exchange(progress)
+    exchanged = await exchange((established) => {
+      reached = { ...reached, ...established }
+    })
   } catch (error) {
     if (isStorageUnavailable(error) && isRepeatable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
-      emitRefused(ctx, progress, error)
+      emitRefused(ctx, reached, error)
       throw error
     }
     await emitReplayed(ctx, error.token)
-    throw subjectTokenRefused('used before')
+    throw subjectTokenRefused({ private: 'used before' })
   }
-  emitExchanged(ctx, progress)
+  emitExchanged(ctx, exchanged)
 }
 
-function emitExchanged(ctx: ExchangeContext, { subject, actor, target, draft }: Progress): void {
-  if (!subject || !target || !draft) return
+function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Exchanged): void {
   emit(ctx.oidc.provider, 'subject_token.exchanged', {
     id: subject.token.id,
     userId: subject.token.userId,
@@ -60,7 +58,7 @@ function emitExchanged(ctx: ExchangeContext, { subject, actor, target, draft }: 
   })
 }
 
-function emitRefused(ctx: ExchangeContext, { subject, actor, target }: Progress, thrown: unknown): void {
+function emitRefused(ctx: GrantContext, { subject, actor, target }: Reached, thrown: unknown): void {
   const error = thrown instanceof Error ? thrown : new Error('not an error')
   const name = error instanceof errors.OIDCProviderError && error.expose ? error.error : 'server_error'
   emit(ctx.oidc.provider, 'subject_token.refused', {
@@ -77,7 +75,7 @@ function emitRefused(ctx: ExchangeContext, { subject, actor, target }: Progress,
   })
 }
 
-async function emitReplayed(ctx: ExchangeContext, token: SubjectToken): Promise<void> {
+async function emitReplayed(ctx: GrantContext, token: SubjectToken): Promise<void> {
   const { use } = token
   if (!use) return
   emit(ctx.oidc.provider, 'subject_token.replayed', {
@@ -88,11 +86,11 @@ async function emitReplayed(ctx: ExchangeContext, token: SubjectToken): Promise<
     usedAt: use.at,
     actor: use.actor,
     resource: use.resource,
-    accessTokenEnded: await endFirstUse(ctx, token),
+    accessTokenEnded: await endFirstUse(ctx.oidc.provider, token),
   })
 }
 
-/** Named members only: what an event holds is decided here. */
+/** Named members only: this decides what an event contains. */
 function actorOf(actor: Actor | undefined) {
   return actor && withoutUndefined({ sub: actor.sub, act: actor.act, clientId: actor.clientId })
 }

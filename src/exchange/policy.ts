@@ -1,18 +1,17 @@
-import { assertPolicy } from '../callbacks/policy.ts'
-import type { ResolvedOptions } from '../options.ts'
-import type { ExchangeContext } from '../provider/grants.ts'
+import { assertPolicyAllows, type Policy } from '../callbacks/policy.ts'
+import type { GrantContext } from '../provider/grants.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
-/** Asks the policy about what is about to be granted: it may have changed since the subject token was issued. */
-export async function assertAllowed(
-  ctx: ExchangeContext,
-  options: ResolvedOptions,
+/** Asks the policy again, now about what will be granted: it may have changed since the subject token was issued. */
+export async function assertExchangeAllowed(
+  ctx: GrantContext,
+  policy: Policy,
   { subject, actor, target }: { subject: Subject; actor?: Actor; target: Target },
 ): Promise<void> {
   const { token, account } = subject
-  await assertPolicy(options, {
+  await assertPolicyAllows(policy, {
     stage: 'exchange',
     userId: token.userId,
     account,

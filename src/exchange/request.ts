@@ -1,7 +1,7 @@
+import type { TokenEndpointGrantContext } from 'oidc-provider'
 import { ACCESS_TOKEN_TYPE } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { isStorableName } from '../plain-json.ts'
-import type { ExchangeContext } from '../provider/grants.ts'
 import {
   audienceRefused,
   grantNotAllowed,
@@ -11,15 +11,15 @@ import {
 } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
-/** A token exchange request whose parameters keep the rules of RFC 8693 §2.1. */
+/** A token exchange request that keeps the rules of RFC 8693 §2.1. */
 export interface ExchangeRequest {
   readonly subjectToken: string
-  /** `actor_token` and its type came as a pair; only the token is left to look at. */
+  /** Came together with its type, so later stages need only the token. */
   readonly actorToken?: string
   readonly scopes: readonly string[]
 }
 
-/** Every parameter the handler must see: the provider strips those it is not told about, silently. */
+/** Every parameter that is read here: the provider silently strips those it is not told about. */
 export const PARAMETERS = [
   'subject_token',
   'subject_token_type',
@@ -30,31 +30,42 @@ export const PARAMETERS = [
   'scope',
   'audience',
   'authorization_details',
-]
+] as const
 
 /** Parameters whose repetition is refused here, with an error of their own (RFC 8693 §2.2.2). */
-export const REPEATABLE = ['resource', 'audience']
+export const REPEATABLE = ['resource', 'audience'] as const
 
-/** As sent, repeats included: a refused request spends nothing, so it may come as often as its sender likes. */
+/** The request as the provider passes it on. It has refused the repetition of every other parameter. */
+export type ExchangeContext = TokenEndpointGrantContext<{
+  [Name in (typeof PARAMETERS)[number]]?: Name extends (typeof REPEATABLE)[number]
+    ? string | string[]
+    : string
+}>
+
+/** As sent, repeats included. A refused request leaves the subject token unused, so a costly one could be repeated at will. */
 const MAX_SCOPES = 256
 
-export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): ExchangeRequest {
+export function parseRequest(
+  ctx: ExchangeContext,
+  options: Pick<ResolvedOptions, 'requireActor'>,
+): ExchangeRequest {
   const { client, params } = ctx.oidc
   if (client.clientIdMetadataDocument)
-    throw grantNotAllowed('the client describes itself in a metadata document')
-  // The spend is recorded with it, and a store that cannot keep it would fail over it for ever.
-  if (!isStorableName(client.clientId)) throw grantNotAllowed('the id of the client is too long')
+    throw grantNotAllowed({ private: 'the client describes itself in a metadata document' })
+  // The record of the spend holds the client id: one that no store can keep would fail every time.
+  if (!isStorableName(client.clientId)) throw grantNotAllowed({ private: 'the id of the client is too long' })
 
   // Read from the body, because the provider drops an empty list of authorization details.
-  if (ctx.oidc.body?.authorization_details) throw invalidParameter('authorization_details is not supported')
-  if (!params.subject_token) throw invalidParameter('subject_token is required')
-  if (!params.subject_token_type) throw invalidParameter('subject_token_type is required')
+  if (ctx.oidc.body?.authorization_details)
+    throw invalidParameter({ public: 'authorization_details is not supported' })
+  if (!params.subject_token) throw invalidParameter({ public: 'subject_token is required' })
+  if (!params.subject_token_type) throw invalidParameter({ public: 'subject_token_type is required' })
   assertTokenType('subject_token_type', params.subject_token_type)
   assertTokenType('requested_token_type', params.requested_token_type)
   if (params.audience) throw audienceRefused()
-  if (Array.isArray(params.resource)) throw targetRefused('more than one resource')
+  if (Array.isArray(params.resource)) throw targetRefused({ private: 'more than one resource' })
   if (params.resource !== undefined && !isResourceIndicator(params.resource)) {
-    throw targetRefused('not an absolute URI without fragment')
+    throw targetRefused({ private: 'not an absolute URI without fragment' })
   }
   return {
     subjectToken: params.subject_token,
@@ -63,22 +74,27 @@ export function parseRequest(ctx: ExchangeContext, options: ResolvedOptions): Ex
   }
 }
 
-/** RFC 6749 §3.3. The provider has looked at the syntax. */
+/** RFC 6749 §3.3. The provider has checked the syntax. */
 function parseScopes(scope: string | undefined): string[] {
   const names = scope?.split(' ') ?? []
-  if (names.length > MAX_SCOPES) throw scopeRefused(`more than ${MAX_SCOPES} scopes were requested`)
+  if (names.length > MAX_SCOPES)
+    throw scopeRefused({ public: `more than ${MAX_SCOPES} scopes were requested` })
   return [...new Set(names)]
 }
 
-function parseActorToken(ctx: ExchangeContext, options: ResolvedOptions): string | undefined {
+function parseActorToken(
+  ctx: ExchangeContext,
+  { requireActor }: Pick<ResolvedOptions, 'requireActor'>,
+): string | undefined {
   const { actor_token: token, actor_token_type: type } = ctx.oidc.params
-  if (token && !type) throw invalidParameter('actor_token_type is required with actor_token')
-  if (type && !token) throw invalidParameter('actor_token is required with actor_token_type')
+  if (token && !type) throw invalidParameter({ public: 'actor_token_type is required with actor_token' })
+  if (type && !token) throw invalidParameter({ public: 'actor_token is required with actor_token_type' })
   assertTokenType('actor_token_type', type)
-  if (!token && options.requireActor) throw invalidParameter('actor_token is required', 'requireActor')
+  if (!token && requireActor)
+    throw invalidParameter({ check: 'requireActor', public: 'actor_token is required' })
   return token
 }
 
 function assertTokenType(parameter: string, type: string | undefined): void {
-  if (type && type !== ACCESS_TOKEN_TYPE) throw invalidParameter(`${parameter} is not supported`)
+  if (type && type !== ACCESS_TOKEN_TYPE) throw invalidParameter({ public: `${parameter} is not supported` })
 }

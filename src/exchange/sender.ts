@@ -1,17 +1,17 @@
 import {
   checkDpopRequired,
   checkMtlsCert,
-  type ExchangeContext,
+  type GrantContext,
   type SenderConstraint,
   validateDpop,
 } from '../provider/grants.ts'
 import { proofRefused } from '../refusals.ts'
 
 /**
- * The keys the sender proved to hold, by DPoP (RFC 9449) or by a client certificate (RFC 8705); the access
- * token will be bound to them. Refuses wrong proofs, and a client that must prove and did not.
+ * The key that the sender proved to hold, by DPoP (RFC 9449) or by a client certificate (RFC 8705); the access token
+ * will be bound to it. Refuses wrong proofs, and a client that must send a proof and did not.
  */
-export async function verifySender(ctx: ExchangeContext): Promise<SenderConstraint> {
+export async function verifySender(ctx: GrantContext): Promise<SenderConstraint> {
   try {
     const sender = { dPoP: await validateDpop(ctx), certificate: checkMtlsCert(ctx) }
     checkDpopRequired(ctx, sender)

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import getRawBody from 'raw-body'
 import { isPlainObject } from '../plain-json.ts'
-import { invalidBody } from '../refusals.ts'
+import { invalidRequest } from './errors.ts'
 
 const LIMIT = 64 * 1024
 
@@ -9,17 +9,19 @@ const LIMIT = 64 * 1024
 export async function readJsonObject(ctx: Context): Promise<Record<string, unknown>> {
   assertMediaType(ctx)
   const parsed: unknown = Reflect.get(ctx.request, 'body') ?? Reflect.get(ctx.req, 'body')
-  const body = parsed === undefined ? parse(await read(ctx)) : fromHost(parsed)
-  if (!isPlainObject(body)) throw invalidBody(400, 'the body must be a JSON object')
+  const body = parsed === undefined ? parse(await read(ctx)) : fromParser(parsed)
+  if (!isPlainObject(body)) throw invalidRequest({ public: 'the body must be a JSON object' })
   return body
 }
 
 function assertMediaType(ctx: Context): void {
   const { type, charset } = ctx.request
   if (type.trim().toLowerCase() !== 'application/json')
-    throw invalidBody(415, 'the body must be application/json')
-  if (charset && charset.toLowerCase() !== 'utf-8') throw invalidBody(415, 'the body must be UTF-8')
-  if (ctx.get('Content-Encoding')) throw invalidBody(415, 'the body must not be encoded')
+    throw invalidRequest({ status: 415, public: 'the body must be application/json' })
+  if (charset && charset.toLowerCase() !== 'utf-8')
+    throw invalidRequest({ status: 415, public: 'the body must be UTF-8' })
+  if (ctx.get('Content-Encoding'))
+    throw invalidRequest({ status: 415, public: 'the body must not be encoded' })
 }
 
 async function read(ctx: Context): Promise<Buffer> {
@@ -27,12 +29,12 @@ async function read(ctx: Context): Promise<Buffer> {
     return await getRawBody(ctx.req, { length: ctx.get('Content-Length') || undefined, limit: LIMIT })
   } catch (error) {
     if (error instanceof Error && Reflect.get(error, 'status') === 413) throw tooLarge()
-    throw invalidBody(400, 'the body could not be read')
+    throw invalidRequest({ public: 'the body could not be read' })
   }
 }
 
-/** A parser of the host may have left text, bytes, or what it parsed. */
-function fromHost(body: unknown): unknown {
+/** A parser of the host application may have left text, bytes, or a parsed value. */
+function fromParser(body: unknown): unknown {
   if (typeof body === 'string' || Buffer.isBuffer(body)) {
     if (Buffer.byteLength(body) > LIMIT) throw tooLarge()
     return parse(Buffer.from(body))
@@ -45,17 +47,17 @@ function parse(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
-    throw invalidBody(400, 'the body must be JSON')
+    throw invalidRequest({ public: 'the body must be JSON' })
   }
 }
 
-/** A parser reads deeper than JSON can be written. */
+/** A parsed value may be nested deeper than `JSON.stringify` can follow. */
 function serialize(body: unknown): string {
   try {
     return JSON.stringify(body) ?? ''
   } catch {
-    throw invalidBody(400, 'the body must be JSON')
+    throw invalidRequest({ public: 'the body must be JSON' })
   }
 }
 
-const tooLarge = () => invalidBody(413, `the body must not exceed ${LIMIT} bytes`)
+const tooLarge = () => invalidRequest({ status: 413, public: `the body must not exceed ${LIMIT} bytes` })

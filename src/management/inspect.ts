@@ -1,25 +1,25 @@
 import type { Seconds } from '../clock.ts'
 import { epochTime } from '../clock.ts'
-import type { ResolvedOptions } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
-import { notFound } from '../refusals.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import { isId } from '../subject-tokens/id.ts'
 import {
-  type ActClaim,
+  type AccessTokenFormat,
+  type ActingParty,
   type SubjectToken,
   type SubjectTokenState,
   stateOf,
 } from '../subject-tokens/subject-token.ts'
 import { withAccounts } from './account-ids.ts'
-import type { ManagementContext } from './authenticate.ts'
-import { assertNoQuery, isId, parseListRequest } from './list-request.ts'
+import { subjectTokenNotFound } from './errors.ts'
+import type { ListRequest } from './list-request.ts'
+import type { Caller, ManagementService } from './service.ts'
 
-/** The record of one impersonation, as the API shows it (CONTRACT §2.2). Times in epoch seconds; never a secret. */
-interface Item {
+/** The record of one impersonation, as the API shows it (protocol.md §2.2). Times in epoch seconds; never a secret. */
+interface SubjectTokenRecord {
   readonly id: string
   readonly userId: string
   readonly actorId?: string
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  readonly actor?: ActingParty
   readonly context: JsonObject
   readonly createdBy: string
   readonly clientId?: string
@@ -30,39 +30,43 @@ interface Item {
   readonly expiresAt: Seconds
   readonly consumedAt?: Seconds
   readonly revokedAt?: Seconds
-  readonly accessToken?: { readonly format: 'jwt' | 'opaque'; readonly expiresAt: Seconds }
+  readonly accessToken?: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
   readonly state: SubjectTokenState
 }
 
-/** `GET /subject-tokens`: newest first, page by page. */
-export async function listSubjectTokens(
-  ctx: ManagementContext,
-  { store, options }: { readonly store: SubjectTokenStore; readonly options: ResolvedOptions },
-): Promise<void> {
-  const { filter: given, limit, cursor } = parseListRequest(ctx.querystring)
-  const filter = await withAccounts(ctx, given, options.customClaimsTimeout)
-  const now = epochTime()
-  // One more than asked for tells whether there is a next page.
-  const found = await store.list(ctx.oidc.issuer, filter, { limit: limit + 1, cursor, now })
-  const page = found.slice(0, limit)
-  const nextCursor = found.length > limit ? page.at(-1)?.id : undefined
-  ctx.body = { items: page.map((token) => itemOf(token, now)), ...(nextCursor && { nextCursor }) }
+interface Page {
+  /** Newest first. */
+  readonly items: readonly SubjectTokenRecord[]
+  /** The id that the next page begins after, if there is one. */
+  readonly nextCursor?: string
 }
 
-/** `GET /subject-tokens/{id}` */
+export async function listSubjectTokens(
+  { provider, store, options }: ManagementService,
+  caller: Caller,
+  request: ListRequest,
+): Promise<Page> {
+  const { limit, cursor } = request
+  const filter = await withAccounts(caller, request.filter, options.customClaimsTimeout)
+  const now = epochTime()
+  // One more than asked for tells whether there is a next page.
+  const found = await store.list(provider.issuer, filter, { limit: limit + 1, cursor, now })
+  const page = found.slice(0, limit)
+  const nextCursor = found.length > limit ? page.at(-1)?.id : undefined
+  return { items: page.map((token) => recordOf(token, now)), ...(nextCursor && { nextCursor }) }
+}
+
 export async function showSubjectToken(
-  ctx: ManagementContext,
-  store: SubjectTokenStore,
+  { provider, store }: ManagementService,
   id: string,
-): Promise<void> {
-  assertNoQuery(ctx.querystring)
-  const token = isId(id) ? await store.get(ctx.oidc.issuer, id) : undefined
-  if (!token) throw notFound('subject token')
-  ctx.body = itemOf(token, epochTime())
+): Promise<SubjectTokenRecord> {
+  const token = isId(id) ? await store.get(provider.issuer, id) : undefined
+  if (!token) throw subjectTokenNotFound()
+  return recordOf(token, epochTime())
 }
 
 /** Named members only: what leaves is decided here. Once used, resource and scope are what was granted. */
-function itemOf(token: SubjectToken, now: Seconds): Item {
+function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord {
   const { use } = token
   return {
     id: token.id,

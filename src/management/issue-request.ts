@@ -1,17 +1,12 @@
 import { missingContext } from '../callbacks/policy.ts'
 import type { Seconds } from '../clock.ts'
 import type { ResolvedOptions } from '../options.ts'
-import {
-  isPlainJson,
-  isPlainObject,
-  isStorableName,
-  type JsonObject,
-  MAX_NAME_LENGTH,
-} from '../plain-json.ts'
-import { invalidField } from '../refusals.ts'
+import { isPlainJson, isPlainObject, type JsonObject } from '../plain-json.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
+import { invalidRequest } from './errors.ts'
+import { parseName } from './fields.ts'
 
-/** What `POST /subject-tokens` asks for, checked member by member (CONTRACT §2.1). */
+/** The body of `POST /subject-tokens`, each field checked (protocol.md §2.1). */
 export interface IssueRequest {
   readonly userId: string
   readonly context: JsonObject
@@ -31,31 +26,26 @@ type Limits = Pick<ResolvedOptions, 'subjectTokenTTL' | 'maxSubjectTokenTTL' | '
 export function parseIssueRequest(body: Record<string, unknown>, options: Limits): IssueRequest {
   const request = parseFields(body, options)
   const missing = missingContext(options, request.context)
-  if (missing !== undefined) throw invalidField(`context.${missing}`, 'is required, and must not be blank')
+  if (missing !== undefined)
+    throw invalidRequest({ public: `context.${missing} is required, and must not be blank` })
   return request
 }
 
 function parseFields(body: Record<string, unknown>, life: Limits): IssueRequest {
   for (const field of Object.keys(body)) {
-    if (!FIELDS.has(field)) throw invalidField(printable(field), 'is unknown')
+    if (!FIELDS.has(field)) throw invalidRequest({ public: `${printable(field)} is unknown` })
   }
   const { userId, context, clientId, actorId, resource, scope, expiresIn } = body
-  if (userId === undefined) throw invalidField('userId', 'is required')
+  if (userId === undefined) throw invalidRequest({ public: 'userId is required' })
   return {
-    userId: text('userId', userId),
+    userId: parseName('userId', userId),
     context: context === undefined ? {} : parseContext(context),
-    ...(clientId !== undefined && { clientId: text('clientId', clientId) }),
-    ...(actorId !== undefined && { actorId: text('actorId', actorId) }),
+    ...(clientId !== undefined && { clientId: parseName('clientId', clientId) }),
+    ...(actorId !== undefined && { actorId: parseName('actorId', actorId) }),
     ...(resource !== undefined && { resource: parseResource(resource) }),
     ...(scope !== undefined && { scope: parseScope(scope) }),
     expiresIn: expiresIn === undefined ? life.subjectTokenTTL : parseLife(expiresIn, life.maxSubjectTokenTTL),
   }
-}
-
-export function text(field: string, value: unknown): string {
-  if (!isStorableName(value))
-    throw invalidField(field, `must be a string of 1 to ${MAX_NAME_LENGTH} characters`)
-  return value
 }
 
 function parseContext(value: unknown): JsonObject {
@@ -64,35 +54,35 @@ function parseContext(value: unknown): JsonObject {
     isPlainJson(value, MAX_CONTEXT_LEVELS) &&
     Buffer.byteLength(JSON.stringify(value)) <= MAX_CONTEXT_BYTES
   if (!fits) {
-    throw invalidField(
-      'context',
-      `must be a JSON object of at most ${MAX_CONTEXT_BYTES} bytes and ${MAX_CONTEXT_LEVELS} levels`,
-    )
+    throw invalidRequest({
+      public: `context must be a JSON object of at most ${MAX_CONTEXT_BYTES} bytes and ${MAX_CONTEXT_LEVELS} levels`,
+    })
   }
   return value as JsonObject
 }
 
 function parseResource(value: unknown): string {
-  const resource = text('resource', value)
+  const resource = parseName('resource', value)
   if (!isResourceIndicator(resource))
-    throw invalidField('resource', 'must be an absolute URI without fragment')
+    throw invalidRequest({ public: 'resource must be an absolute URI without fragment' })
   return resource
 }
 
 /** One or more names of RFC 6749 §3.3, in any order. */
 function parseScope(value: unknown): string {
-  const scope = text('scope', value)
-  if (!/^[!#-[\]-~]+( [!#-[\]-~]+)*$/.test(scope)) throw invalidField('scope', 'must hold scope names')
+  const scope = parseName('scope', value)
+  if (!/^[!#-[\]-~]+( [!#-[\]-~]+)*$/.test(scope))
+    throw invalidRequest({ public: 'scope must hold scope names' })
   return [...new Set(scope.split(' '))].join(' ')
 }
 
 function parseLife(value: unknown, longest: Seconds): Seconds {
   const fits = Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= longest
-  if (!fits) throw invalidField('expiresIn', `must be whole seconds from 1 to ${longest}`)
+  if (!fits) throw invalidRequest({ public: `expiresIn must be whole seconds from 1 to ${longest}` })
   return Number(value)
 }
 
-/** A name the sender made up, fit to be read in an answer. */
+/** The name of an unknown field, if it is safe to echo. */
 function printable(field: string): string {
   return /^[\w.-]{1,64}$/.test(field) ? field : 'a member of the body'
 }

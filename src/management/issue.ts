@@ -1,78 +1,77 @@
 import { type Account, errors, type Provider } from 'oidc-provider'
-import { assertPolicy } from '../callbacks/policy.ts'
+import { assertPolicyAllows } from '../callbacks/policy.ts'
 import { epochTime } from '../clock.ts'
 import { emit } from '../events.ts'
-import type { ResolvedOptions } from '../options.ts'
 import { isStorableName, MAX_NAME_LENGTH } from '../plain-json.ts'
-import { findAccount } from '../provider/grants.ts'
-import { checkOf, misconfigured, notFound, reasonOf } from '../refusals.ts'
+import { checkOf, misconfigured, reasonOf } from '../refusals.ts'
 import { mintId } from '../subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../subject-tokens/secret.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import { hashSecret, mintSecret, type SubjectTokenSecret } from '../subject-tokens/secret.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
-import type { ManagementContext } from './authenticate.ts'
-import { readJsonObject } from './body.ts'
-import { type IssueRequest, parseIssueRequest } from './issue-request.ts'
+import { userNotFound } from './errors.ts'
+import type { IssueRequest } from './issue-request.ts'
+import type { Caller, ManagementService } from './service.ts'
 
-interface Issuer {
-  readonly provider: Provider
-  readonly store: SubjectTokenStore
-  readonly options: ResolvedOptions
-  /** The collection the new token joins; never built from the Host header. */
-  readonly location: string
+interface Issued {
+  /** Shown once: only its hash is stored. */
+  readonly subjectToken: SubjectTokenSecret
+  readonly record: SubjectToken
 }
 
-/** `POST /subject-tokens` (CONTRACT §2.1): one subject token for an account that exists. */
-export async function issueSubjectToken(ctx: ManagementContext, issuer: Issuer): Promise<void> {
-  const { provider, store, options, location } = issuer
-  const request = parseIssueRequest(await readJsonObject(ctx), options)
-  const account = await findAccount(ctx, request.userId)
-  if (!account) throw notFound('user')
-  assertStorable(ctx, account)
-  await assertAllowed(ctx, issuer, request, account)
+/** Issues a subject token for an account that exists, where the policy allows it. */
+export async function issueSubjectToken(
+  service: ManagementService,
+  caller: Caller,
+  request: IssueRequest,
+): Promise<Issued> {
+  const { provider, store } = service
+  const account = await caller.findAccount(request.userId)
+  if (!account) throw userNotFound()
+  assertStorable(caller, account)
+  await assertIssuanceAllowed(service, { createdBy: caller.clientId, account, request })
 
   const { expiresIn, ...constraints } = request
   const createdAt = epochTime()
-  const token: SubjectToken = {
+  const record: SubjectToken = {
     ...constraints,
     id: mintId(),
     issuer: provider.issuer,
-    // What findAccount answers, not what was asked for: an alias must not become a `sub`.
+    // What findAccount returns, not what was asked for: an alias must not become a `sub`.
     userId: account.accountId,
-    createdBy: ctx.oidc.client.clientId,
+    createdBy: caller.clientId,
     createdAt,
     expiresAt: createdAt + expiresIn,
   }
-  const secret = mintSecret()
-  await store.insert({ ...token, tokenHash: hashSecret(secret) })
-  emitIssued(provider, token)
-
-  ctx.status = 201
-  ctx.set('Location', `${location}/${token.id}`)
-  ctx.body = { subjectToken: secret, expiresIn }
+  const subjectToken = mintSecret()
+  await store.insert({ ...record, tokenHash: hashSecret(subjectToken) })
+  emitIssued(provider, record)
+  return { subjectToken, record }
 }
 
-/** What is stored and comes from the deployment. The store would fail over it for ever. */
-function assertStorable(ctx: ManagementContext, { accountId }: Account): void {
+/** What is stored and comes from the deployment. The store would fail over it each time. */
+function assertStorable({ clientId }: Caller, { accountId }: Account): void {
   if (!isStorableName(accountId)) {
-    throw misconfigured(
-      `findAccount answered an accountId of more than ${MAX_NAME_LENGTH} characters, or with NUL`,
-    )
+    throw misconfigured({
+      private: `findAccount returned an accountId of more than ${MAX_NAME_LENGTH} characters, or with NUL`,
+    })
   }
-  if (!isStorableName(ctx.oidc.client.clientId)) {
-    throw misconfigured(`the id of the client has more than ${MAX_NAME_LENGTH} characters`)
+  if (!isStorableName(clientId)) {
+    throw misconfigured({ private: `the id of the client has more than ${MAX_NAME_LENGTH} characters` })
   }
 }
 
-async function assertAllowed(
-  ctx: ManagementContext,
-  { provider, options }: Issuer,
-  { actorId, clientId, context, resource, scope }: IssueRequest,
-  account: Account,
+interface Issuance {
+  readonly createdBy: string
+  readonly account: Account
+  readonly request: IssueRequest
+}
+
+async function assertIssuanceAllowed(
+  { provider, options }: ManagementService,
+  { createdBy, account, request }: Issuance,
 ): Promise<void> {
-  const createdBy = ctx.oidc.client.clientId
+  const { actorId, clientId, context, resource, scope } = request
   try {
-    await assertPolicy(options, {
+    await assertPolicyAllows(options, {
       stage: 'issuance',
       userId: account.accountId,
       account,

@@ -1,6 +1,6 @@
 import { isPlainObject } from '../plain-json.ts'
 
-/** Where the host mounts the routes. */
+/** Where the host application mounts the routes. */
 export interface Mounting {
   /**
    * What comes before `/subject-tokens`: `/` and a segment, any number of times, or `''` for the root. Matched
@@ -10,12 +10,12 @@ export interface Mounting {
   readonly prefix?: string
 }
 
-/** As the URL spells them (RFC 3986 §3.3), without what a pattern of the router would take for its own. */
+/** As a URL spells them (RFC 3986 §3.3), without the characters that the router would read as a pattern. */
 const SEGMENTS = /^(\/([\w\-.~$&',;=@]|%[\da-f]{2})+)*$/i
-/** Clients resolve them before they send. */
+/** Clients resolve these before they send a request. */
 const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i
 
-/** @throws {TypeError} naming the option that is unknown, or a prefix below which no request would ever come. */
+/** @throws {TypeError} that names an unknown option, or a prefix that no request could match. */
 export function resolveMounting(given: Mounting = {}): Required<Mounting> {
   if (!isPlainObject(given)) throw new TypeError('router takes an options object')
   const { prefix = '/api', ...unknown } = given

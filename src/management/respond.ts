@@ -1,7 +1,8 @@
 import type { Middleware } from 'koa'
-import { type ManagementError, MissingCredentials, managementErrorOf, RETRY_AFTER } from '../refusals.ts'
+import { RETRY_AFTER } from '../outage.ts'
+import { type ManagementError, MissingCredentials, managementErrorOf } from './errors.ts'
 
-/** Answers errors as CONTRACT §2.4 has them, and keeps every answer out of caches. */
+/** Turns errors into the responses of protocol.md §2.4, and keeps every response out of caches. */
 export function respond(realm: string): Middleware {
   return async (ctx, next) => {
     ctx.set('Cache-Control', 'no-store')
@@ -10,10 +11,10 @@ export function respond(realm: string): Middleware {
     } catch (thrown) {
       const error = managementErrorOf(thrown)
       ctx.status = error.status
-      ctx.body = { error: error.code, error_description: error.message }
+      ctx.body = { error: error.error, error_description: error.message }
       if (error.status === 401 || error.status === 403) ctx.set('WWW-Authenticate', challenge(realm, error))
       if (error.status === 503) ctx.set('Retry-After', String(RETRY_AFTER))
-      // Koa's way to tell the operator: the reason goes to the application's log, not to the client.
+      // Koa's way to inform the operator: the cause goes to the application's log, not to the client.
       if (error.status >= 500) ctx.app.emit('error', thrown, ctx)
     }
   }
@@ -22,5 +23,5 @@ export function respond(realm: string): Middleware {
 function challenge(realm: string, error: ManagementError): string {
   if (error instanceof MissingCredentials) return `Bearer realm="${realm}"`
   const scope = error.scope === undefined ? '' : `, scope="${error.scope}"`
-  return `Bearer realm="${realm}", error="${error.code}", error_description="${error.message}"${scope}`
+  return `Bearer realm="${realm}", error="${error.error}", error_description="${error.message}"${scope}`
 }

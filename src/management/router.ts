@@ -1,38 +1,40 @@
 import Router from '@koa/router'
 import type { Context } from 'koa'
-import type { Provider } from 'oidc-provider'
 import type { ManagementScope } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
-import type { Host } from '../provider/settings.ts'
-import { methodNotAllowed } from '../refusals.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import { findAccount } from '../provider/grants.ts'
+import type { Settings } from '../provider/settings.ts'
 import { authenticate, type ManagementContext } from './authenticate.ts'
+import { readJsonObject } from './body.ts'
+import { methodNotAllowed } from './errors.ts'
 import { listSubjectTokens, showSubjectToken } from './inspect.ts'
 import { issueSubjectToken } from './issue.ts'
+import { parseIssueRequest } from './issue-request.ts'
+import { assertNoQuery, parseKillRequest, parseListRequest } from './list-request.ts'
 import { managementTokenVerifier } from './management-token.ts'
 import { respond } from './respond.ts'
 import { revokeSubjectToken, revokeSubjectTokens } from './revoke.ts'
+import type { Caller, ManagementService } from './service.ts'
 
-interface Management {
-  readonly provider: Provider
-  readonly store: SubjectTokenStore
+interface Management extends ManagementService {
   readonly options: ResolvedOptions
-  readonly host: Host
+  readonly settings: Settings
 }
 
 const COLLECTION = '/subject-tokens'
 const ITEM = '/subject-tokens/:id'
 
-/** The management API (CONTRACT §2) below `prefix`. `routes()` alone answers everything, 405 included. */
-export function managementRouter({ provider, store, options, host }: Management, prefix: string): Router {
-  const location = `${host.managementResource(provider).replace(/\/$/, '')}/subject-tokens`
-  const verify = managementTokenVerifier(provider, host)
+/** The management API (protocol.md §2) below `prefix`. `routes()` alone responds to all its paths, 405 included. */
+export function managementRouter(management: Management, prefix: string): Router {
+  const { provider, settings } = management
+  const verify = managementTokenVerifier(provider, settings)
+  const handlers = handlersOf(management)
   const router = new Router({ prefix, sensitive: true, strict: true })
   // On each route: `router.use` matches by a pattern of its own, so that a path could reach a route without it.
   const responding = respond(provider.issuer)
 
-  const allow = (scope: ManagementScope, answer: (ctx: ManagementContext) => Promise<void>) => {
-    return async (ctx: Context) => answer(await authenticate(ctx, provider, verify, scope))
+  const allow = (scope: ManagementScope, handle: Handle) => {
+    return async (ctx: Context) => handle(ctx, callerOf(await authenticate(ctx, scope, { provider, verify })))
   }
   const only = (...methods: string[]) => {
     return (ctx: Context) => {
@@ -41,34 +43,55 @@ export function managementRouter({ provider, store, options, host }: Management,
     }
   }
 
-  router.post(
-    COLLECTION,
-    responding,
-    allow('subject-tokens:create', (ctx) => issueSubjectToken(ctx, { provider, store, options, location })),
-  )
-  router.get(
-    COLLECTION,
-    responding,
-    allow('subject-tokens:read', (ctx) => listSubjectTokens(ctx, { store, options })),
-  )
-  router.delete(
-    COLLECTION,
-    responding,
-    allow('subject-tokens:revoke', (ctx) => revokeSubjectTokens(ctx, { store, options })),
-  )
-  router.get(
-    ITEM,
-    responding,
-    allow('subject-tokens:read', (ctx) => showSubjectToken(ctx, store, idOf(ctx))),
-  )
-  router.delete(
-    ITEM,
-    responding,
-    allow('subject-tokens:revoke', (ctx) => revokeSubjectToken(ctx, store, idOf(ctx))),
-  )
+  router.post(COLLECTION, responding, allow('subject-tokens:create', handlers.issue))
+  router.get(COLLECTION, responding, allow('subject-tokens:read', handlers.list))
+  router.delete(COLLECTION, responding, allow('subject-tokens:revoke', handlers.revokeAll))
+  router.get(ITEM, responding, allow('subject-tokens:read', handlers.show))
+  router.delete(ITEM, responding, allow('subject-tokens:revoke', handlers.revoke))
   router.all(COLLECTION, responding, only('GET', 'HEAD', 'POST', 'DELETE'))
   router.all(ITEM, responding, only('GET', 'HEAD', 'DELETE'))
   return router
 }
+
+type Handle = (ctx: Context, caller: Caller) => Promise<void>
+
+/** Each parses a request, calls a function that knows no HTTP, and writes the response. */
+function handlersOf(management: Management) {
+  const { provider, options, settings } = management
+  // Never built from the Host header.
+  const location = `${settings.managementResource(provider).replace(/\/$/, '')}/subject-tokens`
+  return {
+    async issue(ctx, caller) {
+      const request = parseIssueRequest(await readJsonObject(ctx), options)
+      const { subjectToken, record } = await issueSubjectToken(management, caller, request)
+      ctx.status = 201
+      ctx.set('Location', `${location}/${record.id}`)
+      ctx.body = { subjectToken, expiresIn: request.expiresIn }
+    },
+    async list(ctx, caller) {
+      ctx.body = await listSubjectTokens(management, caller, parseListRequest(ctx.querystring))
+    },
+    async show(ctx) {
+      assertNoQuery(ctx.querystring)
+      ctx.body = await showSubjectToken(management, idOf(ctx))
+    },
+    async revoke(ctx, caller) {
+      assertNoQuery(ctx.querystring)
+      await revokeSubjectToken(management, caller, idOf(ctx))
+      ctx.status = 204
+    },
+    async revokeAll(ctx, caller) {
+      const revoked = await revokeSubjectTokens(management, caller, parseKillRequest(ctx.querystring))
+      ctx.body = { revoked }
+    },
+  } satisfies Readonly<Record<string, Handle>>
+}
+
+/** `findAccount` gets the context of this request. */
+const callerOf = (ctx: ManagementContext): Caller => ({
+  clientId: ctx.oidc.client.clientId,
+  findAccount: (name) => findAccount(ctx, name),
+  report: (error) => void ctx.app.emit('error', error, ctx),
+})
 
 const idOf = (ctx: Context): string => String(ctx.params.id)

@@ -11,9 +11,9 @@ export interface AccessTokenPayload extends JWTPayload {
 
 /**
  * Verifies a JWT access token that this provider signed: signature by an asymmetric key of ours, `typ`, `iss`,
- * `exp` and `nbf` to the second (RFC 9068 §4, RFC 8725 §3). Audience and scope are the caller's to compare.
+ * `exp` and `nbf` to the second (RFC 9068 §4, RFC 8725 §3). The caller compares audience and scope.
  *
- * @throws when the token is anything else. The message is the code of the rule it breaks: the library's own
+ * @throws when the token is anything else. The message is the code of the rule it breaks: the library's own message
  * quotes the header, which anyone can write.
  */
 export type AccessTokenVerifier = (jwt: string, issuer: string) => Promise<AccessTokenPayload>

@@ -1,51 +1,58 @@
-/** The provider's access token model, as far as its public types do not tell. */
+/** What the provider's access token model does beyond its public types. */
 import { randomBytes } from 'node:crypto'
-import { type AccessToken, errors } from 'oidc-provider'
+import { type AccessToken, errors, type Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
-import type { ExchangeContext, SenderConstraint } from './grants.ts'
-import type { Host } from './settings.ts'
+import type { AccessTokenFormat } from '../subject-tokens/subject-token.ts'
+import type { GrantContext, SenderConstraint } from './grants.ts'
+import type { Settings } from './settings.ts'
 import { attachClaims, claimsWereRead } from './token-claims.ts'
 
-/** An access token that is complete but for its claims, and neither signed nor saved. */
+/** An access token that is complete except for its claims, and neither signed nor saved. */
 export type AccessTokenDraft = AccessToken & {
   readonly exp: Seconds
   readonly aud: string
-  readonly format: 'jwt' | 'opaque'
+  readonly format: AccessTokenFormat
 }
 
 interface Draft {
-  readonly accountId: string
-  readonly resourceServer: NonNullable<AccessToken['resourceServer']>
-  readonly scope?: string
+  readonly userId: string
+  readonly target: {
+    readonly resourceServer: NonNullable<AccessToken['resourceServer']>
+    readonly scope?: string
+  }
   readonly sender: SenderConstraint
-  readonly maxLife: Seconds
+  readonly maxAccessTokenTTL: Seconds
 }
 
-export function draftAccessToken(ctx: ExchangeContext, draft: Draft): AccessTokenDraft {
+/** The access token as it will be issued, without its claims. Its life is the resource's own, within the cap. */
+export function draftAccessToken(
+  ctx: GrantContext,
+  { userId, target, sender, maxAccessTokenTTL }: Draft,
+): AccessTokenDraft {
   const { client, provider } = ctx.oidc
   const token = new provider.AccessToken({
     client,
-    accountId: draft.accountId,
-    resourceServer: draft.resourceServer,
-    scope: draft.scope,
-    // Until the format is known.
+    accountId: userId,
+    resourceServer: target.resourceServer,
+    scope: target.scope,
+    // Set below, once the format is known.
     grantId: '',
     gty: TOKEN_EXCHANGE,
   })
-  bind(token, draft.sender)
+  bind(token, sender)
   token.iat = epochTime()
-  token.exp = token.iat + Math.min(token.expiration, draft.maxLife)
-  // What `save` would do first; it also decides the format. Done here because the claims function is told the jti.
+  token.exp = token.iat + Math.min(token.expiration, maxAccessTokenTTL)
+  // `save` would do this first, and it decides the format. Done here because the claims function receives the jti.
   token.jti = (token as unknown as { generateTokenId(): string }).generateTokenId()
-  // A Grant of its own, never the user's: it lets this one token be ended, which a JWT cannot be.
+  // A Grant of its own, never the user's: destroying it ends this one token. A JWT cannot be ended.
   if (token.format === 'opaque') token.grantId = randomBytes(32).toString('base64url')
   return token as AccessTokenDraft
 }
 
-/** Binds the token to the key of the sender (RFC 7800 §3); to one, so that two are refused. */
+/** Binds the token to the key of the sender (RFC 7800 §3). The provider refuses two. */
 function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void {
   try {
     if (certificate) token.setThumbprint('x5t', certificate as string)
@@ -55,26 +62,26 @@ function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void
   }
 }
 
-/** The subject as the client will know it. */
+/** The identifier by which the client knows an account: pairwise if the client's subjects are. */
 export async function subjectIdentifier(
-  ctx: ExchangeContext,
-  host: Host,
+  ctx: GrantContext,
+  settings: Pick<Settings, 'pairwiseIdentifier'>,
   accountId: string,
 ): Promise<string> {
   const { client } = ctx.oidc
   if (client.subjectType !== 'pairwise') return accountId
-  if (!host.pairwiseIdentifier) throw misconfigured('pairwiseIdentifier is not configured')
-  const identifier: unknown = await host.pairwiseIdentifier(ctx, accountId, client)
-  // Anything else would leave the token without a `sub` in its `act`.
+  if (!settings.pairwiseIdentifier) throw misconfigured({ private: 'pairwiseIdentifier is not configured' })
+  const identifier: unknown = await settings.pairwiseIdentifier(ctx, accountId, client)
+  // Anything else would issue an `act` without `sub`.
   if (typeof identifier !== 'string' || identifier === '') {
-    throw misconfigured('pairwiseIdentifier must answer a non-empty string')
+    throw misconfigured({ private: 'pairwiseIdentifier must return a non-empty string' })
   }
   return identifier
 }
 
-/** Signs or stores the token, and answers its value. A token without its claims never leaves. */
+/** Signs or stores the token, and returns its value. A token without its claims is never returned. */
 export async function saveAccessToken(
-  ctx: ExchangeContext,
+  ctx: GrantContext,
   token: AccessTokenDraft,
   claims: JsonObject,
 ): Promise<string> {
@@ -83,13 +90,13 @@ export async function saveAccessToken(
   const value = await token.save()
   if (!claimsWereRead(token)) {
     if (token.format === 'opaque') await token.destroy()
-    throw misconfigured('extraTokenClaims was replaced after impersonation.configure()')
+    throw misconfigured({ private: 'extraTokenClaims was replaced after impersonation.configure()' })
   }
   return value
 }
 
 /** Saves the Grant that an opaque access token needs at introspection, and that ends it when destroyed. */
-export async function saveGrant(ctx: ExchangeContext, token: AccessTokenDraft): Promise<void> {
+export async function saveGrant(ctx: GrantContext, token: AccessTokenDraft): Promise<void> {
   const { client, provider } = ctx.oidc
   const grant = new provider.Grant({ clientId: client.clientId, accountId: token.accountId })
   grant.jti = token.grantId
@@ -98,16 +105,13 @@ export async function saveGrant(ctx: ExchangeContext, token: AccessTokenDraft): 
   await grant.save()
 }
 
-/** Takes back the Grant of an access token that will not be issued. */
-export async function dropGrant(ctx: ExchangeContext, token: AccessTokenDraft): Promise<void> {
+/** Destroys the Grant of an access token that will not be issued. */
+export async function dropGrant(ctx: GrantContext, token: AccessTokenDraft): Promise<void> {
   await ctx.oidc.provider.Grant.adapter.destroy(token.grantId)
 }
 
 /** Ends an opaque access token by its Grant. Works at any moment, also before the token is saved. */
-export async function endAccessToken(
-  provider: ExchangeContext['oidc']['provider'],
-  grantId: string,
-): Promise<void> {
+export async function endAccessToken(provider: Provider, grantId: string): Promise<void> {
   await provider.Grant.adapter.destroy(grantId)
   await provider.AccessToken.revokeByGrantId(grantId)
 }

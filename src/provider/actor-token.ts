@@ -1,6 +1,6 @@
 /**
- * Reads an actor token: an access token of this provider, valid as introspection would say, to the second.
- * Opaque ones are looked up, JWTs are verified.
+ * Reads an actor token: an access token of this provider, valid as introspection would judge it, without clock
+ * tolerance. Opaque tokens are looked up, JWTs are verified.
  */
 import type { AccessToken } from 'oidc-provider'
 import { isPlainObject, isStorableName } from '../plain-json.ts'
@@ -8,48 +8,57 @@ import { actorTokenRefused } from '../refusals.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
-import type { ExchangeContext } from './grants.ts'
-import type { Host } from './settings.ts'
+import type { GrantContext } from './grants.ts'
+import type { Settings } from './settings.ts'
 
 export interface ActorToken {
   readonly accountId: string
   readonly clientId: string
   readonly audiences: readonly string[]
   readonly scopes: ReadonlySet<string>
-  /** Who acted through this account before. */
+  /** The earlier actors, who acted through this account. */
   readonly act?: ActClaim
   /** The key the token is bound to (RFC 7800): a DPoP key, a certificate, or none. */
   readonly confirmation: { readonly jkt?: string; readonly thumbprint?: string }
-  /** The stored token, which `findAccount` is told about. */
+  /** The stored token of an opaque one, which is passed to `findAccount`. */
   readonly model?: AccessToken
 }
 
-export async function findActorToken(ctx: ExchangeContext, host: Host, value: string): Promise<ActorToken> {
+type Verifier = Pick<Settings, 'verifyAccessToken'>
+
+export async function findActorToken(
+  ctx: GrantContext,
+  settings: Verifier,
+  value: string,
+): Promise<ActorToken> {
   // An opaque token is base64url: only a JWT has dots.
-  const token = value.includes('.') ? await readJwt(ctx, host, value) : await readOpaque(ctx, value)
+  const token = value.includes('.') ? await readJwt(ctx, settings, value) : await readOpaque(ctx, value)
   assertStorable(token)
   const client = await findClient(ctx.oidc.provider, token.clientId)
-  if (!client) throw actorTokenRefused('its client is gone')
+  if (!client) throw actorTokenRefused({ private: 'its client is gone' })
   if (client.subjectType === 'pairwise' && (!token.model || token.act)) {
-    throw actorTokenRefused('of a pairwise client, whose subjects cannot be told')
+    throw actorTokenRefused({
+      private: 'of a client with pairwise subjects, which cannot be mapped to accounts',
+    })
   }
   return token
 }
 
-/** The spend is recorded with these names: one that no store can keep would make it fail for ever. */
+/** The record of the spend holds these names: one that no store can keep would fail every time. */
 function assertStorable({ accountId, clientId, act }: ActorToken): void {
   const links: unknown[] = []
   for (let link = act; link; link = link.act) links.push(link.sub)
   if (![accountId, clientId, ...links].every(isStorableName))
-    throw actorTokenRefused('a name that cannot be stored')
+    throw actorTokenRefused({ private: 'a name that cannot be stored' })
 }
 
-async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorToken> {
+async function readOpaque(ctx: GrantContext, value: string): Promise<ActorToken> {
   const { provider } = ctx.oidc
-  // Answers nothing for a token whose session has ended.
+  // Finds nothing for a token whose session has ended.
   const model = await provider.AccessToken.find(value)
   // `find` allows the provider's clock tolerance.
-  if (!model?.isValid || !model.accountId || !model.clientId) throw actorTokenRefused('unknown or expired')
+  if (!model?.isValid || !model.accountId || !model.clientId)
+    throw actorTokenRefused({ private: 'unknown or expired' })
   if (model.grantId) await assertGrant(ctx, model)
   return {
     accountId: model.accountId,
@@ -62,20 +71,17 @@ async function readOpaque(ctx: ExchangeContext, value: string): Promise<ActorTok
   }
 }
 
-async function assertGrant(
-  ctx: ExchangeContext,
-  { grantId, clientId, accountId }: AccessToken,
-): Promise<void> {
+async function assertGrant(ctx: GrantContext, { grantId, clientId, accountId }: AccessToken): Promise<void> {
   const grant = await ctx.oidc.provider.Grant.find(grantId, { ignoreExpiration: true })
-  if (!grant?.isValid) throw actorTokenRefused('its grant has ended')
+  if (!grant?.isValid) throw actorTokenRefused({ private: 'its grant has ended' })
   if (grant.clientId !== clientId || grant.accountId !== accountId) {
-    throw actorTokenRefused('its grant belongs to another client or account')
+    throw actorTokenRefused({ private: 'its grant belongs to another client or account' })
   }
 }
 
-async function readJwt(ctx: ExchangeContext, host: Host, value: string): Promise<ActorToken> {
-  const payload = await verify(host, value, ctx.oidc.issuer)
-  if (payload.sub === payload.client_id) throw actorTokenRefused('a token of the client itself')
+async function readJwt(ctx: GrantContext, settings: Verifier, value: string): Promise<ActorToken> {
+  const payload = await verify(settings, value, ctx.oidc.issuer)
+  if (payload.sub === payload.client_id) throw actorTokenRefused({ private: 'a token of the client itself' })
   return {
     accountId: payload.sub,
     clientId: payload.client_id,
@@ -86,12 +92,14 @@ async function readJwt(ctx: ExchangeContext, host: Host, value: string): Promise
   }
 }
 
-async function verify(host: Host, value: string, issuer: string): Promise<AccessTokenPayload> {
+async function verify(settings: Verifier, value: string, issuer: string): Promise<AccessTokenPayload> {
   try {
-    return await host.verifyAccessToken(value, issuer)
+    return await settings.verifyAccessToken(value, issuer)
   } catch (error) {
     // The message is a code, never what the token holds.
-    throw actorTokenRefused(error instanceof Error ? error.message : 'not a JWT access token of ours')
+    throw actorTokenRefused({
+      private: error instanceof Error ? error.message : 'not a JWT access token of ours',
+    })
   }
 }
 
@@ -99,29 +107,29 @@ function readConfirmation(cnf: unknown): ActorToken['confirmation'] {
   if (cnf === undefined) return {}
   const { jkt, 'x5t#S256': thumbprint, ...unknown } = isPlainObject(cnf) ? cnf : {}
   const known = [jkt, thumbprint].filter((member) => typeof member === 'string')
-  // A key we cannot ask a proof of is a key that was not proven.
+  // A kind of key that this request cannot prove is a key that was not proven.
   if (known.length === 0 || Object.keys(unknown).length > 0)
-    throw actorTokenRefused('bound to an unknown kind of key')
+    throw actorTokenRefused({ private: 'bound to an unknown kind of key' })
   return {
     ...(typeof jkt === 'string' && { jkt }),
     ...(typeof thumbprint === 'string' && { thumbprint }),
   }
 }
 
-/** Reads an `act` claim, refusing one that holds more or less than who acted (RFC 8693 §4.1). */
+/** Reads an `act` claim (RFC 8693 §4.1), and refuses one with other members than `sub` and `act`. */
 function readAct(value: unknown): ActClaim | undefined {
   if (value === undefined) return undefined
   const { sub, act, ...rest } = isPlainObject(value) ? value : {}
   if (typeof sub !== 'string' || sub === '' || Object.keys(rest).length > 0) {
-    throw actorTokenRefused('a malformed act claim')
+    throw actorTokenRefused({ private: 'a malformed act claim' })
   }
   return act === undefined ? { sub } : { sub, act: readAct(act) }
 }
 
-/** All of them (RFC 7519 §4.1.3), because each has seen the token. `[]` for none. */
+/** All audiences (RFC 7519 §4.1.3), because each of them has seen the token. `[]` for none. */
 function readAudiences(value: unknown): readonly string[] {
   const audiences: readonly unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value]
   const names = audiences.filter((audience) => typeof audience === 'string')
-  if (names.length < audiences.length) throw actorTokenRefused('a malformed aud claim')
+  if (names.length < audiences.length) throw actorTokenRefused({ private: 'a malformed aud claim' })
   return names
 }

@@ -1,8 +1,8 @@
 import { createHash, X509Certificate } from 'node:crypto'
 
 /**
- * The `x5t#S256` of a client certificate (RFC 8705 §3.1): parsed, as PEM, or as the bare base64 that proxies
- * pass on. Read as the provider reads it when it binds a token, so that both come to the same.
+ * The `x5t#S256` of a client certificate (RFC 8705 §3.1): parsed, as PEM, or as the bare base64 that proxies pass on.
+ * Read the way the provider reads it when it binds a token, so that both get the same value.
  */
 export function certificateThumbprint(certificate: string | X509Certificate | undefined): string | undefined {
   if (!certificate) return undefined

@@ -1,9 +1,9 @@
 /**
- * What a client may register (CONTRACT §2.3). The provider calls its metadata validator for static, stored and
- * dynamic clients, with `ctx` for the last only: those describe themselves, the others the administrator wrote.
+ * What a client may register (protocol.md §2.3). The provider calls its metadata validator for static, stored and
+ * dynamic clients, with `ctx` for the last only: those describe themselves, while an administrator wrote the others.
  * The metadata is raw: no member has been checked for its type yet.
  */
-import type { KoaContextWithOIDC } from 'oidc-provider'
+import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import {
   IMPERSONATION_POLICY,
   MANAGEMENT_SCOPES,
@@ -11,12 +11,14 @@ import {
   TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
-import { invalidClientMetadata } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
 type RawMetadata = { readonly [member: string]: unknown }
 
-/** What a client can do with impersonation, as its metadata says. */
+/** The text is public: the sender of the registration reads it (RFC 7591 §3.2.2). */
+const invalidClientMetadata = (text: string) => new errors.InvalidClientMetadata(text)
+
+/** What its metadata lets a client do with impersonation. */
 interface Privileges {
   readonly scopes: readonly ManagementScope[]
   /** The provider's scopes it may ask for; `undefined`: any. */
@@ -33,9 +35,10 @@ interface Privileges {
 }
 
 /**
- * `reservedGrants` are those that no stranger may have.
+ * `reservedGrants` are those that no client may give itself.
  *
- * @throws {errors.InvalidClientMetadata} when the metadata is malformed, or a self-registered client takes more than it was given.
+ * @throws {errors.InvalidClientMetadata} when the metadata is malformed, or a self-registered client takes more than
+ * it was given.
  */
 export function validateClientMetadata(
   ctx: KoaContextWithOIDC | undefined,
@@ -69,7 +72,7 @@ function assertNotWidened(wanted: Wideable, held: Wideable): void {
   if (scope) throw invalidClientMetadata(`scope ${scope} is not for self-registered clients`)
   const grant = wanted.grants.find((name) => !held.grants.includes(name))
   if (grant) throw invalidClientMetadata(`grant type ${grant} is not for self-registered clients`)
-  // What an impersonator may ask for is his privilege too.
+  // Which scopes a client that impersonates may request is a privilege too.
   if (mayExchange(wanted)) assertWithin('scope', wanted.requestable, held.requestable)
   assertWithin(TOKEN_EXCHANGE_RESOURCES, wanted.resources, held.resources)
 }
@@ -84,7 +87,7 @@ function assertWithin(
   throw invalidClientMetadata(`${member} may only be narrowed`)
 }
 
-/** What the client has now decides: one update cannot give its privileges up and weaken it. */
+/** Judged by what the client has now: one update cannot both give up its privileges and weaken it. */
 function assertNotWeakened(wanted: Privileges, held: Privileges): void {
   if (!mayExchange(held) && held.scopes.length === 0) return
   if (held.authenticates && !wanted.authenticates) {
@@ -136,11 +139,11 @@ function isResourceList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every(isResourceIndicator)
 }
 
-/** The resources a registered client is held to; `undefined` when it may ask for any. */
+/** The resources that a registered client is limited to; `undefined` if it may request any. */
 export function registeredResources(client: RawMetadata): readonly string[] | undefined {
   const resources = client[TOKEN_EXCHANGE_RESOURCES]
   if (resources === undefined) return undefined
-  // A list that cannot be read allows nothing.
+  // A malformed list allows nothing.
   return isResourceList(resources) ? resources : []
 }
 

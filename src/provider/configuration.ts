@@ -18,7 +18,7 @@ import {
 } from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
 import { authenticates, registeredManagementScopes, validateClientMetadata } from './client-metadata.ts'
-import type { Host } from './settings.ts'
+import type { Settings } from './settings.ts'
 import { readClaims } from './token-claims.ts'
 
 type Features = NonNullable<Configuration['features']>
@@ -26,25 +26,25 @@ type ExtraClientMetadata = NonNullable<Configuration['extraClientMetadata']>
 type MetadataDocuments = NonNullable<Features['clientIdMetadataDocument']>
 type GetResourceServerInfo = NonNullable<NonNullable<Features['resourceIndicators']>['getResourceServerInfo']>
 
-/** The provider's own default, which a list of ours would replace. */
+/** The provider's own default, which any list replaces. */
 const DEFAULT_SCOPES = ['openid', 'offline_access']
 
-/** A configuration of ours, and a way to tell the providers that were built from it. */
+/** An extended configuration, and a way to recognise the providers that were built from it. */
 export interface ExtendedConfiguration {
   readonly configuration: Configuration
   readonly configured: (provider: Provider) => boolean
 }
 
-/** The documentation lists what is switched on. */
-export function extendConfiguration(given: Configuration, host: Host): ExtendedConfiguration {
+/** What this switches on is listed in docs/integrate.md. */
+export function extendConfiguration(given: Configuration, settings: Settings): ExtendedConfiguration {
   const probe = new Probe()
-  return { configuration: extend(given, host, probe), configured: (provider) => probe.reaches(provider) }
+  return { configuration: extend(given, settings, probe), configured: (provider) => probe.reaches(provider) }
 }
 
-function extend(configuration: Configuration, host: Host, probe: Probe): Configuration {
+function extend(configuration: Configuration, settings: Settings, probe: Probe): Configuration {
   const { features = {}, scopes = DEFAULT_SCOPES } = configuration
   const { clientIdMetadataDocument, registration } = features
-  // What `configure` switches on must not open anything to clients that let themselves in.
+  // What `configure` switches on must not give anything to clients that register themselves.
   const withheld = features.clientCredentials?.enabled ? [] : [CLIENT_CREDENTIALS]
   return {
     ...configuration,
@@ -60,7 +60,7 @@ function extend(configuration: Configuration, host: Host, probe: Probe): Configu
       resourceIndicators: {
         ...features.resourceIndicators,
         enabled: true,
-        getResourceServerInfo: guardResources(host, features.resourceIndicators?.getResourceServerInfo),
+        getResourceServerInfo: guardResources(settings, features.resourceIndicators?.getResourceServerInfo),
       },
       ...(registration && { registration: extendRegistration(registration) }),
       ...(clientIdMetadataDocument && {
@@ -70,43 +70,50 @@ function extend(configuration: Configuration, host: Host, probe: Probe): Configu
   }
 }
 
-const known = new WeakSet<object>()
+/** On the context of a request whose resources were resolved here. */
+const RESOLVED = Symbol('resolved by the configuration of configure()')
 
 /**
- * Adds the management resource, for client_credentials only, and keeps every other resource from passing for it.
+ * Adds the management resource, for client_credentials only, and refuses any other resource with its audience.
  */
-function guardResources(host: Host, getResourceServerInfo?: GetResourceServerInfo): GetResourceServerInfo {
+function guardResources(
+  settings: Settings,
+  getResourceServerInfo?: GetResourceServerInfo,
+): GetResourceServerInfo {
   return async (ctx, resource, client) => {
-    known.add(ctx)
-    const managementResource = host.managementResource(ctx.oidc.provider)
+    Reflect.defineProperty(ctx, RESOLVED, { value: true })
+    const managementResource = settings.managementResource(ctx.oidc.provider)
     if (resource === managementResource) {
       if (ctx.oidc.route !== 'token' || ctx.oidc.params?.grant_type !== CLIENT_CREDENTIALS) {
-        throw targetRefused('the management resource is for client_credentials only')
+        throw targetRefused({ private: 'the management resource is for client_credentials only' })
       }
-      if (!authenticates(client)) throw targetRefused('the client does not authenticate')
-      return managementServer(host, managementResource, [...registeredManagementScopes(client)])
+      if (!authenticates(client)) throw targetRefused({ private: 'the client does not authenticate' })
+      return managementServer(settings, managementResource, [...registeredManagementScopes(client)])
     }
     if (!getResourceServerInfo) throw new errors.InvalidTarget()
     const info = await getResourceServerInfo(ctx, resource, client)
     if (info?.audience === managementResource) {
-      throw misconfigured('getResourceServerInfo gave the audience of the management API to another resource')
+      throw misconfigured({
+        private: 'getResourceServerInfo gave the audience of the management API to another resource',
+      })
     }
     return info
   }
 }
 
-function managementServer(host: Host, audience: string, scopes: readonly string[]): ResourceServer {
+function managementServer(settings: Settings, audience: string, scopes: readonly string[]): ResourceServer {
   return {
     audience,
     scope: scopes.join(' '),
     accessTokenFormat: 'jwt',
-    jwt: { sign: { alg: host.signingAlgorithm } },
+    jwt: { sign: { alg: settings.signingAlgorithm } },
   }
 }
 
 /** Refuses a provider whose resources were not resolved through `configure`, before anything is spent. */
 export function assertConfigured(ctx: KoaContextWithOIDC): void {
-  if (!known.has(ctx)) throw misconfigured('the provider was not built from impersonation.configure()')
+  if (!Reflect.has(ctx, RESOLVED))
+    throw misconfigured({ private: 'the provider was not built from impersonation.configure()' })
 }
 
 function extendClientMetadata(
@@ -129,14 +136,14 @@ function extendClientMetadata(
 function extendRegistration<Registration extends NonNullable<Features['registration']>>(
   registration: Registration,
 ): Registration {
-  // oidc-provider refuses policies unless initial access tokens are stored ones.
+  // oidc-provider refuses policies unless initial access tokens are stored.
   if (registration.initialAccessToken !== true) return registration
   return { ...registration, policies: { [IMPERSONATION_POLICY]: () => {}, ...registration.policies } }
 }
 
 /**
- * Takes grants out of what a client says of itself in its metadata document. The provider asks `allowClient` each
- * time such a client is about to be used, of such clients only, and looks at `grantTypes` afterwards.
+ * Takes grants away from clients that describe themselves in a metadata document. The provider calls `allowClient`
+ * for these clients only, each time before it uses one, and reads `grantTypes` afterwards.
  */
 function withholdGrants(documents: MetadataDocuments, withheld: readonly string[]): MetadataDocuments {
   if (withheld.length === 0) return documents
@@ -151,8 +158,8 @@ function withholdGrants(documents: MetadataDocuments, withheld: readonly string[
 }
 
 /**
- * Tells whether a provider was built from one configuration. Client metadata is validated synchronously, so a
- * value that only this configuration's validator knows tells, and nothing is stored.
+ * Finds out whether a provider was built from one configuration: it validates metadata that holds a value which only
+ * this configuration's validator recognises. Validation starts synchronously, and nothing is stored.
  */
 class Probe {
   readonly #value: string[] = []

@@ -1,35 +1,28 @@
 /**
- * The one import of oidc-provider's module for custom grants. It is outside semantic versioning, so it is
- * named here once and the peer range is held to one minor release.
+ * The one import of oidc-provider's module for custom grants. It is outside semantic versioning, so it is named here
+ * once, and the peer range is limited to one minor release.
  */
 import type { X509Certificate } from 'node:crypto'
 import type { Account, Client, errors, Provider, TokenEndpointGrantContext } from 'oidc-provider'
 import * as grants from 'oidc-provider/lib/helpers/grants.js'
 import { proofRefused } from '../refusals.ts'
 
-/** The request of a token exchange, as the provider hands it to the grant handler. */
-export type ExchangeContext = TokenEndpointGrantContext<{
-  subject_token?: string
-  subject_token_type?: string
-  actor_token?: string
-  actor_token_type?: string
-  requested_token_type?: string
-  audience?: string | string[]
-}>
+/** A request as the provider passes it to the handler of a grant. The handler knows its parameters. */
+export type GrantContext = TokenEndpointGrantContext
 
-/** What proves that the sender holds a key: at most one of the two ends up in the token. */
+/** The key that the sender proved to hold. The access token is bound to at most one. */
 export interface SenderConstraint {
   readonly dPoP?: grants.DPoPValidationResult
   readonly certificate?: string | X509Certificate
 }
 
-export const validateDpop = (ctx: ExchangeContext) => grants.validateDpop(ctx.oidc.provider, ctx)
-export const checkMtlsCert = (ctx: ExchangeContext) => grants.checkMtlsCert(ctx.oidc.provider, ctx)
-export const checkDpopRequired = (ctx: ExchangeContext, { dPoP }: SenderConstraint) =>
+export const validateDpop = (ctx: GrantContext) => grants.validateDpop(ctx.oidc.provider, ctx)
+export const checkMtlsCert = (ctx: GrantContext) => grants.checkMtlsCert(ctx.oidc.provider, ctx)
+export const checkDpopRequired = (ctx: GrantContext, { dPoP }: SenderConstraint) =>
   grants.checkDpopRequired(ctx.oidc.provider, ctx, dPoP)
 
-/** Records the DPoP proof, and refuses one that was seen before (RFC 9449 §11.1). */
-export async function recordProof(ctx: ExchangeContext, { dPoP }: SenderConstraint): Promise<void> {
+/** Records the DPoP proof, and refuses one that was used before (RFC 9449 §11.1). */
+export async function recordProof(ctx: GrantContext, { dPoP }: SenderConstraint): Promise<void> {
   try {
     await grants.checkDpopReplay(ctx.oidc.provider, ctx, dPoP, ctx.oidc.client.clientId)
   } catch (error) {
@@ -38,16 +31,12 @@ export async function recordProof(ctx: ExchangeContext, { dPoP }: SenderConstrai
 }
 
 /** The resource servers that the request's `resource`, or `defaultResource`, names (RFC 8707). */
-export function requestedResourceServers(ctx: ExchangeContext) {
+export function requestedResourceServers(ctx: GrantContext) {
   return grants.resolveRequestedResources(ctx.oidc.provider, ctx)
 }
 
-/** Whether the client's `scope` metadata, where present, lets it ask for this scope of the provider's own. */
-export function clientMayRequest(
-  ctx: ExchangeContext,
-  scope: string,
-  InvalidScope: typeof errors.InvalidScope,
-) {
+/** Whether the client's `scope` metadata, if present, lets it request this scope of the provider. */
+export function clientMayRequest(ctx: GrantContext, scope: string, InvalidScope: typeof errors.InvalidScope) {
   try {
     grants.validateClientScope(ctx.oidc.provider, ctx, [scope])
     return true
@@ -63,8 +52,8 @@ export type AccountContext = Omit<TokenEndpointGrantContext, 'oidc'> & {
 }
 
 /**
- * The account that `findAccount` answers, checked for its shape. `source` is the access token that names the
- * account, where there is one.
+ * The account that `findAccount` returns, checked for its shape. `source` is the access token that names the
+ * account, if there is one.
  */
 export function findAccount(
   ctx: AccountContext,

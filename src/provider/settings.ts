@@ -3,12 +3,12 @@ import { type AccessTokenVerifier, createAccessTokenVerifier } from './access-to
 import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
 import { assertStaticClients } from './static-clients.ts'
 
-/** What the plugin knows of the deployment's configuration, beyond what the provider tells. */
-export interface Host {
-  /** The deployment's own functions, before they were wrapped. */
+/** What the plugin keeps of the deployment's configuration, because the provider does not expose it. */
+export interface Settings {
+  /** The deployment's own function, before it was wrapped. */
   readonly extraTokenClaims: Configuration['extraTokenClaims']
   readonly pairwiseIdentifier: Configuration['pairwiseIdentifier']
-  /** The client certificate of a request, where mTLS is on; also for clients that are not bound. */
+  /** The client certificate of a request, if mTLS is enabled; also for clients that are not bound to one. */
   readonly getCertificate: MutualTls['getCertificate']
   readonly verifyAccessToken: AccessTokenVerifier
   /** The algorithm of the first signing key; management tokens are signed with it. */
@@ -17,7 +17,7 @@ export interface Host {
 }
 type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>
 
-export function readHost(configuration: Configuration, managementResource: string | undefined): Host {
+export function readSettings(configuration: Configuration, managementResource: string | undefined): Settings {
   const { keys, signingAlgorithm } = assertSigningKeys(configuration.jwks)
   assertStaticClients(configuration)
   const mTLS = configuration.features?.mTLS

@@ -8,8 +8,8 @@ export type PublicJwk = Partial<Record<(typeof PUBLIC_MEMBERS)[number], string>>
 /**
  * The public halves of the keys that sign, and the algorithm of the first.
  *
- * @throws {TypeError} when the configuration has no signing key: the provider would fall back to keys everybody
- * knows, and management tokens could be forged.
+ * @throws {TypeError} when the configuration has no signing key: the provider would fall back to publicly known
+ * development keys, and management tokens could be forged.
  */
 export function assertSigningKeys(jwks: Configuration['jwks']): {
   keys: PublicJwk[]
@@ -21,7 +21,7 @@ export function assertSigningKeys(jwks: Configuration['jwks']): {
   return { keys, signingAlgorithm }
 }
 
-/** Copies named members only, so that no private member is carried along. Works for an ExternalSigningKey too. */
+/** Copies named members only, so that no private member comes along. Works for an ExternalSigningKey too. */
 function publicJwk(key: JWK | ExternalSigningKey): PublicJwk {
   const jwk: PublicJwk = {}
   for (const member of PUBLIC_MEMBERS) {
@@ -37,7 +37,7 @@ const EC_ALGORITHMS: Readonly<Record<string, SigningAlgorithm>> = {
   'P-521': 'ES512',
 }
 
-/** What the provider signs with when it picks this key; `undefined` for keys that do not sign. */
+/** The algorithm that the provider uses with this key; `undefined` for keys that do not sign. */
 function algorithmOf({ kty, use, alg, crv }: PublicJwk): SigningAlgorithm | undefined {
   if (use === 'enc') return undefined
   if (alg !== undefined) return isSigningAlgorithm(alg) ? alg : undefined

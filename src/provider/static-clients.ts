@@ -3,7 +3,7 @@ import { CLIENT_CREDENTIALS } from '../constants.ts'
 import { managementScopesIn } from './client-metadata.ts'
 
 /**
- * The provider validates static clients when they are first used; a deployment should know before.
+ * The provider validates static clients when they are first used. A deployment should learn of a mistake at start-up.
  *
  * @throws {TypeError} naming the static client that would get management scopes without credentials.
  */

@@ -39,7 +39,7 @@ const REPLAY_DETECTION = 'ReplayDetection'
 
 /**
  * Seconds a row is found beyond its expiry. The provider judges `exp` itself and allows its clock tolerance
- * (15 s unless configured); after the grace nobody finds the row, purged or not.
+ * (15 s unless configured); after the grace the row is not found, purged or not.
  */
 const GRACE = 60
 
@@ -93,6 +93,8 @@ const ROW: Upsert = {
  * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects. Whole
  * seconds from 1 to 300, default 10.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, a wrong namespace or a wrong timeout.
+ * @example
+ * impersonation.configure({ adapter: createAdapter(sequelize), clients, findAccount, jwks })
  */
 export function createAdapter(
   sequelize: Sequelize,

@@ -34,11 +34,12 @@ class Database {
   constructor(filename: string, mode: number, opened: (error: Error | null) => void) {
     this.filename = filename
     const readOnly = (mode & OPEN_READWRITE) === 0
-    this.#database = new DatabaseSync(filename, { readOnly, timeout: BUSY_TIMEOUT })
+    this.#database = open(filename, readOnly)
     // Readers do not wait for the writer. A commit is on disk before it is confirmed (synchronous = FULL, the
-    // default), so that a spent token stays spent when the power fails.
+    // default), so that a spent token stays spent when the power fails. The journal belongs to the file: who may
+    // only read cannot change it.
     const writeAhead = () => {
-      if (filename !== ':memory:' && !readOnly) this.#database.exec('PRAGMA journal_mode = WAL')
+      if (!readOnly && filename !== ':memory:') this.#database.exec('PRAGMA journal_mode = WAL')
     }
     // Sequelize assigns the connection after the constructor returns, and uses it in this callback.
     untilUnlocked(writeAhead, opened)
@@ -138,6 +139,14 @@ class Database {
   }
 }
 
+function open(filename: string, readOnly: boolean): DatabaseSync {
+  try {
+    return new DatabaseSync(filename, { readOnly, timeout: BUSY_TIMEOUT })
+  } catch (error) {
+    throw asSqliteError(error)
+  }
+}
+
 /** Runs `work` now, and again after pauses while something is locked; then `done`, always in a later microtask. */
 function untilUnlocked<Value>(work: () => Value, done: (error: Error | null, value?: Value) => void): void {
   let wait: (() => Promise<boolean>) | undefined
@@ -196,5 +205,10 @@ function asSqliteError(thrown: unknown): Error {
 
 export const isNodeSqlite = (connection: object): connection is Database => connection instanceof Database
 
-/** Pass as `dialectModule` together with `dialect: 'sqlite'` and `storage`. */
+/**
+ * Node's own SQLite as a `dialectModule` of Sequelize, in place of the `sqlite3` package.
+ *
+ * @example
+ * const sequelize = new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: 'data.sqlite' })
+ */
 export const nodeSqlite = { Database, OPEN_READONLY, OPEN_READWRITE, OPEN_CREATE }

@@ -1,10 +1,15 @@
-/** How a subject token lies in the table `subject_tokens`. */
+/** Mapping between a subject token and its row in the table `subject_tokens`. */
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
-import type { NewSubjectToken, SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
+import type {
+  ActingParty,
+  NewSubjectToken,
+  SubjectToken,
+  SubjectTokenUse,
+} from '../subject-tokens/subject-token.ts'
 import type { Bound, Dialect, Row } from './database/driver.ts'
 import { optionalText, text } from './database/values.ts'
 
-/** The columns a read answers: all but the hash, which nobody needs back. */
+/** The columns a read answers: all but the hash, which no one needs back. */
 export const COLUMNS = `id, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at,
   expires_at, consumed_at, consumed_by, used_actor, used_actor_id, used_resource, used_scope, access_token_format,
   access_token_expires_at, grant_id, revoked_at`
@@ -66,7 +71,7 @@ function useFromRow(row: Row): SubjectTokenUse {
   return withoutUndefined({
     at: Number(row.consumed_at),
     clientId: text(row.consumed_by),
-    actor: actor === undefined ? undefined : (JSON.parse(actor) as SubjectTokenUse['actor']),
+    actor: actor === undefined ? undefined : (JSON.parse(actor) as ActingParty),
     resource: text(row.used_resource),
     scope: optionalText(row.used_scope),
     accessToken: {

@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto'
 
+const SHAPE = /^[0-9a-f]{32}$/
+
+/** Whether a text has the form of an id. Other texts are never looked up. */
+export const isId = (value: string): boolean => SHAPE.test(value)
+
 let lastMillisecond = 0
 let sequence = 0
 
@@ -9,7 +14,7 @@ let sequence = 0
  */
 export function mintId(): string {
   const now = Date.now()
-  // A clock that stands or steps back must not reorder what this process has already handed out.
+  // Ids of this process must sort by creation even if the clock stops or steps back.
   if (now > lastMillisecond) {
     lastMillisecond = now
     sequence = 0

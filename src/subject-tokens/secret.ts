@@ -7,7 +7,7 @@ import { hash, randomBytes } from 'node:crypto'
 declare const plaintext: unique symbol
 declare const hashed: unique symbol
 
-/** A subject token in clear. Never stored, logged or put in an error. */
+/** A subject token in plain text. Never stored, logged or put in an error. */
 export type SubjectTokenSecret = string & { readonly [plaintext]: true }
 
 /** The SHA-256 of a subject token, base64url. Enough, because the token holds 256 random bits. */
@@ -19,7 +19,7 @@ export function mintSecret(): SubjectTokenSecret {
   return `sub_${randomBytes(32).toString('base64url')}` as SubjectTokenSecret
 }
 
-/** What can be no subject token of ours is never looked up. */
+/** Whether a text has the form of a subject token. Other texts are never looked up. */
 export function isSecret(value: string): value is SubjectTokenSecret {
   return SHAPE.test(value)
 }

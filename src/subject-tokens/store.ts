@@ -5,7 +5,7 @@ import type { NewSubjectToken, SubjectToken, SubjectTokenState, SubjectTokenUse 
 /** At least one of them. */
 type Names = readonly [string, ...string[]]
 
-/** A token is listed when it matches every member that is given. */
+/** Selects the tokens that match every member that is given. `{}` selects all of the issuer. */
 export interface SubjectTokenFilter {
   /** Any of these users. */
   readonly userId?: Names
@@ -13,36 +13,37 @@ export interface SubjectTokenFilter {
   readonly actorId?: Names
   /** Matches the constraint or the client that used the token. */
   readonly clientId?: string
-  /** The machine-to-machine client that asked for the token. */
+  /** The machine-to-machine client that requested the token. */
   readonly createdBy?: string
+  /** The state at the time of the call. */
   readonly state?: SubjectTokenState
 }
 
-/** Whose tokens a kill switch ends. */
+/** Whose tokens a kill switch revokes: of a user, of an actor, or of the backend that requested them. */
 export type KillFilter =
   | { readonly userId: string }
   | { readonly actorId: string }
   | { readonly createdBy: string }
 
 /**
- * Where subject tokens live. A row is also the audit record of its impersonation, so it outlives the token.
+ * Where subject tokens are kept. What is stored about a token is also the record of its impersonation, so it outlives
+ * the token. `createSubjectTokenStore` of `oidc-provider-impersonation/sequelize` is one.
  *
- * Every method rejects when storage cannot answer: not found and broken are never the same. Every method is
- * confined to one issuer. Reads go to the primary: a replica that lags would show a spent token as unspent.
- * Errors carry neither bound values nor statements, because those hold hashes; events name an error by its
- * `code`, or by its class where it has none.
+ * Every method rejects when storage fails: not found and broken are never the same. Every method sees one issuer only.
+ * Reads go to the primary: a replica that lags would show a spent token as unspent. Errors contain neither bound values
+ * nor statements, because those hold hashes; events name an error by its `code`, or by its class if it has none.
  */
 export interface SubjectTokenStore {
-  /** Adds a token. Fails when its id or hash exists. */
+  /** Adds a token. Rejects when its id or its hash exists. */
   insert(token: NewSubjectToken): Promise<void>
 
-  /** The token with this hash, in whatever state. */
+  /** The token with this hash, in any state; `undefined` if there is none. */
   findByHash(issuer: string, hash: TokenHash): Promise<SubjectToken | undefined>
 
   /**
-   * Spends the token: `true` for exactly one of any number of concurrent calls, on any number of processes and
-   * machines, and only while it is unspent, unrevoked and unexpired at `now`. One conditional write decides;
-   * it is repeated only when the database reports that it was rolled back.
+   * Spends the token and records its use: `true` for exactly one of any number of concurrent calls, in any number of
+   * processes and on any number of machines, and only while the token is unspent, unrevoked and unexpired at `now`.
+   * One conditional write decides; it is repeated only when the database reports that it was rolled back.
    *
    * A rejection leaves open whether the token was spent: the client is then told to request a new subject token.
    * That is the safe reading, because a client that repeats a spent one is refused, and reported as a replay. An
@@ -55,30 +56,47 @@ export interface SubjectTokenStore {
    */
   consume(issuer: string, hash: TokenHash, now: Seconds, use: SubjectTokenUse): Promise<boolean>
 
-  /** The token with this public id. */
+  /** The token with this public id, in any state; `undefined` if there is none. */
   get(issuer: string, id: string): Promise<SubjectToken | undefined>
 
-  /** Newest first, at most `limit`, older than the id `cursor`; the row behind the cursor need not exist. */
+  /** The newest first, at most `limit`, older than the id `cursor`. The row of the cursor need not exist any more. */
   list(
     issuer: string,
     filter: SubjectTokenFilter,
     page: { readonly limit: number; readonly cursor?: string; readonly now: Seconds },
   ): Promise<readonly SubjectToken[]>
 
-  /** Marks one token as revoked at `now`, unless it is; `undefined` for an id that is unknown. */
+  /** Marks one token as revoked at `now`, unless it is revoked already; `undefined` if there is none with this id. */
   revoke(issuer: string, id: string, now: Seconds): Promise<Revocation | undefined>
 
   /**
-   * The kill switch: marks all tokens of the user, the actor or the backend (as the filter of `list` has it) that
-   * are active, or whose access token still lives, which is at most a day after the spend. Returns those, and those marked before whose opaque access token could still live: a request that
-   * died before it ended them is made good by the next.
+   * The kill switch: marks all tokens of the user, the actor or the backend (matched as in `list`) that are active, or
+   * whose access token still lives, which is at most a day after the spend. Returns those, and those marked earlier
+   * whose opaque access token could still live, so that the next request completes one that died before it ended them.
    */
   revokeWhere(issuer: string, filter: KillFilter, now: Seconds): Promise<readonly Revocation[]>
 }
 
-/** A revoked token; its `use` tells what is left to end. */
+/** A token that is revoked. Its `use` names the access token that is left to end. */
 export interface Revocation {
   readonly token: SubjectToken
-  /** Whether this call was the one that marked it. */
+  /** Whether this call marked it; `false` if an earlier one did. */
   readonly marked: boolean
+}
+
+const METHODS: Readonly<Record<keyof SubjectTokenStore, true>> = {
+  insert: true,
+  findByHash: true,
+  consume: true,
+  get: true,
+  list: true,
+  revoke: true,
+  revokeWhere: true,
+}
+export const STORE_METHODS: readonly string[] = Object.keys(METHODS)
+
+/** Whether `value` has every method of a store; what they do, only the contract suite can tell. */
+export function isSubjectTokenStore(value: unknown): value is SubjectTokenStore {
+  if (typeof value !== 'object' || value === null) return false
+  return STORE_METHODS.every((method) => typeof Reflect.get(value, method) === 'function')
 }

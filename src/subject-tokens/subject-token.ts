@@ -5,38 +5,47 @@ import type { TokenHash } from './secret.ts'
 /** No subject token lives longer than this, and no access token longer after the spend: a day. */
 export const LONGEST_LIFE: Seconds = 86_400
 
-/** Who acts, newest outside (RFC 8693 §4.1). Holds identity members only. */
+/** Who acts: the newest actor outermost, earlier ones nested in `act` (RFC 8693 §4.1). Identity members only. */
 export interface ActClaim {
   readonly sub: string
   readonly act?: ActClaim
 }
+
+/** Who acted in an exchange. Account ids, never pairwise; `clientId` is the client the actor token was issued to. */
+export type ActingParty = ActClaim & { readonly clientId?: string }
+
+/** A JWT lives until its `exp`; an opaque access token can be ended. */
+export type AccessTokenFormat = 'jwt' | 'opaque'
 
 /** Permission for one exchange: a client may become `userId` once, until `expiresAt`. */
 export interface SubjectToken {
   /** Public handle; not the token, and useless at the token endpoint. */
   readonly id: string
   readonly issuer: string
-  /** The account to impersonate, as `findAccount` named it. */
+  /** The account to impersonate: the `accountId` that `findAccount` returned. */
   readonly userId: string
-  /** What the integrator sent along; reaches the custom-claims function unchanged. */
+  /** What the backend sent along; `getCustomJwtClaims` receives it unchanged. */
   readonly context: JsonObject
-  /** The machine-to-machine client that asked for it. */
+  /** The machine-to-machine client that requested it. */
   readonly createdBy: string
   /** Constraint: only this client may exchange it. */
   readonly clientId?: string
-  /** Constraint: an actor token of exactly this account must come with it. */
+  /** Constraint: an actor token of exactly this account must be sent with it. */
   readonly actorId?: string
-  /** Constraint: only this resource may be asked for. */
+  /** Constraint: only this resource may be requested. */
   readonly resource?: string
   /** Constraint: nothing outside these scopes is granted. */
   readonly scope?: string
+  /** In seconds since the epoch, like all times here. */
   readonly createdAt: Seconds
   readonly expiresAt: Seconds
   /** Written by the one exchange that spent it. */
   readonly use?: SubjectTokenUse
+  /** The first revocation. */
   readonly revokedAt?: Seconds
 }
 
+/** A subject token as it is stored: with the hash by which the exchange finds it, and never the token itself. */
 export interface NewSubjectToken extends SubjectToken {
   readonly tokenHash: TokenHash
 }
@@ -44,16 +53,23 @@ export interface NewSubjectToken extends SubjectToken {
 /** The exchange that spent a subject token: who, as whom, for what. */
 export interface SubjectTokenUse {
   readonly at: Seconds
+  /** The client that exchanged it. */
   readonly clientId: string
-  /** Account ids, never pairwise; `clientId` is the client the actor token was issued to. */
-  readonly actor?: ActClaim & { readonly clientId?: string }
+  /** Who acts; absent without an actor token. */
+  readonly actor?: ActingParty
+  /** The resource of the access token. */
   readonly resource: string
+  /** The granted scopes, if any. */
   readonly scope?: string
-  readonly accessToken: { readonly format: 'jwt' | 'opaque'; readonly expiresAt: Seconds }
+  readonly accessToken: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
   /** The Grant of an opaque access token: destroying it ends the token. */
   readonly grantId?: string
 }
 
+/**
+ * The state of a record at a time: the first of these that is true. `revoked`, used or not; `consumed`: exchanged;
+ * `expired` without having been exchanged; `active`: it can be exchanged.
+ */
 export type SubjectTokenState = 'active' | 'expired' | 'consumed' | 'revoked'
 
 export function stateOf(token: SubjectToken, now: Seconds): SubjectTokenState {

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { type Example, startExample } from '../../example/deployment.ts'
-import { isChromiumAvailable, launchChromium } from '../../fixtures/chromium.ts'
+import { isChromiumAvailable, openChromium } from '../../fixtures/chromium.ts'
 
 /** Long enough for a busy machine, and shorter than Mocha's own limit. */
 const PATIENCE = 15_000
@@ -39,12 +39,6 @@ const startHere: Start = (folder, log) =>
     log: (entry) => log.push(entry as AuditEntry),
   })
 
-/** One for the whole run. Every desk has a profile of its own. */
-let browser: Promise<Browser> | undefined
-
-// Outside every suite, so that it runs after the last of them.
-after(async () => (await browser)?.close())
-
 /** A `describe` whose tests open desks. Each desk is closed after its test, and must have obeyed its policy. */
 export function inChromium(title: string, tests: (openDesk: (start?: Start) => Promise<Desk>) => void): void {
   describe(title, () => {
@@ -52,8 +46,7 @@ export function inChromium(title: string, tests: (openDesk: (start?: Start) => P
 
     before(async function () {
       if (!isChromiumAvailable()) return this.skip()
-      browser ??= launchChromium()
-      await browser
+      await openChromium()
     })
     afterEach(async function () {
       const desks = opened.splice(0)
@@ -63,8 +56,7 @@ export function inChromium(title: string, tests: (openDesk: (start?: Start) => P
     })
 
     tests(async (start = startHere) => {
-      if (!browser) throw new Error('no browser')
-      const desk = await openDesk(await browser, start)
+      const desk = await openDesk(await openChromium(), start)
       opened.push(desk)
       return desk
     })

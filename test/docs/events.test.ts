@@ -3,10 +3,11 @@ import { expect } from 'chai'
 import { blocksOf, readPage } from '../../fixtures/markdown.ts'
 import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 import { membersOf, readSource } from '../../fixtures/source.ts'
+import { EVENTS } from '../../src/index.ts'
 
 const PAGE = readPage('docs/events.md')
 const SOURCE = readSource('events.ts')
-/** Each event with the members of its payload. The members of `actor` are told in words. */
+/** Each event with the members of its payload. The members of `actor` are described in words. */
 const PAYLOADS = new Map(
   [...SOURCE.matchAll(/'(subject_token\.\w+)': (\w+)/g)].map(([, event = '', payload = '']) => [
     event,
@@ -24,6 +25,10 @@ function toldOf(event: string): string[][] {
 }
 
 describe('docs: events', () => {
+  it('are those of the exported list', () => {
+    expect([...EVENTS]).to.deep.equal([...PAYLOADS.keys()])
+  })
+
   it('are all in the table, and in the protocol', () => {
     const named = rowsOf(sectionOf(PAGE, 'All events')).flatMap(([name = '']) => codeOf(name))
     expect(PAYLOADS.size).to.be.greaterThan(4)
@@ -33,7 +38,7 @@ describe('docs: events', () => {
   })
 
   for (const [event, members] of PAYLOADS) {
-    it(`have every member of ${event}, and say when it is absent`, () => {
+    it(`have every member of ${event}, and say when it may be absent`, () => {
       const told = toldOf(event).map(([, member = '', , present]) => [
         codeOf(member)[0],
         present !== 'always',
@@ -41,7 +46,7 @@ describe('docs: events', () => {
       expect(told).to.have.deep.members(members)
     })
 
-    it(`have an example of ${event} with its members only, and all that are always there`, () => {
+    it(`have an example of ${event} with no other members, and with all that are always present`, () => {
       const [{ code } = { code: '' }] = blocksOf(PAGE).filter(({ heading }) => heading === `\`${event}\``)
       const example = Object.keys(JSON.parse(code))
       const names = members.map(([member]) => member)
@@ -55,7 +60,7 @@ describe('docs: events', () => {
     const [, union = ''] = /export type Check =(.*?)\n\n/s.exec(readSource('refusals.ts')) ?? []
     const checks = [...union.matchAll(/'(\w+)'/g)].map(([, check = '']) => check)
     const told = rowsOf(sectionOf(PAGE, 'Checks')).map(([check = '']) => codeOf(check)[0])
-    // `sender` leaves its refusals to the provider, and `findAccount` has a check where it only adds to a filter.
+    // `sender` leaves its refusals to the provider, and `findAccount` is only a check where it extends a filter.
     const silent = ['sender', 'findAccount']
     expect(told).to.have.members(checks.filter((check) => !silent.includes(check)))
   })

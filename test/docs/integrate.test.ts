@@ -1,9 +1,9 @@
-/** The programs of docs/integrate.md: each serves the whole flow, and the rest of its application. */
+/** The programs of docs/integrate.md: each serves the whole flow and the rest of its application. */
 import { expect } from 'chai'
 import { API } from '../../fixtures/deployment.ts'
+import { send } from '../../fixtures/http.ts'
 import { type Folder, makeFolder, readPage, typescriptOf, whileServing } from '../../fixtures/markdown.ts'
 import { expectWholeFlow, readersManagementToken } from '../../fixtures/readers-flow.ts'
-import { send } from '../../fixtures/requests.ts'
 import { freePort } from '../../fixtures/server-process.ts'
 
 const PROGRAMS = typescriptOf(readPage('docs/integrate.md'))
@@ -14,7 +14,7 @@ function programFor(host: string): string {
   return program.code
 }
 
-/** Takes a line out, and puts it before another. */
+/** Moves a line in front of another. */
 function moved(code: string, line: string, before: string): string {
   expect(code).to.include(line)
   expect(code).to.include(before)
@@ -72,7 +72,7 @@ describe('docs: integrate', () => {
     })
   }
 
-  it('moves the API where both options say', async () => {
+  it('moves the API to the path that both options name', async () => {
     const [, options] = /createImpersonation\((\{ store: .*?\})\)/.exec(programFor('Koa')) ?? []
     const elsewhere = programFor('Koa')
       .replace(
@@ -88,7 +88,7 @@ describe('docs: integrate', () => {
   })
 })
 
-/** What is neither the provider's nor the plugin's stays the host's. */
+/** Every other path belongs to the host application. */
 async function expectHost(baseUrl: string): Promise<void> {
   expect((await send(`${baseUrl}/`)).text).to.equal('mine')
   expect((await send(`${baseUrl}/api/health`)).text).to.equal('fine')
@@ -102,7 +102,7 @@ async function expectHost(baseUrl: string): Promise<void> {
   expect([ticket.status, ticket.body]).to.deep.equal([200, { ticket: 'T-1' }])
 }
 
-/** Refusals reach the client as the API describes them, whatever framework is around it. */
+/** Refusals reach the client as the API describes them, in every framework. */
 async function expectContractOfManagement(baseUrl: string): Promise<void> {
   const url = `${baseUrl}/api/subject-tokens`
   expect((await send(url)).body.error).to.equal('invalid_token')

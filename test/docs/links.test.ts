@@ -1,4 +1,4 @@
-/** Links between the pages lead somewhere, and their diagrams are put together as Mermaid wants them. */
+/** Links between the pages have a target, and the diagrams follow the syntax of Mermaid. */
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
@@ -21,7 +21,7 @@ function anchorsOf(text: string): Set<string> {
   return anchors
 }
 
-/** What is wrong with a link on this page; nothing when it leads somewhere. */
+/** What is wrong with a link on this page. `undefined` if it has a target. */
 function fault(page: string, link: string): string | undefined {
   const [target = '', anchor] = link.split('#')
   const file = target === '' ? page : path.join(path.dirname(page), target)
@@ -38,13 +38,13 @@ const isLocal = (link: string): boolean => !/^[a-z]+:/.test(link)
 
 describe('docs: links', () => {
   for (const page of PAGES) {
-    it(`of ${page} lead somewhere`, () => {
+    it(`of ${page} have a target`, () => {
       const local = linksOf(readPage(page)).filter(isLocal)
       expect(local.map((link) => fault(page, link)).filter(Boolean)).to.deep.equal([])
     })
   }
 
-  it('are many, to anchors too', () => {
+  it('are many, and some name anchors', () => {
     const local = PAGES.flatMap((page) => linksOf(readPage(page))).filter(isLocal)
     expect(local.length).to.be.greaterThan(50)
     expect(local.filter((link) => link.includes('#')).length).to.be.greaterThan(10)
@@ -56,7 +56,7 @@ describe('docs: links', () => {
       expect(named).to.include(path.basename(page))
   })
 
-  it('of the README name every page, because the index is not what people see first', () => {
+  it('of the README name every page, because people do not see the index first', () => {
     for (const page of DOCS.filter((file) => file !== 'docs/README.md'))
       expect(linksOf(readPage('README.md'))).to.include(page)
   })
@@ -77,13 +77,13 @@ describe('docs: diagrams', () => {
           .map((line) => line.trim()),
       )
 
-  it('show the flow, what is checked when, who talks to whom, and the rooms', () => {
+  it('show the flow, the order of checks, who talks to whom, and the rooms', () => {
     expect(linesOf('sequenceDiagram')).to.have.length(1)
     expect(linesOf('flowchart')).to.have.length(3)
     expect(diagrams).to.have.length(4)
   })
 
-  it('of sequences declare who takes part, and close what they open', () => {
+  it('of sequences declare their participants, and close every block', () => {
     for (const lines of linesOf('sequenceDiagram')) {
       const names = lines.map((line) => /^participant (\w+) as [^;]+$/.exec(line)?.[1]).filter(Boolean)
       let open = 0
@@ -102,7 +102,7 @@ describe('docs: diagrams', () => {
     }
   })
 
-  it('of flows quote what they say, and know every box', () => {
+  it('of flows quote their labels, and define every box', () => {
     const box = String.raw`(\w+)(?:\(\["[^"]+"\]\)|\["[^"]+"\]|\{"[^"]+"\})?`
     for (const lines of linesOf('flowchart')) {
       const said = new Set<string>()

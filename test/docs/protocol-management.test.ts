@@ -4,14 +4,14 @@ import { readPage } from '../../fixtures/markdown.ts'
 import { type Json, readDescription } from '../../fixtures/openapi.ts'
 import { codeOf, errorsOf, expectSameErrors, namesOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 import { readSource } from '../../fixtures/source.ts'
-import { RETRY_AFTER } from '../../src/refusals.ts'
+import { RETRY_AFTER } from '../../src/outage.ts'
 
 const PAGE = readPage('docs/protocol.md')
 const { paths, components } = readDescription()
 const { SubjectTokenRequest, IssuedSubjectToken, SubjectToken, Actor, State } = components.schemas
 
 const section = (title: string): string => sectionOf(PAGE, title)
-/** The rows of the one table of a section that has so many columns. */
+/** The rows of the table in a section that has this many columns. */
 const rows = (title: string, columns: number): string[][] =>
   rowsOf(section(title)).filter((cells) => cells.length === columns)
 
@@ -62,7 +62,7 @@ describe('docs: the protocol of the management API', () => {
     expect(codeOf(told)).to.include.members(ofDelete.flatMap(({ operation }) => queryOf(operation)))
   })
 
-  it('has every member of a record, and says which are always there', () => {
+  it('has every member of a record, and says which are always present', () => {
     const told = rows('The record', 4)
     const described = Object.entries<Json>(SubjectToken.properties).flatMap(([name, schema]) => {
       const { properties = {} } = name === 'actor' ? Actor : schema

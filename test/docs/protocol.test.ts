@@ -1,11 +1,15 @@
-/** Sections 1 and 3 to 5 of docs/protocol.md, compared with the source and with what the token endpoint responds. */
+/** Sections 1 and 3 to 5 of docs/protocol.md, compared with the source and with responses of the token endpoint. */
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { readPage } from '../../fixtures/markdown.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { ROOT, readPage } from '../../fixtures/markdown.ts'
 import {
   codeOf,
   type ErrorText,
@@ -15,7 +19,7 @@ import {
   rowsOf,
   sectionOf,
 } from '../../fixtures/page.ts'
-import { actorToken, exchange, issue, type Parameters, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { membersOf, readSource } from '../../fixtures/source.ts'
 import { ACCESS_TOKEN_TYPE, RESERVED_CLAIMS } from '../../src/constants.ts'
 import { PARAMETERS } from '../../src/exchange/request.ts'
@@ -107,12 +111,26 @@ describe('docs: the protocol of the token exchange', () => {
 })
 
 describe('docs: the sections of the protocol', () => {
-  it('have a number each, and those that are referred to exist', () => {
+  it('have a number each, and every reference has a target', () => {
     const numbers = [...PAGE.matchAll(/^#+ (\d[\d.]*?)\.? /gm)].map(([, number]) => number)
     expect(new Set(numbers).size).to.equal(numbers.length).and.to.be.greaterThan(15)
     const ours = PAGE.replace(/RFC\s+\d+\s+§[\d.]+/g, '')
     const cited = [...ours.matchAll(/§(\d(?:\.\d)*)/g)].map(([, number]) => number)
     expect(cited.length).to.be.greaterThan(30)
+    expect(numbers).to.include.members(cited)
+  })
+
+  it('are what the comments of the source and the headers of the tests cite', () => {
+    const numbers = [...PAGE.matchAll(/^#+ (\d[\d.]*?)\.? /gm)].map(([, number]) => number)
+    const cited = ['src', 'test', 'fixtures'].flatMap((folder) =>
+      readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.ts'))
+        .map((file) => readFileSync(path.join(ROOT, folder, file), 'utf8'))
+        .flatMap((text) => [...text.matchAll(/protocol\.md ((?:§[\d.]*\d(?:, )?)+)/g)])
+        .flatMap(([, sections = '']) => [...sections.matchAll(/[\d.]*\d/g)])
+        .map(([section]) => section),
+    )
+    expect(cited.length).to.be.greaterThan(50)
     expect(numbers).to.include.members(cited)
   })
 })
@@ -121,12 +139,12 @@ describe('docs: the protocol of options and functions', () => {
   const options = readSource('options.ts')
 
   it('has every option', () => {
-    // Has whatever method a store must have.
+    // Has every method that a store must have.
     const store = new Proxy({}, { get: () => () => {} }) as SubjectTokenStore
     expect(names('1.1 Options')).to.have.members(Object.keys(resolveOptions({ store })))
   })
 
-  it('has everything that the policy is given', () => {
+  it('has everything that the policy receives', () => {
     const rows = told('5.1 `isAllowed`')
     for (const [path] of membersOf(options, 'PolicyRequest')) {
       const [member = '', inner] = path.split('.')
@@ -135,7 +153,7 @@ describe('docs: the protocol of options and functions', () => {
     }
   })
 
-  it('has everything that the claims function is given', () => {
+  it('has everything that the claims function receives', () => {
     const rows = told('5.2 `getCustomJwtClaims`')
     const paths = [...membersOf(options, 'CustomClaimsRequest').keys()]
     const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)))

@@ -1,4 +1,4 @@
-/** TypeScript in the documentation: all of it compiles, and what can be run does what the page says. */
+/** TypeScript in the documentation: all of it compiles, and the runnable parts do what the page says. */
 import { execFile } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import path from 'node:path'
@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import type { Provider } from 'oidc-provider'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { CALLBACK, machineClient } from '../../fixtures/clients.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import { manage } from '../../fixtures/management.ts'
@@ -21,20 +22,11 @@ import {
   typescriptOf,
 } from '../../fixtures/markdown.ts'
 import { HARMLESS, MACHINE, register } from '../../fixtures/registration.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  postSubjectToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 interface NamedBlock extends Block {
-  /** What its first line calls it, else the page and a number. */
+  /** The name in its first line, or else the page and a number. */
   readonly name: string
 }
 
@@ -49,7 +41,7 @@ describe('docs: TypeScript', function () {
   this.timeout(60_000)
   let folder: Folder
   let deployment: Deployment
-  // biome-ignore lint/suspicious/noExplicitAny: what a block exports, its own compilation has checked
+  // biome-ignore lint/suspicious/noExplicitAny: the exports of a block are checked when it is compiled
   let load: (name: string) => Promise<any>
 
   before(async () => {
@@ -65,7 +57,7 @@ describe('docs: TypeScript', function () {
     })
     folder = makeFolder(Number(new URL(deployment.baseUrl).port))
     for (const { name, code } of BLOCKS) folder.write(name, code)
-    // As it is for the compiler, beside it as it runs.
+    // Unchanged for the compiler; next to it a copy that can run.
     load = (name) => {
       const { code } = BLOCKS.find((block) => block.name === name) ?? { code: '' }
       const file = folder.write(
@@ -96,7 +88,7 @@ describe('docs: TypeScript', function () {
     await promisify(execFile)(process.execPath, ['--no-warnings', file])
   })
 
-  it('has rules that want an engineer, and keep colleagues out', async () => {
+  it('has rules that require an engineer, and protect colleagues', async () => {
     const refused = async (body: object) => (await postSubjectToken(deployment, body)).status
     expect(await refused({ userId: 'alice' })).to.equal(403)
     expect(await refused({ userId: 'bob', actorId: 'carol' })).to.equal(403)
@@ -126,7 +118,7 @@ describe('docs: TypeScript', function () {
     expect(() => api.assertInPerson({ ...caller, impersonated: false })).not.to.throw()
   })
 
-  it('has a resource server that takes what is for it, and nothing else', async () => {
+  it('has a resource server that accepts tokens for itself, and nothing else', async () => {
     const api = await load('my-api.ts')
     const seen = async (jwt: Promise<string>) =>
       api.authenticate(`Bearer ${await jwt}`).catch(() => 'refused')
@@ -162,7 +154,7 @@ describe('docs: TypeScript', function () {
     expect([answer.status, answer.body.error_description]).to.deep.equal([400, 'subject_token is invalid'])
   })
 
-  it('has an invitation that lets one register with the grant, more than once', async () => {
+  it('has an invitation that lets clients register with the grant, more than once', async () => {
     const { invite } = await load('invite.ts')
     const token = await invite(deployment.provider)
     const metadata = {
@@ -178,7 +170,7 @@ describe('docs: TypeScript', function () {
     )
   })
 
-  it('stores a client that is registered with the next request', async () => {
+  it('stores a client, whose registration takes effect with the next request', async () => {
     const { storeClient } = await load('store-client.ts')
     const client = machineClient({ client_id: 'stored-backend', scope: 'subject-tokens:read' })
     await storeClient(deployment.database.sequelize, client)

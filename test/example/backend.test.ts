@@ -12,7 +12,7 @@ import { clientsFor, supportBackend } from '../../example/clients.ts'
 import { Browser } from '../../example/demo/browser.ts'
 import { type Example, startExample } from '../../example/deployment.ts'
 import { stopClock } from '../../fixtures/clock.ts'
-import { type Answer, send } from '../../fixtures/requests.ts'
+import { type Answer, send } from '../../fixtures/http.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const VALID = { userId: 'alice', reason: 'A teapot is missing', ticketId: 'T-1' }

@@ -1,9 +1,11 @@
-/** An actor token that is bound to a key is worth nothing without it (CONTRACT §3). */
+/** An actor token that is bound to a key is useless without that key (protocol.md §3.3). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../../fixtures/clients.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { actorJwt, type DpopKey, dpopKey, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { expectActorRefused } from './refusals.ts'
 
@@ -31,7 +33,7 @@ describe('token exchange: a bound actor token', () => {
 
   const refuses = (actor: string, headers = {}) => expectActorRefused(deployment, actor, { headers })
 
-  /** An opaque actor token bound as told. */
+  /** An opaque actor token with this binding. */
   const stored = async (members: Readonly<Record<string, string | undefined>>) => {
     const client = await deployment.provider.Client.find('spa')
     const token = new deployment.provider.AccessToken({
@@ -50,7 +52,7 @@ describe('token exchange: a bound actor token', () => {
   ]
   for (const [format, bound] of formats) {
     describe(`in ${format} form`, () => {
-      it('by DPoP is taken with a proof by the same key, which binds the answer too', async () => {
+      it('by DPoP is accepted with a proof by the same key, which also binds the issued token', async () => {
         const { subjectToken } = await issue(deployment)
         const headers = { dpop: await key.proof(deployment) }
         const answer = await send(subjectToken, await bound({ jkt: key.thumbprint }), headers)
@@ -69,7 +71,7 @@ describe('token exchange: a bound actor token', () => {
       it('by DPoP is refused with a certificate only', async () =>
         refuses(await bound({ jkt: key.thumbprint }), presenting(CERTIFICATE)))
 
-      it('by certificate is taken with the same certificate, of a client that is not bound', async () => {
+      it('by certificate is accepted with the same certificate, from a client that is not bound', async () => {
         const { subjectToken } = await issue(deployment)
         const answer = await send(subjectToken, await bound({ 'x5t#S256': x5t }), presenting(CERTIFICATE))
         expect(answer.status, answer.text).to.equal(200)
@@ -91,4 +93,19 @@ describe('token exchange: a bound actor token', () => {
     await refuses(both, { dpop: await key.proof(deployment) })
     await refuses(both, presenting(CERTIFICATE))
   })
+})
+
+describe('token exchange: an actor token that is bound to a certificate', () => {
+  const settings: [title: string, mTLS: object | undefined][] = [
+    ['without mutual TLS', undefined],
+    ['with mutual TLS that is switched off', { enabled: false, getCertificate }],
+  ]
+  for (const [title, mTLS] of settings) {
+    it(`is refused by a deployment ${title}: no certificate can be presented`, () =>
+      withDeployment({ configuration: { features: { ...(mTLS && { mTLS }) } } }, async (deployment) => {
+        const actor = await actorJwt(deployment, { cnf: { 'x5t#S256': x5t } })
+        await expectActorRefused(deployment, actor)
+        await expectActorRefused(deployment, actor, { headers: presenting(CERTIFICATE) })
+      }))
+  }
 })

@@ -1,11 +1,13 @@
-/** Actor tokens in JWT form (CONTRACT §3; RFC 8725, RFC 9068 §4): each forgery starts from a valid token. */
+/** Actor tokens in JWT form (protocol.md §3.3; RFC 8725, RFC 9068 §4): each forgery starts from a valid token. */
 import { expect } from 'chai'
 import { decodeJwt, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import { actorJwt, exchange, issue, now, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { expectActorRefused } from './refusals.ts'
 
 describe('token exchange: an actor token in JWT form', () => {
@@ -38,22 +40,22 @@ describe('token exchange: an actor token in JWT form', () => {
     ['whose expiry is a string', () => actorJwt(deployment, { exp: `${now() + 600}` })],
     ['that is not valid yet', () => actorJwt(deployment, { nbf: now() + 5 })],
     ['without subject', () => actorJwt(deployment, { sub: undefined })],
-    ['whose subject is no string', () => actorJwt(deployment, { sub: ['bob'] })],
-    ['of an account that does not exist', () => actorJwt(deployment, { sub: 'nobody' })],
+    ['whose subject is not a string', () => actorJwt(deployment, { sub: ['bob'] })],
+    ['of an account that does not exist', () => actorJwt(deployment, { sub: 'unknown' })],
     ['of an alias of an account', () => actorJwt(deployment, { sub: 'alias:bob' })],
     ['without client_id', () => actorJwt(deployment, { client_id: undefined })],
-    ['whose client_id is no string', () => actorJwt(deployment, { client_id: ['spa'] })],
-    ['of a client that is gone', () => actorJwt(deployment, { client_id: 'gone' })],
+    ['whose client_id is not a string', () => actorJwt(deployment, { client_id: ['spa'] })],
+    ['of a client that no longer exists', () => actorJwt(deployment, { client_id: 'gone' })],
     ['of a client for itself', () => actorJwt(deployment, { sub: 'spa' })],
     ['without scope', () => actorJwt(deployment, { scope: undefined })],
     ['whose scope is an array', () => actorJwt(deployment, { scope: ['openid'] })],
-    ['whose audience is no string', () => actorJwt(deployment, { aud: 7 })],
-    ['of whose audiences one is no string', () => actorJwt(deployment, { aud: ['https://a.example', {}] })],
+    ['whose audience is not a string', () => actorJwt(deployment, { aud: 7 })],
+    ['with an audience that is not a string', () => actorJwt(deployment, { aud: ['https://a.example', {}] })],
     ['with typ JWT', () => actorJwt(deployment, {}, { header: { typ: 'JWT' } })],
     ['without typ', () => actorJwt(deployment, {}, { header: { typ: undefined } })],
     ['with typ logout+jwt', () => actorJwt(deployment, {}, { header: { typ: 'logout+jwt' } })],
     [
-      'with a critical header that nobody knows',
+      'with a critical header that no one knows',
       () => actorJwt(deployment, {}, { header: { x: 1 } }).then(withCrit),
     ],
     ['of a pairwise client', () => actorJwt(deployment, { client_id: 'pairwise' })],
@@ -71,10 +73,10 @@ describe('token exchange: an actor token in JWT form', () => {
     ['signed by HS256 with our public key', () => signedWithPublicKey(deployment)],
   ]
   for (const [title, make] of forged) {
-    it(`is refused ${title}`, async () => expectActorRefused(deployment, await make()))
+    it(`is refused: one ${title}`, async () => expectActorRefused(deployment, await make()))
   }
 
-  it('is taken when it is valid from this second', async () => {
+  it('is accepted if it is valid from this second', async () => {
     const { subjectToken } = await issue(deployment)
     expect((await send(subjectToken, await actorJwt(deployment, { nbf: now() }))).status).to.equal(200)
   })
@@ -94,7 +96,7 @@ const withCrit = (jwt: string) => {
   return `${encode({ ...part(jwt, 0), crit: ['x'] })}.${claims}.${signature}`
 }
 
-/** The classic confusion: what everybody can read, taken for a secret. */
+/** The classic confusion: a public key used as a secret. */
 async function signedWithPublicKey(deployment: Deployment): Promise<string> {
   const { d: _private, ...jwk } = SIGNING_KEY as JWK & { d: string }
   const claims = decodeJwt(await actorJwt(deployment))

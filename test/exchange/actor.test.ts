@@ -1,20 +1,12 @@
-/** The actor token (CONTRACT §3): valid as introspection would say, to the second. */
+/** The actor token (protocol.md §3.3): valid as introspection would say, to the second. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { publicClient, webClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  now,
-  postToken,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { machineClient, publicClient, webClient } from '../../fixtures/clients.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { ACTOR_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
 import { expectActorRefused } from './refusals.ts'
 
 /** The life of actor tokens in seconds: `ttl.AccessToken` of the fixture. */
@@ -86,7 +78,7 @@ describe('token exchange: the actor token', () => {
       it('is refused with a scope that only looks like openid', async () =>
         refuses(await actorToken(deployment, { format, scope: 'openid2 OpenID' })))
 
-      it('is refused when it is the subject himself', async () =>
+      it('is refused when the actor is the subject', async () =>
         refuses(await actorToken(deployment, { format, accountId: 'alice' }), 'actorIsNotSubject'))
 
       it('is refused when its account is disabled', () =>
@@ -96,7 +88,7 @@ describe('token exchange: the actor token', () => {
           await expectActorRefused(other, token)
         }))
 
-      it('is taken until the second before it expires, and not in that second', async () => {
+      it('is accepted until the second before it expires, and not in that second', async () => {
         const clock = stopClock()
         try {
           const token = await actorToken(deployment, { format })
@@ -114,6 +106,20 @@ describe('token exchange: the actor token', () => {
   }
 
   describe('that is no access token of ours', () => {
+    it('is refused as the token of a client that is named like an account', async () => {
+      const client = machineClient({ client_id: 'bob', scope: 'openid' })
+      await withDeployment({ clients: [client] }, async (deployment) => {
+        const request = { grant_type: 'client_credentials', resource: API, scope: 'openid' }
+        const own = await postToken(deployment, request, { client })
+        expect(own.body.scope).to.equal('openid')
+        const { subjectToken } = await issue(deployment, { userId: 'alice' })
+        const actor = withActor(own.body.access_token)
+        const answer = await exchange(deployment, { subject_token: subjectToken, ...actor })
+        expect([answer.status, answer.body]).to.deep.equal([400, ACTOR_TOKEN_REFUSED])
+        expect(deployment.events.at(-1)?.payload).to.include({ reason: 'a token of the client itself' })
+      })
+    })
+
     const garbage: [title: string, value: string][] = [
       ['one character', 'x'],
       ['one space', ' '],
@@ -176,7 +182,7 @@ describe('token exchange: the actor token', () => {
   })
 
   describe('as a stored token', () => {
-    it('is taken without a grant', async () => {
+    it('is accepted without a grant', async () => {
       const { subjectToken } = await issue(deployment)
       const answer = await send(subjectToken, await actorToken(deployment, { withGrant: false }))
       expect(answer.status, answer.text).to.equal(200)
@@ -221,7 +227,7 @@ describe('token exchange: the actor token', () => {
       await refuses(await stored(deployment, { grantId: await grant.save() }))
     })
 
-    it('is taken while the session it is bound to lives, and refused once that has ended', async () => {
+    it('is accepted while the session it is bound to exists, and refused once that has ended', async () => {
       const { provider } = deployment
       const grant = new provider.Grant({ clientId: 'spa', accountId: 'bob' })
       const grantId = await grant.save()

@@ -1,9 +1,17 @@
-/** What the custom claims function is given (CONTRACT §5). */
+/** What the custom claims function receives (protocol.md §5.2). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { actorToken, exchange, issue, now, withActor, withDeployment } from '../../fixtures/requests.ts'
+import { now } from '../../fixtures/clock.ts'
+import {
+  API,
+  type Deployment,
+  type DeploymentOverrides,
+  OPAQUE_API,
+  withDeployment,
+} from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { type CustomClaimsRequest, type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 type ClaimsFunction = NonNullable<ImpersonationOptions['getCustomJwtClaims']>
@@ -14,7 +22,7 @@ const withClaims = (
   overrides: DeploymentOverrides = {},
 ) => withDeployment({ ...overrides, options: { getCustomJwtClaims, ...overrides.options } }, use)
 
-/** A claims function that remembers what it was asked. */
+/** A claims function that records its calls. */
 function listener(answer: object = {}) {
   const asked: CustomClaimsRequest[] = []
   const ask = (request: CustomClaimsRequest) => {
@@ -33,7 +41,7 @@ function expectDeeplyFrozen(value: unknown, path = 'input'): void {
 
 describe('token exchange: custom claims', () => {
   describe('the input', () => {
-    it('is exactly what CONTRACT §5 lists, without an actor', async () => {
+    it('is exactly what protocol.md §5.2 lists, without an actor', async () => {
       const { asked, ask } = listener()
       const environmentVariables = { region: 'eu', nested: { on: true } }
       await withClaims(
@@ -96,7 +104,7 @@ describe('token exchange: custom claims', () => {
       })
     })
 
-    it('keeps a __proto__ in the context a member, and changes no prototype', async () => {
+    it('keeps __proto__ in the context as a member, and changes no prototype', async () => {
       const { asked, ask } = listener()
       await withClaims(ask, async (deployment) => {
         const context = JSON.parse('{"__proto__":{"admin":true},"inner":{"__proto__":1},"constructor":"x"}')

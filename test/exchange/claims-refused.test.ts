@@ -1,11 +1,12 @@
-/** What the claims function may not do (CONTRACT §3.2, §4, §5): denied is 400, broken is 500, nothing is spent. */
+/** What the claims function must not do (protocol.md §3.2, §4, §5): a denial is 400, a failure is 500, and nothing is spent. */
 import { expect } from 'chai'
-import { type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { exchange, issue, withDeployment } from '../../fixtures/requests.ts'
+import { tooLate } from '../../fixtures/clock.ts'
+import { type DeploymentOverrides, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
-/** Named in CONTRACT §4, in its order. */
+/** Named in protocol.md §4, in its order. */
 const RESERVED =
   'iss sub aud exp nbf iat jti client_id scope act may_act cnf authorization_details auth_time acr amr sid active token_type'
 
@@ -23,7 +24,7 @@ function throwing(error: unknown): never {
   throw error
 }
 
-/** Answers of the function that are no plain JSON, or no answers at all. */
+/** Results of the function that are not plain JSON, or no result at all. */
 const WRONG: [title: string, answer: () => unknown][] = [
   ['undefined', () => undefined],
   ['null', () => null],
@@ -66,7 +67,7 @@ const WRONG: [title: string, answer: () => unknown][] = [
   ],
 ]
 
-describe('token exchange: what the claims function may not do', () => {
+describe('token exchange: what the claims function must not do', () => {
   /** Refuses while the function does this, and works once it does not. */
   const refusesWhile = async (
     behave: () => unknown,
@@ -99,7 +100,7 @@ describe('token exchange: what the claims function may not do', () => {
   }
 
   for (const [title, answer] of WRONG) {
-    it(`answer ${title}`, () => refusesWhile(answer))
+    it(`return ${title}`, () => refusesWhile(answer))
   }
 
   describe('return undefined for a member, which is named:', () => {
@@ -152,17 +153,17 @@ describe('token exchange: what the claims function may not do', () => {
           const { subjectToken } = await issue(deployment)
           await exchange(deployment, { subject_token: subjectToken })
           const { reason } = onlyEvent(deployment, 'subject_token.refused')
-          expect(reason).to.equal('getCustomJwtClaims must answer plain JSON')
+          expect(reason).to.equal('getCustomJwtClaims must return plain JSON')
         },
       ))
   })
 
   // oidc-provider's own check of extraTokenClaims reads `constructor`, and runs after the spend.
-  it('answer a claim named constructor, which the provider cannot take', () =>
+  it('return a claim named constructor, which the provider cannot handle', () =>
     refusesWhile(() => ({ constructor: 'x' })))
-  it('answer an array later', () => refusesWhile(async () => []))
+  it('resolve to an array', () => refusesWhile(async () => []))
 
-  describe('answer a reserved claim:', () => {
+  describe('return a reserved claim:', () => {
     for (const claim of RESERVED.split(' ')) {
       it(claim, () => refusesWhile(() => ({ [claim]: 'x', team: 'support' })))
       it(`${claim}, even when undefined`, () => refusesWhile(() => ({ [claim]: undefined })))
@@ -173,7 +174,7 @@ describe('token exchange: what the claims function may not do', () => {
     it('one that is not enumerable', () =>
       refusesWhile(() => Object.defineProperty({}, 'sub', { value: 'mallory' })))
 
-    it('is named in the log, and not in the answer', () =>
+    it('is named in the log, and not in the response', () =>
       withDeployment({ options: { getCustomJwtClaims: () => ({ may_act: {} }) } }, async (deployment) => {
         const { subjectToken } = await issue(deployment)
         const answer = await exchange(deployment, { subject_token: subjectToken })
@@ -185,10 +186,10 @@ describe('token exchange: what the claims function may not do', () => {
 
   describe('fail:', () => {
     it('throw', () => refusesWhile(() => throwing(new Error('private'))))
-    it('throw no error', () => refusesWhile(() => throwing('private')))
+    it('throw something that is not an error', () => refusesWhile(() => throwing('private')))
     it('throw undefined', () => refusesWhile(() => throwing(undefined)))
     it('reject', () => refusesWhile(() => Promise.reject(new Error('private'))))
-    it('take longer than the limit', () => refusesWhile(() => new Promise(() => {})))
+    it('take longer than the limit', () => refusesWhile(() => tooLate(1)))
     it('answer a thenable that throws', () =>
       // biome-ignore lint/suspicious/noThenProperty: that is the test
       refusesWhile(() => ({ then: () => throwing(new Error('private')) })))
@@ -208,15 +209,15 @@ describe('token exchange: what the claims function may not do', () => {
         },
       ))
 
-    it('and when a function that took too long rejects at last, nothing is left unhandled', async () => {
+    it('leaves no unhandled rejection when a function that took too long finally rejects', async () => {
       const unhandled: unknown[] = []
       const listen = (error: unknown) => void unhandled.push(error)
       process.on('unhandledRejection', listen)
       try {
-        const late = () =>
-          new Promise<never>((_, reject) => setTimeout(() => reject(new Error('late')), 1050))
-        await refusesWhile(late)
-        await new Promise((resolve) => setTimeout(resolve, 100))
+        const { promise, reject } = Promise.withResolvers<never>()
+        await refusesWhile(() => tooLate(1, promise))
+        reject(new Error('late'))
+        await new Promise(setImmediate)
         expect(unhandled).to.deep.equal([])
       } finally {
         process.off('unhandledRejection', listen)
@@ -245,7 +246,7 @@ describe('token exchange: what the claims function may not do', () => {
       ))
   })
 
-  it('leaves no Grant behind when it refuses an opaque answer', () =>
+  it('leaves no Grant behind when it refuses an opaque token', () =>
     withDeployment(
       { options: { getCustomJwtClaims: () => throwing(new Error('no')) } },
       async (deployment) => {
@@ -257,13 +258,13 @@ describe('token exchange: what the claims function may not do', () => {
       },
     ))
 
-  describe("holds for the deployment's own extraTokenClaims too:", () => {
+  describe("also applies to the deployment's own extraTokenClaims:", () => {
     const own = { name: 'extraTokenClaims', check: 'extraTokenClaims' }
     it('a throw', () => refusesWhile(() => throwing(new Error('private')), own))
     it('a rejection', () => refusesWhile(() => Promise.reject(new Error('private')), own))
     it('AccessDenied, which is for the claims function', () =>
       refusesWhile(() => throwing(new AccessDenied('private')), own))
-    it('a time limit', () => refusesWhile(() => new Promise(() => {}), own))
+    it('a time limit', () => refusesWhile(() => tooLate(1), own))
     it('an array', () => refusesWhile(() => [], own))
     it('null', () => refusesWhile(() => null, own))
     it('an undefined member', () => refusesWhile(() => ({ team: undefined }), own))

@@ -1,17 +1,16 @@
-/** When the custom claims function is asked, and where its answer goes (CONTRACT §4, §5). */
+/** When the custom claims function is called, and where its result goes (protocol.md §4, §5). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { QueryTypes } from 'sequelize'
-import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import {
-  actorJwt,
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  withActor,
+  API,
+  type Deployment,
+  type DeploymentOverrides,
+  OPAQUE_API,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import type { CustomClaimsRequest, ImpersonationOptions } from '../../src/index.ts'
 
 type ClaimsFunction = NonNullable<ImpersonationOptions['getCustomJwtClaims']>
@@ -22,7 +21,7 @@ const withClaims = (
   overrides: DeploymentOverrides = {},
 ) => withDeployment({ ...overrides, options: { getCustomJwtClaims, ...overrides.options } }, use)
 
-/** A claims function that remembers what it was asked. */
+/** A claims function that records its calls. */
 function listener(answer: object = {}) {
   const asked: CustomClaimsRequest[] = []
   const ask = (request: CustomClaimsRequest) => {
@@ -33,7 +32,7 @@ function listener(answer: object = {}) {
 }
 
 describe('token exchange: custom claims', () => {
-  describe('the time it is asked', () => {
+  describe('the time it is called', () => {
     it('is once for every exchange, while the subject token is unspent', async () => {
       const unspent: unknown[] = []
       const place: { deployment?: Deployment } = {}
@@ -52,7 +51,7 @@ describe('token exchange: custom claims', () => {
       })
     })
 
-    it('is not at issuance, and not for a request that is refused before', async () => {
+    it('is not at issuance, and not for a request that is refused earlier', async () => {
       const { asked, ask } = listener()
       await withClaims(ask, async (deployment) => {
         const { subjectToken } = await issue(deployment)
@@ -73,15 +72,15 @@ describe('token exchange: custom claims', () => {
     })
   })
 
-  describe('the answer', () => {
+  describe('the result', () => {
     const answers: [title: string, ask: ClaimsFunction][] = [
-      ['given at once', () => ({ team: 'support', level: 2 })],
-      ['given later', async () => ({ team: 'support', level: 2 })],
+      ['returned synchronously', () => ({ team: 'support', level: 2 })],
+      ['resolved later', async () => ({ team: 'support', level: 2 })],
       ['without prototype', () => Object.assign(Object.create(null), { team: 'support', level: 2 })],
     ]
     for (const [title, ask] of answers) {
       for (const resource of [API, OPAQUE_API]) {
-        it(`${title} goes into the token for ${resource}, top-level`, () =>
+        it(`${title} appears at the top level of the token for ${resource}`, () =>
           withClaims(ask, async (deployment) => {
             const { subjectToken } = await issue(deployment)
             const { body } = await exchange(deployment, { subject_token: subjectToken, resource })
@@ -92,7 +91,7 @@ describe('token exchange: custom claims', () => {
       }
     }
 
-    it('may hold every JSON value, names of objects included', () => {
+    it('may contain every JSON value, with any member names', () => {
       const claims = {
         a: [1, [2], { b: null }],
         t: true,
@@ -113,7 +112,7 @@ describe('token exchange: custom claims', () => {
       )
     })
 
-    it('is taken as it was given: what the function does to it later has no effect', async () => {
+    it('is copied: what the function does to it later changes nothing', async () => {
       const claims = { team: 'support', list: [1] }
       const ask = () => {
         setTimeout(() => Object.assign(claims, { team: 'changed' }), 0)
@@ -149,7 +148,7 @@ describe('token exchange: custom claims', () => {
       ))
   })
 
-  it('stand beside act, which they cannot touch', () =>
+  it('appear next to act, which they cannot change', () =>
     withClaims(
       ({ context }) => ({ acting: context.actor?.sub ?? null }),
       async (deployment) => {

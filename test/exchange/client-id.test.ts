@@ -1,10 +1,16 @@
-/** A `sub` that is the id of its client reads as the client's own token (CONTRACT §3.2; RFC 9068 §5). */
+/** A `sub` that equals the id of its client would look like the client's own token (protocol.md §3.2; RFC 9068 §5). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Configuration } from 'oidc-provider'
 import { publicClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { exchange, issue, withDeployment } from '../../fixtures/requests.ts'
+import {
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
+  withDeployment,
+} from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import type { PolicyRequest } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 
@@ -16,7 +22,7 @@ const alice = publicClient({ client_id: 'alice' })
 const pairwiseCarol = publicClient({ client_id: 'carol', subject_type: 'pairwise' })
 const pairwise = publicClient({ client_id: 'pairwise', subject_type: 'pairwise' })
 
-/** The pairwise identifier of dave is the id of the client that asks. */
+/** The pairwise identifier of dave is the id of the client that exchanges. */
 const configuration: Configuration = {
   subjectTypes: ['public', 'pairwise'],
   pairwiseIdentifier: async (_ctx, accountId, { clientId }) =>
@@ -43,7 +49,7 @@ describe('token exchange: a sub that is the id of the client', () => {
     })
   }
 
-  it('is refused where the user was named by an alias', async () => {
+  it('is refused if the user was named by an alias', async () => {
     await expectRefused(deployment, {
       issued: { userId: 'alias:alice' },
       attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken }, { client: alice }),
@@ -51,7 +57,7 @@ describe('token exchange: a sub that is the id of the client', () => {
     })
   })
 
-  it('is told to the operator with the user, before the policy is asked', async () => {
+  it('is reported to the operator with the user, before the policy is called', async () => {
     const { subjectToken, id } = await issue(deployment)
     const [events, questions] = [deployment.events.length, asked.length]
     await exchange(deployment, { subject_token: subjectToken }, { client: alice })
@@ -70,7 +76,7 @@ describe('token exchange: a sub that is the id of the client', () => {
   })
 
   describe('of a pairwise client', () => {
-    it('is refused where the pairwise identifier is the id of the client', async () => {
+    it('is refused if the pairwise identifier is the id of the client', async () => {
       await expectRefused(deployment, {
         issued: { userId: 'dave' },
         attempt: (subjectToken) =>
@@ -82,7 +88,7 @@ describe('token exchange: a sub that is the id of the client', () => {
       )
     })
 
-    it('is not what the account is called: the pairwise identifier is compared', async () => {
+    it('is not compared with the account id, but with the pairwise identifier', async () => {
       const { subjectToken } = await issue(deployment, { userId: 'carol' })
       const answer = await exchange(deployment, { subject_token: subjectToken }, { client: pairwiseCarol })
       expect(answer.status, answer.text).to.equal(200)

@@ -3,23 +3,16 @@ import { createPublicKey } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt, SignJWT } from 'jose'
 import type { Client } from 'oidc-provider'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { authorizationCode, login, loginClient } from '../../fixtures/logins.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  now,
-  postToken,
-  signJwt,
-  unique,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
 
@@ -39,7 +32,7 @@ async function clientOf({ provider }: Deployment, clientId: string): Promise<Cli
   return client
 }
 
-/** What the provider itself sends to a client's backchannel_logout_uri, less the sending. */
+/** What the provider itself would send to a client's backchannel_logout_uri. */
 async function logoutToken(deployment: Deployment): Promise<string> {
   const client = await clientOf(deployment, 'portal')
   const token = new deployment.provider.IdToken({ sub: 'bob' }, { client, ctx: undefined } as never)
@@ -66,7 +59,7 @@ async function deviceCode(deployment: Deployment): Promise<string> {
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A valid actor token by its claims, secured by an algorithm that is none of ours. */
+/** A token with the claims of a valid actor token, secured by an algorithm that we do not use. */
 async function unsigned(deployment: Deployment, alg: string): Promise<string> {
   const claims = decodeJwt(await actorJwt(deployment))
   return `${encode({ alg, typ: 'at+jwt', kid: SIGNING_KEY.kid })}.${encode(claims)}.`
@@ -86,7 +79,7 @@ async function signedByPublicKey(deployment: Deployment, form: 'pem' | 'jwk'): P
 const typ = (value: string | undefined) => (deployment: Deployment) =>
   actorJwt(deployment, {}, { header: { typ: value } })
 
-/** Without an actor, so that it must not act, whatever scope it asks for. */
+/** Without an actor, so it must not act, no matter which scope it requests. */
 const exchanged = (resource: string) => async (deployment: Deployment) => {
   const { subjectToken } = await issue(deployment, { userId: 'dave' })
   const parameters = { subject_token: subjectToken, resource, scope: 'openid orders:read' }
@@ -190,7 +183,7 @@ describe('token exchange: type confusion', () => {
       })
     }
 
-    it('takes what the JWTs above were made from, so that each change is what is refused', async () => {
+    it('accepts the JWT that the JWTs above are made from, so each change is the reason for the refusal', async () => {
       for (const actor of [await actorJwt(on.deployment), (await login(on.deployment)).tokens.access_token]) {
         const { subjectToken } = await issue(on.deployment)
         const answer = await exchange(on.deployment, { subject_token: subjectToken, ...withActor(actor) })
@@ -199,7 +192,7 @@ describe('token exchange: type confusion', () => {
       }
     })
 
-    it('takes neither token in the place of the other', async () => {
+    it('accepts neither token in place of the other', async () => {
       const actor = await actorToken(on.deployment)
       await expectRefused(on.deployment, {
         attempt: (subjectToken) =>
@@ -214,7 +207,7 @@ describe('token exchange: type confusion', () => {
       })
     })
 
-    it('takes no token for another by its declared type', async () => {
+    it('does not trust the declared type of a token', async () => {
       const { tokens } = await login(on.deployment)
       for (const [type, token] of [
         ['id_token', tokens.id_token],

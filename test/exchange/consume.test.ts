@@ -1,20 +1,20 @@
-/** Single use (CONTRACT §3.1): of any number of simultaneous exchanges exactly one wins. */
+/** Single use (protocol.md §3.1): of any number of simultaneous exchanges exactly one wins. */
 import { expect } from 'chai'
 import { storedModels } from '../../fixtures/clients.ts'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import {
-  type Answer,
-  exchange,
-  introspect,
-  issue,
-  type Parameters,
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import type { Answer, Parameters } from '../../fixtures/http.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
-
-/** Holds the claims function back until so many exchanges have come to it: all have read the token as unspent. */
+/** Holds the claims function until this many exchanges have reached it, so all of them have read the token as unspent. */
 function starter() {
   let expected = 0
   let waiting: (() => void)[] = []
@@ -34,7 +34,7 @@ function starter() {
   }
 }
 
-/** Sends the same exchange so many times at once. */
+/** Sends the same exchange this many times at once. */
 const race = (deployment: Deployment, racers: number, parameters: Parameters): Promise<Answer[]> =>
   Promise.all(Array.from({ length: racers }, () => exchange(deployment, parameters)))
 
@@ -42,7 +42,7 @@ function expectOneWinner(answers: readonly Answer[]): Answer {
   const winners = answers.filter(({ status }) => status === 200)
   expect(winners).to.have.lengthOf(1)
   for (const loser of answers.filter(({ status }) => status !== 200)) {
-    expect([loser.status, loser.body]).to.deep.equal([400, FIXED])
+    expect([loser.status, loser.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
   }
   return winners[0] as Answer
 }
@@ -57,8 +57,7 @@ describe('token exchange: single use', () => {
     describe(`on ${kind}`, () => {
       const start = starter()
       let deployment: Deployment
-      before(async function () {
-        if (!(await isAvailable(kind))) this.skip()
+      beforeOn(kind, async () => {
         deployment = await startDeployment({ database: kind, options: { getCustomJwtClaims: start.wait } })
       })
       after(() => deployment?.close())
@@ -78,7 +77,7 @@ describe('token exchange: single use', () => {
         }
       }).timeout(60_000)
 
-      it('lets exactly one win where each asks for another resource', async () => {
+      it('lets exactly one win if each requests another resource', async () => {
         const { subjectToken } = await issue(deployment)
         start.expect(10)
         const asked = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? API : OPAQUE_API))
@@ -100,7 +99,7 @@ describe('token exchange: single use', () => {
     })
   }
 
-  describe('with an opaque answer', () => {
+  describe('with an opaque access token', () => {
     it("destroys the losers' Grants, and ends the winner's token", async () => {
       const models = storedModels()
       const start = starter()
@@ -124,16 +123,16 @@ describe('token exchange: single use', () => {
         const { subjectToken } = await issue(deployment)
         const { body } = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
         expect((await introspect(deployment, body.access_token)).active).to.equal(true)
-        // For another resource, and even so.
+        // Even for another resource.
         const replay = await exchange(deployment, { subject_token: subjectToken })
-        expect([replay.status, replay.body]).to.deep.equal([400, FIXED])
+        expect([replay.status, replay.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
         expect(await introspect(deployment, body.access_token)).to.deep.equal({ active: false })
         const event = deployment.events.at(-1)
         expect(event?.name).to.equal('subject_token.replayed')
         expect(event?.payload).to.include({ accessTokenEnded: true, resource: OPAQUE_API })
       }))
 
-    it("ends nobody else's token by a replay", () =>
+    it("ends no one else's token by a replay", () =>
       withDeployment({}, async (deployment) => {
         const [one, two] = [await issue(deployment), await issue(deployment)]
         const tokens: string[] = []

@@ -1,25 +1,15 @@
-/** Delegation from a real login to the record of it (issue 4): chains, keys, ends, and nobody framed. */
+/** Delegation from a real login to its record (issue 4): chains, keys, ends, and no one is framed. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { dpopKey } from '../../fixtures/dpop.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { credentials, form, type Parameters, send } from '../../fixtures/http.ts'
 import { login, loginClient } from '../../fixtures/logins.ts'
 import { manage, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  credentials,
-  dpopKey,
-  exchange,
-  form,
-  introspect,
-  issue,
-  type Parameters,
-  postSubjectToken,
-  send,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue, postSubjectToken } from '../../fixtures/requests.ts'
 import { AccessDenied, type ImpersonationOptions, type PolicyRequest } from '../../src/index.ts'
 import { expectActorRefused, expectRefused, onlyEvent } from './refusals.ts'
 
@@ -101,7 +91,7 @@ describe('token exchange: delegation, from the login', () => {
           }
         })
 
-        it('takes a login of a pairwise client when it is opaque, and names the account', async () => {
+        it('accepts a login of a pairwise client if its token is opaque, and names the account', async () => {
           const { tokens } = await login(on.deployment, { client: pairwise })
           const answer = await become('alice', tokens.access_token)
           expect(decodeJwt(answer.body.access_token).act).to.deep.equal({ sub: 'bob' })
@@ -109,7 +99,7 @@ describe('token exchange: delegation, from the login', () => {
           await expectActorRefused(on.deployment, jwt.tokens.access_token)
         })
 
-        it('frames nobody: without an actor, no token that could act is given, however it is asked for', async () => {
+        it('frames no one: without an actor, no request gets a token that could act', async () => {
           const asked: [issued: Parameters, parameters: Parameters][] = [
             [{}, { scope: 'openid' }],
             [{}, { scope: 'openid orders:read' }],
@@ -156,7 +146,7 @@ describe('token exchange: delegation, from the login', () => {
           }
         })
 
-        it('needs the proof of the key that a login is bound to, and binds the answer to it', async () => {
+        it('needs a proof of the key that a login is bound to, and binds the issued token to that key', async () => {
           const [key, other] = [await dpopKey(), await dpopKey()]
           for (const resource of [undefined, API]) {
             const headers = { dpop: await key.proof(on.deployment) }
@@ -194,7 +184,7 @@ describe('token exchange: delegation, from the login', () => {
           ],
         ]
         for (const [title, end] of ends) {
-          it(`refuses a login once ${title}, and what was delegated before stays`, async () => {
+          it(`refuses a login once ${title}, and keeps what was delegated before`, async () => {
             const session = await login(on.deployment, { withSession: true })
             const before = await become('alice', session.tokens.access_token, { resource: OPAQUE_API })
             expect(before.status, before.text).to.equal(200)
@@ -263,7 +253,7 @@ describe('token exchange: a refusal names its check', () => {
       ],
     ]
     for (const [check, options, error, parameters] of cases) {
-      it(`${check}, in the event and never in the answer, and spends nothing`, async () => {
+      it(`${check}, in the event and never in the response, and spends nothing`, async () => {
         const strict = await on.start({ issuer: on.deployment.issuer, options })
         const { subjectToken, id } = await issue(on.deployment, { context: { ticketId: 'T-1' } })
         const answer = await exchange(strict, { subject_token: subjectToken, ...(await parameters()) })
@@ -272,13 +262,13 @@ describe('token exchange: a refusal names its check', () => {
         const event = onlyEvent(strict, 'subject_token.refused')
         expect(event).to.include({ check, error, stage: 'exchange' })
         expect(event.id ?? id).to.equal(id)
-        // Where the rule does not hold, the same token is still good.
+        // If the rule does not apply, the same token still works.
         const lenient = await exchange(on.deployment, { subject_token: subjectToken })
         expect(lenient.status, lenient.text).to.equal(200)
       })
     }
 
-    it('also at the issuance', async () => {
+    it('at the issuance, too', async () => {
       const strict = await on.start({ options: { isAllowed: () => false } })
       const answers = [
         await postSubjectToken(strict, { userId: 'alice', actorId: 'alice' }),
@@ -291,7 +281,7 @@ describe('token exchange: a refusal names its check', () => {
       expect(checks).to.deep.equal(['actorIsNotSubject', 'isAllowed'])
     })
 
-    it('of an actor constraint: the one that is missing, and the one that is another', async () => {
+    it('of an actor constraint: a missing actor, and another actor', async () => {
       for (const [attempt, valid] of [
         [none, bob],
         [async () => withActor(await actorToken(on.deployment, { accountId: 'carol' })), bob],

@@ -1,25 +1,23 @@
-/** Chains of actors (RFC 8693 §4.1): who may act through whom, and how far (CONTRACT §3, §4). */
+/** Chains of actors (RFC 8693 §4.1): who may act through whom, and how far (protocol.md §3.3, §4). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
 import {
-  type Answer,
-  actorJwt,
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  type Parameters,
-  withActor,
+  API,
+  type Deployment,
+  type DeploymentOverrides,
+  OPAQUE_API,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import type { Answer, Parameters } from '../../fixtures/http.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
 
 const withDepth = (maxDelegationDepth: number, use: (deployment: Deployment) => Promise<void>) =>
   withDeployment({ options: { maxDelegationDepth } }, use)
 
-/** Exchanges a fresh subject token of `userId` with this actor token, asking for a token that can act. */
+/** Exchanges a new subject token of `userId` with this actor token, and requests a token that can act. */
 async function become(
   deployment: Deployment,
   userId: string,
@@ -50,7 +48,7 @@ const refuses = (
 
 describe('token exchange: delegation', () => {
   describe('with maxDelegationDepth 1', () => {
-    it('gives no openid, so that the token cannot act', () =>
+    it('grants no openid, so that the token cannot act', () =>
       withDepth(1, async (deployment) => {
         const answer = await become(deployment, 'alice', await actorToken(deployment), {
           scope: 'openid orders:read',
@@ -58,7 +56,7 @@ describe('token exchange: delegation', () => {
         expect(answer.body.scope, answer.text).to.equal('orders:read')
       }))
 
-    it('refuses a token with act, even one that holds openid', () =>
+    it('refuses a token with act, even one with openid', () =>
       withDepth(1, async (deployment) =>
         refuses(deployment, await actorJwt(deployment, { act: { sub: 'carol' } }), 'maxDelegationDepth'),
       ))
@@ -66,7 +64,7 @@ describe('token exchange: delegation', () => {
 
   describe('with maxDelegationDepth 2', () => {
     for (const resource of [API, OPAQUE_API]) {
-      it(`nests the chain, newest outside, through a token for ${resource}`, () =>
+      it(`nests the chain, newest actor outermost, through a token for ${resource}`, () =>
         withDepth(2, async (deployment) => {
           const bob = await actorToken(deployment, { accountId: 'bob' })
           const aliceByBob = await accessTokenOf(become(deployment, 'alice', bob, { resource }))
@@ -117,7 +115,7 @@ describe('token exchange: delegation', () => {
         await refuses(deployment, aliceByBob, 'actor_token')
       }))
 
-    it('gives no openid without an actor token, so that no token without act can act', () =>
+    it('grants no openid without an actor token, so that no token without act can act', () =>
       withDepth(2, async (deployment) => {
         const { subjectToken } = await issue(deployment)
         const answer = await exchange(deployment, {
@@ -165,7 +163,7 @@ describe('token exchange: delegation', () => {
     ['empty', {}],
     ['without sub', { client_id: 'spa' }],
     ['with an empty sub', { sub: '' }],
-    ['with a sub that is no string', { sub: 7 }],
+    ['with a sub that is not a string', { sub: 7 }],
     ['with more than identity members', { sub: 'carol', exp: 1 }],
     ['malformed further in', { sub: 'carol', act: { sub: 7 } }],
     ['null further in', { sub: 'carol', act: null }],
@@ -224,7 +222,7 @@ describe('token exchange: delegation', () => {
         }
       }))
 
-    it('refuses its tokens with act as actor tokens, JWT and opaque, because nobody can tell who they name', () =>
+    it('refuses its tokens with act as actor tokens, JWT and opaque, because no one can tell whom they name', () =>
       withDeployment(overrides, async (deployment) => {
         for (const resource of [API, OPAQUE_API]) {
           const bob = await actorToken(deployment)
@@ -238,5 +236,20 @@ describe('token exchange: delegation', () => {
           await refuses(deployment, answer.body.access_token, 'actor_token')
         }
       }))
+
+    it('fails before the spend where the identifier is empty: `act` must name someone', async () => {
+      let broken = true
+      const pairwiseIdentifier = async (_ctx: unknown, accountId: string) =>
+        broken && accountId === 'bob' ? '' : `${accountId}@pairwise`
+      const configuration = { ...overrides.configuration, pairwiseIdentifier }
+      await withDeployment({ ...overrides, configuration }, async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const request = { subject_token: subjectToken, ...withActor(await actorToken(deployment)) }
+        expect((await exchange(deployment, request, { client: pairwise })).status).to.equal(500)
+        broken = false
+        const named = await exchange(deployment, request, { client: pairwise })
+        expect(named.status, named.text).to.equal(200)
+      })
+    })
   })
 })

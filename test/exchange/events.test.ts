@@ -1,16 +1,11 @@
-/** The events of an exchange (CONTRACT §6): one per occurrence, frozen, and no listener changes the answer. */
+/** The events of an exchange (protocol.md §6): one per occurrence, frozen, and no listener changes the response. */
 import { expect } from 'chai'
-import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
-import {
-  type Answer,
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  now,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { now } from '../../fixtures/clock.ts'
+import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
+import { EVENTS } from '../../src/index.ts'
 import { onlyEvent } from './refusals.ts'
 
 function expectDeeplyFrozen(value: unknown): void {
@@ -19,13 +14,6 @@ function expectDeeplyFrozen(value: unknown): void {
   expect(Object.getPrototypeOf(value)).to.be.oneOf([Object.prototype, null])
   for (const member of Object.values(value)) expectDeeplyFrozen(member)
 }
-
-const NAMES = [
-  'subject_token.issued',
-  'subject_token.exchanged',
-  'subject_token.refused',
-  'subject_token.replayed',
-] as const
 
 /** Issues, exchanges, replays and fails: every event of the exchange once. */
 async function flow(deployment: Deployment): Promise<Answer[]> {
@@ -40,7 +28,7 @@ async function flow(deployment: Deployment): Promise<Answer[]> {
 }
 
 describe('token exchange: events', () => {
-  it('tell a success with ids, actor, target and the life of the access token', () =>
+  it('report a success with ids, actor, target and the life of the access token', () =>
     withDeployment({}, async (deployment) => {
       const { subjectToken, id } = await issue(deployment)
       const actor = withActor(await actorToken(deployment, { clientId: 'web' }))
@@ -59,7 +47,7 @@ describe('token exchange: events', () => {
       expect(accessToken.expiresAt).to.be.closeTo(now() + 600, 2)
     }))
 
-  it('tell a success without actor and scope by leaving them out', () =>
+  it('omit actor and scope of a success without them', () =>
     withDeployment({}, async (deployment) => {
       const { subjectToken } = await issue(deployment)
       await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
@@ -68,7 +56,7 @@ describe('token exchange: events', () => {
       expect(event.accessToken.format).to.equal('opaque')
     }))
 
-  it('tell a refusal as far as the request got', () =>
+  it('report a refusal with what was known by then', () =>
     withDeployment({}, async (deployment) => {
       const { subjectToken } = await issue(deployment)
       await exchange(deployment, { subject_token: 'unknown' })
@@ -85,7 +73,7 @@ describe('token exchange: events', () => {
       expect(target).not.to.have.property('resource')
     }))
 
-  it('tell a replay with the use that spent the token', () =>
+  it('report a replay with the use that spent the token', () =>
     withDeployment({}, async (deployment) => {
       await flow(deployment)
       const replayed = deployment.events.at(-1)
@@ -106,7 +94,7 @@ describe('token exchange: events', () => {
   it('are exactly one for each occurrence, with one frozen plain argument', () =>
     withDeployment({}, async (deployment) => {
       const calls: unknown[][] = []
-      for (const name of NAMES) {
+      for (const name of EVENTS) {
         deployment.provider.on(name, (...parameters: unknown[]) => void calls.push([name, ...parameters]))
       }
       const answers = await flow(deployment)
@@ -140,7 +128,7 @@ describe('token exchange: events', () => {
     ['rejects later', () => new Promise((_, reject) => setImmediate(() => reject(new Error('listener'))))],
     ['hangs', () => new Promise(() => {})],
     [
-      'answers a thenable that throws',
+      'returns a thenable that throws',
       () => ({
         // biome-ignore lint/suspicious/noThenProperty: that is the test
         then() {
@@ -150,14 +138,14 @@ describe('token exchange: events', () => {
     ],
   ]
   for (const [title, listener] of listeners) {
-    it(`go on to the others, and change no answer, when a listener ${title}`, async () => {
+    it(`reach the other listeners, and change no response, when a listener ${title}`, async () => {
       const unhandled: unknown[] = []
       const listen = (error: unknown) => void unhandled.push(error)
       process.on('unhandledRejection', listen)
       try {
         await withDeployment({}, async (deployment) => {
           const later: string[] = []
-          for (const name of NAMES) {
+          for (const name of EVENTS) {
             deployment.provider.on(name, listener as () => void)
             deployment.provider.on(name, () => void later.push(name))
           }
@@ -186,7 +174,7 @@ describe('token exchange: events', () => {
       expect(seen).to.deep.equal(['alice'])
     }))
 
-  it('are frozen to the end of a chain of actors', () =>
+  it('are frozen down to the last actor of a chain', () =>
     withDeployment({ options: { maxDelegationDepth: 2 } }, async (deployment) => {
       const actor = withActor(await actorJwt(deployment, { act: { sub: 'carol' } }))
       const { subjectToken } = await issue(deployment)
@@ -199,7 +187,7 @@ describe('token exchange: events', () => {
       }
     }))
 
-  it('reach a listener that was added by once, once', () =>
+  it('reach a listener that was added with `once` only once', () =>
     withDeployment({}, async (deployment) => {
       const seen: string[] = []
       deployment.provider.once('subject_token.issued', ({ id }) => void seen.push(id))

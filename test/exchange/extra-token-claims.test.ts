@@ -1,17 +1,16 @@
-/** The deployment's own `extraTokenClaims` beside the custom claims (CONTRACT §5). */
+/** The deployment's own `extraTokenClaims` next to the custom claims (protocol.md §5.3). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { QueryTypes } from 'sequelize'
-import { API, type Deployment, type DeploymentOverrides, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import {
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  withActor,
+  API,
+  type Deployment,
+  type DeploymentOverrides,
+  OPAQUE_API,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 
 type ExtraTokenClaims = NonNullable<NonNullable<DeploymentOverrides['configuration']>['extraTokenClaims']>
 
@@ -26,7 +25,7 @@ const claimsOf = async (deployment: Deployment, token: string) =>
 
 describe("token exchange: the deployment's own extraTokenClaims", () => {
   for (const resource of [API, OPAQUE_API]) {
-    it(`goes into the token for ${resource}, beside the custom claims and act`, () =>
+    it(`adds claims to the token for ${resource}, next to the custom claims and act`, () =>
       withOwn(
         () => ({ tenant: 'acme' }),
         async (deployment) => {
@@ -85,7 +84,7 @@ describe("token exchange: the deployment's own extraTokenClaims", () => {
   it('sees the target user as the Account of the request', async () => {
     const seen: unknown[] = []
     const own: ExtraTokenClaims = (ctx) => {
-      // Without a request where a test makes the actor token.
+      // There is no request when a test creates the actor token.
       if (ctx?.oidc.entities.Account) seen.push(ctx.oidc.entities.Account.accountId)
       return undefined
     }
@@ -106,7 +105,7 @@ describe("token exchange: the deployment's own extraTokenClaims", () => {
       },
     ))
 
-  it('may answer undefined', () =>
+  it('may return undefined', () =>
     withOwn(
       () => undefined,
       async (deployment) => {

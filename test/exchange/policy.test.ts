@@ -1,7 +1,9 @@
-/** The deployment's policy at the exchange (CONTRACT §3.2, DESIGN §1: isAllowed, requiredContext). */
+/** The deployment's policy at the exchange (protocol.md §3.2, §5.1: isAllowed, requiredContext). */
 import { expect } from 'chai'
-import { API } from '../../fixtures/deployment.ts'
-import { actorJwt, actorToken, exchange, issue, withActor, withDeployment } from '../../fixtures/requests.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { tooLate } from '../../fixtures/clock.ts'
+import { API, withDeployment } from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { AccessDenied, type PolicyRequest } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
@@ -40,20 +42,20 @@ describe('token exchange: the policy', () => {
     refusesTo(() => false, denied),
   )
   it(
-    'refuses what isAllowed refuses later',
+    'refuses what isAllowed refuses asynchronously',
     refusesTo(async () => false, denied),
   )
 
   it(
-    'refuses what isAllowed denies by AccessDenied',
+    'refuses what isAllowed denies by throwing AccessDenied',
     refusesTo(() => throwing(new AccessDenied('private')), denied),
   )
   it(
-    'refuses what isAllowed denies by AccessDenied later',
+    'refuses what isAllowed denies by rejecting with AccessDenied',
     refusesTo(async () => throwing(new AccessDenied('private')), denied),
   )
 
-  it('tells the reason of an AccessDenied to the operator', async () => {
+  it('reports the reason of an AccessDenied to the operator', async () => {
     const { isAllowed } = policy(() => throwing(new AccessDenied('not on duty')))
     await withDeployment({ options: { isAllowed } }, async (deployment) => {
       const { subjectToken } = await issue(deployment)
@@ -72,17 +74,17 @@ describe('token exchange: the policy', () => {
     ['throws undefined', () => throwing(undefined)],
     ['answers undefined', () => undefined],
     ['answers null', () => null],
-    ['answers 1', () => 1],
-    ["answers 'true'", () => 'true'],
-    ['answers an object', () => ({ allowed: true })],
-    ['answers a Boolean object', () => Object(true)],
-    ['takes longer than the limit', () => new Promise(() => {})],
+    ['returns 1', () => 1],
+    ["returns 'true'", () => 'true'],
+    ['returns an object', () => ({ allowed: true })],
+    ['returns a Boolean object', () => Object(true)],
+    ['takes longer than the limit', () => tooLate(1)],
   ]
   for (const [title, decide] of fails) {
     it(`fails when isAllowed ${title}`, refusesTo(decide, failed))
   }
 
-  it('tells the operator why isAllowed failed, and nobody else', async () => {
+  it('tells only the operator why isAllowed failed', async () => {
     const { isAllowed } = policy(() => throwing(new Error('private reason')))
     await withDeployment({ options: { isAllowed } }, async (deployment) => {
       const { subjectToken } = await issue(deployment)
@@ -96,7 +98,7 @@ describe('token exchange: the policy', () => {
     })
   })
 
-  it('asks about what will be granted, with account ids, frozen', async () => {
+  it('passes what will be granted, with account ids, frozen', async () => {
     const asked: PolicyRequest[] = []
     const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
     await withDeployment({ options: { isAllowed, maxDelegationDepth: 2 } }, async (deployment) => {
@@ -139,7 +141,7 @@ describe('token exchange: the policy', () => {
     })
   })
 
-  it('is told every audience of the actor token, however it is stored', async () => {
+  it('receives every audience of the actor token, however it is stored', async () => {
     const asked: PolicyRequest[] = []
     const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
     await withDeployment({ options: { isAllowed } }, async (deployment) => {
@@ -168,7 +170,7 @@ describe('token exchange: the policy', () => {
     })
   })
 
-  it('is asked again at the exchange, because it may have changed since the issuance', async () => {
+  it('is called again at the exchange, because it may have changed since the issuance', async () => {
     const stages: string[] = []
     const isAllowed = ({ stage }: PolicyRequest) => stages.push(stage) > 0
     await withDeployment({ options: { isAllowed } }, async (deployment) => {
@@ -202,7 +204,7 @@ describe('token exchange: the policy', () => {
         stage: 'exchange',
         error: 'access_denied',
         check: 'isAllowed',
-        reason: 'isAllowed answered false',
+        reason: 'isAllowed returned false',
         clientId: 'spa',
         id,
         userId: 'alice',

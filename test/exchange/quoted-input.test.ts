@@ -1,23 +1,18 @@
-/** What a caller wrote is in no event, `error_detail` or log (CONTRACT §6): errors are named by their code. */
+/** What a caller wrote appears in no event, `error_detail` or log (protocol.md §6): errors are named by their code. */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type Configuration, errors } from 'oidc-provider'
 import { ConnectionAcquireTimeoutError, DatabaseError } from 'sequelize'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, publicClient, storedModels, webClient } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { dpopKey } from '../../fixtures/dpop.ts'
+import type { Parameters } from '../../fixtures/http.ts'
 import { manage } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  dpopKey,
-  exchange,
-  issue,
-  managementToken,
-  type Parameters,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
-import { reasonOf, storageUnavailable } from '../../src/refusals.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
+import { storageUnavailable } from '../../src/outage.ts'
+import { reasonOf } from '../../src/refusals.ts'
 import { storageError } from '../../src/sequelize/database/storage-error.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { onlyEvent } from './refusals.ts'
@@ -31,10 +26,10 @@ function withCriticalHeader(jwt: string, name: string): string {
   return [encode({ ...members, crit: [name], [name]: name }), ...rest].join('.')
 }
 
-/** A header name that holds a live token and starts a line of its own in a log. */
+/** A header name that contains a valid token and starts a new line in a log. */
 const hostile = (secret: string) => `x\r\n2026-11-21 admin signed in ${secret}`
 
-/** What oidc-provider hands to those who log its errors. */
+/** What oidc-provider passes to listeners that log its errors. */
 function recordProviderErrors({ provider }: Deployment): unknown[] {
   const recorded: unknown[] = []
   provider.on('grant.error', (_ctx, error) => recorded.push(error))
@@ -89,7 +84,7 @@ describe('token exchange: what the caller wrote', () => {
     expect(reason).to.equal('ERR_JOSE_NOT_SUPPORTED')
   })
 
-  it('is not quoted in what a bad signature, an expired token and a wrong type are called', async () => {
+  it('is not quoted in the names of a bad signature, an expired token and a wrong type', async () => {
     const named: [code: string, token: string][] = [
       ['ERR_JWS_SIGNATURE_VERIFICATION_FAILED', (await actorJwt(deployment)).replace(/.{8}$/, 'AAAAAAAA')],
       ['ERR_JWT_EXPIRED', await actorJwt(deployment, { exp: 1 })],
@@ -121,7 +116,7 @@ describe('token exchange: what the caller wrote', () => {
   })
 })
 
-describe('token exchange: the message of an error that is not ours', () => {
+describe('token exchange: the message of a foreign error', () => {
   const quoting = (value: unknown) => `unknown: ${String(value)}\nadmin signed in`
 
   /** Fails at one of the deployment's own functions, with a message that quotes what it was called with. */

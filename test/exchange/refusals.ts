@@ -1,7 +1,10 @@
-/** What every refused exchange has in common (CONTRACT §3.1, §6): one event, and the subject token stays usable. */
+/** What all refused exchanges have in common (protocol.md §3.1, §6): one event, and the subject token stays usable. */
 import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import type { Deployment, RecordedEvent } from '../../fixtures/deployment.ts'
-import { type Answer, actorToken, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { ACTOR_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import type { ImpersonationEvents } from '../../src/events.ts'
 
 export interface Refusal {
@@ -9,12 +12,12 @@ export interface Refusal {
   readonly issued?: Readonly<Record<string, unknown>>
   /** The request that is refused. */
   readonly attempt: (subjectToken: string) => Promise<Answer>
-  /** A request that succeeds afterwards: the plain one unless told otherwise. */
+  /** A request that succeeds afterwards: the plain one by default. */
   readonly valid?: (subjectToken: string) => Promise<Answer>
   readonly status?: number
   readonly error: string
   readonly description?: string
-  /** The check that the one event names; `null` where the provider refuses before the handler and nothing is emitted. */
+  /** The check that the one event names. `null` if the provider refuses before the handler, and nothing is emitted. */
   readonly check: string | null
 }
 
@@ -68,12 +71,12 @@ export function onlyEvent<Name extends keyof ImpersonationEvents>(
 interface RefusedActor {
   readonly check?: string
   readonly userId?: string
-  /** Whose actor token does go with the subject token. */
+  /** Whose actor token works with the subject token. */
   readonly validActor?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Refuses this actor token by the one fixed text, while the subject token goes well with a valid one. */
+/** Expects this actor token to be refused with the fixed text, and the subject token to work with a valid one. */
 export async function expectActorRefused(
   deployment: Deployment,
   actor: string,
@@ -85,8 +88,8 @@ export async function expectActorRefused(
     attempt: (subjectToken) =>
       exchange(deployment, { subject_token: subjectToken, ...withActor(actor) }, { headers }),
     valid: (subjectToken) => exchange(deployment, { subject_token: subjectToken, ...withActor(valid) }),
-    error: 'invalid_request',
-    description: 'actor_token is invalid',
+    error: ACTOR_TOKEN_REFUSED.error,
+    description: ACTOR_TOKEN_REFUSED.error_description,
     check,
   })
 }

@@ -1,16 +1,10 @@
-/** The parameters of a token exchange (CONTRACT §3). */
+/** The parameters of a token exchange (protocol.md §3). */
 import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  type Parameters,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 
@@ -23,7 +17,7 @@ describe('token exchange: the request', () => {
   })
   after(() => deployment.close())
 
-  /** One change to a valid request, and what it is answered with. */
+  /** One change to a valid request, and the error description of the response. */
   const refusals: [title: string, changes: Parameters, description: string][] = [
     ['a request without subject_token_type', { subject_token_type: null }, 'subject_token_type is required'],
     ['a blank subject_token_type', { subject_token_type: '' }, 'subject_token_type is required'],
@@ -175,7 +169,7 @@ describe('token exchange: the request', () => {
     expect(answer.body.error_description).to.include('subject_token')
   })
 
-  it('takes blank optional parameters for omitted ones', async () => {
+  it('treats blank optional parameters as omitted', async () => {
     const { subjectToken } = await issue(deployment)
     const blank = { actor_token: '', actor_token_type: '', requested_token_type: '', scope: '', audience: '' }
     const answer = await exchange(deployment, {
@@ -187,7 +181,7 @@ describe('token exchange: the request', () => {
     expect(answer.body).not.to.have.property('scope')
   })
 
-  it('takes the requested token type access_token', async () => {
+  it('accepts the requested token type access_token', async () => {
     const { subjectToken } = await issue(deployment)
     const answer = await exchange(deployment, {
       subject_token: subjectToken,
@@ -235,6 +229,21 @@ describe('token exchange: the request', () => {
       }))
   })
 
+  it('refuses authorization_details where the provider would drop an empty list of it', async () => {
+    const richAuthorizationRequests = { enabled: true, types: { payment: { validate() {} } } }
+    const configuration = { features: { richAuthorizationRequests } as never }
+    await withDeployment({ configuration }, async (other) => {
+      const { subjectToken } = await issue(other)
+      const answer = await exchange(other, { subject_token: subjectToken, authorization_details: '[]' })
+      expect(answer.status).to.equal(400)
+      expect(answer.body).to.deep.equal({
+        error: 'invalid_request',
+        error_description: 'authorization_details is not supported',
+      })
+      expect((await exchange(other, { subject_token: subjectToken })).status).to.equal(200)
+    })
+  })
+
   it('refuses a client that is not registered for the grant', async () => {
     const answer = await expectRefused(deployment, {
       attempt: (subjectToken) =>
@@ -245,7 +254,7 @@ describe('token exchange: the request', () => {
     expect(answer.body.error_description).to.equal('requested grant type is not allowed for this client')
   })
 
-  it('does not take a management token for a subject token', async () => {
+  it('does not accept a management token as a subject token', async () => {
     const token = await managementToken(deployment)
     await expectRefused(deployment, {
       attempt: () => exchange(deployment, { subject_token: token }),

@@ -1,24 +1,22 @@
-/** The answer of a successful exchange (CONTRACT §3, §4), and client authentication as the provider has it. */
+/** The response of a successful exchange (protocol.md §3.5, §4), and the provider's client authentication. */
 import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import type { ResourceServer } from 'oidc-provider'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
+import { now } from '../../fixtures/clock.ts'
 import {
-  type Answer,
-  actorToken,
-  credentials,
-  exchange,
-  introspect,
-  issue,
-  now,
-  send,
-  signJwt,
-  unique,
-  withActor,
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import { type Answer, credentials, send } from '../../fixtures/http.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
+import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 
@@ -33,7 +31,7 @@ const assertingClient = webClient({
 })
 const postingClient = webClient({ client_id: 'posting', token_endpoint_auth_method: 'client_secret_post' })
 
-describe('token exchange: the answer', () => {
+describe('token exchange: the response', () => {
   let deployment: Deployment
   before(async () => {
     deployment = await startDeployment({ clients: [assertingClient, postingClient] })
@@ -69,7 +67,7 @@ describe('token exchange: the answer', () => {
     expect(answer.body).to.have.all.keys('access_token', 'issued_token_type', 'token_type', 'expires_in')
   })
 
-  it('holds a JWT access token that anyone can verify with our keys (RFC 9068)', async () => {
+  it('contains a JWT access token that anyone can verify with our keys (RFC 9068)', async () => {
     const { subjectToken } = await issue(deployment)
     const { body } = await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read' })
     const key = await importJWK(PUBLIC_KEY as never, 'ES256')
@@ -93,7 +91,7 @@ describe('token exchange: the answer', () => {
     expect(decodeProtectedHeader(body.access_token).kid).to.equal(SIGNING_KEY.kid)
   })
 
-  it('holds an opaque token that introspection describes (RFC 7662)', async () => {
+  it('contains an opaque token that introspection describes (RFC 7662)', async () => {
     const { subjectToken } = await issue(deployment)
     const parameters = { subject_token: subjectToken, resource: OPAQUE_API, scope: 'orders:read' }
     const answer = await exchange(deployment, { ...parameters, ...withActor(await actorToken(deployment)) })
@@ -113,7 +111,7 @@ describe('token exchange: the answer', () => {
     expect(exp - iat).to.equal(600)
   })
 
-  it('gives act only with an actor token', async () => {
+  it('has act only with an actor token', async () => {
     for (const resource of [API, OPAQUE_API]) {
       const { subjectToken } = await issue(deployment)
       const { body } = await exchange(deployment, { subject_token: subjectToken, resource })
@@ -123,7 +121,7 @@ describe('token exchange: the answer', () => {
     }
   })
 
-  it('never holds the subject token, the actor token or the context', async () => {
+  it('never contains the subject token, the actor token or the context', async () => {
     const { subjectToken } = await issue(deployment, { context: { secret: 'of the context' } })
     const actor = await actorToken(deployment)
     const answer = await exchange(deployment, { subject_token: subjectToken, ...withActor(actor) })
@@ -163,7 +161,7 @@ describe('token exchange: the answer', () => {
     it("the resource's own life", livesFor(90, undefined, 90))
     it('no longer than maxAccessTokenTTL', livesFor(600, 60, 60))
     it('exactly maxAccessTokenTTL', livesFor(60, 60, 60))
-    it('an hour at most by default', livesFor(undefined, undefined, 3600))
+    it('at most an hour by default', livesFor(undefined, undefined, 3600))
     it('one second', livesFor(600, 1, 1))
   })
 
@@ -231,7 +229,7 @@ describe('token exchange: the answer', () => {
         [400, 'invalid_request'],
       ],
       ['an unknown client', () => ({ client_id: 'gone' }), {}, [401, 'invalid_client']],
-      ['nobody', () => ({ client_id: '' }), {}, [400, 'invalid_request']],
+      ['a request without a client', () => ({ client_id: '' }), {}, [400, 'invalid_request']],
       [
         'private_key_jwt with another key',
         () => assertion(deployment, signingKey('ES256', 'client-key')),
@@ -253,7 +251,7 @@ describe('token exchange: the answer', () => {
     }
   })
 
-  it('cannot be had by GET', async () => {
+  it('cannot be requested with GET', async () => {
     const { subjectToken } = await issue(deployment)
     const answer = await send(`${deployment.tokenEndpoint}?subject_token=${subjectToken}&client_id=spa`)
     expect(answer.status).to.be.oneOf([404, 405])

@@ -1,7 +1,8 @@
-/** Which scopes an exchange grants (CONTRACT §3: scope). */
+/** Which scopes an exchange grants (protocol.md §3.4). */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
 import {
   API,
@@ -9,21 +10,14 @@ import {
   type DeploymentOverrides,
   OPAQUE_API,
   startDeployment,
-} from '../../fixtures/deployment.ts'
-import {
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  type Parameters,
-  withActor,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 
-/** Registered for no scope of the provider's own but openid. */
+/** Registered for no provider scope except openid. */
 const openidOnly = publicClient({ client_id: 'openid-only', scope: 'openid' })
 const withProfile = publicClient({ client_id: 'with-profile', scope: 'profile' })
 
@@ -37,26 +31,29 @@ interface Case {
 }
 
 const GRANTED: [title: string, request: Case][] = [
-  ['nothing when nothing is asked for', { asked: null, granted: undefined }],
+  ['nothing when nothing is requested', { asked: null, granted: undefined }],
   ['nothing when the scope is blank', { asked: '', granted: undefined }],
   [
-    'nothing when nothing is asked for under a ceiling',
+    'nothing when nothing is requested under a ceiling',
     { asked: null, ceiling: 'orders:read', granted: undefined },
   ],
   ['what the resource has', { asked: 'orders:read orders:delete', granted: 'orders:read' }],
-  ['all that is asked for', { asked: 'orders:read orders:write', granted: 'orders:read orders:write' }],
+  [
+    'everything that is requested',
+    { asked: 'orders:read orders:write', granted: 'orders:read orders:write' },
+  ],
   ['each scope once', { asked: 'orders:read orders:read', granted: 'orders:read' }],
   [
     'nothing outside the ceiling',
     { asked: 'orders:read orders:write', ceiling: 'orders:read', granted: 'orders:read' },
   ],
   [
-    'nothing outside the resource, though the ceiling names it',
+    'nothing outside the resource, even if the ceiling names it',
     { asked: 'orders:read orders:delete', ceiling: 'orders:delete orders:read', granted: 'orders:read' },
   ],
   ['no offline_access', { asked: 'orders:read offline_access', granted: 'orders:read' }],
   [
-    'no offline_access, though the ceiling names it',
+    'no offline_access, even if the ceiling names it',
     { asked: 'offline_access orders:read', ceiling: 'offline_access orders:read', granted: 'orders:read' },
   ],
   ['no openid without an actor token', { asked: 'openid orders:read', granted: 'orders:read' }],
@@ -136,7 +133,7 @@ describe('token exchange: the scope', () => {
     })
   }
 
-  describe('takes 256 names at the most, and refuses before it looks anything up:', () => {
+  describe('accepts at most 256 names, and refuses before it looks anything up:', () => {
     const names = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`)
     const tooMany: [title: string, scope: string][] = [
       ['257', ['orders:read', ...names(256)].join(' ')],
@@ -161,7 +158,7 @@ describe('token exchange: the scope', () => {
       let reads = 0
       const { ResourceServer } = deployment.provider
       const scopes = Object.getOwnPropertyDescriptor(ResourceServer.prototype, 'scopes')
-      if (!scopes?.get) throw new Error('not a getter any more')
+      if (!scopes?.get) throw new Error('no longer a getter')
       Object.defineProperty(ResourceServer.prototype, 'scopes', {
         configurable: true,
         get() {
@@ -174,7 +171,7 @@ describe('token exchange: the scope', () => {
         const scope = ['orders:read', ...names(255)].join(' ')
         const answer = await exchange(deployment, { subject_token: subjectToken, scope })
         expect(answer.body.scope, answer.text).to.equal('orders:read')
-        // Each read splits the text of the resource anew.
+        // Each read splits the text of the resource again.
         expect(reads).to.equal(1)
       } finally {
         Object.defineProperty(ResourceServer.prototype, 'scopes', scopes)
@@ -182,7 +179,7 @@ describe('token exchange: the scope', () => {
     })
   })
 
-  it('repeats no subject token that was sent as scope, in the answer, an event or an error', async () => {
+  it('repeats no subject token that was sent as scope, in the response, an event or an error', async () => {
     const errors: unknown[] = []
     deployment.provider.on('grant.error', (_ctx, error) => errors.push(error))
     const [{ subjectToken }, live] = [await issue(deployment), await issue(deployment)]
@@ -207,7 +204,7 @@ describe('token exchange: the scope', () => {
     'orders:"read"',
     'ä',
   ]) {
-    it(`refuses ${JSON.stringify(scope)}, which is no scope (RFC 6749 §3.3)`, () =>
+    it(`refuses ${JSON.stringify(scope)}, which is not a scope (RFC 6749 §3.3)`, () =>
       expectRefused(deployment, {
         attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken, scope }),
         error: 'invalid_scope',
@@ -245,7 +242,7 @@ describe('token exchange: the scope', () => {
       }))
   })
 
-  it('never gives a refresh token nor an ID token, whatever the client and the deployment would allow', () => {
+  it('never issues a refresh token or an ID token, whatever the client and the deployment allow', () => {
     const client = publicClient({
       client_id: 'refreshing',
       grant_types: ['authorization_code', 'refresh_token', TOKEN_EXCHANGE],
@@ -265,7 +262,7 @@ describe('token exchange: the scope', () => {
     })
   })
 
-  it('gives the management scopes to nobody but a client registered for them', async () => {
+  it('grants the management scopes only to a client that is registered for them', async () => {
     const scope = 'subject-tokens:create subject-tokens:read'
     const token = await managementToken(deployment, { scope })
     expect(decodeJwt(token).scope).to.equal(scope)

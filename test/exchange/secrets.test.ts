@@ -1,24 +1,17 @@
-/** Where no token may ever be found (CONTRACT §2.2, §6): tables, events, errors, logs. */
+/** Where no token may ever be found (protocol.md §2.2, §6): tables, events, errors, logs. */
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
-import { DATABASES, isAvailable, openDatabase } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  postSubjectToken,
-  withActor,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { DATABASES, openDatabase } from '../../fixtures/databases.ts'
+import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
+import { itOn } from '../../fixtures/on-database.ts'
+import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
-/** Every value of every table, as the database answers it. */
+/** Every value of every table, as the database returns it. */
 async function dump(sequelize: Sequelize): Promise<string> {
   const tables = await sequelize.getQueryInterface().showAllTables()
   const names = tables.map((table) => (typeof table === 'string' ? table : Reflect.get(table, 'tableName')))
@@ -88,7 +81,7 @@ const getCustomJwtClaims = ({
   return mode === 'wrong' ? { sub: 'mallory' } : { mode: String(mode) }
 }
 
-/** Successes and failures of every kind; answers the tokens that were about. */
+/** Successes and failures of every kind. Resolves to the tokens that were used. */
 async function wholeFlow(deployment: Deployment): Promise<string[]> {
   const management = await managementToken(deployment)
   const actors = [await actorToken(deployment), await actorJwt(deployment)]
@@ -121,8 +114,7 @@ async function wholeFlow(deployment: Deployment): Promise<string[]> {
 
 describe('token exchange: secrets', () => {
   for (const kind of DATABASES) {
-    it(`are found in no table, event, error, SQL log or output on ${kind}`, async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    itOn(kind, `are found in no table, event, error, SQL log or output on ${kind}`, async () => {
       await withDeployment({ database: kind, options: { getCustomJwtClaims } }, async (deployment) => {
         let secrets: string[] = []
         const printed = await printedDuring(async () => {
@@ -142,33 +134,36 @@ describe('token exchange: secrets', () => {
       })
     })
 
-    it(`are found in no error or log of a database that fails, nor where parameters are logged, on ${kind}`, async function () {
-      if (!(await isAvailable(kind))) this.skip()
-      const database = await openDatabase(kind)
-      try {
-        const logging = database.connect({ logQueryParameters: true })
-        const options = { store: createSubjectTokenStore(logging), getCustomJwtClaims }
-        await withDeployment({ database, options }, async (deployment) => {
-          const { subjectToken } = await issue(deployment)
-          const spent = await issue(deployment)
-          await exchange(deployment, { subject_token: spent.subjectToken })
-          await database.sequelize.query('ALTER TABLE subject_tokens RENAME TO elsewhere')
-          const printed = await printedDuring(async () => {
-            const answer = await exchange(deployment, { subject_token: subjectToken })
-            expect(answer.status, answer.text).to.equal(503)
-            expect((await postSubjectToken(deployment, { userId: 'alice' })).status).to.equal(503)
+    itOn(
+      kind,
+      `are found in no error or log of a database that fails, nor where parameters are logged, on ${kind}`,
+      async () => {
+        const database = await openDatabase(kind)
+        try {
+          const logging = database.connect({ logQueryParameters: true })
+          const options = { store: createSubjectTokenStore(logging), getCustomJwtClaims }
+          await withDeployment({ database, options }, async (deployment) => {
+            const { subjectToken } = await issue(deployment)
+            const spent = await issue(deployment)
+            await exchange(deployment, { subject_token: spent.subjectToken })
+            await database.sequelize.query('ALTER TABLE subject_tokens RENAME TO elsewhere')
+            const printed = await printedDuring(async () => {
+              const answer = await exchange(deployment, { subject_token: subjectToken })
+              expect(answer.status, answer.text).to.equal(503)
+              expect((await postSubjectToken(deployment, { userId: 'alice' })).status).to.equal(503)
+            })
+            const secrets = [subjectToken, spent.subjectToken].flatMap((token) => [token, ...hashes(token)])
+            const places = [deployment.events, deployment.errors, database.statements, printed]
+            expectNone(everything(places), secrets, 'something')
+            // The new token of the failed issuance is unknown here: look for its shape, and for its hash.
+            expect(everything(places)).not.to.match(/sub_[A-Za-z0-9_-]{43}/)
+            expect(everything([deployment.events, deployment.errors])).not.to.match(/'[A-Za-z0-9_-]{43}'/)
+            await database.sequelize.query('ALTER TABLE elsewhere RENAME TO subject_tokens')
           })
-          const secrets = [subjectToken, spent.subjectToken].flatMap((token) => [token, ...hashes(token)])
-          const places = [deployment.events, deployment.errors, database.statements, printed]
-          expectNone(everything(places), secrets, 'something')
-          // The new token of the failed issuance is unknown here: look for its shape, and for its hash.
-          expect(everything(places)).not.to.match(/sub_[A-Za-z0-9_-]{43}/)
-          expect(everything([deployment.events, deployment.errors])).not.to.match(/'[A-Za-z0-9_-]{43}'/)
-          await database.sequelize.query('ALTER TABLE elsewhere RENAME TO subject_tokens')
-        })
-      } finally {
-        await database.close()
-      }
-    })
+        } finally {
+          await database.close()
+        }
+      },
+    )
   }
 })

@@ -1,18 +1,13 @@
-/** Sender-constrained exchanges by DPoP (RFC 9449) and mutual TLS (RFC 8705), as CONTRACT §3.1 and §4 have them. */
+/** Sender-constrained exchanges by DPoP (RFC 9449) and mutual TLS (RFC 8705), see protocol.md §3.1 and §4. */
 import { X509Certificate } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { CERTIFICATE, publicClient } from '../../fixtures/clients.ts'
+import { CERTIFICATE, OTHER_CERTIFICATE, publicClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  type DpopKey,
-  dpopKey,
-  exchange,
-  introspect,
-  issue,
-  now,
-  type Parameters,
-} from '../../fixtures/requests.ts'
+import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { certificateThumbprint } from '../../src/provider/certificate.ts'
 import { expectRefused } from './refusals.ts'
 
@@ -20,7 +15,7 @@ const dpopClient = publicClient({ client_id: 'dpop', dpop_bound_access_tokens: t
 const mtlsClient = publicClient({ client_id: 'mtls', tls_client_certificate_bound_access_tokens: true })
 const bothClient = publicClient({ client_id: 'both', tls_client_certificate_bound_access_tokens: true })
 
-/** A proxy hands the certificate over in a header. */
+/** A proxy passes the certificate in a header. */
 const presenting = (pem: string) => ({ 'x-client-certificate': encodeURIComponent(pem) })
 const getCertificate = (ctx: { get(name: string): string }) =>
   decodeURIComponent(ctx.get('x-client-certificate')) || undefined
@@ -63,7 +58,7 @@ describe('token exchange: the sender constraint', () => {
       expect(token).to.deep.include({ active: true, token_type: 'DPoP', cnf: { jkt: key.thumbprint } })
     })
 
-    it('binds nothing when no proof comes', async () => {
+    it('binds nothing when no proof is sent', async () => {
       const { subjectToken } = await issue(deployment)
       const { body } = await exchange(deployment, { subject_token: subjectToken })
       expect(body.token_type).to.equal('Bearer')
@@ -112,7 +107,7 @@ describe('token exchange: the sender constraint', () => {
       ['from an hour ahead', () => key.proof(deployment, { iat: now() + 3600 })],
       ['without jti', () => key.proof(deployment, { jti: undefined })],
       ['with a changed signature', async () => (await key.proof(deployment)).replace(/.{8}$/, 'AAAAAAAA')],
-      ['that is no JWT', () => 'garbage'],
+      ['that is not a JWT', () => 'garbage'],
     ]
     for (const [title, make] of proofs) {
       it(`refuses a proof ${title}`, async () => {
@@ -125,7 +120,7 @@ describe('token exchange: the sender constraint', () => {
       })
     }
 
-    it('lets one of two simultaneous requests with one subject token win, whatever the proofs', async () => {
+    it('lets one of two simultaneous requests with one subject token win, with any proofs', async () => {
       const { subjectToken } = await issue(deployment)
       const before = deployment.events.length
       const answers = await Promise.all([1, 2].map(() => withProof({ subject_token: subjectToken })))
@@ -136,6 +131,15 @@ describe('token exchange: the sender constraint', () => {
   })
 
   describe('by mutual TLS', () => {
+    it('knows a certificate by one thumbprint: PEM, bare base64 or parsed', () => {
+      const thumbprint = certificateThumbprint(CERTIFICATE)
+      const bare = CERTIFICATE.replace(/-----[A-Z ]+-----|\n/g, '')
+      expect(certificateThumbprint(bare)).to.equal(thumbprint)
+      expect(certificateThumbprint(x5t)).to.equal(thumbprint)
+      expect(certificateThumbprint(OTHER_CERTIFICATE)).not.to.equal(thumbprint)
+      expect(certificateThumbprint(undefined)).to.equal(undefined)
+    })
+
     it('binds the token of a client registered for it to the certificate', async () => {
       const { subjectToken } = await issue(deployment)
       const sender = { client: mtlsClient, headers: presenting(CERTIFICATE) }

@@ -1,15 +1,16 @@
-/** What an impersonation costs the database (DESIGN §3): one statement to issue, two to exchange. */
+/** What an impersonation costs the database (architecture.md, The tables): one statement to issue, two to exchange. */
 import { expect } from 'chai'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { actorJwt, exchange, issue, managementToken, withActor } from '../../fixtures/requests.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 
 for (const kind of DATABASES) {
   describe(`statements on ${kind}`, () => {
     let deployment: Deployment
     let token: string
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       deployment = await startDeployment({ database: kind, options: { maxDelegationDepth: 3 } })
       token = await managementToken(deployment)
       // The first use of a connection may cost statements of its own.
@@ -61,7 +62,7 @@ for (const kind of DATABASES) {
       expect(await during(() => exchange(deployment, refused))).to.deep.equal(['SELECT'])
     })
 
-    it('are none for a token that cannot be one of ours', async () => {
+    it('are none for a token that does not have our format', async () => {
       expect(await during(() => exchange(deployment, { subject_token: 'malformed' }))).to.deep.equal([])
     })
 

@@ -1,23 +1,24 @@
-/** The subject token at the exchange (CONTRACT §3.2): one fixed text for everything that is wrong with it. */
+/** The subject token at the exchange (protocol.md §3.2): one fixed text for everything that can be wrong with it. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import {
-  type Answer,
-  actorToken,
-  exchange,
-  issue,
-  withActor,
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { epochTime } from '../../src/clock.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
 const SUBJECT = { error: 'invalid_request', description: 'subject_token is invalid', check: 'subject_token' }
 const randomToken = () => `sub_${randomBytes(32).toString('base64url')}`
 
@@ -63,7 +64,7 @@ describe('token exchange: the subject token', () => {
     it('the public id of a token', async () => {
       const { id } = await issue(deployment)
       const answer = await send(id)
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     })
 
     it('the stored hash of a token', async () => {
@@ -72,7 +73,7 @@ describe('token exchange: the subject token', () => {
       const { token_hash: hash } = rows[0] as { token_hash: string }
       for (const attempt of [hash, `sub_${hash}`]) {
         const answer = await send(attempt)
-        expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+        expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       }
       expect((await send(subjectToken)).status).to.equal(200)
     })
@@ -81,7 +82,7 @@ describe('token exchange: the subject token', () => {
       const { subjectToken } = await issue(deployment)
       const { body } = await send(subjectToken)
       const answer = await send(body.access_token)
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     })
 
     it('a token bound to another client', () =>
@@ -96,7 +97,7 @@ describe('token exchange: the subject token', () => {
     it('a token bound to a client id that differs in case', async () => {
       const { subjectToken } = await issue(deployment, { clientId: 'SPA' })
       const answer = await send(subjectToken)
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     })
 
     it('a token bound to another resource', () =>
@@ -131,11 +132,11 @@ describe('token exchange: the subject token', () => {
     })
   })
 
-  it('refuses the token of a user that is gone, and says why to the operator only', async () => {
+  it('refuses the token of a user that no longer exists, and tells only the operator why', async () => {
     const { subjectToken, id } = await issue(deployment, { userId: 'carol' })
     deployment.accounts.disable('carol')
     const answer = await send(subjectToken)
-    expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+    expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     const { check, reason, id: refused } = onlyEvent(deployment, 'subject_token.refused')
     expect([check, reason]).to.deep.equal(['subject_token', 'the user is gone or disabled'])
     expect(refused ?? id).to.equal(id)
@@ -150,11 +151,11 @@ describe('token exchange: the subject token', () => {
       const { subjectToken } = await issue(other)
       moved = true
       const answer = await exchange(other, { subject_token: subjectToken })
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     })
   })
 
-  it('takes a token until the second before it expires, and not in that second', async () => {
+  it('accepts a token until the second before it expires, and not in that second', async () => {
     const clock = stopClock()
     try {
       const [late, inTime] = [
@@ -166,7 +167,7 @@ describe('token exchange: the subject token', () => {
       clock.tick(1)
       const before = deployment.events.length
       const answer = await send(late.subjectToken)
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       const { check, reason, id } = onlyEvent(deployment, 'subject_token.refused', before)
       expect([check, reason]).to.deep.equal(['subject_token', 'expired'])
       expect(id ?? late.id).to.equal(late.id)
@@ -185,7 +186,7 @@ describe('token exchange: the subject token', () => {
       await withDeployment({ options: { getCustomJwtClaims } }, async (slow) => {
         const { subjectToken } = await issue(slow, { expiresIn: 60 })
         const answer = await exchange(slow, { subject_token: subjectToken })
-        expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+        expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
         expect(onlyEvent(slow, 'subject_token.refused').reason).to.equal('expired')
       })
     } finally {
@@ -197,7 +198,7 @@ describe('token exchange: the subject token', () => {
     const { subjectToken, id } = await issue(deployment)
     await createSubjectTokenStore(deployment.database.sequelize).revoke(deployment.issuer, id, epochTime())
     const answer = await send(subjectToken)
-    expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+    expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     const event = onlyEvent(deployment, 'subject_token.refused')
     expect([event.check, event.reason]).to.deep.equal(['subject_token', 'revoked'])
   })
@@ -213,23 +214,23 @@ describe('token exchange: the subject token', () => {
       const store = createSubjectTokenStore(slow.database.sequelize)
       revoke.now = () => store.revoke(slow.issuer, id, epochTime())
       const answer = await exchange(slow, { subject_token: subjectToken })
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       expect(onlyEvent(slow, 'subject_token.refused').reason).to.equal('revoked')
     })
   })
 
-  it('refuses a token that was used, and tells it from the others only in the event', async () => {
+  it('refuses a used token, and distinguishes it only in the event', async () => {
     const { subjectToken, id } = await issue(deployment)
     expect((await send(subjectToken)).status).to.equal(200)
     const before = deployment.events.length
     const answer = await send(subjectToken)
-    expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+    expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     const replayed = onlyEvent(deployment, 'subject_token.replayed', before)
     expect(replayed).to.include({ id, userId: 'alice', clientId: 'spa', usedBy: 'spa', resource: API })
     expect(replayed.accessTokenEnded).to.equal(false)
   })
 
-  it('tells a replay also when it comes from another client, after the expiry, or for a bad target', async () => {
+  it('reports a replay from another client, after the expiry, or for a bad target, too', async () => {
     const clock = stopClock()
     try {
       const { subjectToken } = await issue(deployment, { clientId: 'spa' })
@@ -238,14 +239,14 @@ describe('token exchange: the subject token', () => {
       const before = deployment.events.length
       const replay = { subject_token: subjectToken, resource: 'https://unknown.example.com' }
       const answer = await exchange(deployment, replay, { client: webClient() })
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       expect(onlyEvent(deployment, 'subject_token.replayed', before).clientId).to.equal('web')
     } finally {
       clock.restore()
     }
   })
 
-  it('answers every bad subject token with the same bytes', async () => {
+  it('responds to every bad subject token with the same bytes', async () => {
     const [used, bound, gone, expired] = [
       await issue(deployment),
       await issue(deployment, { clientId: 'web' }),
@@ -280,7 +281,7 @@ describe('token exchange: the subject token', () => {
         withDeployment({ database }, async (two) => {
           const { subjectToken } = await issue(one)
           const answer = await exchange(two, { subject_token: subjectToken })
-          expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+          expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
           expect(onlyEvent(two, 'subject_token.refused').reason).to.equal('unknown')
           expect((await exchange(one, { subject_token: subjectToken })).status).to.equal(200)
         }),

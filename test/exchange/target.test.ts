@@ -1,4 +1,4 @@
-/** Where an access token may be used (CONTRACT §3: resource, audience; RFC 8707). */
+/** Where an access token may be used (protocol.md §3.4; RFC 8707). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ResourceServer } from 'oidc-provider'
@@ -9,8 +9,10 @@ import {
   type DeploymentOverrides,
   OPAQUE_API,
   startDeployment,
+  withDeployment,
 } from '../../fixtures/deployment.ts'
-import { exchange, introspect, issue, type Parameters, withDeployment } from '../../fixtures/requests.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { expectRefused } from './refusals.ts'
 
 const narrowClient = publicClient({
@@ -52,7 +54,7 @@ describe('token exchange: the target', () => {
       }))
   }
 
-  it('refuses no resource also when a scope is asked for', () =>
+  it('refuses a missing resource even if a scope is requested', () =>
     expectRefused(deployment, {
       attempt: (subjectToken) =>
         exchange(deployment, { subject_token: subjectToken, resource: null, scope: 'openid orders:read' }),
@@ -75,13 +77,13 @@ describe('token exchange: the target', () => {
     })
   }
 
-  it('issues for exactly the resource that was asked for', async () => {
+  it('issues for exactly the requested resource', async () => {
     const { subjectToken } = await issue(deployment, { resource: API })
     const { body } = await exchange(deployment, { subject_token: subjectToken, resource: API })
     expect(decodeJwt(body.access_token).aud).to.equal(API)
   })
 
-  it("uses the resource's own audience where it has one, and its identifier otherwise", () => {
+  it("uses the resource's own audience if it has one, and its identifier otherwise", () => {
     const resources: Record<string, ResourceServer> = {
       [API]: { scope: '', audience: 'orders', accessTokenFormat: 'jwt', jwt: { sign: { alg: 'ES256' } } },
       [OPAQUE_API]: { scope: '', accessTokenFormat: 'opaque' } as ResourceServer,
@@ -118,7 +120,7 @@ describe('token exchange: the target', () => {
         check: 'target',
       }))
 
-    it('does not let a resource pass that the deployment does not know', () =>
+    it('refuses a resource that the deployment does not know', () =>
       expectRefused(deployment, {
         attempt: (subjectToken) =>
           exchange(
@@ -141,9 +143,9 @@ describe('token exchange: the target', () => {
     for (const [title, parameters] of [
       ['omitted', { resource: null }],
       ['blank', { resource: '' }],
-      ['omitted while a scope is asked for', { resource: null, scope: 'orders:read' }],
+      ['omitted while a scope is requested', { resource: null, scope: 'orders:read' }],
     ] as const) {
-      it(`takes the default when the resource is ${title}`, () =>
+      it(`uses the default when the resource is ${title}`, () =>
         withDeployment(defaulting(API), async (other) => {
           const { subjectToken } = await issue(other)
           const answer = await exchange(other, { subject_token: subjectToken, ...parameters })
@@ -152,14 +154,14 @@ describe('token exchange: the target', () => {
         }))
     }
 
-    it('prefers the resource that was asked for', () =>
+    it('prefers the requested resource', () =>
       withDeployment(defaulting(API), async (other) => {
         const { subjectToken } = await issue(other)
         const answer = await exchange(other, { subject_token: subjectToken, resource: OPAQUE_API })
         expect((await introspect(other, answer.body.access_token)).aud).to.equal(OPAQUE_API)
       }))
 
-    it('holds a default to the resource the subject token is bound to', () =>
+    it('compares a default with the resource that the subject token is bound to', () =>
       withDeployment(defaulting(OPAQUE_API), (other) =>
         expectRefused(other, {
           issued: { resource: API },
@@ -180,7 +182,7 @@ describe('token exchange: the target', () => {
       ))
   })
 
-  describe('where getResourceServerInfo takes whatever it is given', () => {
+  describe('with a getResourceServerInfo that accepts everything', () => {
     const tolerant: DeploymentOverrides['configuration'] = {
       features: {
         resourceIndicators: {
@@ -197,7 +199,7 @@ describe('token exchange: the target', () => {
       ['with letters beyond ASCII', 'https://bücher.example.com/ä'],
       ['with a quotation mark', `${API}/"`],
     ] as const) {
-      it(`refuses a resource ${title}, which is no URI`, () =>
+      it(`refuses a resource ${title}, which is not a URI`, () =>
         withDeployment({ configuration: tolerant }, (other) =>
           expectRefused(other, {
             attempt: (subjectToken) => exchange(other, { subject_token: subjectToken, resource }),

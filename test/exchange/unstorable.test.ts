@@ -1,20 +1,14 @@
-/** No input can make the spend fail for ever: what a database cannot keep is refused before it (CONTRACT §2.1, §3.2). */
+/** No input can make the spend fail forever: what a database cannot store is refused before it (protocol.md §2.1, §3.2). */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { ResourceServer } from 'oidc-provider'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
 import { list, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  postSubjectToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
 
 const ASTRAL = '🎭'
@@ -34,7 +28,7 @@ const longest = publicClient({ client_id: 'c'.repeat(255) })
 const tooLong = publicClient({ client_id: TOO_LONG })
 const longBackend = machineClient({ client_id: TOO_LONG.slice(0, 1100) })
 
-/** A resource and scopes that no constraint of a subject token could hold. */
+/** A resource and scopes that do not fit into the constraints of a subject token. */
 const LONG_RESOURCE = `https://api.example.com/${'r'.repeat(5000)}`
 const LONG_SCOPE = Array.from({ length: 256 }, (_, index) => `scope-${index}-${'s'.repeat(60)}`).join(' ')
 const resources: Record<string, ResourceServer> = {
@@ -56,8 +50,7 @@ for (const kind of DATABASES) {
   describe(`token exchange: names that cannot be stored, on ${kind}`, () => {
     let deployment: Deployment
     const asked: string[] = []
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       const overrides: DeploymentOverrides = {
         database: kind,
         clients: [longest, tooLong, longBackend],
@@ -75,7 +68,7 @@ for (const kind of DATABASES) {
     after(() => deployment?.close())
 
     for (const [title, name] of NAMES) {
-      it(`refuses an actor ${title} as an actor token that is not valid, and looks it up nowhere`, async () => {
+      it(`refuses an actor ${title} like an invalid actor token, and never looks it up`, async () => {
         for (const format of ['opaque', 'jwt'] as const) {
           await expectActorRefused(deployment, await actorToken(deployment, { accountId: name, format }))
         }
@@ -89,7 +82,7 @@ for (const kind of DATABASES) {
       })
     }
 
-    it('takes names of 255 characters beyond the basic plane, and finds them again', async () => {
+    it('accepts names of 255 characters beyond the basic plane, and finds them again', async () => {
       const [actor, inner] = [ASTRAL.repeat(255), `${ASTRAL.repeat(254)}x`]
       const { subjectToken, id } = await issue(deployment, { userId: `y${ASTRAL.repeat(254)}` })
       const token = await actorJwt(deployment, { sub: actor, act: { sub: inner } })
@@ -108,7 +101,7 @@ for (const kind of DATABASES) {
     it('refuses an actor token of a client whose id is too long', async () =>
       expectActorRefused(deployment, await actorToken(deployment, { clientId: TOO_LONG })))
 
-    it('refuses a client whose id is too long, as one that may not exchange', async () => {
+    it('refuses a client whose id is too long, like one that may not exchange', async () => {
       await expectRefused(deployment, {
         attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken }, { client: tooLong }),
         error: 'invalid_request',

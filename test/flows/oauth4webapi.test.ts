@@ -1,4 +1,4 @@
-/** The whole flow as applications run it that use oauth4webapi 3. */
+/** The whole flow, as an application with oauth4webapi 3 runs it. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import * as oauth from 'oauth4webapi'
@@ -90,21 +90,21 @@ describe('flow with oauth4webapi', () => {
     expect(decodeJwt(tokens.access_token).client_id).to.equal('web')
   })
 
-  it('validates the answer as a JWT access token (RFC 9068)', async () => {
+  it('validates the issued token as a JWT access token (RFC 9068)', async () => {
     const { access_token: token } = await exchange(spa, oauth.None(), await subjectToken())
     const request = new Request(API, { headers: { authorization: `Bearer ${token}` } })
     const claims = await oauth.validateJwtAccessToken(server, request, API, INSECURE)
     expect(claims).to.include({ sub: 'alice', client_id: 'spa', iss: deployment.issuer })
   })
 
-  it('binds the answer by DPoP', async () => {
+  it('binds the issued token by DPoP', async () => {
     const DPoP = oauth.DPoP(spa, await oauth.generateKeyPair('ES256'))
     const tokens = await exchange(spa, oauth.None(), await subjectToken(), { DPoP })
     expect(tokens.token_type).to.equal('dpop')
     expect(decodeJwt(tokens.access_token).cnf).to.have.property('jkt')
   })
 
-  it('tells a used subject token as invalid_request', async () => {
+  it('reports a used subject token as invalid_request', async () => {
     const token = await subjectToken()
     await exchange(spa, oauth.None(), token)
     const {
@@ -115,14 +115,14 @@ describe('flow with oauth4webapi', () => {
     expect([status, error, description]).to.deep.equal([400, 'invalid_request', 'subject_token is invalid'])
   })
 
-  it('tells a scope of which nothing is left as invalid_scope, and the token can be used again', async () => {
+  it('reports scopes that cannot be granted as invalid_scope, and the token can be used again', async () => {
     const token = await subjectToken()
     const { status, error } = await errorOf(exchange(spa, oauth.None(), token, {}, { scope: 'unknown' }))
     expect([status, error]).to.deep.equal([400, 'invalid_scope'])
     await exchange(spa, oauth.None(), token)
   })
 
-  it('tells a wrong client secret as a challenge (RFC 6749 §5.2)', async () => {
+  it('reports a wrong client secret with a challenge (RFC 6749 §5.2)', async () => {
     const token = await subjectToken()
     const answer = exchange({ client_id: 'web' }, oauth.ClientSecretBasic('wrong'), token)
     const error = await answer.then(
@@ -134,7 +134,7 @@ describe('flow with oauth4webapi', () => {
     await exchange(spa, oauth.None(), token)
   })
 
-  it('tells a forged management token as a challenge (RFC 6750 §3)', async () => {
+  it('reports a forged management token with a challenge (RFC 6750 §3)', async () => {
     const url = new URL(deployment.subjectTokens)
     const answer = oauth.protectedResourceRequest('forged', 'POST', url, undefined, null, INSECURE)
     const error = await answer.then(

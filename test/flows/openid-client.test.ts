@@ -1,4 +1,4 @@
-/** The whole flow as applications run it that use openid-client 6. */
+/** The whole flow, as an application with openid-client 6 runs it. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import {
@@ -12,8 +12,8 @@ import {
   ResponseBodyError,
   tokenIntrospection,
 } from 'openid-client'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { actorToken, withActor } from '../../fixtures/requests.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 describe('flow with openid-client', () => {
@@ -103,7 +103,7 @@ describe('flow with openid-client', () => {
     expect(answer).to.include({ active: true, sub: 'alice', aud: OPAQUE_API, client_id: 'spa' })
   })
 
-  it('tells a used subject token as invalid_request', async () => {
+  it('reports a used subject token as invalid_request', async () => {
     const token = await subjectToken()
     await genericGrantRequest(spa, TOKEN_EXCHANGE, request(token))
     const {
@@ -114,7 +114,7 @@ describe('flow with openid-client', () => {
     expect([status, error, description]).to.deep.equal([400, 'invalid_request', 'subject_token is invalid'])
   })
 
-  it('tells an unknown resource as invalid_target, and the token can be used again', async () => {
+  it('reports an unknown resource as invalid_target, and the token can be used again', async () => {
     const token = await subjectToken()
     const unknown = request(token, { resource: 'https://unknown.example.com' })
     const { status, error } = await errorOf(genericGrantRequest(spa, TOKEN_EXCHANGE, unknown))
@@ -122,7 +122,7 @@ describe('flow with openid-client', () => {
     await genericGrantRequest(spa, TOKEN_EXCHANGE, request(token))
   })
 
-  it('tells a client that may not exchange as invalid_request', async () => {
+  it('reports a client that may not exchange as invalid_request', async () => {
     const token = await subjectToken()
     const { status, error } = await errorOf(genericGrantRequest(backend, TOKEN_EXCHANGE, request(token)))
     expect([status, error]).to.deep.equal([400, 'invalid_request'])

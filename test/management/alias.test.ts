@@ -1,11 +1,12 @@
-/** Names that `findAccount` knows accounts by, in the list and in the kill switch (CONTRACT §2.2). */
+/** Names that `findAccount` knows accounts by, in the list and in the kill switch (protocol.md §2.2). */
 import { expect } from 'chai'
 import type { Account } from 'oidc-provider'
 import { accounts } from '../../fixtures/accounts.ts'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import type { Deployment } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { idsOf, list, revokeWhere, show } from '../../fixtures/management.ts'
-import { actorToken, exchange, issue, withActor } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 type FindAccount = (ctx: unknown, id: string) => Promise<Account | undefined>
@@ -29,7 +30,7 @@ describe('management: aliases of accounts', () => {
     })
     const account = (accountId: string): Account => ({ accountId, claims: () => ({ sub: accountId }) })
 
-    it('a page holds what both names find, newest first, and the next one goes on', async () => {
+    it('a page has what both names find, newest first, and the next page continues', async () => {
       const ids: string[] = []
       for (const actorId of ['alias:bob', 'bob', 'alias:bob', undefined, 'alias:bob', 'bob']) {
         const { id, subjectToken } = await issue(deployment, { actorId })
@@ -54,7 +55,7 @@ describe('management: aliases of accounts', () => {
       }
     })
 
-    it('the kill switch ends what was named as given before it asks for the account', async () => {
+    it('the kill switch ends what matches the name as given before it looks the account up', async () => {
       const given = await issue(deployment, { actorId: 'alias:bob' })
       const found = await issue(deployment, { actorId: 'bob' })
       const states: string[] = []
@@ -76,7 +77,7 @@ describe('management: aliases of accounts', () => {
       expect(states).to.deep.equal(['revoked', 'active'])
     })
 
-    it('the kill switch ends what the account has when the name as given fails, and says so', async () => {
+    it('the kill switch ends what the account has when the name as given fails, and reports the failure', async () => {
       const store = createSubjectTokenStore(on.database.sequelize)
       const failing = await on.start({
         options: {
@@ -95,7 +96,7 @@ describe('management: aliases of accounts', () => {
       expect((await show(failing, id)).body.state).to.equal('revoked')
     })
 
-    it('asks with the context of the management API, once for each name, and not for clients', async () => {
+    it('calls findAccount with the context of the management API, once for each name, and not for clients', async () => {
       const asked: unknown[] = []
       state.findAccount = async (ctx, id) => {
         asked.push([id, Reflect.get(Reflect.get(Object(ctx), 'oidc'), 'client').clientId])
@@ -129,7 +130,7 @@ describe('management: aliases of accounts', () => {
       ['returns the same id', async (_ctx, id) => account(id), undefined],
     ]
     for (const [title, findAccount, told] of ignorant) {
-      it(`a findAccount that ${title} leaves the list and the kill switch what the name finds`, async () => {
+      it(`a findAccount that ${title} reduces the list and the kill switch to what the name finds`, async () => {
         const { id } = await issue(deployment, { actorId: 'alias:bob' })
         const other = await issue(deployment, { actorId: 'bob' })
         state.findAccount = findAccount
@@ -138,7 +139,7 @@ describe('management: aliases of accounts', () => {
         const answer = await revokeWhere(deployment, { actorId: 'alias:bob' })
         expect([answer.status, answer.body], answer.text).to.deep.equal([200, { revoked: 1 }])
         expect((await show(deployment, other.id)).body.state).to.equal('active')
-        // The operator is told, the caller is not.
+        // The operator learns of it, the caller does not.
         const messages = deployment.errors.map((error) => (error instanceof Error ? error.message : ''))
         expect(messages).to.have.length(told ? 3 : 0)
         for (const message of messages) expect(message).to.match(told ?? /^$/)

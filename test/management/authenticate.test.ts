@@ -1,25 +1,17 @@
-/** Who may call the management API (CONTRACT §2.3, §2.4). */
+/** Who may call the management API (protocol.md §2.3, §2.4). */
 import { expect } from 'chai'
 import { decodeJwt, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'
+import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { dpopKey } from '../../fixtures/dpop.ts'
+import { type Answer, send } from '../../fixtures/http.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import {
-  type Answer,
-  actorToken,
-  dpopKey,
-  exchange,
-  issue,
-  managementToken,
-  now,
-  postToken,
-  send,
-  signJwt,
-  unique,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 
 const VALID = { userId: 'alice' }
 
@@ -82,19 +74,19 @@ describe('management: who may call', () => {
       signing,
     )
 
-  it('answers a request without credentials with a bare challenge (RFC 6750 §3.1)', async () => {
+  it('responds to a request without credentials with a bare challenge (RFC 6750 §3.1)', async () => {
     const answer = await post()
     expect([answer.status, answer.body.error]).to.deep.equal([401, 'invalid_token'])
     expect(answer.headers.get('www-authenticate')).to.equal(`Bearer realm="${deployment.issuer}"`)
     expect(answer.headers.get('cache-control')).to.equal('no-store')
   })
 
-  it('takes the token that the fixture forges, so that each change below is what is refused', async () => {
+  it('accepts the token that the fixture forges, so each change below is the reason for the refusal', async () => {
     expect((await post(`Bearer ${await forge()}`)).status).to.equal(201)
   })
 
   for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
-    it(`takes the scheme ${JSON.stringify(scheme)} (RFC 9110 §11.1)`, async () => {
+    it(`accepts the scheme ${JSON.stringify(scheme)} (RFC 9110 §11.1)`, async () => {
       expect((await post(`${scheme} ${await forge()}`)).status).to.equal(201)
     })
   }
@@ -107,7 +99,7 @@ describe('management: who may call', () => {
     ['a token in quotes', (token) => `Bearer "${token}"`],
     ['another scheme', (token) => `DPoP ${token}`],
     ['Basic', () => `Basic ${Buffer.from('backend:backend-secret').toString('base64')}`],
-    ['a scheme that only starts alike', (token) => `BearerX ${token}`],
+    ['a scheme that only starts the same', (token) => `BearerX ${token}`],
     ['no space between', (token) => `Bearer${token}`],
     ['characters beyond the token68 alphabet', () => 'Bearer %%%'],
     ['an unknown token', () => 'Bearer unknown'],
@@ -119,7 +111,7 @@ describe('management: who may call', () => {
       expectInvalidToken(await post(header(await forge())), deployment))
   }
 
-  it('does not take a token from the query or the body', async () => {
+  it('does not accept a token in the query or the body', async () => {
     const token = await forge()
     const answer = await send(`${deployment.subjectTokens}?access_token=${token}`, {
       method: 'POST',
@@ -173,7 +165,7 @@ describe('management: who may call', () => {
       expectInvalidToken(await post(`Bearer ${await make()}`), deployment))
   }
 
-  it('takes a token until the second before it expires, and not in that second', async () => {
+  it('accepts a token until the second before it expires, and not in that second', async () => {
     const clock = stopClock()
     try {
       const token = await managementToken(deployment)
@@ -186,10 +178,10 @@ describe('management: who may call', () => {
     }
   })
 
-  describe('refuses as no token for it', () => {
+  describe('refuses other kinds of token:', () => {
     const refuses = async (token: string) => expectInvalidToken(await post(`Bearer ${token}`), deployment)
 
-    it('a token bound by DPoP, also with its proof', async () => {
+    it('a token bound by DPoP, even with its proof', async () => {
       const key = await dpopKey()
       const client = machineClient({ client_id: 'dpop' })
       const answer = await postToken(
@@ -242,7 +234,7 @@ describe('management: who may call', () => {
       expectInsufficientScope(await post(`Bearer ${token}`), deployment)
     })
 
-    it('that was not asked for at all is 403', async () => {
+    it('that was not requested at all is 403', async () => {
       const token = await managementToken(deployment, { scope: null })
       expect(decodeJwt(token)).not.to.have.property('scope')
       expectInsufficientScope(await post(`Bearer ${token}`), deployment)
@@ -254,11 +246,11 @@ describe('management: who may call', () => {
       'SUBJECT-TOKENS:CREATE',
       ['subject-tokens:create'],
     ]) {
-      it(`that only looks alike is 403: ${JSON.stringify(scope)}`, async () =>
+      it(`that only looks similar is 403: ${JSON.stringify(scope)}`, async () =>
         expectInsufficientScope(await post(`Bearer ${await forge({ scope })}`), deployment))
     }
 
-    it('is not given to a client whose metadata does not name it', async () => {
+    it('is not granted to a client whose metadata does not name it', async () => {
       const client = machineClient({ client_id: 'reader' })
       const answer = await postToken(
         deployment,
@@ -278,7 +270,7 @@ describe('management: who may call', () => {
       ['unscoped', undefined],
       ['elsewhere', 'invalid_scope'],
     ] as const) {
-      it(`is not given to the client ${clientId}: absent metadata means none`, async () => {
+      it(`is not granted to the client ${clientId}: absent metadata means none`, async () => {
         const client = machineClient({ client_id: clientId })
         const parameters = { grant_type: 'client_credentials', resource: `${deployment.baseUrl}/api` }
         const answer = await postToken(

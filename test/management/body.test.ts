@@ -1,8 +1,9 @@
-/** How the management API reads a body (CONTRACT §2.1, §2.4): media type, size, encoding, and parsers of the host. */
+/** How the management API reads a body (protocol.md §2.1, §2.4): media type, size, encoding, and parsers of the host. */
 import { expect } from 'chai'
 import type { Middleware } from 'koa'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { type Answer, idFrom, managementToken, send, withDeployment } from '../../fixtures/requests.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { type Answer, send } from '../../fixtures/http.ts'
+import { idFrom, managementToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 type Body = NonNullable<RequestInit['body']>
@@ -50,7 +51,7 @@ describe('management: the body', () => {
       'application/json;charset=utf-8',
       'application/json; charset="UTF-8"',
     ]) {
-      it(`${type} is taken`, async () => {
+      it(`${type} is accepted`, async () => {
         expect((await post(VALID, { 'content-type': type })).status).to.equal(201)
       })
     }
@@ -87,11 +88,11 @@ describe('management: the body', () => {
   })
 
   describe('of a size', () => {
-    it('of 64 KiB is taken', async () => {
+    it('of 64 KiB is accepted', async () => {
       expect((await post(padded(LIMIT))).status).to.equal(201)
     })
 
-    it('of 64 KiB in chunks, without a length, is taken', async () => {
+    it('of 64 KiB in chunks, without a length, is accepted', async () => {
       expect((await post(inChunks(padded(LIMIT)))).status).to.equal(201)
     })
 
@@ -113,7 +114,7 @@ describe('management: the body', () => {
       ['nothing', ''],
       ['spaces', '   '],
       ['cut short', '{"userId":"alice"'],
-      ['with a comma too many', '{"userId":"alice",}'],
+      ['with an extra comma', '{"userId":"alice",}'],
       ['with single quotes', "{'userId':'alice'}"],
       ['with something after it', '{"userId":"alice"} x'],
       ['two objects', '{"userId":"alice"}{"userId":"bob"}'],
@@ -138,12 +139,12 @@ describe('management: the body', () => {
     }
   })
 
-  it('is judged after the credentials', async () => {
+  it('is checked after the credentials', async () => {
     const answer = await post('broken', { authorization: 'Bearer forged' })
     expect(answer.status).to.equal(401)
   })
 
-  it('with a repeated member means the last one, as JSON.parse has it', async () => {
+  it('with a repeated member means the last one, as for JSON.parse', async () => {
     const answer = await post('{"userId":"nobody","userId":"bob"}')
     const row = await createSubjectTokenStore(deployment.database.sequelize).get(
       deployment.issuer,
@@ -171,7 +172,7 @@ describe('management: the body', () => {
       ['ctx.req.body', drained((ctx, text) => Object.assign(ctx.req, { body: JSON.parse(text) }))],
     ]
     for (const [title, parser] of parsers) {
-      it(`is taken from ${title}`, () =>
+      it(`is read from ${title}`, () =>
         withDeployment({ before: [parser] }, async (other) => {
           const bearer = await managementToken(other)
           const request = (body: object) =>
@@ -191,6 +192,53 @@ describe('management: the body', () => {
           expectError(await send(other.subjectTokens, { method: 'POST', headers, body: deep }), 400)
         }))
     }
+
+    describe('of a size', () => {
+      const state: { left: unknown } = { left: undefined }
+      let parsing: Deployment
+      let bearer: string
+      before(async () => {
+        parsing = await startDeployment({
+          before: [drained((ctx) => Object.assign(ctx.request, { body: state.left }))],
+        })
+        bearer = await managementToken(parsing)
+      })
+      after(() => parsing.close())
+
+      const post = (left: unknown) => {
+        state.left = left
+        const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
+        return send(parsing.subjectTokens, { method: 'POST', headers, body: VALID })
+      }
+      /** A request of so many bytes of JSON: a context that long is a bad field, where the body is not too large. */
+      const parsed = (bytes: number) => {
+        const empty = { userId: 'alice', context: { a: '' } }
+        return { ...empty, context: { a: 'x'.repeat(bytes - JSON.stringify(empty).length) } }
+      }
+
+      it('counts text: 65,536 bytes are taken, one more is 413', async () => {
+        expect((await post(padded(LIMIT))).status).to.equal(201)
+        expectError(await post(padded(LIMIT + 1)), 413)
+      })
+
+      it('counts the bytes of text, not its characters', async () => {
+        const text = VALID.replace('alice', 'é'.repeat(LIMIT / 2))
+        expect(text.length).to.be.below(LIMIT)
+        expectError(await post(text), 413)
+      })
+
+      it('counts bytes: 65,536 are taken, one more is 413', async () => {
+        expect((await post(Buffer.from(padded(LIMIT)))).status).to.equal(201)
+        expectError(await post(Buffer.from(padded(LIMIT + 1))), 413)
+      })
+
+      it('counts what was parsed as it would be sent: only what takes more than 65,536 bytes is 413', async () => {
+        const answer = await post(parsed(LIMIT))
+        expectError(answer, 400)
+        expect(answer.body.error_description).to.match(/^context /)
+        expectError(await post(parsed(LIMIT + 1)), 413)
+      })
+    })
 
     for (const [title, left] of [
       ['an empty text', ''],

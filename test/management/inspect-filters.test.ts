@@ -1,19 +1,13 @@
-/** The filters of `GET /api/subject-tokens`, each and joined, and whose rows it never shows (CONTRACT §2.2). */
+/** The filters of `GET /api/subject-tokens`, alone and combined, and the rows it never shows (protocol.md §2.2). */
 import { expect } from 'chai'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Parameters } from '../../fixtures/http.ts'
 import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  type Parameters,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 
 describe('management: the list', () => {
   const second = machineClient({ client_id: 'second backend' })
@@ -114,14 +108,14 @@ describe('management: the list', () => {
       [{ actorId: 'carol', state: 'revoked', limit: '1' }, ['revokedUsed']],
     ]
     for (const [parameters, expected] of filters) {
-      it(`answers ${JSON.stringify(parameters)} with ${expected.join(', ') || 'nothing'}, newest first`, async () => {
+      it(`lists ${expected.join(', ') || 'nothing'} for ${JSON.stringify(parameters)}, newest first`, async () => {
         const answer = await list(on.deployment, parameters)
         expect(answer.status, answer.text).to.equal(200)
         expect(named(idsOf(answer))).to.deep.equal(expected)
       })
     }
 
-    it('shows a token that expires in the list that its state belongs to, to the second', async () => {
+    it('moves an expiring token from one state filter to the other, to the second', async () => {
       const { id } = await issue(on.deployment, { userId: 'bob', expiresIn: 60 })
       const states = async () => {
         const found: string[] = []
@@ -141,7 +135,7 @@ describe('management: the list', () => {
 
 describe('management: another issuer on the same database', () => {
   onEachDatabase({}, (on) => {
-    it('sees, lists and revokes nothing of ours, whatever it asks for', async () => {
+    it('sees, lists and revokes nothing of ours, whatever it requests', async () => {
       const { deployment } = on
       const other = await on.start({ issuer: 'https://other.example.com/oidc' })
       const resource = 'https://other.example.com/api'

@@ -1,16 +1,17 @@
-/** The routes of CONTRACT §2.2 as HTTP: methods, paths, headers, and which scope opens which. */
+/** The routes of protocol.md §2.2 as HTTP: methods, paths, headers, and the scope that each needs. */
 import { expect } from 'chai'
+import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { manage, show } from '../../fixtures/management.ts'
 import { rawRequest } from '../../fixtures/raw-request.ts'
-import { actorToken, exchange, issue, managementToken } from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 
 const AN_ID = '0'.repeat(32)
 const CREATE = 'subject-tokens:create'
 const READ = 'subject-tokens:read'
 const REVOKE = 'subject-tokens:revoke'
 
-describe('management: see and stop, as HTTP', () => {
+describe('management: listing and revoking, as HTTP', () => {
   onEachDatabase({}, (on) => {
     const rawGet = async (path: string, host: string | null = 'localhost') =>
       rawRequest(on.deployment.baseUrl, [
@@ -28,7 +29,7 @@ describe('management: see and stop, as HTTP', () => {
       ['the revocation of one', 'DELETE', `/${AN_ID}`, REVOKE],
     ]
     for (const [title, method, path, needed] of routes) {
-      it(`opens ${title} to ${needed} only, and to no token that lacks it`, async () => {
+      it(`allows ${title} with ${needed} only`, async () => {
         const wrong = [CREATE, READ, REVOKE].filter((scope) => scope !== needed)
         for (const scope of [...wrong, wrong.join(' ')]) {
           const answer = await manage(on.deployment, method, path, { scope })
@@ -43,7 +44,7 @@ describe('management: see and stop, as HTTP', () => {
         expect(allowed.status, allowed.text).to.be.oneOf([200, 404])
       })
 
-      it(`opens ${title} to nobody without a token of a machine`, async () => {
+      it(`allows ${title} to no one without a token of a machine`, async () => {
         const { subjectToken } = await issue(on.deployment, { userId: 'erin' })
         const { body } = await exchange(on.deployment, { subject_token: subjectToken })
         const { subjectToken: unused } = await issue(on.deployment, { userId: 'erin' })
@@ -59,7 +60,7 @@ describe('management: see and stop, as HTTP', () => {
       })
     }
 
-    it('does not revoke what a token without the scope asked to revoke', async () => {
+    it('revokes nothing for a token without the scope', async () => {
       const { id } = await issue(on.deployment)
       for (const path of [`/${id}`, '?userId=alice']) {
         const answer = await manage(on.deployment, 'DELETE', path, { scope: `${CREATE} ${READ}` })
@@ -68,7 +69,7 @@ describe('management: see and stop, as HTTP', () => {
       expect((await show(on.deployment, id)).body.state).to.equal('active')
     })
 
-    it('tells a token without the scope nothing about what exists, and nothing about its request', async () => {
+    it('tells a caller without the scope nothing about what exists, and nothing about its request', async () => {
       const { id } = await issue(on.deployment)
       const paths = [`/${id}`, `/${AN_ID}`, '/x', `/${id}?unknown=1`]
       const answers = []
@@ -81,7 +82,7 @@ describe('management: see and stop, as HTTP', () => {
       [`/${AN_ID}`, 'GET, HEAD, DELETE'],
     ] as const) {
       for (const method of ['PUT', 'PATCH', 'OPTIONS', ...(path === '' ? [] : ['POST'])]) {
-        it(`answers ${method} ${path || 'of the collection'} with 405 and what is allowed, with and without a token`, async () => {
+        it(`responds to ${method} ${path || 'of the collection'} with 405 and the allowed methods, with and without a token`, async () => {
           for (const token of [undefined, null]) {
             const answer = await manage(on.deployment, method, path, { token })
             expect([answer.status, answer.body], answer.text).to.deep.equal([
@@ -95,7 +96,7 @@ describe('management: see and stop, as HTTP', () => {
       }
     }
 
-    it('answers HEAD as GET, without a body', async () => {
+    it('responds to HEAD like GET, without a body', async () => {
       const { id } = await issue(on.deployment)
       for (const path of ['', `/${id}`]) {
         const [head, get] = [
@@ -109,7 +110,7 @@ describe('management: see and stop, as HTTP', () => {
       }
     })
 
-    it('keeps every answer out of caches', async () => {
+    it('keeps every response out of caches', async () => {
       const { id } = await issue(on.deployment)
       for (const [method, path, status] of [
         ['GET', '', 200],
@@ -145,7 +146,7 @@ describe('management: see and stop, as HTTP', () => {
       'a'.repeat(4000),
     ]
     for (const id of ids) {
-      it(`knows nothing under ${id.slice(0, 50)}, to read or to revoke`, async () => {
+      it(`finds nothing under ${id.slice(0, 50)}, to read or to revoke`, async () => {
         for (const method of ['GET', 'DELETE']) {
           const answer = await manage(on.deployment, method, `/${id}`)
           expect([answer.status, answer.body], answer.text).to.deep.equal([
@@ -168,7 +169,7 @@ describe('management: see and stop, as HTTP', () => {
       }
     })
 
-    it('refuses a query where there is none to give', async () => {
+    it('refuses a query where none is allowed', async () => {
       const { id } = await issue(on.deployment)
       for (const method of ['GET', 'DELETE']) {
         const answer = await manage(on.deployment, method, `/${id}?dryRun=true`)
@@ -190,7 +191,7 @@ describe('management: see and stop, as HTTP', () => {
       'evil\u00ff',
       null,
     ]) {
-      it(`is not moved by the Host ${JSON.stringify(host)}`, async () => {
+      it(`ignores the Host ${JSON.stringify(host)}`, async () => {
         const { id } = await issue(on.deployment)
         for (const path of [
           `/api/subject-tokens/${id}`,
@@ -216,7 +217,7 @@ describe('management: see and stop, as HTTP', () => {
       '/api/%',
       '//api/subject-tokens',
     ]) {
-      it(`answers the path ${JSON.stringify(path)} with no failure of ours`, async () => {
+      it(`does not fail on the path ${JSON.stringify(path)}`, async () => {
         expect(await rawGet(path)).to.match(/^HTTP\/1\.1 [24]\d\d /)
         expect(on.deployment.errors).to.deep.equal([])
       })

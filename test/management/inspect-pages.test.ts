@@ -1,8 +1,9 @@
-/** Pages of the list, and queries that are refused by name (CONTRACT §2.2, §2.4). */
+/** Pages of the list, and refused queries, with the name of the parameter (protocol.md §2.2, §2.4). */
 import { expect } from 'chai'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Parameters } from '../../fixtures/http.ts'
 import { idsOf, list, manage } from '../../fixtures/management.ts'
-import { issue, managementToken, type Parameters } from '../../fixtures/requests.ts'
+import { issue, managementToken } from '../../fixtures/requests.ts'
 
 const AN_ID = '0'.repeat(32)
 
@@ -18,7 +19,7 @@ describe('management: pages of the list', () => {
     })
     const newest = (from: number, to: number) => [...ids].reverse().slice(from, to)
 
-    it('hold 50 items unless told otherwise, and the rest after the cursor', async () => {
+    it('have 50 items by default, and the rest after the cursor', async () => {
       const first = await list(on.deployment)
       expect(idsOf(first)).to.deep.equal(newest(0, 50))
       expect(first.body.nextCursor).to.equal(newest(0, 50).at(-1))
@@ -29,7 +30,7 @@ describe('management: pages of the list', () => {
       expect(third.body).to.have.all.keys('items')
     })
 
-    it('hold from 1 to 100 items', async () => {
+    it('have from 1 to 100 items', async () => {
       const one = await list(on.deployment, { limit: '1' })
       expect([idsOf(one), one.body.nextCursor]).to.deep.equal([newest(0, 1), newest(0, 1)[0]])
       const hundred = await list(on.deployment, { limit: '100' })
@@ -51,7 +52,7 @@ describe('management: pages of the list', () => {
       expect((await list(on.deployment, { userId: 'erin' })).body).to.deep.equal({ items: [] })
     })
 
-    it('go on with the same filter, and with tokens made in between left out', async () => {
+    it('continue with the same filter, without tokens that were issued in between', async () => {
       const first = await list(on.deployment, { userId: 'alice', limit: '3' })
       const { id } = await issue(on.deployment, {}, token)
       const second = await list(on.deployment, { userId: 'alice', limit: '3', cursor: first.body.nextCursor })
@@ -59,7 +60,7 @@ describe('management: pages of the list', () => {
       ids.push(id)
     })
 
-    it('go on when the row of the cursor is gone', async () => {
+    it('continue when the row of the cursor has been purged', async () => {
       const first = await list(on.deployment, { limit: '3' })
       const { nextCursor } = first.body
       await on.database.sequelize.query('DELETE FROM subject_tokens WHERE id = $1', { bind: [nextCursor] })
@@ -131,7 +132,7 @@ describe('management: a query of the list', () => {
   onEachDatabase({}, (on) => {
     for (const [query, field] of refused) {
       const shown = query.length > 60 ? `${query.slice(0, 60)}…` : query
-      it(`is refused by the name ${field}: ${shown}`, async () => {
+      it(`is refused, naming ${field}: ${shown}`, async () => {
         const answer = await manage(on.deployment, 'GET', query)
         expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_request'])
         expect(answer.body).to.have.all.keys('error', 'error_description')
@@ -157,13 +158,13 @@ describe('management: a query of the list', () => {
       },
     ]
     for (const parameters of taken) {
-      it(`is taken: ${JSON.stringify(parameters).slice(0, 60)}`, async () => {
+      it(`is accepted: ${JSON.stringify(parameters).slice(0, 60)}`, async () => {
         const answer = await list(on.deployment, parameters)
         expect([answer.status, answer.body], answer.text).to.deep.equal([200, { items: [] }])
       })
     }
 
-    it('is taken when it is empty, or holds nothing but separators', async () => {
+    it('is accepted when it is empty, or has only separators', async () => {
       for (const query of ['?', '?&', '?&&']) {
         const answer = await manage(on.deployment, 'GET', query)
         expect([answer.status, answer.body], answer.text).to.deep.equal([200, { items: [] }])

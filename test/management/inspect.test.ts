@@ -1,19 +1,12 @@
-/** What `GET /api/subject-tokens/{id}` and the list show (CONTRACT §2.2): every member, in every state. */
+/** What `GET /api/subject-tokens/{id}` and the list show (protocol.md §2.2): every member, in every state. */
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { stopClock } from '../../fixtures/clock.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  now,
-  postSubjectToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, postSubjectToken } from '../../fixtures/requests.ts'
 
 const CONTEXT = { ticketId: 'T-1', nested: { list: [1, null, 'ü🎫'] } }
 
@@ -27,7 +20,7 @@ describe('management: an item', () => {
     })
     afterEach(() => clock.restore())
 
-    /** The item must read the same alone and in the list. */
+    /** The item must be the same alone and in the list. */
     const expectItem = async (id: string, expected: Readonly<Record<string, unknown>>) => {
       const answer = await show(on.deployment, id)
       expect(answer.status, answer.text).to.equal(200)
@@ -55,7 +48,7 @@ describe('management: an item', () => {
       })
     })
 
-    it('that is active and unconstrained shows nothing more than there is', async () => {
+    it('that is active and unconstrained shows no other members', async () => {
       const { id } = await issue(on.deployment, { userId: 'alias:alice' })
       await expectItem(id, { ...plain(), expiresAt: start + 600, state: 'active' })
     })
@@ -110,7 +103,7 @@ describe('management: an item', () => {
       await expectItem(id, { ...plain(), expiresAt: start + 60, state: 'expired' })
     })
 
-    it('that was used stays consumed when its time is over', async () => {
+    it('that was used stays consumed after its expiry', async () => {
       const { id, subjectToken } = await issue(on.deployment, { expiresIn: 60 })
       await exchange(on.deployment, { subject_token: subjectToken })
       clock.tick(3600)
@@ -128,7 +121,7 @@ describe('management: an item', () => {
       await expectItem(id, expected)
     })
 
-    it('that was used and revoked is revoked, and shows until when its JWT lives', async () => {
+    it('that was used and revoked is revoked, and shows how long its JWT lives', async () => {
       const { id, subjectToken } = await issue(on.deployment)
       await exchange(on.deployment, { subject_token: subjectToken, scope: 'orders:read' })
       clock.tick(10)
@@ -146,7 +139,7 @@ describe('management: an item', () => {
       })
     })
 
-    it('never holds a subject token, an access token, a hash of one, or the id of a Grant', async () => {
+    it('never contains a subject token, an access token, a hash of one, or the id of a Grant', async () => {
       const { deployment } = on
       const secrets: string[] = []
       for (const resource of [API, OPAQUE_API]) {

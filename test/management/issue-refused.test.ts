@@ -1,14 +1,15 @@
-/** What `POST /api/subject-tokens` refuses (CONTRACT §2.1, §2.4): every field, on the far side of every boundary. */
+/** What `POST /api/subject-tokens` refuses (protocol.md §2.1, §2.4): every field, just beyond every boundary. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { type Answer, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 
 const ASTRAL = '🎫'
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) })
 const contextOf = (bytes: number) => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) })
 
-/** What no field that holds a string takes. */
+/** What every string field refuses. */
 const NO_STRING: [title: string, value: unknown][] = [
   ['empty', ''],
   ['of 256 characters', 'a'.repeat(256)],
@@ -119,7 +120,7 @@ describe('management: what POST /subject-tokens refuses', () => {
     it(`refuses a member ${title}, and names it`, async () => expectRefused(await post(body), field))
   }
 
-  it('does not take the userId from a prototype', async () =>
+  it('does not read the userId from a prototype', async () =>
     expectRefused(await post('{"__proto__":{"userId":"alice"}}'), '__proto__'))
 
   it('does not repeat a member name that could be markup', async () => {

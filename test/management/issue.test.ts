@@ -1,28 +1,27 @@
-/** `POST /api/subject-tokens` (CONTRACT §2.1): what it answers, and what it takes. */
+/** `POST /api/subject-tokens` (protocol.md §2.1): what it returns, and what it accepts. */
 import { request } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { now } from '../../fixtures/clock.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import {
-  actorToken,
-  exchange,
-  idFrom,
-  issue,
-  managementToken,
-  now,
-  postSubjectToken,
-  send,
-  withActor,
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
   withDeployment,
-} from '../../fixtures/requests.ts'
+} from '../../fixtures/deployment.ts'
+import { send } from '../../fixtures/http.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { exchange, idFrom, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const ASTRAL = '🎫'
 const url = (length: number) =>
   `https://api.example.com/${'a'.repeat(length - 'https://api.example.com/'.length)}`
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) })
-/** A context whose serialization has exactly so many bytes. */
+/** A context whose serialization has exactly this many bytes. */
 const contextOf = (bytes: number) => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) })
 
 describe('management: POST /subject-tokens', () => {
@@ -38,7 +37,7 @@ describe('management: POST /subject-tokens', () => {
   const rowOf = (id: string) =>
     createSubjectTokenStore(deployment.database.sequelize).get(deployment.issuer, id)
 
-  describe('the answer', () => {
+  describe('the response', () => {
     it('has exactly the members subjectToken and expiresIn, 600 seconds by default', async () => {
       const answer = await post({ userId: 'alice' })
       expect(answer.status, answer.text).to.equal(201)
@@ -47,7 +46,7 @@ describe('management: POST /subject-tokens', () => {
       expect(answer.body.subjectToken).to.match(/^sub_[A-Za-z0-9_-]{43}$/)
     })
 
-    it('keeps out of caches', async () => {
+    it('is kept out of caches', async () => {
       expect((await post({ userId: 'alice' })).headers.get('cache-control')).to.equal('no-store')
     })
 
@@ -98,7 +97,7 @@ describe('management: POST /subject-tokens', () => {
   })
 
   describe('a token with everything', () => {
-    it('is stored as it was asked for', async () => {
+    it('is stored as requested', async () => {
       const context = { ticketId: 'T-1', reason: 'help' }
       const { id } = await issue(deployment, {
         context,
@@ -135,20 +134,20 @@ describe('management: POST /subject-tokens', () => {
       expect(answer.body.scope).to.equal('orders:read')
     })
 
-    it('takes a clientId and a resource that nobody knows, because they are compared at the exchange', async () => {
+    it('accepts an unknown clientId and resource, because they are compared at the exchange', async () => {
       await issue(deployment, { clientId: 'unknown-client', resource: 'urn:unknown:resource' })
     })
   })
 
   describe('userId', () => {
-    it('is stored, and issued as sub, under the accountId that findAccount answers', async () => {
+    it('is stored, and issued as sub, under the accountId that findAccount returns', async () => {
       const { subjectToken, id } = await issue(deployment, { userId: 'alias:alice' })
       expect((await rowOf(id))?.userId).to.equal('alice')
       const { body } = await exchange(deployment, { subject_token: subjectToken })
       expect(decodeJwt(body.access_token).sub).to.equal('alice')
     })
 
-    it('of nobody is 404 not_found', async () => {
+    it('of no account is 404 not_found', async () => {
       const answer = await post({ userId: 'nobody' })
       expect([answer.status, answer.body.error]).to.deep.equal([404, 'not_found'])
     })
@@ -191,7 +190,7 @@ describe('management: POST /subject-tokens', () => {
     ['a context with members that are also names of this API', { context: { userId: 'x', scope: 1 } }],
   ]
   for (const [title, changes] of accepted) {
-    it(`takes ${title}`, async () => {
+    it(`accepts ${title}`, async () => {
       const { id } = await issue(deployment, changes)
       expect(await rowOf(id)).to.deep.include(
         Object.fromEntries(Object.entries(changes).filter(([name]) => name !== 'expiresIn')),
@@ -200,18 +199,18 @@ describe('management: POST /subject-tokens', () => {
   }
 
   for (const scope of ['orders:read orders:read', 'orders:read orders:read orders:read']) {
-    it(`takes repeated names in ${JSON.stringify(scope)}`, async () => {
+    it(`accepts repeated names in ${JSON.stringify(scope)}`, async () => {
       const { subjectToken } = await issue(deployment, { scope })
       const { body } = await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read' })
       expect(body.scope).to.equal('orders:read')
     })
   }
 
-  it('answers the life that was asked for', async () => {
+  it('returns the requested life', async () => {
     expect((await post({ userId: 'alice', expiresIn: 61 })).body.expiresIn).to.equal(61)
   })
 
-  it('answers the default life of the deployment', () =>
+  it('returns the default life of the deployment', () =>
     withDeployment({ options: { subjectTokenTTL: 30, maxSubjectTokenTTL: 40 } }, async (other) => {
       const bearer = await managementToken(other)
       expect((await postSubjectToken(other, { userId: 'alice' }, bearer)).body.expiresIn).to.equal(30)
@@ -220,7 +219,7 @@ describe('management: POST /subject-tokens', () => {
       expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_request'])
     }))
 
-  it('holds an opaque resource to the constraint as well', async () => {
+  it('applies the constraint to an opaque resource as well', async () => {
     const { subjectToken } = await issue(deployment, { resource: OPAQUE_API })
     const answer = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
     expect(answer.status, answer.text).to.equal(200)
@@ -229,13 +228,12 @@ describe('management: POST /subject-tokens', () => {
   for (const kind of DATABASES) {
     describe(`on ${kind}`, () => {
       let other: Deployment
-      before(async function () {
-        if (!(await isAvailable(kind))) this.skip()
+      beforeOn(kind, async () => {
         other = await startDeployment({ database: kind })
       })
       after(() => other?.close())
 
-      it('keeps the longest and the strangest names and contexts as they are', async () => {
+      it('stores the longest and strangest names and contexts unchanged', async () => {
         const wanted = {
           clientId: ASTRAL.repeat(255),
           actorId: `É e\u0301 ${'ß'.repeat(200)} `,
@@ -303,7 +301,7 @@ describe('management: POST /subject-tokens', () => {
     }
   })
 
-  describe('where the router is mounted elsewhere', () => {
+  describe('with a router that is mounted elsewhere', () => {
     it('leaves paths that are not its own to the host application', async () => {
       const answer = await send(`${deployment.baseUrl}/api/other`)
       expect(answer.status).to.equal(404)

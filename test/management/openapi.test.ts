@@ -1,20 +1,14 @@
-/** `openapi.json` against the API: the document is valid OpenAPI 3.1, and real answers are as it says. */
+/** `openapi.json` against the API: the document is valid OpenAPI 3.1, and real responses match it. */
 import { readFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import { manage } from '../../fixtures/management.ts'
 import { description, type Json, readDescription } from '../../fixtures/openapi.ts'
-import {
-  type Answer,
-  actorToken,
-  exchange,
-  issue,
-  managementToken,
-  postSubjectToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const ALL = '/subject-tokens'
@@ -32,7 +26,7 @@ const ROUTES: [method: string, route: string, path: string][] = [
 
 const PARAMETERS = ['userId', 'actorId', 'clientId', 'createdBy', 'state', 'limit', 'cursor', 'id', 'unknown']
 
-/** Answers nothing but failures, once it is looked at. */
+/** Fails on every access. */
 const BROKEN = new Proxy(
   {},
   {
@@ -72,7 +66,7 @@ describe('openapi.json', () => {
     expect(document.info.version).to.equal(version)
   })
 
-  it('describes just the routes of CONTRACT §2, each with its scope', () => {
+  it('describes just the routes of protocol.md §2, each with its scope', () => {
     const found = Object.entries<Json>(document.paths).flatMap(([route, item]) =>
       Object.entries<Json>(item).flatMap(([method, operation]) =>
         operation.operationId
@@ -91,7 +85,7 @@ describe('openapi.json', () => {
     expect(open.map(([place]) => place)).to.deep.equal(['#/components/schemas/Context'])
   })
 
-  it('has examples that are as it says', () => {
+  it('has examples that match it', () => {
     let examined = 0
     const visit = (value: Json, pointer: string) => {
       if (typeof value !== 'object' || value === null) return
@@ -137,7 +131,7 @@ describe('openapi.json', () => {
   ]
 
   onEachDatabase({ options: { maxDelegationDepth: 2 } }, (on) => {
-    it('takes and refuses the bodies that the API takes and refuses', async () => {
+    it('accepts and refuses the same bodies as the API', async () => {
       for (const [body, taken] of bodies) {
         const pointer = `#/paths/~1subject-tokens/post/requestBody/content/application~1json/schema`
         expect(schemaFaults(pointer, body).length === 0, JSON.stringify(body)).to.equal(taken)
@@ -146,7 +140,7 @@ describe('openapi.json', () => {
       }
     })
 
-    it('would not let a wrong answer pass', async () => {
+    it('would not let a wrong response pass', async () => {
       const { opaque } = await outcomes(on.deployment)
       const real = await manage(on.deployment, 'GET', `/${opaque.id}`)
       expectDescribed('GET', ONE, real, 200)
@@ -277,7 +271,7 @@ describe('openapi.json', () => {
       })
     }
 
-    it('describes the query parameters that the API takes, and no others', async () => {
+    it('describes the query parameters that the API accepts, and no others', async () => {
       const token = await managementToken(on.deployment)
       for (const [method, route] of [
         ['get', ALL],
@@ -294,7 +288,7 @@ describe('openapi.json', () => {
           const query = `${route === ONE ? `/${AN_ID}` : ''}?${name}=`
           const { text, status } = await manage(on.deployment, method.toUpperCase(), query, { token })
           expect(status).to.equal(400)
-          // A HEAD has no body to tell why.
+          // A HEAD response has no body that says why.
           if (method !== 'head')
             expect(text.includes(`${name} is unknown`), `${method} ${query}`).to.equal(
               !described.includes(name),

@@ -1,13 +1,14 @@
-/** The management API when storage is down (CONTRACT §2.4). */
+/** The management API when storage is down (protocol.md §2.4). */
 import { expect } from 'chai'
 import { openDatabase } from '../../fixtures/databases.ts'
-import { postSubjectToken, withDeployment } from '../../fixtures/requests.ts'
+import { withDeployment } from '../../fixtures/deployment.ts'
+import { postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const VALID = { userId: 'alice' }
 
 describe('management: when storage is down', () => {
-  it('answers 503 with Retry-After, says nothing private, and half-writes nothing', async () => {
+  it('responds with 503 and Retry-After, says nothing private, and half-writes nothing', async () => {
     const database = await openDatabase('sqlite')
     const store = {
       ...createSubjectTokenStore(database.sequelize),
@@ -33,7 +34,7 @@ describe('management: when storage is down', () => {
     }
   })
 
-  it('answers 503 for a database whose tables are gone', () =>
+  it('responds with 503 for a database whose tables are gone', () =>
     withDeployment({}, async (deployment) => {
       await deployment.database.sequelize.query('DROP TABLE subject_tokens')
       const answer = await postSubjectToken(deployment, VALID)

@@ -1,4 +1,4 @@
-/** Which paths are ours (CONTRACT §2), and that everything said there is JSON and stays out of caches. */
+/** Which paths are ours (protocol.md §2), and that every response there is JSON and stays out of caches. */
 import { once } from 'node:events'
 import { createServer, METHODS } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -22,7 +22,7 @@ interface Host {
   close(): Promise<void>
 }
 
-/** An application that is nothing but our routes, and behind them the rest of the host. */
+/** An application that has only our routes and, after them, the rest of the host. */
 async function serve(useRoutes: (app: Koa) => unknown): Promise<Host> {
   const app = new Koa()
   useRoutes(app)
@@ -141,7 +141,7 @@ describe('management: paths', () => {
         it(`are the host's: ${whole}`, async () => expectHosts(await host.request('GET', whole)))
       }
 
-      it('are ours where the request names the whole URL', async () => {
+      it('are ours if the request names the whole URL', async () => {
         expectOurs(await host.request('GET', `http://evil.example.com${base}/subject-tokens`), 401)
       })
 
@@ -159,7 +159,7 @@ describe('management: paths', () => {
         ['/subject-tokens', ['GET', 'HEAD', 'POST', 'DELETE']],
         ['/subject-tokens/x', ['GET', 'HEAD', 'DELETE']],
       ] as const) {
-        it(`take the methods of ${path}, and refuse every other with 405`, async () => {
+        it(`accept the methods of ${path}, and refuse every other with 405`, async () => {
           for (const method of METHODS.filter((name) => name !== 'CONNECT')) {
             const response = await host.request(method, base + path)
             const offered = allowed.some((name) => name === method)
@@ -177,9 +177,9 @@ describe('management: paths', () => {
     })
   }
 
-  // Not only letters: what means something in a pattern must not decide about who responds.
+  // Characters with a meaning in patterns must not affect the match.
   for (const prefix of ['/a', '/A-b_c.d~e/1', "/a$b&c,d;e=f@g'h", '/a%20b', '/a.b/c.d']) {
-    it(`below the prefix ${prefix} are JSON that no cache keeps`, async () => {
+    it(`below the prefix ${prefix} return JSON that no cache stores`, async () => {
       const host = await serve((app) => app.use(routes({ prefix })))
       try {
         expectOurs(await host.request('GET', `${prefix}/subject-tokens`), 401)
@@ -230,7 +230,7 @@ describe('management: paths', () => {
     })
   }
 
-  it('are not given by an option that is unknown: a TypeError names it', () => {
+  it('are not set by an unknown option: a TypeError names it', () => {
     for (const [given, message] of [
       [{ prefx: '/internal' }, 'unknown option: prefx'],
       [{ prefix: '/internal', strict: false }, 'unknown option: strict'],

@@ -1,8 +1,10 @@
-/** The policy at the management API (CONTRACT §2.4, DESIGN §1): isAllowed, requiredContext, nobody acts for himself. */
+/** The policy at the management API (protocol.md §2.4, §5.1): isAllowed, requiredContext, and no one impersonates themselves. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { API, type Deployment } from '../../fixtures/deployment.ts'
-import { type Answer, managementToken, postSubjectToken, withDeployment } from '../../fixtures/requests.ts'
+import { tooLate } from '../../fixtures/clock.ts'
+import { API, type Deployment, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { AccessDenied, type ImpersonationOptions, type PolicyRequest } from '../../src/index.ts'
 
 type Post = (body?: Readonly<Record<string, unknown>>) => Promise<Answer>
@@ -35,7 +37,7 @@ async function expectDenied(deployment: Deployment, answer: Answer, check: strin
   await expectNothingStored(deployment)
 }
 
-/** A bad request, and no denial: nothing is told to anyone but the caller. */
+/** A bad request, not a denial: only the caller learns of it. */
 async function expectMissing(deployment: Deployment, answer: Answer, key: string): Promise<void> {
   const description = `context.${key} is required, and must not be blank`
   expect([answer.status, answer.body], answer.text).to.deep.equal([
@@ -54,7 +56,7 @@ function throwing(error: unknown): never {
 
 describe('management: the policy', () => {
   describe('isAllowed', () => {
-    it('is asked about the constraints, with an actor that is not verified, frozen', async () => {
+    it('receives the constraints, with an actor that is not verified, frozen', async () => {
       const asked: PolicyRequest[] = []
       const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
       await withOptions({ isAllowed }, async (post) => {
@@ -80,7 +82,7 @@ describe('management: the policy', () => {
       })
     })
 
-    it('is asked without actor, client, resource and scope where there are none', async () => {
+    it('receives no actor, client, resource and scope if there are none', async () => {
       const asked: PolicyRequest[] = []
       const isAllowed = async (request: PolicyRequest) => asked.push(request) > 0
       await withOptions({ isAllowed }, async (post) => {
@@ -91,7 +93,7 @@ describe('management: the policy', () => {
       })
     })
 
-    it('is not asked about a user that does not exist', async () => {
+    it('is not called for a user that does not exist', async () => {
       const asked: unknown[] = []
       await withOptions({ isAllowed: (request) => asked.push(request) > 0 }, async (post) => {
         expect((await post({ userId: 'nobody' })).status).to.equal(404)
@@ -103,20 +105,20 @@ describe('management: the policy', () => {
       ['false', () => false],
       ['false later', async () => false],
     ] as const) {
-      it(`that answers ${title} is 403, and one event`, () =>
+      it(`that returns ${title} is 403, and one event`, () =>
         withOptions({ isAllowed }, async (post, deployment) =>
           expectDenied(deployment, await post({ actorId: 'bob', resource: API }), 'isAllowed'),
         ))
     }
 
-    it('that denies is told with the user, the actor and the target in the event', () =>
+    it('that denies is reported with the user, the actor and the target in the event', () =>
       withOptions({ isAllowed: () => false }, async (post, deployment) => {
         await post({ actorId: 'bob', resource: API, scope: 'orders:read' })
         expect(deployment.events[0]?.payload).to.deep.equal({
           stage: 'issuance',
           error: 'access_denied',
           check: 'isAllowed',
-          reason: 'isAllowed answered false',
+          reason: 'isAllowed returned false',
           clientId: 'backend',
           userId: 'alice',
           actor: { sub: 'bob' },
@@ -141,9 +143,9 @@ describe('management: the policy', () => {
       ['throws', () => throwing(new Error('private'))],
       ['rejects', () => Promise.reject(new Error('private'))],
       ['answers undefined', () => undefined],
-      ['answers 1', () => 1],
-      ['answers an object', () => ({})],
-      ['takes longer than the limit', () => new Promise(() => {})],
+      ['returns 1', () => 1],
+      ['returns an object', () => ({})],
+      ['takes longer than the limit', () => tooLate(1)],
     ]
     for (const [title, isAllowed] of failures) {
       it(`that ${title} is 500, and its reason stays private`, () =>
@@ -164,7 +166,7 @@ describe('management: the policy', () => {
   describe('requiredContext', () => {
     const requiredContext = ['reason', 'ticketId']
 
-    it('lets a context pass that holds every key', () =>
+    it('accepts a context that has every key', () =>
       withOptions({ requiredContext }, async (post) => {
         for (const value of ['x', 0, false, [], {}]) {
           const answer = await post({ context: { reason: value, ticketId: 'T-1', more: 1 } })
@@ -194,7 +196,7 @@ describe('management: the policy', () => {
         expectMissing(deployment, await post({ context: {} }), 'toString'),
       ))
 
-    it('is looked at after the fields, and before the user and the policy', async () => {
+    it('is checked after the fields, and before the user and the policy', async () => {
       const asked: unknown[] = []
       const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
       await withOptions({ requiredContext, isAllowed }, async (post, deployment) => {
@@ -208,12 +210,12 @@ describe('management: the policy', () => {
   })
 
   describe('an actorId', () => {
-    it('that is the user himself is refused', () =>
+    it('that is the user is refused', () =>
       withOptions({}, async (post, deployment) =>
         expectDenied(deployment, await post({ actorId: 'alice' }), 'actorIsNotSubject'),
       ))
 
-    it('that is the user himself, who was named by an alias, is refused', () =>
+    it('that is the user, named by an alias, is refused', () =>
       withOptions({}, async (post, deployment) =>
         expectDenied(
           deployment,

@@ -1,15 +1,15 @@
-/** A management token is worth what the registration of its client says now (CONTRACT §2.3). */
+/** A management token allows what the current registration of its client allows (protocol.md §2.3). */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { machineClient, storedModels } from '../../fixtures/clients.ts'
-import { API, type Deployment } from '../../fixtures/deployment.ts'
+import { API, type Deployment, withDeployment } from '../../fixtures/deployment.ts'
 import { askForManagementToken, privileges } from '../../fixtures/registration.ts'
-import { managementToken, postSubjectToken, postToken, withDeployment } from '../../fixtures/requests.ts'
+import { managementToken, postSubjectToken, postToken } from '../../fixtures/requests.ts'
 import { MANAGEMENT_SCOPES } from '../../src/constants.ts'
 
 const VALID = { userId: 'alice' }
 
-describe('management: a token works as long as the client is registered for it', () => {
+describe('management: a token works while the client is registered for it,', () => {
   const stored = machineClient({ client_id: 'stored' })
   const withStored = async (
     use: (other: Deployment, models: ReturnType<typeof storedModels>, token: string) => Promise<void>,
@@ -22,7 +22,7 @@ describe('management: a token works as long as the client is registered for it',
     })
   }
 
-  it('and not once it is deleted', () =>
+  it('and no longer once the client is deleted', () =>
     withStored(async (other, models, token) => {
       models.unregister('stored')
       const answer = await postSubjectToken(other, VALID, token)
@@ -33,7 +33,7 @@ describe('management: a token works as long as the client is registered for it',
     ['names other scopes', 'subject-tokens:read'],
     ['names none', undefined],
   ] as const) {
-    it(`and not once its metadata ${title}`, () =>
+    it(`and no longer once its metadata ${title}`, () =>
       withStored(async (other, models, token) => {
         models.register({ ...stored, scope })
         const answer = await postSubjectToken(other, VALID, token)
@@ -69,7 +69,7 @@ describe('management: a client that does not authenticate', () => {
           }
         }))
 
-      it('opens nothing with a token that holds the scopes', () =>
+      it('can do nothing with a token that has the scopes', () =>
         withKiosk(async (deployment) => {
           const { scopes } = await privileges(deployment, { client_id: 'kiosk' })
           expect(scopes).to.deep.equal([])
@@ -84,7 +84,7 @@ describe('management: a client that does not authenticate', () => {
     })
   }
 
-  it('any longer loses what its tokens opened', async () => {
+  it('any longer loses the access of its tokens', async () => {
     const models = storedModels([{ ...machine, client_secret: 'kiosk-secret' }])
     await withDeployment({ configuration: { adapter: models.adapter } }, async (deployment) => {
       const token = await managementToken(deployment, {

@@ -1,24 +1,17 @@
-/** The management resource exists for client_credentials only (CONTRACT §2.3). */
+/** The management resource exists for client_credentials only (protocol.md §2.3). */
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { CALLBACK, machineClient, webClient } from '../../fixtures/clients.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import {
-  type Answer,
-  exchange,
-  issue,
-  managementToken,
-  postSubjectToken,
-  postToken,
-  withDeployment,
-} from '../../fixtures/requests.ts'
+import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { exchange, issue, managementToken, postSubjectToken, postToken } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const VERIFIER = 'v'.repeat(43)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
-/** A client with every right: what is refused below is refused because of the resource. */
+/** A client with every privilege, so only the resource can be the reason for a refusal. */
 const client = webClient({
   client_id: 'everything',
   grant_types: ['authorization_code', 'refresh_token', TOKEN_EXCHANGE],
@@ -62,7 +55,7 @@ describe('management: the resource', () => {
     expectInvalidTarget(await exchange(deployment, parameters, { client }))
   })
 
-  /** Members of a code or a refresh token that was given for the management resource, as if that were possible. */
+  /** Members of a code or a refresh token for the management resource, as if that were possible. */
   const granted = async () => {
     const { provider } = deployment
     const grant = new provider.Grant({ clientId: 'everything', accountId: 'alice' })
@@ -99,14 +92,14 @@ describe('management: the resource', () => {
     )
   })
 
-  it('gives a JWT of typ at+jwt, for the client itself, signed with the first signing key', async () => {
+  it('yields a JWT of typ at+jwt, for the client itself, signed with the first signing key', async () => {
     const token = await managementToken(deployment)
     expect(decodeProtectedHeader(token)).to.deep.include({ typ: 'at+jwt', alg: 'ES256' })
     const claims = decodeJwt(token)
     expect(claims).to.include({ iss: deployment.issuer, aud: resource, sub: 'backend', client_id: 'backend' })
   })
 
-  it('is the issuer less /oidc, plus /api, by default', async () => {
+  it('is the issuer with /oidc replaced by /api, by default', async () => {
     expect((await postSubjectToken(deployment, { userId: 'alice' })).status).to.equal(201)
     for (const other of [`${deployment.issuer}/api`, `${resource}/`, deployment.baseUrl]) {
       const parameters = { grant_type: 'client_credentials', resource: other }

@@ -1,14 +1,15 @@
-/** Ending access tokens when the provider's storage fails half-way, and by replay (CONTRACT §2.2, §6). */
+/** Ending access tokens when the provider's storage fails half-way, and by replay (protocol.md §2.2, §6). */
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'
 import { webClient } from '../../fixtures/clients.ts'
 import { type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
-import { type Answer, exchange, introspect, issue, unique } from '../../fixtures/requests.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
 
 /** An adapter that fails so many times at one method of one model. */
 function failing(adapter: AdapterFactory, model: string, method: 'destroy' | 'revokeByGrantId') {
@@ -61,7 +62,7 @@ describe('management: ending access tokens when storage fails', () => {
         return { deployment: await on.start({ configuration: { adapter: factory } }), failTimes }
       }
 
-      it(`answers an error when ${model}.${method} fails once in the kill switch, and the repeated call ends the rest`, async () => {
+      it(`responds with an error when ${model}.${method} fails once in the kill switch, and the repeated call ends the rest`, async () => {
         const { deployment, failTimes } = await startFailing()
         const tokens = [await used(deployment), await used(deployment), await used(deployment)]
         const before = names(deployment).length
@@ -86,7 +87,7 @@ describe('management: ending access tokens when storage fails', () => {
         expect(names(deployment).slice(before)).to.have.lengthOf(3)
       })
 
-      it(`answers an error when ${model}.${method} fails once for one, and the repeated call ends it`, async () => {
+      it(`responds with an error when ${model}.${method} fails once for one, and the repeated call ends it`, async () => {
         const { deployment, failTimes } = await startFailing()
         const { id, accessToken } = await used(deployment)
         const before = names(deployment).length
@@ -98,20 +99,20 @@ describe('management: ending access tokens when storage fails', () => {
         expect(names(deployment).slice(before)).to.deep.equal(['subject_token.revoked'])
       })
 
-      it(`tells in the event that a replay could not end the token when ${model}.${method} fails`, async () => {
+      it(`reports in the event that a replay could not end the token when ${model}.${method} fails`, async () => {
         const { deployment, failTimes } = await startFailing()
         const { subjectToken, accessToken } = await used(deployment)
         failTimes(1)
         for (const accessTokenEnded of [false, true]) {
           const answer = await exchange(deployment, { subject_token: subjectToken })
-          expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+          expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
           expect(deployment.events.at(-1)?.payload).to.include({ accessTokenEnded })
         }
         expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
       })
     }
 
-    it('says 503 when the table of subject tokens is gone, for every route', async () => {
+    it('responds with 503 when the table of subject tokens is gone, for every route', async () => {
       const { deployment } = on
       const { id } = await issue(deployment)
       await on.database.sequelize.query('ALTER TABLE subject_tokens RENAME TO elsewhere')
@@ -133,7 +134,7 @@ describe('management: ending access tokens when storage fails', () => {
 
 describe('management: a replay', () => {
   onEachDatabase({}, (on) => {
-    it('ends the opaque access token of the first use, whoever replays and whatever for', async () => {
+    it('ends the opaque access token of the first use, no matter which client replays, and for which resource', async () => {
       const replays = [
         {},
         { resource: OPAQUE_API },
@@ -146,20 +147,20 @@ describe('management: a replay', () => {
           expect((await introspect(on.deployment, accessToken)).active).to.equal(true)
           const replay = { subject_token: subjectToken, ...parameters }
           const answer = await exchange(on.deployment, replay, { client })
-          expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+          expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
           expect(await introspect(on.deployment, accessToken)).to.deep.equal({ active: false })
         }
       }
     })
 
-    it('of a revoked token ends it too, and is told as a replay', async () => {
+    it('of a revoked token ends it, too, and is reported as a replay', async () => {
       const { id, subjectToken } = await used(on.deployment)
       await revoke(on.deployment, id)
       await exchange(on.deployment, { subject_token: subjectToken })
       expect(on.deployment.events.at(-1)?.name).to.equal('subject_token.replayed')
     })
 
-    it('in a race ends what the winner got', async () => {
+    it('in a race ends the access token of the winner', async () => {
       const waiting: (() => void)[] = []
       const getCustomJwtClaims = () =>
         new Promise<object>((resolve) => {

@@ -1,20 +1,12 @@
-/** The kill switch: `DELETE /api/subject-tokens?userId=`, `?actorId=` or `?createdBy=` (CONTRACT §2.2). */
+/** The kill switch: `DELETE /api/subject-tokens?userId=`, `?actorId=` or `?createdBy=` (protocol.md §2.2). */
 import { expect } from 'chai'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  now,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 
 interface Used {
   readonly id: string
@@ -80,7 +72,7 @@ describe('management: the kill switch', () => {
       }
     })
 
-    it('ends what an actor is bound to and what he did, also where no constraint named him', async () => {
+    it('ends what an actor is bound to and what the actor did, even without a constraint that names the actor', async () => {
       const bob = await actorToken(on.deployment)
       const [bound, open] = [await issue(on.deployment, { actorId: 'bob' }), await issue(on.deployment)]
       const acted = await use(OPAQUE_API, {}, bob)
@@ -108,7 +100,7 @@ describe('management: the kill switch', () => {
       await expectRevoked({ actorId: 'carol' }, [other.id])
     })
 
-    it("raced by exchanges through different actors ends the winner's only", async () => {
+    it("raced by exchanges through different actors ends only the winner's token", async () => {
       const chains = ['bob', 'dave'].map((sub) => actorJwt(on.deployment, { sub: 'carol', act: { sub } }))
       const actors = await Promise.all(chains)
       for (let round = 0; round < 5; round += 1) {
@@ -125,7 +117,7 @@ describe('management: the kill switch', () => {
       }
     })
 
-    it('ends what a backend issued, whoever it was for, and nothing of another backend', async () => {
+    it('ends what a backend issued, for any user, and nothing of another backend', async () => {
       const [unused, jwt, opaque] = [
         await issue(on.deployment, { actorId: 'bob' }),
         await use(API, { userId: 'dave' }),
@@ -167,7 +159,7 @@ describe('management: the kill switch', () => {
       await expectRevoked({ userId: 'dave' }, [])
     })
 
-    it('again counts nothing, and tells nobody', async () => {
+    it('again counts nothing, and emits nothing', async () => {
       const { id } = await use(OPAQUE_API)
       await expectRevoked({ userId: 'alice' }, [id])
       clock.tick(5)
@@ -175,7 +167,7 @@ describe('management: the kill switch', () => {
       expect((await show(on.deployment, id)).body.revokedAt).to.equal(now() - 5)
     })
 
-    it('counts 0 for a user nobody knows, and a name in another case', async () => {
+    it('counts 0 for an unknown user, and a name in another case', async () => {
       await issue(on.deployment)
       for (const userId of ['nobody', 'alias:nobody', 'ALICE', 'alice ', '%'])
         await expectRevoked({ userId }, [])
@@ -189,7 +181,7 @@ describe('management: the kill switch', () => {
       expect(await isActive(opaque)).to.equal(false)
 
       const acted = await use(OPAQUE_API, {}, await actorToken(on.deployment))
-      // The constraint is kept as it was given.
+      // The constraint is stored as given.
       const bound = await issue(on.deployment, { actorId: 'alias:bob' })
       const other = await issue(on.deployment, { actorId: 'carol' })
       await expectRevoked({ actorId: 'alias:bob' }, [acted.id, bound.id])
@@ -198,7 +190,7 @@ describe('management: the kill switch', () => {
       await expectRevoked({ actorId: 'alias:bob' }, [])
     })
 
-    it('tells each token with what was ended', async () => {
+    it('emits an event for each token, with what was ended', async () => {
       const opaque = await use(OPAQUE_API, {}, await actorToken(on.deployment))
       const { id } = await issue(on.deployment, { actorId: 'carol', clientId: 'web' })
       await revokeWhere(on.deployment, { userId: 'alice' })
@@ -210,7 +202,7 @@ describe('management: the kill switch', () => {
       })
     })
 
-    it('five times at once counts and tells each token once', async () => {
+    it('five times at once counts and reports each token once', async () => {
       const ids: string[] = []
       for (let index = 0; index < 6; index += 1) ids.push((await issue(on.deployment)).id)
       const token = await managementToken(on.deployment)
@@ -228,7 +220,7 @@ describe('management: the kill switch', () => {
       ).to.deep.equal([...ids].sort())
     })
 
-    it('raced by an exchange leaves no access token that nobody knows of', async () => {
+    it('raced by an exchange leaves no access token without a record', async () => {
       const token = await managementToken(on.deployment)
       for (let round = 0; round < 10; round += 1) {
         const { id, subjectToken } = await issue(on.deployment)

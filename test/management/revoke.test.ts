@@ -1,22 +1,15 @@
-/** `DELETE /api/subject-tokens/{id}` (CONTRACT §2.2, §6): what it ends, and what it tells. */
+/** `DELETE /api/subject-tokens/{id}` (protocol.md §2.2, §6): what it ends, and which events it emits. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { manage, revoke, show } from '../../fixtures/management.ts'
-import {
-  actorToken,
-  exchange,
-  introspect,
-  issue,
-  managementToken,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
 
 const eventsSince = ({ events }: Deployment, before: number) =>
   events.slice(before).map(({ name, payload }) => [name, payload])
@@ -38,13 +31,13 @@ describe('management: revoking one', () => {
       expect(answer.headers.get('cache-control')).to.equal('no-store')
     }
 
-    it('an unused token: nobody can exchange it any more, and one event tells who revoked it', async () => {
+    it('an unused token: no one can exchange it any more, and one event says who revoked it', async () => {
       const { id, subjectToken } = await issue(on.deployment, { actorId: 'bob', clientId: 'spa' })
       const before = on.deployment.events.length
       await expectRevoked(id)
       const parameters = { subject_token: subjectToken, ...withActor(await actorToken(on.deployment)) }
       const answer = await exchange(on.deployment, parameters)
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       const [revoked, refused, ...more] = on.deployment.events.slice(before)
       expect(revoked?.name).to.equal('subject_token.revoked')
       expect(revoked?.payload).to.be.frozen.and.deep.equal({
@@ -87,7 +80,7 @@ describe('management: revoking one', () => {
       expect(await on.deployment.provider.AccessToken.find(accessToken)).to.equal(undefined)
     })
 
-    it('a used one: its JWT lives on, until the second the item tells', async () => {
+    it('a used one: its JWT lives on, until the second that the item shows', async () => {
       const clock = stopClock()
       try {
         const { id, accessToken } = await exchangeFor(API)
@@ -105,7 +98,7 @@ describe('management: revoking one', () => {
       }
     })
 
-    it('again is 204 again, keeps the first time, and tells nobody', async () => {
+    it('again is 204 again, keeps the first time, and emits nothing', async () => {
       const clock = stopClock()
       try {
         const { id } = await issue(on.deployment)
@@ -147,14 +140,14 @@ describe('management: revoking one', () => {
       }
     })
 
-    it('that is unknown is 404, and tells nobody', async () => {
+    it('that is unknown is 404, and emits nothing', async () => {
       const before = on.deployment.events.length
       const answer = await revoke(on.deployment, '0'.repeat(32))
       expect([answer.status, answer.body.error]).to.deep.equal([404, 'not_found'])
       expect(eventsSince(on.deployment, before)).to.deep.equal([])
     })
 
-    it('between the spend and the access token: what is answered is already dead', async () => {
+    it('between the spend and the access token: the token in the response is already inactive', async () => {
       const hook: { run?: () => Promise<unknown> } = {}
       const slow = await on.start({
         configuration: {

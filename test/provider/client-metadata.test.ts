@@ -1,15 +1,20 @@
-/** The rules for client metadata (CONTRACT §2.3), without a server: what is refused, and by which sentence. */
+/** The rules for client metadata (protocol.md §2.3), without a server: what is refused, and with which sentence. */
 import { expect } from 'chai'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../src/constants.ts'
-import { registeredManagementScopes, validateClientMetadata } from '../../src/provider/client-metadata.ts'
+import {
+  registeredManagementScopes,
+  registeredResources,
+  validateClientMetadata,
+} from '../../src/provider/client-metadata.ts'
 
 type RawMetadata = Readonly<Record<string, unknown>>
 
 const CREATE = 'subject-tokens:create'
 const READ = 'subject-tokens:read'
+const API = 'https://api.example.com'
 
-/** A machine with a scope, its defaults filled in as the provider does before it asks. */
+/** A machine with a scope, with the defaults that the provider fills in before it validates. */
 const MACHINE: RawMetadata = {
   client_id: 'machine',
   token_endpoint_auth_method: 'client_secret_basic',
@@ -27,7 +32,7 @@ const updateOf = (held: RawMetadata) =>
   contextOf({ route: 'client_update', client: { metadata: () => held } })
 const INVITED = registration(['impersonation'])
 
-/** The sentence that refuses; `undefined` for metadata that is taken. */
+/** The sentence that refuses. `undefined` for accepted metadata. */
 function refusal(
   ctx: KoaContextWithOIDC | undefined,
   metadata: RawMetadata,
@@ -45,7 +50,7 @@ function refusal(
 describe('client metadata', () => {
   describe('of a client that registers itself with the policy', () => {
     const cases: [title: string, changes: RawMetadata, sentence: string | undefined][] = [
-      ['is taken as it is', {}, undefined],
+      ['is accepted unchanged', {}, undefined],
       [
         'without authentication names no management scope',
         { token_endpoint_auth_method: 'none' },
@@ -62,7 +67,7 @@ describe('client metadata', () => {
         undefined,
       ],
       [
-        'that may come not to authenticate names none either',
+        'that may not have to authenticate names none either',
         {
           token_endpoint_auth_method: undefined,
           token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'],
@@ -96,7 +101,7 @@ describe('client metadata', () => {
     }
   })
 
-  it('of a client that did not authenticate gains no scope by an update that makes it', () => {
+  it('of a client that did not authenticate gains no scope by an update after which it does', () => {
     const held = { ...MACHINE, token_endpoint_auth_method: 'none' }
     expect(refusal(updateOf(held), MACHINE)).to.equal(`scope ${CREATE} is not for self-registered clients`)
     expect(refusal(updateOf(held), { ...MACHINE, scope: 'openid' })).to.equal(undefined)
@@ -111,9 +116,9 @@ describe('client metadata', () => {
         { token_endpoint_auth_method: 'private_key_jwt', dpop_bound_access_tokens: true },
         undefined,
       ],
-      ['may give the scopes up', {}, { scope: undefined }, undefined],
+      ['may give up the scopes', {}, { scope: undefined }, undefined],
       [
-        'may change what guards nothing',
+        'may change what protects nothing',
         { scope: 'openid', dpop_bound_access_tokens: true },
         { scope: 'openid', token_endpoint_auth_method: 'none', subject_type: 'pairwise' },
         undefined,
@@ -125,7 +130,7 @@ describe('client metadata', () => {
         'token_endpoint_auth_method may not become none',
       ],
       [
-        'cannot stop authenticating and give the scopes up',
+        'cannot stop authenticating, even if it gives up the scopes',
         {},
         { token_endpoint_auth_method: 'none', scope: undefined },
         'token_endpoint_auth_method may not become none',
@@ -150,7 +155,7 @@ describe('client metadata', () => {
       ],
       ['cannot change its subjects', {}, { subject_type: 'pairwise' }, 'subject_type may not change'],
       [
-        'cannot leave its subjects to the provider',
+        'cannot leave its subject type to the provider',
         {},
         { subject_type: undefined },
         'subject_type may not change',
@@ -162,7 +167,7 @@ describe('client metadata', () => {
         'subject_type may not change',
       ],
       [
-        'hears first what it cannot add',
+        'learns first what it cannot add',
         { dpop_bound_access_tokens: true },
         { scope: `${CREATE} ${READ}` },
         `scope ${READ} is not for self-registered clients`,
@@ -175,7 +180,7 @@ describe('client metadata', () => {
     }
   })
 
-  describe('with a grant that is reserved', () => {
+  describe('with a reserved grant', () => {
     const reserved = [TOKEN_EXCHANGE, CLIENT_CREDENTIALS]
     const plain = { ...MACHINE, scope: undefined }
     const person = { ...plain, grant_types: ['authorization_code'] }
@@ -186,25 +191,25 @@ describe('client metadata', () => {
       wanted: RawMetadata,
       sentence: string | undefined,
     ][] = [
-      ['is refused to a stranger', registration(), plain, sentence],
+      ['is refused for a stranger', registration(), plain, sentence],
       [
-        'is refused to a stranger among others',
+        'is refused for a stranger among other grants',
         registration(),
         { ...plain, grant_types: ['authorization_code', CLIENT_CREDENTIALS] },
         sentence,
       ],
-      ['is given with the policy', INVITED, plain, undefined],
+      ['is granted with the policy', INVITED, plain, undefined],
       ['is not added by an update', updateOf(person), plain, sentence],
       ['is kept by an update', updateOf(plain), { ...plain, client_name: 'renamed' }, undefined],
       ['is given up by an update', updateOf(plain), person, undefined],
       [
-        'is not read into what is no list',
+        'is not found in anything but a list',
         registration(),
         { ...plain, grant_types: CLIENT_CREDENTIALS },
         undefined,
       ],
       [
-        'is not read into a list within a list',
+        'is not found in a list within a list',
         registration(),
         { ...plain, grant_types: [[CLIENT_CREDENTIALS]] },
         undefined,
@@ -214,19 +219,29 @@ describe('client metadata', () => {
       it(title, () => expect(refusal(ctx, wanted, reserved)).to.equal(expected))
     }
 
-    it('guards client_credentials alone no more than other clients', () =>
+    it('does not protect client_credentials alone more than other clients', () =>
       expect(refusal(updateOf(plain), { ...plain, token_endpoint_auth_method: 'none' }, reserved)).to.equal(
         undefined,
       ))
 
-    it('is open to a stranger where it is not', () => {
+    it('is open to a stranger if it is not reserved', () => {
       expect(refusal(registration(), plain)).to.equal(undefined)
       expect(refusal(updateOf(person), plain)).to.equal(undefined)
     })
   })
 
-  it('that the administrator wrote is looked at when it is used', () =>
+  it('that the administrator wrote is checked when it is used', () =>
     expect(refusal(undefined, { ...MACHINE, token_endpoint_auth_method: 'none' })).to.equal(undefined))
+})
+
+describe('token_exchange_resources', () => {
+  it('that cannot be read allow nothing', () => {
+    expect(registeredResources({})).to.equal(undefined)
+    expect(registeredResources({ token_exchange_resources: [API] })).to.deep.equal([API])
+    for (const unreadable of [API, null, [1], ['/relative'], {}]) {
+      expect(registeredResources({ token_exchange_resources: unreadable })).to.deep.equal([])
+    }
+  })
 })
 
 describe('the management scopes of a client', () => {
@@ -235,9 +250,9 @@ describe('the management scopes of a client', () => {
     [
       ['are those its metadata names', client, [CREATE, READ]],
       ['are none without metadata', { ...client, scope: undefined }, []],
-      ['are none where the metadata is no string', { ...client, scope: [CREATE] }, []],
-      ['are none where it does not authenticate', { ...client, tokenEndpointAuthMethod: 'none' }, []],
-      ['are none where it describes itself', { ...client, clientIdMetadataDocument: true }, []],
+      ['are none if the metadata is not a string', { ...client, scope: [CREATE] }, []],
+      ['are none if the client does not authenticate', { ...client, tokenEndpointAuthMethod: 'none' }, []],
+      ['are none if the client describes itself', { ...client, clientIdMetadataDocument: true }, []],
     ]
   for (const [title, given, scopes] of cases) {
     it(title, () => expect([...registeredManagementScopes(given)]).to.deep.equal(scopes))

@@ -3,24 +3,13 @@ import { expect } from 'chai'
 import { type Configuration, ExternalSigningKey, Provider } from 'oidc-provider'
 import { machineClient, publicClient, webClient } from '../../fixtures/clients.ts'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { send } from '../../fixtures/http.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import { exchange, issue, managementToken, postToken, send } from '../../fixtures/requests.ts'
+import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
+import { uncalledStore as store } from '../../fixtures/uncalled-store.ts'
 import { createImpersonation } from '../../src/index.ts'
-import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
-const never = async (): Promise<never> => {
-  throw new Error('not called')
-}
-const store: SubjectTokenStore = {
-  insert: never,
-  findByHash: never,
-  consume: never,
-  get: never,
-  list: never,
-  revoke: never,
-  revokeWhere: never,
-}
 const jwks = { keys: [SIGNING_KEY] }
 const minimal: Configuration = {
   jwks,
@@ -30,7 +19,7 @@ const minimal: Configuration = {
 }
 
 describe('configure', () => {
-  it('needs a signing key, because the provider would fall back to keys everybody knows', () => {
+  it('needs a signing key, because the provider would fall back to publicly known keys', () => {
     const { use: _, alg: __, ...untyped } = SIGNING_KEY
     const encryption = { ...untyped, use: 'enc', alg: 'ECDH-ES' }
     for (const keys of [undefined, { keys: [] }, { keys: [encryption] }]) {
@@ -41,7 +30,7 @@ describe('configure', () => {
     }
   })
 
-  it('takes a key that signs elsewhere', () => {
+  it('accepts an external signing key', () => {
     class Remote extends ExternalSigningKey {
       override keyObject() {
         return createPublicKey({ key: SIGNING_KEY as object, format: 'jwk' } as never)
@@ -54,7 +43,7 @@ describe('configure', () => {
     expect(configuration.jwks?.keys).to.have.length(1)
   })
 
-  it('leaves the configuration it is given as it was', () => {
+  it('does not change the configuration that it receives', () => {
     const given: Configuration = Object.freeze({
       ...minimal,
       features: Object.freeze({ ...minimal.features }),
@@ -132,7 +121,7 @@ describe('configure', () => {
         },
       ],
       [
-        'cannot ask for a token with the default scope',
+        'cannot request a token with the default scope',
         { clients: [publicClient()], clientDefaults: { scope: 'subject-tokens:read' } },
       ],
       [
@@ -141,7 +130,7 @@ describe('configure', () => {
       ],
     ]
     for (const [title, more] of taken) {
-      it(`takes one that ${title}`, () => {
+      it(`accepts one that ${title}`, () => {
         const clientDefaults = { ...minimal.clientDefaults, ...more.clientDefaults }
         new Provider(
           ISSUER,
@@ -151,7 +140,7 @@ describe('configure', () => {
     }
   })
 
-  it("adds its policy only where initial access tokens are the provider's own", () => {
+  it('adds its policy only if initial access tokens are stored by the provider', () => {
     const registration = (initialAccessToken: boolean | string) => {
       const configuration = createImpersonation({ store }).configure({
         ...minimal,
@@ -167,7 +156,7 @@ describe('configure', () => {
 })
 
 describe('attach', () => {
-  it('refuses a provider that was not built from what configure answered', () => {
+  it('refuses a provider that was not built from what configure returned', () => {
     const impersonation = createImpersonation({ store })
     expect(() => impersonation.attach(new Provider(ISSUER, minimal))).to.throw(TypeError, 'configure')
     const configuration = impersonation.configure(minimal)
@@ -208,7 +197,7 @@ describe('a configured provider', () => {
     expect(payloadOf(answer.body.access_token)).to.include({ of: 'AccessToken', sub: 'alice' })
   })
 
-  it('gives a management scope only to a client that is registered for it', async () => {
+  it('grants a management scope only to a client that is registered for it', async () => {
     const token = await managementToken(deployment, {
       client: machineClient({ client_id: 'other' }),
       scope: null,
@@ -216,7 +205,7 @@ describe('a configured provider', () => {
     expect(payloadOf(token)).not.to.have.property('scope')
   })
 
-  it("leaves the deployment's other resources as they were", async () => {
+  it("does not change the deployment's other resources", async () => {
     const answer = await postToken(
       deployment,
       { grant_type: 'client_credentials', resource: API, scope: 'orders:read' },

@@ -1,8 +1,9 @@
-/** `configure` switches client_credentials on, and widens nothing for strangers by it (CONTRACT §2.3). */
+/** `configure` enables client_credentials without giving strangers anything (protocol.md §2.3). */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -13,7 +14,7 @@ import {
   storeClient,
   update,
 } from '../../fixtures/registration.ts'
-import { type Answer, postToken } from '../../fixtures/requests.ts'
+import { postToken } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const SENTENCE = 'grant type client_credentials is not for self-registered clients'
@@ -38,7 +39,7 @@ const expectRefused = (answer: Answer) =>
 describe('registration: client_credentials that the deployment had not enabled', () => {
   const strangers: [title: string, configuration: Configuration, policies: string[] | 'none' | 'fixed'][] = [
     ['without an initial access token', configurationOf(), 'none'],
-    ['where the feature is switched off by name', configurationOf({ enabled: false }), 'none'],
+    ['if the feature is explicitly disabled', configurationOf({ enabled: false }), 'none'],
     [
       'with a fixed initial access token',
       configurationOf(undefined, { initialAccessToken: 'fixed-token' }),
@@ -105,7 +106,7 @@ describe('registration: client_credentials that the deployment had not enabled',
     it('is not added by an update, whatever the policy', async () =>
       expectRefused(await update(await registered(WEB), { grant_types: BOTH })))
 
-    it('stays with a client that the administrator stored', async () => {
+    it('remains for a client that the administrator stored', async () => {
       const client = await registered(WEB)
       const { registration_access_token: _, registration_client_uri: __, ...metadata } = client
       const stored = { ...metadata, grant_types: BOTH, response_types: ['code'] } as ClientMetadata
@@ -115,11 +116,11 @@ describe('registration: client_credentials that the deployment had not enabled',
     })
   })
 
-  describe('and client defaults that hold it', () => {
+  describe('and client defaults that contain it', () => {
     const clientDefaults = { id_token_signed_response_alg: 'ES256', grant_types: BOTH } as const
     const configuration = { ...configurationOf(), clientDefaults: clientDefaults as never }
     onEachDatabase({ configuration }, (on) => {
-      it('is given to no client that leaves its grants out', async () => {
+      it('is given to no client that omits its grants', async () => {
         const { grant_types: _, ...metadata } = WEB
         expectRefused(await register(on.deployment, metadata))
         const { body } = await register(on.deployment, WEB)
@@ -131,7 +132,7 @@ describe('registration: client_credentials that the deployment had not enabled',
 
 describe('registration: client_credentials that the deployment enables itself', () => {
   onEachDatabase({ configuration: configurationOf({ enabled: true }) }, (on) => {
-    it('is for anyone to register, and to add by an update', async () => {
+    it('can be registered by anyone, and added by an update', async () => {
       const machine = await register(on.deployment, MACHINE)
       expect(machine.status, machine.text).to.equal(201)
       const { body } = await register(on.deployment, WEB)
@@ -143,7 +144,7 @@ describe('registration: client_credentials that the deployment enables itself', 
       }
     })
 
-    it('leaves the token exchange grant as closed as it is', async () => {
+    it('does not open the token exchange grant', async () => {
       const metadata = { ...MACHINE, grant_types: ['client_credentials', TOKEN_EXCHANGE] }
       const answer = await register(on.deployment, metadata)
       expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_client_metadata'])

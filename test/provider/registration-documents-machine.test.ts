@@ -1,9 +1,10 @@
-/** A client from a metadata document is a stranger: what `configure` switches on is not for it (CONTRACT §2.3). */
+/** A client from a metadata document is a stranger: it cannot use what `configure` enables (protocol.md §2.3). */
 import { expect } from 'chai'
 import type { Client, Configuration } from 'oidc-provider'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer, Parameters } from '../../fixtures/http.ts'
 import {
   askAsMachine,
   CLIENT_ID,
@@ -12,7 +13,7 @@ import {
   SELF_DESCRIBED_MACHINE,
 } from '../../fixtures/metadata-documents.ts'
 import { storeClient } from '../../fixtures/registration.ts'
-import { type Answer, type Parameters, postToken } from '../../fixtures/requests.ts'
+import { postToken } from '../../fixtures/requests.ts'
 
 const client = { client_id: CLIENT_ID }
 
@@ -59,7 +60,7 @@ describe('registration: a metadata document, client_credentials not enabled by t
       it(`gets no token ${title}`, async () => {
         const before = await saved()
         noToken(await askAsMachine(on.deployment, parameters))
-        // From the provider's memory.
+        // From the provider's cache.
         noToken(await askAsMachine(on.deployment, parameters))
         expect(await saved()).to.equal(before)
       })
@@ -84,7 +85,7 @@ describe('registration: a metadata document, client_credentials not enabled by t
       noToken(await postToken(on.deployment, { grant_type: 'client_credentials' }, { client }))
     })
 
-    it('gets no token by the defaults of all clients', async () => {
+    it('gets no token through the defaults of all clients', async () => {
       const { grant_types: _, ...silent } = SELF_DESCRIBED_MACHINE
       web.document = silent
       const grants = { grant_types: ['client_credentials'], response_types: [] }
@@ -93,13 +94,13 @@ describe('registration: a metadata document, client_credentials not enabled by t
       noToken(await askAsMachine(deployment, { resource: API }))
     })
 
-    it("leaves the document's other grants", async () => {
+    it("keeps the document's other grants", async () => {
       web.document = { ...EVERYTHING, grant_types: ['authorization_code', 'client_credentials'] }
       const found = await on.deployment.provider.Client.find(CLIENT_ID)
       expect(found?.grantTypes).to.deep.equal(['authorization_code'])
     })
 
-    it("still asks the deployment's own allowClient, which sees what is left", async () => {
+    it("still calls the deployment's own allowClient, which sees the remaining grants", async () => {
       const asked: unknown[] = []
       const clientIdMetadataDocument = {
         ...web.configuration.features?.clientIdMetadataDocument,
@@ -125,7 +126,7 @@ describe('registration: a metadata document, client_credentials not enabled by t
       expect([answer.status, answer.body.error], answer.text).to.deep.equal([500, 'server_error'])
     })
 
-    it('leaves a client as it is that the administrator stored under such a name', async () => {
+    it('does not change a client that the administrator stored under such a name', async () => {
       const stored = {
         ...SELF_DESCRIBED_MACHINE,
         client_id: 'https://machine.example.com/',

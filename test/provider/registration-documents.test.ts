@@ -1,10 +1,12 @@
-/** A client resolved from a client-ID metadata document counts as self-registered, always (CONTRACT §2.3). */
+/** A client resolved from a client-ID metadata document counts as self-registered, always (protocol.md §2.3). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
-import { stopClock } from '../../fixtures/clock.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
 import { manage } from '../../fixtures/management.ts'
 import {
   askAsMachine,
@@ -14,16 +16,8 @@ import {
   SELF_DESCRIBED_MACHINE,
 } from '../../fixtures/metadata-documents.ts'
 import { privileges, storeClient } from '../../fixtures/registration.ts'
-import {
-  actorJwt,
-  actorToken,
-  exchange,
-  issue,
-  now,
-  signJwt,
-  unique,
-  withActor,
-} from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectActorRefused, expectRefused } from '../exchange/refusals.ts'
 
@@ -36,7 +30,7 @@ describe('registration: a client-ID metadata document', () => {
     let clock: ReturnType<typeof stopClock>
     beforeEach(() => {
       clock = stopClock()
-      // The provider remembers a document for a day at the most.
+      // The provider caches a document for at most a day.
       clock.tick(2 * 86_400 * (web.fetched + 1))
       web.document = EVERYTHING
     })
@@ -44,7 +38,7 @@ describe('registration: a client-ID metadata document', () => {
 
     const client = { client_id: CLIENT_ID }
 
-    it('is what the provider takes this client from', async () => {
+    it('is where the provider gets this client from', async () => {
       const before = web.fetched
       const found = await on.deployment.provider.Client.find(CLIENT_ID)
       expect(found?.metadata()).to.deep.include({ grant_types: EVERYTHING.grant_types })
@@ -55,7 +49,7 @@ describe('registration: a client-ID metadata document', () => {
       ['names the grant and every scope', EVERYTHING],
       ['names the grant alone', { ...EVERYTHING, grant_types: [TOKEN_EXCHANGE], response_types: [] }],
       ['confines itself', { ...EVERYTHING, token_exchange_resources: [API] }],
-      ['claims to be no document', { ...EVERYTHING, clientIdMetadataDocument: false }],
+      ['claims not to be a document', { ...EVERYTHING, clientIdMetadataDocument: false }],
       ['claims a policy', { ...EVERYTHING, policies: ['impersonation'] }],
       ['names nothing', { ...EVERYTHING, grant_types: ['authorization_code'], scope: undefined }],
     ]
@@ -66,7 +60,7 @@ describe('registration: a client-ID metadata document', () => {
       })
     }
 
-    it('gives an answer that reads as for any client without the grant, and spends nothing', async () => {
+    it('gets the same response as any client without the grant, and spends nothing', async () => {
       const answer = await expectRefused(on.deployment, {
         attempt: (subjectToken) => exchange(on.deployment, { subject_token: subjectToken }, { client }),
         error: 'invalid_request',
@@ -78,7 +72,7 @@ describe('registration: a client-ID metadata document', () => {
       expect(other.text).to.equal(answer.text)
     })
 
-    it('of a machine gives a management token that opens nothing', async () => {
+    it('of a machine gets a management token that allows nothing', async () => {
       web.document = SELF_DESCRIBED_MACHINE
       const deployment = await on.start({
         configuration: {
@@ -103,7 +97,7 @@ describe('registration: a client-ID metadata document', () => {
     })
 
     describe('of the client an actor token was issued to', () => {
-      it('may be there: the client of an actor token is not compared', async () => {
+      it('is allowed: the client of an actor token is not compared', async () => {
         for (const token of [
           await actorToken(on.deployment, { clientId: CLIENT_ID }),
           await actorJwt(on.deployment, { client_id: CLIENT_ID }),
@@ -117,17 +111,17 @@ describe('registration: a client-ID metadata document', () => {
       for (const [title, document] of [
         ['gone', undefined],
         ['of another client', { ...EVERYTHING, client_id: 'https://other.example.com/' }],
-        ['no object', []],
+        ['not an object', []],
         ['malformed', { ...EVERYTHING, redirect_uris: 7 }],
       ] as const) {
-        it(`is refused by the fixed text when it is ${title}: the client is registered no more`, async () => {
+        it(`is refused with the fixed text when it is ${title}: the client is no longer registered`, async () => {
           web.document = document
           await expectActorRefused(on.deployment, await actorJwt(on.deployment, { client_id: CLIENT_ID }))
         })
       }
     })
 
-    it('that is gone leaves its management token invalid, and is no outage of ours', async () => {
+    it('that is gone leaves its management token invalid, and is not an outage', async () => {
       web.document = undefined
       const { issuer, baseUrl } = on.deployment
       const ids = { iss: issuer, aud: `${baseUrl}/api`, sub: CLIENT_ID, client_id: CLIENT_ID }

@@ -1,8 +1,9 @@
-/** Raw registration metadata is unvalidated: any type may come, and none is a privilege or a failure of ours. */
+/** Raw registration metadata is unvalidated: a value of any type may arrive, and none causes a privilege or a failure. */
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { type Answer, send } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -11,7 +12,7 @@ import {
   storeClient,
   update,
 } from '../../fixtures/registration.ts'
-import { type Answer, exchange, issue, send } from '../../fixtures/requests.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const CREATE = 'subject-tokens:create'
@@ -34,7 +35,7 @@ const ODD: readonly unknown[] = [
   { length: 1 },
 ]
 
-/** Values for each member: odd ones, and those that a careless check would take for the privilege. */
+/** Values for each member: odd ones, and those that a careless check would mistake for the privilege. */
 const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   scope: [
     ...ODD,
@@ -98,7 +99,7 @@ function expectNoFailure(answer: Answer): Answer['body'] | undefined {
 describe('registration: raw metadata', () => {
   onEachDatabase({ configuration: { features } }, (on) => {
     for (const [name, values] of Object.entries(VALUES)) {
-      it(`of any type as ${name} registers no privilege, and is no failure`, async () => {
+      it(`of any type as ${name} registers no privilege, and does not fail`, async () => {
         for (const value of values) {
           const body = expectNoFailure(await register(on.deployment, { ...HARMLESS, [name]: value }))
           const shown = JSON.stringify(value)
@@ -107,7 +108,7 @@ describe('registration: raw metadata', () => {
         expect(on.deployment.errors).to.deep.equal([])
       })
 
-      it(`of any type as ${name} updates no privilege, and is no failure`, async () => {
+      it(`of any type as ${name} updates no privilege, and does not fail`, async () => {
         const { body: client } = await register(on.deployment, HARMLESS)
         for (const value of values) {
           const body = expectNoFailure(await update(client, { [name]: value }))
@@ -133,7 +134,7 @@ describe('registration: raw metadata', () => {
       `{"grant_types":[],"grant_types":["${TOKEN_EXCHANGE}"],"redirect_uris":["https://a.example.com"]}`,
     ]
     for (const body of bodies) {
-      it(`as the body ${JSON.stringify(body).slice(0, 60)} registers no privilege, and is no failure`, async () => {
+      it(`as the body ${JSON.stringify(body).slice(0, 60)} registers no privilege, and does not fail`, async () => {
         const registered = expectNoFailure(await register(on.deployment, body))
         if (registered) expect(await privileges(on.deployment, registered)).to.deep.equal(NOTHING)
       })
@@ -147,7 +148,7 @@ describe('registration: raw metadata', () => {
       expect((await send(uri, { headers: { authorization } })).status).to.equal(401)
     })
 
-    it('is malformed also where the initial access token allows much', async () => {
+    it('is refused if malformed, even if the initial access token allows much', async () => {
       const trusting = await on.start({
         configuration: {
           features: {

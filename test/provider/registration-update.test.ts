@@ -1,8 +1,9 @@
-/** What a registered client may change about itself (CONTRACT §2.3, RFC 7592): keep or shrink, never add. */
+/** What a registered client may change about itself (protocol.md §2.3, RFC 7592): keep or shrink, never add. */
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -14,7 +15,6 @@ import {
   storeClient,
   update,
 } from '../../fixtures/registration.ts'
-import type { Answer } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const [CREATE, READ, REVOKE] = ['subject-tokens:create', 'subject-tokens:read', 'subject-tokens:revoke']
@@ -53,7 +53,7 @@ describe('registration: an update', () => {
       expect(await privileges(on.deployment, client)).to.deep.equal(held)
     }
 
-    it('cannot widen what an exchanging client may ask for, and can narrow it or give the grant up', async () => {
+    it('cannot widen what an exchanging client may request, but can narrow it or give up the grant', async () => {
       const client = await registered({ ...EXCHANGING, scope: 'openid profile' })
       await expectRefused(client, { scope: undefined })
       await expectRefused(client, { scope: '' })
@@ -80,7 +80,7 @@ describe('registration: an update', () => {
       ],
     ]
     for (const [title, metadata] of kinds) {
-      it(`that changes nothing passes, also twice: ${title}`, async () => {
+      it(`that changes nothing passes, even twice: ${title}`, async () => {
         const client = await registered(metadata)
         const held = await privileges(on.deployment, client)
         const once = await taken(update(client))
@@ -124,7 +124,7 @@ describe('registration: an update', () => {
       ['an array within an array', [[API]]],
     ]
     for (const [title, value] of removals) {
-      it(`cannot take token_exchange_resources away: ${title}`, async () =>
+      it(`cannot remove token_exchange_resources: ${title}`, async () =>
         expectRefused(await registered(CONFINED), { token_exchange_resources: value }))
     }
 
@@ -136,7 +136,7 @@ describe('registration: an update', () => {
       expect(await privileges(on.deployment, client)).to.deep.equal(NOTHING)
     })
 
-    it('may take scopes away, and they do not come back', async () => {
+    it('may remove scopes, which do not come back', async () => {
       const client = await registered({ ...MACHINE, scope: `${CREATE} ${READ} ${REVOKE}` })
       const smaller = await taken(update(client, { scope: READ }))
       expect((await privileges(on.deployment, client)).scopes).to.deep.equal([READ])
@@ -146,14 +146,14 @@ describe('registration: an update', () => {
       await expectRefused(none, { scope: READ })
     })
 
-    it('may take the grant away, and it does not come back', async () => {
+    it('may remove the grant, which does not come back', async () => {
       const client = await registered(CONFINED)
       const without = await taken(update(client, { grant_types: ['authorization_code'] }))
       expect(await privileges(on.deployment, client)).to.deep.equal(NOTHING)
       await expectRefused(without, { grant_types: ['authorization_code', TOKEN_EXCHANGE] })
     })
 
-    it('may narrow the resources, and they do not come back', async () => {
+    it('may narrow the resources, which do not come back', async () => {
       const client = await registered({ ...EXCHANGING, token_exchange_resources: [API, OPAQUE_API] })
       const narrower = await taken(update(client, { token_exchange_resources: [API] }))
       await expectRefused(narrower, { token_exchange_resources: [API, OPAQUE_API] })
@@ -162,14 +162,14 @@ describe('registration: an update', () => {
       await expectRefused(none, { token_exchange_resources: [API] })
     })
 
-    it('may confine a client that was not', async () => {
+    it('may confine an unconfined client', async () => {
       const client = await registered(EXCHANGING)
       const confined = await taken(update(client, { token_exchange_resources: [OPAQUE_API] }))
       expect((await privileges(on.deployment, client)).mayExchange).to.equal(false)
       await expectRefused(confined, { token_exchange_resources: undefined })
     })
 
-    it('of one client does not serve another', async () => {
+    it('of one client does not affect another', async () => {
       const [one, two] = [await registered(EXCHANGING), await stranger(HARMLESS)]
       const changes = { client_id: one.client_id, grant_types: EXCHANGING.grant_types }
       expect((await update(two, changes)).status).to.equal(400)
@@ -178,7 +178,7 @@ describe('registration: an update', () => {
       expect(await privileges(on.deployment, two)).to.deep.equal(NOTHING)
     })
 
-    it('cannot authenticate its way to scopes that it names and did not have', async () => {
+    it('gets no scopes that it names and did not have by starting to authenticate', async () => {
       const client = await stranger(HARMLESS)
       const { client_id, redirect_uris } = await readRegistration(client)
       const metadata = { ...HARMLESS, client_id, redirect_uris, scope: `openid ${CREATE}` }

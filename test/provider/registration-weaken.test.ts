@@ -1,8 +1,9 @@
-/** A registered client cannot weaken what guards its privileges (CONTRACT §2.3, RFC 7592). */
+/** A registered client cannot weaken what protects its privileges (protocol.md §2.3, RFC 7592). */
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -12,7 +13,6 @@ import {
   register,
   update,
 } from '../../fixtures/registration.ts'
-import type { Answer } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const SCOPE = 'subject-tokens:create'
@@ -35,7 +35,7 @@ const configuration = {
   pairwiseIdentifier: (_ctx: unknown, accountId: string) => `pairwise-${accountId}`,
 } as unknown as Configuration
 
-/** What holds, the update, and the sentence that refuses it. */
+/** The registration, the update, and the sentence that refuses it. */
 const weakenings: [title: string, held: RawMetadata, changes: RawMetadata, sentence: string][] = [
   [
     'stop authenticating',
@@ -51,11 +51,11 @@ const weakenings: [title: string, held: RawMetadata, changes: RawMetadata, sente
   ],
   ...[DPOP, TLS].flatMap((member): typeof weakenings => [
     [`set ${member} to false`, { [member]: true }, { [member]: false }, `${member} may not be dropped`],
-    [`leave ${member} out`, { [member]: true }, { [member]: undefined }, `${member} may not be dropped`],
+    [`omit ${member}`, { [member]: true }, { [member]: undefined }, `${member} may not be dropped`],
     [`set ${member} to null`, { [member]: true }, { [member]: null }, `${member} may not be dropped`],
   ]),
   [
-    'take a certificate for its DPoP key',
+    'replace its DPoP key by a certificate',
     { [DPOP]: true },
     { [DPOP]: false, [TLS]: true },
     `${DPOP} may not be dropped`,
@@ -67,7 +67,7 @@ const ofSubjects: typeof weakenings = [
   ['become pairwise', {}, { subject_type: 'pairwise' }, 'subject_type may not change'],
   ['become public', { subject_type: 'pairwise' }, { subject_type: 'public' }, 'subject_type may not change'],
   [
-    'leave that it is pairwise out',
+    'omit its pairwise subject type',
     { subject_type: 'pairwise' },
     { subject_type: undefined },
     'subject_type may not change',
@@ -104,34 +104,34 @@ describe('registration: an update that weakens', () => {
     }
 
     for (const [title, held, changes, sentence] of [...weakenings, ...ofSubjects]) {
-      it(`is refused to a client with the grant, which cannot ${title}`, async () =>
+      it(`is refused for a client with the grant, which cannot ${title}`, async () =>
         expectRefused(await registered({ ...EXCHANGING, ...held }), changes, sentence))
 
-      it(`is refused with the privileges given up in the same update: ${title}`, async () => {
+      it(`is refused even if the same update gives up the privileges: ${title}`, async () => {
         const client = await registered({ ...EXCHANGING, ...held })
         await expectRefused(client, { ...changes, grant_types: ['authorization_code'] }, sentence)
         const plain = await expectTaken(client, { grant_types: ['authorization_code'] })
         await expectTaken(plain, changes)
       })
 
-      it(`is allowed to a client without privileges: ${title}`, async () => {
+      it(`is allowed for a client without privileges: ${title}`, async () => {
         const client = await registered({ ...PLAIN, ...held })
         await expectTaken(client, changes)
       })
     }
 
     for (const [title, held, changes, sentence] of weakenings) {
-      it(`is refused to a client with scopes, which cannot ${title}`, async () =>
+      it(`is refused for a client with scopes, which cannot ${title}`, async () =>
         expectRefused(await registered({ ...SCOPED, ...held }), changes, sentence))
     }
 
-    it('is refused also where it adds something', async () => {
+    it('is refused even if it adds something', async () => {
       const client = await registered({ ...PLAIN, [DPOP]: true })
       const changes = { grant_types: EXCHANGING.grant_types, [DPOP]: false }
       await expectRefused(client, changes, `grant type ${TOKEN_EXCHANGE} is not for self-registered clients`)
     })
 
-    it('is none that makes the client stronger, or keeps it as it is', async () => {
+    it('is not one that makes the client stronger, or keeps it unchanged', async () => {
       const client = await registered({ ...EXCHANGING, token_endpoint_auth_method: 'none' })
       const same = await expectTaken(client, { client_name: 'renamed' })
       const confidential = await expectTaken(same, { token_endpoint_auth_method: 'client_secret_basic' })
@@ -146,7 +146,7 @@ describe('registration: an update that weakens', () => {
     })
   })
 
-  describe('by leaving out what has a weak default', () => {
+  describe('by omitting a member with a weak default', () => {
     const clientDefaults = {
       id_token_signed_response_alg: 'ES256',
       token_endpoint_auth_method: 'none',
@@ -154,7 +154,7 @@ describe('registration: an update that weakens', () => {
     const clients = [publicClient(), machineClient({ token_endpoint_auth_method: 'client_secret_basic' })]
     onEachDatabase({ configuration: { ...configuration, clientDefaults, clients } }, (on) => {
       for (const metadata of [EXCHANGING, SCOPED]) {
-        it(`is refused to a client of the grants ${metadata.grant_types}`, async () => {
+        it(`is refused for a client of the grants ${metadata.grant_types}`, async () => {
           const token = await initialAccessToken(on.deployment, ['impersonation'])
           const authenticating = { ...metadata, token_endpoint_auth_method: 'client_secret_basic' }
           const client = await register(on.deployment, authenticating, token)

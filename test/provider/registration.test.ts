@@ -1,4 +1,4 @@
-/** Self-registration is no way in (CONTRACT §2.3): new registrations, with every kind of initial access token. */
+/** A client cannot register itself into the API (protocol.md §2.3): new registrations, with every kind of initial access token. */
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
@@ -28,7 +28,7 @@ const registration = (more: object): Configuration => ({
   } as Configuration['features'],
 })
 
-/** What a stranger may not ask for. */
+/** What a stranger may not request. */
 const refused: [title: string, metadata: RawMetadata][] = [
   ...SCOPES.map((scope): [string, RawMetadata] => [`the scope ${scope}`, { ...MACHINE, scope }]),
   ['a scope among others', { ...MACHINE, scope: `openid ${SCOPES[0]} profile` }],
@@ -73,7 +73,7 @@ describe('registration', () => {
         }
 
         for (const [asked, metadata] of refused) {
-          it(`refuses ${asked}, and registers nobody`, async () => {
+          it(`refuses ${asked}, and registers no one`, async () => {
             const before = await registeredRows()
             const answer = await register(on.deployment, metadata, await tokenOf())
             expect([answer.status, answer.body?.error], answer.text).to.deep.equal([
@@ -90,14 +90,14 @@ describe('registration', () => {
           ['a scope of the provider', { ...HARMLESS, scope: 'openid profile' }],
           ['resources that it cannot use', { ...HARMLESS, token_exchange_resources: [API] }],
         ] as const) {
-          it(`takes ${asked}, which can do nothing here`, async () => {
+          it(`accepts ${asked}, which can do nothing here`, async () => {
             const answer = await register(on.deployment, metadata, await tokenOf())
             expect(answer.status, answer.text).to.equal(201)
             expect(await privileges(on.deployment, answer.body)).to.deep.equal(NOTHING)
           })
         }
 
-        it('gives a registered machine no management token with a scope', async () => {
+        it('issues a registered machine no management token with a scope', async () => {
           const { body } = await register(on.deployment, MACHINE, await tokenOf())
           for (const scope of SCOPES) {
             const answer = await askForManagementToken(on.deployment, body, scope)
@@ -112,7 +112,7 @@ describe('registration', () => {
           }
         })
 
-        it('leaves the clients of the administrator as they are', async () => {
+        it('does not change the clients of the administrator', async () => {
           expect(await privileges(on.deployment, publicClient())).to.deep.equal({
             mayExchange: true,
             scopes: [],
@@ -167,13 +167,13 @@ describe('registration', () => {
         expect((await exchange(on.deployment, parameters, { client })).status).to.equal(200)
       })
 
-      it('gives nothing that was not asked for', async () => {
+      it('grants nothing that was not requested', async () => {
         for (const metadata of [HARMLESS, MACHINE]) {
           expect(await privileges(on.deployment, await registered(metadata))).to.deep.equal(NOTHING)
         }
       })
 
-      it('refuses the scopes to a client that does not authenticate', async () => {
+      it('refuses the scopes for a client that does not authenticate', async () => {
         const policy = await initialAccessToken(on.deployment, ['impersonation'])
         for (const scope of SCOPES) {
           const metadata = { ...MACHINE, token_endpoint_auth_method: 'none', scope }
@@ -188,7 +188,7 @@ describe('registration', () => {
         }
       })
 
-      it('refuses a token that is unknown', async () => {
+      it('refuses an unknown token', async () => {
         for (const token of ['unknown', undefined]) {
           const answer = await register(on.deployment, { ...MACHINE, scope: SCOPES[0] }, token)
           expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token'])
@@ -197,7 +197,7 @@ describe('registration', () => {
     })
   })
 
-  describe('with client defaults by which no client authenticates', () => {
+  describe('with client defaults that let no client authenticate', () => {
     const clientDefaults = {
       id_token_signed_response_alg: 'ES256',
       token_endpoint_auth_method: 'none',
@@ -211,7 +211,7 @@ describe('registration', () => {
         return register(on.deployment, { ...MACHINE, scope: SCOPES[0], ...more }, token)
       }
 
-      it('refuses the scopes to one that leaves its method out', async () => {
+      it('refuses the scopes for a client that omits its method', async () => {
         const answer = await answerTo({})
         expect([answer.status, answer.body.error], answer.text).to.deep.equal([
           400,
@@ -219,7 +219,7 @@ describe('registration', () => {
         ])
       })
 
-      it('refuses the scopes to one that lets the provider choose no authentication', async () => {
+      it('refuses the scopes for a client that lets the provider choose no authentication', async () => {
         const methods = ['none', 'client_secret_basic']
         const answer = await answerTo({ token_endpoint_auth_methods_supported: methods })
         expect([answer.status, answer.body.error], answer.text).to.deep.equal([
@@ -228,7 +228,7 @@ describe('registration', () => {
         ])
       })
 
-      it('lets one have them that names a method', async () => {
+      it('grants them to a client that names a method', async () => {
         for (const more of [
           { token_endpoint_auth_method: 'client_secret_basic' },
           { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] },
@@ -249,7 +249,7 @@ describe('registration', () => {
     } as const
     const { features } = registration({})
     onEachDatabase({ configuration: { features, clientDefaults: clientDefaults as never } }, (on) => {
-      it('gives them to no client that leaves them out', async () => {
+      it('gives them to no client that omits them', async () => {
         for (const left of [['grant_types'], ['scope'], ['grant_types', 'scope']]) {
           const asked: RawMetadata = { ...HARMLESS, scope: 'openid' }
           const metadata = Object.fromEntries(Object.entries(asked).filter(([name]) => !left.includes(name)))
@@ -261,7 +261,7 @@ describe('registration', () => {
         }
       })
 
-      it('takes a client that names its own', async () => {
+      it('accepts a client that names its own', async () => {
         const answer = await register(on.deployment, { ...HARMLESS, scope: 'openid' })
         expect(answer.status, answer.text).to.equal(201)
         expect(await privileges(on.deployment, answer.body)).to.deep.equal(NOTHING)

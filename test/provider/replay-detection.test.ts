@@ -1,4 +1,4 @@
-/** What the adapter says about the record of a client assertion or a DPoP proof, and what the provider hears of it. */
+/** How the provider understands what the adapter reports about the record of a client assertion or a DPoP proof. */
 import { expect } from 'chai'
 import { type AdapterFactory, errors } from 'oidc-provider'
 import { storedModels } from '../../fixtures/clients.ts'
@@ -23,7 +23,7 @@ describe('replay detection', () => {
     expect(await unique()).to.equal(true)
   })
 
-  it('takes InvalidGrant for a replay', async () => {
+  it('treats InvalidGrant as a replay', async () => {
     upsert = async () => {
       throw new errors.InvalidGrant('recorded already')
     }
@@ -34,7 +34,7 @@ describe('replay detection', () => {
     new Error('the disk is full'),
     new errors.InvalidClientAuth('exp is out of range'),
   ]) {
-    it(`takes ${failure.name} for what it is, never for a replay`, async () => {
+    it(`treats ${failure.name} as a failure, never as a replay`, async () => {
       upsert = async () => {
         throw failure
       }

@@ -1,18 +1,16 @@
 /** A Galera cluster of three MariaDB nodes, with the processes of one deployment on different nodes. */
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
-import { type Cluster, startCluster } from '../../fixtures/cluster.ts'
+import { type Cluster, ISSUER, startCluster } from '../../fixtures/cluster.ts'
 import { type Galera, startGalera } from '../../fixtures/galera.ts'
+import { newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { connect } from '../../src/cli/connect.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 import { race } from './race.ts'
 
 const LONG = process.env.RACE === 'long'
 const TOKENS = LONG ? 2000 : 100
 const PAIRS = LONG ? 5000 : 300
-const ISSUER = 'https://id.example.com/oidc'
 
 describe('a Galera cluster', function () {
   this.timeout(LONG ? 900_000 : 180_000)
@@ -22,7 +20,7 @@ describe('a Galera cluster', function () {
   before(async function () {
     galera = await startGalera()
     if (!galera) {
-      if (process.env.CI === 'true') throw new Error('no Galera, and CI does not skip')
+      if (process.env.CI === 'true') throw new Error('no Galera: with CI=true no test is skipped')
       console.warn('no Galera (mariadb-server, galera-4, rsync): its tests are skipped')
       this.skip()
     }
@@ -32,25 +30,7 @@ describe('a Galera cluster', function () {
   })
   after(() => galera?.stop())
 
-  const newToken = () => {
-    const now = Math.floor(Date.now() / 1000)
-    return {
-      id: mintId(),
-      tokenHash: hashSecret(mintSecret()),
-      issuer: ISSUER,
-      userId: 'alice',
-      context: {},
-      createdBy: 'backend',
-      createdAt: now,
-      expiresAt: now + 600,
-    }
-  }
-  const use = {
-    at: 1,
-    clientId: 'spa',
-    resource: 'https://api.example.com',
-    accessToken: { format: 'jwt', expiresAt: 1 } as const,
-  }
+  const use = newUse()
 
   it('never refuses a token on one node that was issued a moment ago on another', async () => {
     const pools = urls().map(connect)
@@ -108,7 +88,7 @@ describe('a Galera cluster', function () {
     }
   })
 
-  it('records once what comes to all nodes at once, also where an expired record is replaced', async () => {
+  it('records once what reaches all nodes at once, even if an expired record is replaced', async () => {
     const pools = urls().map(connect)
     try {
       const uses = Array.from({ length: 9 }, (_, index) => pools[index % 3]).filter(
@@ -117,7 +97,7 @@ describe('a Galera cluster', function () {
       for (let round = 0; round < PAIRS / 3; round += 1) {
         const id = `record-${round}`
         const [first] = pools
-        // Gone for longer than a record is found after its expiry.
+        // Expired for longer than records can be found after their expiry.
         if (round % 2 && first) await createAdapter(first)('ReplayDetection').upsert(id, { jti: id }, -60)
         const refusals = await Promise.all(
           uses.map((pool) =>
@@ -154,7 +134,7 @@ describe('a Galera cluster', function () {
 
   // Last: it takes the cluster apart.
   describe('with two nodes gone', () => {
-    it('takes a node that lost quorum for an outage, never for an invalid token', async () => {
+    it('treats a node that lost quorum as an outage, never as an invalid token', async () => {
       const [first, second, third] = galera?.nodes ?? []
       if (!first || !second || !third) throw new Error('no node')
       const pool = connect(first.url)

@@ -1,8 +1,9 @@
-/** Four processes, one database. `npm run test:race` races 2,000 tokens on each; here it is fewer. */
+/** Four processes, one database. `npm run test:race` races 2,000 tokens on each; `npm test` fewer. */
 import { expect } from 'chai'
 import { type Cluster, startCluster } from '../../fixtures/cluster.ts'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { startMariadb } from '../../fixtures/mariadb.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { startPgbouncer } from '../../fixtures/pgbouncer.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
 import type { OwnServer } from '../../fixtures/server-process.ts'
@@ -53,8 +54,7 @@ describe('a race between processes', function () {
     describe(`on ${kind}`, () => {
       let database: Database
       let cluster: Cluster
-      before(async function () {
-        if (!(await isAvailable(kind))) this.skip()
+      beforeOn(kind, async () => {
         database = await openDatabase(kind)
         cluster = await startCluster(Array.from({ length: 4 }, () => database.url))
       })
@@ -111,7 +111,7 @@ describe('a race between processes', function () {
         await server?.stop()
       })
 
-      it('answers an outage, spends none twice, loses none, and resumes by itself', async () => {
+      it('responds with an outage, spends none twice, loses none, and resumes by itself', async () => {
         const report = await race(cluster, {
           tokens: TOKENS,
           disturbance: { strike: () => server.kill(), mend: () => server.start() },
@@ -135,7 +135,7 @@ describe('a race between processes', function () {
         await server?.stop()
       })
 
-      it('answers an outage, spends none twice, loses none, and resumes by itself', async () => {
+      it('responds with an outage, spends none twice, loses none, and resumes by itself', async () => {
         const set = (value: 'ON' | 'OFF') =>
           administer(
             server.url,

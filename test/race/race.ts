@@ -1,10 +1,10 @@
-/** Tokens raced by several processes, and what must be true afterwards whatever happened in between. */
+/** Tokens raced by several processes, and what must be true afterwards, whatever happened in between. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { machineClient } from '../../fixtures/clients.ts'
 import { type Cluster, ISSUER } from '../../fixtures/cluster.ts'
 import { API } from '../../fixtures/deployment.ts'
-import { type Answer, credentials, form, send } from '../../fixtures/requests.ts'
+import { type Answer, credentials, form, send } from '../../fixtures/http.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
 
 export interface RaceOptions {
@@ -18,7 +18,7 @@ export interface RaceOptions {
 }
 
 interface Disturbance {
-  /** Breaks something under the races that are on their way. One token is raced while it is broken. */
+  /** Breaks something during the races that are under way. One token is raced while it is broken. */
   strike(): Promise<void>
   mend(): Promise<void>
 }
@@ -26,9 +26,9 @@ interface Disturbance {
 export interface RaceReport {
   readonly tokens: number
   readonly requests: number
-  /** Tokens whose winner's answer was lost with its process or its connection. */
+  /** Tokens whose winner's response was lost with its process or its connection. */
   readonly unanswered: number
-  /** Answers by status, and `lost` for connections that broke. */
+  /** Responses by status, and `lost` for connections that broke. */
   readonly statuses: Readonly<Record<string, number>>
   /** Milliseconds from the mending to the next subject token that is issued. */
   readonly back?: number
@@ -36,7 +36,7 @@ export interface RaceReport {
 
 /**
  * Races every token on all processes at once. Then: none was spent twice, and none was lost: each was spent
- * exactly once, or can still be exchanged. A refusal as an invalid token is only ever true.
+ * exactly once, or can still be exchanged. A token is only refused as invalid if it is.
  */
 export async function race(cluster: Cluster, options: RaceOptions): Promise<RaceReport> {
   const { tokens, width = 2, lanes = 8, disturbance } = options
@@ -80,7 +80,7 @@ interface Attempt {
   readonly text: string
 }
 
-/** Looks at what became of one token. Answers whether its winner was heard of. */
+/** Checks what became of one token. Resolves to whether its winner got a response. */
 async function settle(cluster: Cluster, subjectToken: string, answers: readonly Attempt[]): Promise<boolean> {
   const winners = answers.filter(({ status }) => status === '200').length
   expect(winners, 'a token was spent twice').to.be.at.most(1)
@@ -94,9 +94,9 @@ async function settle(cluster: Cluster, subjectToken: string, answers: readonly 
     expect(again.status, 'a token was spent again').to.equal(400)
     return true
   }
-  // Nobody heard of a winner: it was spent in a process that died, or it can still be exchanged.
+  // No winner got a response: the token was spent in a process that died, or it can still be exchanged.
   const faults = answers.some(({ status }) => ['500', '503', 'lost'].includes(status))
-  expect(faults, 'a token was refused to everybody').to.equal(true)
+  expect(faults, 'every exchange of a token was refused').to.equal(true)
   expect(again.status, again.text).to.be.oneOf([200, 400])
   if (refused) expect(again.status, 'a token was refused, and was good').to.equal(400)
   return again.status === 200
@@ -118,7 +118,7 @@ async function exchangeSometime(cluster: Cluster, subjectToken: string): Promise
   })
 }
 
-/** Asks the processes in turn until one answers: the service resumes by itself. */
+/** Calls the processes in turn until one responds: the service resumes by itself. */
 async function firstAnswer<Value>(
   cluster: Cluster,
   ask: (address: string) => Promise<Value | undefined>,

@@ -3,7 +3,7 @@ import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
-import { unique } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
 const BEARERS = [
@@ -28,7 +28,7 @@ const GRANTABLE = [
   'RefreshToken',
 ]
 
-/** What oidc-provider asks of an adapter, and what we promise beyond it. */
+/** What oidc-provider requires of an adapter, and what we promise beyond that. */
 export function adapterContract(kind: DatabaseKind): void {
   describe('adapter', () => {
     let database: Database
@@ -49,7 +49,7 @@ export function adapterContract(kind: DatabaseKind): void {
     }
 
     for (const model of [...BEARERS, ...OTHERS]) {
-      it(`answers a ${model} as it was stored, and forgets a destroyed one`, async () => {
+      it(`returns a ${model} as it was stored, and forgets a destroyed one`, async () => {
         const id = unique('id')
         const payload = { jti: id, kind: model, exp: 1, extra: { a: ['ü', null, 1.5] } }
         await adapter(model).upsert(id, payload, 60)
@@ -60,7 +60,7 @@ export function adapterContract(kind: DatabaseKind): void {
     }
 
     for (const model of BEARERS) {
-      it(`keeps no ${model} anybody could use`, async () => {
+      it(`stores no ${model} that anyone could use`, async () => {
         const id = unique('secret')
         await adapter(model).upsert(id, { jti: id, kind: model }, 60)
         expect(JSON.stringify(await rowOf(model))).not.to.include(id)
@@ -94,7 +94,7 @@ export function adapterContract(kind: DatabaseKind): void {
       expect(await adapter('Session').findByUid('first')).to.equal(undefined)
     })
 
-    it('keeps a row without expiry for ever', async () => {
+    it('keeps a row without expiry forever', async () => {
       const id = unique('client')
       await adapter('Client').upsert(id, { client_id: id })
       const clock = stopClock(Date.now() + 1e12)
@@ -125,7 +125,7 @@ export function adapterContract(kind: DatabaseKind): void {
       }
     })
 
-    it('keeps a row for a life that is not whole until its last second has passed', async () => {
+    it('keeps a row whose life is not whole seconds until its last second has passed', async () => {
       const clock = stopClock(1_800_000_000_000)
       try {
         for (const [life, rounded] of [
@@ -143,7 +143,7 @@ export function adapterContract(kind: DatabaseKind): void {
       }
     })
 
-    it('keeps a row for the longest life there is', async () => {
+    it('keeps a row for the longest possible life', async () => {
       const clock = stopClock(1_800_000_000_000)
       try {
         const id = unique('session')
@@ -170,7 +170,7 @@ export function adapterContract(kind: DatabaseKind): void {
       })
     }
 
-    it('answers the newest of two rows with one user code', async () => {
+    it('returns the newest of two rows with one user code', async () => {
       const code = unique('code')
       for (const id of ['old', 'new']) {
         await adapter('DeviceCode').upsert(`${id}-${code}`, { jti: `${id}-${code}`, userCode: code }, 60)
@@ -217,7 +217,7 @@ export function adapterContract(kind: DatabaseKind): void {
       expect(await adapter('AccessToken', 'other').find(grantId)).to.have.property('jti', grantId)
     })
 
-    it('consumes once, tells when, and says so to whoever finds it', async () => {
+    it('consumes once, records when, and returns that to anyone who finds it', async () => {
       const id = unique('code')
       const clock = stopClock()
       try {
@@ -248,14 +248,14 @@ export function adapterContract(kind: DatabaseKind): void {
       }
     })
 
-    it('does not consume what is not there', async () => {
+    it('does not consume a missing row', async () => {
       const error = await adapter('RefreshToken')
         .consume(unique('gone'))
         .catch((thrown: unknown) => thrown)
       expect(error).to.be.instanceOf(errors.InvalidGrant)
     })
 
-    it('keeps a consumed row consumed when it is saved once more', async () => {
+    it('keeps a consumed row consumed when it is saved again', async () => {
       const id = unique('code')
       await adapter('DeviceCode').upsert(id, { jti: id }, 60)
       await adapter('DeviceCode').consume(id)
@@ -263,7 +263,7 @@ export function adapterContract(kind: DatabaseKind): void {
       expect(await adapter('DeviceCode').find(id)).to.have.property('consumed')
     })
 
-    it('lets exactly one of 30 simultaneous uses win, in every of 10 rounds', async () => {
+    it('lets exactly one of 30 simultaneous uses win, in each of 10 rounds', async () => {
       const pools = [database.sequelize, database.connect()]
       for (let round = 0; round < 10; round += 1) {
         const id = unique('refresh')
@@ -305,7 +305,7 @@ export function adapterContract(kind: DatabaseKind): void {
         }
       })
 
-      it('can be replaced as soon as it is not found any more', async () => {
+      it('can be replaced as soon as it is no longer found', async () => {
         const id = ID()
         const clock = stopClock()
         try {
@@ -321,7 +321,7 @@ export function adapterContract(kind: DatabaseKind): void {
         }
       })
 
-      it('is never replaced where it has no expiry', async () => {
+      it('is never replaced if it has no expiry', async () => {
         const id = ID()
         const clock = stopClock()
         try {
@@ -353,12 +353,12 @@ export function adapterContract(kind: DatabaseKind): void {
         }
         const title = flags ? ` (${flags})` : ''
 
-        it(`is won by exactly one of 30 simultaneous uses, in every of 10 rounds${title}`, async () => {
+        it(`is won by exactly one of 30 simultaneous uses, in each of 10 rounds${title}`, async () => {
           const both = pools()
           for (let round = 0; round < 10; round += 1) await race(ID(), both)
         })
 
-        it(`is won by exactly one of 30 once it has expired, in every of 10 rounds${title}`, async () => {
+        it(`is won by exactly one of 30 once it has expired, in each of 10 rounds${title}`, async () => {
           const both = pools()
           const clock = stopClock()
           try {
@@ -375,7 +375,7 @@ export function adapterContract(kind: DatabaseKind): void {
       }
     })
 
-    it('refuses a namespace that no key could hold', () => {
+    it('refuses a namespace that does not fit into a key', () => {
       expect(() => createAdapter(database.sequelize, { namespace: 'ü'.repeat(128) })).to.throw(
         TypeError,
         'namespace',

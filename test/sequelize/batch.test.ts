@@ -1,4 +1,4 @@
-/** How calls come together, without a database. */
+/** How calls are batched, without a database. */
 import { expect } from 'chai'
 import { type BatchOptions, inBatches } from '../../src/sequelize/database/batch.ts'
 
@@ -29,13 +29,13 @@ function doubling(options: Partial<BatchOptions<number>> = {}) {
 }
 
 describe('calls of one turn', () => {
-  it('go in one run, sorted, and each gets its own result', async () => {
+  it('share one run, sorted, and each gets its own result', async () => {
     const { runs, outcomes } = doubling()
     expect(await outcomes(3, 1, 2)).to.deep.equal([6, 2, 4])
     expect(runs).to.deep.equal([[1, 2, 3]])
   })
 
-  it('go as soon as they are as many as may go together, and the rest when the turn ends', async () => {
+  it('run as soon as the batch is full, and the rest when the turn ends', async () => {
     const { runs, double } = doubling()
     const first = [5, 4, 3, 2].map(double)
     expect(runs).to.deep.equal([[3, 4, 5]])
@@ -43,7 +43,7 @@ describe('calls of one turn', () => {
     expect(runs).to.deep.equal([[3, 4, 5], [2]])
   })
 
-  it('go apart when they are of two kinds', async () => {
+  it('are batched separately by kind', async () => {
     const join = inBatches(
       async (kind, calls: readonly number[]) => calls.map((call) => `${kind} ${call} of ${calls.length}`),
       OPTIONS,
@@ -61,13 +61,13 @@ describe('calls of one turn', () => {
     expect(runs).to.deep.equal([[1], [2]])
   })
 
-  it('go one by one when they failed together without effect', async () => {
+  it('run one by one when their batch was rolled back', async () => {
     const { runs, outcomes } = doubling()
     expect(await outcomes(2, -1, 1)).to.deep.equal([4, 'not -1', 2])
     expect(runs).to.deep.equal([[-1, 1, 2], [-1], [1], [2]])
   })
 
-  it('all fail when they may have taken effect together', async () => {
+  it('all fail when their batch may have taken effect', async () => {
     const { runs, outcomes } = doubling({ maySplit: () => false })
     expect(await outcomes(2, -1, 1)).to.deep.equal(['not -1', 'not -1', 'not -1'])
     expect(runs).to.deep.equal([[-1, 1, 2]])
@@ -83,7 +83,7 @@ describe('calls of one turn', () => {
 })
 
 describe('a call that is alone', () => {
-  it('runs once, whatever becomes of it', async () => {
+  it('runs once, whatever the outcome', async () => {
     const { runs, outcomes } = doubling()
     expect(await outcomes(-1)).to.deep.equal(['not -1'])
     expect(runs).to.deep.equal([[-1]])

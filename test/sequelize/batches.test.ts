@@ -1,36 +1,24 @@
-/** Statements that go to the database together: each has the outcome it would have alone. */
+/** Statements that are sent to the database together: each has the outcome that it would have alone. */
 import { EventEmitter } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { type Database, type DatabaseKind, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { ISSUER } from '../../fixtures/cluster.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn, itOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret, type TokenHash } from '../../src/subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
+import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
 
-const ISSUER = 'https://id.example.com/oidc'
-const NOW = Math.floor(Date.now() / 1000)
-const USE: SubjectTokenUse = {
-  at: NOW,
-  clientId: 'spa',
-  resource: 'https://api.example.com',
-  accessToken: { format: 'jwt', expiresAt: NOW + 600 },
-}
+const USE = newUse()
 
 function newTokens(count: number): NewSubjectToken[] {
-  return Array.from({ length: count }, (_, index) => ({
-    id: mintId(),
-    tokenHash: hashSecret(mintSecret()),
-    issuer: ISSUER,
-    userId: `user-${index}`,
-    context: { index },
-    createdBy: 'backend',
-    createdAt: NOW,
-    expiresAt: NOW + 600,
-  })).sort((one, other) => (one.tokenHash < other.tokenHash ? -1 : 1))
+  return Array.from({ length: count }, (_, index) =>
+    newToken({ userId: `user-${index}`, context: { index } }),
+  ).sort((one, other) => (one.tokenHash < other.tokenHash ? -1 : 1))
 }
 
 const insertAll = (store: SubjectTokenStore, tokens: readonly NewSubjectToken[]) =>
@@ -46,14 +34,13 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
   describe(`statements of one turn, on ${kind}`, () => {
     let database: Database
     let store: SubjectTokenStore
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       store = createSubjectTokenStore(database.sequelize)
     })
     after(() => database?.close())
 
-    it('go together, eight at most, and each gets its own result', async () => {
+    it('are sent together, at most eight, and each gets its own result', async () => {
       const tokens = newTokens(20)
       const unknown = hashSecret(mintSecret())
       const runs = await recordRuns(database, async () => {
@@ -71,7 +58,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
       expect(sizes(runs)).to.deep.equal([8, 8, 4, 8, 8, 5, 8, 8, 6])
     })
 
-    it('spend a token once when all of them want the same', async () => {
+    it('spend a token once when all of them spend the same token', async () => {
       const [token, ...others] = newTokens(3)
       if (!token) throw new Error('no token')
       await insertAll(store, [token, ...others])
@@ -80,8 +67,8 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
       expect(spent.filter(Boolean)).to.have.length(3)
     })
 
-    it('do not fail for the fault of one of them', async () => {
-      // By id, which is the order they are taken in: what comes before the first fault has run, and is rolled back.
+    it('do not fail because one of them does', async () => {
+      // By id, the order of the batch: what precedes the first fault has run, and is rolled back.
       const tokens = newTokens(6).sort((one, other) => (one.id < other.id ? -1 : 1))
       const [, , third, , , last] = tokens
       if (!third || !last) throw new Error('no tokens')
@@ -104,7 +91,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
       )
     })
 
-    it('go alone for a store without batches, beside those of another on the same Sequelize', async () => {
+    it('are sent alone for a store without batches, next to those of another store on the same Sequelize', async () => {
       const alone = createSubjectTokenStore(database.sequelize, { batch: false })
       const tokens = newTokens(6)
       const runs = await recordRuns(database, async () => {
@@ -136,8 +123,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
 }
 
 describe('a batch that a PostgreSQL of another language refuses', () => {
-  it('does not fail for the fault of one of them', async function () {
-    if (!(await isAvailable('postgres'))) this.skip()
+  itOn('postgres', 'does not fail for the fault of one of them', async () => {
     const database = await openDatabase('postgres')
     try {
       const store = createSubjectTokenStore(database.connect({ hooks: { afterConnect: speakItalian } }))
@@ -152,7 +138,7 @@ describe('a batch that a PostgreSQL of another language refuses', () => {
   })
 })
 
-/** What the server says of an error's severity is in the language of its `lc_messages`. */
+/** The server writes the severity of an error in the language of its `lc_messages`. */
 function speakItalian(client: unknown): void {
   const connection: unknown = Reflect.get(Object(client), 'connection')
   if (!(connection instanceof EventEmitter)) throw new Error('not a client of node-postgres')
@@ -163,8 +149,7 @@ describe('batches of two processes, on postgres', () => {
   let database: Database
   let one: SubjectTokenStore
   let other: SubjectTokenStore
-  before(async function () {
-    if (!(await isAvailable('postgres'))) this.skip()
+  beforeOn('postgres', async () => {
     database = await openDatabase('postgres')
     one = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))
     other = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))
@@ -193,7 +178,7 @@ describe('batches of two processes, on postgres', () => {
     }
   }
 
-  it('take their rows in the same order, so that they never wait for each other', async () => {
+  it('lock their rows in the same order, so that they never wait for each other', async () => {
     const tokens = newTokens(3)
     const [first] = tokens
     if (!first) throw new Error('no token')
@@ -214,8 +199,8 @@ describe('batches of two processes, on postgres', () => {
   })
 
   for (const [index, which] of ['first', 'last'].entries()) {
-    it(`take them in that order from a kill switch too, when the ${which} row is held`, async () => {
-      // Written, and numbered, the other way round than by their hashes.
+    it(`lock them in that order in a kill switch, too, when the ${which} row is locked`, async () => {
+      // Written, and numbered, in the reverse order of their hashes.
       const [small, large] = newTokens(2)
       if (!small || !large) throw new Error('no tokens')
       const [older = '', newer = ''] = [small.id, large.id].sort()
@@ -287,7 +272,7 @@ describe('statements of one turn, on a SQLite', () => {
   })
   afterEach(() => database.close())
 
-  it('in memory keep to a transaction that is open on its one connection', async () => {
+  it('in memory stay in a transaction that is open on the one connection', async () => {
     const sequelize = database.connect({ storage: ':memory:' })
     await migrate(sequelize)
     const store = createSubjectTokenStore(sequelize)
@@ -304,6 +289,7 @@ describe('statements of one turn, on a SQLite', () => {
     const store = createSubjectTokenStore(database.sequelize)
     const tokens = newTokens(3)
     await insertAll(store, tokens)
+    await database.sequelize.query('PRAGMA busy_timeout = 100')
     const process = new DatabaseSync(database.url.slice('sqlite:'.length))
     process.exec('BEGIN IMMEDIATE')
     const runs = await recordRuns(database, async () => {
@@ -315,11 +301,11 @@ describe('statements of one turn, on a SQLite', () => {
     expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
   })
 
-  it('are rolled back when their commit fails, and what comes after is durable', async () => {
+  it('are rolled back when their commit fails, and later statements are durable', async () => {
     const store = createSubjectTokenStore(database.sequelize)
     const tokens = newTokens(3)
     await insertAll(store, tokens)
-    // Without a write-ahead log a reader keeps a writer from its commit.
+    // Without a write-ahead log a reader prevents a writer from committing.
     await database.sequelize.query('PRAGMA journal_mode = DELETE')
     await database.sequelize.query('PRAGMA busy_timeout = 100')
     const process = new DatabaseSync(database.url.slice('sqlite:'.length))
@@ -334,7 +320,7 @@ describe('statements of one turn, on a SQLite', () => {
     process.close()
   })
 
-  it('go one by one through another module than ours', async () => {
+  it('are sent one by one through another dialect module', async () => {
     const dialectModule = { ...nodeSqlite, Database: Sqlite3 }
     const store = createSubjectTokenStore(database.connect({ dialectModule }))
     const tokens = newTokens(3)
@@ -349,7 +335,7 @@ describe('statements of one turn, on a SQLite', () => {
   })
 })
 
-/** The interface of the `sqlite3` package and no more. */
+/** The interface of the `sqlite3` package, and nothing else. */
 class Sqlite3 {
   readonly filename: string
   uuid?: string

@@ -1,4 +1,4 @@
-/** What the storage is not written for, or given by mistake, it refuses at start-up and not at the first request. */
+/** Storage refuses unsupported databases and wrong options at start-up, not at the first request. */
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
 import { createPostgres } from '../../src/sequelize/database/postgres.ts'
@@ -9,15 +9,15 @@ const postgres = () => new Sequelize('postgres://nobody@127.0.0.1:1/none', { log
 
 describe('an option of the store', () => {
   for (const [what, options, message] of [
-    ['a batch that is no boolean', { batch: 'no' }, /option batch must be a boolean/],
+    ['a batch that is not a boolean', { batch: 'no' }, /option batch must be a boolean/],
     ['a batch of null', { batch: null }, /option batch must be a boolean/],
     ['a timeout of 0', { timeout: 0 }, /option timeout must be whole seconds from 1 to 300/],
     ['a timeout of more than 300', { timeout: 301 }, /option timeout/],
     ['a timeout that is not whole', { timeout: 1.5 }, /option timeout/],
-    ['a timeout that is no number', { timeout: '10' }, /option timeout/],
+    ['a timeout that is not a number', { timeout: '10' }, /option timeout/],
     ['a timeout of null', { timeout: null }, /option timeout/],
-    ['a name that none has', { batches: false }, /unknown option: batches/],
-    ['what is no object', 0, /takes an options object/],
+    ['an unknown name', { batches: false }, /unknown option: batches/],
+    ['anything but an object', 0, /takes an options object/],
   ] as const) {
     it(`is not ${what}`, () => {
       const create = () => Reflect.apply(createSubjectTokenStore, undefined, [postgres(), options])
@@ -25,7 +25,7 @@ describe('an option of the store', () => {
     })
   }
 
-  it('may be left out', () => {
+  it('may be omitted', () => {
     for (const options of [
       undefined,
       {},
@@ -73,7 +73,7 @@ describe('the dialect', () => {
     })
   }
 
-  it('is not spoken through pg-native', () => {
+  it('is not used through pg-native', () => {
     const sequelize = postgres()
     Object.assign(Reflect.get(sequelize, 'options'), { native: true })
     expect(() => createSubjectTokenStore(sequelize)).to.throw(TypeError, /pg-native/)

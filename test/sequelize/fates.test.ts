@@ -1,4 +1,4 @@
-/** What each driver says became of a statement that failed, and what is done then. No database is needed. */
+/** What each driver reports about a failed statement, and what happens then. No database is needed. */
 import { expect } from 'chai'
 import { ConnectionAcquireTimeoutError, ConnectionRefusedError, type Sequelize } from 'sequelize'
 import { openDatabase } from '../../src/sequelize/database/database.ts'
@@ -19,7 +19,7 @@ const postgresSays = (code: string, severity = 'ERROR') => failure({ code, sever
 const POSTGRES: Failures = [
   ['a serialization failure', postgresSays('40001'), 'rolled back'],
   ['a deadlock', postgresSays('40P01'), 'rolled back'],
-  ['a prepared statement that is gone', postgresSays('26000'), 'turned away'],
+  ['a prepared statement that no longer exists', postgresSays('26000'), 'turned away'],
   ['a prepared statement that another client has prepared', postgresSays('42P05'), 'turned away'],
   ['a prepared statement whose columns have changed', postgresSays('0A000'), 'turned away'],
   ['a server that only reads', postgresSays('25006', 'ERRORE'), 'turned away'],
@@ -29,10 +29,10 @@ const POSTGRES: Failures = [
   ['a session that was idle for too long', postgresSays('57P05', 'FATAL'), 'turned away'],
   ['a duplicate key', postgresSays('23505'), 'refused'],
   ['a duplicate key, in Italian', postgresSays('23505', 'ERRORE'), 'refused'],
-  ['a value that is none', postgresSays('22P02', 'ERRORE'), 'refused'],
+  ['a malformed value', postgresSays('22P02', 'ERRORE'), 'refused'],
   ['more rows than one', postgresSays('21000', 'ERRORE'), 'refused'],
   ['another rollback', postgresSays('40002', 'ERRORE'), 'refused'],
-  ['a table that is missing', postgresSays('42P01', 'ERRORE'), 'refused'],
+  ['a missing table', postgresSays('42P01', 'ERRORE'), 'refused'],
   ['a lock that is held for too long', postgresSays('55P03', 'ERRORE'), 'refused'],
   ['a statement that takes too long', postgresSays('57014', 'ERRORE'), 'refused'],
   ['an error of any class', postgresSays('XX000'), 'refused'],
@@ -69,7 +69,11 @@ const MYSQL: Failures = [
   ['a server that only reads', mysqlSays('ER_OPTION_PREVENTS_STATEMENT', 'HY000'), 'turned away'],
   ['a storage engine that only reads', mysqlSays('ER_READ_ONLY_MODE', 'HY000'), 'turned away'],
   ['a node that lost its cluster', mysqlSays('ER_UNKNOWN_COM_ERROR', '08S01'), 'turned away'],
-  ['a prepared statement that is gone', mysqlSays('ER_UNKNOWN_STMT_HANDLER', 'HY000'), 'turned away'],
+  [
+    'a prepared statement that no longer exists',
+    mysqlSays('ER_UNKNOWN_STMT_HANDLER', 'HY000'),
+    'turned away',
+  ],
   ['a commit that failed', mysqlSays('ER_ERROR_DURING_COMMIT', 'HY000'), 'unknown'],
   ['group replication that failed', mysqlSays('ER_RUN_HOOK_ERROR', 'HY000'), 'unknown'],
   ['what has no name', mysqlSays('ER_UNKNOWN_ERROR', 'HY000'), 'unknown'],
@@ -77,7 +81,7 @@ const MYSQL: Failures = [
   ['a connection that was killed', failure({ errno: 1927, sqlState: '70100' }), 'unknown'],
   ['a duplicate key', mysqlSays('ER_DUP_ENTRY', '23000'), 'refused'],
   ['a lock that is held for too long', mysqlSays('ER_LOCK_WAIT_TIMEOUT', 'HY000'), 'refused'],
-  ['a table that is missing', mysqlSays('ER_NO_SUCH_TABLE', '42S02'), 'refused'],
+  ['a missing table', mysqlSays('ER_NO_SUCH_TABLE', '42S02'), 'refused'],
   ['a server that shuts down', failure({ code: 'X', sqlState: '08S01', fatal: true }), 'unknown'],
   ['a connection that is lost', failure({ code: 'PROTOCOL_CONNECTION_LOST', fatal: true }), 'unknown'],
   ['a connection that broke', failure({ code: 'ECONNRESET' }), 'unknown'],
@@ -88,17 +92,17 @@ const SQLITE: Failures = [
   ['a duplicate key', failure({ code: 'SQLITE_CONSTRAINT', errcode: 1555 }), 'refused'],
   ['a disk that is full', failure({ code: 'SQLITE_FULL', errcode: 13 }), 'refused'],
 ]
-/** The `sqlite3` package gives numbers another name, and so is trusted less. */
+/** The `sqlite3` package gives numbers another name, so fewer of its errors are recognised. */
 const SQLITE3: Failures = [
   ['a lock of another process', failure({ code: 'SQLITE_BUSY', errno: 5 }), 'locked'],
   ['a duplicate key', failure({ code: 'SQLITE_CONSTRAINT', errno: 19 }), 'unknown'],
 ]
 
 const ANY: Failures = [
-  ['a server that is away', new ConnectionRefusedError(failure({ code: 'ECONNREFUSED' })), 'unknown'],
+  ['a server that is down', new ConnectionRefusedError(failure({ code: 'ECONNREFUSED' })), 'unknown'],
   ['a pool that is busy', new ConnectionAcquireTimeoutError(failure({})), 'unknown'],
   ['a mistake of ours', new TypeError('not a function'), 'unknown'],
-  ['what is no error', 'failed', 'unknown'],
+  ['a value that is not an error', 'failed', 'unknown'],
 ]
 
 const DRIVERS: Readonly<Record<string, readonly [Driver, Failures]>> = {
@@ -111,14 +115,14 @@ const DRIVERS: Readonly<Record<string, readonly [Driver, Failures]>> = {
 for (const [name, [driver, failures]] of Object.entries(DRIVERS)) {
   describe(`the driver ${name}`, () => {
     for (const [what, error, fate] of [...failures, ...ANY]) {
-      it(`says of ${what}: ${fate}`, () => {
+      it(`reports ${what} as ${fate}`, () => {
         expect(driver.fateOf(error)).to.equal(fate)
       })
     }
   })
 }
 
-/** A Sequelize without a server, and a driver of which the first runs come to this fate. */
+/** A Sequelize without a server, and a driver whose first runs have this fate. */
 function failing(fate: Fate, times = 1, connect = () => {}, wait?: Promise<void>) {
   const seen: string[] = []
   const sequelize = {

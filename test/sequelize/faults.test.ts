@@ -1,38 +1,20 @@
-/** What the store does when the database rolls back, lags, or answers from another node. */
+/** What the store does when the database rolls back, lags, or reads from another node. */
 import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
-import { type Database, type DatabaseKind, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { ISSUER } from '../../fixtures/cluster.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, migrate, purge } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
-import type { SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
 
-const ISSUER = 'https://id.example.com/oidc'
-const NOW = Math.floor(Date.now() / 1000)
-const USE: SubjectTokenUse = {
-  at: NOW,
-  clientId: 'spa',
-  resource: 'https://api.example.com',
-  accessToken: { format: 'jwt', expiresAt: NOW + 600 },
-}
-const newToken = () => ({
-  id: mintId(),
-  tokenHash: hashSecret(mintSecret()),
-  issuer: ISSUER,
-  userId: 'alice',
-  context: {},
-  createdBy: 'backend',
-  createdAt: NOW,
-  expiresAt: NOW + 600,
-})
+const USE = newUse()
 
 function suite(kind: DatabaseKind, title: string, tests: (opened: () => Database) => void): void {
   describe(`${title}, on ${kind}`, () => {
     let database: Database
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
     })
     after(() => database?.close())
@@ -68,7 +50,7 @@ suite('postgres', 'a prepared statement', (opened) => {
     ],
   ]
   for (const [title, statements] of spoilt) {
-    it(`${title} is prepared anew, and nobody notices`, async () => {
+    it(`${title} is prepared again, and no one notices`, async () => {
       const pool = opened().connect({ pool: { max: 1 } })
       const store = createSubjectTokenStore(pool)
       const token = newToken()
@@ -128,7 +110,7 @@ suite('mysql', 'a deadlock', (opened) => {
     const [one, two] = [newToken(), newToken()]
     await store.insert(one)
     await store.insert(two)
-    // A transaction holds `two` and then wants `one`; the store's statement takes them the other way round. The
+    // A transaction locks `two` and then `one`; the store's statement locks them in the reverse order. The
     // server rolls back the one that has written less: ours.
     const other = opened().connect()
     const answers: ReturnType<typeof store.revokeWhere>[] = []
@@ -179,7 +161,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
     })
     after(() => stale?.close())
 
-    /** Reads go to a database that knows nothing of what was just written. */
+    /** Reads go to a database that does not have what was just written. */
     const replicated = (): Sequelize => {
       const place = (url: string) => {
         const { hostname, port, username, password, pathname } = new URL(url)
@@ -188,7 +170,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
       return opened().connect({ replication: { read: [place(stale.url)], write: place(opened().url) } })
     }
 
-    it('is never asked about a subject token', async () => {
+    it('is never queried for a subject token', async () => {
       const store = createSubjectTokenStore(replicated())
       const token = newToken()
       await store.insert(token)
@@ -200,13 +182,13 @@ for (const kind of ['postgres', 'mysql'] as const) {
       expect(await store.revokeWhere(ISSUER, { userId: 'alice' }, NOW)).to.have.length(1)
     })
 
-    it('is never asked about a code or a session', async () => {
+    it('is never queried for a code or a session', async () => {
       const adapter = createAdapter(replicated())('AuthorizationCode')
       await adapter.upsert('code', { jti: 'code' }, 60)
       expect(await adapter.find('code')).to.deep.equal({ jti: 'code' })
     })
 
-    it('does not keep a migration from seeing what is done', async () => {
+    it('does not hide finished steps from a migration', async () => {
       await migrate(replicated())
     })
   })

@@ -34,7 +34,7 @@ export function migrationContract(kind: DatabaseKind): void {
       expect(await done()).to.deep.equal(ALL)
     })
 
-    it('run when one process asks more often than it has connections', async () => {
+    it('run when one process calls them more often than it has connections', async () => {
       const pool = database.connect({ pool: { max: 2, acquire: 5000 } })
       await Promise.all(Array.from({ length: 6 }, () => migrate(pool)))
       expect(await done()).to.deep.equal(ALL)
@@ -53,7 +53,7 @@ export function migrationContract(kind: DatabaseKind): void {
       expect(await done()).to.deep.equal(ALL)
     }).timeout(90_000)
 
-    it('go on where a step was cut short', async () => {
+    it('continue where a step was cut short', async () => {
       await subjectTokens.up(database.sequelize, driverOf(database.sequelize))
       await subjectTokens.up(database.sequelize, driverOf(database.sequelize))
       await migrate(database.sequelize)

@@ -1,157 +1,196 @@
-/** Node's SQLite as Sequelize calls it: beside transactions of the same process, in each mode, and when it fails. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+/** `nodeSqlite` as Sequelize calls it: how it opens a file, what its statements say, and how its failures are named. */
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
-import { QueryTypes } from 'sequelize'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { createAdapter, createSubjectTokenStore, nodeSqlite } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+import { nodeSqlite } from '../../src/sequelize/index.ts'
 
-const ISSUER = 'https://id.example.com/oidc'
-const newToken = () => ({
-  id: mintId(),
-  tokenHash: hashSecret(mintSecret()),
-  issuer: ISSUER,
-  userId: 'alice',
-  context: {},
-  createdBy: 'backend',
-  createdAt: 1,
-  expiresAt: 2,
-})
+const { Database, OPEN_CREATE, OPEN_READONLY, OPEN_READWRITE } = nodeSqlite
+type Connection = InstanceType<typeof Database>
 
-describe('a SQLite that a transaction of this process has locked', () => {
-  let database: Database
-  beforeEach(async () => {
-    database = await openDatabase('sqlite')
-    await database.sequelize.query('CREATE TABLE host (a INTEGER)')
-  })
-  afterEach(() => database.close())
-
-  /** Holds the lock while `meanwhile` is started, and lets go only in a later turn of the event loop. */
-  const besideTransaction = async <Value>(meanwhile: () => Promise<Value>): Promise<Value> => {
-    const { sequelize } = database
-    const started: Promise<Value>[] = []
-    await sequelize.transaction(async (transaction) => {
-      await sequelize.query('INSERT INTO host VALUES (1)', { transaction })
-      started.push(meanwhile())
-      // Longer than Sequelize itself would try again.
-      for (let step = 0; step < 40; step += 1) {
-        await new Promise((resolve) => setTimeout(resolve, 5))
-        await sequelize.query('INSERT INTO host VALUES (2)', { transaction })
-      }
-    })
-    return started[0] as Promise<Value>
-  }
-
-  it('takes a subject token when the transaction has ended', async () => {
-    const store = createSubjectTokenStore(database.sequelize)
-    const tokens = [newToken(), newToken()]
-    await besideTransaction(() => Promise.all(tokens.map((token) => store.insert(token))))
-    for (const { id, tokenHash } of tokens)
-      expect(await store.findByHash(ISSUER, tokenHash)).to.have.property('id', id)
-  })
-
-  it('takes a model of the provider when the transaction has ended', async () => {
-    const adapter = createAdapter(database.sequelize)('Session')
-    await besideTransaction(() => adapter.upsert('id', { jti: 'id' }, 60))
-    expect(await adapter.find('id')).to.deep.equal({ jti: 'id' })
-  })
-
-  it("takes a statement of the host's own when the transaction has ended", async () => {
-    const { sequelize } = database
-    await besideTransaction(() => sequelize.query('INSERT INTO host VALUES (3)'))
-    const rows = await sequelize.query('SELECT DISTINCT a FROM host ORDER BY a', { type: QueryTypes.SELECT })
-    expect(rows).to.deep.equal([1, 2, 3].map((a) => ({ a })))
-  })
-
-  it('is refused to a transaction that has read what another changed since', async () => {
-    const { sequelize } = database
-    const failed = sequelize.transaction(async (transaction) => {
-      await sequelize.query('SELECT * FROM host', { transaction, type: QueryTypes.SELECT })
-      await sequelize.query('INSERT INTO host VALUES (4)')
-      await sequelize.query('INSERT INTO host VALUES (5)', { transaction })
-    })
-    const error: unknown = await failed.catch((thrown: unknown) => thrown)
-    expect(String(error)).to.include('SQLITE_BUSY')
-  })
-})
-
-describe('a SQLite file', () => {
+describe('nodeSqlite', () => {
   let folder: string
-  before(() => {
-    folder = mkdtempSync(path.join(tmpdir(), 'impersonation-'))
+  let file: string
+  const opened: { close(): void }[] = []
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'node-sqlite-'))
+    file = path.join(folder, 'test.sqlite')
   })
-  after(() => rmSync(folder, { recursive: true }))
+  afterEach(() => {
+    for (const connection of opened.splice(0)) connection.close()
+    rmSync(folder, { recursive: true })
+  })
 
-  type Connection = InstanceType<typeof nodeSqlite.Database>
-  const { OPEN_READONLY, OPEN_READWRITE, OPEN_CREATE } = nodeSqlite
-  const open = (name: string, mode = OPEN_READWRITE | OPEN_CREATE): Promise<Connection> =>
-    new Promise((resolve, reject) => {
-      const connection = new nodeSqlite.Database(path.join(folder, name), mode, (error) =>
+  const open = (mode: number, filename = file) =>
+    new Promise<Connection>((resolve, reject) => {
+      const connection = new Database(filename, mode, (error) =>
         error ? reject(error) : resolve(connection),
       )
+      opened.push(connection)
     })
-  const run = (connection: Connection, sql: string): Promise<unknown> =>
-    new Promise((resolve) => {
-      connection.run(sql, function (error) {
-        resolve(error ? Reflect.get(error, 'code') : this.changes)
+  /** As another process would. */
+  const other = () => {
+    const database = new DatabaseSync(file)
+    opened.push(database)
+    return database
+  }
+  const run = (connection: Connection, sql: string, parameters: unknown[] | Record<string, unknown> = []) =>
+    new Promise<{ lastID: number; changes: number }>((resolve, reject) => {
+      connection.run(sql, parameters, function (error) {
+        if (error) reject(error)
+        else resolve({ lastID: this.lastID, changes: this.changes })
       })
     })
-  const all = (connection: Connection, sql: string): Promise<unknown> =>
-    new Promise((resolve) => {
-      connection.all(sql, (error, rows) => resolve(error ? Reflect.get(error, 'code') : rows))
+  const all = (connection: Connection, sql: string, parameters: unknown[] | Record<string, unknown> = []) =>
+    new Promise<unknown>((resolve, reject) => {
+      connection.all(sql, parameters, (error, rows) => (error ? reject(error) : resolve(rows)))
+    })
+  const failure = async (work: Promise<unknown>): Promise<[code: unknown, message: string]> => {
+    const error = await work.then(
+      () => new Error('it worked'),
+      (thrown: Error) => thrown,
+    )
+    return [Reflect.get(error, 'code'), error.message]
+  }
+
+  describe('opens', () => {
+    it('a new file to read and write, with a write-ahead log', async () => {
+      const connection = await open(OPEN_READWRITE | OPEN_CREATE)
+      expect(connection.filename).to.equal(file)
+      expect(await all(connection, 'PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'wal' }])
+      await run(connection, 'CREATE TABLE t (x)')
+      expect(await run(connection, 'INSERT INTO t VALUES (7)')).to.deep.equal({ lastID: 1, changes: 1 })
     })
 
-  it('is made, unless it is opened to be read', async () => {
-    const failure = await open('missing', OPEN_READONLY).catch((error: unknown) => error)
-    expect(failure).to.be.an('error')
-    expect(existsSync(path.join(folder, 'missing'))).to.equal(false)
-    const connection = await open('made')
-    expect(await run(connection, 'CREATE TABLE t (a INTEGER PRIMARY KEY)')).to.equal(0)
-    connection.close()
+    it('a file to write without being asked to create it', async () => {
+      other().exec('CREATE TABLE t (x)')
+      const connection = await open(OPEN_READWRITE)
+      expect(await run(connection, 'INSERT INTO t VALUES (7)')).to.include({ changes: 1 })
+    })
+
+    it('a file to read only', async () => {
+      const writer = await open(OPEN_READWRITE | OPEN_CREATE)
+      await run(writer, 'CREATE TABLE t (x)')
+      await run(writer, 'INSERT INTO t VALUES (7)')
+      const connection = await open(OPEN_READONLY)
+      expect(await all(connection, 'SELECT x FROM t')).to.deep.equal([{ x: 7 }])
+      const [code, message] = await failure(run(connection, 'INSERT INTO t VALUES (8)'))
+      expect(code).to.equal('SQLITE_READONLY')
+      expect(message).to.match(/^SQLITE_READONLY: /)
+      expect(await all(writer, 'SELECT x FROM t')).to.deep.equal([{ x: 7 }])
+    })
+
+    it('a database in memory', async () => {
+      const connection = await open(OPEN_READWRITE | OPEN_CREATE, ':memory:')
+      expect(await all(connection, 'SELECT 1 AS one')).to.deep.equal([{ one: 1 }])
+      expect(await all(connection, 'PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'memory' }])
+    })
+
+    it('a file to read only that keeps no write-ahead log, and leaves it so', async () => {
+      const writer = other()
+      writer.exec('CREATE TABLE t (x)')
+      const connection = await open(OPEN_READONLY)
+      expect(await all(connection, 'SELECT x FROM t')).to.deep.equal([])
+      expect(writer.prepare('PRAGMA journal_mode').get()).to.include({ journal_mode: 'delete' })
+    })
+
+    it('no file to read that does not exist, and names the failure', async () =>
+      expect(await failure(open(OPEN_READONLY))).to.deep.equal([
+        'SQLITE_CANTOPEN',
+        'SQLITE_CANTOPEN: unable to open database file',
+      ]))
   })
 
-  it('that is opened to be read is not written, whatever its journal', async () => {
-    const plain = new DatabaseSync(path.join(folder, 'plain'))
-    plain.exec('CREATE TABLE t (a INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)')
-    plain.close()
-    for (const name of ['plain', 'plain-ahead']) {
-      const connection = await open('plain', OPEN_READONLY)
-      expect(await all(connection, 'SELECT a FROM t')).to.deep.equal([{ a: 1 }])
-      expect(await run(connection, 'INSERT INTO t VALUES (2)'), name).to.equal('SQLITE_READONLY')
-      connection.close()
-      const writing = await open('plain', OPEN_READWRITE)
-      expect(await all(writing, 'PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'wal' }])
-      writing.close()
-    }
+  describe('binds', () => {
+    let connection: Connection
+    beforeEach(async () => {
+      connection = await open(OPEN_READWRITE | OPEN_CREATE, ':memory:')
+    })
+
+    const SELECT = 'SELECT $1 AS a, $2 AS b, $3 AS c'
+    const EXPECTED = [{ a: 1, b: 0, c: null }]
+    it('names, truth as 1 and 0, and undefined as NULL', async () =>
+      expect(await all(connection, SELECT, { $1: true, $2: false, $3: undefined })).to.deep.equal(EXPECTED))
+    it('lists in the same way', async () =>
+      expect(await all(connection, 'SELECT ? AS a, ? AS b, ? AS c', [true, false, undefined])).to.deep.equal(
+        EXPECTED,
+      ))
+    it('nothing, by an empty object or none', async () => {
+      expect(await all(connection, 'SELECT 1 AS a', {})).to.deep.equal([{ a: 1 }])
+      const rows = await new Promise((resolve) =>
+        connection.all('SELECT 1 AS a', (_error, found) => resolve(found)),
+      )
+      expect(rows).to.deep.equal([{ a: 1 }])
+    })
+
+    it('as many statements as it is given, though it keeps but 200 prepared', async () => {
+      for (let index = 0; index < 250; index += 1) {
+        expect(await all(connection, `SELECT ${index} AS a`)).to.deep.equal([{ a: index }])
+      }
+      expect(await all(connection, 'SELECT 0 AS a')).to.deep.equal([{ a: 0 }])
+    })
   })
 
-  it('that is locked is opened when it is not any more', async () => {
-    const holder = new DatabaseSync(path.join(folder, 'locked'))
-    holder.exec('CREATE TABLE t (a INTEGER); BEGIN EXCLUSIVE')
-    const opening = open('locked')
-    await new Promise((resolve) => setTimeout(resolve, 1))
-    holder.exec('COMMIT')
-    holder.close()
-    const connection = await opening
-    expect(await all(connection, 'PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'wal' }])
-    connection.close()
+  describe('names a failure by its primary code:', () => {
+    let connection: Connection
+    beforeEach(async () => {
+      connection = await open(OPEN_READWRITE | OPEN_CREATE)
+      await run(connection, 'CREATE TABLE t (x UNIQUE NOT NULL)')
+      await run(connection, 'INSERT INTO t VALUES (1)')
+    })
+
+    it('a unique constraint', async () => {
+      const [code, message] = await failure(run(connection, 'INSERT INTO t VALUES (1)'))
+      expect(code).to.equal('SQLITE_CONSTRAINT')
+      // Sequelize reads the column from the message.
+      expect(message).to.equal('SQLITE_CONSTRAINT: UNIQUE constraint failed: t.x')
+    })
+
+    it('NOT NULL', async () =>
+      expect(await failure(run(connection, 'INSERT INTO t VALUES (NULL)'))).to.deep.equal([
+        'SQLITE_CONSTRAINT',
+        'SQLITE_CONSTRAINT: NOT NULL constraint failed: t.x',
+      ]))
+
+    it('a lock that another process holds for longer than the time limit', async () => {
+      await run(connection, 'PRAGMA busy_timeout = 1')
+      other().exec('BEGIN IMMEDIATE')
+      const [code, message] = await failure(run(connection, 'INSERT INTO t VALUES (2)'))
+      expect(code).to.equal('SQLITE_BUSY')
+      expect(message).to.match(/^SQLITE_BUSY: database is locked/)
+    })
+
+    it('a database that is full', async () => {
+      await run(connection, 'PRAGMA max_page_count = 1')
+      const [code] = await failure(run(connection, 'INSERT INTO t VALUES (?)', ['x'.repeat(1_000_000)]))
+      expect(code).to.equal('SQLITE_FULL')
+    })
+
+    it('but a table that does not exist by its own message alone', async () => {
+      const [, message] = await failure(run(connection, 'SELECT broken FROM nowhere'))
+      // Not among those that Sequelize tells apart.
+      expect(message).to.equal('no such table: nowhere')
+    })
+
+    it('several statements that share a commit', () => {
+      expect(() => connection.runAll('INSERT INTO t VALUES (?)', [[2], [1]]))
+        .to.throw(Error, 'SQLITE_CONSTRAINT: UNIQUE')
+        .with.property('code', 'SQLITE_CONSTRAINT')
+      expect(connection.runAll('SELECT x FROM t', [[]])).to.deep.equal([{ rows: [{ x: 1 }], affected: 0 }])
+    })
   })
 
-  it('names its failures as the sqlite3 package does', async () => {
-    const connection = await open('failures')
-    await run(connection, 'CREATE TABLE t (a INTEGER PRIMARY KEY)')
-    await run(connection, 'INSERT INTO t VALUES (1)')
-    expect(await run(connection, 'INSERT INTO t VALUES (1)')).to.equal('SQLITE_CONSTRAINT')
-    await run(connection, 'PRAGMA max_page_count = 2')
-    expect(await run(connection, 'CREATE TABLE u (a)')).to.equal('SQLITE_FULL')
-    expect(await run(connection, 'not a statement')).to.equal('ERR_SQLITE_ERROR')
-    connection.close()
-    writeFileSync(path.join(folder, 'other'), 'x'.repeat(5000))
-    const error = await open('other').catch((thrown: unknown) => thrown)
-    expect(error).to.be.an('error').with.property('message').that.includes('not a database')
+  it('blocks for twenty milliseconds at a lock, and no longer', async () => {
+    const connection = await open(OPEN_READWRITE | OPEN_CREATE)
+    expect(await all(connection, 'PRAGMA busy_timeout')).to.deep.equal([{ timeout: 20 }])
+  })
+
+  it('closes, and says so', async () => {
+    const connection = await open(OPEN_READWRITE | OPEN_CREATE)
+    opened.pop()
+    expect(await new Promise((resolve) => connection.close(resolve))).to.equal(null)
+    const [, message] = await failure(run(connection, 'SELECT 1'))
+    expect(message).to.equal('database is not open')
   })
 })

@@ -1,43 +1,22 @@
-/** The hot statements use an index, whatever the number of rows. Explained as they run, values and all. */
+/** The hot statements use an index, whatever the number of rows. They are explained as they run, with their values. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import {
-  DATABASES,
-  type Database,
-  type DatabaseKind,
-  isAvailable,
-  openDatabase,
-} from '../../fixtures/databases.ts'
+import { ISSUER } from '../../fixtures/cluster.ts'
+import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 
 const ROWS = 3000
-const NOW = Math.floor(Date.now() / 1000)
-const ISSUER = 'https://id.example.com/oidc'
-const TOKEN = {
-  id: mintId(),
-  tokenHash: hashSecret(mintSecret()),
-  issuer: ISSUER,
-  userId: 'alice',
-  context: {},
-  createdBy: 'backend',
-  createdAt: NOW,
-  expiresAt: NOW + 600,
-}
-const USE = {
-  at: NOW,
-  clientId: 'spa',
-  resource: 'https://api.example.com',
-  accessToken: { format: 'jwt', expiresAt: NOW + 600 } as const,
-}
+const TOKEN = newToken()
+const USE = newUse()
 
 const OF_ACTOR =
   /subject_tokens_(used_)?actor_id|subject_token_actors_pkey|PRIMARY|autoindex_subject_token_actors/
 
-/** What runs, and the index it must look in. */
+/** What runs, and the index it must use. */
 const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknown>; index: RegExp }>> = {
   'find a subject token': {
     run: ({ sequelize }) => createSubjectTokenStore(sequelize).findByHash(ISSUER, TOKEN.tokenHash),
@@ -89,7 +68,7 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
       createSubjectTokenStore(sequelize).revokeWhere(ISSUER, { createdBy: 'b' }, NOW + 90 * 24 * 3600),
     index: /subject_tokens_(created_by_)?expires_at/,
   },
-  'purge what has ended': {
+  'purge what has expired': {
     run: ({ sequelize }) => purge(sequelize, { retention: 0 }),
     index: /(subject_tokens|subject_token_actors|oidc_models)_expires_at/,
   },
@@ -105,7 +84,7 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
     run: ({ sequelize }) => createAdapter(sequelize)('DeviceCode').findByUserCode('known'),
     index: /oidc_models_user_code/,
   },
-  'end what a grant gave': {
+  'end the tokens of a grant': {
     run: ({ sequelize }) => createAdapter(sequelize)('AccessToken').revokeByGrantId('known'),
     index: /oidc_models_grant_id/,
   },
@@ -117,7 +96,7 @@ const EXPLAIN: Readonly<Record<DatabaseKind, string>> = {
   mysql: 'EXPLAIN',
 }
 
-/** A plan that goes through a table from one end to the other, or collects all rows of a name before it sorts them. */
+/** A plan that reads a whole table, or collects all rows of a name before it sorts them. */
 const WALKS: Readonly<Record<DatabaseKind, RegExp>> = {
   sqlite: /SCAN (t|l|subject_token\w*|oidc_models)\b|MULTI-INDEX OR/,
   postgres:
@@ -128,15 +107,14 @@ const WALKS: Readonly<Record<DatabaseKind, RegExp>> = {
 for (const kind of DATABASES) {
   describe(`query plans on ${kind}`, () => {
     let database: Database
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       await fill(database)
     })
     after(() => database?.close())
 
     for (const [purpose, { run, index }] of Object.entries(HOT)) {
-      it(`look in an index to ${purpose}`, async () => {
+      it(`use an index to ${purpose}`, async () => {
         const all = await recordRuns(database, () => run(database))
         // Without the question whether the server is a cluster.
         const runs = all.filter(({ sql }) => !sql.startsWith('SHOW'))

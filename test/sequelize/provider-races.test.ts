@@ -1,11 +1,13 @@
-/** Codes and tokens of the provider itself, used many times at once: they win once, and the grant ends. */
+/** Codes and tokens of the provider itself, used many times at once: one use wins, and the grant ends. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'
 import { CALLBACK, publicClient } from '../../fixtures/clients.ts'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { type Parameters, postToken } from '../../fixtures/requests.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { postToken } from '../../fixtures/requests.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -14,7 +16,7 @@ const client = publicClient({
   grant_types: ['authorization_code', 'refresh_token', DEVICE_CODE],
 })
 
-/** An adapter behind a slow network: everybody has read before anybody writes. */
+/** An adapter behind a slow network: everyone has read before anyone writes. */
 function slow(adapter: AdapterFactory): AdapterFactory {
   return (model) => {
     const fast = adapter(model)
@@ -37,8 +39,7 @@ for (const kind of DATABASES) {
   describe(`raced on ${kind}`, () => {
     let database: Database
     let deployment: Deployment
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       deployment = await startDeployment({
         database,
@@ -102,7 +103,7 @@ for (const kind of DATABASES) {
       expect(await raced(grantId, { grant_type: 'refresh_token', refresh_token: token })).to.equal(1)
     })
 
-    // The provider looks at the grant only after it has consumed a device code: a loser may end it before that.
+    // The provider checks the grant only after it has consumed a device code: a loser may end it before that.
     it('a device code wins once, or not at all', async () => {
       const { provider, grantId, registered } = await grantFor()
       if (!registered) throw new Error('no client')

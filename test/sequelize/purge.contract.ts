@@ -64,7 +64,7 @@ export function purgeContract(kind: DatabaseKind): void {
       expect(await left()).to.deep.equal([recent, lived, live].sort())
     })
 
-    it('deletes the actors of a chain with their record, and those that no record has', async () => {
+    it('deletes the actors of a chain with their record, and those without a record', async () => {
       const actor = { sub: 'bob', act: { sub: 'carol', act: { sub: 'dave' } } }
       const gone = await insert(now - 92 * DAY, now - 91 * DAY, actor)
       const lived = await insert(now - 91 * DAY, now - 89 * DAY, actor)
@@ -86,7 +86,7 @@ export function purgeContract(kind: DatabaseKind): void {
       expect(kept).not.to.include(gone)
     })
 
-    it('takes another retention', async () => {
+    it('accepts another retention', async () => {
       await insert(now - 10)
       const live = await insert(now + 600)
       await purge(database.sequelize, { retention: 60 })
@@ -95,17 +95,17 @@ export function purgeContract(kind: DatabaseKind): void {
       expect(await left()).to.deep.equal([live])
     })
 
-    it('deletes models of the provider as soon as nobody finds them', async () => {
+    it('deletes models of the provider as soon as they can no longer be found', async () => {
       const adapter = createAdapter(database.sequelize)
       await adapter('Session').upsert('gone', { jti: 'gone' }, -61)
       await adapter('Session').upsert('in grace', { jti: 'in grace' }, -50)
       await adapter('Session').upsert('live', { jti: 'live' }, 60)
-      await adapter('Client').upsert('for ever', { client_id: 'for ever' })
+      await adapter('Client').upsert('forever', { client_id: 'forever' })
       expect(await purge(database.sequelize)).to.deep.equal({ subjectTokens: 0, models: 1 })
       expect(await adapter('Session').find('in grace')).to.deep.equal({ jti: 'in grace' })
     })
 
-    it('works in batches, twice at the same time, and tells its progress', async () => {
+    it('works in batches, twice at the same time, and reports its progress', async () => {
       await insertMany(database, 2500, now - 91 * DAY)
       const live = await insert(now + 600)
       const told: Purged[] = []
@@ -119,7 +119,7 @@ export function purgeContract(kind: DatabaseKind): void {
       expect(told.at(-1)?.subjectTokens ?? 0).to.equal(one.subjectTokens)
     })
 
-    it('refuses a retention that is none', async () => {
+    it('refuses an invalid retention', async () => {
       for (const retention of [-1, 1.5, Number.NaN]) {
         const error = await purge(database.sequelize, { retention }).catch((thrown: unknown) => thrown)
         expect(error).to.be.instanceOf(TypeError)

@@ -1,22 +1,17 @@
-/** Client assertions (RFC 7523 §3) and DPoP proofs (RFC 9449 §11.1) are accepted once, however many come at once. */
+/** Client assertions (RFC 7523 §3) and DPoP proofs (RFC 9449 §11.1) are accepted once, however many arrive at the same time. */
 import { expect } from 'chai'
 import { CompactSign, importJWK } from 'jose'
 import type { AdapterFactory } from 'oidc-provider'
 import { machineClient } from '../../fixtures/clients.ts'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { now } from '../../fixtures/clock.ts'
+import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { dpopKey } from '../../fixtures/dpop.ts'
+import { type Answer, form, send } from '../../fixtures/http.ts'
 import { signingKey } from '../../fixtures/keys.ts'
-import {
-  type Answer,
-  dpopKey,
-  exchange,
-  form,
-  type IssuedSubjectToken,
-  issue,
-  now,
-  send,
-  unique,
-} from '../../fixtures/requests.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { exchange, type IssuedSubjectToken, issue } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
 const KEY = signingKey('ES256', 'client')
@@ -28,7 +23,7 @@ const CLIENT = machineClient({
   jwks: { keys: [PUBLIC_KEY] },
 })
 
-/** Lets nobody of so many go on before the last has come. */
+/** Holds this many callers until the last has arrived. */
 function meeting(size: number): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let present = 0
@@ -42,9 +37,9 @@ function meeting(size: number): () => Promise<void> {
 for (const kind of DATABASES) {
   describe(`replays on ${kind}`, () => {
     let database: Database
-    /** Of one issuer, each with a pool of its own. */
+    /** Deployments of one issuer, each with a pool of its own. */
     let deployments: readonly Deployment[] = []
-    /** Where all of those meet that have looked for a record, before any of them writes it. */
+    /** Where all callers that have looked for a record wait, before any of them writes it. */
     let meet = async () => {}
 
     const meetingAfterFind =
@@ -62,8 +57,7 @@ for (const kind of DATABASES) {
         })
       }
 
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
+    beforeOn(kind, async () => {
       database = await openDatabase(kind)
       const start = (issuer?: string) =>
         startDeployment({
@@ -138,7 +132,7 @@ for (const kind of DATABASES) {
         })
       }
 
-      it('that comes ten times at once, at two processes, is accepted once', async () => {
+      it('that arrives ten times at once, at two processes, is accepted once', async () => {
         for (let round = 0; round < 5; round += 1) {
           meet = meeting(10)
           const once = await assertion()
@@ -154,7 +148,7 @@ for (const kind of DATABASES) {
     })
 
     describe('a DPoP proof', () => {
-      it('that comes with eight subject tokens at once is accepted once, and spends one', async () => {
+      it('that arrives with eight subject tokens at once is accepted once, and spends one', async () => {
         const deployment = at(0)
         const key = await dpopKey()
         for (let round = 0; round < 3; round += 1) {
@@ -175,7 +169,7 @@ for (const kind of DATABASES) {
           const refused = attempts.filter(({ answer }) => answer.status !== 200)
           expect(refused).to.have.length(7)
           for (const { answer, subjectToken } of refused) {
-            // As the provider refuses at the token endpoint a proof it has seen before.
+            // The way the token endpoint of the provider refuses a proof that it has seen before.
             expect([answer.status, answer.body], answer.text).to.deep.equal([
               400,
               { error: 'invalid_grant', error_description: 'grant request is invalid' },

@@ -40,7 +40,7 @@ function chainOf([sub = '', ...further]: readonly string[]): ActClaim {
   return { sub, ...(further.length > 0 && { act: chainOf(further) }) }
 }
 
-/** What every `SubjectTokenStore` over Sequelize promises, whatever the database. */
+/** What every `SubjectTokenStore` over Sequelize promises, on every database. */
 export function subjectTokenContract(kind: DatabaseKind): void {
   describe('subject token store', () => {
     let database: Database
@@ -57,7 +57,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       return { token, hash: tokenHash }
     }
 
-    it('answers a token as it was written, with every constraint', async () => {
+    it('returns a token as it was written, with every constraint', async () => {
       const { token, hash } = await insert({
         userId: 'ålice 👩‍💻 ',
         context: JSON.parse('{"__proto__": {"a": [1, null, "ü\\u2028"]}, "n": 1.5}'),
@@ -77,7 +77,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       expect(await store.findByHash(ISSUER, hash)).to.deep.equal(token)
     })
 
-    it('tells an absent constraint from an empty context', async () => {
+    it('distinguishes an absent constraint from an empty context', async () => {
       const { token, hash } = await insert()
       expect(await store.findByHash(ISSUER, hash)).to.deep.equal(token)
     })
@@ -128,7 +128,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       expect(await store.consume(ISSUER, hash, NOW, use())).to.equal(false)
     })
 
-    it('revokes once, and answers what the use produced', async () => {
+    it('revokes once, and returns what the use produced', async () => {
       const { token, hash } = await insert()
       await store.consume(ISSUER, hash, NOW, use({ grantId: 'grant' }))
       const first = await store.revoke(ISSUER, token.id, NOW)
@@ -150,7 +150,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       expect(await store.list(ISSUER, { userId: [userId] }, { limit: 9, now: NOW })).to.have.length(1)
     })
 
-    it('lets exactly one of 50 simultaneous uses win, in every of 20 rounds', async () => {
+    it('lets exactly one of 50 simultaneous uses win, in each of 20 rounds', async () => {
       const pools = [database.sequelize, database.connect(), database.connect()]
       const stores = pools.map((pool) => createSubjectTokenStore(pool))
       for (let round = 0; round < 20; round += 1) {
@@ -188,7 +188,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         await store.revoke(issuer, both.id, NOW)
       })
 
-      it('answers the newest first', async () => expect(await list({})).to.deep.equal([3, 2, 1, 0]))
+      it('returns the newest first', async () => expect(await list({})).to.deep.equal([3, 2, 1, 0]))
 
       it('filters by user', async () => expect(await list({ userId: ['bob'] })).to.deep.equal([2, 1]))
 
@@ -209,7 +209,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         it(`filters by the state ${state}`, async () => expect(await list({ state })).to.deep.equal(expected))
       }
 
-      it('filters by the backend that asked', async () => {
+      it('filters by the backend that issued', async () => {
         const { token } = await insert({ issuer: 'https://backends.example.com', createdBy: 'other' })
         const found = async (filter: object) =>
           (await store.list(token.issuer, filter, { limit: 9, now: NOW })).map(({ id }) => id)
@@ -221,10 +221,10 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         expect(await list({ createdBy: 'other' })).to.deep.equal([])
       })
 
-      it('joins filters', async () =>
+      it('combines filters', async () =>
         expect(await list({ userId: ['bob'], state: 'active' })).to.deep.equal([1]))
 
-      it('goes on after a cursor, whose row need not exist', async () => {
+      it('continues after a cursor, whose row need not exist', async () => {
         expect(await list({}, { limit: 2 })).to.deep.equal([3, 2])
         expect(await list({}, { limit: 2, cursor: ids[2] })).to.deep.equal([1, 0])
         expect(await list({}, { cursor: `${ids[1]?.slice(0, -1)}!` })).to.be.an('array')
@@ -235,7 +235,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       const issuer = 'https://kill.example.com'
       const idsOf = (revocations: readonly Revocation[]) => revocations.map(({ token }) => token.id).sort()
 
-      it('marks what is active or whose access token lives, and answers just that', async () => {
+      it('marks what is active or whose access token is live, and returns just that', async () => {
         const later = NOW + 700
         const dead = await insert({ issuer, userId: 'alice' })
         const live = await insert({ issuer, userId: 'alice', expiresAt: NOW + 1000 })
@@ -254,7 +254,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         expect(
           marked.every((revocation) => revocation.marked && revocation.token.revokedAt === later),
         ).to.equal(true)
-        // Again: what could still live is answered, so that a request that died is made good.
+        // Again: what may still be live is returned, so that an interrupted request can be completed.
         const again = await store.revokeWhere(issuer, { userId: 'alice' }, later + 1)
         expect(idsOf(again)).to.deep.equal([used.token.id])
         expect(again[0]?.marked).to.equal(false)
@@ -362,7 +362,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         expect((await store.get(issuer, id))?.revokedAt).to.equal(undefined)
       })
 
-      it('whose use was refused leaves nothing to find', async () => {
+      it('whose use was refused cannot be found', async () => {
         const expired = await insert({ issuer, expiresAt: NOW })
         const revoked = await insert({ issuer })
         await store.revoke(issuer, revoked.token.id, NOW)
@@ -377,7 +377,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       })
 
       if (kind === 'sqlite') {
-        it('is not spent where its links were not written', async () => {
+        it('is not spent if its links were not written', async () => {
           const { hash } = await insert({ issuer })
           await database.sequelize.query(
             'CREATE TRIGGER lossy BEFORE INSERT ON subject_token_actors BEGIN SELECT RAISE(IGNORE); END',
@@ -429,11 +429,11 @@ export function subjectTokenContract(kind: DatabaseKind): void {
             token.id,
           ])
         }
-        // Otherwise nothing of the above was put to the test.
+        // Otherwise none of the above was tested.
         expect(left).to.be.greaterThan(0)
       })
 
-      it('costs one statement more to consume, however long it is', async () => {
+      it('costs one more statement to consume, however long it is', async () => {
         for (const [chain, statements] of [
           [['bob'], 1],
           [['bob', 'carol'], 2],
@@ -457,7 +457,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       expect(database.statements).to.have.length(3)
     })
 
-    it('rejects, and says nothing of the values, when the database is gone', async () => {
+    it('rejects, and reveals no values, when the database is gone', async () => {
       const pool = database.connect()
       const broken = createSubjectTokenStore(pool)
       await pool.close()

@@ -7,7 +7,7 @@ export interface BatchOptions<Call> {
   readonly max: number
   /** The same order in every process, so that no two batches wait for each other's rows. */
   readonly compare: (one: Call, other: Call) => number
-  /** Whether a batch that failed had no effect, so that each call may run alone. */
+  /** Whether a batch that failed was rolled back or refused as a whole, so that each call may run alone. */
   readonly maySplit: (error: unknown) => boolean
 }
 

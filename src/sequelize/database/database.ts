@@ -130,7 +130,7 @@ const BATCHES: BatchOptions<Statement> = {
 
 const MAX_ATTEMPTS = 5
 
-/** Retries what had no effect. Never after a lost connection: the statement may have run. */
+/** Retries what was rolled back or never ran. Never after a lost connection: the statement may have run. */
 async function repeat<Value>(once: () => Promise<Value>): Promise<Value> {
   let attempts = 0
   const backOff = async () => {

@@ -1,10 +1,10 @@
 /** What became of a statement that failed, as judged by its driver, and what may be done next. */
 
 /**
- * - `rolled back`: it had no effect and can be retried on this connection;
- * - `turned away`: it had no effect, and this connection would refuse it again, but another may not;
- * - `refused`: it had no effect and would be refused again;
- * - `locked`: it had no effect, because another connection holds the database: it can be retried when that lets go;
+ * - `rolled back`: it did not take effect and can be retried on this connection;
+ * - `turned away`: it did not run, and this connection would refuse it again, but another may not;
+ * - `refused`: it did not run and would be refused again;
+ * - `locked`: it did not run, because another connection holds the database: it can be retried when that lets go;
  * - `unsent`: no connection could be had to send it on;
  * - `unknown`: it may have taken effect, and the connection may be broken.
  */
@@ -17,7 +17,7 @@ interface Consequences {
   readonly split: boolean
   /** Return the connection to the pool. */
   readonly keep: boolean
-  /** It certainly had no effect. */
+  /** It certainly did not take effect. */
   readonly harmless: boolean
 }
 
@@ -39,7 +39,7 @@ export class Failure extends Error {
   }
 }
 
-/** `unknown` for what nobody has judged. */
+/** `unknown` for what no one has judged. */
 export const fateOf = (error: unknown): Fate => (error instanceof Failure ? error.fate : 'unknown')
 
 /** The database's own error code, also when Sequelize has wrapped the error. */

@@ -13,14 +13,14 @@ interface Client {
   execute(sql: string, values: unknown, done: (error: Error | null, result: unknown) => void): void
 }
 
-/** Errors that say that the statement had no effect and can run again at once. */
+/** Errors that say that the statement did not take effect and can run again at once. */
 const ROLLED_BACK: ReadonlySet<string> = new Set([
   'ER_CHECKREAD', // MariaDB: a row that changed since it was read
   'ER_LOCK_DEADLOCK', // also from Galera, for a write set that lost
   'ER_TRANSACTION_ROLLBACK_DURING_COMMIT', // MySQL's group replication, for one that lost
 ])
 
-/** Errors that say that the statement had no effect and this connection would refuse it again. */
+/** Errors that say that the statement did not take effect and this connection would refuse it again. */
 const TURNED_AWAY: ReadonlySet<string> = new Set([
   'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION', // the server became read-only for this session
   'ER_CLIENT_INTERACTION_TIMEOUT', // idle for too long: said instead of reading the statement

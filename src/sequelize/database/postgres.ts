@@ -12,7 +12,7 @@ interface Client {
 /** Said of a prepared statement by a pooler that hands connections of the server from client to client. */
 const FORGETFUL: ReadonlySet<string> = new Set(['26000', '42P05'])
 
-/** Errors that say that the statement had no effect and this connection would refuse it again. */
+/** Errors that say that the statement did not take effect and this connection would refuse it again. */
 const TURNED_AWAY: ReadonlySet<string> = new Set([
   '0A000', // a prepared statement whose result columns have changed
   '25006', // read-only: a standby, or a primary that hands over

@@ -9,7 +9,7 @@ export class StorageError extends Error {
   override readonly name = 'StorageError'
   /** What the database or the driver calls it, else the class of the error. */
   readonly code?: string
-  /** `false` if nothing was written; absent where nobody knows. */
+  /** `false` if nothing was written; absent where no one knows. */
   readonly tookEffect?: false
   constructor(message: string, code?: string, tookEffect?: false) {
     super(message)

@@ -11,6 +11,8 @@ import { MIGRATIONS } from './migrations.ts'
  *
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`; otherwise what the database
  * says, with every finished step kept.
+ * @example
+ * await migrate(sequelize)
  */
 export async function migrate(sequelize: Sequelize): Promise<void> {
   let work = running.get(sequelize)

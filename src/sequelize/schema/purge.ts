@@ -4,15 +4,19 @@ import { epochTime, type Seconds } from '../../clock.ts'
 import { type Database, databaseOf } from '../database/database.ts'
 import type { Bound, Delete } from '../database/driver.ts'
 
+/** How `purge` works: what it keeps, and whom it informs. */
 export interface PurgeOptions {
   /** How long the record of an ended impersonation is kept, in seconds, 0 or more. Default 90 days. */
   readonly retention?: Seconds
-  /** Told after every batch how many rows are gone so far. */
+  /** Called after every batch with the number of rows deleted so far. */
   readonly onProgress?: (purged: Purged) => void
 }
 
+/** How many rows `purge` deleted. */
 export interface Purged {
+  /** Records of impersonations. */
   readonly subjectTokens: number
+  /** Expired models of oidc-provider, such as grants and sessions. */
   readonly models: number
 }
 
@@ -22,7 +26,7 @@ const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
 /** As long as the adapter still finds a row after its expiry. */
 const GRACE: Seconds = 60
 
-/** For one batch: nobody waits for it but the purge itself. */
+/** For one batch: no one waits for it but the purge itself. */
 const PATIENCE: Seconds = 300
 
 type Rows = Pick<Delete, 'table' | 'key' | 'where'>
@@ -50,6 +54,8 @@ const EXPIRED_MODELS: Rows = {
  *
  * @throws {TypeError} for a wrong retention or an unsupported dialect; otherwise when the database fails, with
  * finished batches gone.
+ * @example
+ * await purge(sequelize, { retention: 30 * 24 * 3600 })
  */
 export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): Promise<Purged> {
   const { retention = DEFAULT_RETENTION, onProgress } = options

@@ -1,20 +1,20 @@
-/** What is left when something breaks (CONTRACT §3.1, §3.2): unspent before the one write, spent after it. */
+/** The state after a failure (protocol.md §3.1, §3.2): unspent before the one write, spent after it. */
 import { expect } from 'chai'
 import { ConnectionRefusedError, QueryTypes } from 'sequelize'
 import { storedModels } from '../../fixtures/clients.ts'
 import { isAvailable, openDatabase } from '../../fixtures/databases.ts'
-import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { type Answer, exchange, issue, withDeployment } from '../../fixtures/requests.ts'
+import { API, type Deployment, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 import { expectRefused } from './refusals.ts'
 
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
-
 describe('token exchange: failures', () => {
   describe('when issuing fails after the spend', () => {
-    it('stays spent, and answers 500: an opaque token that cannot be stored', async () => {
+    it('stays spent, and responds with 500: an opaque token that cannot be stored', async () => {
       const models = storedModels()
       const adapter = (model: string) => {
         const storage = models.adapter(model)
@@ -28,7 +28,7 @@ describe('token exchange: failures', () => {
       })
     })
 
-    it('stays spent, and answers 500: a JWT for which there is no key', () =>
+    it('stays spent, and responds with 500: a JWT for which there is no key', () =>
       withDeployment(
         {
           resources: {
@@ -43,7 +43,7 @@ describe('token exchange: failures', () => {
       ))
 
     for (const resource of [API, OPAQUE_API]) {
-      it(`gives no token for ${resource} without its claims, when extraTokenClaims was replaced`, async () => {
+      it(`issues no token for ${resource} without its claims when extraTokenClaims was replaced`, async () => {
         const models = storedModels()
         const overrides = {
           configuration: { adapter: models.adapter },
@@ -55,9 +55,10 @@ describe('token exchange: failures', () => {
         await withDeployment(overrides, async (deployment) => {
           const { subjectToken } = await issue(deployment)
           const answer = await exchange(deployment, { subject_token: subjectToken, resource })
-          await expectSpentBy500(deployment, subjectToken, answer)
+          // Before the token is used again, which would end what was kept.
           const kept = [...models.payloads.keys()].filter((key) => key.startsWith('AccessToken:'))
           expect(kept).to.deep.equal([])
+          await expectSpentBy500(deployment, subjectToken, answer)
         })
       })
     }
@@ -90,6 +91,34 @@ describe('token exchange: failures', () => {
       },
     ))
 
+  it('gives no token when resources bypass configure, and spends none', () =>
+    withDeployment(
+      {
+        tamper: (configuration) => {
+          const ours = configuration.features?.resourceIndicators?.getResourceServerInfo
+          if (!ours) throw new Error('configure gives one')
+          return {
+            ...configuration,
+            features: {
+              ...configuration.features,
+              resourceIndicators: {
+                ...configuration.features?.resourceIndicators,
+                enabled: true,
+                getResourceServerInfo: (ctx, resource, client) =>
+                  RESOURCES[resource] ?? ours(ctx, resource, client),
+              },
+            } as typeof configuration.features,
+          }
+        },
+      },
+      async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const answer = await exchange(deployment, { subject_token: subjectToken })
+        expect([answer.status, answer.body.error]).to.deep.equal([500, 'server_error'])
+        expect(deployment.database.statements.filter((sql) => sql.includes('UPDATE'))).to.deep.equal([])
+      },
+    ))
+
   describe('when the store fails', () => {
     const unspent = Object.assign(new Error('private: no connection'), { tookEffect: false })
     const failures = [
@@ -97,7 +126,7 @@ describe('token exchange: failures', () => {
       ['consume', unspent],
     ] as const
     for (const [method, error] of failures) {
-      it(`at ${method}, it answers 503 and the token can be used later`, () =>
+      it(`at ${method}, it responds with 503 and the token can be used later`, () =>
         withFailingStore({ method, error }, {}, async (deployment, state) => {
           const { subjectToken } = await issue(deployment)
           const before = deployment.events.length
@@ -182,8 +211,8 @@ describe('token exchange: failures', () => {
     })
   })
 
-  describe('of the store, with an opaque answer', () => {
-    it('takes its Grant back when the store fails, and can be tried again', async () => {
+  describe('of the store, with an opaque access token', () => {
+    it('destroys its Grant when the store fails, and can be tried again', async () => {
       const models = storedModels()
       await withFailingStore(
         { method: 'consume' },
@@ -287,7 +316,7 @@ async function expectSpentBy500(deployment: Deployment, subjectToken: string, an
   const names = deployment.events.map(({ name }) => name)
   expect(names).to.deep.equal(['subject_token.issued', 'subject_token.refused'])
   const again = await exchange(deployment, { subject_token: subjectToken })
-  expect([again.status, again.body]).to.deep.equal([400, FIXED])
+  expect([again.status, again.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
   expect(deployment.events.at(-1)?.name).to.equal('subject_token.replayed')
 }
 
@@ -317,7 +346,7 @@ async function withFailingStore(
   }
 }
 
-/** Where the management API is out of order: a token put in the store by hand. */
+/** For when the management API is down: a token that is inserted into the store directly. */
 async function issueDirectly(deployment: Deployment): Promise<{ subjectToken: string; id: string }> {
   const subjectToken = mintSecret()
   const id = mintId()

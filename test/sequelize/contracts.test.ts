@@ -1,5 +1,6 @@
 /** One contract, every database. */
-import { DATABASES, isAvailable } from '../../fixtures/databases.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { adapterContract } from './adapter.contract.ts'
 import { migrationContract } from './migrations.contract.ts'
 import { purgeContract } from './purge.contract.ts'
@@ -7,9 +8,7 @@ import { subjectTokenContract } from './subject-tokens.contract.ts'
 
 for (const kind of DATABASES) {
   describe(`on ${kind}`, () => {
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
-    })
+    beforeOn(kind)
     subjectTokenContract(kind)
     adapterContract(kind)
     migrationContract(kind)

@@ -1,13 +1,16 @@
-/** A client that describes itself in a metadata document counts as self-registered (CONTRACT §2.3). */
+/** A client that describes itself in a metadata document counts as self-registered (protocol.md §2.3). */
 import { expect } from 'chai'
+import { now } from '../../fixtures/clock.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { exchange, managementToken, now, postSubjectToken, signJwt, unique } from '../../fixtures/requests.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
+import { exchange, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectRefused } from './refusals.ts'
 
 const CLIENT_ID = 'https://client.example.com/metadata.json'
 
-/** It claims every right there is. */
+/** It claims every privilege. */
 const DOCUMENT = {
   client_id: CLIENT_ID,
   token_endpoint_auth_method: 'none',

@@ -1,17 +1,17 @@
-/** What changes between issuance and exchange (issue 4): users, actors, resources; and what a bad token answers. */
+/** What changes between issuance and exchange (issue 4): users, actors, resources; and the response to a bad token. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { type Account, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API, RESOURCES } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Answer } from '../../fixtures/http.ts'
 import { revoke } from '../../fixtures/management.ts'
-import { type Answer, actorToken, exchange, introspect, issue, withActor } from '../../fixtures/requests.ts'
+import { ACTOR_TOKEN_REFUSED, SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { onlyEvent } from './refusals.ts'
-
-const FIXED = { error: 'invalid_request', error_description: 'subject_token is invalid' }
-const ACTOR = { error: 'invalid_request', error_description: 'actor_token is invalid' }
 
 describe('token exchange: what changed since the issuance', () => {
   const gone = new Set<string>()
@@ -19,7 +19,7 @@ describe('token exchange: what changed since the issuance', () => {
   const disabled = new Set<string>()
   const answered: { value: unknown } = { value: undefined }
   const asked: { route?: string; accountId?: string; resource: string }[] = []
-  /** What each user may do; nobody else may do anything. */
+  /** What each user may do. No one else may do anything. */
   const rights: Readonly<Record<string, string>> = {
     alice: 'orders:read',
     dave: 'orders:read orders:write',
@@ -58,12 +58,12 @@ describe('token exchange: what changed since the issuance', () => {
     const send = (subjectToken: string, changes = {}) =>
       exchange(on.deployment, { subject_token: subjectToken, ...changes })
 
-    it('refuses the token of a user that was removed, spends nothing, and takes it when the user is back', async () => {
+    it('refuses the token of a user that was removed, spends nothing, and accepts it when the user is back', async () => {
       const { subjectToken, id } = await issue(on.deployment)
       gone.add('alice')
       const before = on.deployment.events.length
       const answer = await send(subjectToken)
-      expect([answer.status, answer.body]).to.deep.equal([400, FIXED])
+      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       const event = onlyEvent(on.deployment, 'subject_token.refused', before)
       expect(event).to.include({
         check: 'subject_token',
@@ -82,7 +82,7 @@ describe('token exchange: what changed since the issuance', () => {
         const { subjectToken } = await issue(on.deployment)
         gone.add('bob')
         const answer = await send(subjectToken, withActor(actor))
-        expect([answer.status, answer.body]).to.deep.equal([400, ACTOR])
+        expect([answer.status, answer.body]).to.deep.equal([400, ACTOR_TOKEN_REFUSED])
         gone.clear()
         expect((await send(subjectToken, withActor(actor))).status).to.equal(200)
       }
@@ -92,7 +92,7 @@ describe('token exchange: what changed since the issuance', () => {
       ['the user', 'alice'],
       ['the actor', 'bob'],
     ] as const) {
-      it(`fails when ${title} cannot be looked up: broken is not gone`, async () => {
+      it(`fails when ${title} cannot be looked up: a failure is not a refusal`, async () => {
         const actor = withActor(await actorToken(on.deployment))
         const { subjectToken } = await issue(on.deployment)
         broken.add(who)
@@ -106,7 +106,7 @@ describe('token exchange: what changed since the issuance', () => {
       })
     }
 
-    it('refuses a resource that was disabled, spends nothing, and takes it when it is back', async () => {
+    it('refuses a resource that was disabled, spends nothing, and accepts it when it is enabled again', async () => {
       for (const resource of [API, OPAQUE_API]) {
         const { subjectToken, id } = await issue(on.deployment, { resource })
         disabled.add(resource)
@@ -122,7 +122,7 @@ describe('token exchange: what changed since the issuance', () => {
       }
     })
 
-    it('fails, and spends nothing, when the resource is described by nonsense', async () => {
+    it('fails, and spends nothing, when the description of the resource is malformed', async () => {
       const { subjectToken } = await issue(on.deployment)
       for (const value of [null, 7, 'x', []]) {
         answered.value = value
@@ -135,7 +135,7 @@ describe('token exchange: what changed since the issuance', () => {
     })
 
     for (const resource of [API, OPAQUE_API]) {
-      it(`grants no more of ${resource} than the target user has, whoever acts`, async () => {
+      it(`grants no more of ${resource} than the target user has, no matter who acts`, async () => {
         const bob = withActor(await actorToken(on.deployment))
         for (const [userId, expected] of [
           ['alice', 'orders:read'],
@@ -170,13 +170,13 @@ describe('token exchange: what changed since the issuance', () => {
   })
 })
 
-describe('token exchange: the answer to a bad subject token', () => {
+describe('token exchange: the response to a bad subject token', () => {
   onEachDatabase({}, (on) => {
     for (const [resource, userId] of [
       [API, 'erin'],
       [OPAQUE_API, 'dave'],
     ] as const) {
-      it(`is the same to the byte, whatever is wrong, for ${resource}`, async () => {
+      it(`is the same to the byte, no matter what is wrong, for ${resource}`, async () => {
         const { deployment } = on
         const clock = stopClock()
         try {
@@ -222,7 +222,7 @@ describe('token exchange: the answer to a bad subject token', () => {
             }
           }
           for (const [title, { status, text, headers }] of answers) {
-            expect([status, text], title).to.deep.equal([400, JSON.stringify(FIXED)])
+            expect([status, text], title).to.deep.equal([400, JSON.stringify(SUBJECT_TOKEN_REFUSED)])
             const kept = [...headers].filter(([name]) => name !== 'date')
             const first = [...(answers[0]?.[1].headers ?? [])].filter(([name]) => name !== 'date')
             expect(kept, title).to.deep.equal(first)

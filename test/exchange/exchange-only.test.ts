@@ -1,20 +1,11 @@
-/** A subject token is good for the exchange only: everywhere else it is nobody's token, and it stays usable. */
+/** A subject token works only at the exchange. Everywhere else it is refused, and stays usable. */
 import { expect } from 'chai'
 import { CALLBACK, introspectingClient, webClient } from '../../fixtures/clients.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { type Answer, credentials, form, type Parameters, send } from '../../fixtures/http.ts'
 import { loginClient } from '../../fixtures/logins.ts'
 import { manage } from '../../fixtures/management.ts'
-import {
-  type Answer,
-  credentials,
-  exchange,
-  form,
-  introspect,
-  issue,
-  type Parameters,
-  postToken,
-  send,
-} from '../../fixtures/requests.ts'
+import { exchange, introspect, issue, postToken } from '../../fixtures/requests.ts'
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
 const CIBA = 'urn:openid:params:grant-type:ciba'
@@ -35,7 +26,7 @@ const overrides = {
 
 describe('token exchange: a subject token elsewhere', () => {
   onEachDatabase(overrides, (on) => {
-    /** Uses a fresh subject token elsewhere; it must not be spent by that, nor tell anybody. */
+    /** Uses a new subject token elsewhere. That must not spend it, and must emit no event. */
     const elsewhere = async (use: (subjectToken: string) => Promise<Answer>): Promise<Answer> => {
       const { deployment } = on
       const { subjectToken } = await issue(deployment)
@@ -70,7 +61,7 @@ describe('token exchange: a subject token elsewhere', () => {
       })
     }
 
-    it('is refused as CIBA request id, which nobody offers', async () => {
+    it('is refused as CIBA request id', async () => {
       const answer = await elsewhere((token) =>
         postToken(on.deployment, { grant_type: CIBA, auth_req_id: token }, { client: portal }),
       )
@@ -160,7 +151,7 @@ describe('token exchange: a subject token elsewhere', () => {
       }
     })
 
-    it('is unknown to introspection also after its use', async () => {
+    it('is unknown to introspection after its use, too', async () => {
       const { subjectToken } = await issue(on.deployment)
       await exchange(on.deployment, { subject_token: subjectToken })
       expect(await introspect(on.deployment, subjectToken)).to.deep.equal({ active: false })

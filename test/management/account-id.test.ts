@@ -1,0 +1,52 @@
+/** An account id that no store can keep is the deployment's fault: 500, told to the operator (protocol.md §2.1). */
+import { expect } from 'chai'
+import { QueryTypes } from 'sequelize'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { show } from '../../fixtures/management.ts'
+import { idFrom, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
+
+describe('management: the account id that findAccount returns', () => {
+  let deployment: Deployment
+  let token: string
+  const account = { id: '' }
+  before(async () => {
+    deployment = await startDeployment({
+      configuration: {
+        findAccount: async () => ({ accountId: account.id, claims: () => ({ sub: account.id }) }),
+      },
+    })
+    token = await managementToken(deployment)
+  })
+  after(() => deployment.close())
+
+  const unstorable: [title: string, accountId: string][] = [
+    ['has 256 characters', 'a'.repeat(256)],
+    ['has 256 characters beyond the basic plane', '🎭'.repeat(256)],
+    ['holds NUL', 'alice\0'],
+    ['holds half a character', 'alice\ud800'],
+  ]
+  for (const [title, accountId] of unstorable) {
+    it(`is refused by 500 when it ${title}, and the operator reads why`, async () => {
+      account.id = accountId
+      const failures = deployment.errors.length
+      const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
+      expect([answer.status, answer.body], answer.text).to.deep.equal([
+        500,
+        { error: 'server_error', error_description: 'something went wrong' },
+      ])
+      expect(answer.headers.get('retry-after')).to.equal(null)
+      expect(deployment.errors.slice(failures).map(String).join()).to.match(/findAccount .* accountId/)
+      expect(deployment.events).to.deep.equal([])
+      const { sequelize } = deployment.database
+      const rows = await sequelize.query('SELECT id FROM subject_tokens', { type: QueryTypes.SELECT })
+      expect(rows).to.deep.equal([])
+    })
+  }
+
+  it('may have 255 characters, whatever they are', async () => {
+    account.id = '🎭'.repeat(255)
+    const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
+    expect(answer.status, answer.text).to.equal(201)
+    expect((await show(deployment, idFrom(answer))).body.userId).to.equal(account.id)
+  })
+})

@@ -1,0 +1,103 @@
+/** What the management API does, done without a request: by a second caller in the same process. */
+import { expect } from 'chai'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { exchange } from '../../fixtures/requests.ts'
+import { AccessDenied } from '../../src/index.ts'
+import { listSubjectTokens, showSubjectToken } from '../../src/management/inspect.ts'
+import { issueSubjectToken } from '../../src/management/issue.ts'
+import { revokeSubjectToken, revokeSubjectTokens } from '../../src/management/revoke.ts'
+import type { Caller, ManagementService } from '../../src/management/service.ts'
+import { resolveOptions } from '../../src/options.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+describe('management: the functions behind the routes', () => {
+  let deployment: Deployment
+  let service: ManagementService
+  const reports: unknown[] = []
+  const caller: Caller = {
+    clientId: 'the-console',
+    async findAccount(name) {
+      if (name === 'broken') throw new Error('private: no directory')
+      if (name === 'nobody') return undefined
+      const accountId = name.replace(/^alias:/, '')
+      return { accountId, claims: () => ({ sub: accountId }) }
+    },
+    report: (error) => void reports.push(error),
+  }
+  before(async () => {
+    deployment = await startDeployment()
+    const store = createSubjectTokenStore(deployment.database.sequelize)
+    const isAllowed = ({ userId }: { userId: string }) => {
+      if (userId === 'carol') throw new AccessDenied('not carol')
+      return true
+    }
+    service = { provider: deployment.provider, store, options: resolveOptions({ store, isAllowed }) }
+  })
+  beforeEach(() => {
+    deployment.events.length = 0
+    reports.length = 0
+  })
+  after(() => deployment.close())
+
+  const issueFor = (userId: string) =>
+    issueSubjectToken(service, caller, { userId, context: { ticketId: 'T-1' }, expiresIn: 60 })
+  const rejection = async (promise: Promise<unknown>): Promise<unknown> =>
+    promise.then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+  const names = () => deployment.events.map(({ name }) => name)
+
+  it('issue a token that can be exchanged, and return its record', async () => {
+    const { subjectToken, record } = await issueFor('alias:alice')
+    expect(record).to.include({ userId: 'alice', createdBy: 'the-console' })
+    expect(record.expiresAt - record.createdAt).to.equal(60)
+    expect(await showSubjectToken(service, record.id)).to.include({ id: record.id, state: 'active' })
+    expect((await exchange(deployment, { subject_token: subjectToken })).status).to.equal(200)
+    expect(names()).to.deep.equal(['subject_token.issued', 'subject_token.exchanged'])
+  })
+
+  it('list a page, by the account behind an alias too', async () => {
+    const { record: first } = await issueFor('dave')
+    const { record: second } = await issueFor('dave')
+    const page = await listSubjectTokens(service, caller, { filter: { userId: ['alias:dave'] }, limit: 1 })
+    expect(page.items.map(({ id }) => id)).to.deep.equal([second.id])
+    expect(page.nextCursor).to.equal(second.id)
+    const { items } = await listSubjectTokens(service, caller, {
+      filter: { userId: ['dave'] },
+      limit: 1,
+      cursor: second.id,
+    })
+    expect(items.map(({ id }) => id)).to.deep.equal([first.id])
+  })
+
+  it('revoke one and all, in the name of the caller, and return how many they marked', async () => {
+    const { record } = await issueFor('erin')
+    expect(await revokeSubjectToken(service, caller, record.id)).to.equal(1)
+    expect(await revokeSubjectToken(service, caller, record.id)).to.equal(0)
+    await issueFor('erin')
+    await issueFor('erin')
+    expect(await revokeSubjectTokens(service, caller, { userId: 'erin' })).to.equal(2)
+    const revoked = deployment.events.filter((event) => event.name === 'subject_token.revoked')
+    expect(revoked).to.have.lengthOf(3)
+    for (const { payload } of revoked) expect(payload).to.include({ revokedBy: 'the-console' })
+  })
+
+  it('tell the caller of a look-up that fails, and go on', async () => {
+    const filter = { userId: ['broken'] } as const
+    expect((await listSubjectTokens(service, caller, { filter, limit: 1 })).items).to.deep.equal([])
+    expect(await revokeSubjectTokens(service, caller, { userId: 'broken' })).to.equal(0)
+    expect(reports).to.have.lengthOf(2)
+  })
+
+  it('refuse with the errors of the API', async () => {
+    expect(await rejection(issueFor('nobody'))).to.include({ status: 404, message: 'user not found' })
+    expect(await rejection(issueFor('carol'))).to.include({ error: 'access_denied' })
+    expect(names()).to.deep.equal(['subject_token.refused'])
+    for (const id of ['x', '0'.repeat(32)]) {
+      const unknown = { status: 404, message: 'subject token not found' }
+      expect(await rejection(showSubjectToken(service, id))).to.include(unknown)
+      expect(await rejection(revokeSubjectToken(service, caller, id))).to.include(unknown)
+    }
+  })
+})

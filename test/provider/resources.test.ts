@@ -1,0 +1,43 @@
+/** A deployment that configures no resources of its own (protocol.md §1.1: `configure` adds the management resource). */
+import { expect } from 'chai'
+import { machineClient } from '../../fixtures/clients.ts'
+import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { show } from '../../fixtures/management.ts'
+import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
+import { onlyEvent } from '../exchange/refusals.ts'
+
+describe('a deployment without getResourceServerInfo', () => {
+  let deployment: Deployment
+  before(async () => {
+    deployment = await startDeployment({
+      configuration: {
+        features: { resourceIndicators: { enabled: true, getResourceServerInfo: undefined } },
+      },
+    })
+  })
+  after(() => deployment.close())
+
+  it('has its management API', async () => {
+    expect((await managementToken(deployment)).split('.')).to.have.lengthOf(3)
+    await issue(deployment)
+  })
+
+  it('has no resource that a subject token could be exchanged for, and spends none', async () => {
+    const { subjectToken, id } = await issue(deployment)
+    const before = deployment.events.length
+    const answer = await exchange(deployment, { subject_token: subjectToken })
+    expect([answer.status, answer.body], answer.text).to.deep.equal([
+      400,
+      { error: 'invalid_target', error_description: 'resource indicator is missing, or unknown' },
+    ])
+    expect(onlyEvent(deployment, 'subject_token.refused', before)).to.include({ id, check: 'invalid_target' })
+    expect((await show(deployment, id)).body.state).to.equal('active')
+    expect(deployment.errors).to.deep.equal([])
+  })
+
+  it('has no other resource for client_credentials either', async () => {
+    const request = { grant_type: 'client_credentials', resource: API }
+    const answer = await postToken(deployment, request, { client: machineClient() })
+    expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_target'])
+  })
+})

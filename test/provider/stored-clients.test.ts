@@ -1,0 +1,99 @@
+/** A client is looked up at each use: gone is a refusal, and a database that is down is a failure (protocol.md §2.4, §3.2). */
+import { expect } from 'chai'
+import type { ClientMetadata } from 'oidc-provider'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
+import { machineClient, publicClient, storedModels } from '../../fixtures/clients.ts'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { exchange, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
+import { expectActorRefused, expectRefused } from '../exchange/refusals.ts'
+
+const backend = machineClient({ client_id: 'stored-backend' })
+const application = publicClient({ client_id: 'stored-spa' })
+
+describe('a client in the database', () => {
+  const models = storedModels()
+  const database = { down: false }
+  let deployment: Deployment
+  before(async () => {
+    const adapter = (model: string) => {
+      const storage = models.adapter(model)
+      const find = async (id: string) => {
+        if (database.down && model === 'Client') throw new Error('private: no connection')
+        return storage.find(id)
+      }
+      return { ...storage, find }
+    }
+    deployment = await startDeployment({ configuration: { adapter } })
+  })
+  after(() => deployment.close())
+  beforeEach(() => {
+    for (const client of [backend, application]) models.register(client)
+    database.down = false
+  })
+
+  const actorOf = ({ client_id }: ClientMetadata) => actorJwt(deployment, { client_id })
+  const sendWith = (actor: string) => (subjectToken: string) =>
+    exchange(deployment, { subject_token: subjectToken, ...withActor(actor) })
+
+  describe('that cannot be looked up, because the database is down,', () => {
+    it('is 503 with Retry-After at the management API, and the token works later', async () => {
+      const token = await managementToken(deployment, { client: backend })
+      database.down = true
+      const events = deployment.events.length
+      const failures = deployment.errors.length
+      const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
+      expect([answer.status, answer.body], answer.text).to.deep.equal([
+        503,
+        { error: 'temporarily_unavailable', error_description: 'the service is temporarily unavailable' },
+      ])
+      expect(Number(answer.headers.get('retry-after'))).to.be.greaterThan(0)
+      expect(answer.headers.get('www-authenticate')).to.equal(null)
+      expect(deployment.events.slice(events)).to.deep.equal([])
+      expect(deployment.errors.slice(failures)).to.have.lengthOf(1)
+
+      database.down = false
+      expect((await postSubjectToken(deployment, { userId: 'alice' }, token)).status).to.equal(201)
+    })
+
+    it('is 500 where an actor token names it, and never an actor token that is not valid', async () => {
+      const actor = await actorOf(application)
+      const answer = await expectRefused(deployment, {
+        attempt: (subjectToken) => {
+          database.down = true
+          return sendWith(actor)(subjectToken)
+        },
+        valid: (subjectToken) => {
+          database.down = false
+          return sendWith(actor)(subjectToken)
+        },
+        status: 500,
+        error: 'server_error',
+        check: 'server_error',
+      })
+      expect(answer.text).not.to.include('private')
+    })
+  })
+
+  describe('whose metadata is not valid any more', () => {
+    const invalid = { redirect_uris: ['no uri'] }
+
+    it('is gone for the management API', async () => {
+      const token = await managementToken(deployment, { client: backend })
+      models.register({ ...backend, ...invalid })
+      const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
+      expect([answer.status, answer.body], answer.text).to.deep.equal([
+        401,
+        { error: 'invalid_token', error_description: 'the access token is invalid' },
+      ])
+    })
+
+    it('is gone where an actor token names it', async () => {
+      const actor = await actorOf(application)
+      models.register({ ...application, ...invalid })
+      const before = deployment.events.length
+      await expectActorRefused(deployment, actor)
+      const refused = deployment.events.slice(before).find(({ name }) => name === 'subject_token.refused')
+      expect(refused?.payload).to.include({ reason: 'its client is gone' })
+    })
+  })
+})

@@ -1,0 +1,76 @@
+/** The public ids of subject tokens sort by creation (protocol.md §2.2), whatever the clock does. */
+import { expect } from 'chai'
+
+/** A generator that has handed out nothing yet. */
+async function freshGenerator(): Promise<() => string> {
+  const fresh = `${import.meta.resolve('../../src/subject-tokens/id.ts')}?${Math.random()}`
+  const { mintId }: typeof import('../../src/subject-tokens/id.ts') = await import(fresh)
+  return mintId
+}
+
+const millisecondOf = (id: string): number => Number.parseInt(id.slice(0, 12), 16)
+const sequenceOf = (id: string): number => Number.parseInt(id.slice(12, 16), 16)
+
+const realNow = Date.now
+const START = Date.UTC(2026, 10, 21)
+
+describe('the id of a subject token', () => {
+  let mintId: () => string
+  let now = START
+  beforeEach(async () => {
+    now = START
+    Date.now = () => now
+    mintId = await freshGenerator()
+  })
+  afterEach(() => {
+    Date.now = realNow
+  })
+
+  const mint = (count: number): string[] => Array.from({ length: count }, () => mintId())
+  const expectInOrder = (ids: readonly string[]) => {
+    expect(new Set(ids).size).to.equal(ids.length)
+    // Compared as a whole: a difference of 65,537 elements is nothing to print.
+    expect([...ids].sort().join() === ids.join(), 'sorted by creation').to.equal(true)
+  }
+
+  it('is 32 hexadecimal digits: the millisecond, a sequence from zero, and chance', () => {
+    const [first = '', second = ''] = mint(2)
+    for (const id of [first, second]) expect(id).to.match(/^[0-9a-f]{32}$/)
+    expect([millisecondOf(first), sequenceOf(first)]).to.deep.equal([START, 0])
+    expect([millisecondOf(second), sequenceOf(second)]).to.deep.equal([START, 1])
+    expect(first.slice(16)).not.to.equal(second.slice(16))
+  })
+
+  it('starts the sequence anew with each millisecond', () => {
+    mint(3)
+    now += 1
+    const id = mintId()
+    expect([millisecondOf(id), sequenceOf(id)]).to.deep.equal([START + 1, 0])
+  })
+
+  it('borrows the next millisecond when one has given out 65,536', () => {
+    const ids = mint(0x10000)
+    const last = ids.at(-1) ?? ''
+    expect([millisecondOf(last), sequenceOf(last)]).to.deep.equal([START, 0xffff])
+    const next = mintId()
+    expect([millisecondOf(next), sequenceOf(next)]).to.deep.equal([START + 1, 0])
+    // The clock reaches what was borrowed.
+    now = START + 1
+    const after = mintId()
+    expect([millisecondOf(after), sequenceOf(after)]).to.deep.equal([START + 1, 1])
+    expectInOrder([...ids, next, after])
+  })
+
+  it('stays in order while the clock steps back, and follows it once it is ahead again', () => {
+    const ids = mint(2)
+    now = START - 60_000
+    const back = mint(2)
+    expect(back.map(millisecondOf)).to.deep.equal([START, START])
+    expect(back.map(sequenceOf)).to.deep.equal([2, 3])
+    now = START + 5
+    const ahead = mint(2)
+    expect(ahead.map(millisecondOf)).to.deep.equal([START + 5, START + 5])
+    expect(ahead.map(sequenceOf)).to.deep.equal([0, 1])
+    expectInOrder([...ids, ...back, ...ahead])
+  })
+})
