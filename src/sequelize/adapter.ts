@@ -166,7 +166,7 @@ class SequelizeAdapter implements Adapter {
   async consume(id: string): Promise<void> {
     const { database, model } = this.#place
     // Not in a group, and `destroy` neither: the end of a grant takes its rows in another order.
-    if ((await database.write(CONSUME, [...this.#where(id), epochTime()])) === 1) return
+    if ((await database.alone.write(CONSUME, [...this.#where(id), epochTime()])) === 1) return
     // As the provider does with a second use it sees in time.
     const row = await database.findRow(GRANT_OF, this.#where(id))
     const grantId = optionalText(row?.grant_id ?? null)
@@ -175,7 +175,7 @@ class SequelizeAdapter implements Adapter {
   }
 
   async destroy(id: string): Promise<void> {
-    await this.#place.database.write(DESTROY, this.#where(id))
+    await this.#place.database.alone.write(DESTROY, this.#where(id))
   }
 
   /** Ends the rows of every grantable model: what the provider asks of one of them, it asks of all. */

@@ -2,13 +2,15 @@
  * Node's own SQLite as a Sequelize `dialectModule`: nothing to install, nothing to compile. It offers as much
  * of the `sqlite3` package's interface as Sequelize 6 calls.
  *
- * The driver is synchronous: a statement that waits for another process's lock blocks the event loop, for
- * `BUSY_TIMEOUT` at most.
+ * The driver is synchronous: a statement that waits for a lock blocks the event loop, and a transaction of this very
+ * process may hold the lock. So it waits for `BUSY_TIMEOUT` at most, and is tried again after a pause.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Binding, Result } from './database/driver.ts'
+import { createPatience } from './lock-patience.ts'
 
-const BUSY_TIMEOUT = 5000
+/** Milliseconds. */
+const BUSY_TIMEOUT = 20
 const MAX_PREPARED = 200
 
 type Parameters = Readonly<Record<string, unknown>> | readonly unknown[]
@@ -38,9 +40,16 @@ class Database {
 
   constructor(filename: string, mode: number, opened: (error: Error | null) => void) {
     this.filename = filename
-    this.#database = open(filename, (mode & OPEN_READWRITE) === 0)
+    const readOnly = (mode & OPEN_READWRITE) === 0
+    this.#database = open(filename, readOnly)
+    // Readers do not wait for the writer. A commit is on disk before it is confirmed (synchronous = FULL, the
+    // default), so that a spent token stays spent when the power fails. The journal belongs to the file: who may
+    // only read cannot change it.
+    const writeAhead = () => {
+      if (!readOnly && filename !== ':memory:') this.#database.exec('PRAGMA journal_mode = WAL')
+    }
     // Sequelize assigns the connection after the constructor returns, and uses it in this callback.
-    queueMicrotask(() => opened(null))
+    untilUnlocked(writeAhead, opened)
   }
 
   serialize(work: () => void): void {
@@ -113,20 +122,14 @@ class Database {
     execute: (statement: StatementSync, bound: SQLInputValue[]) => Partial<Changes> & { rows?: unknown },
   ): this {
     const callback = typeof parameters === 'function' ? parameters : done
-    let changes: Changes = { lastID: 0, changes: 0 }
-    let rows: unknown
-    let failure: Error | null = null
-    try {
-      const outcome = execute(
-        this.#prepare(sql),
-        bind(typeof parameters === 'function' ? [] : (parameters ?? [])),
-      )
-      changes = { ...changes, ...outcome }
-      rows = outcome.rows
-    } catch (error) {
-      failure = asSqliteError(error)
-    }
-    queueMicrotask(() => callback?.call(changes, failure, rows))
+    const given = typeof parameters === 'function' ? [] : (parameters ?? [])
+    untilUnlocked(
+      () => execute(this.#prepare(sql), bind(given)),
+      (error, outcome) => {
+        const { rows, lastID = 0, changes = 0 } = outcome ?? {}
+        callback?.call({ lastID, changes }, error, rows)
+      },
+    )
     return this
   }
 
@@ -146,16 +149,32 @@ class Database {
 function open(filename: string, readOnly: boolean): DatabaseSync {
   const sqlite = loadSqlite()
   try {
-    const database = new sqlite.DatabaseSync(filename, { readOnly, timeout: BUSY_TIMEOUT })
-    // Readers do not wait for the writer. A commit is on disk before it is confirmed (synchronous = FULL, the
-    // default), so that a spent token stays spent when the power fails. The journal belongs to the file: who may
-    // only read cannot change it.
-    if (!readOnly && filename !== ':memory:') database.exec('PRAGMA journal_mode = WAL')
-    return database
+    return new sqlite.DatabaseSync(filename, { readOnly, timeout: BUSY_TIMEOUT })
   } catch (error) {
     throw asSqliteError(error)
   }
 }
+
+/** Runs `work` now, and again after pauses while something is locked; then `done`, always in a later microtask. */
+function untilUnlocked<Value>(work: () => Value, done: (error: Error | null, value?: Value) => void): void {
+  let wait: (() => Promise<boolean>) | undefined
+  const attempt = async (): Promise<void> => {
+    try {
+      const value = work()
+      queueMicrotask(() => done(null, value))
+    } catch (thrown) {
+      const error = asSqliteError(thrown)
+      if (isLocked(error)) wait ??= createPatience()
+      if (isLocked(error) && (await wait?.())) return attempt()
+      queueMicrotask(() => done(error))
+    }
+  }
+  void attempt()
+}
+
+/** Inside a transaction that has read what another has changed since, no patience helps (SQLITE_BUSY_SNAPSHOT). */
+const isLocked = (error: Error): boolean =>
+  Reflect.get(error, 'code') === 'SQLITE_BUSY' && Reflect.get(error, 'errcode') !== 517
 
 /** Sequelize names its parameters `$1`, `$2` …; SQLite keeps times as numbers and truth as 0 and 1. */
 function bind(parameters: Parameters): SQLInputValue[] {

@@ -27,6 +27,6 @@ export async function recordOnce(database: Database, bind: Binding, row: string)
     return await database.writeRow(dialect.insert(ROW), bind, row)
   } catch (error) {
     if (!(error instanceof StorageError && error.code === 'ER_DUP_ENTRY')) throw error
-    return (await database.write(REPLACE_EXPIRED, bind)) === 1
+    return (await database.alone.write(REPLACE_EXPIRED, bind)) === 1
   }
 }

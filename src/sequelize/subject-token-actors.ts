@@ -29,7 +29,7 @@ export async function writeFurtherActors(
   if (actors.length === 0) return null
   const chain = randomBytes(16).toString('hex')
   const bind = [hash, issuer, now, chain, use.accessToken.expiresAt, ...actors]
-  return (await database.write(insert(actors.length), bind)) === actors.length ? chain : undefined
+  return (await database.alone.write(insert(actors.length), bind)) === actors.length ? chain : undefined
 }
 
 function furtherActors(actor: ActClaim | undefined): string[] {

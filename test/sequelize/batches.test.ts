@@ -286,7 +286,7 @@ describe('statements of one turn, on a SQLite', () => {
     expect(await spendAll(store, tokens)).to.deep.equal([true, true, true, true])
   })
 
-  it('are not tried one by one when another process keeps its lock: each would block everything again', async () => {
+  it('are tried again while another process keeps its lock, and fail when it does so for too long', async () => {
     const store = createSubjectTokenStore(database.sequelize)
     const tokens = newTokens(3)
     await insertAll(store, tokens)
@@ -297,7 +297,7 @@ describe('statements of one turn, on a SQLite', () => {
       const spent = await outcomes(tokens.map(({ tokenHash }) => spend(store, tokenHash)))
       expect(spent).to.deep.equal(['rejected', 'rejected', 'rejected'])
     })
-    expect(sizes(runs)).to.deep.equal([3])
+    expect(sizes(runs)[0]).to.equal(3)
     process.close()
     expect(await spendAll(store, tokens)).to.deep.equal([true, true, true])
   })

@@ -64,6 +64,7 @@ const MYSQL: Failures = [
     'turned away',
   ],
   ['a server with too many connections', mysqlSays('ER_CON_COUNT_ERROR', '08004'), 'turned away'],
+  ['too many prepared statements', mysqlSays('ER_MAX_PREPARED_STMT_COUNT_REACHED', '42000'), 'turned away'],
   ['a prepared statement that is not renewed', mysqlSays('ER_NEED_REPREPARE', 'HY000'), 'turned away'],
   ['a server that only reads', mysqlSays('ER_OPTION_PREVENTS_STATEMENT', 'HY000'), 'turned away'],
   ['a storage engine that only reads', mysqlSays('ER_READ_ONLY_MODE', 'HY000'), 'turned away'],
@@ -164,7 +165,7 @@ const CONSEQUENCES: Readonly<
   'rolled back': { repeated: true, split: true, connection: 'kept' },
   'turned away': { repeated: true, split: true, connection: 'closed' },
   refused: { repeated: false, split: true, connection: 'kept' },
-  locked: { repeated: false, split: false, connection: 'kept' },
+  locked: { repeated: true, split: false, connection: 'kept' },
   unknown: { repeated: false, split: false, connection: 'closed' },
 }
 const FAILED = 'storage failed: Error: X'
@@ -177,15 +178,16 @@ for (const [fate, { repeated, split, connection }] of Object.entries(CONSEQUENCE
       expect(seen).to.deep.equal(['run of 1', connection, ...(repeated ? ['run of 1', 'kept'] : [])])
     })
 
-    it(`${split ? 'does not fail' : 'fails'} the others of its batch`, async () => {
+    it(`${split || repeated ? 'does not fail' : 'fails'} the others of its batch`, async () => {
       const { seen, database } = failing(fate as Fate)
       const written = await outcomes(
         database.writeRow('UPDATE', [], 'a'),
         database.writeRow('UPDATE', [], 'b'),
       )
-      expect(written).to.deep.equal(split ? [true, true] : [FAILED, FAILED])
+      expect(written).to.deep.equal(split || repeated ? [true, true] : [FAILED, FAILED])
       const runs = seen.filter((what) => what.startsWith('run'))
-      expect(runs).to.deep.equal(['run of 2', ...(split ? ['run of 1', 'run of 1'] : [])])
+      const again = split ? ['run of 1', 'run of 1'] : repeated ? ['run of 2'] : []
+      expect(runs).to.deep.equal(['run of 2', ...again])
     })
   })
 }
@@ -221,7 +223,8 @@ describe('what is told of a failure', () => {
     return Reflect.get(Object(error), 'tookEffect')
   }
 
-  for (const fate of [...Object.keys(CONSEQUENCES)] as Fate[]) {
+  // What is locked would be waited for.
+  for (const fate of Object.keys(CONSEQUENCES).filter((name) => name !== 'locked') as Fate[]) {
     const expected = fate === 'unknown' ? undefined : false
     it(`whose fate is ${fate}: ${expected === false ? 'no effect' : 'nothing for sure'}`, async () => {
       expect(await told(failing(fate, 9).database.write('UPDATE', []))).to.equal(expected)

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
+import { createPatience } from '../lock-patience.ts'
 import { type BatchOptions, inBatches } from './batch.ts'
 import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
 import { driverOf } from './drivers.ts'
@@ -10,18 +11,28 @@ import { onPool } from './pool.ts'
 import { storageError } from './storage-error.ts'
 import { TIMEOUT } from './time-limit.ts'
 
-/** The text of each statement is fixed, so that the server holds few prepared statements. */
+interface Alone {
+  findRow(sql: string, bind: Binding): Promise<Row | undefined>
+  write(sql: string, bind: Binding): Promise<number>
+}
+
+/**
+ * The text of each statement is fixed. The server keeps prepared what runs often; it would not hold all the texts that
+ * lists have, on every connection of every process.
+ */
 export interface Database {
   readonly dialect: Dialect
   /** Finds at most one row. May share a round trip with others of the same text. */
   findRow(sql: string, bind: Binding): Promise<Row | undefined>
   /** Writes at most one row, and returns whether it did. `row` names it alike in every process. May share a commit. */
   writeRow(sql: string, bind: Binding, row: string): Promise<boolean>
-  /** Runs alone. */
+  /** The same for what must not share. `write` returns how many rows it wrote. */
+  readonly alone: Alone
+  /** For texts that are rare. Runs alone. */
   find(sql: string, bind: Binding): Promise<readonly Row[]>
-  /** Runs alone. Returns how many rows it wrote. */
+  /** For texts that are rare. Runs alone. Returns how many rows it wrote. */
   write(sql: string, bind: Binding): Promise<number>
-  /** Runs alone, and on rows that another node of a cluster has just committed too. */
+  /** For texts that are rare. Runs alone, and on rows that another node of a cluster has just committed too. */
   writeAll(sql: string, bind: Binding): Promise<number>
 }
 
@@ -58,9 +69,11 @@ function open(sequelize: Sequelize, driver: Driver): Opened {
 
 function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): Database {
   const run = onPool(sequelize, driver, timeout)
-  const alone: Execute = async (sql, statement) => only(await run(sql, [statement]))
-  const together = driver.batches ? inBatches(run, BATCHES) : alone
-  const find = async (sql: string) => (await repeat(driver, () => alone(sql, { bind: [] }))).rows
+  const alone: Execute = async (sql, statement) => only(await run({ sql }, [statement]))
+  const rarely: Execute = async (sql, statement) => only(await run({ sql, rare: true }, [statement]))
+  const often = (sql: string, statements: readonly Statement[]) => run({ sql }, statements)
+  const together = driver.batches ? inBatches(often, BATCHES) : alone
+  const find = async (sql: string) => (await repeat(driver, () => rarely(sql, { bind: [] }))).rows
   const inSync = async (sql: string) => driver.inSync?.(sql, find)
 
   /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
@@ -75,11 +88,15 @@ function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): D
     dialect: driver,
     findRow: async (sql, bind) => (await execute(together, sql, { bind })).rows[0],
     writeRow: async (sql, bind, row) => (await execute(together, sql, { bind, row })).affected === 1,
-    find: async (sql, bind) => (await execute(alone, sql, { bind })).rows,
-    write: async (sql, bind) => (await execute(alone, sql, { bind })).affected,
+    alone: {
+      findRow: async (sql, bind) => (await execute(alone, sql, { bind })).rows[0],
+      write: async (sql, bind) => (await execute(alone, sql, { bind })).affected,
+    },
+    find: async (sql, bind) => (await execute(rarely, sql, { bind })).rows,
+    write: async (sql, bind) => (await execute(rarely, sql, { bind })).affected,
     async writeAll(sql, bind) {
       const complete = (await inSync(sql)) ?? sql
-      return (await repeat(driver, () => alone(complete, { bind }))).affected
+      return (await repeat(driver, () => rarely(complete, { bind }))).affected
     },
   }
 }
@@ -88,8 +105,8 @@ function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): D
 export function withoutBatches(database: Database): Database {
   return {
     ...database,
-    findRow: async (sql, bind) => (await database.find(sql, bind))[0],
-    writeRow: async (sql, bind) => (await database.write(sql, bind)) === 1,
+    findRow: database.alone.findRow,
+    writeRow: async (sql, bind) => (await database.alone.write(sql, bind)) === 1,
   }
 }
 
@@ -115,12 +132,22 @@ const MAX_ATTEMPTS = 5
 
 /** Retries what was rolled back or never ran. Never after a lost connection: the statement may have run. */
 async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promise<Value> {
-  for (let attempts = 1; ; attempts += 1) {
+  let attempts = 0
+  const backOff = async () => {
+    attempts += 1
+    if (attempts < MAX_ATTEMPTS) await sleep(Math.random() * 10 * 2 ** attempts)
+    return attempts < MAX_ATTEMPTS
+  }
+  let waitForLock: (() => Promise<boolean>) | undefined
+  for (;;) {
     try {
       return await once()
     } catch (error) {
-      if (attempts === MAX_ATTEMPTS || !AFTER[fateOf(error)].repeat) throw storageError(error, driver)
-      await sleep(Math.random() * 10 * 2 ** attempts)
+      const fate = fateOf(error)
+      if (!AFTER[fate].repeat) throw storageError(error, driver)
+      if (fate === 'locked') waitForLock ??= createPatience()
+      const again = fate === 'locked' && waitForLock ? waitForLock() : backOff()
+      if (!(await again)) throw storageError(error, driver)
     }
   }
 }

@@ -14,12 +14,19 @@ export interface Result {
   readonly affected: number
 }
 
+/** The SQL of a statement. */
+export interface Text {
+  readonly sql: string
+  /** It runs so seldom that the server need not keep it prepared. */
+  readonly rare?: boolean
+}
+
 /** Runs statements, and says what became of one that failed. */
 export interface Driver extends Dialect {
   /** Whether `run` takes several bindings in one round trip. */
   readonly batches: boolean
   /** Runs a statement once for each binding, in one transaction, and returns the results in their order. */
-  run(connection: object, sql: string, bindings: readonly Binding[]): Promise<readonly Result[]>
+  run(connection: object, text: Text, bindings: readonly Binding[]): Promise<readonly Result[]>
   fateOf(error: unknown): Fate
   /** Changes what a new connection is made with. Absent where there is nothing to change. */
   beforeConnect?(config: object): void

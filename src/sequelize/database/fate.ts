@@ -4,7 +4,7 @@
  * - `rolled back`: it did not take effect and can be retried on this connection;
  * - `turned away`: it did not run, and this connection would refuse it again, but another may not;
  * - `refused`: it did not run and would be refused again;
- * - `locked`: another process holds the database, and a retry would wait just as long;
+ * - `locked`: it did not run, because another connection holds the database: it can be retried when that lets go;
  * - `unsent`: no connection could be had to send it on;
  * - `unknown`: it may have taken effect, and the connection may be broken.
  */
@@ -25,7 +25,7 @@ export const AFTER: Readonly<Record<Fate, Consequences>> = {
   'rolled back': { repeat: true, split: true, keep: true, harmless: true },
   'turned away': { repeat: true, split: true, keep: false, harmless: true },
   refused: { repeat: false, split: true, keep: true, harmless: true },
-  locked: { repeat: false, split: false, keep: true, harmless: true },
+  locked: { repeat: true, split: false, keep: true, harmless: true },
   unsent: { repeat: false, split: false, keep: true, harmless: true },
   unknown: { repeat: false, split: false, keep: false, harmless: false },
 }

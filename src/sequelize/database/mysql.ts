@@ -9,6 +9,7 @@ import { into, replacing, selectSlice } from './standard.ts'
 interface Client {
   readonly stream: { destroy(): void }
   destroy(): void
+  unprepare(sql: string): void
   execute(sql: string, values: unknown, done: (error: Error | null, result: unknown) => void): void
 }
 
@@ -24,6 +25,7 @@ const TURNED_AWAY: ReadonlySet<string> = new Set([
   'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION', // the server became read-only for this session
   'ER_CLIENT_INTERACTION_TIMEOUT', // idle for too long: said instead of reading the statement
   'ER_CON_COUNT_ERROR', // too many connections: a proxy could reach no server
+  'ER_MAX_PREPARED_STMT_COUNT_REACHED', // the end of this connection gives back those that it holds
   'ER_NEED_REPREPARE', // a prepared statement that the server could not renew
   'ER_OPTION_PREVENTS_STATEMENT', // read_only: a replica, or a primary that hands over
   'ER_READ_ONLY_MODE', // the storage engine is read-only
@@ -46,9 +48,14 @@ export const createMysql = (): Driver => ({ ...mysql, inSync: createInSync() })
 
 const mysql: Omit<Driver, 'inSync'> = {
   batches: false,
-  run: (connection, sql, [bind = []]) =>
+  run: (connection, { sql, rare }, [bind = []]) =>
     new Promise((resolve, reject) => {
-      ;(connection as Client).execute(...toPositional(sql, bind), (error, result) => {
+      const client = connection as Client
+      const [text, values] = toPositional(sql, bind)
+      client.execute(text, values, (error, result) => {
+        // `query` would need no prepared statement, but writes the values into the text itself, by rules that the
+        // server's SQL mode can change. That is how injections happen.
+        if (rare) client.unprepare(text)
         if (error) reject(error)
         else if (Array.isArray(result)) resolve([{ rows: result, affected: 0 }])
         else resolve([{ rows: [], affected: Number(Reflect.get(Object(result), 'affectedRows')) }])

@@ -1,14 +1,14 @@
 /** Runs statements on connections of a Sequelize's own pool, past its query layer. */
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
-import type { Binding, Driver, Result } from './driver.ts'
+import type { Binding, Driver, Result, Text } from './driver.ts'
 import { AFTER, Failure } from './fate.ts'
 import { logOf } from './log.ts'
 import { within } from './time-limit.ts'
 
 /** Runs a text once for each statement of it, in one transaction. Rejects with a `Failure`. */
 export type Run = (
-  sql: string,
+  text: Text,
   statements: readonly { readonly bind: Binding }[],
 ) => Promise<readonly Result[]>
 
@@ -35,11 +35,11 @@ export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds): 
     void connectionManager.destroyConnection(connection).catch(() => {})
   }
 
-  return async (sql, statements) => {
-    const connection = await prepare(sql, statements.length)
+  return async (text, statements) => {
+    const connection = await prepare(text.sql, statements.length)
     try {
       const bindings = statements.map(({ bind }) => bind)
-      const results = await within(timeout, driver.run(connection, sql, bindings))
+      const results = await within(timeout, driver.run(connection, text, bindings))
       if (results.length !== bindings.length) throw new Error('not as many results as bindings')
       connectionManager.releaseConnection(connection)
       return results

@@ -54,10 +54,10 @@ export function createPostgres(log: (text: string) => void): Driver {
   }
   return {
     ...postgres,
-    run: (connection, sql, bindings) =>
+    run: (connection, { sql, rare }, bindings) =>
       new Promise((resolve, reject) => {
         const parsed = parsedFor(sql)
-        const name = named ? parsed.name : ''
+        const name = named && !rare ? parsed.name : ''
         const done = (error: Error | null, results: readonly Result[] = []) => {
           if (!error) return resolve(results)
           if (name) giveUpNames(error)

@@ -35,7 +35,7 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
 export const nodeDriver: Driver = {
   ...sqlite,
   batches: true,
-  async run(connection, sql, bindings) {
+  async run(connection, { sql }, bindings) {
     if (!isNodeSqlite(connection)) throw new TypeError('not a connection of nodeSqlite')
     const [text] = toPositional(sql, [])
     return connection.runAll(
@@ -54,7 +54,7 @@ interface Sqlite3 {
 export const sqlite3Driver: Driver = {
   ...sqlite,
   batches: false,
-  run: (connection, sql, [bind = []]) =>
+  run: (connection, { sql }, [bind = []]) =>
     new Promise((resolve, reject) => {
       const sqlite3 = connection as Sqlite3
       const [text, values] = toPositional(sql, bind)

@@ -1,0 +1,19 @@
+/** How a lock of SQLite is waited for: in pauses, so that its holder in this process can go on meanwhile. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** All pauses together, in milliseconds. */
+const PATIENCE = 5000
+const LONGEST_PAUSE = 80
+
+/** Pauses, each longer than the last. The function resolves to `false` when patience has run out. */
+export function createPatience(): () => Promise<boolean> {
+  const givenUp = performance.now() + PATIENCE
+  let pause = 5
+  return async () => {
+    if (performance.now() > givenUp) return false
+    pause = Math.min(2 * pause, LONGEST_PAUSE)
+    // The same for all that failed together, so that they go together again.
+    await sleep(pause)
+    return true
+  }
+}

@@ -1,0 +1,77 @@
+/** A SQLite file that someone else has locked is waited for, and the event loop goes on meanwhile. */
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import { QueryTypes } from 'sequelize'
+import { ISSUER } from '../../fixtures/cluster.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { newToken } from '../../fixtures/subject-tokens.ts'
+import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+describe('a SQLite that a transaction of this process has locked', () => {
+  let database: Database
+  beforeEach(async () => {
+    database = await openDatabase('sqlite')
+    await database.sequelize.query('CREATE TABLE host (a INTEGER)')
+  })
+  afterEach(() => database.close())
+
+  /** Holds the lock while `meanwhile` is started, and lets go only in a later turn of the event loop. */
+  const besideTransaction = async <Value>(meanwhile: () => Promise<Value>): Promise<Value> => {
+    const { sequelize } = database
+    const started: Promise<Value>[] = []
+    await sequelize.transaction(async (transaction) => {
+      await sequelize.query('INSERT INTO host VALUES (1)', { transaction })
+      started.push(meanwhile())
+      // Longer than Sequelize itself would try again.
+      for (let step = 0; step < 40; step += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        await sequelize.query('INSERT INTO host VALUES (2)', { transaction })
+      }
+    })
+    return started[0] as Promise<Value>
+  }
+
+  it('takes a subject token when the transaction has ended', async () => {
+    const store = createSubjectTokenStore(database.sequelize)
+    const tokens = [newToken(), newToken()]
+    await besideTransaction(() => Promise.all(tokens.map((token) => store.insert(token))))
+    for (const { id, tokenHash } of tokens)
+      expect(await store.findByHash(ISSUER, tokenHash)).to.have.property('id', id)
+  })
+
+  it('takes a model of the provider when the transaction has ended', async () => {
+    const adapter = createAdapter(database.sequelize)('Session')
+    await besideTransaction(() => adapter.upsert('id', { jti: 'id' }, 60))
+    expect(await adapter.find('id')).to.deep.equal({ jti: 'id' })
+  })
+
+  it("takes a statement of the host's own when the transaction has ended", async () => {
+    const { sequelize } = database
+    await besideTransaction(() => sequelize.query('INSERT INTO host VALUES (3)'))
+    const rows = await sequelize.query('SELECT DISTINCT a FROM host ORDER BY a', { type: QueryTypes.SELECT })
+    expect(rows).to.deep.equal([1, 2, 3].map((a) => ({ a })))
+  })
+
+  it('is refused to a transaction that has read what another changed since', async () => {
+    const { sequelize } = database
+    const failed = sequelize.transaction(async (transaction) => {
+      await sequelize.query('SELECT * FROM host', { transaction, type: QueryTypes.SELECT })
+      await sequelize.query('INSERT INTO host VALUES (4)')
+      await sequelize.query('INSERT INTO host VALUES (5)', { transaction })
+    })
+    const error: unknown = await failed.catch((thrown: unknown) => thrown)
+    expect(String(error)).to.include('SQLITE_BUSY')
+  })
+
+  it('is opened when it is not locked any more', async () => {
+    const storage = path.join(path.dirname(database.url.slice('sqlite:'.length)), 'fresh.sqlite')
+    const holder = new DatabaseSync(storage)
+    holder.exec('CREATE TABLE t (a INTEGER); BEGIN EXCLUSIVE')
+    const opening = database.connect({ storage }).query('SELECT a FROM t')
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    holder.exec('COMMIT')
+    holder.close()
+    expect((await opening)[0]).to.deep.equal([])
+  })
+})
