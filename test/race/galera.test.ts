@@ -88,9 +88,14 @@ describe('a Galera cluster', function () {
 
   it('is migrated from all nodes at once, where the lock of one node is unknown to the others', async () => {
     for (let round = 0; round < (LONG ? 60 : 10); round += 1) {
-      const first = connect(urls()[0] ?? '')
-      await first.query(`CREATE DATABASE migrated_${round}`)
-      await first.close()
+      const nodes = urls().map((url) => connect(url))
+      await nodes[0]?.query(`CREATE DATABASE migrated_${round}`)
+      // The other nodes know it once they have applied what was committed before this.
+      for (const node of nodes)
+        await node.query(
+          'SET STATEMENT wsrep_sync_wait=15 FOR SELECT COUNT(*) FROM information_schema.schemata',
+        )
+      await Promise.all(nodes.map((node) => node.close()))
       const pools = Array.from({ length: 5 }, (_, index) => {
         const url = new URL(urls()[index % 3] ?? '')
         url.pathname = `/migrated_${round}`

@@ -14,6 +14,7 @@ import {
   unknownSteps,
 } from './steps.ts'
 
+/** What `migrate` can be told. */
 export interface MigrateOptions {
   /** Called once, with a sentence, if `migrate` has to wait for another process. Default: Sequelize's `logging`. */
   readonly onWait?: (reason: string) => void
