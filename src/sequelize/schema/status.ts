@@ -45,7 +45,11 @@ async function tableStatus(database: Database, name: string, oldest: string): Pr
   try {
     const [row] = await database.find(`SELECT COUNT(*) AS number, ${oldest} AS oldest FROM ${name}`, [])
     const written = row?.oldest ?? undefined
-    return { name, rows: Number(row?.number), ...(written !== undefined && { oldest: Number(written) }) }
+    return {
+      name,
+      rows: Number(row?.number),
+      ...(written !== undefined && { oldest: Math.floor(Number(written)) }),
+    }
   } catch (error) {
     if (error instanceof StorageError && error.schemaIsBehind) return { name }
     throw error
