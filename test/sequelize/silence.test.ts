@@ -54,9 +54,10 @@ for (const kind of ['postgres', 'mysql'] as const) {
       const store = createSubjectTokenStore(connect(), { timeout: 1 })
       const first = newToken()
       const tokens = [first, newToken(), newToken()]
-      await Promise.all(tokens.map((token) => store.insert(token)))
-      const find = () => Promise.all(tokens.map(({ tokenHash }) => store.findByHash(ISSUER, tokenHash)))
-      await find()
+      // Not under the short limits, which a busy machine may not keep.
+      const patient = createSubjectTokenStore(database.sequelize)
+      await Promise.all(tokens.map((token) => patient.insert(token)))
+      await untilServed(() => Promise.all(tokens.map(({ tokenHash }) => store.findByHash(ISSUER, tokenHash))))
       expect(proxy.open()).to.be.greaterThan(0)
       proxy.fallSilent()
       const runs = await recordRuns(database, async () => {
