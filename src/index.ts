@@ -16,8 +16,9 @@ export { AccessDenied, type Check } from './refusals.ts'
 export type { TokenHash } from './subject-tokens/secret.ts'
 export type {
   KillFilter,
-  Revocation,
+  Revoked,
   RevokedToken,
+  StoppedToken,
   SubjectTokenFilter,
   SubjectTokenPage,
   SubjectTokenStore,
@@ -26,8 +27,12 @@ export type {
   AccessTokenFormat,
   ActClaim,
   ActingParty,
+  IssuedAccessToken,
   NewSubjectToken,
+  Replay,
+  Revocation,
   SubjectToken,
+  SubjectTokenDraft,
   SubjectTokenState,
   SubjectTokenUse,
 } from './subject-tokens/subject-token.ts'

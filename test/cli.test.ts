@@ -122,6 +122,8 @@ describe('oidc-impersonation', () => {
         'impersonation_migrations',
       ])
         expect(stdout).to.include(`CREATE TABLE IF NOT EXISTS ${table} (`)
+      const grant = 'GRANT UPDATE ON SEQUENCE subject_tokens_status_index_seq'
+      expect(stdout.includes(grant)).to.equal(dialect === 'postgres')
     })
   }
 

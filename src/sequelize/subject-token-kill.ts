@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Seconds } from '../clock.ts'
 import { earliestId } from '../subject-tokens/id.ts'
-import type { KillFilter, Revocation } from '../subject-tokens/store.ts'
-import { LONGEST_LIFE } from '../subject-tokens/subject-token.ts'
+import type { KillFilter, Revoked } from '../subject-tokens/store.ts'
+import { LONGEST_LIFE, type Revocation } from '../subject-tokens/subject-token.ts'
 import type { Database } from './database/database.ts'
 import type { Bound, Dialect } from './database/driver.ts'
 import { text } from './database/values.ts'
@@ -22,7 +22,11 @@ interface Kill {
   readonly issuer: string
   readonly filter: KillFilter
   readonly now: Seconds
+  readonly revocation: Revocation
 }
+
+/** What `stopped_index` becomes when a row is revoked. A token that was not spent has nothing to show in a list. */
+export const STOPPED_INDEX = 'CASE WHEN consumed_at IS NOT NULL THEN status_index END'
 
 /**
  * Marks what a kill switch ends, and reads each batch before it marks the next: if the database fails, the caller
@@ -30,11 +34,11 @@ interface Kill {
  */
 export async function* killInBatches(
   database: Database,
-  { issuer, filter, now }: Kill,
-): AsyncGenerator<readonly Revocation[]> {
+  { issuer, filter, now, revocation }: Kill,
+): AsyncGenerator<readonly Revoked[]> {
   const { dialect } = database
-  const revocation = randomBytes(16).toString('hex')
-  const one = { issuer: dialect.bindName(issuer), now, revocation }
+  const call = randomBytes(16).toString('hex')
+  const one = { issuer: dialect.bindName(issuer), now, call, revocation: JSON.stringify(revocation) }
   for (let walk = 0; walk < WALKS; walk += 1) {
     const windows = walkWindows(database, { ...one, filter, again: walk === 0 })
     let found = 0
@@ -42,13 +46,10 @@ export async function* killInBatches(
       found += ids.length
       for (let from = 0; from < ids.length; from += LARGEST_BATCH) {
         const batch = ids.slice(from, from + LARGEST_BATCH)
-        const { mark, find, bind } = batchStatements(dialect, batch, one)
-        await database.writeAll(mark, bind)
-        const rows = await database.find(find, bind)
-        yield rows.map((row) => ({
-          token: fromRevokedRow(row),
-          marked: row.revocation === revocation,
-        }))
+        const { mark, find } = batchStatements(dialect, batch, one)
+        await database.writeAll(mark.sql, mark.bind)
+        const rows = await database.find(find.sql, find.bind)
+        yield rows.map((row) => ({ token: fromRevokedRow(row), marked: row.revoked_call === call }))
       }
     }
     if (found === 0) return
@@ -59,6 +60,8 @@ interface One {
   readonly issuer: Bound
   readonly now: Seconds
   /** A name of this one call, so that it can tell its rows from those that others mark at the same time. */
+  readonly call: string
+  /** As JSON. */
   readonly revocation: string
 }
 
@@ -97,20 +100,33 @@ function namedBy(filter: KillFilter): [by: Named, name: string] {
   return 'actorId' in filter ? ['actorId', filter.actorId] : ['createdBy', filter.createdBy]
 }
 
-function batchStatements(dialect: Dialect, ids: readonly string[], { issuer, now, revocation }: One) {
+function batchStatements(dialect: Dialect, ids: readonly string[], { issuer, now, call, revocation }: One) {
   const size = BATCHES.find((rows) => rows >= ids.length) ?? ids.length
+  // A text has one size: an id that appears twice fills the places that are left.
   const bound = Array.from({ length: size }, (_, index) => ids[index] ?? ids[0] ?? '')
-  const batch = `t.id IN (${bound.map((_, index) => `$${index + 4}`).join(', ')}) AND t.issuer = $3`
+  const batch = (first: number) =>
+    `t.id IN (${bound.map((_, index) => `$${index + first}`).join(', ')}) AND t.issuer = $3`
   return {
-    mark: dialect.updateInOrder({
-      table: 'subject_tokens',
-      key: 'id',
-      set: { revoked_at: '$1', revocation: '$2' },
-      from: TOKENS,
-      where: `${batch} AND ${unmarked('$1')}`,
-      order: 'token_hash',
-    }),
-    find: `SELECT ${REVOKED_COLUMNS} FROM ${TOKENS} WHERE ${batch} AND (t.revocation = $2 OR (${toEnd('$1')}))`,
-    bind: [now, revocation, issuer, ...bound],
+    mark: {
+      sql: dialect.updateInOrder({
+        table: 'subject_tokens',
+        key: 'id',
+        set: {
+          stopped_index: STOPPED_INDEX,
+          revocation: '$4',
+          revoked_call: '$2',
+          // The last one, because MySQL assigns from left to right.
+          revoked_at: '$1',
+        },
+        from: TOKENS,
+        where: `${batch(5)} AND ${unmarked('$1')}`,
+        order: 'token_hash',
+      }),
+      bind: [now, call, issuer, revocation, ...bound],
+    },
+    find: {
+      sql: `SELECT ${REVOKED_COLUMNS} FROM ${TOKENS} WHERE ${batch(4)} AND (t.revoked_call = $2 OR (${toEnd('$1')}))`,
+      bind: [now, call, issuer, ...bound],
+    },
   }
 }

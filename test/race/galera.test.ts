@@ -5,7 +5,7 @@ import { errors } from 'oidc-provider'
 import { type Cluster, ISSUER, startCluster } from '../../fixtures/cluster.ts'
 import { type Galera, startGalera } from '../../fixtures/galera.ts'
 import { allOf } from '../../fixtures/revocations.ts'
-import { newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { BY_API, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { connect } from '../../src/cli/connect.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { race } from './race.ts'
@@ -61,7 +61,12 @@ describe('a Galera cluster', function () {
         const token = { ...newToken(), userId: `user-${pair}` }
         await createSubjectTokenStore(here).insert(token)
         const ended = await allOf(
-          createSubjectTokenStore(there).revokeWhere(ISSUER, { userId: token.userId }, token.createdAt),
+          createSubjectTokenStore(there).revokeWhere(
+            ISSUER,
+            { userId: token.userId },
+            token.createdAt,
+            BY_API,
+          ),
         )
         expect(ended.map((revocation) => revocation.token.id)).to.deep.equal([token.id])
         const further = { ...newToken(), userId: `user-${pair}` }
@@ -73,7 +78,7 @@ describe('a Galera cluster', function () {
           true,
         )
         const found = await allOf(
-          createSubjectTokenStore(here).revokeWhere(ISSUER, { actorId: actor.act.sub }, createdAt),
+          createSubjectTokenStore(here).revokeWhere(ISSUER, { actorId: actor.act.sub }, createdAt, BY_API),
         )
         expect(found.map((revocation) => revocation.token.id)).to.deep.equal([further.id])
         const grantId = `grant-${pair}`

@@ -8,7 +8,7 @@ import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/d
 import { beforeOn, itOn } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
-import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
 import { hashSecret, mintSecret, type TokenHash } from '../../src/subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
@@ -217,7 +217,7 @@ describe('batches of two processes, on postgres', () => {
         await holding(tokens[index] ?? small, async () => {
           pending.push(spendAll(one, tokens))
           await waiting(1)
-          pending.push(allOf(other.revokeWhere(ISSUER, { userId }, NOW)))
+          pending.push(allOf(other.revokeWhere(ISSUER, { userId }, NOW, BY_API)))
           await waiting(2)
         })
         await Promise.all(pending)

@@ -7,7 +7,7 @@ import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../..
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { type Run, recordRuns } from '../../fixtures/runs.ts'
-import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import type { KillFilter, SubjectTokenFilter } from '../../src/subject-tokens/store.ts'
@@ -23,7 +23,7 @@ const BY_ID = /subject_tokens_pkey|PRIMARY|autoindex_subject_tokens_1|subject_to
 const list = ({ sequelize }: Database, filter: SubjectTokenFilter, more: object = {}, issuer = ISSUER) =>
   createSubjectTokenStore(sequelize).list(issuer, filter, { limit: 50, now: NOW, ...more })
 const kill = ({ sequelize }: Database, filter: KillFilter) =>
-  allOf(createSubjectTokenStore(sequelize).revokeWhere(ISSUER, filter, NOW))
+  allOf(createSubjectTokenStore(sequelize).revokeWhere(ISSUER, filter, NOW, BY_API))
 
 /** What runs, and the index it must use. */
 const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknown>; index: RegExp }>> = {

@@ -63,6 +63,11 @@ export interface Dialect {
   joinEach(table: string, on: string): string
   /** Updates rows, locking them in the order that batches use: otherwise the two could deadlock. */
   updateInOrder(rows: Update): string
+  /**
+   * Moves the sequence of a table ahead, for which a role needs a right. Absent where a row that is inserted with a
+   * number ahead moves it.
+   */
+  moveSequence?(table: string, column: string, by: number): { readonly sql: string; readonly right: string }
   /** Deletes the oldest rows. May skip rows that another process is deleting. */
   deleteOldest(rows: Delete): string
 
@@ -143,6 +148,10 @@ interface ColumnTypes {
   readonly shortName: string
   /** Text that is only read back. */
   readonly text: string
+  /** A whole number that the database hands out at insertion, and never twice. */
+  readonly sequence: string
+  /** What makes another column of that table a key: SQLite has its sequence in the primary one. */
+  readonly keyBesideSequence: string
 }
 
 interface Index {

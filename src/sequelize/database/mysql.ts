@@ -103,6 +103,8 @@ const mysql: Omit<Driver, 'inSync'> = {
     // A key of InnoDB holds 3072 bytes.
     shortName: 'VARBINARY(255)',
     text: 'MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
+    sequence: 'BIGINT NOT NULL AUTO_INCREMENT UNIQUE',
+    keyBesideSequence: 'PRIMARY KEY',
   },
   /** For row locks and crash safety, whatever the server's default engine. */
   tableOptions: ' ENGINE = InnoDB',

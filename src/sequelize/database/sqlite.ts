@@ -27,7 +27,15 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
 
-  types: { ascii: 'TEXT', name: 'TEXT', shortName: 'TEXT', text: 'TEXT' },
+  types: {
+    ascii: 'TEXT',
+    name: 'TEXT',
+    shortName: 'TEXT',
+    text: 'TEXT',
+    // Without the last word, the number of a deleted row would be handed out again.
+    sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    keyBesideSequence: 'UNIQUE',
+  },
   exclusively: withLease,
 }
 
