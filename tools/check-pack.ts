@@ -18,6 +18,8 @@ for (const entry of [
   'dist/sequelize/index.d.ts',
   'dist/resource-server/index.js',
   'dist/resource-server/index.d.ts',
+  'dist/testing/index.js',
+  'dist/testing/index.d.ts',
 ]) {
   if (!files.includes(entry)) {
     console.error(`the package lacks ${entry}`)
