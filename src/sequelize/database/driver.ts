@@ -2,30 +2,20 @@
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import type { Fate } from './fate.ts'
+import type { Binding, Bound, Insertion, Result, Row, Text } from './text.ts'
 
-export type Bound = string | number | Buffer | null
-/** The values of a statement's parameters; the first is `$1`. */
-export type Binding = readonly Bound[]
-export type Row = Readonly<Record<string, unknown>>
-
-/** The rows a statement read, and how many it wrote. */
-export interface Result {
-  readonly rows: readonly Row[]
-  readonly affected: number
-}
-
-/** The SQL of a statement. */
-export interface Text {
-  readonly sql: string
-  /** It runs so seldom that the server need not keep it prepared. */
-  readonly rare?: boolean
-}
+export type { Binding, Bound, Result, Row, Text }
 
 /** Runs statements, and says what became of one that failed. */
 export interface Driver extends Dialect {
-  /** Whether `run` takes several bindings in one round trip. */
-  readonly batches: boolean
-  /** Runs a statement once for each binding, in one transaction, and returns the results in their order. */
+  /** How many bindings of a text one `run` takes at most, in one round trip. */
+  most(text: Text): number
+  /** How many of these, from the first on, one `run` takes. Absent where it takes all up to the most. */
+  fitting?(text: Text, bindings: readonly Binding[]): number
+  /**
+   * Does what a statement says once for each binding, in one transaction, and returns the results in their order. The
+   * bindings of a statement that writes are sorted by their rows.
+   */
   run(connection: object, text: Text, bindings: readonly Binding[]): Promise<readonly Result[]>
   fateOf(error: unknown): Fate
   /** Changes what a new connection is made with. Absent where there is nothing to change. */
@@ -95,11 +85,7 @@ export interface Wait {
   readonly onWait: (reason: string) => void
 }
 
-export interface Insert {
-  readonly table: string
-  /** In the order in which their values are bound. */
-  readonly columns: readonly string[]
-}
+export type Insert = Pick<Insertion, 'table' | 'columns'>
 
 export interface Upsert extends Insert {
   readonly key: readonly string[]
@@ -111,10 +97,11 @@ export interface Update {
   readonly table: string
   readonly key: string
   readonly set: Readonly<Record<string, string>>
-  /** The table under the alias `t`, alone or joined to others. */
+  /** The table under the alias `t`. */
   readonly from: string
+  /** Finds the rows by the column of `order`. */
   readonly where: string
-  /** The column that batches are sorted by. */
+  /** The column that batches are sorted by, found by an index of its own name. */
   readonly order: string
 }
 

@@ -72,7 +72,7 @@ const postgres: Omit<Driver, 'run'> = {
   ...standard,
   insertOrReplace,
 
-  batches: true,
+  most: () => 8,
 
   fateOf(error) {
     const code = codeOf(error) ?? ''

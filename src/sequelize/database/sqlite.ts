@@ -6,7 +6,7 @@ import { withLease } from './sqlite-lease.ts'
 import { insertOrReplace, selectSlice, standard, updateFound } from './standard.ts'
 
 /** What both modules for SQLite have in common. */
-const sqlite: Omit<Driver, 'batches' | 'run'> = {
+const sqlite: Omit<Driver, 'most' | 'run'> = {
   ...standard,
   insertOrReplace,
 
@@ -42,7 +42,7 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
 /** Node's own SQLite: several bindings share a commit. */
 export const nodeDriver: Driver = {
   ...sqlite,
-  batches: true,
+  most: () => 8,
   async run(connection, { sql }, bindings) {
     if (!isNodeSqlite(connection)) throw new TypeError('not a connection of nodeSqlite')
     const [text] = toPositional(sql, [])
@@ -61,7 +61,7 @@ interface Sqlite3 {
 /** The `sqlite3` package, one statement at a time. */
 export const sqlite3Driver: Driver = {
   ...sqlite,
-  batches: false,
+  most: () => 1,
   run: (connection, { sql }, [bind = []]) =>
     new Promise((resolve, reject) => {
       const sqlite3 = connection as Sqlite3
