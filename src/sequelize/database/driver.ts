@@ -53,6 +53,8 @@ export interface Dialect {
    * database takes no such condition.
    */
   insertOrReplace?(row: Insert, existing: { readonly key: readonly string[]; readonly where: string }): string
+  /** Whether an insert failed because its key exists. For databases without `insertOrReplace`. */
+  isDuplicateKey?(error: unknown): boolean
   /** Inserts a row; writes nothing if the key exists. */
   insertNew(row: Insert): string
   /** Inserts a row, or updates the row with the same key. */

@@ -82,6 +82,7 @@ const mysql: Omit<Driver, 'inSync'> = {
   /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name, 'utf8')),
   insert: (row) => `INSERT ${into(row)}`,
+  isDuplicateKey: (error) => codeOf(error) === 'ER_DUP_ENTRY',
   // IGNORE turns errors in the data into warnings too: not for values that could be wrong.
   insertNew: (row) => `INSERT IGNORE ${into(row)}`,
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
