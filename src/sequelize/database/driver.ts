@@ -34,6 +34,8 @@ export interface Driver extends Dialect {
   destroy?(connection: object): void
   /** Whether a statement failed because a table or a column of ours is missing. */
   isSchemaBehind(error: unknown): boolean
+  /** What operators can do about an error that the server's settings cause: a fixed text. */
+  adviceOn?(error: unknown): string | undefined
   /**
    * The same statement, made to wait until everything committed on other nodes is visible. `undefined` if this
    * server has no other nodes; absent for databases that never have any.
