@@ -46,7 +46,7 @@ const impersonation = createImpersonation({ store: createSubjectTokenStore(seque
 const provider = new Provider(${issuer}, impersonation.configure({
   adapter: createAdapter(sequelize),
   jwks: ${JSON.stringify({ keys: [SIGNING_KEY] })},
-  findAccount: async (ctx, accountId) => accountId === 'nobody' ? undefined : { accountId, claims: () => ({ sub: accountId }) },
+  findAccount: async (ctx, accountId) => accountId === 'zoe' ? undefined : { accountId, claims: () => ({ sub: accountId }) },
   cookies: { keys: ['a key'] },
   clientDefaults: { ${clientDefaults} },
   clients: [
@@ -206,8 +206,8 @@ describe('oidc-impersonation check', () => {
       /dry run: isAllowed at the issuance/,
     )
     expect(code).to.equal(1)
-    const unknown = await check({}, { ...EXAMPLE, userId: 'nobody' })
-    expect(unknown.troubles[0]?.text).to.match(/there is no account nobody/)
+    const unknown = await check({}, { ...EXAMPLE, userId: 'zoe' })
+    expect(unknown.troubles[0]?.text).to.match(/there is no account zoe/)
   })
 
   it('prints a table, with what to do below each trouble', async () => {

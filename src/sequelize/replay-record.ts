@@ -1,6 +1,5 @@
 import type { Database } from './database/database.ts'
 import type { Binding, Insert } from './database/driver.ts'
-import { StorageError } from './database/storage-error.ts'
 
 const ROW: Insert = {
   table: 'oidc_models',
@@ -26,7 +25,7 @@ export async function recordOnce(database: Database, bind: Binding, row: string)
   try {
     return await database.writeRow({ sql: dialect.insert(ROW) }, bind, row)
   } catch (error) {
-    if (!(error instanceof StorageError && error.code === 'ER_DUP_ENTRY')) throw error
+    if (!dialect.isDuplicateKey?.(error)) throw error
     return (await database.alone.write(REPLACE_EXPIRED, bind)) === 1
   }
 }

@@ -24,6 +24,8 @@ export interface Driver extends Dialect {
   destroy?(connection: object): void
   /** Whether a statement failed because a table or a column of ours is missing. */
   isSchemaBehind(error: unknown): boolean
+  /** What operators can do about an error that the server's settings cause: a fixed text. */
+  adviceOn?(error: unknown): string | undefined
   /**
    * The same statement, made to wait until everything committed on other nodes is visible. `undefined` if this
    * server has no other nodes; absent for databases that never have any.
@@ -43,6 +45,8 @@ export interface Dialect {
    * database takes no such condition.
    */
   insertOrReplace?(row: Insert, existing: { readonly key: readonly string[]; readonly where: string }): string
+  /** Whether an insert failed because its key exists. For databases without `insertOrReplace`. */
+  isDuplicateKey?(error: unknown): boolean
   /** Inserts a row; writes nothing if the key exists. */
   insertNew(row: Insert): string
   /** Inserts a row, or updates the row with the same key. */

@@ -41,6 +41,9 @@ const UNKNOWN: ReadonlySet<string> = new Set([
   'ER_UNKNOWN_ERROR',
 ])
 
+const PREPARED_LIMIT =
+  'the server holds as many prepared statements as max_prepared_stmt_count allows: raise it'
+
 /** Connection lost, which includes a shutdown, and interrupted: both may strike while the server commits. */
 const INTERRUPTED = /^(08|70100)/
 
@@ -77,9 +80,12 @@ const mysql: Omit<Driver, 'inSync'> = {
 
   isSchemaBehind: (error) => ['ER_NO_SUCH_TABLE', 'ER_BAD_FIELD_ERROR'].includes(codeOf(error) ?? ''),
 
+  adviceOn: (error) => (codeOf(error) === 'ER_MAX_PREPARED_STMT_COUNT_REACHED' ? PREPARED_LIMIT : undefined),
+
   /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name, 'utf8')),
   insert: (row) => `INSERT ${into(row)}`,
+  isDuplicateKey: (error) => codeOf(error) === 'ER_DUP_ENTRY',
   // IGNORE turns errors in the data into warnings too: not for values that could be wrong.
   insertNew: (row) => `INSERT IGNORE ${into(row)}`,
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
