@@ -3,6 +3,7 @@ import type { Configuration, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from './constants.ts'
 import { exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
+import { createHandler, type NodeHandler } from './management/handler.ts'
 import { type Mounting, resolveMounting } from './management/mounting.ts'
 import { managementRouter } from './management/router.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
@@ -47,6 +48,20 @@ export interface Impersonation {
   router(options?: Mounting): Router
 
   /**
+   * The same routes for hosts that are not Koa applications: Express, Connect, Fastify with middie, NestJS,
+   * `node:http`. Responds to its own paths, also if the host has parsed the body or mounts it at its prefix, and calls
+   * `next` for all others; without `next`, they get a 404 in JSON. Cookies, and what a proxy says of the client, are
+   * read by the `keys` and `proxy` of the provider, which emits `server_error` for what goes wrong.
+   *
+   * @throws {TypeError} before `attach`; for a prefix that no path can match, or an unknown option.
+   * @example
+   * app.use(impersonation.handler())
+   * @example
+   * createServer(impersonation.handler({ prefix: '/internal' }))
+   */
+  handler(options?: Mounting): NodeHandler
+
+  /**
    * For the readiness probe of the host: resolves when the store responds and its tables fit this version, and
    * rejects when they do not, or when the store has not responded after 5 s. A store of your own is asked for its
    * `ready()`, or without one for a token that does not exist.
@@ -82,6 +97,13 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   let extended: ExtendedConfiguration | undefined
   let provider: Provider | undefined
 
+  /** All routes, for the method of this name. */
+  function routes(method: 'router' | 'handler', given: Mounting | undefined) {
+    const { prefix } = resolveMounting(method, given)
+    if (!settings || !provider) throw new TypeError(`call attach(provider) before ${method}()`)
+    return { provider, prefix, router: managementRouter({ provider, store, options, settings }, prefix) }
+  }
+
   return {
     configure(configuration) {
       if (settings)
@@ -105,11 +127,9 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       provider = given
     },
 
-    router(given) {
-      const { prefix } = resolveMounting(given)
-      if (!settings || !provider) throw new TypeError('call attach(provider) before router()')
-      return managementRouter({ provider, store, options, settings }, prefix)
-    },
+    router: (given) => routes('router', given).router,
+
+    handler: (given) => createHandler(routes('handler', given)),
 
     async ready() {
       if (!provider) throw new TypeError('call attach(provider) before ready()')

@@ -142,6 +142,7 @@ describe('architecture', () => {
     expect([...new Set(files)].sort()).to.deep.equal([
       'authenticate.ts',
       'body.ts',
+      'handler.ts',
       'respond.ts',
       'router.ts',
     ])
