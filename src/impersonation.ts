@@ -9,6 +9,7 @@ import { managementRouter } from './management/router.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
+import { assertGrantFunctions } from './provider/grants.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Settings } from './provider/settings.ts'
 import { storeReady } from './subject-tokens/ready.ts'
@@ -29,7 +30,8 @@ export interface Impersonation {
   /**
    * Registers the token exchange grant (RFC 8693) with the provider.
    *
-   * @throws {TypeError} when the provider was not built from what `configure` returned.
+   * @throws {TypeError} when the provider was not built from what `configure` returned, or when its version lacks a
+   *   function that the exchange needs.
    * @example
    * impersonation.attach(provider)
    */
@@ -117,6 +119,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       if (!settings || !extended?.configured(given)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
+      assertGrantFunctions()
       given.registerGrantType(
         TOKEN_EXCHANGE,
         exchangeHandler({ store, options, settings }),
