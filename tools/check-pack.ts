@@ -32,6 +32,8 @@ for (const entry of [
   'dist/sequelize/index.d.ts',
   'dist/resource-server/index.js',
   'dist/resource-server/index.d.ts',
+  'dist/client/index.js',
+  'dist/client/index.d.ts',
 ]) {
   if (!files.includes(entry)) {
     console.error(`the package lacks ${entry}`)
