@@ -6,13 +6,14 @@ import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
 import { createHandler, type NodeHandler } from './management/handler.ts'
 import { type Mounting, resolveMounting } from './management/mounting.ts'
 import { managementRouter } from './management/router.ts'
-import { type ImpersonationOptions, resolveOptions } from './options.ts'
+import { type ImpersonationOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
 import { assertGrantFunctions } from './provider/grants.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Settings } from './provider/settings.ts'
 import { storeReady } from './subject-tokens/ready.ts'
+import type { SubjectTokenStore } from './subject-tokens/store.ts'
 
 /** The impersonation service of one provider. Call `configure`, build the provider, call `attach`, then `router`. */
 export interface Impersonation {
@@ -96,38 +97,42 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   const options = resolveOptions(given)
   const store = reportOutage(options.store)
   let settings: Settings | undefined
+  let configured: Configuration = {}
   let extended: ExtendedConfiguration | undefined
   let provider: Provider | undefined
+  const prefixes: string[] = []
 
   /** All routes, for the method of this name. */
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
     const { prefix } = resolveMounting(method, given)
     if (!settings || !provider) throw new TypeError(`call attach(provider) before ${method}()`)
+    prefixes.push(prefix)
     return { provider, prefix, router: managementRouter({ provider, store, options, settings }, prefix) }
   }
 
-  return {
+  const impersonation: Impersonation = {
     configure(configuration) {
       if (settings)
         throw new TypeError('configure() may be called only once; create one impersonation per provider')
       settings = readSettings(configuration, options.managementResource)
+      configured = configuration
       extended = extendConfiguration(configuration, settings)
       return extended.configuration
     },
 
-    attach(given) {
-      if (!settings || !extended?.configured(given)) {
+    attach(built) {
+      if (!settings || !extended?.configured(built)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
       assertGrantFunctions()
-      given.registerGrantType(
+      built.registerGrantType(
         TOKEN_EXCHANGE,
         exchangeHandler({ store, options, settings }),
         PARAMETERS,
         REPEATABLE,
       )
-      refuseSimultaneousReplays(given)
-      provider = given
+      refuseSimultaneousReplays(built)
+      provider = built
     },
 
     router: (given) => routes('router', given).router,
@@ -140,4 +145,35 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       await storeReady(options.store, provider.issuer)
     },
   }
+  insides.set(impersonation, () => {
+    if (!settings || !provider) throw new TypeError('call configure() and attach() first')
+    return { provider, store, options, settings, configuration: configured, prefixes }
+  })
+  return impersonation
+}
+
+/** What lies behind an `Impersonation`, for rooms with a door of their own. */
+export interface Inside {
+  readonly provider: Provider
+  readonly store: SubjectTokenStore
+  readonly options: ResolvedOptions
+  readonly settings: Settings
+  /** As the deployment gave it. */
+  readonly configuration: Configuration
+  /** Where `router` was mounted, in the order of the calls. */
+  readonly prefixes: readonly string[]
+}
+
+/** Not members of the object, because a deployment must not come to rely on them. */
+const insides = new WeakMap<Impersonation, () => Inside>()
+
+/** @throws {TypeError} for a copy of what `createImpersonation` returned, and before `attach`. */
+export function insideOf(impersonation: Impersonation): Inside {
+  const inside = insides.get(impersonation)
+  if (!inside) {
+    throw new TypeError(
+      'not what createImpersonation() returned: a copy of it, or of another installation of oidc-provider-impersonation',
+    )
+  }
+  return inside()
 }

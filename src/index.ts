@@ -18,8 +18,9 @@ export { AccessDenied, type Check } from './refusals.ts'
 export type { TokenHash } from './subject-tokens/secret.ts'
 export type {
   KillFilter,
-  Revocation,
+  Revoked,
   RevokedToken,
+  StoppedToken,
   SubjectTokenFilter,
   SubjectTokenPage,
   SubjectTokenStore,
@@ -28,8 +29,12 @@ export type {
   AccessTokenFormat,
   ActClaim,
   ActingParty,
+  IssuedAccessToken,
   NewSubjectToken,
+  Replay,
+  Revocation,
   SubjectToken,
+  SubjectTokenDraft,
   SubjectTokenState,
   SubjectTokenUse,
 } from './subject-tokens/subject-token.ts'

@@ -92,6 +92,14 @@ export interface ImpersonationOptions {
   readonly maxDelegationDepth?: number
 
   /**
+   * Status lists, by which an API learns that a JWT was stopped before it expires. `ttl`: how long an
+   * API may use a list before it fetches it again, in seconds, 5 … 300, default 30. `uri`: the http(s) address under which
+   * APIs reach the lists, default `{managementResource}/status-lists`. `false`: JWTs carry no `status` and no lists are
+   * served. Tokens that were issued under another `uri` are not found any more.
+   */
+  readonly statusList?: { readonly ttl?: Seconds; readonly uri?: string } | false
+
+  /**
    * Keys that every `context` must hold, and that must not be blank. A missing one is refused by name at issuance
    * (400) and denied at the exchange (`access_denied`), because this option may have changed since. Default `[]`.
    */
@@ -125,8 +133,18 @@ export interface ImpersonationOptions {
 
 /** The options as everything behind this file sees them: complete, checked and frozen. */
 export interface ResolvedOptions
-  extends Required<Omit<ImpersonationOptions, 'managementResource' | 'isAllowed' | 'getCustomJwtClaims'>>,
-    Pick<ImpersonationOptions, 'managementResource' | 'isAllowed' | 'getCustomJwtClaims'> {}
+  extends Required<
+      Omit<ImpersonationOptions, 'managementResource' | 'statusList' | 'isAllowed' | 'getCustomJwtClaims'>
+    >,
+    Pick<ImpersonationOptions, 'managementResource' | 'isAllowed' | 'getCustomJwtClaims'> {
+  readonly statusList: StatusListOptions | false
+}
+
+/** `uri` is absent where it follows from the management resource. */
+export interface StatusListOptions {
+  readonly ttl: Seconds
+  readonly uri?: string
+}
 
 const LIFE_RANGE = { from: 1, to: LONGEST_LIFE }
 
@@ -146,6 +164,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
     maxAccessTokenTTL: given.maxAccessTokenTTL ?? 3600,
     requireActor: given.requireActor ?? false,
     maxDelegationDepth: given.maxDelegationDepth ?? 1,
+    statusList: resolveStatusList(given.statusList ?? {}),
     requiredContext: given.requiredContext ?? [],
     isAllowed: given.isAllowed,
     getCustomJwtClaims: given.getCustomJwtClaims,
@@ -186,6 +205,26 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
     environmentVariables: frozenCopy(options.environmentVariables),
   })
 }
+
+function resolveStatusList(
+  given: NonNullable<ImpersonationOptions['statusList']>,
+): StatusListOptions | false {
+  if (given === false) return false
+  assert(isPlainObject(given), 'statusList', 'an object or false')
+  const { ttl = 30, uri, ...others } = given
+  for (const name of Object.keys(others)) throw new TypeError(`unknown option: statusList.${name}`)
+  assertWhole('statusList.ttl', ttl, { from: 5, to: 300 })
+  assert(
+    uri === undefined || isListBase(uri),
+    'statusList.uri',
+    'an http or https URL without query and fragment',
+  )
+  return Object.freeze({ ttl, ...(uri !== undefined && { uri }) })
+}
+
+/** What a number can follow: APIs compare such addresses character by character. */
+const isListBase = (uri: unknown): boolean =>
+  isResourceIndicator(uri) && /^https?:\/\//i.test(uri) && !uri.includes('?') && !uri.endsWith('/')
 
 function assert(condition: boolean, option: string, expected: string): asserts condition {
   if (!condition) throw new TypeError(`option ${option} must be ${expected}`)

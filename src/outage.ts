@@ -62,10 +62,14 @@ export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
     consume: (issuer, hash, now, use) => guard(() => store.consume(issuer, hash, now, use), spendFailed),
     get: (issuer, id) => guard(() => store.get(issuer, id)),
     list: (issuer, filter, page) => guard(() => store.list(issuer, filter, page)),
-    revoke: (issuer, id, now) => guard(() => store.revoke(issuer, id, now)),
-    async *revokeWhere(issuer, filter, now) {
+    revoke: (issuer, id, now, revocation) => guard(() => store.revoke(issuer, id, now, revocation)),
+    recordReplay: (issuer, id, replay) => guard(() => store.recordReplay(issuer, id, replay)),
+    findByStatusIndex: (issuer, index) => guard(() => store.findByStatusIndex(issuer, index)),
+    findStopped: (issuer, since) => guard(() => store.findStopped(issuer, since)),
+    findStatusLists: (size, since) => guard(() => store.findStatusLists(size, since)),
+    async *revokeWhere(issuer, filter, now, revocation) {
       try {
-        yield* store.revokeWhere(issuer, filter, now)
+        yield* store.revokeWhere(issuer, filter, now, revocation)
       } catch (error) {
         throw storageUnavailable(error)
       }

@@ -20,7 +20,7 @@ const STOREYS = [
   ['index.ts'],
 ]
 /** Rooms with a door of their own. */
-const GUESTS = ['sequelize', 'cli', 'resource-server', 'client']
+const GUESTS = ['sequelize', 'cli', 'resource-server', 'client', 'testing']
 
 interface Import {
   readonly from: string
@@ -93,6 +93,14 @@ describe('architecture', () => {
     const wrong = inside.filter(
       ({ from, to }) => roomOf(to) === 'sequelize' && !['sequelize', 'cli'].includes(roomOf(from)),
     )
+    expect(wrong.map(show)).to.deep.equal([])
+  })
+
+  it('tests stores and adapters by what the domain says of them, and is imported by nothing', () => {
+    const own = inside.filter(({ from, to }) => [roomOf(from), roomOf(to)].includes('testing'))
+    expect(own.length).to.be.greaterThan(10)
+    const rooms = ['clock.ts', 'subject-tokens', 'testing']
+    const wrong = own.filter(({ from, to }) => roomOf(from) !== 'testing' || !rooms.includes(roomOf(to)))
     expect(wrong.map(show)).to.deep.equal([])
   })
 

@@ -34,6 +34,8 @@ for (const entry of [
   'dist/resource-server/index.d.ts',
   'dist/client/index.js',
   'dist/client/index.d.ts',
+  'dist/testing/index.js',
+  'dist/testing/index.d.ts',
 ]) {
   if (!files.includes(entry)) {
     console.error(`the package lacks ${entry}`)

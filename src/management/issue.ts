@@ -6,7 +6,7 @@ import { isStorableName, MAX_NAME_LENGTH } from '../plain-json.ts'
 import { checkOf, misconfigured, reasonOf } from '../refusals.ts'
 import { mintId } from '../subject-tokens/id.ts'
 import { hashSecret, mintSecret, type SubjectTokenSecret } from '../subject-tokens/secret.ts'
-import type { SubjectToken } from '../subject-tokens/subject-token.ts'
+import type { SubjectTokenDraft } from '../subject-tokens/subject-token.ts'
 import { userNotFound } from './errors.ts'
 import type { IssueRequest } from './issue-request.ts'
 import type { Caller, ManagementService } from './service.ts'
@@ -14,7 +14,7 @@ import type { Caller, ManagementService } from './service.ts'
 interface Issued {
   /** Shown once: only its hash is stored. */
   readonly subjectToken: SubjectTokenSecret
-  readonly record: SubjectToken
+  readonly record: SubjectTokenDraft
 }
 
 /** Issues a subject token for an account that exists, where the policy allows it. */
@@ -31,7 +31,7 @@ export async function issueSubjectToken(
 
   const { expiresIn, ...constraints } = request
   const createdAt = epochTime()
-  const record: SubjectToken = {
+  const record: SubjectTokenDraft = {
     ...constraints,
     id: mintId(),
     issuer: provider.issuer,
@@ -100,7 +100,7 @@ async function assertIssuanceAllowed(
   }
 }
 
-function emitIssued(provider: Provider, token: SubjectToken): void {
+function emitIssued(provider: Provider, token: SubjectTokenDraft): void {
   const { id, userId, createdBy, clientId, actorId, resource, scope, expiresAt } = token
   emit(provider, 'subject_token.issued', {
     id,

@@ -4,7 +4,8 @@ import { emit, type SubjectTokenRevoked } from '../events.ts'
 import { storageUnavailable } from '../outage.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import { isId } from '../subject-tokens/id.ts'
-import type { KillFilter, Revocation, RevokedToken } from '../subject-tokens/store.ts'
+import type { KillFilter, Revoked, RevokedToken } from '../subject-tokens/store.ts'
+import type { Revocation } from '../subject-tokens/subject-token.ts'
 import { forAccount } from './account-ids.ts'
 import { subjectTokenNotFound } from './errors.ts'
 import type { Caller, ManagementService } from './service.ts'
@@ -18,10 +19,11 @@ export async function revokeSubjectToken(
   caller: Caller,
   id: string,
 ): Promise<number> {
-  const revocation = isId(id) ? await store.revoke(provider.issuer, id, epochTime()) : undefined
-  if (!revocation) throw subjectTokenNotFound()
-  await finish(provider, caller, revocation)
-  return revocation.marked ? 1 : 0
+  const by = byApi(caller)
+  const revoked = isId(id) ? await store.revoke(provider.issuer, id, epochTime(), by) : undefined
+  if (!revoked) throw subjectTokenNotFound()
+  await finish(provider, caller, revoked)
+  return revoked.marked ? 1 : 0
 }
 
 /**
@@ -40,10 +42,10 @@ export async function revokeSubjectTokens(
   const revokeAll = async (filter: KillFilter): Promise<number> => {
     let marked = 0
     try {
-      for await (const batch of store.revokeWhere(provider.issuer, filter, epochTime())) {
+      for await (const batch of store.revokeWhere(provider.issuer, filter, epochTime(), byApi(caller))) {
         // A failure to end one must not keep the others alive.
-        await forEach(batch, AT_ONCE, (revocation) => finish(provider, caller, revocation).catch(failed))
-        marked += batch.filter((revocation) => revocation.marked).length
+        await forEach(batch, AT_ONCE, (revoked) => finish(provider, caller, revoked).catch(failed))
+        marked += batch.filter((revoked) => revoked.marked).length
       }
     } catch (error) {
       failed(error)
@@ -57,6 +59,8 @@ export async function revokeSubjectTokens(
   if (failure) throw failure.error
   return revoked
 }
+
+const byApi = ({ clientId }: Caller): Revocation => ({ cause: 'api', client: clientId })
 
 /** Tokens that are ended at the same time: fewer than the connections of a default pool, so that others get one. */
 const AT_ONCE = 4
@@ -77,11 +81,7 @@ async function forEach<Item>(
  * Ends what the token was exchanged for; a JWT cannot be ended. Done for a token marked before, too: the request
  * that marked it may have died before it came this far.
  */
-async function finish(
-  provider: Provider,
-  { clientId }: Caller,
-  { token, marked }: Revocation,
-): Promise<void> {
+async function finish(provider: Provider, { clientId }: Caller, { token, marked }: Revoked): Promise<void> {
   const { grantId } = token.use ?? {}
   let accessTokenEnded = false
   try {

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Seconds } from '../clock.ts'
 import { earliestId } from '../subject-tokens/id.ts'
-import type { KillFilter, Revocation } from '../subject-tokens/store.ts'
-import { LONGEST_LIFE } from '../subject-tokens/subject-token.ts'
+import type { KillFilter, Revoked } from '../subject-tokens/store.ts'
+import { LONGEST_LIFE, type Revocation } from '../subject-tokens/subject-token.ts'
 import type { Database } from './database/database.ts'
 import type { Bound, Dialect } from './database/driver.ts'
 import { text } from './database/values.ts'
@@ -22,7 +22,11 @@ interface Kill {
   readonly issuer: string
   readonly filter: KillFilter
   readonly now: Seconds
+  readonly revocation: Revocation
 }
+
+/** What `stopped_index` becomes when a row is revoked. A token that was not spent has nothing to show in a list. */
+export const STOPPED_INDEX = 'CASE WHEN consumed_at IS NOT NULL THEN status_index END'
 
 /**
  * Marks what a kill switch ends, and reads each batch before it marks the next: if the database fails, the caller
@@ -30,25 +34,22 @@ interface Kill {
  */
 export async function* killInBatches(
   database: Database,
-  { issuer, filter, now }: Kill,
-): AsyncGenerator<readonly Revocation[]> {
+  { issuer, filter, now, revocation }: Kill,
+): AsyncGenerator<readonly Revoked[]> {
   const { dialect } = database
-  const revocation = randomBytes(16).toString('hex')
-  const one = { issuer: dialect.bindName(issuer), now, revocation }
+  const call = randomBytes(16).toString('hex')
+  const one = { issuer: dialect.bindName(issuer), now, call, revocation: JSON.stringify(revocation) }
   for (let walk = 0; walk < WALKS; walk += 1) {
     const windows = walkWindows(database, { ...one, filter, again: walk === 0 })
     let found = 0
-    for await (const ids of windows) {
-      found += ids.length
-      for (let from = 0; from < ids.length; from += LARGEST_BATCH) {
-        const batch = ids.slice(from, from + LARGEST_BATCH)
-        const { mark, find, bind } = batchStatements(dialect, batch, one)
-        await database.writeAll(mark, bind)
-        const rows = await database.find(find, bind)
-        yield rows.map((row) => ({
-          token: fromRevokedRow(row),
-          marked: row.revocation === revocation,
-        }))
+    for await (const hashes of windows) {
+      found += hashes.length
+      for (let from = 0; from < hashes.length; from += LARGEST_BATCH) {
+        const batch = hashes.slice(from, from + LARGEST_BATCH)
+        const { mark, find } = batchStatements(dialect, batch, one)
+        await database.writeAll(mark.sql, mark.bind)
+        const rows = await database.find(find.sql, find.bind)
+        yield rows.map((row) => ({ token: fromRevokedRow(row), marked: row.revoked_call === call }))
       }
     }
     if (found === 0) return
@@ -59,6 +60,8 @@ interface One {
   readonly issuer: Bound
   readonly now: Seconds
   /** A name of this one call, so that it can tell its rows from those that others mark at the same time. */
+  readonly call: string
+  /** As JSON. */
   readonly revocation: string
 }
 
@@ -69,7 +72,7 @@ const unmarked = (now: string) => `t.revoked_at IS NULL
 const toEnd = (now: string) =>
   `t.revoked_at IS NOT NULL AND t.grant_id IS NOT NULL AND t.access_token_expires_at > ${now}`
 
-/** The ids of the tokens to end, newest first. Older rows are skipped: their access tokens must have expired. */
+/** The hashes of the tokens to end, newest first. Older rows are skipped: their access tokens must have expired. */
 async function* walkWindows(
   database: Database,
   { issuer, now, filter, again }: One & { filter: KillFilter; again: boolean },
@@ -79,7 +82,7 @@ async function* walkWindows(
   const span = { issuer: '$2', from: '$3', below: '$4' }
   const rows = newestOf(database.dialect, { by, names: ['$1'], span, limit: WINDOW })
   const end = `SELECT found FROM (${rows}) rows_found ORDER BY found DESC LIMIT 1 OFFSET ${WINDOW - 1}`
-  const relevant = `SELECT t.id FROM (${rows}) rows_found
+  const relevant = `SELECT t.token_hash FROM (${rows}) rows_found
     ${database.dialect.joinEach('subject_tokens', 't.id = rows_found.found')}
     WHERE ${again ? `((${unmarked('$5')}) OR (${toEnd('$5')}))` : unmarked('$5')}`
   for (let below: string | undefined = NEWEST; below !== undefined; ) {
@@ -87,7 +90,7 @@ async function* walkWindows(
     const [last] = await database.find(end, [...bind, oldest, below])
     const from: string | undefined = last && text(last.found)
     const found = await database.find(relevant, [...bind, from ?? oldest, below, now])
-    if (found.length > 0) yield found.map(({ id }) => text(id))
+    if (found.length > 0) yield found.map((row) => text(row.token_hash))
     below = from
   }
 }
@@ -97,20 +100,37 @@ function namedBy(filter: KillFilter): [by: Named, name: string] {
   return 'actorId' in filter ? ['actorId', filter.actorId] : ['createdBy', filter.createdBy]
 }
 
-function batchStatements(dialect: Dialect, ids: readonly string[], { issuer, now, revocation }: One) {
-  const size = BATCHES.find((rows) => rows >= ids.length) ?? ids.length
-  const bound = Array.from({ length: size }, (_, index) => ids[index] ?? ids[0] ?? '')
-  const batch = `t.id IN (${bound.map((_, index) => `$${index + 4}`).join(', ')}) AND t.issuer = $3`
+function batchStatements(
+  dialect: Dialect,
+  hashes: readonly string[],
+  { issuer, now, call, revocation }: One,
+) {
+  const size = BATCHES.find((rows) => rows >= hashes.length) ?? hashes.length
+  // A text has one size: a hash that appears twice fills the places that are left.
+  const bound = Array.from({ length: size }, (_, index) => hashes[index] ?? hashes[0] ?? '')
+  const batch = (first: number) =>
+    `t.token_hash IN (${bound.map((_, index) => `$${index + first}`).join(', ')}) AND t.issuer = $3`
   return {
-    mark: dialect.updateInOrder({
-      table: 'subject_tokens',
-      key: 'id',
-      set: { revoked_at: '$1', revocation: '$2' },
-      from: TOKENS,
-      where: `${batch} AND ${unmarked('$1')}`,
-      order: 'token_hash',
-    }),
-    find: `SELECT ${REVOKED_COLUMNS} FROM ${TOKENS} WHERE ${batch} AND (t.revocation = $2 OR (${toEnd('$1')}))`,
-    bind: [now, revocation, issuer, ...bound],
+    mark: {
+      sql: dialect.updateInOrder({
+        table: 'subject_tokens',
+        key: 'id',
+        set: {
+          stopped_index: STOPPED_INDEX,
+          revocation: '$4',
+          revoked_call: '$2',
+          // The last one, because MySQL assigns from left to right.
+          revoked_at: '$1',
+        },
+        from: TOKENS,
+        where: `${batch(5)} AND ${unmarked('$1')}`,
+        order: 'token_hash',
+      }),
+      bind: [now, call, issuer, revocation, ...bound],
+    },
+    find: {
+      sql: `SELECT ${REVOKED_COLUMNS} FROM ${TOKENS} WHERE ${batch(4)} AND (t.revoked_call = $2 OR (${toEnd('$1')}))`,
+      bind: [now, call, issuer, ...bound],
+    },
   }
 }

@@ -4,31 +4,47 @@ import { isPlainObject } from '../plain-json.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import { databaseOf, withoutBatches } from './database/database.ts'
-import type { Bound } from './database/driver.ts'
+import type { Bound, Text } from './database/driver.ts'
 import { withoutEffect } from './database/storage-error.ts'
+import { textOf } from './database/text-of.ts'
 import { readTimeout } from './database/time-limit.ts'
 import { text } from './database/values.ts'
 import { assertSchema } from './schema/assert-schema.ts'
 import { writeFurtherActors } from './subject-token-actors.ts'
-import { killInBatches } from './subject-token-kill.ts'
+import { killInBatches, STOPPED_INDEX } from './subject-token-kill.ts'
 import { listStatements, type Statement } from './subject-token-list.ts'
-import { COLUMNS, fromRow, toRow, toUseColumns } from './subject-token-rows.ts'
+import { recordReplay } from './subject-token-replay.ts'
+import { COLUMNS, fromRow, ISSUED_COLUMNS, toRow, toUseColumns, USE_COLUMNS } from './subject-token-rows.ts'
+import { findStatusLists, findStopped } from './subject-token-status.ts'
 
-const INSERT = `INSERT INTO subject_tokens
-  (id, token_hash, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+const table = 'subject_tokens'
 
-const FIND_BY_HASH = `SELECT ${COLUMNS} FROM subject_tokens WHERE token_hash = $1 AND issuer = $2`
+const INSERT = textOf({ to: 'insert', table, columns: ISSUED_COLUMNS })
+
+const FIND_BY_HASH = textOf({ to: 'find', table, columns: COLUMNS, key: 'token_hash', equal: ['issuer'] })
 
 /** The compare-and-set that makes a token single-use: of any number of these, one touches a row. */
-const CONSUME = `UPDATE subject_tokens
-  SET consumed_at = $1, consumed_by = $2, used_actor = $3, used_actor_id = $4, used_resource = $5, used_scope = $6,
-    access_token_format = $7, access_token_expires_at = $8, grant_id = $9, used_chain = $10
-  WHERE token_hash = $11 AND issuer = $12 AND consumed_at IS NULL AND revoked_at IS NULL AND expires_at > $13`
+const CONSUME = textOf({
+  to: 'compare and set',
+  table,
+  set: [...USE_COLUMNS, 'used_chain'],
+  mark: 'used_chain',
+  key: 'token_hash',
+  compared: ['issuer =', 'expires_at >'],
+  absent: ['consumed_at', 'revoked_at'],
+})
 
-const GET = `SELECT ${COLUMNS} FROM subject_tokens WHERE id = $1 AND issuer = $2`
+const GET: Text = { sql: `SELECT ${COLUMNS} FROM subject_tokens WHERE id = $1 AND issuer = $2` }
 
-const REVOKE = `UPDATE subject_tokens SET revoked_at = $1 WHERE id = $2 AND issuer = $3 AND revoked_at IS NULL`
+const FIND_BY_STATUS_INDEX: Text = {
+  sql: `SELECT ${COLUMNS} FROM subject_tokens WHERE status_index = $1 AND issuer = $2`,
+}
+
+/** MySQL assigns from left to right, so that what a later assignment reads must not have changed yet. */
+const REVOKE = `UPDATE subject_tokens
+  SET stopped_index = ${STOPPED_INDEX}, revocation = $4, revoked_at = $1
+  WHERE id = $2 AND issuer = $3 AND revoked_at IS NULL
+    AND ((consumed_at IS NULL AND expires_at > $1) OR access_token_expires_at > $1)`
 
 interface StoreOptions {
   readonly batch?: boolean
@@ -40,7 +56,7 @@ interface StoreOptions {
  * each for insert, find and consume; one more to consume with a chain of several actors.
  *
  * @param options.batch whether statements issued in the same turn of the event loop share a round trip and a
- * commit, where the database allows it (PostgreSQL, and SQLite through `nodeSqlite`). `true` or `false`, default
+ * commit, where the database allows it (all but SQLite through another module than `nodeSqlite`). `true` or `false`, default
  * `true`. It applies to this store only, not to others on the same Sequelize.
  * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects; the
  * connection is closed then, and no one knows whether the statement took effect. Whole seconds from 1 to 300, default 10.
@@ -54,8 +70,8 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
   const database = batch ? shared : withoutBatches(shared)
   const { dialect } = database
   const name = dialect.bindName
-  const one = async (sql: string, bind: Bound[]): Promise<SubjectToken | undefined> => {
-    const row = await database.findRow(sql, bind)
+  const one = async (text: Text, bind: Bound[]): Promise<SubjectToken | undefined> => {
+    const row = await database.findRow(text, bind)
     return row && fromRow(row)
   }
 
@@ -72,7 +88,7 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
       const before = writeFurtherActors(database, { issuer: name(issuer), hash, now, use })
       const chain = await withoutEffect(before)
       if (chain === undefined) return false
-      const bind = [...toUseColumns(dialect, use), chain, hash, name(issuer), now]
+      const bind = [hash, name(issuer), now, ...toUseColumns(dialect, use), chain]
       return database.writeRow(CONSUME, bind, hash)
     },
 
@@ -88,14 +104,24 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
       return { tokens, ...(next !== undefined && { next }) }
     },
 
-    async revoke(issuer, id, now) {
+    async revoke(issuer, id, now, revocation) {
       // Not in a group: those that spend take their rows in another order.
-      const marked = (await database.write(REVOKE, [now, id, name(issuer)])) === 1
+      const bind = [now, id, name(issuer), JSON.stringify(revocation)]
+      const marked = (await database.write(REVOKE, bind)) === 1
       const token = await store.get(issuer, id)
       return token && { token, marked }
     },
 
-    revokeWhere: (issuer, filter, now) => killInBatches(database, { issuer, filter, now }),
+    revokeWhere: (issuer, filter, now, revocation) =>
+      killInBatches(database, { issuer, filter, now, revocation }),
+
+    recordReplay: (issuer, id, replay) => recordReplay(database, { issuer: name(issuer), id, replay }),
+
+    findByStatusIndex: (issuer, index) => one(FIND_BY_STATUS_INDEX, [index, name(issuer)]),
+
+    findStopped: (issuer, since) => findStopped(database, name(issuer), since),
+
+    findStatusLists: (size, since) => findStatusLists(database, size, since),
 
     ready: () => assertSchema(database),
   }

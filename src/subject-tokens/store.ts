@@ -1,6 +1,13 @@
 import type { Seconds } from '../clock.ts'
 import type { TokenHash } from './secret.ts'
-import type { NewSubjectToken, SubjectToken, SubjectTokenState, SubjectTokenUse } from './subject-token.ts'
+import type {
+  NewSubjectToken,
+  Replay,
+  Revocation,
+  SubjectToken,
+  SubjectTokenState,
+  SubjectTokenUse,
+} from './subject-token.ts'
 
 /** At least one of them. */
 type Names = readonly [string, ...string[]]
@@ -36,7 +43,10 @@ export type KillFilter =
  * contains nothing of the request.
  */
 export interface SubjectTokenStore {
-  /** Adds a token. Rejects when its id or its hash exists. */
+  /**
+   * Adds a token, and gives it a status index: a whole number from 0 on that no other token of the store has, has ever
+   * had, or will have. Numbers rise with time and leave few gaps. Rejects when its id or its hash exists.
+   */
   insert(token: NewSubjectToken): Promise<void>
 
   /** The token with this hash, in any state; `undefined` if there is none. */
@@ -73,8 +83,11 @@ export interface SubjectTokenStore {
     page: { readonly limit: number; readonly cursor?: string; readonly now: Seconds },
   ): Promise<SubjectTokenPage>
 
-  /** Marks one token as revoked at `now`, unless it is revoked already; `undefined` if there is none with this id. */
-  revoke(issuer: string, id: string, now: Seconds): Promise<Revocation | undefined>
+  /**
+   * Marks one token as revoked at `now`, unless nothing is left to stop: it is revoked already, or expired unspent, or
+   * its access token has expired. `undefined` if there is none with this id.
+   */
+  revoke(issuer: string, id: string, now: Seconds, revocation: Revocation): Promise<Revoked | undefined>
 
   /**
    * The kill switch: marks all tokens of the user, the actor or the backend (matched as in `list`) that are active, or
@@ -82,7 +95,32 @@ export interface SubjectTokenStore {
    * batch is marked when the caller requests it. Yields what it marked, and what was marked earlier and whose opaque
    * access token could still live, so that the next request completes one that died before it ended them.
    */
-  revokeWhere(issuer: string, filter: KillFilter, now: Seconds): AsyncIterable<readonly Revocation[]>
+  revokeWhere(
+    issuer: string,
+    filter: KillFilter,
+    now: Seconds,
+    revocation: Revocation,
+  ): AsyncIterable<readonly Revoked[]>
+
+  /**
+   * Writes the first use after the spend to the record, and marks the token as revoked with the cause `replay` where
+   * its access token lives and nothing has stopped it. Writes nothing if the record has a replay. Returns whether this
+   * call marked the token as revoked.
+   */
+  recordReplay(issuer: string, id: string, replay: Replay): Promise<boolean>
+
+  /** The token with this status index, in any state; `undefined` if there is none. */
+  findByStatusIndex(issuer: string, statusIndex: number): Promise<SubjectToken | undefined>
+
+  /** The tokens that were spent, and were marked as revoked at `since` or later. In no order. */
+  findStopped(issuer: string, since: Seconds): Promise<readonly StoppedToken[]>
+
+  /**
+   * Which lists have tokens, if `size` status indexes make a list: the numbers of the lists in ascending order, from that
+   * of the oldest token that was created at `since` or later to that of the highest index there is. Tokens of every
+   * issuer count. `[]` without any.
+   */
+  findStatusLists(size: number, since: Seconds): Promise<readonly number[]>
 
   /**
    * Resolves when the store can serve: it responds, and what it needs (its tables, say) is there. Otherwise it rejects
@@ -98,8 +136,15 @@ export interface SubjectTokenPage {
   readonly next?: string
 }
 
-/** A token that is revoked. Its `use` names the access token that is left to end. */
-export interface Revocation {
+/** A token that was spent and then stopped, as status lists show it. */
+export interface StoppedToken {
+  readonly statusIndex: number
+  /** When its access token expires. */
+  readonly expiresAt: Seconds
+}
+
+/** A token that a call was to revoke. Its `use` names the access token that is left to end. */
+export interface Revoked {
   readonly token: RevokedToken
   /** Whether this call marked it; `false` if an earlier one did. */
   readonly marked: boolean
@@ -107,7 +152,9 @@ export interface Revocation {
 
 /** The members of a token that ending it and its event need; a kill switch reads many. */
 export interface RevokedToken extends Pick<SubjectToken, 'id' | 'userId' | 'actorId' | 'clientId'> {
-  readonly use?: Pick<SubjectTokenUse, 'clientId' | 'grantId'> & { readonly actor?: { readonly sub: string } }
+  readonly use?: Pick<SubjectTokenUse, 'clientId' | 'accessToken' | 'grantId'> & {
+    readonly actor?: { readonly sub: string }
+  }
 }
 
 const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready'>, true>> = {
@@ -118,6 +165,10 @@ const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready'>, true>>
   list: true,
   revoke: true,
   revokeWhere: true,
+  recordReplay: true,
+  findByStatusIndex: true,
+  findStopped: true,
+  findStatusLists: true,
 }
 export const STORE_METHODS: readonly string[] = Object.keys(METHODS)
 

@@ -5,6 +5,9 @@ import type { TokenHash } from './secret.ts'
 /** No subject token lives longer than this, and no access token longer after the spend: a day. */
 export const LONGEST_LIFE: Seconds = 86_400
 
+/** Status indexes in one status list. */
+export const STATUS_LIST_SIZE = 131_072
+
 /** Who acts: the newest actor outermost, earlier ones nested in `act` (RFC 8693 §4.1). Identity members only. */
 export interface ActClaim {
   readonly sub: string
@@ -39,15 +42,53 @@ export interface SubjectToken {
   /** In seconds since the epoch, like all times here. */
   readonly createdAt: Seconds
   readonly expiresAt: Seconds
+  /** Its place in the status lists: a whole number that no other token of the store has, or ever had. */
+  readonly statusIndex: number
   /** Written by the one exchange that spent it. */
   readonly use?: SubjectTokenUse
-  /** The first revocation. */
+  /** The first revocation. Absent while there was something to stop and no one stopped it. */
   readonly revokedAt?: Seconds
+  /** How, by whom and why it was revoked. */
+  readonly revocation?: Revocation
+  /** The first use after the spend. */
+  readonly replay?: Replay
 }
 
+/** How a subject token was revoked, by whom and why. The first revocation stays. */
+export interface Revocation {
+  /** Through the management API, in the console, by a replay, or by a command of an operator. */
+  readonly cause: 'api' | 'console' | 'replay' | 'command'
+  /** The management client; only with the cause `api`. */
+  readonly client?: string
+  /** In whose name: the caller's word. */
+  readonly by?: string
+  readonly reason?: string
+}
+
+/** A use of a subject token that was spent before. */
+export interface Replay {
+  readonly at: Seconds
+  /** The client that sent it. */
+  readonly clientId: string
+}
+
+/** What is known of a subject token before it is stored: the store assigns its status index. */
+export type SubjectTokenDraft = Omit<
+  SubjectToken,
+  'statusIndex' | 'use' | 'revokedAt' | 'revocation' | 'replay'
+>
+
 /** A subject token as it is stored: with the hash by which the exchange finds it, and never the token itself. */
-export interface NewSubjectToken extends SubjectToken {
+export interface NewSubjectToken extends SubjectTokenDraft {
   readonly tokenHash: TokenHash
+}
+
+/** What the record tells of an access token. */
+export interface IssuedAccessToken {
+  readonly format: AccessTokenFormat
+  /** Of a JWT; the id of an opaque token is its value. */
+  readonly jti?: string
+  readonly expiresAt: Seconds
 }
 
 /** The exchange that spent a subject token: who, as whom, for what. */
@@ -61,7 +102,7 @@ export interface SubjectTokenUse {
   readonly resource: string
   /** The granted scopes, if any. */
   readonly scope?: string
-  readonly accessToken: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
+  readonly accessToken: IssuedAccessToken
   /** The Grant of an opaque access token: destroying it ends the token. */
   readonly grantId?: string
 }

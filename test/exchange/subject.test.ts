@@ -15,6 +15,7 @@ import {
 import type { Answer } from '../../fixtures/http.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
+import { BY_API } from '../../fixtures/subject-tokens.ts'
 import { epochTime } from '../../src/clock.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
@@ -196,7 +197,12 @@ describe('token exchange: the subject token', () => {
 
   it('refuses a revoked token', async () => {
     const { subjectToken, id } = await issue(deployment)
-    await createSubjectTokenStore(deployment.database.sequelize).revoke(deployment.issuer, id, epochTime())
+    await createSubjectTokenStore(deployment.database.sequelize).revoke(
+      deployment.issuer,
+      id,
+      epochTime(),
+      BY_API,
+    )
     const answer = await send(subjectToken)
     expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     const event = onlyEvent(deployment, 'subject_token.refused')
@@ -212,7 +218,7 @@ describe('token exchange: the subject token', () => {
     await withDeployment({ options: { getCustomJwtClaims } }, async (slow) => {
       const { subjectToken, id } = await issue(slow)
       const store = createSubjectTokenStore(slow.database.sequelize)
-      revoke.now = () => store.revoke(slow.issuer, id, epochTime())
+      revoke.now = () => store.revoke(slow.issuer, id, epochTime(), BY_API)
       const answer = await exchange(slow, { subject_token: subjectToken })
       expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       expect(onlyEvent(slow, 'subject_token.refused').reason).to.equal('revoked')

@@ -83,9 +83,9 @@ describe('management: aliases of accounts', () => {
         options: {
           store: {
             ...store,
-            revokeWhere: (issuer, filter, now) => {
+            revokeWhere: (issuer, filter, now, revocation) => {
               if ('actorId' in filter && filter.actorId === 'alias:bob') throw new Error('private: down')
-              return store.revokeWhere(issuer, filter, now)
+              return store.revokeWhere(issuer, filter, now, revocation)
             },
           },
         },

@@ -118,8 +118,8 @@ describe('management: ending access tokens when storage fails', () => {
       const state = { fail: true }
       const store: SubjectTokenStore = {
         ...real,
-        async *revokeWhere(issuer, filter, now) {
-          for await (const [first, ...others] of real.revokeWhere(issuer, filter, now)) {
+        async *revokeWhere(issuer, filter, now, revocation) {
+          for await (const [first, ...others] of real.revokeWhere(issuer, filter, now, revocation)) {
             if (first) yield [first]
             if (state.fail) throw new Error('private: connection lost')
             yield others

@@ -7,7 +7,8 @@ import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/d
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
-import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { newTokens } from '../../fixtures/together.ts'
 import { createAdapter, createSubjectTokenStore, migrate, purge } from '../../src/sequelize/index.ts'
 
 const USE = newUse()
@@ -108,7 +109,8 @@ suite('mysql', 'a deadlock', (opened) => {
   it('is survived: its victim is repeated', async () => {
     const { sequelize } = opened()
     const store = createSubjectTokenStore(sequelize)
-    const [one, two] = [newToken(), newToken()]
+    const [one, two] = newTokens(2).map((token) => ({ ...token, userId: 'alice' }))
+    if (!one || !two) throw new Error('no tokens')
     await store.insert(one)
     await store.insert(two)
     // A transaction locks `two` and then `one`; the store's statement locks them in the reverse order. The
@@ -128,7 +130,7 @@ suite('mysql', 'a deadlock', (opened) => {
           )
         }
         await hold(two.id)
-        answers.push(allOf(store.revokeWhere(ISSUER, { userId: 'alice' }, NOW)))
+        answers.push(allOf(store.revokeWhere(ISSUER, { userId: 'alice' }, NOW, BY_API)))
         await isHeld(sequelize, one.id)
         await hold(one.id)
       })
@@ -184,7 +186,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
       expect((await store.findByHash(ISSUER, token.tokenHash))?.use?.clientId).to.equal('spa')
       expect(await store.get(ISSUER, token.id)).to.have.property('id', token.id)
       expect((await store.list(ISSUER, {}, { limit: 1, now: NOW })).tokens).to.have.length(1)
-      expect(await allOf(store.revokeWhere(ISSUER, { userId: 'alice' }, NOW))).to.have.length(1)
+      expect(await allOf(store.revokeWhere(ISSUER, { userId: 'alice' }, NOW, BY_API))).to.have.length(1)
     })
 
     it('is never queried for a code or a session', async () => {
@@ -234,7 +236,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
             tokens: [],
           })
       }
-      await allOf(store.revokeWhere(ISSUER, { userId: 'nobody' }, NOW))
+      await allOf(store.revokeWhere(ISSUER, { userId: 'nobody' }, NOW, BY_API))
       await purge(pool)
       expect(await KEPT[kind](pool)).to.equal(0)
     })

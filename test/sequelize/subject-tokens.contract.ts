@@ -3,10 +3,11 @@ import { expect } from 'chai'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
+import { BY_API } from '../../fixtures/subject-tokens.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
-import type { Revocation, SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+import type { Revoked, SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import {
   type ActClaim,
   LONGEST_LIFE,
@@ -63,7 +64,8 @@ export function subjectTokenContract(kind: DatabaseKind): void {
     const insert = async (changes?: Partial<NewSubjectToken>) => {
       const { tokenHash, ...token } = newToken(changes)
       await store.insert({ ...token, tokenHash })
-      return { token, hash: tokenHash }
+      const { statusIndex } = (await store.get(token.issuer, token.id)) ?? expect.fail('not found')
+      return { token: { ...token, statusIndex }, hash: tokenHash }
     }
 
     it('returns a token as it was written, with every constraint', async () => {
@@ -97,8 +99,8 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       expect(await store.findByHash(other, hash)).to.equal(undefined)
       expect(await store.get(other, token.id)).to.equal(undefined)
       expect(await store.consume(other, hash, NOW, use())).to.equal(false)
-      expect(await store.revoke(other, token.id, NOW)).to.equal(undefined)
-      expect(await allOf(store.revokeWhere(other, { userId: 'alice' }, NOW))).to.deep.equal([])
+      expect(await store.revoke(other, token.id, NOW, BY_API)).to.equal(undefined)
+      expect(await allOf(store.revokeWhere(other, { userId: 'alice' }, NOW, BY_API))).to.deep.equal([])
       expect(await store.list(other, {}, { limit: 100, now: NOW })).to.deep.equal({ tokens: [] })
     })
 
@@ -130,8 +132,8 @@ export function subjectTokenContract(kind: DatabaseKind): void {
 
     it('spends nothing that was revoked', async () => {
       const { token, hash } = await insert()
-      expect(await store.revoke(ISSUER, token.id, NOW)).to.deep.equal({
-        token: { ...token, revokedAt: NOW },
+      expect(await store.revoke(ISSUER, token.id, NOW, BY_API)).to.deep.equal({
+        token: { ...token, revokedAt: NOW, revocation: BY_API },
         marked: true,
       })
       expect(await store.consume(ISSUER, hash, NOW, use())).to.equal(false)
@@ -140,14 +142,39 @@ export function subjectTokenContract(kind: DatabaseKind): void {
     it('revokes once, and returns what the use produced', async () => {
       const { token, hash } = await insert()
       await store.consume(ISSUER, hash, NOW, use({ grantId: 'grant' }))
-      const first = await store.revoke(ISSUER, token.id, NOW)
+      const why = { cause: 'console', by: 'carol@example.com', reason: 'The customer asked. 👩' } as const
+      const first = await store.revoke(ISSUER, token.id, NOW, why)
       expect(first?.token.use?.grantId).to.equal('grant')
-      expect(await store.revoke(ISSUER, token.id, NOW + 1)).to.deep.equal({
+      expect((await store.get(ISSUER, token.id))?.revocation).to.deep.equal(why)
+      expect(await store.revoke(ISSUER, token.id, NOW + 1, BY_API)).to.deep.equal({
         token: first?.token,
         marked: false,
       })
       expect((await store.get(ISSUER, token.id))?.revokedAt).to.equal(NOW)
-      expect(await store.revoke(ISSUER, mintId(), NOW)).to.equal(undefined)
+      expect(await store.revoke(ISSUER, mintId(), NOW, BY_API)).to.equal(undefined)
+    })
+
+    it('leaves a token with nothing left to stop as it is', async () => {
+      const expired = await insert({ expiresAt: NOW })
+      const over = await insert()
+      await store.consume(
+        ISSUER,
+        over.hash,
+        NOW - 100,
+        use({ accessToken: { format: 'jwt', expiresAt: NOW } }),
+      )
+      for (const { token } of [expired, over]) {
+        expect((await store.revoke(ISSUER, token.id, NOW, BY_API))?.marked).to.equal(false)
+        expect((await store.get(ISSUER, token.id))?.revokedAt).to.equal(undefined)
+      }
+      expect((await store.revoke(ISSUER, over.token.id, NOW - 1, BY_API))?.marked).to.equal(true)
+    })
+
+    it('keeps the id of a JWT', async () => {
+      const { token, hash } = await insert()
+      const accessToken = { format: 'jwt', jti: 'Zk3-_9', expiresAt: NOW + 60 } as const
+      await store.consume(ISSUER, hash, NOW, use({ accessToken }))
+      expect((await store.get(ISSUER, token.id))?.use?.accessToken).to.deep.equal(accessToken)
     })
 
     it('compares names byte by byte', async () => {
@@ -198,7 +225,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         await store.consume(issuer, used.hash, NOW, use({ actor: { sub: 'carol', clientId: 'spa' } }))
         const both = await add({ actorId: 'carol' }) // 3: consumed and revoked
         await store.consume(issuer, both.hash, NOW, use())
-        await store.revoke(issuer, both.id, NOW)
+        await store.revoke(issuer, both.id, NOW, BY_API)
       })
 
       it('returns the newest first', async () => expect(await list({})).to.deep.equal([3, 2, 1, 0]))
@@ -255,8 +282,8 @@ export function subjectTokenContract(kind: DatabaseKind): void {
           const clientId = index < 2 ? { clientId: 'web' } : {}
           ids.push((await insert({ issuer, ...clientId })).token.id)
         }
-        await store.revoke(issuer, ids[0] ?? '', NOW)
-        await store.revoke(issuer, ids[1] ?? '', NOW)
+        await store.revoke(issuer, ids[0] ?? '', NOW, BY_API)
+        await store.revoke(issuer, ids[1] ?? '', NOW, BY_API)
       })
 
       for (const filter of [
@@ -290,7 +317,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
 
     describe('revokeWhere', () => {
       const issuer = 'https://kill.example.com'
-      const idsOf = (revocations: readonly Revocation[]) => revocations.map(({ token }) => token.id).sort()
+      const idsOf = (revocations: readonly Revoked[]) => revocations.map(({ token }) => token.id).sort()
 
       it('marks what is active or whose access token is live, and returns just that', async () => {
         const later = NOW + 700
@@ -306,12 +333,12 @@ export function subjectTokenContract(kind: DatabaseKind): void {
           NOW,
           use({ accessToken: { format: 'opaque', expiresAt: later } }),
         )
-        const marked = await allOf(store.revokeWhere(issuer, { userId: 'alice' }, later))
+        const marked = await allOf(store.revokeWhere(issuer, { userId: 'alice' }, later, BY_API))
         expect(idsOf(marked)).to.deep.equal([live.token.id, used.token.id].sort())
         expect(marked.every((revocation) => revocation.marked)).to.equal(true)
         for (const { token } of marked) expect((await store.get(issuer, token.id))?.revokedAt).to.equal(later)
         // Again: what may still be live is returned, so that an interrupted request can be completed.
-        const again = await allOf(store.revokeWhere(issuer, { userId: 'alice' }, later + 1))
+        const again = await allOf(store.revokeWhere(issuer, { userId: 'alice' }, later + 1, BY_API))
         expect(idsOf(again)).to.deep.equal([used.token.id])
         expect(again[0]?.marked).to.equal(false)
         expect(again[0]?.token.use?.grantId).to.equal('grant')
@@ -336,12 +363,12 @@ export function subjectTokenContract(kind: DatabaseKind): void {
           const accessToken = { format: 'jwt', expiresAt } as const
           expect(await store.consume(issuer, hash, start, use({ accessToken }))).to.equal(true)
         }
-        const ended = await allOf(store.revokeWhere(issuer, { createdBy }, start + life))
+        const ended = await allOf(store.revokeWhere(issuer, { createdBy }, start + life, BY_API))
         expect(idsOf(ended)).to.deep.equal([unspent.token.id, outlived.token.id].sort())
         expect(ended.every(({ marked }) => marked)).to.equal(true)
         for (const { token } of [dead, over, other])
           expect((await store.get(issuer, token.id))?.revokedAt).to.equal(undefined)
-        expect(await allOf(store.revokeWhere(ISSUER, { createdBy }, start + life))).to.deep.equal([])
+        expect(await allOf(store.revokeWhere(ISSUER, { createdBy }, start + life, BY_API))).to.deep.equal([])
       })
 
       it('ends an access token of the longest life that came of a subject token of the longest life', async () => {
@@ -351,7 +378,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         const at = born.expiresAt - 1
         const accessToken = { format: 'jwt', expiresAt: at + LONGEST_LIFE } as const
         expect(await store.consume(issuer, hash, at, use({ at, accessToken }))).to.equal(true)
-        const ended = await allOf(store.revokeWhere(issuer, { userId: 'methuselah' }, NOW - 2))
+        const ended = await allOf(store.revokeWhere(issuer, { userId: 'methuselah' }, NOW - 2, BY_API))
         expect(idsOf(ended)).to.deep.equal([token.id])
       })
 
@@ -364,9 +391,10 @@ export function subjectTokenContract(kind: DatabaseKind): void {
 
         it('marks them in batches, and reads only what their end needs', async () => {
           const many = await insertMany('many')
-          const batches: (readonly Revocation[])[] = []
+          const batches: (readonly Revoked[])[] = []
           const runs = await recordRuns(database, async () => {
-            for await (const batch of store.revokeWhere(issuer, { userId: 'many' }, NOW)) batches.push(batch)
+            for await (const batch of store.revokeWhere(issuer, { userId: 'many' }, NOW, BY_API))
+              batches.push(batch)
           })
           expect(Math.max(...batches.map(({ length }) => length))).to.be.at.most(500)
           expect(idsOf(batches.flat())).to.deep.equal(many.map(({ token }) => token.id).sort())
@@ -378,12 +406,12 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         it('marks no batch before it is asked for, and the next call the rest', async () => {
           await insertMany('left')
           let first = 0
-          for await (const batch of store.revokeWhere(issuer, { userId: 'left' }, NOW)) {
+          for await (const batch of store.revokeWhere(issuer, { userId: 'left' }, NOW, BY_API)) {
             first = batch.length
             break
           }
           expect(first).to.be.within(1, 500)
-          const rest = await allOf(store.revokeWhere(issuer, { userId: 'left' }, NOW))
+          const rest = await allOf(store.revokeWhere(issuer, { userId: 'left' }, NOW, BY_API))
           expect(rest).to.have.length(TOKENS - first)
         })
 
@@ -391,7 +419,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
           await insertMany('meanwhile')
           const late = newToken({ issuer, userId: 'meanwhile' })
           const ids = new Set<string>()
-          for await (const batch of store.revokeWhere(issuer, { userId: 'meanwhile' }, NOW)) {
+          for await (const batch of store.revokeWhere(issuer, { userId: 'meanwhile' }, NOW, BY_API)) {
             if (ids.size === 0) await store.insert(late)
             for (const { token } of batch) ids.add(token.id)
           }
@@ -404,7 +432,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         const bound = await insert({ issuer, actorId: 'erin' })
         const used = await insert({ issuer })
         await store.consume(issuer, used.hash, NOW, use({ actor: { sub: 'erin' } }))
-        const marked = await allOf(store.revokeWhere(issuer, { actorId: 'erin' }, NOW))
+        const marked = await allOf(store.revokeWhere(issuer, { actorId: 'erin' }, NOW, BY_API))
         expect(idsOf(marked)).to.deep.equal([bound.token.id, used.token.id].sort())
       })
     })
@@ -461,8 +489,8 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       it('is ended by each of its links, once', async () => {
         const ids = [await spend(['heidi', 'ivan']), await spend(['judy', 'ivan'])]
         const [ended, again] = [
-          await allOf(store.revokeWhere(issuer, { actorId: 'ivan' }, NOW + 1)),
-          await allOf(store.revokeWhere(issuer, { actorId: 'heidi' }, NOW + 2)),
+          await allOf(store.revokeWhere(issuer, { actorId: 'ivan' }, NOW + 1, BY_API)),
+          await allOf(store.revokeWhere(issuer, { actorId: 'heidi' }, NOW + 2, BY_API)),
         ]
         expect(ended.map(({ token, marked }) => [token.id, marked]).sort()).to.deep.equal(
           ids.map((id) => [id, true]).sort(),
@@ -476,14 +504,14 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         expect(await store.list(ISSUER, { actorId: ['leo'] }, { limit: 9, now: NOW })).to.deep.equal({
           tokens: [],
         })
-        expect(await allOf(store.revokeWhere(ISSUER, { actorId: 'leo' }, NOW))).to.deep.equal([])
+        expect(await allOf(store.revokeWhere(ISSUER, { actorId: 'leo' }, NOW, BY_API))).to.deep.equal([])
         expect((await store.get(issuer, id))?.revokedAt).to.equal(undefined)
       })
 
       it('whose use was refused cannot be found', async () => {
         const expired = await insert({ issuer, expiresAt: NOW })
         const revoked = await insert({ issuer })
-        await store.revoke(issuer, revoked.token.id, NOW)
+        await store.revoke(issuer, revoked.token.id, NOW, BY_API)
         const spent = await insert({ issuer })
         await store.consume(issuer, spent.hash, NOW, use({ actor: { sub: 'bob' } }))
         const late = use({ actor: chainOf(['mallory', 'niaj']) })
@@ -539,10 +567,10 @@ export function subjectTokenContract(kind: DatabaseKind): void {
             expect(tokens[0]?.id === token.id, actor).to.equal(won.includes(actor))
           }
           for (const actor of new Set(chains.flat().filter((name) => !won.includes(name)))) {
-            const ended = await allOf(store.revokeWhere(issuer, { actorId: actor }, NOW))
+            const ended = await allOf(store.revokeWhere(issuer, { actorId: actor }, NOW, BY_API))
             expect(ended.map(({ token: { id } }) => id)).not.to.include(token.id)
           }
-          const ended = await allOf(store.revokeWhere(issuer, { actorId: won.at(-1) ?? '' }, NOW))
+          const ended = await allOf(store.revokeWhere(issuer, { actorId: won.at(-1) ?? '' }, NOW, BY_API))
           expect(ended.filter(({ marked }) => marked).map(({ token: { id } }) => id)).to.deep.equal([
             token.id,
           ])
@@ -567,11 +595,12 @@ export function subjectTokenContract(kind: DatabaseKind): void {
 
     it('costs one statement each to insert, find and consume', async () => {
       database.statements.length = 0
-      const { hash } = await insert()
+      const token = newToken()
+      await store.insert(token)
       expect(database.statements).to.have.length(1)
-      await store.findByHash(ISSUER, hash)
+      await store.findByHash(ISSUER, token.tokenHash)
       expect(database.statements).to.have.length(2)
-      await store.consume(ISSUER, hash, NOW, use())
+      await store.consume(ISSUER, token.tokenHash, NOW, use())
       expect(database.statements).to.have.length(3)
     })
 

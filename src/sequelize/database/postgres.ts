@@ -72,7 +72,7 @@ const postgres: Omit<Driver, 'run'> = {
   ...standard,
   insertOrReplace,
 
-  batches: true,
+  most: () => 8,
 
   fateOf(error) {
     const code = codeOf(error) ?? ''
@@ -111,12 +111,23 @@ const postgres: Omit<Driver, 'run'> = {
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
 
+  // Inserted numbers do not move an identity.
+  moveSequence(table, column, by) {
+    const sequence = `pg_get_serial_sequence('${table}', '${column}')`
+    return {
+      sql: `SELECT setval(${sequence}, nextval(${sequence}) + ${by})`,
+      right: `UPDATE ON SEQUENCE ${table}_${column}_seq`,
+    }
+  },
+
   // The database's default collation may compare as a language does.
   types: {
     ascii: 'VARCHAR(64) COLLATE "C"',
     name: 'TEXT COLLATE "C"',
     shortName: 'TEXT COLLATE "C"',
     text: 'TEXT',
+    sequence: 'BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY UNIQUE',
+    keyBesideSequence: 'PRIMARY KEY',
   },
 
   exclusively: withAdvisoryLock,

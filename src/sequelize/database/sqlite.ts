@@ -6,7 +6,7 @@ import { withLease } from './sqlite-lease.ts'
 import { insertOrReplace, selectSlice, standard, updateFound } from './standard.ts'
 
 /** What both modules for SQLite have in common. */
-const sqlite: Omit<Driver, 'batches' | 'run'> = {
+const sqlite: Omit<Driver, 'most' | 'run'> = {
   ...standard,
   insertOrReplace,
 
@@ -27,14 +27,22 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
 
-  types: { ascii: 'TEXT', name: 'TEXT', shortName: 'TEXT', text: 'TEXT' },
+  types: {
+    ascii: 'TEXT',
+    name: 'TEXT',
+    shortName: 'TEXT',
+    text: 'TEXT',
+    // Without the last word, the number of a deleted row would be handed out again.
+    sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    keyBesideSequence: 'UNIQUE',
+  },
   exclusively: withLease,
 }
 
 /** Node's own SQLite: several bindings share a commit. */
 export const nodeDriver: Driver = {
   ...sqlite,
-  batches: true,
+  most: () => 8,
   async run(connection, { sql }, bindings) {
     if (!isNodeSqlite(connection)) throw new TypeError('not a connection of nodeSqlite')
     const [text] = toPositional(sql, [])
@@ -53,7 +61,7 @@ interface Sqlite3 {
 /** The `sqlite3` package, one statement at a time. */
 export const sqlite3Driver: Driver = {
   ...sqlite,
-  batches: false,
+  most: () => 1,
   run: (connection, { sql }, [bind = []]) =>
     new Promise((resolve, reject) => {
       const sqlite3 = connection as Sqlite3

@@ -1,10 +1,15 @@
 import type { Dialect } from '../database/driver.ts'
 import type { Migration } from './migration.ts'
 
+/**
+ * `without_actor` and `replayed` are 1 or nothing: an index that begins with them finds a page of a list. A token that
+ * was spent and then revoked repeats its index in `stopped_index`. `revoked_call` names the call of a kill switch.
+ */
 function createTokens(dialect: Dialect): string {
   const { ascii, name, text } = dialect.types
   return `CREATE TABLE IF NOT EXISTS subject_tokens (
-    id ${ascii} NOT NULL PRIMARY KEY,
+    id ${ascii} NOT NULL ${dialect.types.keyBesideSequence},
+    status_index ${dialect.types.sequence},
     token_hash ${ascii} NOT NULL UNIQUE,
     issuer ${name} NOT NULL,
     user_id ${name} NOT NULL,
@@ -24,10 +29,17 @@ function createTokens(dialect: Dialect): string {
     used_resource ${text},
     used_scope ${text},
     access_token_format ${ascii},
+    access_token_jti ${ascii},
     access_token_expires_at BIGINT,
     grant_id ${ascii},
+    without_actor SMALLINT,
     revoked_at BIGINT,
-    revocation ${ascii}
+    revocation ${text},
+    revoked_call ${ascii},
+    stopped_index BIGINT,
+    replayed SMALLINT,
+    replayed_at BIGINT,
+    replayed_by ${name}
   )${dialect.tableOptions}`
 }
 
@@ -62,6 +74,18 @@ export const subjectTokens: Migration = {
       index('issuer', ofIssuer),
       ...['user_id', 'created_by'].map((column) => byName(column)),
       ...['actor_id', 'used_actor_id', 'client_id', 'consumed_by'].map((column) => byName(column, column)),
+      ...['without_actor', 'replayed'].map((mark) => index(mark, `${mark}, ${ofIssuer}`, mark)),
+      index(
+        'access_token_expires_at',
+        `${dialect.indexed('issuer')}, access_token_expires_at, id`,
+        'access_token_expires_at',
+      ),
+      // For the status lists: what was stopped since the last look.
+      index(
+        'revoked_at',
+        `${dialect.indexed('issuer')}, revoked_at, stopped_index, access_token_expires_at`,
+        'stopped_index',
+      ),
       // For the retention: what has ended is deleted from its oldest end.
       index('expires_at', 'expires_at'),
       createActors(dialect),

@@ -7,6 +7,7 @@ const COLUMNS = {
   subject_tokens: [
     ...[
       'id',
+      'status_index',
       'token_hash',
       'issuer',
       'user_id',
@@ -18,7 +19,8 @@ const COLUMNS = {
     ],
     ...['scope', 'created_at', 'expires_at', 'consumed_at', 'consumed_by', 'used_actor', 'used_actor_id'],
     ...['used_chain', 'used_resource', 'used_scope', 'access_token_format', 'access_token_expires_at'],
-    ...['grant_id', 'revoked_at', 'revocation'],
+    ...['grant_id', 'access_token_jti', 'without_actor', 'revoked_at', 'revocation', 'revoked_call'],
+    ...['stopped_index', 'replayed', 'replayed_at', 'replayed_by'],
   ],
   subject_token_actors: ['actor_id', 'token_id', 'chain', 'expires_at'],
 }

@@ -1,5 +1,6 @@
 import type { Sequelize } from 'sequelize'
 import { databaseOf } from '../database/database.ts'
+import { moveStatusSequence } from '../end-unspent.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createStepTable, recordStep } from './steps.ts'
 
@@ -7,5 +8,7 @@ import { createStepTable, recordStep } from './steps.ts'
 export function ddlOf(sequelize: Sequelize): string {
   const { dialect } = databaseOf(sequelize)
   const statements = MIGRATIONS.flatMap((step) => [...step.statements(dialect), recordStep(dialect, step)])
-  return [createStepTable(dialect), ...statements].map((sql) => `${sql};`).join('\n')
+  const right = moveStatusSequence(dialect)?.right
+  const comments = right === undefined ? [] : [`-- The role of end-unspent needs GRANT ${right} too.`]
+  return [...[createStepTable(dialect), ...statements].map((sql) => `${sql};`), ...comments].join('\n')
 }

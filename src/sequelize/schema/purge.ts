@@ -26,6 +26,9 @@ const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
 /** As long as the adapter still finds a row after its expiry. */
 const GRACE: Seconds = 60
 
+/** As long as a status list shows a stopped token after its access token expired. */
+const SHOWN: Seconds = 300
+
 /** For one batch: no one waits for it but the purge itself. */
 const PATIENCE: Seconds = 300
 
@@ -34,7 +37,7 @@ type Rows = Pick<Delete, 'table' | 'key' | 'where'>
 const ENDED_TOKENS: Rows = {
   table: 'subject_tokens',
   key: 'id',
-  where: 'expires_at <= $1 AND (access_token_expires_at IS NULL OR access_token_expires_at <= $1)',
+  where: 'expires_at <= $1 AND (access_token_expires_at IS NULL OR access_token_expires_at <= $2)',
 }
 const ENDED_ACTORS: Rows = {
   table: 'subject_token_actors',
@@ -69,14 +72,19 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
     purged = { ...purged, ...more }
     onProgress?.(purged)
   }
-  await inBatches(database, ENDED_TOKENS, [now - retention], (subjectTokens) => report({ subjectTokens }))
+  await deleteInBatches(
+    database,
+    ENDED_TOKENS,
+    [now - retention, now - Math.max(retention, SHOWN)],
+    (subjectTokens) => report({ subjectTokens }),
+  )
   // After the records, so that none is ever without its actors.
-  await inBatches(database, ENDED_ACTORS, [now - retention], () => {})
-  await inBatches(database, EXPIRED_MODELS, [now - GRACE], (models) => report({ models }))
+  await deleteInBatches(database, ENDED_ACTORS, [now - retention], () => {})
+  await deleteInBatches(database, EXPIRED_MODELS, [now - GRACE], (models) => report({ models }))
   return purged
 }
 
-async function inBatches(
+async function deleteInBatches(
   database: Database,
   rows: Rows,
   bind: readonly Bound[],

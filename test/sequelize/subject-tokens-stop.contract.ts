@@ -1,0 +1,182 @@
+import { expect } from 'chai'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { allOf } from '../../fixtures/revocations.ts'
+import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { endUnspent } from '../../src/sequelize/end-unspent.ts'
+import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
+import { earliestId } from '../../src/subject-tokens/id.ts'
+import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
+
+const SIZE = 131_072
+
+/** What a stop leaves in the record, and what status lists are made from, on every database. */
+export function subjectTokenStopContract(kind: DatabaseKind): void {
+  describe('subject token store: stops', () => {
+    let database: Database
+    let store: SubjectTokenStore
+    beforeEach(async () => {
+      database = await openDatabase(kind)
+      store = createSubjectTokenStore(database.sequelize)
+    })
+    afterEach(() => database.close())
+
+    const insert = async (changes?: Partial<NewSubjectToken>) => {
+      const token = newToken(changes)
+      await store.insert(token)
+      const { statusIndex } = (await store.get(token.issuer, token.id)) ?? expect.fail('not found')
+      return { ...token, statusIndex }
+    }
+    const spent = async (use: Partial<SubjectTokenUse> = {}, changes: Partial<NewSubjectToken> = {}) => {
+      const token = await insert(changes)
+      expect(await store.consume(token.issuer, token.tokenHash, NOW, newUse(use))).to.equal(true)
+      return token
+    }
+
+    describe('the status index', () => {
+      it('is unique when many are issued at the same time', async () => {
+        const tokens = await Promise.all(Array.from({ length: 64 }, () => insert()))
+        expect(new Set(tokens.map(({ statusIndex }) => statusIndex)).size).to.equal(64)
+        for (const { statusIndex } of tokens) expect(statusIndex).to.be.within(0, 10_000)
+      })
+
+      it('is not handed out again after a purge', async () => {
+        const old = await insert({ id: earliestId(NOW - 100), expiresAt: NOW - 100 })
+        expect(await purge(database.sequelize, { retention: 0 })).to.include({ subjectTokens: 1 })
+        expect((await insert()).statusIndex).to.be.above(old.statusIndex)
+      })
+
+      it('is 1,000 lists ahead after end-unspent, which leaves no row of its own behind', async () => {
+        const old = await insert()
+        await endUnspent(database.sequelize)
+        const next = await insert()
+        expect(next.statusIndex).to.be.above(old.statusIndex + 1000 * SIZE)
+        const [[row]] = await database.sequelize.query('SELECT COUNT(*) AS held FROM subject_tokens')
+        expect(Number((row as { held: unknown }).held)).to.equal(2)
+      })
+
+      it('finds its token, in any state, of this issuer', async () => {
+        const token = await spent()
+        expect((await store.findByStatusIndex(token.issuer, token.statusIndex))?.id).to.equal(token.id)
+        expect(await store.findByStatusIndex(token.issuer, token.statusIndex + 1)).to.equal(undefined)
+        expect(await store.findByStatusIndex('https://other.example.com', token.statusIndex)).to.equal(
+          undefined,
+        )
+      })
+    })
+
+    describe('what was stopped', () => {
+      const expiresAt = NOW + 600
+
+      it('is every token that was spent and then revoked, since a time', async () => {
+        const [one, two, late, unspent] = [await spent(), await spent(), await spent(), await insert()]
+        await spent()
+        await store.revoke(one.issuer, one.id, NOW, BY_API)
+        await store.revoke(two.issuer, two.id, NOW + 5, BY_API)
+        await store.revoke(late.issuer, late.id, NOW + 9, BY_API)
+        await store.revoke(unspent.issuer, unspent.id, NOW + 9, BY_API)
+        const found = async (since: number) =>
+          (await store.findStopped(one.issuer, since)).toSorted((a, b) => a.statusIndex - b.statusIndex)
+        expect(await found(NOW)).to.deep.equal(
+          [one, two, late].map(({ statusIndex }) => ({ statusIndex, expiresAt })),
+        )
+        expect(await found(NOW + 6)).to.deep.equal([{ statusIndex: late.statusIndex, expiresAt }])
+        expect(await store.findStopped('https://other.example.com', NOW)).to.deep.equal([])
+      })
+
+      it('includes what a kill switch ended, with the reason on each record', async () => {
+        const token = await spent({}, { userId: 'carol' })
+        const unspent = await insert({ userId: 'carol' })
+        const why = { cause: 'api', client: 'backend', by: 'dora', reason: 'a test' } as const
+        await allOf(store.revokeWhere(token.issuer, { userId: 'carol' }, NOW, why))
+        for (const { id } of [token, unspent])
+          expect(await store.get(token.issuer, id)).to.deep.include({ revokedAt: NOW, revocation: why })
+        const { statusIndex } = token
+        expect(await store.findStopped(token.issuer, NOW)).to.deep.equal([{ statusIndex, expiresAt }])
+      })
+    })
+
+    describe('a replay', () => {
+      const replay = { at: NOW + 3, clientId: 'thief' }
+
+      it('is written once, and stops a token whose access token lives', async () => {
+        const token = await spent()
+        expect(await store.recordReplay(token.issuer, token.id, replay)).to.equal(true)
+        const revocation = { cause: 'replay' }
+        const record = { replay, revokedAt: NOW + 3, revocation }
+        expect(await store.get(token.issuer, token.id)).to.deep.include(record)
+        expect(await store.recordReplay(token.issuer, token.id, { at: NOW + 4, clientId: 'spa' })).to.equal(
+          false,
+        )
+        expect(await store.get(token.issuer, token.id)).to.deep.include(record)
+        const { statusIndex } = token
+        expect(await store.findStopped(token.issuer, NOW)).to.deep.equal([
+          { statusIndex, expiresAt: NOW + 600 },
+        ])
+      })
+
+      it('stops nothing where nothing is left to stop', async () => {
+        const revoked = await spent()
+        await store.revoke(revoked.issuer, revoked.id, NOW, BY_API)
+        const over = await spent({ accessToken: { format: 'jwt', expiresAt: NOW + 3 } })
+        for (const { issuer, id } of [revoked, over]) {
+          expect(await store.recordReplay(issuer, id, replay)).to.equal(false)
+          expect((await store.get(issuer, id))?.replay).to.deep.equal(replay)
+        }
+        expect((await store.get(revoked.issuer, revoked.id))?.revocation).to.deep.equal(BY_API)
+        expect((await store.get(over.issuer, over.id))?.revokedAt).to.equal(undefined)
+      })
+
+      it('is not written to a token that was not spent, or of another issuer', async () => {
+        const token = await insert()
+        const other = await spent()
+        expect(await store.recordReplay(token.issuer, token.id, replay)).to.equal(false)
+        expect(await store.recordReplay('https://other.example.com', other.id, replay)).to.equal(false)
+        for (const { issuer, id } of [token, other])
+          expect((await store.get(issuer, id))?.replay).to.equal(undefined)
+      })
+
+      it('stops a token once, of many at the same time', async () => {
+        const token = await spent()
+        const stopped = await Promise.all(
+          Array.from({ length: 8 }, (_, at) =>
+            store.recordReplay(token.issuer, token.id, { at: NOW + at, clientId: 'thief' }),
+          ),
+        )
+        expect(stopped.filter(Boolean)).to.have.length(1)
+      })
+    })
+
+    describe('the lists', () => {
+      it('are none without rows', async () => {
+        expect(await store.findStatusLists(SIZE, 0)).to.deep.equal([])
+      })
+
+      it('are those that have a token of the time, of any issuer, and that of the highest index', async () => {
+        const DAY = 86_400
+        const old = newToken({ id: earliestId(NOW - 5 * DAY), createdAt: NOW - 5 * DAY })
+        await store.insert(old)
+        expect(await store.findStatusLists(SIZE, NOW - DAY)).to.deep.equal([0])
+        await endUnspent(database.sequelize)
+        await store.insert(newToken({ id: earliestId(NOW - 3 * DAY), issuer: 'https://other.example.com' }))
+        await endUnspent(database.sequelize)
+        await store.insert(newToken())
+        expect(await store.findStatusLists(SIZE, NOW - 9 * DAY)).to.deep.equal([0, 1000, 2000])
+        expect(await store.findStatusLists(SIZE, NOW - 4 * DAY)).to.deep.equal([1000, 2000])
+        expect(await store.findStatusLists(SIZE, NOW - DAY)).to.deep.equal([2000])
+        expect(await store.findStatusLists(SIZE, NOW + DAY)).to.deep.equal([2000])
+      })
+    })
+
+    it('a purge keeps what a status list still shows', async () => {
+      const at = Math.floor(Date.now() / 1000)
+      const ended = (ago: number) =>
+        spent({ accessToken: { format: 'jwt', expiresAt: at - ago } }, { expiresAt: NOW + 600 })
+      const [kept, gone] = [await ended(290), await ended(310)]
+      await database.sequelize.query(`UPDATE subject_tokens SET expires_at = ${at - 400}`)
+      await purge(database.sequelize, { retention: 0 })
+      expect(await store.get(kept.issuer, kept.id)).not.to.equal(undefined)
+      expect(await store.get(gone.issuer, gone.id)).to.equal(undefined)
+    })
+  })
+}
