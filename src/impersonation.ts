@@ -3,11 +3,13 @@ import type { Configuration, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from './constants.ts'
 import { exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
+import { createHandler, type NodeHandler } from './management/handler.ts'
 import { type Mounting, resolveMounting } from './management/mounting.ts'
 import { managementRouter } from './management/router.ts'
 import { type ImpersonationOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
+import { assertGrantFunctions } from './provider/grants.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Settings } from './provider/settings.ts'
 import { storeReady } from './subject-tokens/ready.ts'
@@ -29,7 +31,8 @@ export interface Impersonation {
   /**
    * Registers the token exchange grant (RFC 8693) with the provider.
    *
-   * @throws {TypeError} when the provider was not built from what `configure` returned.
+   * @throws {TypeError} when the provider was not built from what `configure` returned, or when its version lacks a
+   *   function that the exchange needs.
    * @example
    * impersonation.attach(provider)
    */
@@ -46,6 +49,20 @@ export interface Impersonation {
    * app.use(impersonation.router().routes())
    */
   router(options?: Mounting): Router
+
+  /**
+   * The same routes for hosts that are not Koa applications: Express, Connect, Fastify with middie, NestJS,
+   * `node:http`. Responds to its own paths, also if the host has parsed the body or mounts it at its prefix, and calls
+   * `next` for all others; without `next`, they get a 404 in JSON. Cookies, and what a proxy says of the client, are
+   * read by the `keys` and `proxy` of the provider, which emits `server_error` for what goes wrong.
+   *
+   * @throws {TypeError} before `attach`; for a prefix that no path can match, or an unknown option.
+   * @example
+   * app.use(impersonation.handler())
+   * @example
+   * createServer(impersonation.handler({ prefix: '/internal' }))
+   */
+  handler(options?: Mounting): NodeHandler
 
   /**
    * For the readiness probe of the host: resolves when the store responds and its tables fit this version, and
@@ -85,6 +102,14 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   let provider: Provider | undefined
   const prefixes: string[] = []
 
+  /** All routes, for the method of this name. */
+  function routes(method: 'router' | 'handler', given: Mounting | undefined) {
+    const { prefix } = resolveMounting(method, given)
+    if (!settings || !provider) throw new TypeError(`call attach(provider) before ${method}()`)
+    prefixes.push(prefix)
+    return { provider, prefix, router: managementRouter({ provider, store, options, settings }, prefix) }
+  }
+
   const impersonation: Impersonation = {
     configure(configuration) {
       if (settings)
@@ -99,6 +124,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       if (!settings || !extended?.configured(built)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
+      assertGrantFunctions()
       built.registerGrantType(
         TOKEN_EXCHANGE,
         exchangeHandler({ store, options, settings }),
@@ -109,12 +135,9 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       provider = built
     },
 
-    router(mounting) {
-      const { prefix } = resolveMounting(mounting)
-      if (!settings || !provider) throw new TypeError('call attach(provider) before router()')
-      prefixes.push(prefix)
-      return managementRouter({ provider, store, options, settings }, prefix)
-    },
+    router: (given) => routes('router', given).router,
+
+    handler: (given) => createHandler(routes('handler', given)),
 
     async ready() {
       if (!provider) throw new TypeError('call attach(provider) before ready()')

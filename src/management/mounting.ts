@@ -15,9 +15,13 @@ const SEGMENTS = /^(\/([\w\-.~$&',;=@]|%[\da-f]{2})+)*$/i
 /** Clients resolve these before they send a request. */
 const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i
 
-/** @throws {TypeError} that names an unknown option, or a prefix that no request could match. */
-export function resolveMounting(given: Mounting = {}): Required<Mounting> {
-  if (!isPlainObject(given)) throw new TypeError('router takes an options object')
+/**
+ * The options of `method`.
+ *
+ * @throws {TypeError} that names an unknown option, or a prefix that no request could match.
+ */
+export function resolveMounting(method: string, given: Mounting = {}): Required<Mounting> {
+  if (!isPlainObject(given)) throw new TypeError(`${method} takes an options object`)
   const { prefix = '/api', ...unknown } = given
   for (const name of Object.keys(unknown)) throw new TypeError(`unknown option: ${name}`)
   if (typeof prefix !== 'string' || !SEGMENTS.test(prefix) || DOT_SEGMENT.test(prefix)) {
