@@ -37,7 +37,12 @@ export interface SubjectTokenExchanged {
   readonly resource: string
   /** The granted scopes, if any. */
   readonly scope?: string
-  readonly accessToken: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
+  /** `jti` of a JWT; the id of an opaque token is its value. */
+  readonly accessToken: {
+    readonly format: AccessTokenFormat
+    readonly jti?: string
+    readonly expiresAt: Seconds
+  }
 }
 
 /** A request was refused or failed. Members that the request did not get to are absent. */

@@ -3,7 +3,7 @@ import { errors } from 'oidc-provider'
 import { emit } from '../events.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
-import type { AccessTokenDraft } from '../provider/access-token.ts'
+import { type AccessTokenDraft, issuedAccessToken } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
@@ -54,7 +54,7 @@ function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Exc
     actor: actorOf(actor),
     resource: target.resource,
     scope: target.scope,
-    accessToken: { format: draft.format, expiresAt: draft.exp },
+    accessToken: issuedAccessToken(draft),
   })
 }
 

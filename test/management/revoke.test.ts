@@ -89,7 +89,7 @@ describe('management: revoking one', () => {
         await expectRevoked(id)
         const { accessToken: shown, state } = (await show(on.deployment, id)).body
         expect([shown, state]).to.deep.equal([
-          { format: 'jwt', expiresAt: decodeJwt(accessToken).exp },
+          { format: 'jwt', jti: decodeJwt(accessToken).jti, expiresAt: decodeJwt(accessToken).exp },
           'revoked',
         ])
         expect(eventsSince(on.deployment, before)[0]?.[1]).to.include({ accessTokenEnded: false })
