@@ -4,6 +4,14 @@ import { frozenCopy, withoutUndefined } from './plain-json.ts'
 import type { Check } from './refusals.ts'
 import type { AccessTokenFormat, ActingParty } from './subject-tokens/subject-token.ts'
 
+/**
+ * What became of an access token. `now`: this occurrence ended it: an opaque token is inactive, a JWT is invalid in its
+ * status list. `before`: an earlier one did. `expired`: nothing was left to end. `failed`: storage failed, and the next
+ * use of the subject token, or the same request again, tries once more. `kept`: it lives on, because it is a JWT and the
+ * option `statusList` is `false`, or because of `replayLeeway`.
+ */
+export type AccessTokenEnd = 'now' | 'before' | 'expired' | 'failed' | 'kept'
+
 /** A subject token was issued at the management API. Ids of people are account ids, never pairwise. */
 export interface SubjectTokenIssued {
   /** Public id of the record, as in all events. */
@@ -75,13 +83,21 @@ export interface SubjectTokenReplayed {
   readonly clientId: string
   /** The client that exchanged it first. */
   readonly usedBy: string
+  /** Whether the two are the same: a double click or a retry looks different from a thief. */
+  readonly sameClient: boolean
   /** When it was exchanged first, in seconds since the epoch. */
   readonly usedAt: Seconds
+  /** How long after that it was used again. */
+  readonly secondsAfter: Seconds
   /** Who acted in the first exchange. */
   readonly actor?: ActingParty
   readonly resource: string
-  /** Whether the access token of the first exchange was ended; `false` for a JWT, and if ending it failed. */
-  readonly accessTokenEnded: boolean
+  /** The scopes that the first exchange granted, if any. */
+  readonly scope?: string
+  /** Of the JWT that the first exchange issued. */
+  readonly jti?: string
+  /** What became of the access token of the first exchange. */
+  readonly ended: AccessTokenEnd
 }
 
 /** A subject token was revoked at the management API. */

@@ -81,17 +81,20 @@ describe('token exchange: events', () => {
       await flow(deployment)
       const replayed = deployment.events.at(-1)
       if (replayed?.name !== 'subject_token.replayed') throw new Error('another event')
-      const { usedAt, actor, ...payload } = replayed.payload
+      const { usedAt, secondsAfter, actor, ...payload } = replayed.payload
       expect(payload).to.deep.equal({
         id: payload.id,
         userId: 'alice',
         clientId: 'spa',
         usedBy: 'spa',
+        sameClient: true,
         resource: OPAQUE_API,
-        accessTokenEnded: true,
+        scope: 'orders:read',
+        ended: 'now',
       })
       expect(actor).to.include({ sub: 'bob', clientId: 'spa' })
       expect(usedAt).to.be.closeTo(now(), 2)
+      expect(secondsAfter).to.be.closeTo(0, 2)
     }))
 
   it('are exactly one for each occurrence, with one frozen plain argument', () =>

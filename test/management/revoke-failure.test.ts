@@ -104,10 +104,10 @@ describe('management: ending access tokens when storage fails', () => {
         const { deployment, failTimes } = await startFailing()
         const { subjectToken, accessToken } = await used(deployment)
         failTimes(1)
-        for (const accessTokenEnded of [false, true]) {
+        for (const ended of ['failed', 'now']) {
           const answer = await exchange(deployment, { subject_token: subjectToken })
           expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
-          expect(deployment.events.at(-1)?.payload).to.include({ accessTokenEnded })
+          expect(deployment.events.at(-1)?.payload).to.include({ ended })
         }
         expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
       })
