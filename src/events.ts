@@ -2,7 +2,7 @@ import type { Provider } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
 import { frozenCopy, withoutUndefined } from './plain-json.ts'
 import type { Check } from './refusals.ts'
-import type { AccessTokenFormat, ActingParty } from './subject-tokens/subject-token.ts'
+import type { AccessTokenFormat, ActingParty, Revocation } from './subject-tokens/subject-token.ts'
 
 /**
  * What became of an access token. `now`: this occurrence ended it: an opaque token is inactive, a JWT is invalid in its
@@ -100,18 +100,22 @@ export interface SubjectTokenReplayed {
   readonly ended: AccessTokenEnd
 }
 
-/** A subject token was revoked at the management API. */
+/** A subject token was revoked. A replay that revokes one emits its own event only. */
 export interface SubjectTokenRevoked {
   readonly id: string
   readonly userId: string
-  /** The backend that revoked it. */
-  readonly revokedBy: string
   /** The account that acted, or else the constraint. */
   readonly actorId?: string
   /** The client that exchanged it, or else the constraint. */
   readonly clientId?: string
-  /** Whether its access token was ended; `false` for an unused subject token, for a JWT, and if ending it failed. */
-  readonly accessTokenEnded: boolean
+  /** The management client that revoked it, if one did. */
+  readonly revokedBy?: string
+  /** How, by whom and why, as the record shows it. */
+  readonly revocation: Revocation
+  /** Of the JWT that it was exchanged for. */
+  readonly jti?: string
+  /** What became of its access token. Absent if it was not exchanged. */
+  readonly ended?: AccessTokenEnd
 }
 
 /** The events and their payloads: `provider.on('subject_token.issued', ({ userId }) => …)`. */

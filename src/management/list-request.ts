@@ -2,7 +2,8 @@ import { isId } from '../subject-tokens/id.ts'
 import type { KillFilter, SubjectTokenFilter } from '../subject-tokens/store.ts'
 import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { invalidRequest } from './errors.ts'
-import { parseName } from './fields.ts'
+import { onlyOne, parseName } from './fields.ts'
+import { KILLED_BY, killFilterOf } from './revocation-request.ts'
 
 /** Which records `GET /subject-tokens` selects, and which page of them (protocol.md §2.2). */
 export interface ListRequest {
@@ -33,15 +34,8 @@ export function parseListRequest(query: string): ListRequest {
 
 /** Whose tokens the kill switch revokes: of one user, one actor or one backend. */
 export function parseKillRequest(query: string): KillFilter {
-  const { userId, actorId, createdBy } = single(query, ['userId', 'actorId', 'createdBy'])
-  const [first, second] = Object.entries({ userId, actorId, createdBy }).flatMap(([name, value]) =>
-    value === undefined ? [] : [name],
-  )
-  if (second !== undefined) throw invalidRequest({ public: `${second} must not come with ${first}` })
-  if (userId !== undefined) return { userId: parseName('userId', userId) }
-  if (actorId !== undefined) return { actorId: parseName('actorId', actorId) }
-  if (createdBy !== undefined) return { createdBy: parseName('createdBy', createdBy) }
-  throw invalidRequest({ public: 'userId, actorId or createdBy is required' })
+  const given = single(query, KILLED_BY)
+  return killFilterOf(onlyOne(given, KILLED_BY), given)
 }
 
 /** Refuses every parameter: one that is ignored would promise something. */
