@@ -53,7 +53,13 @@ export interface CustomClaimsRequest {
   }
   /** Who exchanges what: account ids and client ids, never pairwise. `actor` if an actor token was sent. */
   readonly context: {
-    readonly grant: { readonly type: string; readonly subjectTokenContext: JsonObject }
+    readonly grant: {
+      readonly type: string
+      readonly kind: 'impersonation'
+      /** The public id of the record, so that a claim can name it. */
+      readonly subjectTokenId: string
+      readonly subjectTokenContext: JsonObject
+    }
     readonly user: { readonly id: string }
     readonly client: { readonly id: string }
     readonly actor?: { readonly sub: string; readonly clientId?: string }
