@@ -26,7 +26,10 @@ const ROUTES: [method: string, route: string, path: string][] = [
   ['POST', REVOCATIONS, '/revocations'],
 ]
 
-const PARAMETERS = ['userId', 'actorId', 'clientId', 'createdBy', 'state', 'limit', 'cursor', 'id', 'unknown']
+const PARAMETERS = [
+  ...['userId', 'actorId', 'clientId', 'createdBy', 'state', 'live', 'replayed', 'withoutActor'],
+  ...['createdAfter', 'createdBefore', 'limit', 'cursor', 'id', 'unknown'],
+]
 
 /** Fails on every access. */
 const BROKEN = new Proxy(

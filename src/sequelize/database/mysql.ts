@@ -4,7 +4,7 @@ import { codeOf } from './fate.ts'
 import { createInSync } from './galera.ts'
 import { withNamedLock } from './mysql-lock.ts'
 import { toPositional } from './positional.ts'
-import { into, replacing, selectSlice } from './standard.ts'
+import { into, replacing, selectFound, selectSlice } from './standard.ts'
 
 interface Client {
   readonly stream: { destroy(): void }
@@ -87,6 +87,7 @@ const mysql: Omit<Driver, 'inSync'> = {
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
   selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index})`),
+  selectNewestOf: (rows) => selectFound(rows, `FORCE INDEX (${rows.index})`),
   joinEach: (table, on) => `STRAIGHT_JOIN ${table} t ON ${on}`,
   // There are no batches whose order it would have to keep.
   updateInOrder({ set, from, where }) {
