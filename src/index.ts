@@ -1,6 +1,7 @@
 export type { Seconds } from './clock.ts'
 export { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from './constants.ts'
 export {
+  type AccessTokenEnd,
   EVENTS,
   type ImpersonationEvents,
   type SubjectTokenExchanged,

@@ -80,7 +80,7 @@ export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticket
     act: { sub: actorId },
     client_id: clientId,
     scope: 'orders:read',
-    impersonation: { reason, ticket_id: ticketId },
+    impersonation: { id: anId, reason, ticket_id: ticketId },
     jti: anId,
     iat: aTime,
     exp: aTime,
@@ -94,7 +94,7 @@ export const ordersResponse = ({ userId, actorId, reason, ticketId }: Impersonat
     customer: userId,
     actor: { sub: actorId },
     scope: 'orders:read',
-    impersonation: { reason, ticket_id: ticketId },
+    impersonation: { id: anId, reason, ticket_id: ticketId },
     orders: new Rule('her two orders', (value) => Array.isArray(value) && value.length === 2),
   },
 })

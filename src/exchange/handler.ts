@@ -31,7 +31,7 @@ export function exchangeHandler({
 }: ExchangeService): (ctx: ExchangeContext) => Promise<void> {
   const { maxDelegationDepth, maxAccessTokenTTL } = options
   return (ctx) =>
-    recordOutcome(ctx, async (reached) => {
+    recordOutcome(ctx, { store, options }, async (reached) => {
       const { subjectToken, actorToken, scopes } = parseRequest(ctx, options)
       const sender = await verifySender(ctx)
 

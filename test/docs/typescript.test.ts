@@ -187,12 +187,12 @@ describe('docs: TypeScript', function () {
     provider.emit('subject_token.issued', {})
     provider.emit('subject_token.exchanged', { accessToken: { format: 'jwt' } })
     provider.emit('subject_token.refused', { stage: 'exchange', error: 'access_denied', check: 'isAllowed' })
-    provider.emit('subject_token.replayed', { accessTokenEnded: false })
+    provider.emit('subject_token.replayed', { ended: 'kept', sameClient: true })
     expect(text().split('\n')).to.deep.equal([
       'impersonation_issued_total{} 2',
       'impersonation_exchanged_total{actor="no",format="jwt"} 1',
       'impersonation_refused_total{stage="exchange",error="access_denied",check="isAllowed"} 1',
-      'impersonation_replayed_total{ended="false"} 1',
+      'impersonation_replayed_total{ended="kept",client="same"} 1',
       '',
     ])
   })

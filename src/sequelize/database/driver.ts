@@ -53,6 +53,8 @@ export interface Dialect {
   upsert(row: Upsert): string
   /** Selects the newest keys of one value of an index by that index, whatever the planner expects of other indexes. */
   selectNewest(slice: Slice): string
+  /** Selects the newest keys of the rows that an index finds by other columns, whatever the planner expects of others. */
+  selectNewestOf(rows: Found): string
   /** Joins rows of a table, under the alias `t`, one by one: a planner that expects many would walk the table. */
   joinEach(table: string, on: string): string
   /** Updates rows, locking them in the order that batches use: otherwise the two could deadlock. */
@@ -128,6 +130,11 @@ export interface Slice {
   readonly from: string
   readonly below: string
   readonly limit: number
+}
+
+/** The keys, from `from` on and below `below`, of the rows that an index finds by `where`. */
+export interface Found extends Omit<Slice, 'equal'> {
+  readonly where: string
 }
 
 interface ColumnTypes {

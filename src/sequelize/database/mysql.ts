@@ -5,7 +5,7 @@ import { createInSync } from './galera.ts'
 import { fitting, most, runGroup } from './mysql-group.ts'
 import { withNamedLock } from './mysql-lock.ts'
 import { toPositional } from './positional.ts'
-import { into, replacing, selectSlice } from './standard.ts'
+import { into, replacing, selectFound, selectSlice } from './standard.ts'
 
 interface Client {
   readonly stream: { destroy(): void }
@@ -91,6 +91,7 @@ const mysql: Omit<Driver, 'inSync'> = {
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
   selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index})`),
+  selectNewestOf: (rows) => selectFound(rows, `FORCE INDEX (${rows.index})`),
   joinEach: (table, on) => `STRAIGHT_JOIN ${table} t ON ${on}`,
   updateInOrder({ set, from, where, order }) {
     const assignments = Object.entries(set).map(([column, value]) => `t.${column} = ${value}`)

@@ -3,7 +3,7 @@ import type { Binding, Bound, Driver, Row } from './driver.ts'
 import { codeOf } from './fate.ts'
 import { toPositional } from './positional.ts'
 import { withLease } from './sqlite-lease.ts'
-import { insertOrReplace, selectSlice, standard, updateFound } from './standard.ts'
+import { insertOrReplace, selectFound, selectSlice, standard, updateFound } from './standard.ts'
 
 /** What both modules for SQLite have in common. */
 const sqlite: Omit<Driver, 'most' | 'run'> = {
@@ -16,6 +16,7 @@ const sqlite: Omit<Driver, 'most' | 'run'> = {
   },
 
   selectNewest: (slice) => selectSlice(slice, `INDEXED BY ${slice.index}`),
+  selectNewestOf: (rows) => selectFound(rows, `INDEXED BY ${rows.index}`),
   joinEach: (table, on) => `CROSS JOIN ${table} t ON ${on}`,
 
   // No code of its own: SQLite has one for every error in SQL.
