@@ -4,7 +4,7 @@ import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../src/clock.ts'
 import { databaseOf } from '../src/sequelize/database/database.ts'
 import type { Bound } from '../src/sequelize/database/driver.ts'
-import { toRow, toUseColumns } from '../src/sequelize/subject-token-rows.ts'
+import { toRow, toUseColumns, USE_COLUMNS } from '../src/sequelize/subject-token-rows.ts'
 import { earliestId, mintId } from '../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../src/subject-tokens/secret.ts'
 import type { NewSubjectToken, SubjectTokenUse } from '../src/subject-tokens/subject-token.ts'
@@ -12,8 +12,7 @@ import { API, CLIENTS, DAY, ISSUER, SCOPE } from './deployment.ts'
 import { CONTEXT } from './requests.ts'
 
 const COLUMNS = `id, token_hash, issuer, user_id, context, created_by, client_id, actor_id, resource, scope,
-  created_at, expires_at, consumed_at, consumed_by, used_actor, used_actor_id, used_resource, used_scope,
-  access_token_format, access_token_expires_at, grant_id`
+  created_at, expires_at, ${USE_COLUMNS.join(', ')}`
 const PER_STATEMENT = 500
 
 /** The service account that issued and used the whole history. */
@@ -27,7 +26,7 @@ const ANALYZE: Readonly<Record<string, string>> = {
   postgres: 'VACUUM ANALYZE subject_tokens',
   mysql: 'ANALYZE TABLE subject_tokens',
 }
-const NEVER_USED: readonly Bound[] = Array.from({ length: 9 }, () => null)
+const NEVER_USED: readonly Bound[] = USE_COLUMNS.map(() => null)
 
 /** Subject tokens that can be exchanged, as the management API would have issued them. */
 export async function issueDirectly(sequelize: Sequelize, count: number): Promise<string[]> {
