@@ -10,6 +10,7 @@ import type { PolicyRequest } from '../../options.ts'
 import type { JsonObject } from '../../plain-json.ts'
 import { type AccountContext, findAccount } from '../../provider/grants.ts'
 import { reasonOf } from '../../refusals.ts'
+import { mintId } from '../../subject-tokens/id.ts'
 import { type Finding, fault, messageOf, ok } from './finding.ts'
 import type { Deployment, Example } from './module.ts'
 
@@ -78,7 +79,12 @@ function claimsRequest({ options }: Deployment['inside'], example: Example, acco
       exp: iat + options.maxAccessTokenTTL,
     },
     context: {
-      grant: { type: TOKEN_EXCHANGE, subjectTokenContext: context as JsonObject },
+      grant: {
+        type: TOKEN_EXCHANGE,
+        kind: 'impersonation' as const,
+        subjectTokenId: mintId(),
+        subjectTokenContext: context as JsonObject,
+      },
       user: { id: account.accountId },
       client: { id: clientId },
       ...(actorId !== undefined && { actor: { sub: actorId } }),
