@@ -1,4 +1,4 @@
-import type Router from '@koa/router'
+import Router from '@koa/router'
 import type { Configuration, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from './constants.ts'
 import { exchangeHandler } from './exchange/handler.ts'
@@ -42,7 +42,7 @@ export interface Impersonation {
    * The management API as Koa routes: `{prefix}/subject-tokens` and `{prefix}/subject-tokens/{id}`, to issue, list,
    * show and revoke. `prefix` (default `/api`, `''` for the root) only says where they are mounted; the resource that
    * management tokens must be for is the option `managementResource`. Paths match case-sensitively and without a
-   * trailing slash; every other path is passed to `next`.
+   * trailing slash; every other path is passed to `next`. `only` leaves routes out.
    *
    * @throws {TypeError} before `attach`; for a prefix that no path can match, or an unknown option.
    * @example
@@ -102,10 +102,11 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   let provider: Provider | undefined
   const prefixes: string[] = []
 
-  /** All routes, for the method of this name. */
+  /** The routes that are to be served, for the method of this name. */
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
-    const { prefix } = resolveMounting(method, given)
+    const { prefix, only } = resolveMounting(method, given)
     if (!settings || !provider) throw new TypeError(`call attach(provider) before ${method}()`)
+    if (only === 'status-lists') return { provider, prefix, router: new Router() }
     prefixes.push(prefix)
     return { provider, prefix, router: managementRouter({ provider, store, options, settings }, prefix) }
   }

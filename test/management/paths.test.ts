@@ -286,6 +286,42 @@ describe('management: paths', () => {
     })
   }
 
+  describe('with only', () => {
+    for (const [only, isOurs] of [
+      ['management', true],
+      ['status-lists', false],
+      [undefined, true],
+    ] as const) {
+      it(`${only} are ${isOurs ? 'ours' : "the host's"}`, async () => {
+        const handle = impersonation.handler({ only })
+        const hosts = [
+          koa((app) => app.use(impersonation.router({ only }).routes())),
+          express().use(handle).use(rest),
+          express().use('/api', handle).use(rest),
+        ]
+        for (const listener of hosts) {
+          const host = await serve(listener)
+          try {
+            for (const path of ['/api/subject-tokens', '/api/subject-tokens/x']) {
+              const response = await host.request('GET', path)
+              if (isOurs) expectOurs(response, 401)
+              else expectHosts(response)
+            }
+          } finally {
+            await host.close()
+          }
+        }
+      })
+    }
+
+    for (const only of ['lists', '', null, ['management']]) {
+      it(`${JSON.stringify(only)} are refused: a TypeError names the option`, () => {
+        for (const method of ['router', 'handler'] as const)
+          expect(() => impersonation[method]({ only } as never)).to.throw(TypeError, 'option only must be')
+      })
+    }
+  })
+
   it('are not set by an unknown option: a TypeError names it', () => {
     for (const [given, message] of [
       [{ prefx: '/internal' }, 'unknown option: prefx'],
