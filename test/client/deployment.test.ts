@@ -13,6 +13,7 @@ import {
   createImpersonationClient,
   type ImpersonationClientOptions,
   ImpersonationError,
+  type ListRequest,
 } from '../../src/client/index.ts'
 
 const KEY = signingKey('ES256', 'of-the-backend')
@@ -123,6 +124,56 @@ describe('client: a deployment', () => {
     const older: string[] = []
     for await (const { id } of rest) older.push(id)
     expect(older).to.deep.equal(ids.slice(2))
+  })
+
+  it('stops one, with who and why, and everything of a user, an actor or a backend', async () => {
+    const backend = connect()
+    const { id } = await backend.issue({ userId: 'alice', actorId: 'frank' })
+    const words = { by: 'dana', reason: 'ended by the customer' }
+    expect(await backend.stop({ id, ...words })).to.deep.equal({ revoked: 1 })
+    expect(await backend.stop({ id, by: 'someone else' })).to.deep.equal({ revoked: 0 })
+    expect((await backend.get(id)).revocation).to.deep.equal({ cause: 'api', client: 'backend', ...words })
+    const unknown = await errorOf(backend.stop({ id: '0'.repeat(32) }))
+    expect([unknown.status, unknown.code]).to.deep.equal([404, 'not_found'])
+
+    for (const whom of [{ userId: 'erin' }, { actorId: 'frank' }, { createdBy: 'creator' }]) {
+      const issuer = whom.createdBy ? connect({ clientId: 'creator' }) : backend
+      const request = { userId: 'erin', actorId: 'frank' }
+      const issued = await Promise.all([issuer.issue(request), issuer.issue(request)])
+      const { revoked } = await backend.stop(whom as { userId: string })
+      expect(revoked).to.be.at.least(2)
+      for (const one of issued) expect((await backend.get(one.id)).state).to.equal('revoked')
+    }
+  })
+
+  it('lists what is live, was replayed, or had no actor, and what is of a time', async () => {
+    const backend = connect()
+    const web = connectWeb()
+    const ids = async (filters: ListRequest) => {
+      const found: string[] = []
+      for await (const { id } of backend.list({ userId: 'dave', ...filters })) found.push(id)
+      return found
+    }
+    const unspent = await backend.issue({ userId: 'dave' })
+    const live = await backend.issue({ userId: 'dave' })
+    const replayed = await backend.issue({ userId: 'dave' })
+    await web.exchange({
+      subjectToken: live.subjectToken,
+      actorToken: await actorToken(deployment),
+      resource: API,
+    })
+    await web.exchange({ subjectToken: replayed.subjectToken, resource: API })
+    await errorOf(web.exchange({ subjectToken: replayed.subjectToken, resource: API }))
+
+    expect(await ids({ live: true })).to.deep.equal([live.id])
+    expect(await ids({ replayed: true })).to.deep.equal([replayed.id])
+    expect(await ids({ withoutActor: true })).to.deep.equal([replayed.id])
+    expect(await ids({ replayed: false })).to.deep.equal([live.id, unspent.id])
+    const { createdAt } = await backend.get(unspent.id)
+    expect(await ids({ createdAfter: createdAt, createdBefore: createdAt + 60 })).to.have.length(3)
+    expect(await ids({ createdBefore: createdAt })).to.deep.equal([])
+    expect((await backend.get(replayed.id)).replay).to.include({ clientId: 'web' })
+    expect((await backend.get(live.id)).accessToken).to.have.property('jti')
   })
 
   describe('authenticates', () => {

@@ -38,8 +38,8 @@ describe('docs: client', () => {
     return import(pathToFileURL(folder.write(name, runnable(block?.code ?? ''))).href)
   }
 
-  it('has a backend that issues and looks, and a portal that exchanges', async () => {
-    const { start, find, history } = await load('my-backend.ts')
+  it('has a backend that issues, looks and ends, and a portal that exchanges', async () => {
+    const { start, find, history, end, endAllOf } = await load('my-backend.ts')
     const { become } = await load('my-portal.ts')
     const { subjectToken, expiresIn, id } = await start('bob', 'alice', 'T-1')
     expect(expiresIn).to.equal(60)
@@ -49,6 +49,10 @@ describe('docs: client', () => {
     expect(await find(id)).to.include({ id, state: 'consumed', usedBy: 'support-portal' })
     expect(await find('0'.repeat(32))).to.equal(undefined)
     expect(await history('alice')).to.deep.equal(['bob for T-1: consumed'])
+    expect(await end(id, 'dana', 'ended by the customer')).to.deep.equal({ revoked: 1 })
+    expect(await history('alice')).to.deep.equal(['bob for T-1: revoked'])
+    await start('bob', 'alice', 'T-2')
+    expect(await endAllOf('bob', 'dana')).to.deep.equal({ revoked: 1 })
   })
 
   it('lists every option with its default', () => {
