@@ -1,4 +1,4 @@
-import type Router from '@koa/router'
+import Router from '@koa/router'
 import type { Configuration, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from './constants.ts'
 import { exchangeHandler } from './exchange/handler.ts'
@@ -10,6 +10,8 @@ import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Settings } from './provider/settings.ts'
+import { resolveStatusLists, type StatusLists } from './provider/status-reference.ts'
+import { statusListRouter } from './status-lists/router.ts'
 import { storeReady } from './subject-tokens/ready.ts'
 
 /** The impersonation service of one provider. Call `configure`, build the provider, call `attach`, then `router`. */
@@ -28,15 +30,17 @@ export interface Impersonation {
   /**
    * Registers the token exchange grant (RFC 8693) with the provider.
    *
-   * @throws {TypeError} when the provider was not built from what `configure` returned.
+   * @throws {TypeError} when the provider was not built from what `configure` returned, or when the address of the
+   *   status lists would follow from a management resource that is no http or https URL.
    * @example
    * impersonation.attach(provider)
    */
   attach(provider: Provider): void
 
   /**
-   * The management API as Koa routes: `{prefix}/subject-tokens` and `{prefix}/subject-tokens/{id}`, to issue, list,
-   * show and revoke. `prefix` (default `/api`, `''` for the root) only says where they are mounted; the resource that
+   * Koa routes: the management API at `{prefix}/subject-tokens` and `{prefix}/subject-tokens/{id}`, to issue, list,
+   * show and revoke, and the public status lists at `{prefix}/status-lists/{m}`, unless the option `statusList` is
+   * `false`. `prefix` (default `/api`, `''` for the root) only says where they are mounted; the resource that
    * management tokens must be for is the option `managementResource`. Paths match case-sensitively and without a
    * trailing slash; every other path is passed to `next`.
    *
@@ -81,6 +85,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   let settings: Settings | undefined
   let extended: ExtendedConfiguration | undefined
   let provider: Provider | undefined
+  let statusLists: StatusLists | undefined
 
   return {
     configure(configuration) {
@@ -95,9 +100,10 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       if (!settings || !extended?.configured(given)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
+      statusLists = resolveStatusLists(options.statusList, settings.managementResource(given))
       given.registerGrantType(
         TOKEN_EXCHANGE,
-        exchangeHandler({ store, options, settings }),
+        exchangeHandler({ store, options, settings, statusLists }),
         PARAMETERS,
         REPEATABLE,
       )
@@ -108,7 +114,10 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
     router(given) {
       const { prefix } = resolveMounting(given)
       if (!settings || !provider) throw new TypeError('call attach(provider) before router()')
-      return managementRouter({ provider, store, options, settings }, prefix)
+      const routes = [managementRouter({ provider, store, options, settings }, prefix)]
+      const { issuer } = provider
+      if (statusLists) routes.push(statusListRouter({ issuer, store, settings, statusLists }, prefix))
+      return new Router().use(...routes.map((router) => router.routes()))
     },
 
     async ready() {
