@@ -65,7 +65,7 @@ export function providerConfiguration(
             audience: ordersApi,
             scope: ORDERS_SCOPES.join(' '),
             accessTokenFormat: 'jwt',
-            // Short, because a JWT cannot be revoked.
+            // Short, because the orders API does not look at the status lists.
             accessTokenTTL: 300,
             jwt: { sign: { alg: 'ES256' } },
           }

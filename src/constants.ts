@@ -25,7 +25,7 @@ export const TOKEN_EXCHANGE_RESOURCES = 'token_exchange_resources'
 
 /**
  * Claims that no function of the deployment may return: those that the provider or this plugin sets (RFC 7519 §4.1,
- * RFC 8693 §4, RFC 9068 §2.2, RFC 7800 §3.1), and those that introspection sets itself (RFC 7662 §2.2). The last two
+ * RFC 8693 §4, RFC 9068 §2.2, RFC 7800 §3.1, draft-ietf-oauth-status-list §6.1), and those that introspection sets itself (RFC 7662 §2.2). The last two
  * are not claims: the provider would set a prototype with one, and fail to save the token with the other.
  */
 export const RESERVED_CLAIMS: ReadonlySet<string> = new Set([
@@ -41,6 +41,7 @@ export const RESERVED_CLAIMS: ReadonlySet<string> = new Set([
   'act',
   'may_act',
   'cnf',
+  'status',
   'authorization_details',
   'auth_time',
   'acr',

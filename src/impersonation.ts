@@ -12,6 +12,8 @@ import { type ExtendedConfiguration, extendConfiguration } from './provider/conf
 import { assertGrantFunctions } from './provider/grants.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Settings } from './provider/settings.ts'
+import { resolveStatusLists, type StatusLists } from './provider/status-reference.ts'
+import { statusListRouter } from './status-lists/router.ts'
 import { storeReady } from './subject-tokens/ready.ts'
 import type { SubjectTokenStore } from './subject-tokens/store.ts'
 
@@ -31,16 +33,18 @@ export interface Impersonation {
   /**
    * Registers the token exchange grant (RFC 8693) with the provider.
    *
-   * @throws {TypeError} when the provider was not built from what `configure` returned, or when its version lacks a
-   *   function that the exchange needs.
+   * @throws {TypeError} when the provider was not built from what `configure` returned, when its version lacks a function
+   *   that the exchange needs, or when the address of the status lists would follow from a management resource that is no
+   *   http or https URL.
    * @example
    * impersonation.attach(provider)
    */
   attach(provider: Provider): void
 
   /**
-   * The management API as Koa routes: `{prefix}/subject-tokens` and `{prefix}/subject-tokens/{id}`, to issue, list,
-   * show and revoke. `prefix` (default `/api`, `''` for the root) only says where they are mounted; the resource that
+   * Koa routes: the management API at `{prefix}/subject-tokens` and `{prefix}/subject-tokens/{id}`, to issue, list,
+   * show and revoke, and the public status lists at `{prefix}/status-lists/{m}`, unless the option `statusList` is
+   * `false`. `prefix` (default `/api`, `''` for the root) only says where they are mounted; the resource that
    * management tokens must be for is the option `managementResource`. Paths match case-sensitively and without a
    * trailing slash; every other path is passed to `next`. `only` leaves routes out.
    *
@@ -101,14 +105,22 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   let extended: ExtendedConfiguration | undefined
   let provider: Provider | undefined
   const prefixes: string[] = []
+  let statusLists: StatusLists | undefined
 
   /** The routes that are to be served, for the method of this name. */
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
     const { prefix, only } = resolveMounting(method, given)
     if (!settings || !provider) throw new TypeError(`call attach(provider) before ${method}()`)
-    if (only === 'status-lists') return { provider, prefix, router: new Router() }
-    prefixes.push(prefix)
-    return { provider, prefix, router: managementRouter({ provider, store, options, settings }, prefix) }
+    const router = new Router()
+    if (only !== 'status-lists') {
+      prefixes.push(prefix)
+      router.use(managementRouter({ provider, store, options, settings }, prefix).routes())
+    }
+    if (only !== 'management' && statusLists) {
+      const { issuer } = provider
+      router.use(statusListRouter({ issuer, store, settings, statusLists }, prefix).routes())
+    }
+    return { provider, prefix, router }
   }
 
   const impersonation: Impersonation = {
@@ -126,9 +138,10 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
       assertGrantFunctions()
+      statusLists = resolveStatusLists(options.statusList, settings.managementResource(built))
       built.registerGrantType(
         TOKEN_EXCHANGE,
-        exchangeHandler({ store, options, settings }),
+        exchangeHandler({ store, options, settings, statusLists }),
         PARAMETERS,
         REPEATABLE,
       )

@@ -231,7 +231,7 @@ function resolveStatusList(
   for (const name of Object.keys(others)) throw new TypeError(`unknown option: statusList.${name}`)
   assertWhole('statusList.ttl', ttl, { from: 5, to: 300 })
   assert(
-    uri === undefined || isListBase(uri),
+    uri === undefined || isStatusListBase(uri),
     'statusList.uri',
     'an http or https URL without query and fragment',
   )
@@ -239,7 +239,7 @@ function resolveStatusList(
 }
 
 /** What a number can follow: APIs compare such addresses character by character. */
-const isListBase = (uri: unknown): boolean =>
+export const isStatusListBase = (uri: unknown): boolean =>
   isResourceIndicator(uri) && /^https?:\/\//i.test(uri) && !uri.includes('?') && !uri.endsWith('/')
 
 function assert(condition: boolean, option: string, expected: string): asserts condition {

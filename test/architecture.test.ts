@@ -15,7 +15,7 @@ const STOREYS = [
   ['subject-tokens'],
   ['options.ts', 'events.ts', 'outage.ts'],
   ['callbacks', 'provider'],
-  ['exchange', 'management'],
+  ['exchange', 'management', 'status-lists'],
   ['impersonation.ts'],
   ['index.ts'],
 ]

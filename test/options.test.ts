@@ -15,6 +15,7 @@ describe('options', () => {
       requiredContext: [],
       environmentVariables: {},
       customClaimsTimeout: 5,
+      statusList: { ttl: 30 },
       managementResource: undefined,
     })
   })
@@ -47,6 +48,16 @@ describe('options', () => {
     environmentVariables: [[], 'A=1', { now: new Date() }, { run() {} }],
     customClaimsTimeout: [0, 61, 0.1],
     managementResource: ['/api', 'https://id.example.com/api#x', 'https://id.example.com/api?x', 1, ''],
+    statusList: [
+      true,
+      [],
+      'https://lists.example.com',
+      { TTL: 30 },
+      ...[4, 301, 5.5, '30', Number.NaN].map((ttl) => ({ ttl })),
+      ...['/lists', 'urn:lists', 'ftp://x/y', 'https://x/y?z', 'https://x/y#z', 'https://x/', 7].map(
+        (uri) => ({ uri }),
+      ),
+    ],
     subjectTokenTtl: [600],
   }
   it('are the defaults where they are null', () => {

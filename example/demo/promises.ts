@@ -5,6 +5,7 @@ import { matching, Rule } from './differences.ts'
 const aJwt = matching('a JWT', /^[\w-]+\.[\w-]+\.[\w-]+$/)
 const opaque = matching('an opaque token', /^[\w-]{43,}$/)
 const anId = matching('an id', /^[\w-]{8,}$/)
+const aPlace = new Rule('a place in a list', (value) => Number.isInteger(value) && Number(value) >= 0)
 const aTime = new Rule('a time close to now, in epoch seconds', (value) => {
   return Number.isInteger(value) && Math.abs(Number(value) - Date.now() / 1000) < 3600
 })
@@ -81,6 +82,7 @@ export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticket
     client_id: clientId,
     scope: 'orders:read',
     impersonation: { id: anId, reason, ticket_id: ticketId },
+    status: { status_list: { idx: aPlace, uri: `${baseUrl}/api/status-lists/0` } },
     jti: anId,
     iat: aTime,
     exp: aTime,

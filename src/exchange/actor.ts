@@ -1,4 +1,4 @@
-import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
+import { type ActorToken, type ActorTokenReader, findActorToken } from '../provider/actor-token.ts'
 import { certificateThumbprint } from '../provider/certificate.ts'
 import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
@@ -14,7 +14,9 @@ export interface Actor extends ActClaim {
   readonly audiences: readonly string[]
 }
 
-type ActorSettings = Pick<Settings, 'verifyAccessToken' | 'getCertificate'>
+interface ActorSources extends ActorTokenReader {
+  readonly settings: Pick<Settings, 'verifyAccessToken' | 'getCertificate'>
+}
 
 interface ActorRequest {
   /** `undefined`: none was sent. */
@@ -27,7 +29,7 @@ interface ActorRequest {
 /** Verifies the actor token, and that its account may act as this user. `undefined` if none was sent. */
 export async function findActor(
   ctx: GrantContext,
-  settings: ActorSettings,
+  sources: ActorSources,
   { actorToken, sender, subject, maxDelegationDepth }: ActorRequest,
 ): Promise<Actor | undefined> {
   const { actorId } = subject.token
@@ -35,9 +37,9 @@ export async function findActor(
     if (actorId !== undefined) throw subjectTokenRefused({ private: 'bound to an actor, and none was sent' })
     return undefined
   }
-  const token = await findActorToken(ctx, settings, actorToken)
+  const token = await findActorToken(ctx, sources, actorToken)
   if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
-  assertProven(token, sender, () => settings.getCertificate?.(ctx))
+  assertProven(token, sender, () => sources.settings.getCertificate?.(ctx))
   const account = await findAccount(ctx, token.accountId, token.model)
   if (account?.accountId !== token.accountId)
     throw actorTokenRefused({ private: 'its account is gone or disabled' })

@@ -4,6 +4,7 @@ import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
+import { type StatusLists, statusClaim } from '../provider/status-reference.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
@@ -11,6 +12,7 @@ import type { Subject } from './subject.ts'
 interface ClaimsSources {
   readonly options: ClaimsOptions
   readonly settings: Pick<Settings, 'extraTokenClaims' | 'pairwiseIdentifier'>
+  readonly statusLists: StatusLists | undefined
 }
 
 interface ClaimsRequest {
@@ -21,10 +23,10 @@ interface ClaimsRequest {
   readonly actor?: Actor
 }
 
-/** All claims that the provider does not write itself: those of the deployment's functions, and `act`. */
+/** All claims that the provider does not write itself: those of the deployment's functions, `status` and `act`. */
 export async function collectClaims(
   ctx: GrantContext,
-  { options, settings }: ClaimsSources,
+  { options, settings, statusLists }: ClaimsSources,
   { draft, sub, subject, actor }: ClaimsRequest,
 ): Promise<JsonObject> {
   const { extraTokenClaims } = settings
@@ -52,8 +54,13 @@ export async function collectClaims(
       ...(actor && { actor: { sub: actor.sub, clientId: actor.clientId } }),
     },
   })
-  // In this order: on a clash the custom claims win, and `act` always.
-  return { ...own, ...custom, ...(actor && { act: await actClaim(ctx, settings, actor) }) }
+  // In this order: on a clash the custom claims win, and those of the plugin always.
+  return {
+    ...own,
+    ...custom,
+    ...(statusLists && { status: statusClaim(statusLists, subject.token.statusIndex) }),
+    ...(actor && { act: await actClaim(ctx, settings, actor) }),
+  }
 }
 
 /** The chain with the identifiers that the client knows: pairwise like `sub`. The newest actor is outermost. */

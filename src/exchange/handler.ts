@@ -1,6 +1,7 @@
 import type { ResolvedOptions } from '../options.ts'
 import { draftAccessToken } from '../provider/access-token.ts'
 import type { Settings } from '../provider/settings.ts'
+import type { StatusLists } from '../provider/status-reference.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import { findActor } from './actor.ts'
 import { collectClaims } from './claims.ts'
@@ -18,17 +19,16 @@ interface ExchangeService {
   readonly store: SubjectTokenStore
   readonly options: ResolvedOptions
   readonly settings: Settings
+  /** Absent where the deployment has none. */
+  readonly statusLists: StatusLists | undefined
 }
 
 /**
  * The token exchange grant (RFC 8693), stage by stage. Before `consume` every stage may refuse and none writes;
  * after it none may refuse.
  */
-export function exchangeHandler({
-  store,
-  options,
-  settings,
-}: ExchangeService): (ctx: ExchangeContext) => Promise<void> {
+export function exchangeHandler(service: ExchangeService): (ctx: ExchangeContext) => Promise<void> {
+  const { store, options, settings } = service
   const { maxDelegationDepth, maxAccessTokenTTL } = options
   return (ctx) =>
     recordOutcome(ctx, { store, options }, async (reached) => {
@@ -38,7 +38,7 @@ export function exchangeHandler({
       const subject = await findSubject(ctx, store, subjectToken)
       reached({ subject })
       const sub = await identifySubject(ctx, settings, subject)
-      const actor = await findActor(ctx, settings, { actorToken, sender, subject, maxDelegationDepth })
+      const actor = await findActor(ctx, service, { actorToken, sender, subject, maxDelegationDepth })
       reached({ actor })
       const target = await resolveTarget(ctx, { scopes, subject, actor, maxDelegationDepth })
       reached({ target })
@@ -46,7 +46,7 @@ export function exchangeHandler({
       await assertExchangeAllowed(ctx, options, { subject, actor, target })
       const { userId } = subject.token
       const draft = draftAccessToken(ctx, { userId, target, sender, maxAccessTokenTTL })
-      const claims = await collectClaims(ctx, { options, settings }, { draft, sub, subject, actor })
+      const claims = await collectClaims(ctx, service, { draft, sub, subject, actor })
 
       await consume(ctx, store, { sender, subject, actor, target, draft })
       ctx.body = await issueAccessToken(ctx, draft, claims)

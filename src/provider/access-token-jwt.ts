@@ -1,6 +1,6 @@
-import { calculateJwkThumbprint, createLocalJWKSet, type JWK, type JWTPayload, jwtVerify } from 'jose'
+import { createLocalJWKSet, type JWK, type JWTPayload, jwtVerify } from 'jose'
 import { nameOf } from '../refusals.ts'
-import type { PublicJwk } from './signing-keys.ts'
+import { type PublicJwk, withKeyId } from './signing-keys.ts'
 
 /** What every JWT access token of this provider holds (RFC 9068 §2.2). */
 export interface AccessTokenPayload extends JWTPayload {
@@ -38,7 +38,7 @@ const ASYMMETRIC = [
 export function createAccessTokenVerifier(keys: readonly PublicJwk[]): AccessTokenVerifier {
   let resolveKey: ReturnType<typeof createLocalJWKSet> | undefined
   return async (jwt, issuer) => {
-    resolveKey ??= createLocalJWKSet({ keys: await Promise.all(keys.map(withKeyId)) })
+    resolveKey ??= createLocalJWKSet({ keys: (await Promise.all(keys.map(withKeyId))) as JWK[] })
     const { payload } = await jwtVerify(jwt, resolveKey, {
       issuer,
       typ: 'at+jwt',
@@ -53,10 +53,4 @@ export function createAccessTokenVerifier(keys: readonly PublicJwk[]): AccessTok
     }
     return { ...payload, sub, client_id, exp }
   }
-}
-
-/** The provider names a key without `kid` by its thumbprint (RFC 7638), and so do the headers of its tokens. */
-async function withKeyId(key: PublicJwk): Promise<JWK> {
-  const jwk = key as JWK
-  return { ...jwk, kid: key.kid ?? (await calculateJwkThumbprint(jwk)) }
 }

@@ -1,15 +1,18 @@
 /**
  * Reads an actor token: an access token of this provider, valid as introspection would judge it, without clock
- * tolerance. Opaque tokens are looked up, JWTs are verified.
+ * tolerance. Opaque tokens are looked up, JWTs are verified; a token with a `status` is looked up by it, too.
  */
 import type { AccessToken } from 'oidc-provider'
+import { TOKEN_EXCHANGE } from '../constants.ts'
 import { isPlainObject, isStorableName } from '../plain-json.ts'
 import { actorTokenRefused } from '../refusals.ts'
-import type { ActClaim } from '../subject-tokens/subject-token.ts'
+import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import type { ActClaim, SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
 import type { GrantContext } from './grants.ts'
 import type { Settings } from './settings.ts'
+import { readStatusIndex, type StatusLists } from './status-reference.ts'
 
 export interface ActorToken {
   readonly accountId: string
@@ -24,24 +27,48 @@ export interface ActorToken {
   readonly model?: AccessToken
 }
 
-type Verifier = Pick<Settings, 'verifyAccessToken'>
+/** What an actor token is read with. */
+export interface ActorTokenReader {
+  readonly settings: Pick<Settings, 'verifyAccessToken'>
+  readonly store: Pick<SubjectTokenStore, 'findByStatusIndex'>
+  /** Absent where the deployment has none. */
+  readonly statusLists: StatusLists | undefined
+}
+
+/** An actor token, and whether it names people by account ids whatever the subjects of its client are. */
+type Read = ActorToken & { readonly namesAccounts: boolean }
 
 export async function findActorToken(
   ctx: GrantContext,
-  settings: Verifier,
+  reader: ActorTokenReader,
   value: string,
 ): Promise<ActorToken> {
   // An opaque token is base64url: only a JWT has dots.
-  const token = value.includes('.') ? await readJwt(ctx, settings, value) : await readOpaque(ctx, value)
+  const read = value.includes('.') ? await readJwt(ctx, reader, value) : await readOpaque(ctx, reader, value)
+  const { namesAccounts, ...token } = read
   assertStorable(token)
   const client = await findClient(ctx.oidc.provider, token.clientId)
   if (!client) throw actorTokenRefused({ private: 'its client is gone' })
-  if (client.subjectType === 'pairwise' && (!token.model || token.act)) {
+  if (client.subjectType === 'pairwise' && !namesAccounts) {
     throw actorTokenRefused({
       private: 'of a client with pairwise subjects, which cannot be mapped to accounts',
     })
   }
   return token
+}
+
+/** The record that a `status` refers to. Refuses a token that was stopped, and one whose status is not ours. */
+async function findRecord(
+  ctx: GrantContext,
+  { store, statusLists }: ActorTokenReader,
+  status: unknown,
+): Promise<SubjectToken> {
+  const index = statusLists && readStatusIndex(statusLists, status)
+  if (index === undefined) throw actorTokenRefused({ private: 'its status is in no list of ours' })
+  const record = await store.findByStatusIndex(ctx.oidc.issuer, index)
+  if (!record) throw actorTokenRefused({ private: 'its status has no record' })
+  if (record.revokedAt !== undefined) throw actorTokenRefused({ private: 'stopped' })
+  return record
 }
 
 /** The record of the spend holds these names: one that no store can keep would fail every time. */
@@ -52,7 +79,7 @@ function assertStorable({ accountId, clientId, act }: ActorToken): void {
     throw actorTokenRefused({ private: 'a name that cannot be stored' })
 }
 
-async function readOpaque(ctx: GrantContext, value: string): Promise<ActorToken> {
+async function readOpaque(ctx: GrantContext, reader: ActorTokenReader, value: string): Promise<Read> {
   const { provider } = ctx.oidc
   // Finds nothing for a token whose session has ended.
   const model = await provider.AccessToken.find(value)
@@ -60,16 +87,38 @@ async function readOpaque(ctx: GrantContext, value: string): Promise<ActorToken>
   if (!model?.isValid || !model.accountId || !model.clientId)
     throw actorTokenRefused({ private: 'unknown or expired' })
   if (model.grantId) await assertGrant(ctx, model)
+  const act = await earlierActors(ctx, reader, model)
   return {
     accountId: model.accountId,
     clientId: model.clientId,
     audiences: readAudiences(model.aud),
     scopes: model.scopes,
-    act: readAct(model.extra?.act),
     confirmation: { jkt: model.jkt, thumbprint: model['x5t#S256'] },
     model,
+    ...act,
   }
 }
+
+/**
+ * Who acted before. Of a token that was exchanged, only its record says so in account ids: the token says it as its
+ * client knew these people then, and the subjects of the client may have changed since.
+ */
+async function earlierActors(
+  ctx: GrantContext,
+  reader: ActorTokenReader,
+  { extra, gty, grantId }: AccessToken,
+): Promise<Pick<Read, 'act' | 'namesAccounts'>> {
+  if (gty !== TOKEN_EXCHANGE) {
+    if (extra?.status !== undefined) await findRecord(ctx, reader, extra.status)
+    const act = readAct(extra?.act)
+    return { act, namesAccounts: act === undefined }
+  }
+  const { use } = await findRecord(ctx, reader, extra?.status)
+  if (!use || use.grantId !== grantId) throw actorTokenRefused({ private: 'its status is of another token' })
+  return { act: use.actor && identitiesOf(use.actor), namesAccounts: true }
+}
+
+const identitiesOf = ({ sub, act }: ActClaim): ActClaim => (act ? { sub, act: identitiesOf(act) } : { sub })
 
 async function assertGrant(ctx: GrantContext, { grantId, clientId, accountId }: AccessToken): Promise<void> {
   const grant = await ctx.oidc.provider.Grant.find(grantId, { ignoreExpiration: true })
@@ -79,9 +128,10 @@ async function assertGrant(ctx: GrantContext, { grantId, clientId, accountId }: 
   }
 }
 
-async function readJwt(ctx: GrantContext, settings: Verifier, value: string): Promise<ActorToken> {
-  const payload = await verify(settings, value, ctx.oidc.issuer)
+async function readJwt(ctx: GrantContext, reader: ActorTokenReader, value: string): Promise<Read> {
+  const payload = await verify(reader.settings, value, ctx.oidc.issuer)
   if (payload.sub === payload.client_id) throw actorTokenRefused({ private: 'a token of the client itself' })
+  if (payload.status !== undefined) await findRecord(ctx, reader, payload.status)
   return {
     accountId: payload.sub,
     clientId: payload.client_id,
@@ -89,10 +139,15 @@ async function readJwt(ctx: GrantContext, settings: Verifier, value: string): Pr
     scopes: new Set(typeof payload.scope === 'string' ? payload.scope.split(' ') : []),
     act: readAct(payload.act),
     confirmation: readConfirmation(payload.cnf),
+    namesAccounts: false,
   }
 }
 
-async function verify(settings: Verifier, value: string, issuer: string): Promise<AccessTokenPayload> {
+async function verify(
+  settings: ActorTokenReader['settings'],
+  value: string,
+  issuer: string,
+): Promise<AccessTokenPayload> {
   try {
     return await settings.verifyAccessToken(value, issuer)
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Configuration, Provider } from 'oidc-provider'
 import { type AccessTokenVerifier, createAccessTokenVerifier } from './access-token-jwt.ts'
+import { type JwtSigner, jwtSigner } from './jwt-signer.ts'
 import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
 import { assertStaticClients } from './static-clients.ts'
 
@@ -13,12 +14,14 @@ export interface Settings {
   readonly verifyAccessToken: AccessTokenVerifier
   /** The algorithm of the first signing key; management tokens are signed with it. */
   readonly signingAlgorithm: SigningAlgorithm
+  /** Signs with the first signing key. */
+  readonly signJwt: JwtSigner
   managementResource(provider: Provider): string
 }
 type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>
 
 export function readSettings(configuration: Configuration, managementResource: string | undefined): Settings {
-  const { keys, signingAlgorithm } = assertSigningKeys(configuration.jwks)
+  const { keys, signingKey, signingAlgorithm } = assertSigningKeys(configuration.jwks)
   assertStaticClients(configuration)
   const mTLS = configuration.features?.mTLS
   return {
@@ -27,6 +30,7 @@ export function readSettings(configuration: Configuration, managementResource: s
     getCertificate: mTLS?.enabled ? mTLS.getCertificate : undefined,
     verifyAccessToken: createAccessTokenVerifier(keys),
     signingAlgorithm,
+    signJwt: jwtSigner(signingKey, signingAlgorithm),
     managementResource: (provider) => managementResource ?? defaultManagementResource(provider.issuer),
   }
 }

@@ -1,3 +1,4 @@
+import { calculateJwkThumbprint, type JWK as JoseJWK } from 'jose'
 import type { AsymmetricSigningAlgorithm, Configuration, ExternalSigningKey, JWK } from 'oidc-provider'
 
 export type SigningAlgorithm = AsymmetricSigningAlgorithm
@@ -6,23 +7,34 @@ const PUBLIC_MEMBERS = ['kty', 'kid', 'use', 'alg', 'crv', 'x', 'y', 'n', 'e', '
 export type PublicJwk = Partial<Record<(typeof PUBLIC_MEMBERS)[number], string>>
 
 /**
- * The public halves of the keys that sign, and the algorithm of the first.
+ * The public halves of the keys that sign, and the first of them with its algorithm.
  *
  * @throws {TypeError} when the configuration has no signing key: the provider would fall back to publicly known
  * development keys, and management tokens could be forged.
  */
 export function assertSigningKeys(jwks: Configuration['jwks']): {
   keys: PublicJwk[]
+  signingKey: JWK | ExternalSigningKey
   signingAlgorithm: SigningAlgorithm
 } {
-  const keys = (jwks?.keys ?? []).map(publicJwk).filter((key) => algorithmOf(key) !== undefined)
-  const signingAlgorithm = keys[0] && algorithmOf(keys[0])
-  if (!signingAlgorithm) throw new TypeError('configuration.jwks must hold a signing key')
-  return { keys, signingAlgorithm }
+  const signing = (jwks?.keys ?? []).flatMap((key) => {
+    const publicHalf = publicJwk(key)
+    const algorithm = algorithmOf(publicHalf)
+    return algorithm ? [{ key, publicHalf, algorithm }] : []
+  })
+  const [first] = signing
+  if (!first) throw new TypeError('configuration.jwks must hold a signing key')
+  const keys = signing.map(({ publicHalf }) => publicHalf)
+  return { keys, signingKey: first.key, signingAlgorithm: first.algorithm }
+}
+
+/** The provider names a key without `kid` by its thumbprint (RFC 7638), and so do the headers of its tokens. */
+export async function withKeyId(key: PublicJwk): Promise<PublicJwk & { readonly kid: string }> {
+  return { ...key, kid: key.kid ?? (await calculateJwkThumbprint(key as JoseJWK)) }
 }
 
 /** Copies named members only, so that no private member comes along. Works for an ExternalSigningKey too. */
-function publicJwk(key: JWK | ExternalSigningKey): PublicJwk {
+export function publicJwk(key: JWK | ExternalSigningKey): PublicJwk {
   const jwk: PublicJwk = {}
   for (const member of PUBLIC_MEMBERS) {
     const value: unknown = Reflect.get(key, member)

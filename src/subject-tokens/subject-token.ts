@@ -8,6 +8,9 @@ export const LONGEST_LIFE: Seconds = 86_400
 /** Status indexes in one status list. */
 export const STATUS_LIST_SIZE = 131_072
 
+/** How long a status list shows a stopped token after its access token expired. */
+export const STATUS_SHOWN: Seconds = 300
+
 /** Who acts: the newest actor outermost, earlier ones nested in `act` (RFC 8693 §4.1). Identity members only. */
 export interface ActClaim {
   readonly sub: string

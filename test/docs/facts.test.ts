@@ -17,7 +17,11 @@ describe('docs: facts', () => {
     const options: Readonly<Record<string, unknown>> = { ...resolveOptions({ store }) }
     const rows = [...readPage('README.md').matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
     const told = new Map(rows.map(([, name = '', value = '']) => [name, value.replaceAll('`', '')]))
-    const inWords = { store: 'required', managementResource: 'the issuer with /oidc replaced by /api' }
+    const inWords = {
+      store: 'required',
+      managementResource: 'the issuer with /oidc replaced by /api',
+      statusList: '{ ttl: 30 }',
+    }
     const functions = { isAllowed: 'allow', getCustomJwtClaims: '–' }
     for (const [name, value] of Object.entries({ ...options, ...inWords, ...functions }))
       expect(told.get(name), name).to.equal(typeof value === 'string' ? value : JSON.stringify(value))

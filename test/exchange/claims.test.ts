@@ -133,7 +133,7 @@ describe('token exchange: custom claims', () => {
         async (deployment) => {
           const { subjectToken } = await issue(deployment)
           const { body } = await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read' })
-          const names = ['iss', 'aud', 'sub', 'exp', 'iat', 'client_id', 'jti', 'scope']
+          const names = ['iss', 'aud', 'sub', 'exp', 'iat', 'client_id', 'jti', 'scope', 'status']
           expect(decodeJwt(body.access_token)).to.have.all.keys(names)
         },
       ))

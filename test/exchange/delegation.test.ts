@@ -11,6 +11,7 @@ import {
   withDeployment,
 } from '../../fixtures/deployment.ts'
 import type { Answer, Parameters } from '../../fixtures/http.ts'
+import { list } from '../../fixtures/management.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
 
@@ -222,19 +223,46 @@ describe('token exchange: delegation', () => {
         }
       }))
 
-    it('refuses its tokens with act as actor tokens, JWT and opaque, because no one can tell whom they name', () =>
+    const aliceByBob = async (deployment: Deployment, resource: string) => {
+      const { subjectToken } = await issue(deployment)
+      const parameters = { subject_token: subjectToken, resource, scope: 'openid' }
+      const actor = withActor(await actorToken(deployment))
+      const answer = await exchange(deployment, { ...parameters, ...actor }, { client: pairwise })
+      expect(answer.body.scope, answer.text).to.equal('openid')
+      return answer.body.access_token
+    }
+
+    it('refuses its JWTs with act as actor tokens, because no one can tell whom they name', () =>
+      withDeployment(overrides, async (deployment) =>
+        refuses(deployment, await aliceByBob(deployment, API), 'actor_token'),
+      ))
+
+    it('lets its opaque tokens act: their records tell who acted', () =>
       withDeployment(overrides, async (deployment) => {
-        for (const resource of [API, OPAQUE_API]) {
-          const bob = await actorToken(deployment)
-          const { subjectToken } = await issue(deployment)
-          const answer = await exchange(
-            deployment,
-            { subject_token: subjectToken, resource, scope: 'openid', ...withActor(bob) },
-            { client: pairwise },
-          )
-          expect(answer.body.scope, answer.text).to.equal('openid')
-          await refuses(deployment, answer.body.access_token, 'actor_token')
+        const carol = await become(deployment, 'carol', await aliceByBob(deployment, OPAQUE_API))
+        expect(decodeJwt(await accessTokenOf(Promise.resolve(carol))).act).to.deep.equal({
+          sub: 'alice',
+          act: { sub: 'bob' },
+        })
+      }))
+
+    it('cannot hide who acted by becoming public', () =>
+      withDeployment(overrides, async (deployment) => {
+        const opaque = await aliceByBob(deployment, OPAQUE_API)
+        const { database, issuer } = deployment
+        const clients = [{ ...pairwise, subject_type: 'public' as const }]
+        const options = {
+          maxDelegationDepth: 2,
+          statusList: { uri: `${deployment.baseUrl}/api/status-lists` },
         }
+        await withDeployment({ ...overrides, clients, database, issuer, options }, async (changed) => {
+          const { subjectToken } = await issue(deployment, { userId: 'carol' })
+          const carol = await exchange(changed, { subject_token: subjectToken, ...withActor(opaque) })
+          const act = { sub: 'alice', act: { sub: 'bob' } }
+          expect(decodeJwt(carol.body.access_token).act, carol.text).to.deep.equal(act)
+          const [{ actor }] = (await list(deployment, { userId: 'carol' })).body.items
+          expect(actor).to.deep.equal({ ...act, clientId: 'pairwise' })
+        })
       }))
 
     it('fails before the spend where the identifier is empty: `act` must name someone', async () => {

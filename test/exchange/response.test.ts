@@ -77,7 +77,8 @@ describe('token exchange: the response', () => {
       typ: 'at+jwt',
     })
     expect(protectedHeader.typ).to.equal('at+jwt')
-    const { iat = 0, exp = 0, jti, ...claims } = payload
+    const { iat = 0, exp = 0, jti, status, ...claims } = payload
+    expect(status).to.be.an('object')
     expect(claims).to.deep.equal({
       iss: deployment.issuer,
       aud: API,
@@ -97,7 +98,8 @@ describe('token exchange: the response', () => {
     const answer = await exchange(deployment, { ...parameters, ...withActor(await actorToken(deployment)) })
     expectSuccess(answer)
     expect(answer.body.access_token).not.to.include('.')
-    const { iat, exp, ...token } = await introspect(deployment, answer.body.access_token)
+    const { iat, exp, status, ...token } = await introspect(deployment, answer.body.access_token)
+    expect(status).to.be.an('object')
     expect(token).to.deep.equal({
       active: true,
       iss: deployment.issuer,

@@ -71,14 +71,16 @@ describe('openapi.json', () => {
     expect(document.info.version).to.equal(version)
   })
 
-  it('describes just the routes of protocol.md §2, each with its scope', () => {
+  it('describes just the routes of protocol.md §2, each with its scope, and that status lists are public', () => {
     const found = Object.entries<Json>(document.paths).flatMap(([route, item]) =>
       Object.entries<Json>(item).flatMap(([method, operation]) =>
-        operation.operationId
+        operation.operationId && operation.security.length > 0
           ? [[method.toUpperCase(), route, operation.security[0].managementToken[0]]]
           : [],
       ),
     )
+    const lists = document.paths['/status-lists/{m}']
+    expect([lists.get.security, lists.head.security]).to.deep.equal([[], []])
     const scopeOf = (method: string, route: string) =>
       route === REVOCATIONS ? 'revoke' : ({ POST: 'create', DELETE: 'revoke' }[method] ?? 'read')
     expect(found).to.have.deep.members(

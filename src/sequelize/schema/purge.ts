@@ -1,6 +1,7 @@
 import { setImmediate as yieldTo } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
+import { STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
 import { type Database, databaseOf } from '../database/database.ts'
 import type { Bound, Delete } from '../database/driver.ts'
 
@@ -25,9 +26,6 @@ const BATCH = 1000
 const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
 /** As long as the adapter still finds a row after its expiry. */
 const GRACE: Seconds = 60
-
-/** As long as a status list shows a stopped token after its access token expired. */
-const SHOWN: Seconds = 300
 
 /** For one batch: no one waits for it but the purge itself. */
 const PATIENCE: Seconds = 300
@@ -75,7 +73,7 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
   await deleteInBatches(
     database,
     ENDED_TOKENS,
-    [now - retention, now - Math.max(retention, SHOWN)],
+    [now - retention, now - Math.max(retention, STATUS_SHOWN)],
     (subjectTokens) => report({ subjectTokens }),
   )
   // After the records, so that none is ever without its actors.

@@ -1,0 +1,68 @@
+/** What this process remembers of tokens that were stopped. */
+import { epochTime, type Seconds } from '../clock.ts'
+import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../subject-tokens/subject-token.ts'
+import { onceASecond } from './once-a-second.ts'
+
+/** The bits of one list. */
+export interface StoppedList {
+  /** Until when each bit is shown, by its index in the list. */
+  readonly shownUntil: ReadonlyMap<number, Seconds>
+  /** Changes whenever a bit is added. */
+  readonly version: number
+}
+
+/** What was stopped, as of a time: a stop after it may be missing. */
+export interface Stopped {
+  readonly asOf: Seconds
+  list(list: number): StoppedList
+}
+
+/** A process whose clock is behind, or a commit that came late, is found by a read that starts this far back. */
+const OVERLAP: Seconds = 120
+/** How long only what is new is read. */
+const FULL_READ_EVERY: Seconds = 300
+/** No bit belongs to a token that was stopped longer ago. */
+const OLDEST: Seconds = LONGEST_LIFE + STATUS_SHOWN + OVERLAP
+
+const NONE: StoppedList = { shownUntil: new Map(), version: 0 }
+
+/** Reads at most once a second what was stopped since the last time, and now and then everything. */
+export function rememberStopped(
+  store: Pick<SubjectTokenStore, 'findStopped'>,
+  issuer: string,
+): () => Promise<Stopped> {
+  const lists = new Map<number, { shownUntil: Map<number, Seconds>; version: number }>()
+  let readAt: Seconds | undefined
+  let readAllAt: Seconds | undefined
+
+  const add = (statusIndex: number, shownUntil: Seconds) => {
+    const number = Math.floor(statusIndex / STATUS_LIST_SIZE)
+    const list = lists.get(number) ?? { shownUntil: new Map(), version: 0 }
+    lists.set(number, list)
+    const index = statusIndex % STATUS_LIST_SIZE
+    if (!list.shownUntil.has(index)) list.version += 1
+    list.shownUntil.set(index, shownUntil)
+  }
+
+  const forgetEnded = (now: Seconds) => {
+    for (const { shownUntil } of lists.values())
+      for (const [index, until] of shownUntil) if (until <= now) shownUntil.delete(index)
+  }
+
+  return onceASecond(async () => {
+    const now = epochTime()
+    const isRecent = (at: Seconds | undefined) => at !== undefined && at <= now && now < at + FULL_READ_EVERY
+    const all = !isRecent(readAt) || !isRecent(readAllAt)
+    const since = readAt === undefined || all ? now - OLDEST : readAt - OVERLAP
+    const stopped = await store.findStopped(issuer, since)
+    if (all) forgetEnded(now)
+    for (const { statusIndex, expiresAt } of stopped) {
+      const shownUntil = expiresAt + STATUS_SHOWN
+      if (shownUntil > now) add(statusIndex, shownUntil)
+    }
+    readAt = now
+    if (all) readAllAt = now
+    return { asOf: now, list: (list) => lists.get(list) ?? NONE }
+  })
+}

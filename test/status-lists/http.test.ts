@@ -1,0 +1,269 @@
+/** The route of the status lists (protocol.md §2.4, §4.1; draft-ietf-oauth-status-list §8.1, §8.2, §8.4). */
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { stopClock } from '../../fixtures/clock.ts'
+import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import type { Answer } from '../../fixtures/http.ts'
+import { revoke } from '../../fixtures/management.ts'
+import { description } from '../../fixtures/openapi.ts'
+import { rawRequest } from '../../fixtures/raw-request.ts'
+import { askList, fetchList, impersonate } from '../../fixtures/status-lists.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+const ROUTE = '/status-lists/{m}'
+const MEDIA_TYPE = 'application/statuslist+jwt'
+const NOT_FOUND = { error: 'not_found', error_description: 'status list not found' }
+
+function expectError({ status, body, headers, text }: Answer, expected: number, error: string): void {
+  expect([status, body?.error], text).to.deep.equal([expected, error])
+  expect(body).to.have.all.keys('error', 'error_description')
+  expect(headers.get('cache-control')).to.equal('no-store')
+  expect(headers.get('access-control-allow-origin')).to.equal('*')
+}
+
+describe('status lists: the route', () => {
+  let deployment: Deployment
+  let clock: ReturnType<typeof stopClock>
+  before(async () => {
+    deployment = await startDeployment()
+  })
+  beforeEach(() => {
+    clock = stopClock()
+  })
+  afterEach(() => clock.restore())
+  after(() => deployment.close())
+
+  const ask = (path?: string, init?: RequestInit) => askList(deployment, path, init)
+
+  it('needs no token, and every origin may read it (draft §8.1, §8.2)', async () => {
+    const { status, headers } = await ask()
+    expect(status).to.equal(200)
+    expect(headers.get('content-type')).to.equal(MEDIA_TYPE)
+    expect(headers.get('access-control-allow-origin')).to.equal('*')
+  })
+
+  it('has the first list before anything was issued, and the next one', () =>
+    withDeployment({}, async (empty) => {
+      for (const [path, status] of [
+        ['/0', 200],
+        ['/1', 200],
+        ['/2', 404],
+      ] as const)
+        expect((await askList(empty, path)).status, path).to.equal(status)
+    }))
+
+  it('may be kept by caches until the list is no longer fresh', async () => {
+    clock.tick(60)
+    const left = async (init?: RequestInit) => (await ask('/0', init)).headers.get('cache-control')
+    expect(await left()).to.equal('public, max-age=30')
+    clock.tick(9)
+    expect(await left()).to.equal('public, max-age=21')
+    clock.tick(6)
+    expect(await left()).to.equal('public, max-age=30')
+  })
+
+  it('responds to HEAD as to GET, without the body', async () => {
+    const get = await ask()
+    const head = await ask('/0', { method: 'HEAD' })
+    expect([head.status, head.text]).to.deep.equal([200, ''])
+    for (const name of ['content-type', 'content-length', 'etag', 'cache-control'])
+      expect(head.headers.get(name), name).to.equal(get.headers.get(name))
+  })
+
+  describe('for a condition (RFC 9110 §13.1.2)', () => {
+    let etag = ''
+    beforeEach(async () => {
+      etag = (await ask()).headers.get('etag') ?? ''
+      expect(etag).to.match(/^"[\w-]{43}"$/)
+    })
+    const under = (condition: string, headers: Record<string, string> = {}) =>
+      ask('/0', { headers: { 'if-none-match': condition, ...headers } })
+
+    const met: ((tag: string) => string)[] = [
+      (tag) => tag,
+      (tag) => `W/${tag}`,
+      (tag) => `"x", ${tag}`,
+      (tag) => `"x",W/"y" ,${tag}, "z"`,
+      () => '*',
+    ]
+    for (const condition of met) {
+      it(`responds with 304 to ${condition('"tag"')}, whatever Cache-Control the request has`, async () => {
+        for (const control of ['', 'no-cache', 'max-age=0']) {
+          const answer = await under(condition(etag), control ? { 'cache-control': control } : {})
+          expect([answer.status, answer.text]).to.deep.equal([304, ''])
+          expect(answer.headers.get('etag')).to.equal(etag)
+          expect(answer.headers.get('cache-control')).to.match(/^public, max-age=\d+$/)
+          expect(answer.headers.get('content-type')).to.equal(null)
+        }
+      })
+    }
+
+    for (const condition of ['"x"', 'x', '"*"', '""', 'W/"x"']) {
+      it(`sends the list to ${condition}`, async () => {
+        expect((await under(condition)).status).to.equal(200)
+      })
+    }
+
+    it('sends the list once it has changed', async () => {
+      const { id } = await impersonate(deployment)
+      await revoke(deployment, id)
+      clock.tick(1)
+      expect((await under(etag)).status).to.equal(200)
+    })
+
+    it('is asked after whether there is such a list', async () => {
+      expectError(await ask('/7', { headers: { 'if-none-match': '*' } }), 404, 'not_found')
+    })
+  })
+
+  describe('responds with 404', () => {
+    const others = [
+      '/2',
+      '/1000',
+      '/00',
+      '/01',
+      '/-1',
+      '/+1',
+      '/1.0',
+      '/1e0',
+      '/0x0',
+      '/a',
+      '/0a',
+      '/%30',
+      '/0%00',
+    ]
+    for (const path of [
+      ...others,
+      '/99999999999999999999',
+      `/${'9'.repeat(5000)}`,
+      '/０',
+      '/0;v=1',
+      '/%zz',
+    ]) {
+      it(`to ${path.slice(0, 30)}, also with ?time=`, async () => {
+        for (const query of ['', '?time=1', '?x=1']) {
+          const answer = await ask(path + query)
+          expectError(answer, 404, 'not_found')
+          expect(answer.body).to.deep.equal(NOT_FOUND)
+        }
+      })
+    }
+
+    it('without asking the database', async () => {
+      const { statements } = deployment.database
+      await fetchList(deployment)
+      const before = statements.length
+      await Promise.all(Array.from({ length: 50 }, (_, number) => ask(`/${number + 2}`)))
+      expect(statements.slice(before)).to.deep.equal([])
+    })
+
+    it('or 200 to whatever comes', () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.oneof(
+            fc.integer().map(String),
+            fc.double().map(String),
+            fc.bigInt().map(String),
+            fc.webPath().map((path) => path.replaceAll('/', '')),
+            fc.string({ unit: 'binary' }).map(encodeURIComponent),
+            fc.stringMatching(/^[!-~]{1,40}$/).map((text) => text.replaceAll(/[/?#]/g, '')),
+          ),
+          fc.constantFrom('', '?time=1', '?time', '?', '?%'),
+          async (name, query) => {
+            if (name === '' || /^(\.|%2e){1,2}$/i.test(name)) return
+            const path = `/api/status-lists/${name}${query}`
+            const response = await rawRequest(deployment.baseUrl, [`GET ${path} HTTP/1.1`, 'Host: x'])
+            const isServed = name === '0' || name === '1'
+            const expected = !isServed ? 404 : query.startsWith('?time') ? 501 : 200
+            expect(response, path).to.match(new RegExp(`^HTTP/1.1 ${expected} `))
+          },
+        ),
+        { numRuns: 300 },
+      ))
+  })
+
+  it('responds with 501 to ?time= for a list that is served (draft §8.4)', async () => {
+    for (const query of ['?time=1686925000', '?time=', '?time', '?x=1&time=1'])
+      expectError(await ask(`/0${query}`), 501, 'invalid_request')
+    expect((await ask('/0?x=1')).status).to.equal(200)
+  })
+
+  it('responds with 406 where the media type is excluded', async () => {
+    const excluded = ['application/json', 'application/statuslist+cwt', 'text/*', `${MEDIA_TYPE};q=0`]
+    for (const accept of excluded)
+      expectError(await ask('/0', { headers: { accept } }), 406, 'invalid_request')
+    for (const accept of [MEDIA_TYPE, '*/*', 'application/*', `application/json, ${MEDIA_TYPE};q=0.1`])
+      expect((await ask('/0', { headers: { accept } })).status, accept).to.equal(200)
+  })
+
+  it('responds with 405 to other methods', async () => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+      for (const path of ['/0', '/7', '/x']) {
+        const answer = await ask(path, { method })
+        expectError(answer, 405, 'invalid_request')
+        expect(answer.headers.get('allow')).to.equal('GET, HEAD')
+      }
+  })
+
+  it('is what openapi.json describes', async () => {
+    const { faultsOf } = description()
+    const etag = (await ask()).headers.get('etag') ?? ''
+    const cases: [status: number, path: string, headers?: Record<string, string>][] = [
+      [200, '/0'],
+      [304, '/0', { 'if-none-match': etag }],
+      [404, '/7'],
+      [406, '/0', { accept: 'text/html' }],
+      [501, '/0?time=1'],
+    ]
+    for (const method of ['GET', 'HEAD'])
+      for (const [status, path, headers = {}] of cases) {
+        const answer = await ask(path, { method, headers })
+        expect([answer.status, ...faultsOf(method, ROUTE, answer)], path).to.deep.equal([status])
+      }
+    expect(faultsOf('POST', ROUTE, await ask('/0', { method: 'POST' }))).to.deep.equal([])
+  })
+
+  it('leaves other paths to the host', async () => {
+    for (const path of ['', '/', '/0/', '/0/1']) expect((await ask(path)).text, path).to.equal('Not Found')
+    expect((await fetch(`${deployment.baseUrl}/api/Status-lists/0`)).headers.get('content-type')).to.match(
+      /^text/,
+    )
+  })
+
+  it('does not exist without status lists', () =>
+    withDeployment({ options: { statusList: false } }, async (without) => {
+      expect((await askList(without)).text).to.equal('Not Found')
+      expect((await askList(without, '/0', { method: 'POST' })).text).to.equal('Not Found')
+    }))
+
+  for (const method of ['findStopped', 'findStatusLists'] as const) {
+    it(`responds with 503 when ${method} fails, asks again after a second, and recovers`, async () => {
+      const real = createSubjectTokenStore(deployment.database.sequelize)
+      const state = { asked: 0, down: true }
+      const failing = async (...call: unknown[]) => {
+        state.asked += 1
+        if (state.down) throw new Error('private: no connection')
+        return Reflect.apply(real[method], real, call)
+      }
+      const { database } = deployment
+      const store = { ...real, [method]: failing }
+      await withDeployment({ database, options: { store } }, async (own) => {
+        for (let count = 0; count < 5; count += 1) {
+          const answer = await askList(own)
+          expectError(answer, 503, 'temporarily_unavailable')
+          expect(description().faultsOf('GET', ROUTE, answer)).to.deep.equal([])
+          expect(answer.headers.get('retry-after')).to.equal('5')
+          expect(answer.text).not.to.include('private')
+        }
+        expect(state.asked).to.equal(1)
+        state.down = false
+        clock.tick(1)
+        expect((await askList(own)).status).to.equal(200)
+        state.down = true
+        clock.tick(1)
+        expect((await askList(own)).status).to.equal(503)
+        expect(own.errors).to.have.length(6)
+      })
+    })
+  }
+})
