@@ -14,6 +14,7 @@ import type { Options } from './options.ts'
 import { beyond, packageOf, timesOf } from './profile.ts'
 import * as report from './report.ts'
 import { openScene, type Scene } from './scene.ts'
+import { SEARCHES } from './searches.ts'
 
 type Tell = (text: string) => void
 
@@ -81,7 +82,7 @@ export async function measureMemory(options: Options, tell: Tell): Promise<void>
   }
 }
 
-/** Issue and exchange against the number of stored rows: databases side by side, their rounds interleaved. */
+/** Issuing, exchanging and searching against the number of stored rows: databases side by side, their rounds interleaved. */
 export async function measureRows(options: Options, tell: Tell): Promise<void> {
   const scenes = new Map<number, Scene>()
   try {
@@ -89,7 +90,7 @@ export async function measureRows(options: Options, tell: Tell): Promise<void> {
       tell(`storing ${report.whole(size)} rows`)
       scenes.set(size, await openScene(options, { history: size }))
     }
-    const series = (['issue', 'exchange'] as const).flatMap((row) =>
+    const series = (['issue', 'exchange', ...SEARCHES] as const).flatMap((row) =>
       options.storedRows.map((size) => ({ name: nameOf(row, size), row, size })),
     )
     const take = (name: string) => {

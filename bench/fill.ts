@@ -1,24 +1,32 @@
 /** Rows inserted directly, many per statement: subject tokens to exchange, and history. */
+import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
-import { epochTime } from '../src/clock.ts'
+import { epochTime, type Seconds } from '../src/clock.ts'
 import { databaseOf } from '../src/sequelize/database/database.ts'
 import type { Bound } from '../src/sequelize/database/driver.ts'
-import { toRow, toUseColumns } from '../src/sequelize/subject-token-rows.ts'
-import { mintId } from '../src/subject-tokens/id.ts'
+import { toRow, toUseColumns, USE_COLUMNS } from '../src/sequelize/subject-token-rows.ts'
+import { earliestId, mintId } from '../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../src/subject-tokens/secret.ts'
 import type { NewSubjectToken, SubjectTokenUse } from '../src/subject-tokens/subject-token.ts'
 import { API, CLIENTS, DAY, ISSUER, SCOPE } from './deployment.ts'
 import { CONTEXT } from './requests.ts'
 
 const COLUMNS = `id, token_hash, issuer, user_id, context, created_by, client_id, actor_id, resource, scope,
-  created_at, expires_at, consumed_at, consumed_by, used_actor, used_actor_id, used_resource, used_scope,
-  access_token_format, access_token_expires_at, grant_id`
+  created_at, expires_at, ${USE_COLUMNS.join(', ')}`
 const PER_STATEMENT = 500
+
+/** The service account that issued and used the whole history. */
+export const HELPDESK = 'helpdesk'
+/** Every user of the history has as many rows, so that a page costs the same whatever the size of the table. */
+const ROWS_OF_A_USER = 100
+/** One of these users. */
+export const CUSTOMER = customer(0)
+
 const ANALYZE: Readonly<Record<string, string>> = {
   postgres: 'VACUUM ANALYZE subject_tokens',
   mysql: 'ANALYZE TABLE subject_tokens',
 }
-const NEVER_USED: readonly Bound[] = Array.from({ length: 9 }, () => null)
+const NEVER_USED: readonly Bound[] = USE_COLUMNS.map(() => null)
 
 /** Subject tokens that can be exchanged, as the management API would have issued them. */
 export async function issueDirectly(sequelize: Sequelize, count: number): Promise<string[]> {
@@ -42,7 +50,7 @@ export async function fillHistory(sequelize: Sequelize, count: number): Promise<
     const times = { createdAt, expiresAt: createdAt + 600 }
     const tokenHash = hashSecret(mintSecret())
     return [
-      ...toRow(dialect, { ...newToken(index), ...times, tokenHash }),
+      ...toRow(dialect, { ...newToken(index), ...history(index, count, createdAt), ...times, tokenHash }),
       ...toUseColumns(dialect, useAt(createdAt + 5)),
     ]
   })
@@ -65,9 +73,21 @@ function newToken(index: number): Omit<NewSubjectToken, 'tokenHash' | 'createdAt
   }
 }
 
+const history = (index: number, count: number, createdAt: Seconds) => ({
+  // Ids sort by creation.
+  id: earliestId(createdAt).slice(0, 12) + randomBytes(10).toString('hex'),
+  userId: customer(index % Math.ceil(count / ROWS_OF_A_USER)),
+  createdBy: HELPDESK,
+})
+
+function customer(index: number): string {
+  return `customer-${index}`
+}
+
 const useAt = (at: number): SubjectTokenUse => ({
   at,
   clientId: CLIENTS.application.client_id,
+  actor: { sub: HELPDESK },
   resource: API,
   scope: SCOPE,
   accessToken: { format: 'jwt', expiresAt: at + 600 },

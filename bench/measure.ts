@@ -4,6 +4,7 @@ import { hashSecret, isSecret } from '../src/subject-tokens/secret.ts'
 import type { JobResult, PreparedRequest } from './load.ts'
 import { bare, clientCredentials, exchange, issue } from './requests.ts'
 import type { Scene, Server } from './scene.ts'
+import { isSearch, type Search, search } from './searches.ts'
 
 export type RowName =
   | 'client_credentials'
@@ -14,6 +15,7 @@ export type RowName =
   | 'bare Koa'
   | 'one signature'
   | 'one statement'
+  | Search
 
 export interface Sample {
   readonly operations: number
@@ -88,6 +90,7 @@ function requestsOf(
   { managementToken }: Scene,
   { actorToken }: Server,
 ): PreparedRequest[] {
+  if (isSearch(row)) return [search(row, managementToken)]
   switch (row) {
     case 'client_credentials':
       return [clientCredentials]

@@ -27,7 +27,8 @@ What is measured
   (none)                 the table: client_credentials, issue, exchange, the whole flow, and the lower bounds
   --scale                server CPU of an exchange with two server processes on one database, against one
   --memory               peak memory over many exchanges, against the first tenth
-  --rows <n,n,…>         issue and exchange against the number of stored rows, e.g. --rows 1000,2000000
+  --rows <n,n,…>         issue, exchange, lists and kill switches against the number of stored rows,
+                         e.g. --rows 1000,1000000
   --profile              where the server spends CPU in excess of client_credentials; writes .cpuprofile files
 
 How

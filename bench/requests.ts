@@ -18,7 +18,7 @@ export const clientCredentials = tokenRequest(CLIENTS.service, {
 export const managementToken = tokenRequest(CLIENTS.backend, {
   grant_type: 'client_credentials',
   resource: MANAGEMENT,
-  scope: 'subject-tokens:create',
+  scope: 'subject-tokens:create subject-tokens:read subject-tokens:revoke',
 })
 
 /** An exchange whose subject token is filled in later. */
@@ -37,6 +37,16 @@ export function issue(token: string): PreparedRequest {
   const body = JSON.stringify({ userId: 'user-1', context: CONTEXT })
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   return post('/api/subject-tokens', headers, body, 201)
+}
+
+export function manage(
+  method: 'GET' | 'DELETE',
+  filter: Record<string, string>,
+  token: string,
+): PreparedRequest {
+  const target = `/api/subject-tokens?${new URLSearchParams(filter)}`
+  const head = `${method} ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n`
+  return { before: `${head}\r\n`, status: 200 }
 }
 
 export const bare: PreparedRequest = { before: 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', status: 200 }

@@ -12,8 +12,10 @@ export function impersonationOf(sequelize: Sequelize): Impersonation {
     // Called twice: when the subject token is issued, and again when it is exchanged.
     isAllowed: ({ userId, actor }) => isViewable(userId) && (!actor || isSupport(actor.sub)),
     getCustomJwtClaims: ({ context }) => {
-      const { reason, ticketId } = context.grant.subjectTokenContext
-      return { impersonation: { reason, ticket_id: ticketId } }
+      const { subjectTokenId, subjectTokenContext } = context.grant
+      const { reason, ticketId } = subjectTokenContext
+      // The id leads from the log of an API to the record.
+      return { impersonation: { id: subjectTokenId, reason, ticket_id: ticketId } }
     },
   })
 }

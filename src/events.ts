@@ -2,7 +2,15 @@ import type { Provider } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
 import { frozenCopy, withoutUndefined } from './plain-json.ts'
 import type { Check } from './refusals.ts'
-import type { AccessTokenFormat, ActingParty } from './subject-tokens/subject-token.ts'
+import type { AccessTokenFormat, ActingParty, Revocation } from './subject-tokens/subject-token.ts'
+
+/**
+ * What became of an access token. `now`: this occurrence ended it: an opaque token is inactive, a JWT is invalid in its
+ * status list. `before`: an earlier one did. `expired`: nothing was left to end. `failed`: storage failed, and the next
+ * use of the subject token, or the same request again, tries once more. `kept`: it lives on, because it is a JWT and the
+ * option `statusList` is `false`, or because of `replayLeeway`.
+ */
+export type AccessTokenEnd = 'now' | 'before' | 'expired' | 'failed' | 'kept'
 
 /** A subject token was issued at the management API. Ids of people are account ids, never pairwise. */
 export interface SubjectTokenIssued {
@@ -37,7 +45,12 @@ export interface SubjectTokenExchanged {
   readonly resource: string
   /** The granted scopes, if any. */
   readonly scope?: string
-  readonly accessToken: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
+  /** `jti` of a JWT; the id of an opaque token is its value. */
+  readonly accessToken: {
+    readonly format: AccessTokenFormat
+    readonly jti?: string
+    readonly expiresAt: Seconds
+  }
 }
 
 /** A request was refused or failed. Members that the request did not get to are absent. */
@@ -70,27 +83,39 @@ export interface SubjectTokenReplayed {
   readonly clientId: string
   /** The client that exchanged it first. */
   readonly usedBy: string
+  /** Whether the two are the same: a double click or a retry looks different from a thief. */
+  readonly sameClient: boolean
   /** When it was exchanged first, in seconds since the epoch. */
   readonly usedAt: Seconds
+  /** How long after that it was used again. */
+  readonly secondsAfter: Seconds
   /** Who acted in the first exchange. */
   readonly actor?: ActingParty
   readonly resource: string
-  /** Whether the access token of the first exchange was ended; `false` for a JWT, and if ending it failed. */
-  readonly accessTokenEnded: boolean
+  /** The scopes that the first exchange granted, if any. */
+  readonly scope?: string
+  /** Of the JWT that the first exchange issued. */
+  readonly jti?: string
+  /** What became of the access token of the first exchange. */
+  readonly ended: AccessTokenEnd
 }
 
-/** A subject token was revoked at the management API. */
+/** A subject token was revoked. A replay that revokes one emits its own event only. */
 export interface SubjectTokenRevoked {
   readonly id: string
   readonly userId: string
-  /** The backend that revoked it. */
-  readonly revokedBy: string
   /** The account that acted, or else the constraint. */
   readonly actorId?: string
   /** The client that exchanged it, or else the constraint. */
   readonly clientId?: string
-  /** Whether its access token was ended; `false` for an unused subject token, for a JWT, and if ending it failed. */
-  readonly accessTokenEnded: boolean
+  /** The management client that revoked it, if one did. */
+  readonly revokedBy?: string
+  /** How, by whom and why, as the record shows it. */
+  readonly revocation: Revocation
+  /** Of the JWT that it was exchanged for. */
+  readonly jti?: string
+  /** What became of its access token. Absent if it was not exchanged. */
+  readonly ended?: AccessTokenEnd
 }
 
 /** The events and their payloads: `provider.on('subject_token.issued', ({ userId }) => …)`. */

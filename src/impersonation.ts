@@ -3,16 +3,20 @@ import type { Configuration, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from './constants.ts'
 import { exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
+import { createHandler, type NodeHandler } from './management/handler.ts'
 import { type Mounting, resolveMounting } from './management/mounting.ts'
 import { managementRouter } from './management/router.ts'
-import { type ImpersonationOptions, resolveOptions } from './options.ts'
+import { type ImpersonationOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
+import { assertGrantFunctions } from './provider/grants.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Settings } from './provider/settings.ts'
-import { resolveStatusLists, type StatusLists } from './provider/status-reference.ts'
+import { resolveStatusLists } from './provider/status-reference.ts'
+import { type PublishedLists, publishLists } from './status-lists/lists.ts'
 import { statusListRouter } from './status-lists/router.ts'
 import { storeReady } from './subject-tokens/ready.ts'
+import type { SubjectTokenStore } from './subject-tokens/store.ts'
 
 /** The impersonation service of one provider. Call `configure`, build the provider, call `attach`, then `router`. */
 export interface Impersonation {
@@ -30,8 +34,9 @@ export interface Impersonation {
   /**
    * Registers the token exchange grant (RFC 8693) with the provider.
    *
-   * @throws {TypeError} when the provider was not built from what `configure` returned, or when the address of the
-   *   status lists would follow from a management resource that is no http or https URL.
+   * @throws {TypeError} when the provider was not built from what `configure` returned, when its version lacks a
+   *   function that the exchange needs, or when the address of the status lists would follow from a management resource
+   *   that is not an http or https URL.
    * @example
    * impersonation.attach(provider)
    */
@@ -42,13 +47,27 @@ export interface Impersonation {
    * show and revoke, and the public status lists at `{prefix}/status-lists/{m}`, unless the option `statusList` is
    * `false`. `prefix` (default `/api`, `''` for the root) only says where they are mounted; the resource that
    * management tokens must be for is the option `managementResource`. Paths match case-sensitively and without a
-   * trailing slash; every other path is passed to `next`.
+   * trailing slash; every other path is passed to `next`. `only` leaves routes out.
    *
    * @throws {TypeError} before `attach`; for a prefix that no path can match, or an unknown option.
    * @example
    * app.use(impersonation.router().routes())
    */
   router(options?: Mounting): Router
+
+  /**
+   * The same routes for hosts that are not Koa applications: Express, Connect, Fastify with middie, NestJS,
+   * `node:http`. Responds to its own paths, also if the host has parsed the body or mounts it at its prefix, and calls
+   * `next` for all others; without `next`, they get a 404 in JSON. Cookies, and what a proxy says of the client, are
+   * read by the `keys` and `proxy` of the provider, which emits `server_error` for what goes wrong.
+   *
+   * @throws {TypeError} before `attach`; for a prefix that no path can match, or an unknown option.
+   * @example
+   * app.use(impersonation.handler())
+   * @example
+   * createServer(impersonation.handler({ prefix: '/internal' }))
+   */
+  handler(options?: Mounting): NodeHandler
 
   /**
    * For the readiness probe of the host: resolves when the store responds and its tables fit this version, and
@@ -83,42 +102,55 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   const options = resolveOptions(given)
   const store = reportOutage(options.store)
   let settings: Settings | undefined
+  let configured: Configuration = {}
   let extended: ExtendedConfiguration | undefined
   let provider: Provider | undefined
-  let statusLists: StatusLists | undefined
+  let lists: PublishedLists | undefined
+  const prefixes: string[] = []
 
-  return {
+  /** The routes that are to be served, for the method of this name. */
+  function routes(method: 'router' | 'handler', given: Mounting | undefined) {
+    const { prefix, only } = resolveMounting(method, given)
+    if (!settings || !provider) throw new TypeError(`call attach(provider) before ${method}()`)
+    const router = new Router()
+    if (only !== 'status-lists') {
+      prefixes.push(prefix)
+      router.use(managementRouter({ provider, store, options, settings }, prefix).routes())
+    }
+    if (lists && only !== 'management') router.use(statusListRouter(lists, prefix).routes())
+    return { provider, prefix, router }
+  }
+
+  const impersonation: Impersonation = {
     configure(configuration) {
       if (settings)
         throw new TypeError('configure() may be called only once; create one impersonation per provider')
       settings = readSettings(configuration, options.managementResource)
+      configured = configuration
       extended = extendConfiguration(configuration, settings)
       return extended.configuration
     },
 
-    attach(given) {
-      if (!settings || !extended?.configured(given)) {
+    attach(built) {
+      if (!settings || !extended?.configured(built)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
-      statusLists = resolveStatusLists(options.statusList, settings.managementResource(given))
-      given.registerGrantType(
+      assertGrantFunctions()
+      const statusLists = resolveStatusLists(options.statusList, settings.managementResource(built))
+      built.registerGrantType(
         TOKEN_EXCHANGE,
         exchangeHandler({ store, options, settings, statusLists }),
         PARAMETERS,
         REPEATABLE,
       )
-      refuseSimultaneousReplays(given)
-      provider = given
+      refuseSimultaneousReplays(built)
+      lists = statusLists && publishLists({ issuer: built.issuer, store, settings, statusLists })
+      provider = built
     },
 
-    router(given) {
-      const { prefix } = resolveMounting(given)
-      if (!settings || !provider) throw new TypeError('call attach(provider) before router()')
-      const routes = [managementRouter({ provider, store, options, settings }, prefix)]
-      const { issuer } = provider
-      if (statusLists) routes.push(statusListRouter({ issuer, store, settings, statusLists }, prefix))
-      return new Router().use(...routes.map((router) => router.routes()))
-    },
+    router: (given) => routes('router', given).router,
+
+    handler: (given) => createHandler(routes('handler', given)),
 
     async ready() {
       if (!provider) throw new TypeError('call attach(provider) before ready()')
@@ -126,4 +158,35 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       await storeReady(options.store, provider.issuer)
     },
   }
+  insides.set(impersonation, () => {
+    if (!settings || !provider) throw new TypeError('call configure() and attach() first')
+    return { provider, store, options, settings, configuration: configured, prefixes }
+  })
+  return impersonation
+}
+
+/** What lies behind an `Impersonation`, for rooms with a door of their own. */
+export interface Inside {
+  readonly provider: Provider
+  readonly store: SubjectTokenStore
+  readonly options: ResolvedOptions
+  readonly settings: Settings
+  /** As the deployment gave it. */
+  readonly configuration: Configuration
+  /** Where `router` was mounted, in the order of the calls. */
+  readonly prefixes: readonly string[]
+}
+
+/** Not members of the object, because a deployment must not come to rely on them. */
+const insides = new WeakMap<Impersonation, () => Inside>()
+
+/** @throws {TypeError} for a copy of what `createImpersonation` returned, and before `attach`. */
+export function insideOf(impersonation: Impersonation): Inside {
+  const inside = insides.get(impersonation)
+  if (!inside) {
+    throw new TypeError(
+      'not what createImpersonation() returned: a copy of it, or of another installation of oidc-provider-impersonation',
+    )
+  }
+  return inside()
 }

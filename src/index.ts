@@ -1,6 +1,7 @@
 export type { Seconds } from './clock.ts'
 export { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from './constants.ts'
 export {
+  type AccessTokenEnd,
   EVENTS,
   type ImpersonationEvents,
   type SubjectTokenExchanged,
@@ -10,6 +11,8 @@ export {
   type SubjectTokenRevoked,
 } from './events.ts'
 export { createImpersonation, type Impersonation } from './impersonation.ts'
+export type { NodeHandler } from './management/handler.ts'
+export type { Mounting } from './management/mounting.ts'
 export type { CustomClaimsRequest, ImpersonationOptions, PolicyRequest } from './options.ts'
 export type { JsonObject, JsonValue } from './plain-json.ts'
 export { AccessDenied, type Check } from './refusals.ts'

@@ -53,7 +53,13 @@ export interface CustomClaimsRequest {
   }
   /** Who exchanges what: account ids and client ids, never pairwise. `actor` if an actor token was sent. */
   readonly context: {
-    readonly grant: { readonly type: string; readonly subjectTokenContext: JsonObject }
+    readonly grant: {
+      readonly type: string
+      readonly kind: 'impersonation'
+      /** The public id of the record, so that a claim can name it. */
+      readonly subjectTokenId: string
+      readonly subjectTokenContext: JsonObject
+    }
     readonly user: { readonly id: string }
     readonly client: { readonly id: string }
     readonly actor?: { readonly sub: string; readonly clientId?: string }
@@ -98,6 +104,14 @@ export interface ImpersonationOptions {
    * served. Tokens that were issued under another `uri` are not found any more.
    */
   readonly statusList?: { readonly ttl?: Seconds; readonly uri?: string } | false
+
+  /**
+   * For applications whose requests may be sent twice: a use of a spent subject token by the same client, which
+   * authenticates (not `token_endpoint_auth_method: none`, because its id is no secret), within this time after the
+   * exchange is refused and told by its event, but ends nothing and is not on the record. In seconds, 0 … 60.
+   * Default 0: every such use ends what the exchange produced.
+   */
+  readonly replayLeeway?: Seconds
 
   /**
    * Keys that every `context` must hold, and that must not be blank. A missing one is refused by name at issuance
@@ -165,6 +179,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
     requireActor: given.requireActor ?? false,
     maxDelegationDepth: given.maxDelegationDepth ?? 1,
     statusList: resolveStatusList(given.statusList ?? {}),
+    replayLeeway: given.replayLeeway ?? 0,
     requiredContext: given.requiredContext ?? [],
     isAllowed: given.isAllowed,
     getCustomJwtClaims: given.getCustomJwtClaims,
@@ -184,6 +199,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
   assertWhole('subjectTokenTTL', options.subjectTokenTTL, { from: 1, to: options.maxSubjectTokenTTL })
   assertWhole('maxAccessTokenTTL', options.maxAccessTokenTTL, LIFE_RANGE)
   assertWhole('maxDelegationDepth', options.maxDelegationDepth, { from: 1, to: 10 })
+  assertWhole('replayLeeway', options.replayLeeway, { from: 0, to: 60 })
   assertWhole('customClaimsTimeout', options.customClaimsTimeout, { from: 1, to: 60 })
   assert(typeof options.requireActor === 'boolean', 'requireActor', 'a boolean')
   assert(

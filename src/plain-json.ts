@@ -20,13 +20,16 @@ const isStorableText = (value: string): boolean => value.isWellFormed() && !valu
 export const MAX_NAME_LENGTH = 255
 
 /** Whether every database can keep `value` as a name and find it again: of an account, a client or a resource. */
-export function isStorableName(value: unknown): value is string {
+export const isStorableName = (value: unknown): value is string => isStorableWithin(MAX_NAME_LENGTH, value)
+
+/** Whether `value` is a text of 1 to `longest` code points that every database can keep. */
+export function isStorableWithin(longest: number, value: unknown): value is string {
   return (
     typeof value === 'string' &&
     value !== '' &&
     // A code point has at most two UTF-16 units: nothing longer than this needs counting.
-    value.length <= 2 * MAX_NAME_LENGTH &&
-    [...value].length <= MAX_NAME_LENGTH &&
+    value.length <= 2 * longest &&
+    [...value].length <= longest &&
     isStorableText(value)
   )
 }

@@ -20,7 +20,7 @@ const STOREYS = [
   ['index.ts'],
 ]
 /** Rooms with a door of their own. */
-const GUESTS = ['sequelize', 'cli', 'resource-server']
+const GUESTS = ['sequelize', 'cli', 'resource-server', 'client', 'testing']
 
 interface Import {
   readonly from: string
@@ -96,26 +96,37 @@ describe('architecture', () => {
     expect(wrong.map(show)).to.deep.equal([])
   })
 
-  describe('resource-server', () => {
-    it('imports no other room, and no other room imports it', () => {
-      const rooms = ({ from, to }: Import) => [roomOf(from), roomOf(to)]
-      const own = inside.filter((found) => rooms(found).includes('resource-server'))
-      expect(own.length).to.be.greaterThan(20)
-      expect(own.filter(({ from, to }) => roomOf(from) !== roomOf(to)).map(show)).to.deep.equal([])
-    })
-
-    it('runs without Node: it imports jose and nothing else, and uses no global of Node', () => {
-      const outside = imports.filter(
-        ({ from, to }) => roomOf(from) === 'resource-server' && !to.endsWith('.ts'),
-      )
-      expect(new Set(outside.map(({ to }) => to))).to.deep.equal(new Set(['jose']))
-      const text = sources
-        .filter((file) => roomOf(file) === 'resource-server')
-        .map((file) => readFileSync(path.join(SRC, file), 'utf8'))
-        .join('\n')
-      expect(text).not.to.match(/\b(Buffer|process|require|setImmediate|__dirname)\b[.(]|import\(/)
-    })
+  it('tests stores and adapters by what the domain says of them, and is imported by nothing', () => {
+    const own = inside.filter(({ from, to }) => [roomOf(from), roomOf(to)].includes('testing'))
+    expect(own.length).to.be.greaterThan(10)
+    const rooms = ['clock.ts', 'subject-tokens', 'testing']
+    const wrong = own.filter(({ from, to }) => roomOf(from) !== 'testing' || !rooms.includes(roomOf(to)))
+    expect(wrong.map(show)).to.deep.equal([])
   })
+
+  for (const [room, packages] of [
+    ['resource-server', ['jose']],
+    ['client', ['jose', 'oauth4webapi']],
+  ] as const) {
+    describe(room, () => {
+      it('imports no other room, and no other room imports it', () => {
+        const rooms = ({ from, to }: Import) => [roomOf(from), roomOf(to)]
+        const own = inside.filter((found) => rooms(found).includes(room))
+        expect(own.length).to.be.greaterThan(20)
+        expect(own.filter(({ from, to }) => roomOf(from) !== roomOf(to)).map(show)).to.deep.equal([])
+      })
+
+      it(`runs without Node: it imports ${packages.join(' and ')}, and uses no global of Node`, () => {
+        const outside = imports.filter(({ from, to }) => roomOf(from) === room && !to.endsWith('.ts'))
+        expect([...new Set(outside.map(({ to }) => to))].sort()).to.deep.equal([...packages])
+        const text = sources
+          .filter((file) => roomOf(file) === room)
+          .map((file) => readFileSync(path.join(SRC, file), 'utf8'))
+          .join('\n')
+        expect(text).not.to.match(/\b(Buffer|process|require|setImmediate|__dirname)\b[.(]|import\(/)
+      })
+    })
+  }
 
   it("imports oidc-provider's lib in one file only", () => {
     const files = imports.filter(({ to }) => to.startsWith('oidc-provider/')).map(({ from }) => from)
@@ -142,6 +153,7 @@ describe('architecture', () => {
     expect([...new Set(files)].sort()).to.deep.equal([
       'authenticate.ts',
       'body.ts',
+      'handler.ts',
       'respond.ts',
       'router.ts',
     ])

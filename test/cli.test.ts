@@ -57,7 +57,16 @@ describe('oidc-impersonation', () => {
   it('prints its usage', async () => {
     const { code, stdout } = await run(['--help'])
     expect(code).to.equal(0)
-    for (const word of ['migrate', 'status', 'sql', 'purge', 'end-unspent', '--retention', 'DATABASE_URL'])
+    for (const word of [
+      'migrate',
+      'status',
+      'sql',
+      'purge',
+      'end-unspent',
+      'check',
+      '--retention',
+      'DATABASE_URL',
+    ])
       expect(stdout).to.include(word)
     expect(stdout).to.include('2 invalid usage')
   })

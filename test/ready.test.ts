@@ -6,6 +6,7 @@ import { withDeployment } from '../fixtures/deployment.ts'
 import { beforeOn } from '../fixtures/on-database.ts'
 import { createImpersonation } from '../src/index.ts'
 import { createSubjectTokenStore, migrate } from '../src/sequelize/index.ts'
+import type { SubjectTokenStore } from '../src/subject-tokens/store.ts'
 
 const TABLES = ['subject_tokens', 'subject_token_actors']
 const reasonOf = (asking: Promise<void>): Promise<unknown> =>
@@ -98,7 +99,39 @@ describe('ready', () => {
     ready: undefined,
   })
 
-  it('reads once from a store that does not know whether it is', async () => {
+  /** What a probe is told of a store whose `ready` is this one, and the ids that were read from it. */
+  const askStore = async (ready: SubjectTokenStore['ready']): Promise<unknown[]> => {
+    const database = await openDatabase('sqlite')
+    const own = createSubjectTokenStore(database.sequelize)
+    const read: string[] = []
+    const get: SubjectTokenStore['get'] = (issuer, id) => {
+      read.push(id)
+      return own.get(issuer, id)
+    }
+    const told: unknown[] = []
+    try {
+      await withDeployment({ database, options: { store: { ...own, get, ready } } }, async (deployment) => {
+        told.push(await reasonOf(deployment.impersonation.ready()))
+      })
+      return [...told, ...read]
+    } finally {
+      await database.close()
+    }
+  }
+
+  it('is what the `ready` of a store says: nothing is read then', async () => {
+    const refuses = async () => {
+      throw new Error('not yet')
+    }
+    expect(await askStore(refuses)).to.deep.equal(['not yet'])
+    expect(await askStore(async () => {})).to.deep.equal(['ready'])
+  })
+
+  it('is one read from a store without `ready`', async () => {
+    expect(await askStore(undefined)).to.deep.equal(['ready', 'none'])
+  })
+
+  it('is no while that read fails', async () => {
     const database = await openDatabase('sqlite')
     try {
       await withDeployment({ database, options: { store: without(database) } }, async ({ impersonation }) => {

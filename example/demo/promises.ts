@@ -81,7 +81,7 @@ export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticket
     act: { sub: actorId },
     client_id: clientId,
     scope: 'orders:read',
-    impersonation: { reason, ticket_id: ticketId },
+    impersonation: { id: anId, reason, ticket_id: ticketId },
     status: { status_list: { idx: aPlace, uri: `${baseUrl}/api/status-lists/0` } },
     jti: anId,
     iat: aTime,
@@ -96,7 +96,7 @@ export const ordersResponse = ({ userId, actorId, reason, ticketId }: Impersonat
     customer: userId,
     actor: { sub: actorId },
     scope: 'orders:read',
-    impersonation: { reason, ticket_id: ticketId },
+    impersonation: { id: anId, reason, ticket_id: ticketId },
     orders: new Rule('her two orders', (value) => Array.isArray(value) && value.length === 2),
   },
 })

@@ -10,10 +10,16 @@ Commands
   purge         delete ended subject tokens after the retention, and expired models of the provider
   end-unspent   revoke every subject token that can still be exchanged: after a restore, or a failover
                 that may have lost commits
+  check <file>  look at a deployment before its users do: the module must export \`provider\` and
+                \`impersonation\` (and \`sequelize\`, to have its rights checked), or a function as
+                default that returns them; writes nothing
 
 Options
   --retention <seconds>  with purge: how long records of ended impersonations are kept (default 7776000: 90 days)
   --issuer <url>         with end-unspent: only this issuer's (default: all issuers in the database)
+  --example <file>       with check: JSON of an impersonation to ask isAllowed and getCustomJwtClaims about:
+                         userId, createdBy, clientId, resource; actorId, scope and context as needed
+  --json                 with check: print JSON
   --dialect <name>       with sql: sqlite, postgres or mysql (default: that of DATABASE_URL)
   --help                 show this
   --version              show the version
@@ -22,7 +28,7 @@ Environment
   DATABASE_URL  sqlite:<file>, postgres://…, mysql://… or mariadb://…
                 TLS: ?sslmode=verify-full&sslrootcert=<file> (or require, verify-ca; sslcert, sslkey)
 
-Exit code: 0 done, 1 the database failed, 2 invalid usage.
+Exit code: 0 done, 1 the database failed or check found a fault, 2 invalid usage.
 `
 
 export class UsageError extends Error {}
@@ -30,21 +36,33 @@ export class UsageError extends Error {}
 const DIALECTS = ['sqlite', 'postgres', 'mysql'] as const
 export type DialectName = (typeof DIALECTS)[number]
 
-export interface Command {
-  readonly name: CommandName
+export type Command = DatabaseCommand | CheckCommand
+
+/** A command that works on the database of `DATABASE_URL`. */
+export interface DatabaseCommand {
+  readonly name: Exclude<CommandName, 'check'>
   readonly retention?: Seconds
   readonly issuer?: string
   readonly dialect?: DialectName
 }
 
-/** The option that each command takes, if any. */
+export interface CheckCommand {
+  readonly name: 'check'
+  /** The file of the module to look at. */
+  readonly module: string
+  readonly example?: string
+  readonly json: boolean
+}
+
+/** The options that each command takes. */
 const COMMANDS = {
-  migrate: undefined,
-  status: undefined,
-  sql: 'dialect',
-  purge: 'retention',
-  'end-unspent': 'issuer',
-} as const
+  migrate: [],
+  status: [],
+  sql: ['dialect'],
+  purge: ['retention'],
+  'end-unspent': ['issuer'],
+  check: ['example', 'json'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
 type CommandName = keyof typeof COMMANDS
 
 const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name)
@@ -58,11 +76,13 @@ export function parseCommandLine(args: string[]): Command | 'help' | 'version' {
   const [name, ...others] = positionals
   if (name === undefined) throw new UsageError('missing command')
   if (!isCommand(name)) throw new UsageError(`unknown command: ${name}`)
+  assertTaken(name, Object.keys(options))
+  const { example, json = false } = options
+  const module = name === 'check' ? others.shift() : undefined
   if (others.length > 0) throw new UsageError(`unexpected argument: ${others.join(' ')}`)
-  for (const option of Object.keys(options)) {
-    if (option === COMMANDS[name]) continue
-    const [owner] = Object.entries(COMMANDS).find(([, taken]) => taken === option) ?? []
-    throw new UsageError(`--${option} is only valid with ${owner}`)
+  if (name === 'check') {
+    if (module === undefined) throw new UsageError('check needs the file of a module')
+    return { name, module, json, ...(example !== undefined && { example }) }
   }
   return {
     name,
@@ -70,6 +90,14 @@ export function parseCommandLine(args: string[]): Command | 'help' | 'version' {
     ...(options.issuer !== undefined && { issuer: parseIssuer(options.issuer) }),
     ...(options.dialect !== undefined && { dialect: parseDialect(options.dialect) }),
   }
+}
+
+function assertTaken(name: CommandName, options: readonly string[]): void {
+  const takes = (taken: readonly string[], option: string) => taken.includes(option)
+  const option = options.find((given) => !takes(COMMANDS[name], given))
+  if (option === undefined) return
+  const [owner] = Object.entries(COMMANDS).find(([, taken]) => takes(taken, option)) ?? []
+  throw new UsageError(`--${option} is only valid with ${owner}`)
 }
 
 function parse(args: string[]) {
@@ -83,6 +111,8 @@ function parse(args: string[]) {
         retention: { type: 'string' },
         issuer: { type: 'string' },
         dialect: { type: 'string' },
+        example: { type: 'string' },
+        json: { type: 'boolean' },
       },
     })
   } catch (error) {

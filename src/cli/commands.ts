@@ -4,9 +4,12 @@ import { endUnspent } from '../sequelize/end-unspent.ts'
 import { migrate, type Purged, purge } from '../sequelize/index.ts'
 import { ddlOf } from '../sequelize/schema/ddl.ts'
 import { type Status, statusOf } from '../sequelize/schema/status.ts'
-import type { Command } from './command-line.ts'
+import type { DatabaseCommand } from './command-line.ts'
 
-export async function run({ name, retention, issuer }: Command, sequelize: Sequelize): Promise<string> {
+export async function run(
+  { name, retention, issuer }: DatabaseCommand,
+  sequelize: Sequelize,
+): Promise<string> {
   switch (name) {
     case 'migrate':
       await migrate(sequelize, { onWait: (reason) => process.stderr.write(`${reason}\n`) })

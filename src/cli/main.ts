@@ -2,7 +2,13 @@
 /** `oidc-impersonation`: what a deployment runs beside its processes. */
 import { readFileSync } from 'node:fs'
 import { Sequelize } from 'sequelize'
-import { type Command, HELP, parseCommandLine, UsageError } from './command-line.ts'
+import {
+  type CheckCommand,
+  type DatabaseCommand,
+  HELP,
+  parseCommandLine,
+  UsageError,
+} from './command-line.ts'
 import { run } from './commands.ts'
 import { connect } from './connect.ts'
 
@@ -10,6 +16,7 @@ async function main(args: string[]): Promise<string> {
   const command = parseCommandLine(args)
   if (command === 'help') return HELP
   if (command === 'version') return version()
+  if (command.name === 'check') return runCheck(command)
   const sequelize = usage(() => open(command))
   try {
     const message = await run(command, sequelize)
@@ -20,13 +27,21 @@ async function main(args: string[]): Promise<string> {
   }
 }
 
+/** Loaded here, because no other command needs the provider, which is an optional peer. */
+async function runCheck(command: CheckCommand): Promise<string> {
+  const { check } = await import('./check/check.ts')
+  const { text, failed } = await check(command)
+  if (failed) process.exitCode = 1
+  return text
+}
+
 function version(): string {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   return String(version)
 }
 
 /** Connects at the first statement, and printing SQL has none. */
-function open({ dialect }: Command): Sequelize {
+function open({ dialect }: DatabaseCommand): Sequelize {
   if (dialect === undefined) return connect(databaseUrl())
   return dialect === 'sqlite' ? connect('sqlite:') : new Sequelize({ dialect, logging: false })
 }

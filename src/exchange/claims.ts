@@ -43,7 +43,12 @@ export async function collectClaims(
       exp: draft.exp,
     },
     context: {
-      grant: { type: TOKEN_EXCHANGE, subjectTokenContext: subject.token.context },
+      grant: {
+        type: TOKEN_EXCHANGE,
+        kind: 'impersonation',
+        subjectTokenId: subject.token.id,
+        subjectTokenContext: subject.token.context,
+      },
       user: { id: subject.token.userId },
       client: { id: ctx.oidc.client.clientId },
       ...(actor && { actor: { sub: actor.sub, clientId: actor.clientId } }),

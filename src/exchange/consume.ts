@@ -1,5 +1,5 @@
 import { epochTime } from '../clock.ts'
-import { type AccessTokenDraft, dropGrant, saveGrant } from '../provider/access-token.ts'
+import { type AccessTokenDraft, dropGrant, issuedAccessToken, saveGrant } from '../provider/access-token.ts'
 import { type GrantContext, recordProof, type SenderConstraint } from '../provider/grants.ts'
 import { misconfigured, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
@@ -53,7 +53,7 @@ function useOf(ctx: GrantContext, at: number, { actor, target, draft }: Exchange
     actor: actor && { sub: actor.sub, act: actor.act, clientId: actor.clientId },
     resource: target.resource,
     scope: target.scope,
-    accessToken: { format: draft.format, expiresAt: draft.exp },
+    accessToken: issuedAccessToken(draft),
     grantId: draft.format === 'opaque' ? draft.grantId : undefined,
   }
 }

@@ -31,7 +31,7 @@ export function exchangeHandler(service: ExchangeService): (ctx: ExchangeContext
   const { store, options, settings } = service
   const { maxDelegationDepth, maxAccessTokenTTL } = options
   return (ctx) =>
-    recordOutcome(ctx, async (reached) => {
+    recordOutcome(ctx, { store, options }, async (reached) => {
       const { subjectToken, actorToken, scopes } = parseRequest(ctx, options)
       const sender = await verifySender(ctx)
 

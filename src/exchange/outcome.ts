@@ -3,12 +3,11 @@ import { errors } from 'oidc-provider'
 import { emit } from '../events.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
-import type { AccessTokenDraft } from '../provider/access-token.ts'
+import { type AccessTokenDraft, issuedAccessToken } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
-import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
-import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
+import { endFirstUse, ReplayedSubjectToken, type ReplayService } from './replay.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
@@ -25,6 +24,7 @@ type Reached = Partial<Pick<Exchanged, 'subject' | 'actor' | 'target'>>
 /** Runs an exchange, which passes what it establishes to `reached`, and emits exactly one event about it. */
 export async function recordOutcome(
   ctx: GrantContext,
+  service: ReplayService,
   exchange: (reached: (established: Reached) => void) => Promise<Exchanged>,
 ): Promise<void> {
   let reached: Reached = {}
@@ -39,7 +39,7 @@ export async function recordOutcome(
       emitRefused(ctx, reached, error)
       throw error
     }
-    await emitReplayed(ctx, error.token)
+    await emitReplayed(ctx, service, error)
     throw subjectTokenRefused({ private: 'used before' })
   }
   emitExchanged(ctx, exchanged)
@@ -54,7 +54,7 @@ function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Exc
     actor: actorOf(actor),
     resource: target.resource,
     scope: target.scope,
-    accessToken: { format: draft.format, expiresAt: draft.exp },
+    accessToken: issuedAccessToken(draft),
   })
 }
 
@@ -75,18 +75,26 @@ function emitRefused(ctx: GrantContext, { subject, actor, target }: Reached, thr
   })
 }
 
-async function emitReplayed(ctx: GrantContext, token: SubjectToken): Promise<void> {
+async function emitReplayed(
+  ctx: GrantContext,
+  service: ReplayService,
+  { token }: ReplayedSubjectToken,
+): Promise<void> {
   const { use } = token
-  if (!use) return
+  const { ended, sameClient, secondsAfter } = await endFirstUse(ctx, service, token)
   emit(ctx.oidc.provider, 'subject_token.replayed', {
     id: token.id,
     userId: token.userId,
     clientId: ctx.oidc.client.clientId,
     usedBy: use.clientId,
+    sameClient,
     usedAt: use.at,
+    secondsAfter,
     actor: use.actor,
     resource: use.resource,
-    accessTokenEnded: await endFirstUse(ctx.oidc.provider, token),
+    scope: use.scope,
+    jti: use.accessToken.jti,
+    ended,
   })
 }
 

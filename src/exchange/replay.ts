@@ -1,24 +1,74 @@
-import type { Provider } from 'oidc-provider'
+import { epochTime, type Seconds } from '../clock.ts'
+import type { AccessTokenEnd } from '../events.ts'
+import type { ResolvedOptions } from '../options.ts'
 import { endAccessToken } from '../provider/access-token.ts'
-import type { SubjectToken } from '../subject-tokens/subject-token.ts'
+import { authenticates } from '../provider/client-metadata.ts'
+import type { GrantContext } from '../provider/grants.ts'
+import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import type { SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 
 /** A spent subject token was used again. Internal: the outcome turns it into the refusal that the client reads. */
 export class ReplayedSubjectToken extends Error {
-  readonly token: SubjectToken
-  constructor(token: SubjectToken) {
+  readonly token: SpentSubjectToken
+  constructor(token: SpentSubjectToken) {
     super('used before')
     this.token = token
   }
 }
 
+type SpentSubjectToken = SubjectToken & { readonly use: SubjectTokenUse }
+
+export const isSpent = (token: SubjectToken): token is SpentSubjectToken => token.use !== undefined
+
+/** What ending the first use needs. */
+export interface ReplayService {
+  readonly store: Pick<SubjectTokenStore, 'recordReplay'>
+  readonly options: Pick<ResolvedOptions, 'statusList' | 'replayLeeway'>
+}
+
+/** What the event tells of a replay. */
+interface ReplayOutcome {
+  readonly ended: AccessTokenEnd
+  readonly sameClient: boolean
+  readonly secondsAfter: Seconds
+}
+
 /**
- * Ends the access token of the first use, because a copy of the subject token is in circulation. Returns whether it
- * did: a JWT cannot be ended, and a failure here must not turn the refusal into something else.
+ * Ends what the first exchange produced, because a copy of the subject token is in circulation, and writes the replay to
+ * the record. Later replays write nothing. A failure must not turn the refusal into something else.
  */
-export async function endFirstUse(provider: Provider, { use }: SubjectToken): Promise<boolean> {
-  if (use?.grantId === undefined) return false
-  return endAccessToken(provider, use.grantId).then(
-    () => true,
-    () => false,
-  )
+export async function endFirstUse(
+  ctx: GrantContext,
+  { store, options }: ReplayService,
+  token: SpentSubjectToken,
+): Promise<ReplayOutcome> {
+  const { client, issuer, provider } = ctx.oidc
+  const { use } = token
+  const at = epochTime()
+  const secondsAfter = Math.max(0, at - use.at)
+  const sameClient = client.clientId === use.clientId
+  const outcome = (ended: AccessTokenEnd): ReplayOutcome => ({ ended, sameClient, secondsAfter })
+
+  // A mark in the record ends a JWT only where status lists show it.
+  const marked = (ended: AccessTokenEnd) =>
+    use.accessToken.format === 'jwt' && options.statusList === false ? 'kept' : ended
+  const lives = use.accessToken.expiresAt > at
+  const before = (): AccessTokenEnd => {
+    if (token.revokedAt !== undefined) return marked('before')
+    return lives ? 'kept' : 'expired'
+  }
+  const forgiven = sameClient && authenticates(client) && secondsAfter <= options.replayLeeway
+  if (token.replay || (options.replayLeeway > 0 && forgiven)) return outcome(before())
+
+  try {
+    // First, so that the next use repeats what fails here: it finds no replay in the record. Also where the record was
+    // revoked, because that may have been cut short.
+    if (lives && use.grantId !== undefined) await endAccessToken(provider, use.grantId)
+    const stopped = await store.recordReplay(issuer, token.id, { at, clientId: client.clientId })
+    if (stopped) return outcome(marked('now'))
+    // Another use, or a revocation, came first since the record was read.
+    return outcome(lives ? marked('before') : before())
+  } catch {
+    return outcome('failed')
+  }
 }

@@ -7,7 +7,7 @@ import { subjectTokenRefused } from '../refusals.ts'
 import { hashSecret, isSecret, type TokenHash } from '../subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import { type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
-import { ReplayedSubjectToken } from './replay.ts'
+import { isSpent, ReplayedSubjectToken } from './replay.ts'
 
 /** The user to become, and the token that permits it. */
 export interface Subject {
@@ -54,7 +54,7 @@ export async function identifySubject(
 /** Refuses a token that is unknown, spent, revoked or expired. A spent one is a replay, even if it is revoked too. */
 export function assertUsable(token: SubjectToken | undefined): asserts token is SubjectToken {
   if (!token) throw subjectTokenRefused({ private: 'unknown' })
-  if (token.use) throw new ReplayedSubjectToken(token)
+  if (isSpent(token)) throw new ReplayedSubjectToken(token)
   const state = stateOf(token, epochTime())
   if (state !== 'active') throw subjectTokenRefused({ private: state })
 }

@@ -8,10 +8,18 @@ const LIMIT = 64 * 1024
 /** The JSON object in the request's body (RFC 8259), read here or by a parser of the host application. */
 export async function readJsonObject(ctx: Context): Promise<Record<string, unknown>> {
   assertMediaType(ctx)
-  const parsed: unknown = Reflect.get(ctx.request, 'body') ?? Reflect.get(ctx.req, 'body')
+  const parsed = parsedBody(ctx)
   const body = parsed === undefined ? parse(await read(ctx)) : fromParser(parsed)
   if (!isPlainObject(body)) throw invalidRequest({ public: 'the body must be a JSON object' })
   return body
+}
+
+/** What a parser of the host application has left. */
+function parsedBody({ request, req }: Context): unknown {
+  const parsed: unknown = Reflect.get(request, 'body') ?? Reflect.get(req, 'body')
+  // Parsers of Express 4 leave an empty object when they do not read the body, because it is not of their media type.
+  const unread = isPlainObject(parsed) && Object.keys(parsed).length === 0 && !req.readableDidRead
+  return unread ? undefined : parsed
 }
 
 function assertMediaType(ctx: Context): void {

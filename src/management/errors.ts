@@ -61,6 +61,10 @@ export const userNotFound = () =>
 export const subjectTokenNotFound = () =>
   new ManagementError({ status: 404, error: 'not_found', public: 'subject token not found' })
 
+/** For hosts that have no other routes. */
+export const pathNotFound = () =>
+  new ManagementError({ status: 404, error: 'not_found', public: 'not found' })
+
 export const methodNotAllowed = () =>
   new ManagementError({ status: 405, error: 'invalid_request', public: 'method not allowed' })
 

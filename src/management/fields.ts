@@ -8,3 +8,23 @@ export function parseName(field: string, value: unknown): string {
   }
   return value
 }
+
+/** Refuses a member of the body that is not one of `fields`: one that is ignored would promise something. */
+export function assertKnown(body: Record<string, unknown>, fields: readonly string[]): void {
+  const unknown = Object.keys(body).find((field) => !fields.includes(field))
+  if (unknown === undefined) return
+  // Its name, if that is safe to echo.
+  const name = /^[\w.-]{1,64}$/.test(unknown) ? unknown : 'a member of the body'
+  throw invalidRequest({ public: `${name} is unknown` })
+}
+
+/** The one of these members that is given. */
+export function onlyOne<Name extends string>(
+  given: Readonly<Partial<Record<Name, unknown>>>,
+  names: readonly Name[],
+): Name {
+  const [first, second] = names.filter((name) => given[name] !== undefined)
+  if (second !== undefined) throw invalidRequest({ public: `${second} must not come with ${first}` })
+  if (first !== undefined) return first
+  throw invalidRequest({ public: `${names.slice(0, -1).join(', ')} or ${names.at(-1)} is required` })
+}

@@ -3,8 +3,10 @@ import { epochTime } from '../clock.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { isId } from '../subject-tokens/id.ts'
 import {
-  type AccessTokenFormat,
   type ActingParty,
+  type IssuedAccessToken,
+  type Replay,
+  type Revocation,
   type SubjectToken,
   type SubjectTokenState,
   stateOf,
@@ -30,7 +32,9 @@ interface SubjectTokenRecord {
   readonly expiresAt: Seconds
   readonly consumedAt?: Seconds
   readonly revokedAt?: Seconds
-  readonly accessToken?: { readonly format: AccessTokenFormat; readonly expiresAt: Seconds }
+  readonly revocation?: Revocation
+  readonly replay?: Replay
+  readonly accessToken?: IssuedAccessToken
   readonly state: SubjectTokenState
 }
 
@@ -79,6 +83,8 @@ function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord {
     expiresAt: token.expiresAt,
     consumedAt: use?.at,
     revokedAt: token.revokedAt,
+    revocation: token.revocation,
+    replay: token.replay,
     accessToken: use?.accessToken,
     state: stateOf(token, now),
   }

@@ -4,7 +4,7 @@ import { epochTime } from '../clock.ts'
 import { emit } from '../events.ts'
 import { isStorableName, MAX_NAME_LENGTH } from '../plain-json.ts'
 import { checkOf, misconfigured, reasonOf } from '../refusals.ts'
-import { mintId } from '../subject-tokens/id.ts'
+import { mintId, secondOf } from '../subject-tokens/id.ts'
 import { hashSecret, mintSecret, type SubjectTokenSecret } from '../subject-tokens/secret.ts'
 import type { SubjectTokenDraft } from '../subject-tokens/subject-token.ts'
 import { userNotFound } from './errors.ts'
@@ -30,16 +30,18 @@ export async function issueSubjectToken(
   await assertIssuanceAllowed(service, { createdBy: caller.clientId, account, request })
 
   const { expiresIn, ...constraints } = request
-  const createdAt = epochTime()
+  const id = mintId()
+  // The time in the id, by which lists select. It may be a little ahead of the clock, and must not prolong the life.
+  const createdAt = secondOf(id)
   const record: SubjectTokenDraft = {
     ...constraints,
-    id: mintId(),
+    id,
     issuer: provider.issuer,
     // What findAccount returns, not what was asked for: an alias must not become a `sub`.
     userId: account.accountId,
     createdBy: caller.clientId,
     createdAt,
-    expiresAt: createdAt + expiresIn,
+    expiresAt: Math.min(createdAt, epochTime()) + expiresIn,
   }
   const subjectToken = mintSecret()
   await store.insert({ ...record, tokenHash: hashSecret(subjectToken) })

@@ -1,8 +1,10 @@
+import type { Seconds } from '../clock.ts'
 import { isId } from '../subject-tokens/id.ts'
 import type { KillFilter, SubjectTokenFilter } from '../subject-tokens/store.ts'
 import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { invalidRequest } from './errors.ts'
-import { parseName } from './fields.ts'
+import { onlyOne, parseName } from './fields.ts'
+import { KILLED_BY, killFilterOf } from './revocation-request.ts'
 
 /** Which records `GET /subject-tokens` selects, and which page of them (protocol.md §2.2). */
 export interface ListRequest {
@@ -15,33 +17,57 @@ const STATES: readonly SubjectTokenState[] = ['active', 'expired', 'consumed', '
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 100
 
+const NAMES = ['userId', 'actorId', 'clientId', 'createdBy'] as const
+const FLAGS = ['live', 'replayed', 'withoutActor'] as const
+const TIMES = ['createdAfter', 'createdBefore'] as const
+
 export function parseListRequest(query: string): ListRequest {
-  const given = single(query, ['userId', 'actorId', 'clientId', 'createdBy', 'state', 'limit', 'cursor'])
+  const given = single(query, [...NAMES, 'state', ...FLAGS, ...TIMES, 'limit', 'cursor'])
   const { userId, actorId, clientId, createdBy, state, limit, cursor } = given
+  const filter: SubjectTokenFilter = {
+    ...(userId !== undefined && { userId: [parseName('userId', userId)] }),
+    ...(actorId !== undefined && { actorId: [parseName('actorId', actorId)] }),
+    ...(clientId !== undefined && { clientId: parseName('clientId', clientId) }),
+    ...(createdBy !== undefined && { createdBy: parseName('createdBy', createdBy) }),
+    ...(state !== undefined && { state: parseState(state) }),
+    ...parseEach(given, FLAGS, parseFlag),
+    ...parseEach(given, TIMES, parseTime),
+  }
   return {
-    filter: {
-      ...(userId !== undefined && { userId: [parseName('userId', userId)] }),
-      ...(actorId !== undefined && { actorId: [parseName('actorId', actorId)] }),
-      ...(clientId !== undefined && { clientId: parseName('clientId', clientId) }),
-      ...(createdBy !== undefined && { createdBy: parseName('createdBy', createdBy) }),
-      ...(state !== undefined && { state: parseState(state) }),
-    },
+    filter,
     limit: limit === undefined ? DEFAULT_LIMIT : parseLimit(limit),
     ...(cursor !== undefined && { cursor: parseId('cursor', cursor) }),
   }
 }
 
+function parseEach<Name extends string, Value>(
+  given: Readonly<Partial<Record<Name, string>>>,
+  names: readonly Name[],
+  parse: (name: Name, value: string) => Value,
+): Partial<Record<Name, Value>> {
+  const parsed: Partial<Record<Name, Value>> = {}
+  for (const name of names) {
+    const value = given[name]
+    if (value !== undefined) parsed[name] = parse(name, value)
+  }
+  return parsed
+}
+
+function parseFlag(parameter: string, value: string): boolean {
+  if (value === 'true') return true
+  if (value === 'false') return false
+  throw invalidRequest({ public: `${parameter} must be true or false` })
+}
+
+function parseTime(parameter: string, value: string): Seconds {
+  if (/^(0|[1-9]\d{0,11})$/.test(value)) return Number(value)
+  throw invalidRequest({ public: `${parameter} must be whole seconds since the epoch` })
+}
+
 /** Whose tokens the kill switch revokes: of one user, one actor or one backend. */
 export function parseKillRequest(query: string): KillFilter {
-  const { userId, actorId, createdBy } = single(query, ['userId', 'actorId', 'createdBy'])
-  const [first, second] = Object.entries({ userId, actorId, createdBy }).flatMap(([name, value]) =>
-    value === undefined ? [] : [name],
-  )
-  if (second !== undefined) throw invalidRequest({ public: `${second} must not come with ${first}` })
-  if (userId !== undefined) return { userId: parseName('userId', userId) }
-  if (actorId !== undefined) return { actorId: parseName('actorId', actorId) }
-  if (createdBy !== undefined) return { createdBy: parseName('createdBy', createdBy) }
-  throw invalidRequest({ public: 'userId, actorId or createdBy is required' })
+  const given = single(query, KILLED_BY)
+  return killFilterOf(onlyOne(given, KILLED_BY), given)
 }
 
 /** Refuses every parameter: one that is ignored would promise something. */

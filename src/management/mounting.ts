@@ -8,6 +8,17 @@ export interface Mounting {
    * Default `/api`.
    */
   readonly prefix?: string
+
+  /**
+   * Serves only these routes, for a host that keeps the others where the public does not reach them: `management` those
+   * of the management API, `status-lists` the public ones. Default: all.
+   */
+  readonly only?: 'management' | 'status-lists'
+}
+
+/** What is mounted where: complete and checked. */
+interface ResolvedMounting extends Pick<Mounting, 'only'> {
+  readonly prefix: string
 }
 
 /** As a URL spells them (RFC 3986 §3.3), without the characters that the router would read as a pattern. */
@@ -15,15 +26,21 @@ const SEGMENTS = /^(\/([\w\-.~$&',;=@]|%[\da-f]{2})+)*$/i
 /** Clients resolve these before they send a request. */
 const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i
 
-/** @throws {TypeError} that names an unknown option, or a prefix that no request could match. */
-export function resolveMounting(given: Mounting = {}): Required<Mounting> {
-  if (!isPlainObject(given)) throw new TypeError('router takes an options object')
-  const { prefix = '/api', ...unknown } = given
+/**
+ * The options of `method`.
+ *
+ * @throws {TypeError} that names an unknown or wrong option: a prefix that no request could match, for example.
+ */
+export function resolveMounting(method: string, given: Mounting = {}): ResolvedMounting {
+  if (!isPlainObject(given)) throw new TypeError(`${method} takes an options object`)
+  const { prefix = '/api', only, ...unknown } = given
   for (const name of Object.keys(unknown)) throw new TypeError(`unknown option: ${name}`)
   if (typeof prefix !== 'string' || !SEGMENTS.test(prefix) || DOT_SEGMENT.test(prefix)) {
     throw new TypeError(
       "option prefix must be a path such as '/api', without trailing slash, query, fragment and pattern, or ''",
     )
   }
-  return { prefix }
+  if (only !== undefined && only !== 'management' && only !== 'status-lists')
+    throw new TypeError("option only must be 'management' or 'status-lists'")
+  return { prefix, only }
 }

@@ -1,6 +1,5 @@
-import type { Provider } from 'oidc-provider'
-import { epochTime } from '../clock.ts'
-import { emit, type SubjectTokenRevoked } from '../events.ts'
+import { epochTime, type Seconds } from '../clock.ts'
+import { type AccessTokenEnd, emit, type SubjectTokenRevoked } from '../events.ts'
 import { storageUnavailable } from '../outage.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import { isId } from '../subject-tokens/id.ts'
@@ -11,18 +10,19 @@ import { subjectTokenNotFound } from './errors.ts'
 import type { Caller, ManagementService } from './service.ts'
 
 /**
- * Revokes one: an unused token can no longer be exchanged, an opaque access token ends. Returns how many this call
+ * Revokes one: an unused token can no longer be exchanged, what it was exchanged for ends. Returns how many this call
  * marked: 0 when it is repeated.
  */
 export async function revokeSubjectToken(
-  { provider, store }: ManagementService,
-  caller: Caller,
+  service: ManagementService,
   id: string,
+  revocation: Revocation,
 ): Promise<number> {
-  const by = byApi(caller)
-  const revoked = isId(id) ? await store.revoke(provider.issuer, id, epochTime(), by) : undefined
+  const { provider, store } = service
+  const now = epochTime()
+  const revoked = isId(id) ? await store.revoke(provider.issuer, id, now, revocation) : undefined
   if (!revoked) throw subjectTokenNotFound()
-  await finish(provider, caller, revoked)
+  await finish(service, revoked, { at: now, revocation })
   return revoked.marked ? 1 : 0
 }
 
@@ -31,20 +31,23 @@ export async function revokeSubjectToken(
  * so that nothing waits for the look-up.
  */
 export async function revokeSubjectTokens(
-  { provider, store, options }: ManagementService,
+  service: ManagementService,
   caller: Caller,
   given: KillFilter,
+  revocation: Revocation,
 ): Promise<number> {
+  const { provider, store, options } = service
   let failure: { readonly error: unknown } | undefined
   const failed = (error: unknown) => {
     failure ??= { error }
   }
   const revokeAll = async (filter: KillFilter): Promise<number> => {
     let marked = 0
+    const at = epochTime()
     try {
-      for await (const batch of store.revokeWhere(provider.issuer, filter, epochTime(), byApi(caller))) {
+      for await (const batch of store.revokeWhere(provider.issuer, filter, at, revocation)) {
         // A failure to end one must not keep the others alive.
-        await forEach(batch, AT_ONCE, (revoked) => finish(provider, caller, revoked).catch(failed))
+        await forEach(batch, AT_ONCE, (revoked) => finish(service, revoked, { at, revocation }).catch(failed))
         marked += batch.filter((revoked) => revoked.marked).length
       }
     } catch (error) {
@@ -59,8 +62,6 @@ export async function revokeSubjectTokens(
   if (failure) throw failure.error
   return revoked
 }
-
-const byApi = ({ clientId }: Caller): Revocation => ({ cause: 'api', client: clientId })
 
 /** Tokens that are ended at the same time: fewer than the connections of a default pool, so that others get one. */
 const AT_ONCE = 4
@@ -77,32 +78,47 @@ async function forEach<Item>(
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
+interface Stop {
+  readonly at: Seconds
+  readonly revocation: Revocation
+}
+
 /**
- * Ends what the token was exchanged for; a JWT cannot be ended. Done for a token marked before, too: the request
- * that marked it may have died before it came this far.
+ * Ends what the token was exchanged for. Done for a token that was marked before, too, while its access token may live:
+ * the request that marked it may have died before it came this far.
  */
-async function finish(provider: Provider, { clientId }: Caller, { token, marked }: Revoked): Promise<void> {
-  const { grantId } = token.use ?? {}
-  let accessTokenEnded = false
+async function finish(
+  { provider, options }: ManagementService,
+  { token, marked }: Revoked,
+  { at, revocation }: Stop,
+): Promise<void> {
+  const { use } = token
+  let ended: AccessTokenEnd | undefined
+  if (use) ended = use.accessToken.format === 'jwt' && options.statusList === false ? 'kept' : 'now'
   try {
-    if (grantId !== undefined) {
-      await endAccessToken(provider, grantId)
-      accessTokenEnded = true
-    }
+    const lives = marked || (use !== undefined && use.accessToken.expiresAt > at)
+    if (lives && use?.grantId !== undefined) await endAccessToken(provider, use.grantId)
   } catch (error) {
+    ended = 'failed'
     throw storageUnavailable(error)
   } finally {
-    if (marked) emit(provider, 'subject_token.revoked', payloadOf(token, clientId, accessTokenEnded))
+    if (marked) emit(provider, 'subject_token.revoked', payloadOf(token, revocation, ended))
   }
 }
 
-function payloadOf(token: RevokedToken, revokedBy: string, accessTokenEnded: boolean): SubjectTokenRevoked {
+function payloadOf(
+  { id, userId, actorId, clientId, use }: RevokedToken,
+  revocation: Revocation,
+  ended: AccessTokenEnd | undefined,
+): SubjectTokenRevoked {
   return {
-    id: token.id,
-    userId: token.userId,
-    actorId: token.use?.actor?.sub ?? token.actorId,
-    clientId: token.use?.clientId ?? token.clientId,
-    revokedBy,
-    accessTokenEnded,
+    id,
+    userId,
+    actorId: use?.actor?.sub ?? actorId,
+    clientId: use?.clientId ?? clientId,
+    revokedBy: revocation.client,
+    revocation,
+    jti: use?.accessToken.jti,
+    ended,
   }
 }

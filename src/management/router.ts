@@ -4,6 +4,7 @@ import type { ManagementScope } from '../constants.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
+import type { Revocation } from '../subject-tokens/subject-token.ts'
 import { authenticate, type ManagementContext } from './authenticate.ts'
 import { readJsonObject } from './body.ts'
 import { methodNotAllowed } from './errors.ts'
@@ -13,6 +14,7 @@ import { parseIssueRequest } from './issue-request.ts'
 import { assertNoQuery, parseKillRequest, parseListRequest } from './list-request.ts'
 import { managementTokenVerifier } from './management-token.ts'
 import { respond } from './respond.ts'
+import { parseRevocationRequest } from './revocation-request.ts'
 import { revokeSubjectToken, revokeSubjectTokens } from './revoke.ts'
 import type { Caller, ManagementService } from './service.ts'
 
@@ -22,6 +24,7 @@ interface Management extends ManagementService {
 }
 
 const COLLECTION = '/subject-tokens'
+const REVOCATIONS = '/subject-tokens/revocations'
 const ITEM = '/subject-tokens/:id'
 
 /** The management API (protocol.md §2) below `prefix`. `routes()` alone responds to all its paths, 405 included. */
@@ -46,6 +49,9 @@ export function managementRouter(management: Management, prefix: string): Router
   router.post(COLLECTION, responding, allow('subject-tokens:create', handlers.issue))
   router.get(COLLECTION, responding, allow('subject-tokens:read', handlers.list))
   router.delete(COLLECTION, responding, allow('subject-tokens:revoke', handlers.revokeAll))
+  // Before the route of one token, which would match these paths.
+  router.post(REVOCATIONS, responding, allow('subject-tokens:revoke', handlers.revokeSaying))
+  router.all(REVOCATIONS, responding, only('POST'))
   router.get(ITEM, responding, allow('subject-tokens:read', handlers.show))
   router.delete(ITEM, responding, allow('subject-tokens:revoke', handlers.revoke))
   router.all(COLLECTION, responding, only('GET', 'HEAD', 'POST', 'DELETE'))
@@ -77,12 +83,23 @@ function handlersOf(management: Management) {
     },
     async revoke(ctx, caller) {
       assertNoQuery(ctx.querystring)
-      await revokeSubjectToken(management, caller, idOf(ctx))
+      await revokeSubjectToken(management, idOf(ctx), byApi(caller))
       ctx.status = 204
     },
     async revokeAll(ctx, caller) {
-      const revoked = await revokeSubjectTokens(management, caller, parseKillRequest(ctx.querystring))
-      ctx.body = { revoked }
+      const filter = parseKillRequest(ctx.querystring)
+      ctx.body = { revoked: await revokeSubjectTokens(management, caller, filter, byApi(caller)) }
+    },
+    async revokeSaying(ctx, caller) {
+      assertNoQuery(ctx.querystring)
+      const { revoked, says } = parseRevocationRequest(await readJsonObject(ctx))
+      const revocation = { ...byApi(caller), ...says }
+      ctx.body = {
+        revoked:
+          'id' in revoked
+            ? await revokeSubjectToken(management, revoked.id, revocation)
+            : await revokeSubjectTokens(management, caller, revoked, revocation),
+      }
     },
   } satisfies Readonly<Record<string, Handle>>
 }
@@ -93,5 +110,7 @@ const callerOf = (ctx: ManagementContext): Caller => ({
   findAccount: (name) => findAccount(ctx, name),
   report: (error) => void ctx.app.emit('error', error, ctx),
 })
+
+const byApi = ({ clientId }: Caller): Revocation => ({ cause: 'api', client: clientId })
 
 const idOf = (ctx: Context): string => String(ctx.params.id)

@@ -1,5 +1,6 @@
 import type { Account, Provider } from 'oidc-provider'
 import type { Policy } from '../callbacks/policy.ts'
+import type { ResolvedOptions } from '../options.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 
 /** What the functions of this room work with. They know no HTTP: the router is one caller of them among others. */
@@ -7,12 +8,12 @@ export interface ManagementService {
   /** Names the issuer, emits the events, and ends access tokens. */
   readonly provider: Provider
   readonly store: SubjectTokenStore
-  readonly options: Policy
+  readonly options: Policy & Pick<ResolvedOptions, 'statusList'>
 }
 
 /** Who asks, and what the functions need of the request that asks. */
 export interface Caller {
-  /** `createdBy` of what it issues, `revokedBy` of what it revokes. */
+  /** `createdBy` of what it issues, `client` of what it revokes. */
   readonly clientId: string
   /** The account that the deployment knows by this name. */
   findAccount(name: string): Promise<Account | undefined>

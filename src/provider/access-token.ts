@@ -5,7 +5,7 @@ import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
-import type { AccessTokenFormat } from '../subject-tokens/subject-token.ts'
+import type { AccessTokenFormat, IssuedAccessToken } from '../subject-tokens/subject-token.ts'
 import type { GrantContext, SenderConstraint } from './grants.ts'
 import type { Settings } from './settings.ts'
 import { attachClaims, claimsWereRead } from './token-claims.ts'
@@ -51,6 +51,13 @@ export function draftAccessToken(
   if (token.format === 'opaque') token.grantId = randomBytes(32).toString('base64url')
   return token as AccessTokenDraft
 }
+
+/** What the record and the events tell of it. */
+export const issuedAccessToken = ({ format, jti, exp }: AccessTokenDraft): IssuedAccessToken => ({
+  format,
+  ...(format === 'jwt' && { jti }),
+  expiresAt: exp,
+})
 
 /** Binds the token to the key of the sender (RFC 7800 §3). The provider refuses two. */
 function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void {

@@ -1,8 +1,9 @@
 /**
  * The one import of oidc-provider's module for custom grants. It is outside semantic versioning, so it is named here
- * once, and the peer range is limited to one minor release.
+ * once, and `attach` checks that it has every function that is used.
  */
 import type { X509Certificate } from 'node:crypto'
+import { createRequire } from 'node:module'
 import type { Account, Client, errors, Provider, TokenEndpointGrantContext } from 'oidc-provider'
 import * as grants from 'oidc-provider/lib/helpers/grants.js'
 import { proofRefused } from '../refusals.ts'
@@ -14,6 +15,28 @@ export type GrantContext = TokenEndpointGrantContext
 export interface SenderConstraint {
   readonly dPoP?: grants.DPoPValidationResult
   readonly certificate?: string | X509Certificate
+}
+
+const USED = [
+  'buildTokenResponse',
+  'checkDpopReplay',
+  'checkDpopRequired',
+  'checkMtlsCert',
+  'findAccount',
+  'resolveRequestedResources',
+  'validateClientScope',
+  'validateDpop',
+] as const satisfies readonly (keyof typeof grants)[]
+
+/** @throws {TypeError} that names the version of oidc-provider and the function that it lacks. */
+export function assertGrantFunctions(module: object = grants): void {
+  for (const name of USED) {
+    if (typeof Reflect.get(module, name) === 'function') continue
+    const { version } = createRequire(import.meta.url)('oidc-provider/package.json')
+    throw new TypeError(
+      `oidc-provider ${version} has no function ${name} in lib/helpers/grants.js; install a version that this package supports`,
+    )
+  }
 }
 
 export const validateDpop = (ctx: GrantContext) => grants.validateDpop(ctx.oidc.provider, ctx)

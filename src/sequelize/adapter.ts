@@ -140,7 +140,7 @@ class SequelizeAdapter implements Adapter {
       typeof payload.consumed === 'number' ? payload.consumed : null,
       expiresAt,
     ]
-    await database.writeRow(upsert, columns, `${namespace} ${model} ${id}`)
+    await database.writeRow({ sql: upsert }, columns, `${namespace} ${model} ${id}`)
   }
 
   async #record(id: string, payload: AdapterPayload, expiresAt: number | null): Promise<void> {
@@ -168,7 +168,7 @@ class SequelizeAdapter implements Adapter {
     // Not in a group, and `destroy` neither: the end of a grant takes its rows in another order.
     if ((await database.alone.write(CONSUME, [...this.#where(id), epochTime()])) === 1) return
     // As the provider does with a second use it sees in time.
-    const row = await database.findRow(GRANT_OF, this.#where(id))
+    const row = await database.findRow({ sql: GRANT_OF }, this.#where(id))
     const grantId = optionalText(row?.grant_id ?? null)
     if (grantId !== undefined) await this.#endGrant(grantId)
     throw new errors.InvalidGrant(`${model} already consumed`)
@@ -196,7 +196,7 @@ class SequelizeAdapter implements Adapter {
     const { database, namespace, model } = this.#place
     const { dialect } = database
     const bind = [dialect.bindName(namespace), model, value, epochTime() - GRACE]
-    const row = await database.findRow(sql, bind)
+    const row = await database.findRow({ sql }, bind)
     return row && payloadOf(row, BEARERS.has(model) ? id : undefined)
   }
 

@@ -1,6 +1,5 @@
 import type { Database } from './database/database.ts'
 import type { Binding, Insert } from './database/driver.ts'
-import { StorageError } from './database/storage-error.ts'
 
 const ROW: Insert = {
   table: 'oidc_models',
@@ -22,11 +21,11 @@ const REPLACE_EXPIRED = `UPDATE oidc_models SET payload = $4, written_at = $5, e
 export async function recordOnce(database: Database, bind: Binding, row: string): Promise<boolean> {
   const { dialect } = database
   const replacing = dialect.insertOrReplace?.(ROW, { key: KEY, where: EXPIRED })
-  if (replacing !== undefined) return database.writeRow(replacing, bind, row)
+  if (replacing !== undefined) return database.writeRow({ sql: replacing }, bind, row)
   try {
-    return await database.writeRow(dialect.insert(ROW), bind, row)
+    return await database.writeRow({ sql: dialect.insert(ROW) }, bind, row)
   } catch (error) {
-    if (!(error instanceof StorageError && error.code === 'ER_DUP_ENTRY')) throw error
+    if (!dialect.isDuplicateKey?.(error)) throw error
     return (await database.alone.write(REPLACE_EXPIRED, bind)) === 1
   }
 }

@@ -3,7 +3,8 @@
  * holds the newest actor; the others are found here, because no index looks into a chain.
  *
  * They are written just before the spend, so the loser of a race leaves some behind. Each use therefore has a
- * name of its own, `chain`, which the spend writes to the row: only what has the name in the row counts.
+ * name of its own, `chain`, which the spend writes to the row: only what has the name in the row counts. A use
+ * without further links has one too: it tells which of several spends wrote a row.
  */
 import { randomBytes } from 'node:crypto'
 import type { ActClaim, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
@@ -18,16 +19,16 @@ interface Spend {
 }
 
 /**
- * Writes the further links of a chain of actors. Returns the name they are found by, `null` where there are none,
- * and `undefined` where the subject token cannot be spent any more.
+ * Writes the further links of a chain of actors. Returns the name of this use, by which they are found, and
+ * `undefined` where the subject token cannot be spent any more.
  */
 export async function writeFurtherActors(
   database: Database,
   { issuer, hash, now, use }: Spend,
-): Promise<string | null | undefined> {
+): Promise<string | undefined> {
   const actors = furtherActors(use.actor).map((sub) => database.dialect.bindName(sub))
-  if (actors.length === 0) return null
   const chain = randomBytes(16).toString('hex')
+  if (actors.length === 0) return chain
   const bind = [hash, issuer, now, chain, use.accessToken.expiresAt, ...actors]
   return (await database.alone.write(insert(actors.length), bind)) === actors.length ? chain : undefined
 }

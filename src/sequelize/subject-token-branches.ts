@@ -46,18 +46,27 @@ const byFurtherActor: Branch = {
     WHERE l.actor_id = ${name} AND l.token_id = t.id AND l.chain = t.used_chain)`,
 }
 
+/** By a mark, which is 1 or absent; 0 stands for absent. */
+const byMark = (column: string): Branch => ({
+  ...byColumn(column),
+  holds: (mark) => `COALESCE(t.${column}, 0) = ${mark}`,
+})
+
 /** An OR over several indexes would read all rows of a name before it sorts them, or walk the table. */
 const BRANCHES = {
   userId: [byColumn('user_id')],
   actorId: [byColumn('actor_id'), byColumn('used_actor_id'), byFurtherActor],
   createdBy: [byColumn('created_by')],
   clientId: [byColumn('client_id'), byColumn('consumed_by')],
+  replayed: [byMark('replayed')],
+  withoutActor: [byMark('without_actor')],
 } as const satisfies Readonly<Record<string, readonly Branch[]>>
 
 export type Named = keyof typeof BRANCHES
 
 /** Names with few rows come first, because a list walks the rows of the first that is given. */
 export const NAMED = ['userId', 'actorId', 'createdBy', 'clientId'] as const satisfies readonly Named[]
+export const MARKED = ['replayed', 'withoutActor'] as const satisfies readonly Named[]
 
 /** Of each branch and name the newest rows within the span, each row once, under the name `found`. */
 export function newestOf(
@@ -82,6 +91,36 @@ export function newestOfAll(dialect: Dialect, { issuer, from, below }: Span, lim
     limit,
   })
 }
+
+/** Access tokens that expire in this time; parameters. No access token lives for longer than a day. */
+export interface Lives {
+  readonly after: string
+  readonly before: string
+}
+
+/** The newest rows within the span whose access token lives and was not stopped. All such rows are read. */
+export function newestOfLive(
+  dialect: Dialect,
+  { issuer, from, below }: Span,
+  { after, before }: Lives,
+  limit: number,
+): string {
+  return dialect.selectNewestOf({
+    table: TOKENS,
+    index: 'subject_tokens_access_token_expires_at',
+    // Bounded on both sides, or a planner without statistics expects a third of the table.
+    where: `t.issuer = ${issuer} AND t.access_token_expires_at > ${after} AND t.access_token_expires_at < ${before}
+      AND t.revoked_at IS NULL`,
+    key: 't.id',
+    from,
+    below,
+    limit,
+  })
+}
+
+/** The same of a row that was found otherwise. */
+export const lives = (now: string): string =>
+  `(t.revoked_at IS NULL AND COALESCE(t.access_token_expires_at, 0) > ${now})`
 
 export const holds = (by: Named, names: readonly string[]): string =>
   `(${names.flatMap((name) => BRANCHES[by].map((branch) => branch.holds(name))).join(' OR ')})`

@@ -42,10 +42,10 @@ export async function* killInBatches(
   for (let walk = 0; walk < WALKS; walk += 1) {
     const windows = walkWindows(database, { ...one, filter, again: walk === 0 })
     let found = 0
-    for await (const ids of windows) {
-      found += ids.length
-      for (let from = 0; from < ids.length; from += LARGEST_BATCH) {
-        const batch = ids.slice(from, from + LARGEST_BATCH)
+    for await (const hashes of windows) {
+      found += hashes.length
+      for (let from = 0; from < hashes.length; from += LARGEST_BATCH) {
+        const batch = hashes.slice(from, from + LARGEST_BATCH)
         const { mark, find } = batchStatements(dialect, batch, one)
         await database.writeAll(mark.sql, mark.bind)
         const rows = await database.find(find.sql, find.bind)
@@ -72,7 +72,7 @@ const unmarked = (now: string) => `t.revoked_at IS NULL
 const toEnd = (now: string) =>
   `t.revoked_at IS NOT NULL AND t.grant_id IS NOT NULL AND t.access_token_expires_at > ${now}`
 
-/** The ids of the tokens to end, newest first. Older rows are skipped: their access tokens must have expired. */
+/** The hashes of the tokens to end, newest first. Older rows are skipped: their access tokens must have expired. */
 async function* walkWindows(
   database: Database,
   { issuer, now, filter, again }: One & { filter: KillFilter; again: boolean },
@@ -82,7 +82,7 @@ async function* walkWindows(
   const span = { issuer: '$2', from: '$3', below: '$4' }
   const rows = newestOf(database.dialect, { by, names: ['$1'], span, limit: WINDOW })
   const end = `SELECT found FROM (${rows}) rows_found ORDER BY found DESC LIMIT 1 OFFSET ${WINDOW - 1}`
-  const relevant = `SELECT t.id FROM (${rows}) rows_found
+  const relevant = `SELECT t.token_hash FROM (${rows}) rows_found
     ${database.dialect.joinEach('subject_tokens', 't.id = rows_found.found')}
     WHERE ${again ? `((${unmarked('$5')}) OR (${toEnd('$5')}))` : unmarked('$5')}`
   for (let below: string | undefined = NEWEST; below !== undefined; ) {
@@ -90,7 +90,7 @@ async function* walkWindows(
     const [last] = await database.find(end, [...bind, oldest, below])
     const from: string | undefined = last && text(last.found)
     const found = await database.find(relevant, [...bind, from ?? oldest, below, now])
-    if (found.length > 0) yield found.map(({ id }) => text(id))
+    if (found.length > 0) yield found.map((row) => text(row.token_hash))
     below = from
   }
 }
@@ -100,12 +100,16 @@ function namedBy(filter: KillFilter): [by: Named, name: string] {
   return 'actorId' in filter ? ['actorId', filter.actorId] : ['createdBy', filter.createdBy]
 }
 
-function batchStatements(dialect: Dialect, ids: readonly string[], { issuer, now, call, revocation }: One) {
-  const size = BATCHES.find((rows) => rows >= ids.length) ?? ids.length
-  // A text has one size: an id that appears twice fills the places that are left.
-  const bound = Array.from({ length: size }, (_, index) => ids[index] ?? ids[0] ?? '')
+function batchStatements(
+  dialect: Dialect,
+  hashes: readonly string[],
+  { issuer, now, call, revocation }: One,
+) {
+  const size = BATCHES.find((rows) => rows >= hashes.length) ?? hashes.length
+  // A text has one size: a hash that appears twice fills the places that are left.
+  const bound = Array.from({ length: size }, (_, index) => hashes[index] ?? hashes[0] ?? '')
   const batch = (first: number) =>
-    `t.id IN (${bound.map((_, index) => `$${index + first}`).join(', ')}) AND t.issuer = $3`
+    `t.token_hash IN (${bound.map((_, index) => `$${index + first}`).join(', ')}) AND t.issuer = $3`
   return {
     mark: {
       sql: dialect.updateInOrder({

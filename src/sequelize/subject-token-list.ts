@@ -1,8 +1,19 @@
 /** The statements that list subject tokens. */
+import { earliestId } from '../subject-tokens/id.ts'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
-import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
+import { LONGEST_LIFE, type SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import type { Bound, Dialect } from './database/driver.ts'
-import { holds, NAMED, NEWEST, newestOf, newestOfAll, OLDEST } from './subject-token-branches.ts'
+import {
+  holds,
+  lives,
+  MARKED,
+  NAMED,
+  NEWEST,
+  newestOf,
+  newestOfAll,
+  newestOfLive,
+  OLDEST,
+} from './subject-token-branches.ts'
 import { COLUMNS } from './subject-token-rows.ts'
 
 const STATES: Readonly<Record<SubjectTokenState, (now: () => string) => string>> = {
@@ -41,50 +52,82 @@ export interface ListStatements {
 export function listStatements(request: ListRequest): ListStatements {
   const { filter, page } = request
   const size = PAGES.find((rows) => rows > page.limit) ?? Number(page.limit) + 1
-  const [first, ...others] = NAMED.filter((by) => filter[by] !== undefined)
-  if (others.length === 0 && filter.state === undefined) {
-    return {
-      rows: () => {
-        const { bind, found } = walk(request, first, { from: OLDEST, limit: size })
-        return { sql: rowsOf(request.dialect, { found, size }), bind }
-      },
-    }
+  const walked = walkedBy(filter)
+  const oldest = filter.createdAfter === undefined ? OLDEST : earliestId(filter.createdAfter)
+  const all = walk(request, walked, { from: oldest, limit: size })
+  if (restOf(filter, walked, all).length === 0) {
+    return { rows: () => ({ sql: rowsOf(request.dialect, { found: all.found, size }), bind: all.bind }) }
   }
-  const end = walk(request, first, { from: OLDEST, limit: MOST_READ })
+  const end = walk(request, walked, { from: oldest, limit: MOST_READ })
   return {
     end: {
       sql: `SELECT found FROM (${end.found}) rows_found ORDER BY found DESC LIMIT 1 OFFSET ${MOST_READ - 1}`,
       bind: end.bind,
     },
-    rows: (from = OLDEST) => {
-      const { bind, bound, found, namesOf } = walk(request, first, { from, limit: MOST_READ })
-      const rest = others.map((by) => holds(by, namesOf(by)))
-      if (filter.state !== undefined) rest.push(STATES[filter.state](() => bound(page.now)))
+    rows: (from = oldest) => {
+      const walking = walk(request, walked, { from, limit: MOST_READ })
+      const rest = restOf(filter, walked, walking)
       // Outside of what walks the index: a planner that expects few rows would look for them elsewhere.
-      return { sql: rowsOf(request.dialect, { found, size, rest }), bind }
+      return { sql: rowsOf(request.dialect, { found: walking.found, size, rest }), bind: walking.bind }
     },
   }
 }
 
-type Named = (typeof NAMED)[number]
+type Selecting = (typeof NAMED | typeof MARKED)[number]
+/** What the rows are found by: a name or a mark, what is live, or nothing in particular. */
+type Walked = Selecting | 'live' | undefined
+
+/** All that is live is read to find its newest, so only where that is the page. */
+function walkedBy({ createdAfter, createdBefore, ...filter }: SubjectTokenFilter): Walked {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+  if (given.length === 1 && filter.live === true) return 'live'
+  return NAMED.find((by) => filter[by] !== undefined) ?? MARKED.find((mark) => filter[mark] === true)
+}
+
+interface Walk {
+  readonly bind: Bound[]
+  readonly bound: (value: Bound) => string
+  readonly namesOf: (by: Selecting) => readonly string[]
+  readonly now: () => string
+  readonly found: string
+}
+
+/** The conditions that finding the rows leaves open. */
+function restOf(filter: SubjectTokenFilter, walked: Walked, { namesOf, now }: Walk): string[] {
+  const others = [...NAMED, ...MARKED].filter((by) => filter[by] !== undefined && by !== walked)
+  const rest = others.map((by) => holds(by, namesOf(by)))
+  if (filter.live !== undefined && walked !== 'live')
+    rest.push(filter.live ? lives(now()) : `NOT ${lives(now())}`)
+  if (filter.state !== undefined) rest.push(STATES[filter.state](now))
+  return rest
+}
 
 function walk(
   { dialect, issuer, filter, page }: ListRequest,
-  by: Named | undefined,
+  by: Walked,
   { from, limit }: { readonly from: string; readonly limit: number },
-) {
+): Walk {
   const bind: Bound[] = []
   const bound = (value: Bound) => `$${bind.push(value)}`
-  const namesOf = (name: Named) => [filter[name] ?? []].flat().map((value) => bound(dialect.bindName(value)))
-  const names = by === undefined ? [] : namesOf(by)
+  const namesOf = (name: Selecting): string[] => {
+    const given = filter[name]
+    if (typeof given === 'boolean') return [given ? '1' : '0']
+    return [given ?? []].flat().map((value) => bound(dialect.bindName(value)))
+  }
+  const names = by === undefined || by === 'live' ? [] : namesOf(by)
+  const until = filter.createdBefore === undefined ? NEWEST : earliestId(filter.createdBefore)
+  const { cursor = NEWEST } = page
   const span = {
     issuer: bound(dialect.bindName(issuer)),
     from: bound(from),
-    below: bound(page.cursor ?? NEWEST),
+    below: bound(cursor < until ? cursor : until),
   }
-  const found =
-    by === undefined ? newestOfAll(dialect, span, limit) : newestOf(dialect, { by, names, span, limit })
-  return { bind, bound, found, namesOf }
+  const now = () => bound(page.now)
+  const rows = { bind, bound, namesOf, now }
+  if (by === undefined) return { ...rows, found: newestOfAll(dialect, span, limit) }
+  if (by !== 'live') return { ...rows, found: newestOf(dialect, { by, names, span, limit }) }
+  const life = { after: now(), before: bound(page.now + 2 * LONGEST_LIFE) }
+  return { ...rows, found: newestOfLive(dialect, span, life, limit) }
 }
 
 interface Found {

@@ -21,6 +21,22 @@ export const COLUMNS = `id, status_index, issuer, user_id, context, created_by, 
 export const REVOKED_COLUMNS = `id, user_id, client_id, actor_id, consumed_at, consumed_by, used_actor_id, access_token_format,
   access_token_jti, access_token_expires_at, grant_id, revoked_call`
 
+/** The columns that `toRow` returns the values of. */
+export const ISSUED_COLUMNS = [
+  'id',
+  'token_hash',
+  'issuer',
+  'user_id',
+  'context',
+  'created_by',
+  'client_id',
+  'actor_id',
+  'resource',
+  'scope',
+  'created_at',
+  'expires_at',
+]
+
 export function toRow(dialect: Dialect, token: NewSubjectToken): Bound[] {
   const name = dialect.bindName
   return [

@@ -4,8 +4,9 @@ import { isPlainObject } from '../plain-json.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import { databaseOf, withoutBatches } from './database/database.ts'
-import type { Bound } from './database/driver.ts'
+import type { Bound, Text } from './database/driver.ts'
 import { withoutEffect } from './database/storage-error.ts'
+import { textOf } from './database/text-of.ts'
 import { readTimeout } from './database/time-limit.ts'
 import { text } from './database/values.ts'
 import { assertSchema } from './schema/assert-schema.ts'
@@ -13,23 +14,31 @@ import { writeFurtherActors } from './subject-token-actors.ts'
 import { killInBatches, STOPPED_INDEX } from './subject-token-kill.ts'
 import { listStatements, type Statement } from './subject-token-list.ts'
 import { recordReplay } from './subject-token-replay.ts'
-import { COLUMNS, fromRow, toRow, toUseColumns, USE_COLUMNS } from './subject-token-rows.ts'
+import { COLUMNS, fromRow, ISSUED_COLUMNS, toRow, toUseColumns, USE_COLUMNS } from './subject-token-rows.ts'
 import { findStatusLists, findStopped } from './subject-token-status.ts'
 
-const INSERT = `INSERT INTO subject_tokens
-  (id, token_hash, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+const table = 'subject_tokens'
 
-const FIND_BY_HASH = `SELECT ${COLUMNS} FROM subject_tokens WHERE token_hash = $1 AND issuer = $2`
+const INSERT = textOf({ to: 'insert', table, columns: ISSUED_COLUMNS })
+
+const FIND_BY_HASH = textOf({ to: 'find', table, columns: COLUMNS, key: 'token_hash', equal: ['issuer'] })
 
 /** The compare-and-set that makes a token single-use: of any number of these, one touches a row. */
-const CONSUME = `UPDATE subject_tokens
-  SET ${[...USE_COLUMNS, 'used_chain'].map((column, index) => `${column} = $${index + 4}`).join(', ')}
-  WHERE token_hash = $1 AND issuer = $2 AND consumed_at IS NULL AND revoked_at IS NULL AND expires_at > $3`
+const CONSUME = textOf({
+  to: 'compare and set',
+  table,
+  set: [...USE_COLUMNS, 'used_chain'],
+  mark: 'used_chain',
+  key: 'token_hash',
+  compared: ['issuer =', 'expires_at >'],
+  absent: ['consumed_at', 'revoked_at'],
+})
 
-const GET = `SELECT ${COLUMNS} FROM subject_tokens WHERE id = $1 AND issuer = $2`
+const GET: Text = { sql: `SELECT ${COLUMNS} FROM subject_tokens WHERE id = $1 AND issuer = $2` }
 
-const FIND_BY_STATUS_INDEX = `SELECT ${COLUMNS} FROM subject_tokens WHERE status_index = $1 AND issuer = $2`
+const FIND_BY_STATUS_INDEX: Text = {
+  sql: `SELECT ${COLUMNS} FROM subject_tokens WHERE status_index = $1 AND issuer = $2`,
+}
 
 /** MySQL assigns from left to right, so that what a later assignment reads must not have changed yet. */
 const REVOKE = `UPDATE subject_tokens
@@ -47,7 +56,7 @@ interface StoreOptions {
  * each for insert, find and consume; one more to consume with a chain of several actors.
  *
  * @param options.batch whether statements issued in the same turn of the event loop share a round trip and a
- * commit, where the database allows it (PostgreSQL, and SQLite through `nodeSqlite`). `true` or `false`, default
+ * commit, where the database allows it (all but SQLite through another module than `nodeSqlite`). `true` or `false`, default
  * `true`. It applies to this store only, not to others on the same Sequelize.
  * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects; the
  * connection is closed then, and no one knows whether the statement took effect. Whole seconds from 1 to 300, default 10.
@@ -61,8 +70,8 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
   const database = batch ? shared : withoutBatches(shared)
   const { dialect } = database
   const name = dialect.bindName
-  const one = async (sql: string, bind: Bound[]): Promise<SubjectToken | undefined> => {
-    const row = await database.findRow(sql, bind)
+  const one = async (text: Text, bind: Bound[]): Promise<SubjectToken | undefined> => {
+    const row = await database.findRow(text, bind)
     return row && fromRow(row)
   }
 

@@ -6,6 +6,9 @@ const SHAPE = /^[0-9a-f]{32}$/
 /** Whether a text has the form of an id. Other texts are never looked up. */
 export const isId = (value: string): boolean => SHAPE.test(value)
 
+/** Milliseconds. A clock that steps back by more is followed: it was wrong before. */
+const LARGEST_STEP = 10_000
+
 let lastMillisecond = 0
 let sequence = 0
 
@@ -15,8 +18,8 @@ let sequence = 0
  */
 export function mintId(): string {
   const now = Date.now()
-  // Ids of this process must sort by creation even if the clock stops or steps back.
-  if (now > lastMillisecond) {
+  // Ids of this process sort by creation even if the clock stops or steps back a little.
+  if (now > lastMillisecond || now < lastMillisecond - LARGEST_STEP) {
     lastMillisecond = now
     sequence = 0
   } else if (sequence < 0xffff) {
@@ -28,7 +31,14 @@ export function mintId(): string {
   return timeOf(lastMillisecond) + sequence.toString(16).padStart(4, '0') + randomBytes(8).toString('hex')
 }
 
-/** No id that was minted at this time or later sorts before it. */
-export const earliestId = (at: Seconds): string => timeOf(Math.max(0, at * 1000)).padEnd(32, '0')
+/** The second in which an id was minted, by its own time: that of the clock, or up to ten seconds later. */
+export const secondOf = (id: string): Seconds => Math.floor(Number.parseInt(id.slice(0, 12), 16) / 1000)
+
+/** The last millisecond that an id can hold. */
+const LATEST = 0xffff_ffff_ffff
+
+/** No id whose second is this one or later sorts before it, and each of an earlier second does. */
+export const earliestId = (at: Seconds): string =>
+  timeOf(Math.min(LATEST, Math.max(0, at * 1000))).padEnd(32, '0')
 
 const timeOf = (milliseconds: number) => milliseconds.toString(16).padStart(12, '0')

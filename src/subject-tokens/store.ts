@@ -24,6 +24,16 @@ export interface SubjectTokenFilter {
   readonly createdBy?: string
   /** The state at the time of the call. */
   readonly state?: SubjectTokenState
+  /** Whether someone can act as the user right now: spent, not revoked, and its access token has not expired. */
+  readonly live?: boolean
+  /** Whether it was used again after the spend. */
+  readonly replayed?: boolean
+  /** Whether it was spent without an actor. */
+  readonly withoutActor?: boolean
+  /** Created in this second or later, by the time in the id. */
+  readonly createdAfter?: Seconds
+  /** Created before this second, by the time in the id. */
+  readonly createdBefore?: Seconds
 }
 
 /** Whose tokens a kill switch revokes: of a user, of an actor, or of the backend that requested them. */
@@ -74,8 +84,9 @@ export interface SubjectTokenStore {
   /**
    * The newest first, at most `limit`, older than the id `cursor`. The row of the cursor need not exist any more.
    *
-   * `userId`, `actorId`, `clientId` and `createdBy`, each alone, and no filter at all cost what their page costs,
-   * however many rows there are. Any other filter may read a bounded number of rows, and then return fewer, or none.
+   * `userId`, `actorId`, `clientId`, `createdBy`, `replayed: true` and `withoutActor: true`, and none of these at all,
+   * each alone or with times, cost what their page costs, however many rows there are; `live: true` costs what is live.
+   * Any other filter may read a bounded number of rows, and then return fewer, or none.
    */
   list(
     issuer: string,

@@ -57,6 +57,7 @@ inChromium('the support desk: a replayed token', (openDesk) => {
     expect(logged(desk, 'subject_token.exchanged')).to.have.lengthOf(1)
     expect(logged(desk, 'subject_token.replayed')).to.have.lengthOf(1)
     expect(await banner(page).count()).to.equal(1)
-    expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['Live'])
+    // The replay has stopped the record, but the orders API takes a JWT until it expires.
+    expect((await record(page))[0]?.[STATE]).to.match(/^Stopped · token valid until/)
   })
 })

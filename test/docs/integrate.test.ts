@@ -1,11 +1,24 @@
 /** The programs of docs/integrate.md: each serves the whole flow and the rest of its application. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { API } from '../../fixtures/deployment.ts'
 import { send } from '../../fixtures/http.ts'
-import { type Folder, makeFolder, readPage, typescriptOf, whileServing } from '../../fixtures/markdown.ts'
+import {
+  blocksOf,
+  type Folder,
+  makeFolder,
+  readPage,
+  runnable,
+  typescriptOf,
+  whileServing,
+} from '../../fixtures/markdown.ts'
 import { expectWholeFlow, readersManagementToken } from '../../fixtures/readers-flow.ts'
 import { freePort } from '../../fixtures/server-process.ts'
 
+const FROM_NOTHING = blocksOf(readPage('docs/integrate.md')).filter(
+  ({ heading }) => heading === 'From nothing',
+)
 const PROGRAMS = typescriptOf(readPage('docs/integrate.md'))
 
 function programFor(host: string): string {
@@ -28,14 +41,36 @@ const FORM_PARSER = `app.addContentTypeParser('application/x-www-form-urlencoded
 await app.register(middie, { hook: 'preHandler' })
 `
 
-/** The same program with its body parsers in front of the mounts. */
-const PARSED_FIRST: Readonly<Record<string, (code: string) => string>> = {
-  Koa: (code) => moved(code, 'app.use(bodyParser)\n', "app.use(mount('/oidc', provider))"),
-  Express: (code) => moved(code, EXPRESS_PARSERS, "app.use('/oidc', provider.callback())"),
-  Fastify: (code) => {
-    expect(code).to.include('await app.register(middie)\n')
-    return code.replace('await app.register(middie)\n', FORM_PARSER)
+interface Host {
+  readonly code: () => string
+  /** The same program with its body parsers in front of the mounts, if it has parsers. */
+  readonly parsedFirst?: (code: string) => string
+}
+
+const express = {
+  code: () => programFor('Express'),
+  parsedFirst: (code) => moved(code, EXPRESS_PARSERS, "app.use('/oidc', provider.callback())"),
+} satisfies Host
+
+const HOSTS: Readonly<Record<string, Host>> = {
+  Koa: {
+    code: () => programFor('Koa'),
+    parsedFirst: (code) => moved(code, 'app.use(bodyParser)\n', "app.use(mount('/oidc', provider))"),
   },
+  'Express 5': express,
+  'Express 4': { ...express, code: () => express.code().replace("from 'express'", "from 'express4'") },
+  'Express, mounted at the prefix': {
+    code: () => express.code().replace('use(impersonation', "use('/api', impersonation"),
+  },
+  Fastify: {
+    code: () => programFor('Fastify'),
+    parsedFirst: (code) => {
+      expect(code).to.include('await app.register(middie)\n')
+      return code.replace('await app.register(middie)\n', FORM_PARSER)
+    },
+  },
+  'node:http': { code: () => programFor('node:http') },
+  Hono: { code: () => programFor('Hono') },
 }
 
 describe('docs: integrate', () => {
@@ -45,12 +80,12 @@ describe('docs: integrate', () => {
   })
   afterEach(() => folder.remove())
 
-  for (const [host, parsedFirst] of Object.entries(PARSED_FIRST)) {
+  for (const [host, { code, parsedFirst }] of Object.entries(HOSTS)) {
     describe(host, function () {
       this.timeout(60_000)
 
       it('serves the whole flow, and the rest of the application', async () => {
-        await whileServing(folder, { name: 'host.ts', code: programFor(host) }, async (baseUrl) => {
+        await whileServing(folder, { name: 'host.ts', code: code() }, async (baseUrl) => {
           await expectWholeFlow(baseUrl)
           await expectHost(baseUrl)
           await expectContractOfManagement(baseUrl)
@@ -59,18 +94,71 @@ describe('docs: integrate', () => {
         })
       })
 
+      if (!parsedFirst) return
       it('serves the whole flow behind body parsers', async () => {
-        await whileServing(
-          folder,
-          { name: 'host.ts', code: parsedFirst(programFor(host)) },
-          async (baseUrl) => {
-            await expectWholeFlow(baseUrl)
-            await expectHost(baseUrl)
-          },
-        )
+        await whileServing(folder, { name: 'host.ts', code: parsedFirst(code()) }, async (baseUrl) => {
+          await expectWholeFlow(baseUrl)
+          await expectHost(baseUrl)
+        })
       })
     })
   }
+
+  it('serves the whole flow in NestJS', async function () {
+    this.timeout(60_000)
+    // Node strips types, but not decorators.
+    const code = programFor('NestJS')
+      .replace('@Module(', 'const decorate = Module(')
+      .replace('class AppModule {}', 'class AppModule {}\ndecorate(AppModule)')
+    await whileServing(folder, { name: 'host.ts', code }, async (baseUrl) => {
+      await expectWholeFlow(baseUrl)
+      await expectContractOfManagement(baseUrl)
+      await expectProxyToBeBelieved(baseUrl)
+    })
+  })
+
+  it('starts from nothing: a key, a deployment, and curl lines that issue', async function () {
+    this.timeout(60_000)
+    const [makeKey, request] = FROM_NOTHING.filter(({ language }) => language === 'sh')
+    const deployment = FROM_NOTHING.find(({ language }) => language === 'ts')
+    const { port } = new URL(folder.baseUrl)
+    const here = (text = '') => text.replaceAll('3000', port)
+    const shell = (text = '') => promisify(execFile)('bash', ['-ec', text], { cwd: folder.path })
+    await shell(makeKey?.code)
+    folder.write('my-deployment.ts', runnable(here(deployment?.code)))
+    await whileServing(folder, { name: 'host.ts', code: programFor('node:http') }, async (baseUrl) => {
+      const { stdout } = await shell(here(request?.code))
+      expect(JSON.parse(stdout)).to.have.all.keys('subjectToken', 'expiresIn')
+      await expectWholeFlow(baseUrl)
+      await expectSignedCookies(baseUrl)
+    })
+  })
+
+  describe('serves issuers at other paths', function () {
+    this.timeout(60_000)
+    const served = programFor('Express').replace("app.use('/oidc', provider.callback())\n", '')
+    const issued = (program: string, issuer: string, api: string) =>
+      whileServing(
+        folder,
+        {
+          name: 'host.ts',
+          code: program.replace('new Provider(issuer', `new Provider(issuer.replace('/oidc', '${issuer}')`),
+          discovery: `${issuer}/.well-known/openid-configuration`,
+        },
+        async (baseUrl) => expectWholeFlow(baseUrl, { issuer, api }),
+      )
+
+    it('at the root, where the provider comes last', async () => {
+      await issued(served.replace('app.listen', 'app.use(provider.callback())\napp.listen'), '', '/api')
+    })
+
+    it('below a path, with the management API below it', async () => {
+      const program = served
+        .replace('impersonation.handler()', "impersonation.handler({ prefix: '/auth/api' })")
+        .replace('app.use(express.json', "app.use('/auth', provider.callback())\napp.use(express.json")
+      await issued(program, '/auth', '/auth/api')
+    })
+  })
 
   it('moves the API to the path that both options name', async () => {
     const [, options] = /createImpersonation\((\{ store: .*?\})\)/.exec(programFor('Koa')) ?? []

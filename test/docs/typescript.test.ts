@@ -8,7 +8,14 @@ import { expect } from 'chai'
 import type { Provider } from 'oidc-provider'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { CALLBACK, machineClient } from '../../fixtures/clients.ts'
-import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import {
+  API,
+  type Deployment,
+  OPAQUE_API,
+  startDeployment,
+  withDeployment,
+} from '../../fixtures/deployment.ts'
+import { login, loginClient } from '../../fixtures/logins.ts'
 import { manage } from '../../fixtures/management.ts'
 import {
   type Block,
@@ -34,7 +41,10 @@ interface NamedBlock extends Block {
 const BLOCKS: readonly NamedBlock[] = DOCS.flatMap((page) =>
   typescriptOf(readPage(page)).map((block, index) => ({
     ...block,
-    name: /^\/\/ ([\w-]+\.ts)\n/.exec(block.code)?.[1] ?? `${path.basename(page, '.md')}-${index}.ts`,
+    // The other pages import more from the reader's own code than a complete deployment needs.
+    name:
+      /^\/\/ ((?!my-deployment)[\w-]+\.ts)\n/.exec(block.code)?.[1] ??
+      `${path.basename(page, '.md')}-${index}.ts`,
   })),
 )
 
@@ -144,6 +154,31 @@ describe('docs: TypeScript', function () {
     expect(await list()).to.equal(403)
   })
 
+  it("has a provider that gives an engineer's application a token with openid, in spite of defaultResource", async () => {
+    const { features } = await load('engineers-token.ts')
+    const { resourceIndicators } = features
+    const client = loginClient({ client_id: 'support-desk' })
+    const exchanged = async (useGrantedResource: unknown) => {
+      let description: unknown
+      const configuration = {
+        features: { resourceIndicators: { ...resourceIndicators, useGrantedResource } },
+      }
+      await withDeployment({ clients: [client], configuration }, async (own) => {
+        const { tokens } = await login(own, { client, resource: API, repeatsResource: false })
+        const { subjectToken } = await issue(own, { actorId: 'bob' })
+        const answer = await exchange(
+          own,
+          { subject_token: subjectToken, ...withActor(tokens.access_token) },
+          { client },
+        )
+        description = answer.body.error_description ?? answer.status
+      })
+      return description
+    }
+    expect(await exchanged(() => true)).to.equal('actor_token is invalid')
+    expect(await exchanged(resourceIndicators.useGrantedResource)).to.equal(200)
+  })
+
   it('has counters that count', async () => {
     const { countEvents } = await load('my-metrics.ts')
     const provider = new EventEmitter()
@@ -152,12 +187,12 @@ describe('docs: TypeScript', function () {
     provider.emit('subject_token.issued', {})
     provider.emit('subject_token.exchanged', { accessToken: { format: 'jwt' } })
     provider.emit('subject_token.refused', { stage: 'exchange', error: 'access_denied', check: 'isAllowed' })
-    provider.emit('subject_token.replayed', { accessTokenEnded: false })
+    provider.emit('subject_token.replayed', { ended: 'kept', sameClient: true })
     expect(text().split('\n')).to.deep.equal([
       'impersonation_issued_total{} 2',
       'impersonation_exchanged_total{actor="no",format="jwt"} 1',
       'impersonation_refused_total{stage="exchange",error="access_denied",check="isAllowed"} 1',
-      'impersonation_replayed_total{ended="false"} 1',
+      'impersonation_replayed_total{ended="kept",client="same"} 1',
       '',
     ])
   })

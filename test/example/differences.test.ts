@@ -84,7 +84,7 @@ describe('what the demo notices', () => {
       act: { sub: 'bob' },
       client_id: 'support-desk',
       scope: 'orders:read',
-      impersonation: { reason: 'r', ticket_id: 't' },
+      impersonation: { id: '01980000000000000123456789abcdef', reason: 'r', ticket_id: 't' },
       status: { status_list: { idx: 7, uri: `${BASE}/api/status-lists/0` } },
       jti: 'abcdefgh',
       iat: now,

@@ -56,10 +56,12 @@ describe('the example', () => {
         shell.stdin.end(await printedRequests(server))
         const { stdout, stderr, code } = await finished(shell)
         expect(code, stderr).to.equal(0)
-        expect(JSON.parse(stdout)).to.deep.equal({
+        const said = JSON.parse(stdout)
+        expect(said.impersonation.id).to.match(/^[0-9a-f]{32}$/)
+        expect(said).to.deep.equal({
           customer: 'alice',
           scope: 'orders:read',
-          impersonation: { reason: 'A teapot is missing', ticket_id: 'T-1' },
+          impersonation: { id: said.impersonation.id, reason: 'A teapot is missing', ticket_id: 'T-1' },
           orders: [
             { id: '1001', item: 'A teapot' },
             { id: '1002', item: 'Six cups' },

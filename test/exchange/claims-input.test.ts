@@ -48,14 +48,19 @@ describe('token exchange: custom claims', () => {
         ask,
         async (deployment) => {
           const context = { ticketId: 'T-1', list: [1, { two: null }] }
-          const { subjectToken } = await issue(deployment, { userId: 'alias:alice', context })
+          const { id, subjectToken } = await issue(deployment, { userId: 'alias:alice', context })
           const { body } = await exchange(deployment, { subject_token: subjectToken })
           const { jti, iat, exp } = decodeJwt(body.access_token)
           expect(asked).to.deep.equal([
             {
               token: { jti, sub: 'alice', aud: API, clientId: 'spa', iat, exp },
               context: {
-                grant: { type: TOKEN_EXCHANGE, subjectTokenContext: context },
+                grant: {
+                  type: TOKEN_EXCHANGE,
+                  kind: 'impersonation',
+                  subjectTokenId: id,
+                  subjectTokenContext: context,
+                },
                 user: { id: 'alice' },
                 client: { id: 'spa' },
               },

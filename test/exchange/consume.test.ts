@@ -129,7 +129,7 @@ describe('token exchange: single use', () => {
         expect(await introspect(deployment, body.access_token)).to.deep.equal({ active: false })
         const event = deployment.events.at(-1)
         expect(event?.name).to.equal('subject_token.replayed')
-        expect(event?.payload).to.include({ accessTokenEnded: true, resource: OPAQUE_API })
+        expect(event?.payload).to.include({ ended: 'now', resource: OPAQUE_API })
       }))
 
     it("ends no one else's token by a replay", () =>

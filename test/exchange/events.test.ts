@@ -1,5 +1,6 @@
 /** The events of an exchange (protocol.md §6): one per occurrence, frozen, and no listener changes the response. */
 import { expect } from 'chai'
+import { decodeJwt } from 'jose'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
@@ -32,7 +33,8 @@ describe('token exchange: events', () => {
     withDeployment({}, async (deployment) => {
       const { subjectToken, id } = await issue(deployment)
       const actor = withActor(await actorToken(deployment, { clientId: 'web' }))
-      await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read', ...actor })
+      const parameters = { subject_token: subjectToken, scope: 'orders:read', ...actor }
+      const { body } = await exchange(deployment, parameters)
       const { accessToken, actor: acting, ...event } = onlyEvent(deployment, 'subject_token.exchanged')
       expect(event).to.deep.equal({
         id,
@@ -44,6 +46,7 @@ describe('token exchange: events', () => {
       })
       expect(acting).to.include({ sub: 'bob', clientId: 'web' })
       expect(accessToken.format).to.equal('jwt')
+      expect(accessToken.jti).to.equal(decodeJwt(body.access_token).jti)
       expect(accessToken.expiresAt).to.be.closeTo(now() + 600, 2)
     }))
 
@@ -53,7 +56,7 @@ describe('token exchange: events', () => {
       await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
       const event = onlyEvent(deployment, 'subject_token.exchanged')
       expect(event).to.have.all.keys('id', 'userId', 'createdBy', 'clientId', 'resource', 'accessToken')
-      expect(event.accessToken.format).to.equal('opaque')
+      expect(event.accessToken).to.have.all.keys('format', 'expiresAt').and.to.include({ format: 'opaque' })
     }))
 
   it('report a refusal with what was known by then', () =>
@@ -78,17 +81,20 @@ describe('token exchange: events', () => {
       await flow(deployment)
       const replayed = deployment.events.at(-1)
       if (replayed?.name !== 'subject_token.replayed') throw new Error('another event')
-      const { usedAt, actor, ...payload } = replayed.payload
+      const { usedAt, secondsAfter, actor, ...payload } = replayed.payload
       expect(payload).to.deep.equal({
         id: payload.id,
         userId: 'alice',
         clientId: 'spa',
         usedBy: 'spa',
+        sameClient: true,
         resource: OPAQUE_API,
-        accessTokenEnded: true,
+        scope: 'orders:read',
+        ended: 'now',
       })
       expect(actor).to.include({ sub: 'bob', clientId: 'spa' })
       expect(usedAt).to.be.closeTo(now(), 2)
+      expect(secondsAfter).to.be.closeTo(0, 2)
     }))
 
   it('are exactly one for each occurrence, with one frozen plain argument', () =>

@@ -157,7 +157,12 @@ describe('token exchange: secrets', () => {
             expectNone(everything(places), secrets, 'something')
             // The new token of the failed issuance is unknown here: look for its shape, and for its hash.
             expect(everything(places)).not.to.match(/sub_[A-Za-z0-9_-]{43}/)
-            expect(everything([deployment.events, deployment.errors])).not.to.match(/'[A-Za-z0-9_-]{43}'/)
+            // The jti of a JWT has the length of a hash, but only that name.
+            const told = everything([deployment.events, deployment.errors]).replace(
+              /jti: '[\w-]{43}'/g,
+              'jti',
+            )
+            expect(told).not.to.match(/'[A-Za-z0-9_-]{43}'/)
             await database.sequelize.query('ALTER TABLE elsewhere RENAME TO subject_tokens')
           })
         } finally {

@@ -10,6 +10,8 @@ import type { Caller, ManagementService } from '../../src/management/service.ts'
 import { resolveOptions } from '../../src/options.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
+const BY = { cause: 'console', by: 'dora', reason: 'a test' } as const
+
 describe('management: the functions behind the routes', () => {
   let deployment: Deployment
   let service: ManagementService
@@ -71,22 +73,25 @@ describe('management: the functions behind the routes', () => {
     expect(items.map(({ id }) => id)).to.deep.equal([first.id])
   })
 
-  it('revoke one and all, in the name of the caller, and return how many they marked', async () => {
+  it('revoke one and all, for the reason that they are given, and return how many they marked', async () => {
     const { record } = await issueFor('erin')
-    expect(await revokeSubjectToken(service, caller, record.id)).to.equal(1)
-    expect(await revokeSubjectToken(service, caller, record.id)).to.equal(0)
+    expect(await revokeSubjectToken(service, record.id, BY)).to.equal(1)
+    expect(await revokeSubjectToken(service, record.id, BY)).to.equal(0)
     await issueFor('erin')
     await issueFor('erin')
-    expect(await revokeSubjectTokens(service, caller, { userId: 'erin' })).to.equal(2)
+    expect(await revokeSubjectTokens(service, caller, { userId: 'erin' }, BY)).to.equal(2)
     const revoked = deployment.events.filter((event) => event.name === 'subject_token.revoked')
     expect(revoked).to.have.lengthOf(3)
-    for (const { payload } of revoked) expect(payload).to.include({ revokedBy: 'the-console' })
+    for (const { payload } of revoked) {
+      expect(payload).to.deep.include({ revocation: BY })
+      expect(payload).not.to.have.property('revokedBy')
+    }
   })
 
   it('tell the caller of a look-up that fails, and go on', async () => {
     const filter = { userId: ['broken'] } as const
     expect((await listSubjectTokens(service, caller, { filter, limit: 1 })).items).to.deep.equal([])
-    expect(await revokeSubjectTokens(service, caller, { userId: 'broken' })).to.equal(0)
+    expect(await revokeSubjectTokens(service, caller, { userId: 'broken' }, BY)).to.equal(0)
     expect(reports).to.have.lengthOf(2)
   })
 
@@ -97,7 +102,7 @@ describe('management: the functions behind the routes', () => {
     for (const id of ['x', '0'.repeat(32)]) {
       const unknown = { status: 404, message: 'subject token not found' }
       expect(await rejection(showSubjectToken(service, id))).to.include(unknown)
-      expect(await rejection(revokeSubjectToken(service, caller, id))).to.include(unknown)
+      expect(await rejection(revokeSubjectToken(service, id, BY))).to.include(unknown)
     }
   })
 })

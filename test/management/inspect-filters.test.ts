@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, webClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import type { Parameters } from '../../fixtures/http.ts'
@@ -22,7 +22,12 @@ describe('management: the list', () => {
       const { deployment } = on
       const used = async (
         body: Readonly<Record<string, unknown>>,
-        by: { actor?: string; through?: Readonly<Record<string, unknown>>; web?: boolean },
+        by: {
+          actor?: string
+          through?: Readonly<Record<string, unknown>>
+          web?: boolean
+          again?: boolean
+        },
       ) => {
         const { id, subjectToken } = await issue(deployment, body)
         const actor = by.through
@@ -33,8 +38,10 @@ describe('management: the list', () => {
         const client = by.web ? { client: webClient() } : undefined
         const answer = await exchange(deployment, { subject_token: subjectToken, ...actor }, client)
         expect(answer.status, answer.text).to.equal(200)
+        if (by.again) await exchange(deployment, { subject_token: subjectToken }, client)
         return id
       }
+      ids.replayed = await used({ userId: 'erin' }, { web: true, again: true })
       ids.expired = (await issue(deployment, { expiresIn: 1, clientId: 'spa' })).id
       ids.bound = (await issue(deployment, { userId: 'dave', actorId: 'bob', clientId: 'web' })).id
       ids.acted = await used({}, { actor: 'bob' })
@@ -64,7 +71,10 @@ describe('management: the list', () => {
       'acted',
       'bound',
       'expired',
+      'replayed',
     ]
+    const LIVE = ['chain', 'byWeb', 'acted']
+    const all = (...but: string[]) => EVERY.filter((name) => !but.includes(name))
     const filters: [parameters: Parameters, expected: string[]][] = [
       [{}, EVERY],
       [{ userId: 'alice' }, ['active', 'chain', 'revoked', 'acted', 'expired']],
@@ -85,7 +95,7 @@ describe('management: the list', () => {
       [{ actorId: 'alias:carol' }, ['chain', 'revokedUsed', 'revoked']],
       [{ actorId: 'alias:carol', userId: 'alias:dave', state: 'revoked' }, ['revokedUsed']],
       [{ clientId: 'alias:web' }, []],
-      [{ clientId: 'web' }, ['second', 'byWeb', 'bound']],
+      [{ clientId: 'web' }, ['second', 'byWeb', 'bound', 'replayed']],
       [{ clientId: 'spa' }, ['chain', 'revokedUsed', 'acted', 'expired']],
       [{ clientId: 'backend' }, []],
       [{ createdBy: 'backend' }, EVERY.filter((name) => name !== 'second')],
@@ -99,13 +109,31 @@ describe('management: the list', () => {
       [{ state: 'active' }, ['active', 'second', 'bound']],
       [{ state: 'expired' }, ['expired']],
       [{ state: 'consumed' }, ['chain', 'byWeb', 'acted']],
-      [{ state: 'revoked' }, ['revokedUsed', 'revoked']],
+      [{ state: 'revoked' }, ['revokedUsed', 'revoked', 'replayed']],
       [{ userId: 'alice', state: 'revoked' }, ['revoked']],
       [{ userId: 'dave', clientId: 'web' }, ['byWeb', 'bound']],
       [{ userId: 'dave', clientId: 'web', state: 'consumed' }, ['byWeb']],
       [{ userId: 'dave', actorId: 'bob', clientId: 'web', state: 'active' }, ['bound']],
       [{ userId: 'alice', actorId: 'bob', clientId: 'web', state: 'active' }, []],
       [{ actorId: 'carol', state: 'revoked', limit: '1' }, ['revokedUsed']],
+      [{ live: 'true' }, LIVE],
+      [{ live: 'false' }, all(...LIVE)],
+      [{ live: 'true', limit: '2' }, LIVE.slice(0, 2)],
+      [{ live: 'true', userId: 'dave' }, ['byWeb']],
+      [{ live: 'true', state: 'consumed' }, LIVE],
+      [{ live: 'true', state: 'revoked' }, []],
+      [{ live: 'true', withoutActor: 'true' }, ['byWeb']],
+      [{ live: 'true', withoutActor: 'false' }, ['chain', 'acted']],
+      [{ live: 'false', actorId: 'carol' }, ['revokedUsed', 'revoked']],
+      [{ replayed: 'true' }, ['replayed']],
+      [{ replayed: 'false' }, all('replayed')],
+      [{ replayed: 'true', createdBy: 'backend', state: 'revoked' }, ['replayed']],
+      [{ replayed: 'true', live: 'true' }, []],
+      [{ withoutActor: 'true' }, ['byWeb', 'replayed']],
+      [{ withoutActor: 'false' }, all('byWeb', 'replayed')],
+      [{ withoutActor: 'true', replayed: 'true' }, ['replayed']],
+      [{ withoutActor: 'true', replayed: 'false', clientId: 'web' }, ['byWeb']],
+      [{ withoutActor: 'false', state: 'revoked' }, ['revokedUsed', 'revoked']],
     ]
     for (const [parameters, expected] of filters) {
       it(`lists ${expected.join(', ') || 'nothing'} for ${JSON.stringify(parameters)}, newest first`, async () => {
@@ -114,6 +142,32 @@ describe('management: the list', () => {
         expect(named(idsOf(answer))).to.deep.equal(expected)
       })
     }
+
+    it('selects by the second of creation, from the first one on and up to the last one, alone and with other filters', async () => {
+      const first = now()
+      const made: string[] = []
+      for (let second = 0; second < 4; second += 1) {
+        made.unshift((await issue(on.deployment, { userId: 'bob' })).id)
+        clock.tick(1)
+      }
+      const select = async (parameters: Parameters) => idsOf(await list(on.deployment, parameters))
+      const [from, until] = [String(first + 1), String(first + 3)]
+      for (const others of [{}, { userId: 'bob' }, { state: 'active' }, { replayed: 'false' }]) {
+        expect(await select({ ...others, createdAfter: from, createdBefore: until })).to.deep.equal(
+          made.slice(1, 3),
+        )
+        expect(await select({ ...others, createdAfter: from })).to.deep.equal(made.slice(0, 3))
+        expect(await select({ ...others, createdAfter: until, createdBefore: from })).to.deep.equal([])
+      }
+      expect(await select({ userId: 'bob', createdBefore: until })).to.deep.equal(made.slice(1))
+      expect(await select({ createdBefore: '0' })).to.deep.equal([])
+      expect(await select({ createdAfter: '999999999999' })).to.deep.equal([])
+      const cursor = made[1] ?? ''
+      expect(await select({ createdAfter: from, createdBefore: until, cursor })).to.deep.equal([made[2]])
+      for (const mark of ['live', 'withoutActor', 'replayed'])
+        expect(await select({ [mark]: 'true', createdAfter: from })).to.deep.equal([])
+      expect(await select({ live: 'true', createdBefore: String(first) })).to.have.length(LIVE.length)
+    })
 
     it('moves an expiring token from one state filter to the other, to the second', async () => {
       const { id } = await issue(on.deployment, { userId: 'bob', expiresIn: 60 })
@@ -129,6 +183,17 @@ describe('management: the list', () => {
       expect(await states()).to.deep.equal(['active', 'active'])
       clock.tick(1)
       expect(await states()).to.deep.equal(['expired', 'expired'])
+    })
+
+    it('lists as live what someone can use, to the second in which the access token expires', async () => {
+      const { id, subjectToken } = await issue(on.deployment, { userId: 'bob' })
+      const isLive = async () => idsOf(await list(on.deployment, { live: 'true' })).includes(id)
+      expect(await isLive()).to.equal(false)
+      await exchange(on.deployment, { subject_token: subjectToken })
+      clock.tick(599)
+      expect(await isLive()).to.equal(true)
+      clock.tick(1)
+      expect(await isLive()).to.equal(false)
     })
   })
 })

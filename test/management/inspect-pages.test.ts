@@ -114,6 +114,16 @@ const refused: [query: string, field: string][] = [
   ['?limit=+1', 'limit'],
   ['?limit=%D9%A1', 'limit'],
   ['?limit=1;DROP', 'limit'],
+  ...['live', 'replayed', 'withoutActor'].flatMap((name) =>
+    ['', 'True', '1', 'true%20', 'yes', `true&${name}=true`].map(
+      (value) => [`?${name}=${value}`, name] as [string, string],
+    ),
+  ),
+  ...['createdAfter', 'createdBefore'].flatMap((name) =>
+    ['', '-1', '1.5', '01', '1e9', '+1', '1000000000000', '2026-11-21'].map(
+      (value) => [`?${name}=${value}`, name] as [string, string],
+    ),
+  ),
   ['?cursor=', 'cursor'],
   ['?cursor=x', 'cursor'],
   [`?cursor=${AN_ID.slice(1)}`, 'cursor'],
@@ -147,6 +157,13 @@ describe('management: a query of the list', () => {
       { userId: 'a'.repeat(255) },
       { userId: '🎫'.repeat(255) },
       { actorId: 'a b+c&d=e%' },
+      {
+        live: 'true',
+        replayed: 'true',
+        withoutActor: 'false',
+        createdAfter: '0',
+        createdBefore: '999999999999',
+      },
       {
         limit: '100',
         cursor: AN_ID,

@@ -1,6 +1,7 @@
 /** What `GET /api/subject-tokens/{id}` and the list show (protocol.md §2.2): every member, in every state. */
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
+import { decodeJwt } from 'jose'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { now, stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
@@ -75,7 +76,7 @@ describe('management: an item', () => {
         scope: 'orders:read',
         expiresAt: start + 600,
         consumedAt: start + 5,
-        accessToken: { format: 'jwt', expiresAt: start + 605 },
+        accessToken: { format: 'jwt', jti: decodeJwt(body.access_token).jti, expiresAt: start + 605 },
         state: 'consumed',
       })
     })
@@ -114,7 +115,8 @@ describe('management: an item', () => {
       const { id } = await issue(on.deployment, { expiresIn: 60 })
       clock.tick(10)
       await revoke(on.deployment, id)
-      const expected = { ...plain(), expiresAt: start + 60, revokedAt: start + 10, state: 'revoked' }
+      const revoked = { revokedAt: start + 10, revocation: { cause: 'api', client: 'backend' } }
+      const expected = { ...plain(), expiresAt: start + 60, ...revoked, state: 'revoked' }
       await expectItem(id, expected)
       clock.tick(600)
       await revoke(on.deployment, id)
@@ -123,7 +125,7 @@ describe('management: an item', () => {
 
     it('that was used and revoked is revoked, and shows how long its JWT lives', async () => {
       const { id, subjectToken } = await issue(on.deployment)
-      await exchange(on.deployment, { subject_token: subjectToken, scope: 'orders:read' })
+      const { body } = await exchange(on.deployment, { subject_token: subjectToken, scope: 'orders:read' })
       clock.tick(10)
       await revoke(on.deployment, id)
       await expectItem(id, {
@@ -134,7 +136,8 @@ describe('management: an item', () => {
         expiresAt: start + 600,
         consumedAt: start,
         revokedAt: start + 10,
-        accessToken: { format: 'jwt', expiresAt: start + 600 },
+        revocation: { cause: 'api', client: 'backend' },
+        accessToken: { format: 'jwt', jti: decodeJwt(body.access_token).jti, expiresAt: start + 600 },
         state: 'revoked',
       })
     })

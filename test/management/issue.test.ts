@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
-import { now } from '../../fixtures/clock.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
 import {
   API,
@@ -13,9 +13,11 @@ import {
   withDeployment,
 } from '../../fixtures/deployment.ts'
 import { send } from '../../fixtures/http.ts'
+import { show } from '../../fixtures/management.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { exchange, idFrom, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { secondOf } from '../../src/subject-tokens/id.ts'
 
 const ASTRAL = '🎫'
 const url = (length: number) =>
@@ -208,6 +210,27 @@ describe('management: POST /subject-tokens', () => {
 
   it('returns the requested life', async () => {
     expect((await post({ userId: 'alice', expiresIn: 61 })).body.expiresIn).to.equal(61)
+  })
+
+  it('is created in the second of its id, and lives no longer than requested, if the clock steps back', async () => {
+    const clock = stopClock()
+    try {
+      await issue(deployment)
+      const latest = now()
+      for (const [back, createdAt] of [
+        [0, latest],
+        [5, latest],
+        [55, latest - 60],
+      ] as const) {
+        clock.setBack(back)
+        const { id } = await issue(deployment, { expiresIn: 60 })
+        const { body } = await show(deployment, id)
+        expect(body).to.include({ createdAt, expiresAt: now() + 60 })
+        expect(createdAt).to.equal(secondOf(id))
+      }
+    } finally {
+      clock.restore()
+    }
   })
 
   it('returns the default life of the deployment', () =>

@@ -6,13 +6,14 @@ import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import type { Answer } from '../../fixtures/http.ts'
-import { manage } from '../../fixtures/management.ts'
+import { manage, postRevocation } from '../../fixtures/management.ts'
 import { description, type Json, readDescription } from '../../fixtures/openapi.ts'
 import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const ALL = '/subject-tokens'
 const ONE = '/subject-tokens/{id}'
+const REVOCATIONS = '/subject-tokens/revocations'
 const AN_ID = '0'.repeat(32)
 const ROUTES: [method: string, route: string, path: string][] = [
   ['GET', ALL, ''],
@@ -22,9 +23,13 @@ const ROUTES: [method: string, route: string, path: string][] = [
   ['GET', ONE, `/${AN_ID}`],
   ['HEAD', ONE, `/${AN_ID}`],
   ['DELETE', ONE, `/${AN_ID}`],
+  ['POST', REVOCATIONS, '/revocations'],
 ]
 
-const PARAMETERS = ['userId', 'actorId', 'clientId', 'createdBy', 'state', 'limit', 'cursor', 'id', 'unknown']
+const PARAMETERS = [
+  ...['userId', 'actorId', 'clientId', 'createdBy', 'state', 'live', 'replayed', 'withoutActor'],
+  ...['createdAfter', 'createdBefore', 'limit', 'cursor', 'id', 'unknown'],
+]
 
 /** Fails on every access. */
 const BROKEN = new Proxy(
@@ -76,9 +81,10 @@ describe('openapi.json', () => {
     )
     const lists = document.paths['/status-lists/{m}']
     expect([lists.get.security, lists.head.security]).to.deep.equal([[], []])
-    const scopeOf = (method: string) => ({ POST: 'create', DELETE: 'revoke' })[method] ?? 'read'
+    const scopeOf = (method: string, route: string) =>
+      route === REVOCATIONS ? 'revoke' : ({ POST: 'create', DELETE: 'revoke' }[method] ?? 'read')
     expect(found).to.have.deep.members(
-      ROUTES.map(([method, route]) => [method, route, `subject-tokens:${scopeOf(method)}`]),
+      ROUTES.map(([method, route]) => [method, route, `subject-tokens:${scopeOf(method, route)}`]),
     )
   })
 
@@ -132,6 +138,23 @@ describe('openapi.json', () => {
     [{ userId: 'alice', clientId: null }, false],
   ]
 
+  const revocations: [body: Json, taken: boolean][] = [
+    [{ id: AN_ID }, true],
+    [{ id: 'x' }, true],
+    [{ userId: 'dave', by: '🎫'.repeat(255), reason: '🎫'.repeat(1000) }, true],
+    [{ actorId: 'dave', reason: ' x ' }, true],
+    [{ createdBy: 'dave' }, true],
+    [{}, false],
+    [{ by: 'dora' }, false],
+    [{ userId: 'dave', actorId: 'dave' }, false],
+    [{ userId: '' }, false],
+    [{ userId: 'dave', by: '' }, false],
+    [{ userId: 'dave', reason: ' ' }, false],
+    [{ userId: 'dave', reason: '🎫'.repeat(1001) }, false],
+    [{ userId: 'dave', reason: 'x\0' }, false],
+    [{ userId: 'dave', cause: 'api' }, false],
+  ]
+
   onEachDatabase({ options: { maxDelegationDepth: 2 } }, (on) => {
     it('accepts and refuses the same bodies as the API', async () => {
       for (const [body, taken] of bodies) {
@@ -166,6 +189,9 @@ describe('openapi.json', () => {
         { ...item, state: 'revoked' },
         { ...item, state: 'used' },
         { ...item, revokedAt: 1 },
+        { ...item, revokedAt: 1, revocation: { cause: 'other' }, state: 'revoked' },
+        { ...item, revokedAt: 1, state: 'revoked' },
+        { ...item, replay: { at: 1 } },
         { ...item, scope: ['a'] },
         { ...item, context: 'x' },
         [item],
@@ -248,7 +274,12 @@ describe('openapi.json', () => {
       expectDescribed('DELETE', ALL, await manage(deployment, 'DELETE', '?userId=alice'), 200)
       expectDescribed('DELETE', ALL, await manage(deployment, 'DELETE', '?actorId=nobody'), 200)
       expectDescribed('DELETE', ALL, await manage(deployment, 'DELETE', '?createdBy=backend'), 200)
+      const { id } = await issue(deployment)
+      const why = { by: 'dora', reason: 'a test' }
+      expectDescribed('POST', REVOCATIONS, await postRevocation(deployment, { id, ...why }), 200)
+      expectDescribed('POST', REVOCATIONS, await postRevocation(deployment, { userId: 'alice' }), 200)
       await showAll()
+      expectDescribed('GET', ONE, await manage(deployment, 'GET', `/${id}`), 200)
       expect(new Set(states)).to.deep.equal(new Set(['active', 'consumed', 'expired', 'revoked']))
     })
 
@@ -312,12 +343,29 @@ describe('openapi.json', () => {
       expectDescribed('POST', ALL, await manage(deployment, 'POST', '', { token }), 415)
     })
 
+    it('describes the other errors of a revocation, and accepts and refuses the same bodies as the API', async () => {
+      const { deployment } = on
+      const token = await managementToken(deployment)
+      const post = (body: unknown) => postRevocation(deployment, body, { token })
+      expectDescribed('POST', REVOCATIONS, await post({ id: AN_ID }), 404)
+      expectDescribed('POST', REVOCATIONS, await post(' '.repeat(65_537)), 413)
+      expectDescribed('POST', REVOCATIONS, await manage(deployment, 'POST', '/revocations', { token }), 415)
+      const pointer = `#/paths/~1subject-tokens~1revocations/post/requestBody/content/application~1json/schema`
+      for (const [body, taken] of revocations) {
+        expect(schemaFaults(pointer, body).length === 0, JSON.stringify(body)).to.equal(taken)
+        const answer = await post(body)
+        expect(answer.status, answer.text).to.be.oneOf(taken ? [200, 404] : [400])
+        expectDescribed('POST', REVOCATIONS, answer, answer.status)
+      }
+    })
+
     it('describes methods that are not offered', async () => {
       for (const [method, route, path] of [
         ['PUT', ALL, ''],
         ['PATCH', ALL, ''],
         ['POST', ONE, `/${AN_ID}`],
         ['PUT', ONE, `/${AN_ID}`],
+        ['DELETE', REVOCATIONS, '/revocations'],
       ] as const) {
         expectDescribed(method, route, await manage(on.deployment, method, path), 405)
       }

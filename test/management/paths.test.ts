@@ -1,8 +1,11 @@
 /** Which paths are ours (protocol.md §2), and that every response there is JSON and stays out of caches. */
 import { once } from 'node:events'
-import { createServer, METHODS } from 'node:http'
+import { createServer, METHODS, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
+import connect from 'connect'
+import express from 'express'
+import express4 from 'express4'
 import Koa from 'koa'
 import mount from 'koa-mount'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
@@ -22,14 +25,21 @@ interface Host {
   close(): Promise<void>
 }
 
-/** An application that has only our routes and, after them, the rest of the host. */
-async function serve(useRoutes: (app: Koa) => unknown): Promise<Host> {
+/** A Koa application that has only our routes and, after them, the rest of the host. */
+function koa(useRoutes: (app: Koa) => unknown): RequestListener {
   const app = new Koa()
   useRoutes(app)
   app.use((ctx) => {
     ctx.body = HOST
   })
-  const server = createServer(app.callback())
+  return app.callback()
+}
+
+/** The rest of a host that is not a Koa application. */
+const rest: RequestListener = (_request, response) => void response.end(HOST)
+
+async function serve(host: RequestListener): Promise<Host> {
+  const server = createServer(host)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -117,18 +127,62 @@ describe('management: paths', () => {
   after(() => deployment.close())
 
   const routes = (options?: { prefix: string }) => impersonation.router(options).routes()
-  const mounted: [title: string, base: string, useRoutes: (app: Koa) => unknown][] = [
-    ['by default', '/api', (app) => app.use(routes())],
-    ['under a prefix', '/internal/v1.2', (app) => app.use(routes({ prefix: '/internal/v1.2' }))],
-    ['at the root', '', (app) => app.use(routes({ prefix: '' }))],
-    ['under koa-mount', '/internal/api', (app) => app.use(mount('/internal', routes()))],
-    ['at the root of koa-mount', '/internal', (app) => app.use(mount('/internal', routes({ prefix: '' })))],
+  const handler = (options?: { prefix: string }) => impersonation.handler(options)
+  const mounted: [title: string, base: string, host: () => RequestListener][] = [
+    ['by default', '/api', () => koa((app) => app.use(routes()))],
+    ['under a prefix', '/internal/v1.2', () => koa((app) => app.use(routes({ prefix: '/internal/v1.2' })))],
+    ['at the root', '', () => koa((app) => app.use(routes({ prefix: '' })))],
+    ['under koa-mount', '/internal/api', () => koa((app) => app.use(mount('/internal', routes())))],
+    [
+      'at the root of koa-mount',
+      '/internal',
+      () => koa((app) => app.use(mount('/internal', routes({ prefix: '' })))),
+    ],
+    [
+      'under node:http',
+      '/api',
+      () => {
+        const handle = handler()
+        return (request, response) => handle(request, response, () => rest(request, response))
+      },
+    ],
+    ['under Express 5', '/api', () => express().use(handler()).use(rest)],
+    [
+      'under Express 4',
+      '/internal',
+      () =>
+        express4()
+          .use(handler({ prefix: '/internal' }))
+          .use(rest),
+    ],
+    [
+      'at the root of Express',
+      '',
+      () =>
+        express()
+          .use(handler({ prefix: '' }))
+          .use(rest),
+    ],
+    ['under Express, mounted at the prefix', '/api', () => express().use('/api', handler()).use(rest)],
+    ['under Express 4, mounted at the prefix', '/api', () => express4().use('/api', handler()).use(rest)],
+    [
+      'under Express, mounted elsewhere',
+      '/internal/api',
+      () => express().use('/internal', handler()).use(rest),
+    ],
+    [
+      'under Express, mounted at the prefix below another path',
+      '/internal/api',
+      () => express().use('/internal', express.Router().use('/api', handler())).use(rest),
+    ],
+    ['under Connect', '/api', () => connect().use(handler()).use(rest)],
+    ['under Connect, mounted at the prefix', '/api', () => connect().use('/api', handler()).use(rest)],
   ]
-  for (const [title, base, useRoutes] of mounted) {
+  for (const [title, base, application] of mounted) {
     describe(title, () => {
       let host: Host
       before(async () => {
-        host = await serve(useRoutes)
+        host = await serve(application())
       })
       after(() => host.close())
 
@@ -180,7 +234,7 @@ describe('management: paths', () => {
   // Characters with a meaning in patterns must not affect the match.
   for (const prefix of ['/a', '/A-b_c.d~e/1', "/a$b&c,d;e=f@g'h", '/a%20b', '/a.b/c.d']) {
     it(`below the prefix ${prefix} return JSON that no cache stores`, async () => {
-      const host = await serve((app) => app.use(routes({ prefix })))
+      const host = await serve(koa((app) => app.use(routes({ prefix }))))
       try {
         expectOurs(await host.request('GET', `${prefix}/subject-tokens`), 401)
         expectOurs(await host.request('PUT', `${prefix}/subject-tokens/x`), 405)
@@ -223,21 +277,60 @@ describe('management: paths', () => {
     /api/,
   ]) {
     it(`are not below ${prefix}, which would never match: a TypeError names the option`, () => {
-      expect(() => impersonation.router({ prefix } as { prefix: string })).to.throw(
-        TypeError,
-        'option prefix must be',
-      )
+      for (const method of ['router', 'handler'] as const) {
+        expect(() => impersonation[method]({ prefix } as { prefix: string })).to.throw(
+          TypeError,
+          'option prefix must be',
+        )
+      }
     })
   }
+
+  describe('with only', () => {
+    for (const [only, isOurs] of [
+      ['management', true],
+      ['status-lists', false],
+      [undefined, true],
+    ] as const) {
+      it(`${only} are ${isOurs ? 'ours' : "the host's"}`, async () => {
+        const handle = impersonation.handler({ only })
+        const hosts = [
+          koa((app) => app.use(impersonation.router({ only }).routes())),
+          express().use(handle).use(rest),
+          express().use('/api', handle).use(rest),
+        ]
+        for (const listener of hosts) {
+          const host = await serve(listener)
+          try {
+            for (const path of ['/api/subject-tokens', '/api/subject-tokens/x']) {
+              const response = await host.request('GET', path)
+              if (isOurs) expectOurs(response, 401)
+              else expectHosts(response)
+            }
+          } finally {
+            await host.close()
+          }
+        }
+      })
+    }
+
+    for (const only of ['lists', '', null, ['management']]) {
+      it(`${JSON.stringify(only)} are refused: a TypeError names the option`, () => {
+        for (const method of ['router', 'handler'] as const)
+          expect(() => impersonation[method]({ only } as never)).to.throw(TypeError, 'option only must be')
+      })
+    }
+  })
 
   it('are not set by an unknown option: a TypeError names it', () => {
     for (const [given, message] of [
       [{ prefx: '/internal' }, 'unknown option: prefx'],
       [{ prefix: '/internal', strict: false }, 'unknown option: strict'],
-      ['/internal', 'router takes an options object'],
-      [null, 'router takes an options object'],
+      ['/internal', 'takes an options object'],
+      [null, 'takes an options object'],
     ] as const) {
       expect(() => impersonation.router(given as object)).to.throw(TypeError, message)
+      expect(() => impersonation.handler(given as object)).to.throw(TypeError, message)
     }
     expect(() => impersonation.router({ prefix: undefined })).not.to.throw()
   })

@@ -73,10 +73,8 @@ describe('management: ending access tokens when storage fails', () => {
         expect(deployment.errors).to.have.lengthOf(1)
         expect(deployment.errors[0]).to.have.property('error_detail', 'Error')
         expect(names(deployment).slice(before)).to.deep.equal(Array(3).fill('subject_token.revoked'))
-        const ended = deployment.events
-          .slice(-3)
-          .map(({ payload }) => 'accessTokenEnded' in payload && payload.accessTokenEnded)
-        expect(ended.filter(Boolean)).to.have.lengthOf(2)
+        const ended = deployment.events.slice(-3).map(({ payload }) => 'ended' in payload && payload.ended)
+        expect(ended).to.have.members(['now', 'now', 'failed'])
 
         const repeated = await revokeWhere(deployment, { userId: 'alice' })
         expect([repeated.status, repeated.body]).to.deep.equal([200, { revoked: 0 }])
@@ -104,10 +102,10 @@ describe('management: ending access tokens when storage fails', () => {
         const { deployment, failTimes } = await startFailing()
         const { subjectToken, accessToken } = await used(deployment)
         failTimes(1)
-        for (const accessTokenEnded of [false, true]) {
+        for (const ended of ['failed', 'now']) {
           const answer = await exchange(deployment, { subject_token: subjectToken })
           expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
-          expect(deployment.events.at(-1)?.payload).to.include({ accessTokenEnded })
+          expect(deployment.events.at(-1)?.payload).to.include({ ended })
         }
         expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
       })

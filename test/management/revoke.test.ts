@@ -9,6 +9,8 @@ import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { manage, revoke, show } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
+import { recordRuns } from '../../fixtures/runs.ts'
+import { BY_API } from '../../fixtures/subject-tokens.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
 const eventsSince = ({ events }: Deployment, before: number) =>
@@ -46,7 +48,7 @@ describe('management: revoking one', () => {
         actorId: 'bob',
         clientId: 'spa',
         revokedBy: 'backend',
-        accessTokenEnded: false,
+        revocation: BY_API,
       })
       expect(refused?.name).to.equal('subject_token.refused')
       expect(refused?.payload).to.include({ check: 'subject_token', reason: 'revoked' })
@@ -61,9 +63,16 @@ describe('management: revoking one', () => {
       await expectRevoked(id)
       expect(await introspect(on.deployment, accessToken)).to.deep.equal({ active: false })
       expect((await introspect(on.deployment, other.accessToken)).active).to.equal(true)
-      const payload = { id, userId: 'alice', actorId: 'bob', clientId: 'web', revokedBy: 'backend' }
+      const payload = {
+        id,
+        userId: 'alice',
+        actorId: 'bob',
+        clientId: 'web',
+        revokedBy: 'backend',
+        revocation: BY_API,
+      }
       expect(eventsSince(on.deployment, before)).to.deep.equal([
-        ['subject_token.revoked', { ...payload, accessTokenEnded: true }],
+        ['subject_token.revoked', { ...payload, ended: 'now' }],
       ])
     })
 
@@ -80,7 +89,7 @@ describe('management: revoking one', () => {
       expect(await on.deployment.provider.AccessToken.find(accessToken)).to.equal(undefined)
     })
 
-    it('a used one: its JWT lives on, until the second that the item shows', async () => {
+    it('a used one: its JWT is ended by its status list, and the item shows until when it would live', async () => {
       const clock = stopClock()
       try {
         const { id, accessToken } = await exchangeFor(API)
@@ -89,10 +98,11 @@ describe('management: revoking one', () => {
         await expectRevoked(id)
         const { accessToken: shown, state } = (await show(on.deployment, id)).body
         expect([shown, state]).to.deep.equal([
-          { format: 'jwt', expiresAt: decodeJwt(accessToken).exp },
+          { format: 'jwt', jti: decodeJwt(accessToken).jti, expiresAt: decodeJwt(accessToken).exp },
           'revoked',
         ])
-        expect(eventsSince(on.deployment, before)[0]?.[1]).to.include({ accessTokenEnded: false })
+        const { jti } = decodeJwt(accessToken)
+        expect(eventsSince(on.deployment, before)[0]?.[1]).to.include({ ended: 'now', jti })
       } finally {
         clock.restore()
       }
@@ -135,6 +145,40 @@ describe('management: revoking one', () => {
         clock.tick(5)
         await expectRevoked(id)
         expect((await show(on.deployment, id)).body.state).to.equal('expired')
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('a used one, where there are no status lists: its JWT lives on, and the event says so', async () => {
+      const deployment = await on.start({ options: { statusList: false } })
+      for (const [resource, ended] of [
+        [API, 'kept'],
+        [OPAQUE_API, 'now'],
+      ] as const) {
+        const { id, subjectToken } = await issue(deployment)
+        await exchange(deployment, { subject_token: subjectToken, resource })
+        await revoke(deployment, id)
+        expect(deployment.events.at(-1)?.payload).to.include({ id, ended })
+      }
+    })
+
+    it('whose access token has expired is 204, and writes nothing to the provider', async () => {
+      const clock = stopClock()
+      try {
+        const [stopped, over] = [await exchangeFor(OPAQUE_API), await exchangeFor(OPAQUE_API)]
+        await expectRevoked(stopped.id)
+        clock.tick(600)
+        const token = await managementToken(on.deployment)
+        const before = on.deployment.events.length
+        for (const { id } of [stopped, over]) {
+          const runs = await recordRuns(on.database, () =>
+            manage(on.deployment, 'DELETE', `/${id}`, { token }),
+          )
+          expect(runs.filter(({ sql }) => /^DELETE FROM oidc_models/.test(sql))).to.deep.equal([])
+        }
+        expect((await show(on.deployment, over.id)).body.state).to.equal('consumed')
+        expect(eventsSince(on.deployment, before)).to.deep.equal([])
       } finally {
         clock.restore()
       }

@@ -6,6 +6,7 @@ import { type Cluster, ISSUER, startCluster } from '../../fixtures/cluster.ts'
 import { type Galera, startGalera } from '../../fixtures/galera.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { BY_API, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { findAll, insertAll, newTokens, spend, spendAll, unknownHash } from '../../fixtures/together.ts'
 import { connect } from '../../src/cli/connect.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { race } from './race.ts'
@@ -85,6 +86,49 @@ describe('a Galera cluster', function () {
         await createAdapter(here)('AccessToken').upsert(grantId, { jti: grantId, grantId }, 60)
         await createAdapter(there)('AccessToken').revokeByGrantId(grantId)
         expect(await createAdapter(there)('AccessToken').find(grantId)).to.equal(undefined)
+      }
+    } finally {
+      await Promise.all(pools.map((pool) => pool.close()))
+    }
+  })
+
+  it('never refuses one of several tokens in one statement, of which some were issued a moment ago', async () => {
+    const pools = urls().map(connect)
+    try {
+      const stores = pools.map((pool) => createSubjectTokenStore(pool))
+      for (let round = 0; round < PAIRS / 3; round += 1) {
+        const [here, there] = [stores[round % 3], stores[(round + 1) % 3]]
+        if (!here || !there) throw new Error('no node')
+        const [old, recent] = [newTokens(4), newTokens(4)]
+        await insertAll(there, old)
+        await insertAll(here, recent)
+        const tokens = [...old, ...recent]
+        const hashes = [...tokens.map(({ tokenHash }) => tokenHash), unknownHash()]
+        if (round % 2) {
+          const found = await findAll(there, hashes)
+          expect(found.map((token) => token?.id)).to.deep.equal([...tokens.map(({ id }) => id), undefined])
+        }
+        const spent = await Promise.all(hashes.map((hash) => spend(there, hash)))
+        expect(spent).to.deep.equal([...tokens.map(() => true), false])
+        expect(await spendAll(here, tokens)).to.deep.equal(tokens.map(() => false))
+      }
+    } finally {
+      await Promise.all(pools.map((pool) => pool.close()))
+    }
+  })
+
+  it('has one winner for each token among groups on all nodes at once', async () => {
+    const pools = urls().map(connect)
+    try {
+      const stores = pools.map((pool) => createSubjectTokenStore(pool))
+      const [first] = stores
+      if (!first) throw new Error('no node')
+      for (let round = 0; round < PAIRS / 3; round += 1) {
+        const tokens = newTokens(12)
+        await insertAll(first, tokens)
+        const spent = await Promise.all(stores.map((store, node) => spendAll(store, tokens.slice(node * 2))))
+        const winners = tokens.map((_, index) => spent.filter((won, node) => won[index - node * 2]).length)
+        expect(winners).to.deep.equal(tokens.map(() => 1))
       }
     } finally {
       await Promise.all(pools.map((pool) => pool.close()))

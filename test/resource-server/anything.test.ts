@@ -1,21 +1,10 @@
 /** Whatever comes, signed or not: a caller, a refusal or an outage, and never an error that no API can send. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { stopClock } from '../../fixtures/clock.ts'
 import type { Verifier } from '../../src/resource-server/index.ts'
-import {
-  AUDIENCE,
-  claimsOf,
-  INTROSPECTION,
-  LIST,
-  NOW,
-  respond,
-  respondJson,
-  signAnything,
-  startIssuer,
-  type TestIssuer,
-} from './issuer.ts'
+import { AUDIENCE, claimsOf, INTROSPECTION, LIST, respond, respondJson, signAnything } from './issuer.ts'
 import { refusalOf } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const RUNS = { numRuns: 300 }
 /** A JSON value, and the members that matter more often than chance would have them. */
@@ -39,18 +28,13 @@ const claims = fc.dictionary(
 )
 
 describe('resource server: anything', () => {
-  let issuer: TestIssuer
+  let issuer: StoppedIssuer
   let verify: Verifier
-  let clock: ReturnType<typeof stopClock>
   before(async () => {
-    clock = stopClock(NOW * 1000)
-    issuer = await startIssuer()
+    issuer = await startStoppedIssuer()
     verify = issuer.verifier({ introspection: { clientId: 'api', clientSecret: 'secret' } })
   })
-  after(async () => {
-    await issuer.close()
-    clock.restore()
-  })
+  after(() => issuer.close())
 
   /** The status that an API would send. */
   const statusOf = (headers: Record<string, string>): Promise<number> =>
@@ -127,7 +111,7 @@ describe('resource server: anything', () => {
     )
     await fc.assert(
       fc.asyncProperty(list, async (changes) => {
-        clock.tick(1)
+        issuer.clock.tick(1)
         const iat = Math.floor(Date.now() / 1000)
         const claimed = { sub: `${issuer.base}/0`, iat, exp: iat + 1, ttl: 1, ...changes }
         issuer.routes.set(LIST, (_, response) =>

@@ -2,33 +2,28 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { stopClock } from '../../fixtures/clock.ts'
 import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
 import { unique } from '../../fixtures/unique.ts'
 import type { ApiRequest, NodeRequest, Verifier } from '../../src/resource-server/index.ts'
-import { AUDIENCE, type Changes, NOW, startIssuer, type TestIssuer } from './issuer.ts'
+import { AUDIENCE, type Changes, NOW } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const URL_OF_ORDERS = `${AUDIENCE}/orders`
 const hashOf = (token: string) => createHash('sha256').update(token).digest('base64url')
 
 describe('resource server: DPoP', () => {
-  let issuer: TestIssuer
+  let issuer: StoppedIssuer
   let verify: Verifier
   let key: DpopKey
   let token: string
-  let clock: ReturnType<typeof stopClock>
   before(async () => {
-    clock = stopClock(NOW * 1000)
-    issuer = await startIssuer()
+    issuer = await startStoppedIssuer()
     verify = issuer.verifier()
     key = await dpopKey()
     token = await issuer.token({ cnf: { jkt: key.thumbprint } })
   })
-  after(async () => {
-    await issuer.close()
-    clock.restore()
-  })
+  after(() => issuer.close())
 
   const proofFor = (changes: Changes = {}, by = key) =>
     by.proof({ tokenEndpoint: URL_OF_ORDERS }, { htm: 'GET', ath: hashOf(token), ...changes })

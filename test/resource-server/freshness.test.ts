@@ -2,40 +2,23 @@
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { importJWK } from 'jose'
-import { stopClock } from '../../fixtures/clock.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import type { Verifier } from '../../src/resource-server/index.ts'
 import { resolveOptions } from '../../src/resource-server/options.ts'
 import { statusLists } from '../../src/resource-server/status-lists.ts'
-import {
-  AUDIENCE,
-  type Changes,
-  JWKS,
-  LIST,
-  listOf,
-  NOW,
-  respond,
-  signList,
-  startIssuer,
-  type TestIssuer,
-  withBearer,
-} from './issuer.ts'
+import { AUDIENCE, type Changes, JWKS, LIST, listOf, NOW, respond, signList, withBearer } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 describe('resource server: freshness of status lists', () => {
-  let issuer: TestIssuer
+  let issuer: StoppedIssuer
   let verify: Verifier
-  let clock: ReturnType<typeof stopClock>
   beforeEach(async () => {
-    clock = stopClock(NOW * 1000)
-    issuer = await startIssuer()
+    issuer = await startStoppedIssuer()
     verify = issuer.verifier()
     await issuer.publish()
   })
-  afterEach(async () => {
-    await issuer.close()
-    clock.restore()
-  })
+  afterEach(() => issuer.close())
 
   const fetched = (path = LIST) => issuer.asked.filter((one) => one === path).length
   const seen = async (idx = 0) => {
@@ -74,7 +57,7 @@ describe('resource server: freshness of status lists', () => {
 
   it('asks for nothing during the first half of ttl', async () => {
     await seen()
-    clock.tick(14)
+    issuer.clock.tick(14)
     expect(await seen()).to.equal('valid')
     await fetch(`${issuer.issuer}/waiting`)
     expect(fetched()).to.equal(1)
@@ -82,7 +65,7 @@ describe('resource server: freshness of status lists', () => {
 
   it('renews in the background during the second half, one request at a time', async () => {
     await seen()
-    clock.tick(15)
+    issuer.clock.tick(15)
     const open = hangs()
     for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('valid')
     await until(() => open.length > 0)
@@ -96,14 +79,14 @@ describe('resource server: freshness of status lists', () => {
   it('sees a stop once ttl is over, at the latest', async () => {
     await seen()
     await issuer.publish([0])
-    clock.tick(30)
+    issuer.clock.tick(30)
     expect(await seen()).to.equal('stopped')
   })
 
   it('counts ttl from the time of issue, so that a cache on the way adds nothing', async () => {
     await issuer.publish([], { iat: NOW - 20 })
     await seen()
-    clock.tick(9)
+    issuer.clock.tick(9)
     hangs()
     expect(await seen()).to.equal('valid')
   })
@@ -112,7 +95,7 @@ describe('resource server: freshness of status lists', () => {
     await issuer.publish([], { iat: NOW - 20 })
     await seen()
     await issuer.publish([0])
-    clock.tick(10)
+    issuer.clock.tick(10)
     expect(await seen()).to.equal('stopped')
   })
 
@@ -120,7 +103,7 @@ describe('resource server: freshness of status lists', () => {
     await issuer.publish([], { iat: NOW + 3600, exp: NOW + 7200 })
     await seen()
     await issuer.publish([0], { iat: NOW + 3630, exp: NOW + 7200 })
-    clock.tick(30)
+    issuer.clock.tick(30)
     expect(await seen()).to.equal('stopped')
   })
 
@@ -129,7 +112,7 @@ describe('resource server: freshness of status lists', () => {
     for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('valid')
     expect(fetched()).to.equal(1)
     await issuer.publish([0])
-    clock.tick(1)
+    issuer.clock.tick(1)
     expect(await seen()).to.equal('stopped')
     expect(fetched()).to.equal(2)
   })
@@ -144,14 +127,14 @@ describe('resource server: freshness of status lists', () => {
     await issuer.publish([0])
     fails()
     for (const seconds of [30, 100, 169]) {
-      clock.tick(seconds)
+      issuer.clock.tick(seconds)
       expect(await seen()).to.equal('valid')
     }
-    clock.tick(1)
+    issuer.clock.tick(1)
     expect(await seen()).to.equal('ProviderUnavailable')
     recovers()
     await issuer.publish([0])
-    clock.tick(1)
+    issuer.clock.tick(1)
     expect(await seen()).to.equal('stopped')
   })
 
@@ -159,22 +142,22 @@ describe('resource server: freshness of status lists', () => {
     await seen()
     const broken: Changes[] = [{ sub: `${issuer.base}/1` }, { ttl: 0 }, { exp: NOW }, { status_list: {} }]
     for (const changes of broken) {
-      clock.tick(31)
+      issuer.clock.tick(31)
       await issuer.publish([0], changes)
       expect(await seen()).to.equal('valid')
     }
-    clock.tick(300 - broken.length * 31)
+    issuer.clock.tick(300 - broken.length * 31)
     expect(await seen()).to.equal('ProviderUnavailable')
   })
 
   it('goes back to no older list', async () => {
     await issuer.publish([0], { iat: NOW })
     expect(await seen()).to.equal('stopped')
-    clock.tick(30)
+    issuer.clock.tick(30)
     await issuer.publish([], { iat: NOW - 1, exp: NOW + 600 })
     expect(await seen()).to.equal('stopped')
     await issuer.publish([], { iat: NOW, exp: NOW + 600 })
-    clock.tick(1)
+    issuer.clock.tick(1)
     await until(async () => (await seen()) === 'valid')
   })
 
@@ -182,12 +165,12 @@ describe('resource server: freshness of status lists', () => {
     fails()
     for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('ProviderUnavailable')
     expect(fetched()).to.equal(1)
-    clock.tick(1)
+    issuer.clock.tick(1)
     recovers()
     expect(await seen()).to.equal('valid')
     expect(fetched()).to.equal(2)
     fails()
-    clock.tick(30)
+    issuer.clock.tick(30)
     for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('valid')
     expect(fetched()).to.equal(3)
   })
@@ -195,10 +178,10 @@ describe('resource server: freshness of status lists', () => {
   it('lets no request wait for a provider that was just found not to respond', async () => {
     await seen()
     fails()
-    clock.tick(30)
+    issuer.clock.tick(30)
     expect(await seen()).to.equal('valid')
     const open = hangs()
-    clock.tick(1)
+    issuer.clock.tick(1)
     for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('valid')
     await until(() => open.length === 1)
     respond(open[0] as ServerResponse, await signList(`${issuer.base}/0`, { status_list: listOf([0]) }))
@@ -208,11 +191,11 @@ describe('resource server: freshness of status lists', () => {
   it('waits again where the last failure is longer ago than ttl, because the provider may be back', async () => {
     await seen()
     fails()
-    clock.tick(30)
+    issuer.clock.tick(30)
     expect(await seen()).to.equal('valid')
     recovers()
     await issuer.publish([0])
-    clock.tick(30)
+    issuer.clock.tick(30)
     expect(await seen()).to.equal('stopped')
   })
 
@@ -220,19 +203,19 @@ describe('resource server: freshness of status lists', () => {
     verify = issuer.verifier({ timeout: 60 })
     await issuer.publish([], { ttl: 2 })
     await seen()
-    clock.tick(1)
+    issuer.clock.tick(1)
     let closed = false
     issuer.routes.set(LIST, (_, response) => void response.on('close', () => (closed = true)))
     expect(await seen()).to.equal('valid')
     await until(() => closed)
-    clock.tick(1)
+    issuer.clock.tick(1)
     expect(await seen()).to.equal('valid')
   })
 
   it('believes no ttl beyond five minutes', async () => {
     await issuer.publish([], { ttl: 86_400, exp: NOW + 86_400 })
     await seen()
-    clock.tick(300)
+    issuer.clock.tick(300)
     await issuer.publish([0])
     expect(await seen()).to.equal('stopped')
   })
@@ -241,19 +224,19 @@ describe('resource server: freshness of status lists', () => {
     await issuer.publish([], { exp: NOW + 86_400 })
     await seen()
     fails()
-    clock.tick(2999)
+    issuer.clock.tick(2999)
     expect(await seen()).to.equal('valid')
-    clock.tick(1)
+    issuer.clock.tick(1)
     expect(await seen()).to.equal('ProviderUnavailable')
   })
 
   it('asks anew when its own clock was set back', async () => {
     await seen()
     await issuer.publish([0])
-    clock.setBack(3600)
+    issuer.clock.setBack(3600)
     expect(await seen()).to.equal('stopped')
     fails()
-    clock.setBack(3600)
+    issuer.clock.setBack(3600)
     expect(await seen()).to.equal('ProviderUnavailable')
   })
 
@@ -284,7 +267,7 @@ describe('resource server: freshness of status lists', () => {
       respond(response, await signList(`${issuer.base}/0`, {}, { header: { kid: 'unknown' } })),
     )
     await verify(withBearer(await issuer.token()))
-    clock.tick(5)
+    issuer.clock.tick(5)
     issuer.routes.set('/oidc/jwks', (_, response) => respond(response, '', { status: 500 }))
     await expectUnavailable(verify(withBearer(token)), 'keys: HTTP status 500')
   })
@@ -306,7 +289,7 @@ describe('resource server: freshness of status lists', () => {
 
     it('has one request look for an unknown key, however many name one', async () => {
       await verify(withBearer(await issuer.token()))
-      clock.tick(5)
+      issuer.clock.tick(5)
       const attempts = Array.from({ length: 20 }, async (_, number) => {
         const token = await issuer.token({}, { header: { kid: `made-up-${number}` } })
         return verify(withBearer(token)).then(
@@ -322,12 +305,12 @@ describe('resource server: freshness of status lists', () => {
 
     it('leaves nothing to the background, which ends with the request', async () => {
       await seen()
-      clock.tick(29)
+      issuer.clock.tick(29)
       expect(await seen()).to.equal('valid')
       await fetch(`${issuer.issuer}/waiting`)
       expect(fetched()).to.equal(1)
       await issuer.publish([0])
-      clock.tick(1)
+      issuer.clock.tick(1)
       expect(await seen()).to.equal('stopped')
     })
   })

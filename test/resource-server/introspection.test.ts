@@ -1,7 +1,6 @@
 /** Opaque tokens: what the provider says of them (RFC 7662), and what it may say and is not believed. */
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
-import { stopClock } from '../../fixtures/clock.ts'
 import { dpopKey } from '../../fixtures/dpop.ts'
 import type { Verifier } from '../../src/resource-server/index.ts'
 import {
@@ -14,27 +13,22 @@ import {
   respond,
   respondJson,
   startIssuer,
-  type TestIssuer,
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const introspection = { clientId: 'orders api', clientSecret: 'a:b+c/ü' }
 
 describe('resource server: opaque tokens', () => {
-  let issuer: TestIssuer
+  let issuer: StoppedIssuer
   let verify: Verifier
-  let clock: ReturnType<typeof stopClock>
   let requests: { method?: string; headers: IncomingMessage['headers']; form: URLSearchParams }[]
   before(async () => {
-    clock = stopClock(NOW * 1000)
-    issuer = await startIssuer()
+    issuer = await startStoppedIssuer()
     verify = issuer.verifier({ introspection })
   })
-  after(async () => {
-    await issuer.close()
-    clock.restore()
-  })
+  after(() => issuer.close())
   beforeEach(() => {
     requests = []
     respondWith({})

@@ -1,7 +1,6 @@
 /** JWT access tokens at the verifier: RFC 9068 §4, and what attackers make of them. */
 import { createPublicKey } from 'node:crypto'
 import { expect } from 'chai'
-import { stopClock } from '../../fixtures/clock.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import type { Verifier } from '../../src/resource-server/index.ts'
 import {
@@ -14,26 +13,21 @@ import {
   publicPart,
   signAnything,
   startIssuer,
-  type TestIssuer,
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('resource server: JWT', () => {
-  let issuer: TestIssuer
+  let issuer: StoppedIssuer
   let verify: Verifier
-  let clock: ReturnType<typeof stopClock>
   before(async () => {
-    clock = stopClock(NOW * 1000)
-    issuer = await startIssuer()
+    issuer = await startStoppedIssuer()
     verify = issuer.verifier()
   })
-  after(async () => {
-    await issuer.close()
-    clock.restore()
-  })
+  after(() => issuer.close())
 
   it('shows whose token it is', async () => {
     const token = await issuer.token({ jti: 'a-token', tenant: 'acme' })

@@ -1,14 +1,12 @@
 /** Metadata and keys of the issuer: found once, kept, renewed, and never taken from a token. */
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { stopClock } from '../../fixtures/clock.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import type { Verifier } from '../../src/resource-server/index.ts'
 import {
   type Changes,
   JWKS,
   METADATA,
-  NOW,
   OTHER_KEY,
   publicPart,
   respond,
@@ -18,20 +16,16 @@ import {
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 describe('resource server: keys', () => {
-  let issuer: TestIssuer
+  let issuer: StoppedIssuer
   let verify: Verifier
-  let clock: ReturnType<typeof stopClock>
   beforeEach(async () => {
-    clock = stopClock(NOW * 1000)
-    issuer = await startIssuer()
+    issuer = await startStoppedIssuer()
     verify = issuer.verifier()
   })
-  afterEach(async () => {
-    await issuer.close()
-    clock.restore()
-  })
+  afterEach(() => issuer.close())
 
   const timesAsked = (path: string) => issuer.asked.filter((one) => one === path).length
   const accepted = async (changes: Changes = {}, key = SIGNING_KEY) =>
@@ -76,7 +70,7 @@ describe('resource server: keys', () => {
   describe('a new key', () => {
     it('is known with the first token that it signs', async () => {
       await accepted()
-      clock.tick(5)
+      issuer.clock.tick(5)
       issuer.keys = [publicPart(SIGNING_KEY), publicPart(OTHER_KEY)]
       await accepted({}, OTHER_KEY)
       expect(timesAsked(JWKS)).to.equal(2)
@@ -94,14 +88,14 @@ describe('resource server: keys', () => {
       await accepted()
       for (const _ of [1, 2, 3]) await madeUp()
       expect(timesAsked(JWKS)).to.equal(1)
-      clock.tick(5)
+      issuer.clock.tick(5)
       await madeUp()
       expect(timesAsked(JWKS)).to.equal(2)
     })
 
     it('is not looked for when a token is refused by its header alone', async () => {
       await accepted()
-      clock.tick(5)
+      issuer.clock.tick(5)
       for (const header of [
         { alg: 'none', kid: 'x' },
         { alg: 'HS256', kid: 'x' },
@@ -114,13 +108,13 @@ describe('resource server: keys', () => {
 
     it('that cannot be looked for leaves the token undecided, and the other keys good', async () => {
       await accepted()
-      clock.tick(5)
+      issuer.clock.tick(5)
       issuer.routes.set(JWKS, (_, response) => respond(response, '', { status: 500 }))
       await expectUnavailable(verify(await withKid('unknown')), 'keys: HTTP status 500')
       await expectUnavailable(verify(await withKid('unknown')), 'keys: HTTP status 500')
       expect(timesAsked(JWKS)).to.equal(2)
       await accepted()
-      clock.tick(1)
+      issuer.clock.tick(1)
       await expectUnavailable(verify(await withKid('unknown')))
       expect(timesAsked(JWKS)).to.equal(3)
     })
@@ -129,11 +123,11 @@ describe('resource server: keys', () => {
   describe('time', () => {
     it('renews keys in the background from five minutes on', async () => {
       await accepted()
-      clock.tick(299)
+      issuer.clock.tick(299)
       await accepted()
       await settled()
       expect(timesAsked(JWKS)).to.equal(1)
-      clock.tick(1)
+      issuer.clock.tick(1)
       await accepted()
       await settled()
       expect(timesAsked(JWKS)).to.equal(2)
@@ -145,7 +139,7 @@ describe('resource server: keys', () => {
     it('forgets a key that was withdrawn within ten minutes', async () => {
       await accepted()
       issuer.keys = [publicPart(OTHER_KEY)]
-      clock.tick(599)
+      issuer.clock.tick(599)
       await accepted()
       await settled()
       await expectInvalidToken(verify(withBearer(await issuer.token())), 'NO_MATCHING_KEY')
@@ -154,7 +148,7 @@ describe('resource server: keys', () => {
     it('forgets a key that was withdrawn while no one asked', async () => {
       await accepted()
       issuer.keys = [publicPart(OTHER_KEY)]
-      clock.tick(600)
+      issuer.clock.tick(600)
       await expectInvalidToken(verify(withBearer(await issuer.token())), 'NO_MATCHING_KEY')
     })
 
@@ -163,20 +157,20 @@ describe('resource server: keys', () => {
       issuer.routes.set(JWKS, (_, response) => respond(response, '', { status: 502 }))
       issuer.routes.set(METADATA, (_, response) => respond(response, '', { status: 502 }))
       for (const seconds of [600, 1200, 1799]) {
-        clock.tick(seconds)
+        issuer.clock.tick(seconds)
         await accepted()
       }
-      clock.tick(1)
+      issuer.clock.tick(1)
       await expectUnavailable(verify(withBearer(await issuer.token())), 'discovery: HTTP status 502')
       issuer.routes.clear()
       await expectUnavailable(verify(withBearer(await issuer.token())), 'discovery: HTTP status 502')
-      clock.tick(1)
+      issuer.clock.tick(1)
       await accepted()
     })
 
     it('asks anew when its own clock was set back', async () => {
       await accepted()
-      clock.setBack(3600)
+      issuer.clock.setBack(3600)
       await accepted()
       expect(timesAsked(JWKS)).to.equal(2)
     })
@@ -255,7 +249,7 @@ describe('resource server: keys', () => {
       await expectUnavailable(verify(withBearer(await issuer.token())), reason)
       expect(issuer.asked).not.to.include('/elsewhere')
       issuer.routes.clear()
-      clock.tick(600)
+      issuer.clock.tick(600)
       await accepted()
     })
   }

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { createHeaderAndPayload, StatusList } from '@sd-jwt/jwt-status-list'
 import { expect } from 'chai'
-import { stopClock } from '../../fixtures/clock.ts'
 import { dpopKey } from '../../fixtures/dpop.ts'
 import { signJwt } from '../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
@@ -20,27 +19,22 @@ import {
   respond,
   signAnything,
   signList,
-  startIssuer,
   type TestIssuer,
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable, refusalOf } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const lstOf = (bytes: Buffer) => deflateSync(bytes).toString('base64url')
 
 describe('resource server: status lists', () => {
-  let issuer: TestIssuer
+  let issuer: StoppedIssuer
   let verify: Verifier
-  let clock: ReturnType<typeof stopClock>
   beforeEach(async () => {
-    clock = stopClock(NOW * 1000)
-    issuer = await startIssuer()
+    issuer = await startStoppedIssuer()
     verify = issuer.verifier()
   })
-  afterEach(async () => {
-    await issuer.close()
-    clock.restore()
-  })
+  afterEach(() => issuer.close())
 
   const statusOf = async (idx: number, list: Changes) => {
     await issuer.publish([], { status_list: list })
@@ -280,7 +274,7 @@ describe('resource server: status lists', () => {
     expect(await withListAfterRest(await signList(uri, {}, { key: shared }))).to.include('ALG_NOT_ALLOWED')
   })
   const withListAfterRest = (jwt: string) => {
-    clock.tick(1)
+    issuer.clock.tick(1)
     return withList(jwt)
   }
 
@@ -309,7 +303,7 @@ describe('resource server: status lists', () => {
 
   it('looks for a new key that signed a list', async () => {
     await verify(withBearer(await issuer.token()))
-    clock.tick(5)
+    issuer.clock.tick(5)
     issuer.keys = [publicPart(SIGNING_KEY), publicPart(OTHER_KEY)]
     await issuer.publish([], {}, { key: OTHER_KEY })
     expect(await verify(withBearer(await issuer.tokenWithStatus(0)))).to.include({ impersonated: true })
@@ -341,7 +335,7 @@ describe('resource server: status lists', () => {
     it(`follows no redirect ${status}, wherever it leads`, async () => {
       await issuer.publish()
       for (const location of ['/elsewhere', '/api/status-lists/1', 'http://169.254.169.254/']) {
-        clock.tick(1)
+        issuer.clock.tick(1)
         issuer.routes.set(LIST, (_, response) => respond(response, '', { status, headers: { location } }))
         await expectUnavailable(verify(withBearer(await issuer.tokenWithStatus(0))), `HTTP status ${status}`)
       }

@@ -2,14 +2,17 @@
 import { expect } from 'chai'
 import { type BatchOptions, inBatches } from '../../src/sequelize/database/batch.ts'
 
-const OPTIONS: BatchOptions<number> = {
-  max: 3,
+type Options = BatchOptions<string, number>
+const OPTIONS: Options = {
+  nameOf: (kind) => kind,
+  most: () => 3,
+  fitting: (_kind, calls) => calls.length,
   compare: (one, other) => one - other,
   maySplit: () => true,
 }
 
 /** Calls that are doubled; a negative one fails its whole run. */
-function doubling(options: Partial<BatchOptions<number>> = {}) {
+function doubling(options: Partial<Options> = {}) {
   const runs: number[][] = []
   const join = inBatches(
     async (_kind: string, calls: readonly number[]) => {
@@ -45,11 +48,19 @@ describe('calls of one turn', () => {
 
   it('are batched separately by kind', async () => {
     const join = inBatches(
-      async (kind, calls: readonly number[]) => calls.map((call) => `${kind} ${call} of ${calls.length}`),
+      async (kind: string, calls: readonly number[]) =>
+        calls.map((call) => `${kind} ${call} of ${calls.length}`),
       OPTIONS,
     )
     const joined = await Promise.all([join('a', 1), join('b', 2), join('a', 3)])
     expect(joined).to.deep.equal(['a 1 of 2', 'b 2 of 1', 'a 3 of 2'])
+  })
+
+  it('run separately if they do not fit into one run, those that come first in the order before the others', async () => {
+    const fitting = (_kind: string, calls: readonly number[]) => (calls[0] === calls[1] ? 1 : 2)
+    const { runs, outcomes } = doubling({ most: () => 8, fitting })
+    expect(await outcomes(3, 1, 2, 1, 4)).to.deep.equal([6, 2, 4, 2, 8])
+    expect(runs).to.deep.equal([[1], [1, 2], [3, 4]])
   })
 
   it('wait for no call of the next turn', async () => {
@@ -74,7 +85,7 @@ describe('calls of one turn', () => {
   })
 
   it('fail, and do not hang, when the run throws at once', async () => {
-    const call = inBatches<number, number>(() => {
+    const call = inBatches<string, number, number>(() => {
       throw new Error('at once')
     }, OPTIONS)
     const settled = await Promise.allSettled([call('any', 1), call('any', 2)])

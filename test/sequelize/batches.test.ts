@@ -4,34 +4,34 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { ISSUER } from '../../fixtures/cluster.ts'
-import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn, itOn } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
-import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { BY_API, NOW } from '../../fixtures/subject-tokens.ts'
+import {
+  findAll,
+  insertAll,
+  newTokens,
+  outcomes,
+  sizes,
+  spend,
+  spendAll,
+  unknownHash,
+} from '../../fixtures/together.ts'
 import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
-import { hashSecret, mintSecret, type TokenHash } from '../../src/subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
 
-const USE = newUse()
+/** How many calls go together: 20, 21, 22, 3 to insert, and 6. */
+const GROUPS = {
+  sqlite: [[8, 8, 4], [8, 8, 5], [8, 8, 6], [3], [6]],
+  postgres: [[8, 8, 4], [8, 8, 5], [8, 8, 6], [3], [6]],
+  mysql: [[16, 4], [16, 5], [16, 6], [2, 1], [6]],
+} as const satisfies Record<DatabaseKind, readonly (readonly number[])[]>
 
-function newTokens(count: number): NewSubjectToken[] {
-  return Array.from({ length: count }, (_, index) =>
-    newToken({ userId: `user-${index}`, context: { index } }),
-  ).sort((one, other) => (one.tokenHash < other.tokenHash ? -1 : 1))
-}
-
-const insertAll = (store: SubjectTokenStore, tokens: readonly NewSubjectToken[]) =>
-  Promise.all(tokens.map((token) => store.insert(token)))
-const spend = (store: SubjectTokenStore, hash: TokenHash) => store.consume(ISSUER, hash, NOW, USE)
-const spendAll = (store: SubjectTokenStore, tokens: readonly NewSubjectToken[]) =>
-  Promise.all(tokens.map(({ tokenHash }) => spend(store, tokenHash)))
-const outcomes = async (promises: readonly Promise<unknown>[]) =>
-  (await Promise.allSettled(promises)).map(({ status }) => status)
-const sizes = (runs: Awaited<ReturnType<typeof recordRuns>>) => runs.map(({ bindings }) => bindings.length)
-
-for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
+for (const kind of DATABASES) {
+  const [twenty, more, most, three, six] = GROUPS[kind]
   describe(`statements of one turn, on ${kind}`, () => {
     let database: Database
     let store: SubjectTokenStore
@@ -41,13 +41,13 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
     })
     after(() => database?.close())
 
-    it('are sent together, at most eight, and each gets its own result', async () => {
+    it('are sent together, up to a limit, and each gets its own result', async () => {
       const tokens = newTokens(20)
-      const unknown = hashSecret(mintSecret())
+      const unknown = unknownHash()
       const runs = await recordRuns(database, async () => {
         await insertAll(store, tokens)
         const asked = [...tokens.map(({ tokenHash }) => tokenHash), unknown]
-        const found = await Promise.all(asked.map((hash) => store.findByHash(ISSUER, hash)))
+        const found = await findAll(store, asked)
         expect(found.map((token) => token?.id)).to.deep.equal([...tokens.map(({ id }) => id), undefined])
         expect(found.map((token) => token?.context)).to.deep.equal([
           ...tokens.map(({ context }) => context),
@@ -56,7 +56,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
         const spent = await Promise.all([unknown, ...asked].map((hash) => spend(store, hash)))
         expect(spent).to.deep.equal([false, ...tokens.map(() => true), false])
       })
-      expect(sizes(runs)).to.deep.equal([8, 8, 4, 8, 8, 5, 8, 8, 6])
+      expect(sizes(runs)).to.deep.equal([...twenty, ...more, ...most])
     })
 
     it('spend a token once when all of them spend the same token', async () => {
@@ -107,7 +107,7 @@ for (const kind of ['sqlite', 'postgres'] as const satisfies DatabaseKind[]) {
         expect(await spendAll(alone, tokens.slice(4))).to.deep.equal([false, false])
       })
       const each = (count: number) => Array.from({ length: count }, () => 1)
-      expect(sizes(runs).sort()).to.deep.equal([...each(3 + 6 + 4 + 2), 3, 6, 6])
+      expect(sizes(runs).sort()).to.deep.equal([...each(3 + 6 + 4 + 2), ...three, ...six, ...six].sort())
     })
 
     it('wait for no others', async () => {

@@ -181,8 +181,8 @@ for (const [fate, { repeated, split, connection }] of Object.entries(CONSEQUENCE
     it(`${split || repeated ? 'does not fail' : 'fails'} the others of its batch`, async () => {
       const { seen, database } = failing(fate as Fate)
       const written = await outcomes(
-        database.writeRow('UPDATE', [], 'a'),
-        database.writeRow('UPDATE', [], 'b'),
+        database.writeRow({ sql: 'UPDATE' }, [], 'a'),
+        database.writeRow({ sql: 'UPDATE' }, [], 'b'),
       )
       expect(written).to.deep.equal(split || repeated ? [true, true] : [FAILED, FAILED])
       const runs = seen.filter((what) => what.startsWith('run'))

@@ -8,6 +8,7 @@ import { beforeOn } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { newTokens } from '../../fixtures/together.ts'
 import { createAdapter, createSubjectTokenStore, migrate, purge } from '../../src/sequelize/index.ts'
 
 const USE = newUse()
@@ -108,7 +109,8 @@ suite('mysql', 'a deadlock', (opened) => {
   it('is survived: its victim is repeated', async () => {
     const { sequelize } = opened()
     const store = createSubjectTokenStore(sequelize)
-    const [one, two] = [newToken(), newToken()]
+    const [one, two] = newTokens(2).map((token) => ({ ...token, userId: 'alice' }))
+    if (!one || !two) throw new Error('no tokens')
     await store.insert(one)
     await store.insert(two)
     // A transaction locks `two` and then `one`; the store's statement locks them in the reverse order. The

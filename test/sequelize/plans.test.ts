@@ -16,9 +16,12 @@ const ROWS = 3000
 const TOKEN = newToken()
 const USE = newUse()
 
+const TIMES = { createdAfter: NOW - 86_400, createdBefore: NOW + 60 }
+
 const OF_ACTOR =
   /subject_tokens_(used_)?actor_id|subject_token_actors_pkey|PRIMARY|autoindex_subject_token_actors/
 const BY_ID = /subject_tokens_pkey|PRIMARY|autoindex_subject_tokens_1|subject_tokens_issuer/
+const BY_HASH = /token_hash|sqlite_autoindex_subject_tokens/
 
 const list = ({ sequelize }: Database, filter: SubjectTokenFilter, more: object = {}, issuer = ISSUER) =>
   createSubjectTokenStore(sequelize).list(issuer, filter, { limit: 50, now: NOW, ...more })
@@ -29,16 +32,53 @@ const kill = ({ sequelize }: Database, filter: KillFilter) =>
 const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknown>; index: RegExp }>> = {
   'find a subject token': {
     run: ({ sequelize }) => createSubjectTokenStore(sequelize).findByHash(ISSUER, TOKEN.tokenHash),
-    index: /token_hash|sqlite_autoindex_subject_tokens/,
+    index: BY_HASH,
   },
   'spend a subject token': {
     run: ({ sequelize }) => createSubjectTokenStore(sequelize).consume(ISSUER, TOKEN.tokenHash, NOW, USE),
-    index: /token_hash|sqlite_autoindex_subject_tokens/,
+    index: BY_HASH,
   },
   'list all tokens': { run: (database) => list(database, {}), index: /subject_tokens_issuer/ },
   'list the tokens of an issuer that has none': {
     run: (database) => list(database, {}, {}, 'https://other.example.com'),
     index: /subject_tokens_issuer/,
+  },
+  'list what is live': {
+    run: (database) => list(database, { live: true }),
+    index: /subject_tokens_access_token_expires_at/,
+  },
+  'list what is live, after a page, of a time': {
+    run: (database) => list(database, { live: true, ...TIMES }, { cursor: TOKEN.id }),
+    index: /subject_tokens_access_token_expires_at/,
+  },
+  'list what was replayed': {
+    run: (database) => list(database, { replayed: true }),
+    index: /subject_tokens_replayed/,
+  },
+  'list what was replayed in a time': {
+    run: (database) => list(database, { replayed: true, ...TIMES }),
+    index: /subject_tokens_replayed/,
+  },
+  'list what was exchanged without an actor': {
+    run: (database) => list(database, { withoutActor: true }),
+    index: /subject_tokens_without_actor/,
+  },
+  'list what was exchanged without an actor in a time': {
+    run: (database) => list(database, { withoutActor: true, ...TIMES }),
+    index: /subject_tokens_without_actor/,
+  },
+  'list what is live and without an actor': {
+    run: (database) => list(database, { live: true, withoutActor: true }),
+    index: /subject_tokens_without_actor/,
+  },
+  'list what is not live': {
+    run: (database) => list(database, { live: false, replayed: false }),
+    index: /subject_tokens_issuer/,
+  },
+  'list the tokens of a time': { run: (database) => list(database, TIMES), index: /subject_tokens_issuer/ },
+  'list the tokens of a user and a time': {
+    run: (database) => list(database, { userId: ['alice'], ...TIMES }),
+    index: /subject_tokens_user_id/,
   },
   'list the tokens in a state': {
     run: (database) => list(database, { state: 'revoked' }),
@@ -82,12 +122,12 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
   },
   'end the tokens of a user': {
     run: (database) => kill(database, { userId: 'alice' }),
-    index: new RegExp(`subject_tokens_user_id|${BY_ID.source}`),
+    index: new RegExp(`subject_tokens_user_id|${BY_ID.source}|${BY_HASH.source}`),
   },
   'end the tokens of an actor': { run: (database) => kill(database, { actorId: 'alice' }), index: OF_ACTOR },
   'end the tokens that a backend issued': {
     run: (database) => kill(database, { createdBy: 'b' }),
-    index: new RegExp(`subject_tokens_created_by|${BY_ID.source}`),
+    index: new RegExp(`subject_tokens_created_by|${BY_ID.source}|${BY_HASH.source}`),
   },
   'end the tokens of a backend that issued none': {
     run: (database) => kill(database, { createdBy: 'unknown' }),
@@ -181,9 +221,10 @@ for (const kind of DATABASES) {
 /** So many, and so long, that PostgreSQL has reason to look for single rows: a small table is read as a whole. */
 const MANY = `INSERT INTO subject_tokens
   (id, token_hash, issuer, user_id, actor_id, used_actor_id, context, created_by, created_at, expires_at,
-    consumed_at, consumed_by)
+    consumed_at, consumed_by, access_token_expires_at, without_actor)
   SELECT '${mintId().slice(0, 16)}' || lpad(to_hex(n), 16, '0'), md5('h' || n), '${ISSUER}', md5('u' || n),
-    md5('a' || n), md5('d' || n), '{"a":"' || repeat('x', 1400) || '"}', 'b', 1, ${NOW + 600}, 1, 'spa'
+    md5('a' || n), md5('d' || n), '{"a":"' || repeat('x', 1400) || '"}', 'b', 1, ${NOW + 600}, 1, 'spa',
+    ${NOW - 60000} + n, 1
   FROM generate_series(1, 60000) n`
 
 /** The plan that PostgreSQL keeps for a prepared statement, whatever it is executed with. */
@@ -221,8 +262,8 @@ async function fill({ kind, sequelize }: Database): Promise<void> {
   } else {
     await run(`INSERT INTO subject_tokens
     (id, token_hash, issuer, user_id, actor_id, used_actor_id, context, created_by, created_at, expires_at,
-      consumed_at, consumed_by)
-    VALUES ${rows(() => `('${mintId()}', '${id()}', '${ISSUER}', '${id()}', '${id()}', '${id()}', '{}', 'b', 1, ${NOW + 600}, 1, 'spa')`)}`)
+      consumed_at, consumed_by, access_token_expires_at, without_actor)
+    VALUES ${rows(() => `('${mintId()}', '${id()}', '${ISSUER}', '${id()}', '${id()}', '${id()}', '{}', 'b', 1, ${NOW + 600}, 1, 'spa', ${NOW - 60}, 1)`)}`)
   }
   await run(`INSERT INTO subject_token_actors (actor_id, token_id, chain, expires_at)
     VALUES ${rows(() => `('${id()}', '${id()}', '${id()}', ${NOW + 600})`)}`)

@@ -1,11 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { ISSUER } from '../../fixtures/cluster.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { endUnspent } from '../../src/sequelize/end-unspent.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { earliestId } from '../../src/subject-tokens/id.ts'
-import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+import type { SubjectTokenFilter, SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
 
 const SIZE = 131_072
@@ -144,6 +146,77 @@ export function subjectTokenStopContract(kind: DatabaseKind): void {
           ),
         )
         expect(stopped.filter(Boolean)).to.have.length(1)
+      })
+    })
+
+    describe('list', () => {
+      const at = (from: number, changes: Partial<NewSubjectToken> = {}) => ({
+        id: `${earliestId(from).slice(0, 16)}${randomBytes(8).toString('hex')}`,
+        createdAt: from,
+        ...changes,
+      })
+      const actor = { sub: 'carol' }
+      const names: Record<string, string> = {}
+      const listed = async (filter: SubjectTokenFilter, more: { limit?: number; now?: number } = {}) => {
+        const page = { limit: 50, now: NOW, ...more }
+        const { tokens } = await store.list(ISSUER, filter, page)
+        return tokens.map(({ id }) => Object.keys(names).find((name) => names[name] === id))
+      }
+      beforeEach(async () => {
+        names.unspent = (await insert(at(NOW - 9))).id
+        names.acted = (await spent({ actor }, at(NOW - 8))).id
+        names.alone = (await spent({}, at(NOW - 7, { userId: 'bob' }))).id
+        names.short = (await spent({ accessToken: { format: 'jwt', expiresAt: NOW + 5 } }, at(NOW - 6))).id
+        const [revoked, replayed] = [await spent({ actor }, at(NOW - 5)), await spent({}, at(NOW - 4))]
+        await store.revoke(ISSUER, revoked.id, NOW, BY_API)
+        await store.recordReplay(ISSUER, replayed.id, { at: NOW, clientId: 'spa' })
+        Object.assign(names, { revoked: revoked.id, replayed: replayed.id })
+        await spent({}, at(NOW - 3, { issuer: 'https://other.example.com' }))
+      })
+
+      const every = ['replayed', 'revoked', 'short', 'alone', 'acted', 'unspent']
+      const live = ['short', 'alone', 'acted']
+      const all = (but: readonly string[]) => every.filter((name) => !but.includes(name))
+      const filters: [filter: SubjectTokenFilter, expected: readonly string[]][] = [
+        [{ live: true }, live],
+        [{ live: false }, all(live)],
+        [{ replayed: true }, ['replayed']],
+        [{ replayed: false }, all(['replayed'])],
+        [{ withoutActor: true }, ['replayed', 'short', 'alone']],
+        [{ withoutActor: false }, ['revoked', 'acted', 'unspent']],
+        [{ live: true, userId: ['bob'] }, ['alone']],
+        [{ live: true, withoutActor: true, clientId: 'spa' }, ['short', 'alone']],
+        [{ replayed: true, withoutActor: true }, ['replayed']],
+        [{ live: true, replayed: false }, live],
+        [{ createdAfter: NOW - 8, createdBefore: NOW - 5 }, ['short', 'alone', 'acted']],
+        [{ live: true, createdAfter: NOW - 7 }, ['short', 'alone']],
+        [{ live: true, createdBefore: NOW - 7 }, ['acted']],
+        [{ withoutActor: true, createdAfter: NOW - 6, createdBefore: NOW - 4 }, ['short']],
+        [{ replayed: true, createdBefore: NOW - 4 }, []],
+        [{ state: 'consumed', createdAfter: NOW - 7, createdBefore: NOW }, ['short', 'alone']],
+      ]
+      for (const [filter, expected] of filters) {
+        it(`finds ${expected.join(', ') || 'nothing'} by ${JSON.stringify(filter)}`, async () => {
+          expect(await listed(filter)).to.deep.equal(expected)
+          if (expected.length > 1) expect(await listed(filter, { limit: 1 })).to.deep.equal([expected[0]])
+        })
+      }
+
+      it('finds as live what has not expired, to the second', async () => {
+        expect(await listed({ live: true }, { now: NOW + 4 })).to.deep.equal(live)
+        expect(await listed({ live: true }, { now: NOW + 5 })).to.deep.equal(['alone', 'acted'])
+        expect(await listed({ live: false, userId: ['alice'] }, { now: NOW + 5 })).to.include('short')
+        expect(await listed({ live: true }, { now: NOW + 600 })).to.deep.equal([])
+      })
+
+      it('of what is live continues after a cursor', async () => {
+        const { tokens, next } = await store.list(ISSUER, { live: true }, { limit: 2, now: NOW })
+        expect(tokens.map(({ id }) => id)).to.deep.equal([names.short, names.alone])
+        expect(next).to.equal(names.alone)
+        const page = { limit: 2, now: NOW, cursor: next ?? '' }
+        const rest = await store.list(ISSUER, { live: true }, page)
+        expect(rest.tokens.map(({ id }) => id)).to.deep.equal([names.acted])
+        expect(rest).not.to.have.property('next')
       })
     })
 

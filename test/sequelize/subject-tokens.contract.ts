@@ -291,6 +291,9 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         { userId: ['alice'], state: 'revoked' },
         { userId: ['alice'], clientId: 'web' },
         { createdBy: 'backend', clientId: 'web' },
+        { live: false, state: 'revoked' },
+        { replayed: false, withoutActor: false, state: 'revoked' },
+        { createdAfter: NOW, createdBefore: NOW + 1, state: 'revoked' },
       ]) {
         it(`reads a thousand rows for a page, and says where it stopped: ${Object.keys(filter)}`, async () => {
           expect(await list(filter)).to.deep.equal({ tokens: [], next: ids[3] })

@@ -1,5 +1,6 @@
 /** The public ids of subject tokens sort by creation (protocol.md §2.2), whatever the clock does. */
 import { expect } from 'chai'
+import { earliestId, secondOf } from '../../src/subject-tokens/id.ts'
 
 /** A generator that has handed out nothing yet. */
 async function freshGenerator(): Promise<() => string> {
@@ -10,6 +11,8 @@ async function freshGenerator(): Promise<() => string> {
 
 const millisecondOf = (id: string): number => Number.parseInt(id.slice(0, 12), 16)
 const sequenceOf = (id: string): number => Number.parseInt(id.slice(12, 16), 16)
+
+const millisecondHex = (at: number): string => at.toString(16).padStart(12, '0')
 
 const realNow = Date.now
 const START = Date.UTC(2026, 10, 21)
@@ -63,7 +66,7 @@ describe('the id of a subject token', () => {
 
   it('stays in order while the clock steps back, and follows it once it is ahead again', () => {
     const ids = mint(2)
-    now = START - 60_000
+    now = START - 10_000
     const back = mint(2)
     expect(back.map(millisecondOf)).to.deep.equal([START, START])
     expect(back.map(sequenceOf)).to.deep.equal([2, 3])
@@ -72,5 +75,37 @@ describe('the id of a subject token', () => {
     expect(ahead.map(millisecondOf)).to.deep.equal([START + 5, START + 5])
     expect(ahead.map(sequenceOf)).to.deep.equal([0, 1])
     expectInOrder([...ids, ...back, ...ahead])
+  })
+
+  it('follows a clock that stepped back by more than ten seconds, instead of staying in the future', () => {
+    mint(2)
+    now = START - 10_001
+    const ids = mint(2)
+    expect(ids.map(millisecondOf)).to.deep.equal([START - 10_001, START - 10_001])
+    expect(ids.map(sequenceOf)).to.deep.equal([0, 1])
+    expectInOrder(ids)
+  })
+
+  it('holds the second in which it was minted, from which on lists select', () => {
+    for (const later of [0, 1, 999, 1000]) {
+      now = START + later
+      const second = secondOf(mintId())
+      expect(second).to.equal(Math.floor((START + later) / 1000))
+    }
+    const at = START / 1000
+    const [before, first] = [
+      `${millisecondHex(START - 1)}${'f'.repeat(20)}`,
+      `${millisecondHex(START)}${'0'.repeat(20)}`,
+    ]
+    expect([secondOf(before), secondOf(first)]).to.deep.equal([at - 1, at])
+    expect(before < earliestId(at) && earliestId(at) <= first).to.equal(true)
+  })
+
+  it('sorts between the earliest ids of the first and the last time that can be named', () => {
+    for (const id of [...mint(1), earliestId(0)]) {
+      expect(earliestId(-1) <= id).to.equal(true)
+      expect(id < earliestId(999_999_999_999)).to.equal(true)
+    }
+    expect(earliestId(999_999_999_999)).to.match(/^[0-9a-f]{32}$/)
   })
 })

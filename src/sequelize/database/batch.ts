@@ -2,9 +2,13 @@
  * Calls of one kind made in the same turn of the event loop share one run, which begins when the turn ends.
  * Knows neither SQL nor connections.
  */
-export interface BatchOptions<Call> {
-  /** Calls in one run. More would save little, and make the first wait for the last. */
-  readonly max: number
+export interface BatchOptions<Kind, Call> {
+  /** The same for calls that may share a run. */
+  readonly nameOf: (kind: Kind) => string
+  /** How many calls one run takes at most. */
+  readonly most: (kind: Kind) => number
+  /** How many of these calls, from the first on, one run takes; the others go in runs of their own. */
+  readonly fitting: (kind: Kind, calls: readonly Call[]) => number
   /** The same order in every process, so that no two batches wait for each other's rows. */
   readonly compare: (one: Call, other: Call) => number
   /** Whether a batch that failed was rolled back or refused as a whole, so that each call may run alone. */
@@ -17,19 +21,26 @@ interface Waiting<Call, Outcome> {
   reject(error: unknown): void
 }
 
-export function inBatches<Call, Outcome>(
-  run: (kind: string, calls: readonly Call[]) => Promise<readonly Outcome[]>,
-  { max, compare, maySplit }: BatchOptions<Call>,
-): (kind: string, call: Call) => Promise<Outcome> {
+export function inBatches<Kind, Call, Outcome>(
+  run: (kind: Kind, calls: readonly Call[]) => Promise<readonly Outcome[]>,
+  { nameOf, most, fitting, compare, maySplit }: BatchOptions<Kind, Call>,
+): (kind: Kind, call: Call) => Promise<Outcome> {
   const open = new Map<string, Waiting<Call, Outcome>[]>()
 
-  const send = (kind: string, batch: Waiting<Call, Outcome>[]) => {
-    if (open.get(kind) !== batch) return // it filled up and ran before the turn ended
-    open.delete(kind)
+  const send = (kind: Kind, batch: Waiting<Call, Outcome>[]) => {
+    if (open.get(nameOf(kind)) !== batch) return // it filled up and ran before the turn ended
+    open.delete(nameOf(kind))
     batch.sort((one, other) => compare(one.call, other.call))
-    void settle(kind, batch)
+    for (let left = batch; left.length > 0; ) {
+      const taken = fitting(
+        kind,
+        left.map(({ call }) => call),
+      )
+      void settle(kind, left.slice(0, taken))
+      left = left.slice(taken)
+    }
   }
-  const settle = async (kind: string, batch: readonly Waiting<Call, Outcome>[]) => {
+  const settle = async (kind: Kind, batch: readonly Waiting<Call, Outcome>[]) => {
     const calls = batch.map(({ call }) => call)
     try {
       const outcomes = await run(kind, calls)
@@ -41,12 +52,12 @@ export function inBatches<Call, Outcome>(
   }
   return (kind, call) =>
     new Promise((resolve, reject) => {
-      let batch = open.get(kind)
+      let batch = open.get(nameOf(kind))
       if (!batch) {
         batch = []
-        open.set(kind, batch)
+        open.set(nameOf(kind), batch)
         setImmediate(send, kind, batch)
       }
-      if (batch.push({ call, resolve, reject }) === max) send(kind, batch)
+      if (batch.push({ call, resolve, reject }) === most(kind)) send(kind, batch)
     })
 }

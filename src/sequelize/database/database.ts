@@ -4,7 +4,7 @@ import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import { createPatience } from '../lock-patience.ts'
 import { type BatchOptions, inBatches } from './batch.ts'
-import type { Binding, Dialect, Driver, Result, Row } from './driver.ts'
+import type { Binding, Dialect, Driver, Result, Row, Text } from './driver.ts'
 import { driverOf } from './drivers.ts'
 import { AFTER, fateOf } from './fate.ts'
 import { onPool } from './pool.ts'
@@ -23,9 +23,9 @@ interface Alone {
 export interface Database {
   readonly dialect: Dialect
   /** Finds at most one row. May share a round trip with others of the same text. */
-  findRow(sql: string, bind: Binding): Promise<Row | undefined>
+  findRow(text: Text, bind: Binding): Promise<Row | undefined>
   /** Writes at most one row, and returns whether it did. `row` names it alike in every process. May share a commit. */
-  writeRow(sql: string, bind: Binding, row: string): Promise<boolean>
+  writeRow(text: Text, bind: Binding, row: string): Promise<boolean>
   /** The same for what must not share. `write` returns how many rows it wrote. */
   readonly alone: Alone
   /** For texts that are rare. Runs alone. */
@@ -69,34 +69,36 @@ function open(sequelize: Sequelize, driver: Driver): Opened {
 
 function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): Database {
   const run = onPool(sequelize, driver, timeout)
-  const alone: Execute = async (sql, statement) => only(await run({ sql }, [statement]))
-  const rarely: Execute = async (sql, statement) => only(await run({ sql, rare: true }, [statement]))
-  const often = (sql: string, statements: readonly Statement[]) => run({ sql }, statements)
-  const together = driver.batches ? inBatches(often, BATCHES) : alone
-  const find = async (sql: string) => (await repeat(driver, () => rarely(sql, { bind: [] }))).rows
+  const alone: Execute = async (statement) => only(await run(statement.text, [statement]))
+  const join = inBatches(run, batchOptions(driver))
+  const together: Execute = (statement) => join(statement.text, statement)
+  const rare = (sql: string, bind: Binding): Statement => ({ text: { sql, rare: true }, bind })
+  const find = async (sql: string) => (await repeat(driver, () => alone(rare(sql, [])))).rows
   const inSync = async (sql: string) => driver.inSync?.(sql, find)
 
   /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
-  const execute = async (how: Execute, sql: string, statement: Statement): Promise<Result> => {
-    const result = await repeat(driver, () => how(sql, statement))
+  const execute = async (how: Execute, statement: Statement): Promise<Result> => {
+    const result = await repeat(driver, () => how(statement))
     if (result.rows.length > 0 || result.affected > 0) return result
+    const { sql, rare = false } = statement.text
     const complete = await inSync(sql)
-    return complete === undefined ? result : repeat(driver, () => how(complete, statement))
+    if (complete === undefined) return result
+    return repeat(driver, () => alone({ ...statement, text: { sql: complete, rare } }))
   }
 
   return {
     dialect: driver,
-    findRow: async (sql, bind) => (await execute(together, sql, { bind })).rows[0],
-    writeRow: async (sql, bind, row) => (await execute(together, sql, { bind, row })).affected === 1,
+    findRow: async (text, bind) => (await execute(together, { text, bind })).rows[0],
+    writeRow: async (text, bind, row) => (await execute(together, { text, bind, row })).affected === 1,
     alone: {
-      findRow: async (sql, bind) => (await execute(alone, sql, { bind })).rows[0],
-      write: async (sql, bind) => (await execute(alone, sql, { bind })).affected,
+      findRow: async (sql, bind) => (await execute(alone, { text: { sql }, bind })).rows[0],
+      write: async (sql, bind) => (await execute(alone, { text: { sql }, bind })).affected,
     },
-    find: async (sql, bind) => (await execute(rarely, sql, { bind })).rows,
-    write: async (sql, bind) => (await execute(rarely, sql, { bind })).affected,
+    find: async (sql, bind) => (await execute(alone, rare(sql, bind))).rows,
+    write: async (sql, bind) => (await execute(alone, rare(sql, bind))).affected,
     async writeAll(sql, bind) {
       const complete = (await inSync(sql)) ?? sql
-      return (await repeat(driver, () => rarely(complete, { bind }))).affected
+      return (await repeat(driver, () => alone(rare(complete, bind)))).affected
     },
   }
 }
@@ -105,16 +107,17 @@ function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): D
 export function withoutBatches(database: Database): Database {
   return {
     ...database,
-    findRow: database.alone.findRow,
-    writeRow: async (sql, bind) => (await database.alone.write(sql, bind)) === 1,
+    findRow: ({ sql }, bind) => database.alone.findRow(sql, bind),
+    writeRow: async ({ sql }, bind) => (await database.alone.write(sql, bind)) === 1,
   }
 }
 
 interface Statement {
+  readonly text: Text
   readonly bind: Binding
   readonly row?: string
 }
-type Execute = (sql: string, statement: Statement) => Promise<Result>
+type Execute = (statement: Statement) => Promise<Result>
 
 function only([result]: readonly Result[]): Result {
   if (!result) throw new Error('a statement without a result')
@@ -122,11 +125,16 @@ function only([result]: readonly Result[]): Result {
 }
 
 /** Statements of the same text go together, those that write sorted by their rows. */
-const BATCHES: BatchOptions<Statement> = {
-  max: 8,
+const batchOptions = (driver: Driver): BatchOptions<Text, Statement> => ({
+  nameOf: ({ sql }) => sql,
+  most: driver.most,
+  fitting(text, statements) {
+    const bindings = statements.map(({ bind }) => bind)
+    return driver.fitting?.(text, bindings) ?? bindings.length
+  },
   compare: ({ row: one = '' }, { row: other = '' }) => (one === other ? 0 : one < other ? -1 : 1),
   maySplit: (error) => AFTER[fateOf(error)].split,
-}
+})
 
 const MAX_ATTEMPTS = 5
 

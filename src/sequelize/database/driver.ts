@@ -2,30 +2,20 @@
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import type { Fate } from './fate.ts'
+import type { Binding, Bound, Insertion, Result, Row, Text } from './text.ts'
 
-export type Bound = string | number | Buffer | null
-/** The values of a statement's parameters; the first is `$1`. */
-export type Binding = readonly Bound[]
-export type Row = Readonly<Record<string, unknown>>
-
-/** The rows a statement read, and how many it wrote. */
-export interface Result {
-  readonly rows: readonly Row[]
-  readonly affected: number
-}
-
-/** The SQL of a statement. */
-export interface Text {
-  readonly sql: string
-  /** It runs so seldom that the server need not keep it prepared. */
-  readonly rare?: boolean
-}
+export type { Binding, Bound, Result, Row, Text }
 
 /** Runs statements, and says what became of one that failed. */
 export interface Driver extends Dialect {
-  /** Whether `run` takes several bindings in one round trip. */
-  readonly batches: boolean
-  /** Runs a statement once for each binding, in one transaction, and returns the results in their order. */
+  /** How many bindings of a text one `run` takes at most, in one round trip. */
+  most(text: Text): number
+  /** How many of these, from the first on, one `run` takes. Absent where it takes all up to the most. */
+  fitting?(text: Text, bindings: readonly Binding[]): number
+  /**
+   * Does what a statement says once for each binding, in one transaction, and returns the results in their order. The
+   * bindings of a statement that writes are sorted by their rows.
+   */
   run(connection: object, text: Text, bindings: readonly Binding[]): Promise<readonly Result[]>
   fateOf(error: unknown): Fate
   /** Changes what a new connection is made with. Absent where there is nothing to change. */
@@ -34,6 +24,8 @@ export interface Driver extends Dialect {
   destroy?(connection: object): void
   /** Whether a statement failed because a table or a column of ours is missing. */
   isSchemaBehind(error: unknown): boolean
+  /** What operators can do about an error that the server's settings cause: a fixed text. */
+  adviceOn?(error: unknown): string | undefined
   /**
    * The same statement, made to wait until everything committed on other nodes is visible. `undefined` if this
    * server has no other nodes; absent for databases that never have any.
@@ -53,12 +45,16 @@ export interface Dialect {
    * database takes no such condition.
    */
   insertOrReplace?(row: Insert, existing: { readonly key: readonly string[]; readonly where: string }): string
+  /** Whether an insert failed because its key exists. For databases without `insertOrReplace`. */
+  isDuplicateKey?(error: unknown): boolean
   /** Inserts a row; writes nothing if the key exists. */
   insertNew(row: Insert): string
   /** Inserts a row, or updates the row with the same key. */
   upsert(row: Upsert): string
   /** Selects the newest keys of one value of an index by that index, whatever the planner expects of other indexes. */
   selectNewest(slice: Slice): string
+  /** Selects the newest keys of the rows that an index finds by other columns, whatever the planner expects of others. */
+  selectNewestOf(rows: Found): string
   /** Joins rows of a table, under the alias `t`, one by one: a planner that expects many would walk the table. */
   joinEach(table: string, on: string): string
   /** Updates rows, locking them in the order that batches use: otherwise the two could deadlock. */
@@ -95,11 +91,7 @@ export interface Wait {
   readonly onWait: (reason: string) => void
 }
 
-export interface Insert {
-  readonly table: string
-  /** In the order in which their values are bound. */
-  readonly columns: readonly string[]
-}
+export type Insert = Pick<Insertion, 'table' | 'columns'>
 
 export interface Upsert extends Insert {
   readonly key: readonly string[]
@@ -111,10 +103,11 @@ export interface Update {
   readonly table: string
   readonly key: string
   readonly set: Readonly<Record<string, string>>
-  /** The table under the alias `t`, alone or joined to others. */
+  /** The table under the alias `t`. */
   readonly from: string
+  /** Finds the rows by the column of `order`. */
   readonly where: string
-  /** The column that batches are sorted by. */
+  /** The column that batches are sorted by, found by an index of its own name. */
   readonly order: string
 }
 
@@ -137,6 +130,11 @@ export interface Slice {
   readonly from: string
   readonly below: string
   readonly limit: number
+}
+
+/** The keys, from `from` on and below `below`, of the rows that an index finds by `where`. */
+export interface Found extends Omit<Slice, 'equal'> {
+  readonly where: string
 }
 
 interface ColumnTypes {

@@ -1,10 +1,11 @@
 /** MariaDB and MySQL, one statement at a time. */
-import type { Driver } from './driver.ts'
+import type { Bound, Driver, Result, Text } from './driver.ts'
 import { codeOf } from './fate.ts'
 import { createInSync } from './galera.ts'
+import { fitting, most, runGroup } from './mysql-group.ts'
 import { withNamedLock } from './mysql-lock.ts'
 import { toPositional } from './positional.ts'
-import { into, replacing, selectSlice } from './standard.ts'
+import { into, replacing, selectFound, selectSlice } from './standard.ts'
 
 interface Client {
   readonly stream: { destroy(): void }
@@ -40,6 +41,9 @@ const UNKNOWN: ReadonlySet<string> = new Set([
   'ER_UNKNOWN_ERROR',
 ])
 
+const PREPARED_LIMIT =
+  'the server holds as many prepared statements as max_prepared_stmt_count allows: raise it'
+
 /** Connection lost, which includes a shutdown, and interrupted: both may strike while the server commits. */
 const INTERRUPTED = /^(08|70100)/
 
@@ -47,20 +51,17 @@ const INTERRUPTED = /^(08|70100)/
 export const createMysql = (): Driver => ({ ...mysql, inSync: createInSync() })
 
 const mysql: Omit<Driver, 'inSync'> = {
-  batches: false,
-  run: (connection, { sql, rare }, [bind = []]) =>
-    new Promise((resolve, reject) => {
-      const client = connection as Client
-      const [text, values] = toPositional(sql, bind)
-      client.execute(text, values, (error, result) => {
-        // `query` would need no prepared statement, but writes the values into the text itself, by rules that the
-        // server's SQL mode can change. That is how injections happen.
-        if (rare) client.unprepare(text)
-        if (error) reject(error)
-        else if (Array.isArray(result)) resolve([{ rows: result, affected: 0 }])
-        else resolve([{ rows: [], affected: Number(Reflect.get(Object(result), 'affectedRows')) }])
-      })
-    }),
+  most,
+  fitting,
+  async run(connection, text, bindings) {
+    const client = connection as Client
+    const [bind = []] = bindings
+    if (text.intent && bindings.length > 1) {
+      return runGroup((sql, values) => execute(client, sql, values), text.intent, bindings)
+    }
+    const [sql, values] = toPositional(text.sql, bind)
+    return [await execute(client, { ...text, sql }, values)]
+  },
 
   fateOf(error) {
     const code = codeOf(error) ?? ''
@@ -79,19 +80,22 @@ const mysql: Omit<Driver, 'inSync'> = {
 
   isSchemaBehind: (error) => ['ER_NO_SUCH_TABLE', 'ER_BAD_FIELD_ERROR'].includes(codeOf(error) ?? ''),
 
+  adviceOn: (error) => (codeOf(error) === 'ER_MAX_PREPARED_STMT_COUNT_REACHED' ? PREPARED_LIMIT : undefined),
+
   /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name, 'utf8')),
   insert: (row) => `INSERT ${into(row)}`,
+  isDuplicateKey: (error) => codeOf(error) === 'ER_DUP_ENTRY',
   // IGNORE turns errors in the data into warnings too: not for values that could be wrong.
   insertNew: (row) => `INSERT IGNORE ${into(row)}`,
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
   selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index})`),
+  selectNewestOf: (rows) => selectFound(rows, `FORCE INDEX (${rows.index})`),
   joinEach: (table, on) => `STRAIGHT_JOIN ${table} t ON ${on}`,
-  // There are no batches whose order it would have to keep.
-  updateInOrder({ set, from, where }) {
+  updateInOrder({ set, from, where, order }) {
     const assignments = Object.entries(set).map(([column, value]) => `t.${column} = ${value}`)
-    return `UPDATE ${from} SET ${assignments.join(', ')} WHERE ${where}`
+    return `UPDATE ${from} FORCE INDEX (${order}) SET ${assignments.join(', ')} WHERE ${where}`
   },
   deleteOldest: ({ table, where, age, limit }) =>
     `DELETE FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit}`,
@@ -114,4 +118,17 @@ const mysql: Omit<Driver, 'inSync'> = {
   createIndex: ({ name, table, columns }) =>
     `CREATE INDEX /*M! IF NOT EXISTS */ ${name} ON ${table} (${columns})`,
   exclusively: (sequelize, wait, work) => withNamedLock(mysql, sequelize, wait, work),
+}
+
+function execute(client: Client, { sql, rare }: Text, values: readonly Bound[]): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    client.execute(sql, values, (error, result) => {
+      // `query` would need no prepared statement, but writes the values into the text itself, by rules that the
+      // server's SQL mode can change. That is how injections happen.
+      if (rare) client.unprepare(sql)
+      if (error) reject(error)
+      else if (Array.isArray(result)) resolve({ rows: result, affected: 0 })
+      else resolve({ rows: [], affected: Number(Reflect.get(Object(result), 'affectedRows')) })
+    })
+  })
 }

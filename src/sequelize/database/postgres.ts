@@ -72,7 +72,7 @@ const postgres: Omit<Driver, 'run'> = {
   ...standard,
   insertOrReplace,
 
-  batches: true,
+  most: () => 8,
 
   fateOf(error) {
     const code = codeOf(error) ?? ''
@@ -101,6 +101,10 @@ const postgres: Omit<Driver, 'run'> = {
       WHERE ${row} >= (${values}, ${from}) AND ${row} < (${values}, ${below}) AND ${present.join(' AND ')}
       ORDER BY ${columns.map((column) => `${column} DESC`).join(', ')} LIMIT ${limit}`
   },
+  // OFFSET keeps the planner from walking an index that sorts by the key until it has found enough.
+  selectNewestOf: ({ table, where, key, from, below, limit }) => `SELECT found FROM
+      (SELECT ${key} AS found FROM ${table} WHERE ${where} OFFSET 0) of_index
+      WHERE found >= ${from} AND found < ${below} ORDER BY found DESC LIMIT ${limit}`,
   // OFFSET keeps the planner from merging or hashing the two.
   joinEach: (table, on) => `CROSS JOIN LATERAL (SELECT t.* FROM ${table} t WHERE ${on} OFFSET 0) t`,
 

@@ -3,10 +3,10 @@ import type { Binding, Bound, Driver, Row } from './driver.ts'
 import { codeOf } from './fate.ts'
 import { toPositional } from './positional.ts'
 import { withLease } from './sqlite-lease.ts'
-import { insertOrReplace, selectSlice, standard, updateFound } from './standard.ts'
+import { insertOrReplace, selectFound, selectSlice, standard, updateFound } from './standard.ts'
 
 /** What both modules for SQLite have in common. */
-const sqlite: Omit<Driver, 'batches' | 'run'> = {
+const sqlite: Omit<Driver, 'most' | 'run'> = {
   ...standard,
   insertOrReplace,
 
@@ -16,6 +16,7 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
   },
 
   selectNewest: (slice) => selectSlice(slice, `INDEXED BY ${slice.index}`),
+  selectNewestOf: (rows) => selectFound(rows, `INDEXED BY ${rows.index}`),
   joinEach: (table, on) => `CROSS JOIN ${table} t ON ${on}`,
 
   // No code of its own: SQLite has one for every error in SQL.
@@ -42,7 +43,7 @@ const sqlite: Omit<Driver, 'batches' | 'run'> = {
 /** Node's own SQLite: several bindings share a commit. */
 export const nodeDriver: Driver = {
   ...sqlite,
-  batches: true,
+  most: () => 8,
   async run(connection, { sql }, bindings) {
     if (!isNodeSqlite(connection)) throw new TypeError('not a connection of nodeSqlite')
     const [text] = toPositional(sql, [])
@@ -61,7 +62,7 @@ interface Sqlite3 {
 /** The `sqlite3` package, one statement at a time. */
 export const sqlite3Driver: Driver = {
   ...sqlite,
-  batches: false,
+  most: () => 1,
   run: (connection, { sql }, [bind = []]) =>
     new Promise((resolve, reject) => {
       const sqlite3 = connection as Sqlite3

@@ -1,5 +1,5 @@
 /** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
-import type { Dialect, Insert, Slice, Update, Upsert } from './driver.ts'
+import type { Dialect, Found, Insert, Slice, Update, Upsert } from './driver.ts'
 
 export function into({ table, columns }: Insert): string {
   const parameters = columns.map((_, index) => `$${index + 1}`)
@@ -32,9 +32,14 @@ export const insertOrReplace: NonNullable<Dialect['insertOrReplace']> = (row, { 
 /** `hint` names the index to the planner. */
 export function selectSlice({ table, equal, key, from, below, limit }: Slice, hint: string): string {
   const values = Object.entries(equal).map(([column, value]) => `${column} = ${value}`)
-  return `SELECT ${key} AS found FROM ${table} ${hint}
-    WHERE ${values.join(' AND ')} AND ${key} >= ${from} AND ${key} < ${below} ORDER BY ${key} DESC LIMIT ${limit}`
+  return selectFound({ where: values.join(' AND '), table, key, from, below, limit }, hint)
 }
+
+export const selectFound = (
+  { table, where, key, from, below, limit }: Omit<Found, 'index'>,
+  hint: string,
+): string => `SELECT ${key} AS found FROM ${table} ${hint}
+    WHERE ${where} AND ${key} >= ${from} AND ${key} < ${below} ORDER BY ${key} DESC LIMIT ${limit}`
 
 type Standard = Pick<
   Dialect,

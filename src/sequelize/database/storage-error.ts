@@ -43,7 +43,7 @@ export function schemaIsBehind(details: Pick<Details, 'code' | 'tookEffect'> = {
 /** What is told about a statement that failed. */
 export function storageError(
   failure: unknown,
-  { isSchemaBehind }: Pick<Driver, 'isSchemaBehind'>,
+  { isSchemaBehind, adviceOn }: Pick<Driver, 'isSchemaBehind' | 'adviceOn'>,
 ): StorageError {
   const error = failure instanceof Failure ? failure.cause : failure
   const tookEffect = AFTER[fateOf(failure)].harmless ? false : undefined
@@ -52,8 +52,9 @@ export function storageError(
   if (isSchemaBehind(error)) return schemaIsBehind({ code, tookEffect })
   // The message of a connection error is about the server only.
   const detail = error instanceof ConnectionError ? error.message : code
-  const message = ['storage failed', error.name, detail].filter(Boolean).join(': ')
-  return new StorageError(message, { code: code ?? error.name, tookEffect })
+  const forOperators = adviceOn?.(error)
+  const message = ['storage failed', error.name, detail, forOperators].filter(Boolean).join(': ')
+  return new StorageError(message, { code: code ?? error.name, forOperators, tookEffect })
 }
 
 /** For a statement that leads to nothing without the next: whatever became of it, nothing has been done yet. */

@@ -70,19 +70,19 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
     purged = { ...purged, ...more }
     onProgress?.(purged)
   }
-  await inBatches(
+  await deleteInBatches(
     database,
     ENDED_TOKENS,
     [now - retention, now - Math.max(retention, STATUS_SHOWN)],
     (subjectTokens) => report({ subjectTokens }),
   )
   // After the records, so that none is ever without its actors.
-  await inBatches(database, ENDED_ACTORS, [now - retention], () => {})
-  await inBatches(database, EXPIRED_MODELS, [now - GRACE], (models) => report({ models }))
+  await deleteInBatches(database, ENDED_ACTORS, [now - retention], () => {})
+  await deleteInBatches(database, EXPIRED_MODELS, [now - GRACE], (models) => report({ models }))
   return purged
 }
 
-async function inBatches(
+async function deleteInBatches(
   database: Database,
   rows: Rows,
   bind: readonly Bound[],

@@ -1,0 +1,45 @@
+import type { CheckCommand } from '../command-line.ts'
+import { checkClients } from './clients.ts'
+import { checkDoors, checkMounting } from './doors.ts'
+import { dryRun } from './dry-run.ts'
+import type { Finding } from './finding.ts'
+import { loadDeployment, readExample } from './module.ts'
+import { checkStorage } from './storage.ts'
+
+/** What was found, as text, and whether it has a fault. */
+export interface Checked {
+  readonly text: string
+  readonly failed: boolean
+}
+
+/** Looks at a deployment before its users do. Writes nothing. */
+export async function check({ module, example, json }: CheckCommand): Promise<Checked> {
+  const given = example === undefined ? undefined : readExample(example)
+  const deployment = await loadDeployment(module)
+  try {
+    const findings: readonly Finding[] = [
+      ...(await checkStorage(deployment)),
+      checkMounting(deployment),
+      ...(await checkClients(deployment)),
+      ...checkDoors(deployment),
+      ...(given ? await dryRun(deployment, given) : []),
+    ]
+    const text = json ? JSON.stringify(findings, null, 2) : tableOf(findings)
+    return { text, failed: findings.some(({ level }) => level === 'fault') }
+  } finally {
+    await deployment.close?.()
+    await deployment.sequelize?.close()
+  }
+}
+
+const SIGNS = { ok: '✓', note: '–', warning: '!', fault: '✗' } as const
+
+function tableOf(findings: readonly Finding[]): string {
+  const width = Math.max(...findings.map(({ about }) => about.length))
+  return findings
+    .flatMap(({ level, about, text, advice }) => [
+      `${SIGNS[level]} ${about.padEnd(width)}  ${text}`,
+      ...(advice === undefined ? [] : [`  ${''.padEnd(width)}  → ${advice}`]),
+    ])
+    .join('\n')
+}

@@ -1,0 +1,77 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Provider } from 'oidc-provider'
+import type { Sequelize } from 'sequelize'
+import { type Impersonation, type Inside, insideOf } from '../../impersonation.ts'
+import { isPlainObject } from '../../plain-json.ts'
+import { messageOf } from './finding.ts'
+
+/** A deployment as its module exports it. */
+export interface Deployment {
+  readonly impersonation: Impersonation
+  readonly inside: Inside
+  /** Only if the module exports it. */
+  readonly sequelize?: Sequelize
+  /** Called at the end, if the module exports it. */
+  readonly close?: () => unknown
+}
+
+/** An impersonation to try: who becomes whom, where and why. */
+export interface Example {
+  readonly userId: string
+  readonly createdBy: string
+  readonly clientId: string
+  readonly actorId?: string
+  readonly resource: string
+  readonly scope?: string
+  readonly context: Record<string, unknown>
+}
+
+/** @throws {Error} that says what the module must export. */
+export async function loadDeployment(file: string): Promise<Deployment> {
+  const location = path.resolve(file)
+  if (!existsSync(location)) throw new Error(`there is no ${location}`)
+  const module: Record<string, unknown> = await import(pathToFileURL(location).href)
+  const exported = typeof module.default === 'function' ? await module.default() : (module.default ?? module)
+  const { impersonation, provider, sequelize, close } = { ...module, ...Object(exported) }
+  if (!impersonation || !provider) {
+    throw new Error(
+      'the module must export `provider` and `impersonation`, or a function as default that returns both',
+    )
+  }
+  const inside = insideOf(impersonation as Impersonation)
+  if (inside.provider !== (provider as Provider)) {
+    throw new Error('`impersonation` is attached to another provider than the one exported')
+  }
+  return {
+    impersonation: impersonation as Impersonation,
+    inside,
+    ...(sequelize !== undefined && { sequelize: sequelize as Sequelize }),
+    ...(typeof close === 'function' && { close: close as () => unknown }),
+  }
+}
+
+/** @throws {Error} that names the member that is missing or wrong. */
+export function readExample(file: string): Example {
+  const given = parse(file)
+  const { userId, createdBy, clientId, actorId, resource, scope, context = {} } = given
+  for (const [name, value] of Object.entries({ userId, createdBy, clientId, resource })) {
+    if (typeof value !== 'string') throw new Error(`${file}: ${name} must be a string`)
+  }
+  for (const [name, value] of Object.entries({ actorId, scope })) {
+    if (value !== undefined && typeof value !== 'string') throw new Error(`${file}: ${name} must be a string`)
+  }
+  if (!isPlainObject(context)) throw new Error(`${file}: context must be an object`)
+  return { ...given, context } as unknown as Example
+}
+
+function parse(file: string): Record<string, unknown> {
+  try {
+    const given: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    if (isPlainObject(given)) return given
+  } catch (error) {
+    throw new Error(`${file}: ${messageOf(error)}`)
+  }
+  throw new Error(`${file}: not a JSON object`)
+}

@@ -1,0 +1,122 @@
+import { Call } from './call.ts'
+import { invalidResponse } from './errors.ts'
+import { exchange } from './exchange.ts'
+import { managementApi } from './management-api.ts'
+import { type ImpersonationClientOptions, resolveOptions } from './options.ts'
+import type { SubjectTokenRecord, SubjectTokenRecordPage } from './record.ts'
+import type {
+  CallOptions,
+  ExchangedToken,
+  ExchangeRequest,
+  IssuedSubjectToken,
+  IssueRequest,
+  ListRequest,
+  StopRequest,
+} from './requests.ts'
+import { tokenEndpoint } from './token-endpoint.ts'
+
+/**
+ * The provider as an integrator's backend uses it. Every method rejects with an `ImpersonationError`. Discovery and
+ * management tokens are its own business: they are requested when they are needed, and kept.
+ */
+export interface ImpersonationClient {
+  /** Issues a subject token. Needs the scope `subject-tokens:create`. Never repeated if the response is lost. */
+  issue(request: IssueRequest, options?: CallOptions): Promise<IssuedSubjectToken>
+
+  /** The record of one impersonation. Needs `subject-tokens:read`. An unknown `id` is `not_found`. */
+  get(id: string, options?: CallOptions): Promise<SubjectTokenRecord>
+
+  /**
+   * All records that match, newest first; pages are requested as you read on. Needs `subject-tokens:read`.
+   *
+   * @example
+   * for await (const record of impersonation.list({ live: true, actorId: 'sam' })) show(record)
+   */
+  list(request?: ListRequest, options?: CallOptions): AsyncIterable<SubjectTokenRecord>
+
+  /** One page of the same list, for a backend that passes pages on. */
+  listPage(request?: ListRequest, options?: CallOptions): Promise<SubjectTokenRecordPage>
+
+  /**
+   * Stops one impersonation, or, by `userId`, `actorId` or `createdBy`, all of them. Needs `subject-tokens:revoke`.
+   * Resolves to how many were stopped that had not been before.
+   */
+  stop(request: StopRequest, options?: CallOptions): Promise<{ readonly revoked: number }>
+
+  /** Exchanges a subject token as this client. Never repeated if the response is lost: request a new subject token. */
+  exchange(request: ExchangeRequest, options?: CallOptions): Promise<ExchangedToken>
+}
+
+/**
+ * Creates a client of the management API and the token endpoint.
+ *
+ * @throws {TypeError} that names the option that is missing, wrong or unknown.
+ * @example
+ * const impersonation = createImpersonationClient({ issuer: 'https://id.example.com/oidc', clientId, clientSecret })
+ * const { subjectToken } = await impersonation.issue({ userId: 'alice', actorId: 'sam' })
+ */
+export function createImpersonationClient(given: ImpersonationClientOptions): ImpersonationClient {
+  const options = resolveOptions(given)
+  const requestToken = tokenEndpoint(options)
+  const manage = managementApi(options, requestToken)
+
+  async function listPage(request: ListRequest = {}, { signal }: CallOptions = {}) {
+    const { body } = await manage('subject-tokens:read', { path: queryOf(request), signal })
+    const { items } = Object(body)
+    if (!Array.isArray(items)) throw invalidResponse(200, 'not a page of records')
+    return body as SubjectTokenRecordPage
+  }
+
+  return {
+    async issue(request, { signal } = {}) {
+      const sent = { method: 'POST', path: '', body: request, signal }
+      const { body, location } = await manage('subject-tokens:create', sent)
+      const { subjectToken, expiresIn } = Object(body)
+      const [id] = /[^/]+$/.exec(location) ?? []
+      if (typeof subjectToken !== 'string' || typeof expiresIn !== 'number' || !id)
+        throw invalidResponse(201, 'not a subject token')
+      return { subjectToken, expiresIn, id }
+    },
+
+    async get(id, { signal } = {}) {
+      const { body } = await manage('subject-tokens:read', { path: `/${segment(id)}`, signal })
+      if (Object(body).id !== id) throw invalidResponse(200, 'not this record')
+      return body as SubjectTokenRecord
+    },
+
+    async *list(request = {}, call = {}) {
+      let cursor = request.cursor
+      do {
+        const page = await listPage({ ...request, cursor }, call)
+        yield* page.items
+        cursor = page.nextCursor
+      } while (cursor !== undefined)
+    },
+
+    listPage,
+
+    async stop(request, { signal } = {}) {
+      const sent = { method: 'POST', path: '/revocations', body: request, signal }
+      const { body } = await manage('subject-tokens:revoke', sent)
+      const { revoked } = Object(body)
+      if (typeof revoked !== 'number') throw invalidResponse(200, 'not a number of records')
+      return { revoked }
+    },
+
+    exchange: (request, { signal } = {}) =>
+      exchange(new Call(options.timeout, signal), requestToken, request),
+  }
+}
+
+function queryOf(request: ListRequest): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(request)) if (value !== undefined) query.set(name, String(value))
+  return query.size > 0 ? `?${query}` : ''
+}
+
+/** URLs resolve `..` before they are sent. */
+function segment(id: string): string {
+  if (typeof id !== 'string' || !/^[\w-]{1,255}$/.test(id))
+    throw new TypeError('id must be the id of a record')
+  return id
+}

@@ -1,0 +1,63 @@
+import type { Seconds } from './time.ts'
+
+/** `revoked` over `consumed` over `expired` over `active`, when it was read. */
+export type RecordState = 'active' | 'consumed' | 'expired' | 'revoked'
+
+/** One actor and, in `act`, who acted through that actor (RFC 8693 §4.1). Account ids. */
+export interface RecordedActor {
+  readonly sub: string
+  readonly act?: RecordedActor
+}
+
+/** The record of one impersonation: who requested it, within which limits and, once used, who became whom. */
+export interface SubjectTokenRecord {
+  /** Public handle. Ids sort by creation. */
+  readonly id: string
+  /** The account that is impersonated. */
+  readonly userId: string
+  /** The constraint: the only account that may act. */
+  readonly actorId?: string
+  /** Who acted, newest outermost, and the client that the actor token was issued to. */
+  readonly actor?: RecordedActor & { readonly clientId: string }
+  /** As it was sent when the token was issued. */
+  readonly context: Readonly<Record<string, unknown>>
+  /** The client that requested it. */
+  readonly createdBy: string
+  /** The constraint: the only client that may exchange it. */
+  readonly clientId?: string
+  /** The client that exchanged it. */
+  readonly usedBy?: string
+  /** Before its use the constraint, afterwards the resource of the access token. */
+  readonly resource?: string
+  /** Before its use the constraint, afterwards the granted scopes. */
+  readonly scope?: string
+  readonly createdAt: Seconds
+  /** When the subject token can no longer be exchanged. */
+  readonly expiresAt: Seconds
+  /** When it was exchanged. */
+  readonly consumedAt?: Seconds
+  /** When it was first revoked. */
+  readonly revokedAt?: Seconds
+  /** How it was revoked, through which client, in whose name, and why. */
+  readonly revocation?: {
+    readonly cause: 'api' | 'console' | 'replay' | 'command'
+    readonly client?: string
+    readonly by?: string
+    readonly reason?: string
+  }
+  /** The first use after the exchange. */
+  readonly replay?: { readonly at: Seconds; readonly clientId: string }
+  /** What it was exchanged for. `jti` of JWTs only. */
+  readonly accessToken?: {
+    readonly format: 'jwt' | 'opaque'
+    readonly jti?: string
+    readonly expiresAt: Seconds
+  }
+  readonly state: RecordState
+}
+
+/** One page of records, newest first. There is more while it has a `nextCursor`, even if it is short or empty. */
+export interface SubjectTokenRecordPage {
+  readonly items: readonly SubjectTokenRecord[]
+  readonly nextCursor?: string
+}

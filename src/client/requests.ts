@@ -1,0 +1,95 @@
+import type { RecordState } from './record.ts'
+import type { Seconds } from './time.ts'
+
+/** What every method takes beside its request. */
+export interface CallOptions {
+  /** Ends the call, which then rejects with the signal's reason. Tokens that other calls wait for are still requested. */
+  readonly signal?: AbortSignal
+}
+
+/** Who may be impersonated, and within which limits. */
+export interface IssueRequest {
+  /** The user, by any name that the provider's `findAccount` accepts. */
+  readonly userId: string
+  /** Data that travels with the token: JSON, at most 8 KiB and 16 levels. */
+  readonly context?: Readonly<Record<string, unknown>>
+  /** Only this client may exchange the token. */
+  readonly clientId?: string
+  /** Only this account may act. Send it always: a kill switch by actor finds unspent tokens by it. */
+  readonly actorId?: string
+  /** Only this resource may be requested. */
+  readonly resource?: string
+  /** No scope outside this list is granted. */
+  readonly scope?: string
+  /** Life of the subject token, instead of the provider's default. */
+  readonly expiresIn?: Seconds
+}
+
+/** A subject token, which is shown only once. */
+export interface IssuedSubjectToken {
+  /** Pass it to the actor's application, and keep it out of logs. */
+  readonly subjectToken: string
+  /** How long it can be exchanged. */
+  readonly expiresIn: Seconds
+  /** Names the record; neither a secret nor a token. */
+  readonly id: string
+}
+
+/** Which records to list: those that match all filters. */
+export interface ListRequest {
+  readonly userId?: string
+  /** As the constraint, or anywhere in the chain of actors. */
+  readonly actorId?: string
+  /** As the constraint, or as the client that exchanged. */
+  readonly clientId?: string
+  /** The backend that requested the token. */
+  readonly createdBy?: string
+  readonly state?: RecordState
+  /** Whether someone is being viewed right now: exchanged, not revoked, access token not expired. */
+  readonly live?: boolean
+  /** Whether the subject token was used more than once. */
+  readonly replayed?: boolean
+  /** Whether it was exchanged without an actor token. */
+  readonly withoutActor?: boolean
+  /** From this time on. */
+  readonly createdAfter?: Seconds
+  /** Before this time. */
+  readonly createdBefore?: Seconds
+  /** The most records of a page, 1 … 100. Default 50. */
+  readonly limit?: number
+  /** Only records older than this one: the `nextCursor` of a page. */
+  readonly cursor?: string
+}
+
+/** What to stop, in whose name, and why. Exactly one of `id`, `userId`, `actorId` and `createdBy`. */
+export type StopRequest = Whom & {
+  /** Who decided it, as you name them. It is recorded, and not verified. */
+  readonly by?: string
+  /** Why, in up to 1,000 characters. */
+  readonly reason?: string
+}
+
+type Whom =
+  | { readonly id: string; readonly userId?: never; readonly actorId?: never; readonly createdBy?: never }
+  | { readonly userId: string; readonly id?: never; readonly actorId?: never; readonly createdBy?: never }
+  | { readonly actorId: string; readonly id?: never; readonly userId?: never; readonly createdBy?: never }
+  | { readonly createdBy: string; readonly id?: never; readonly userId?: never; readonly actorId?: never }
+
+/** A token exchange (RFC 8693) by a client that authenticates. */
+export interface ExchangeRequest {
+  readonly subjectToken: string
+  /** The engineer's own access token, with the scope `openid`. Without it the access token does not say who acts. */
+  readonly actorToken?: string
+  /** The API that the access token is for. May be absent where the provider has a `defaultResource`. */
+  readonly resource?: string
+  /** Without it, none is granted. */
+  readonly scope?: string
+}
+
+/** The access token of an impersonation. */
+export interface ExchangedToken {
+  readonly accessToken: string
+  readonly expiresIn: Seconds
+  /** What was granted. Absent if nothing was. */
+  readonly scope?: string
+}

@@ -1,0 +1,106 @@
+/** The provider's metadata, and requests to its token endpoint. */
+import { importJWK } from 'jose'
+import * as oauth from 'oauth4webapi'
+import { Call } from './call.ts'
+import { invalidResponse, refusalOf, unusable } from './errors.ts'
+import { Kept } from './kept.ts'
+import { isLoopback, isProtected, type ResolvedOptions } from './options.ts'
+import type { Seconds } from './time.ts'
+
+interface TokenRequest {
+  readonly grantType: string
+  readonly parameters: Readonly<Record<string, string>>
+  /** What must not appear in an error. */
+  readonly secrets: readonly string[]
+}
+
+export type RequestToken = (call: Call, request: TokenRequest) => Promise<oauth.TokenEndpointResponse>
+
+/** The endpoint may move. */
+const METADATA_LIFE: Seconds = 3600
+
+export function tokenEndpoint(options: ResolvedOptions): RequestToken {
+  const client: oauth.Client = { client_id: options.clientId }
+  const authenticate = authentication(options)
+  const settings = (call: Call, url: string) => ({
+    [oauth.customFetch]: options.fetch,
+    // Where it is http, it does not leave this machine.
+    [oauth.allowInsecureRequests]: isLoopback(url),
+    signal: call.signal,
+  })
+
+  const metadata = new Kept(async () => {
+    const call = new Call(options.timeout)
+    const issuer = new URL(options.issuer)
+    const value = await call.run(async () => {
+      const response = await call.send(() => oauth.discoveryRequest(issuer, settings(call, options.issuer)))
+      if (!response.ok) throw await refusalOf(response, [])
+      const server = await readAs(response, 'the metadata of this issuer', () =>
+        oauth.processDiscoveryResponse(issuer, response),
+      )
+      // RFC 8414 §3.3: character by character, which a URL does not keep.
+      if (server.issuer !== options.issuer || !isProtected(server.token_endpoint))
+        throw invalidResponse(response.status, 'not the metadata of this issuer')
+      return { server, endpoint: server.token_endpoint }
+    })
+    return { value, life: METADATA_LIFE }
+  })
+
+  const ownSecrets = options.clientSecret === undefined ? [] : [options.clientSecret]
+
+  return async (call, { grantType, parameters, secrets }) => {
+    const { server, endpoint } = await metadata.get()
+    const response = await call.send(() =>
+      oauth.genericTokenEndpointRequest(
+        server,
+        client,
+        authenticate,
+        grantType,
+        { ...parameters },
+        settings(call, endpoint),
+      ),
+    )
+    if (!response.ok) throw await refusalOf(response, [...secrets, ...ownSecrets])
+    return readAs(response, 'a token', () =>
+      oauth.processGenericTokenEndpointResponse(server, client, response),
+    )
+  }
+}
+
+/** The library's errors carry the response, and tokens in it. */
+async function readAs<Value>(response: Response, what: string, read: () => Promise<Value>): Promise<Value> {
+  try {
+    return await read()
+  } catch {
+    throw invalidResponse(response.status, `not ${what}`)
+  }
+}
+
+function authentication(options: ResolvedOptions): oauth.ClientAuth {
+  const { clientSecret, privateKey, clientAuthentication } = options
+  if (clientAuthentication) return clientAuthentication
+  if (!privateKey) return oauth.ClientSecretBasic(clientSecret ?? '')
+  let key: Promise<oauth.CryptoKey> | undefined
+  return async (...request) => {
+    key ??= importKey(privateKey)
+    const { kid } = privateKey
+    return oauth.PrivateKeyJwt({ key: await key, ...(kid !== undefined && { kid }) })(...request)
+  }
+}
+
+async function importKey(jwk: oauth.JWK): Promise<oauth.CryptoKey> {
+  try {
+    return (await importJWK({ ...jwk }, algorithmOf(jwk))) as oauth.CryptoKey
+  } catch {
+    throw unusable('the option privateKey cannot be imported')
+  }
+}
+
+const OF_CURVES: Readonly<Record<string, string>> = {
+  'P-256': 'ES256',
+  'P-384': 'ES384',
+  'P-521': 'ES512',
+  Ed25519: 'Ed25519',
+}
+
+const algorithmOf = ({ alg, crv }: oauth.JWK): string | undefined => alg ?? OF_CURVES[String(crv)]

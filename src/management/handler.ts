@@ -1,0 +1,80 @@
+/** The routes for hosts that are not Koa applications. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type Router from '@koa/router'
+import Koa, { type Context } from 'koa'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { pathNotFound } from './errors.ts'
+import { respond } from './respond.ts'
+
+/**
+ * A request listener of `node:http`, and middleware of Express and Connect. Calls `next`, without an argument, for
+ * paths of the host; if there is no `next`, they get a 404.
+ */
+export type NodeHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next?: (error?: unknown) => void,
+) => void
+
+interface Routes {
+  readonly provider: Provider
+  readonly router: Router
+  /** Of the router's paths. */
+  readonly prefix: string
+}
+
+/** Serves a router's paths by a private Koa application. */
+export function createHandler(routes: Routes): NodeHandler {
+  const serve = applicationFor(routes).callback()
+  return (request, response, next) => {
+    if (next && ownPath(routes, request) === undefined) next()
+    else void serve(request, response)
+  }
+}
+
+/** What the deployment sets on the provider, at any time, to say how requests reach it. */
+const PROVIDERS_SETTINGS = ['keys', 'proxy', 'proxyIpHeader', 'maxIpsCount', 'subdomainOffset']
+
+function applicationFor(routes: Routes): Koa {
+  const { provider, router } = routes
+  const app = new Koa()
+  for (const setting of PROVIDERS_SETTINGS)
+    Object.defineProperty(app, setting, { get: () => Reflect.get(provider, setting) })
+  app.on('error', (error, ctx) => reportTo(provider, error, ctx))
+  app.use(respond(provider.issuer))
+  app.use((ctx, next) => {
+    const path = ownPath(routes, ctx.req)
+    if (path === undefined) throw pathNotFound()
+    // Instead of changing the URL, which belongs to the host.
+    Object.assign(ctx, { newRouterPath: path })
+    return next()
+  })
+  app.use(router.routes())
+  return app
+}
+
+/** A listener that throws must not keep the client from its response. */
+function reportTo(provider: Provider, error: unknown, ctx: Context): void {
+  // Listeners expect it, as on every context of the provider. It is missing before the client is known.
+  if (!ctx.oidc) Object.assign(ctx, { oidc: new provider.OIDCContext(ctx) })
+  try {
+    provider.emit('server_error', ctx as KoaContextWithOIDC, error)
+  } catch {}
+}
+
+/** A proxy's client names the origin, too (RFC 9112 §3.2.2). */
+const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
+const withoutOrigin = (url: unknown): string => (typeof url === 'string' ? url.replace(ORIGIN, '') : '')
+const pathOf = (url: string): string => url.replace(/[?#].*/s, '')
+
+/** The whole path of a request to one of the router's routes, else `undefined`. */
+function ownPath({ router, prefix }: Routes, request: IncomingMessage): string | undefined {
+  const isOurs = (path: string) => router.match(path, 'GET').path.length > 0
+  const url = withoutOrigin(request.url)
+  if (isOurs(pathOf(url))) return pathOf(url)
+  // Hosts take off the path that they mount at. Without proof that it was the prefix, the path is the host's own.
+  const original = withoutOrigin(Reflect.get(request, 'originalUrl'))
+  const whole = prefix + url
+  const mountedAtPrefix = original.endsWith(whole) && pathOf(original).endsWith(pathOf(whole))
+  return mountedAtPrefix && isOurs(pathOf(whole)) ? pathOf(whole) : undefined
+}

@@ -1,0 +1,161 @@
+/**
+ * Several rows in one statement, because MariaDB and MySQL run one statement at a time. In autocommit a statement is
+ * a transaction, so that a compare-and-set of several rows decides each of them as one of a single row would.
+ *
+ * There is a text for each of few sizes, which the server keeps prepared. What finds rows by their keys is filled up
+ * with repeated keys, which change nothing.
+ */
+import type { Binding, Bound, CompareAndSet, Find, Insertion, Intent, Result, Row, Text } from './text.ts'
+
+/** More would save little, and make the first wait for the last. */
+const MOST = 16
+
+export const most = ({ intent }: Text): number => (intent ? MOST : 1)
+
+/** Rows to insert cannot be repeated, and two compare-and-sets of one row are two statements. */
+export function fitting({ intent }: Text, bindings: readonly Binding[]): number {
+  if (intent?.to === 'insert') return 2 ** Math.floor(Math.log2(Math.min(bindings.length, MOST)))
+  if (intent?.to !== 'compare and set') return bindings.length
+  const keys = bindings.map(([key]) => key)
+  const repeated = keys.findIndex((key, index) => keys.indexOf(key) < index)
+  return repeated === -1 ? bindings.length : repeated
+}
+
+/** Runs one statement, whose parameters are written `?`. */
+type Execute = (text: Text, values: readonly Bound[]) => Promise<Result>
+
+/** The statement did what it was to do, but for which of its callers is not known. */
+class UnreadMarks extends Error {
+  override readonly name = 'UnreadMarks'
+}
+
+/** Does for each of several bindings what is wanted of its row. */
+export function runGroup(
+  execute: Execute,
+  intent: Intent,
+  bindings: readonly Binding[],
+): Promise<readonly Result[]> {
+  if (intent.to === 'insert') return insertAll(execute, intent, bindings)
+  return intent.to === 'find' ? findAll(execute, intent, bindings) : setAll(execute, intent, bindings)
+}
+
+async function insertAll(
+  execute: Execute,
+  intent: Insertion,
+  bindings: readonly Binding[],
+): Promise<Result[]> {
+  const text = known(intent, bindings.length, () => {
+    const row = `(${placeholders(intent.columns.length)})`
+    const rows = bindings.map(() => row).join(', ')
+    return `INSERT INTO ${intent.table} (${intent.columns.join(', ')}) VALUES ${rows}`
+  })
+  await execute(text, bindings.flat())
+  return bindings.map(() => written(true))
+}
+
+async function findAll(execute: Execute, intent: Find, bindings: readonly Binding[]): Promise<Result[]> {
+  const { table, columns, key } = intent
+  const keys = filled(bindings).map(([value = null]) => value)
+  // The planner would read the whole of a table that it believes to be small.
+  const text = known(
+    intent,
+    keys.length,
+    () => `SELECT ${columns}, ${key} AS found_by ${from(table, key, keys)}`,
+  )
+  const { rows } = await execute(text, keys)
+  const found = new Map(rows.map((row) => [bytes(row.found_by), row]))
+  return bindings.map(([value, ...others]) => {
+    const row = found.get(bytes(value))
+    return { rows: row && holds(row, intent, others) ? [row] : [], affected: 0 }
+  })
+}
+
+const holds = (row: Row, { equal }: Find, values: Binding): boolean =>
+  equal.every((column, index) => bytes(row[column]) === bytes(values[index]))
+
+/** Names come back as bytes. Each sequence of bytes is another text in this encoding. */
+const bytes = (value: unknown): string =>
+  (Buffer.isBuffer(value) ? value : Buffer.from(String(value))).toString('latin1')
+
+async function setAll(
+  execute: Execute,
+  intent: CompareAndSet,
+  bindings: readonly Binding[],
+): Promise<Result[]> {
+  const { set, compared } = intent
+  const rows = filled(bindings)
+  const keys = rows.map(([key = null]) => key)
+  const cases = (position: number) =>
+    rows.flatMap((row, index) => [keys[index] ?? null, row[position] ?? null])
+  const { affected } = await execute(
+    known(intent, rows.length, () => updateOf(intent, rows.length)),
+    [
+      ...set.flatMap((_, index) => cases(1 + compared.length + index)),
+      ...keys,
+      ...compared.flatMap((_, index) => cases(1 + index)),
+    ],
+  )
+  if (affected === 0 || affected === bindings.length) return bindings.map(() => written(affected > 0))
+  return readMarks(execute, intent, bindings, affected)
+}
+
+/** The rows are found, and locked, in the order of the index. */
+function updateOf({ table, set, key, compared, absent }: CompareAndSet, size: number): string {
+  const own = `CASE ${key}${' WHEN ? THEN ?'.repeat(size)} END`
+  const conditions = [
+    `${key} IN (${placeholders(size)})`,
+    ...compared.map((begun) => `${begun} ${own}`),
+    ...absent.map((column) => `${column} IS NULL`),
+  ]
+  return `UPDATE ${table} FORCE INDEX (${key}) SET ${set.map((column) => `${column} = ${own}`).join(', ')}
+    WHERE ${conditions.join(' AND ')}`
+}
+
+/**
+ * Who has written, when some have. The rows are written and committed: from here on no failure means that nothing
+ * happened. A proxy may send a read to a replica, so that the marks count only if all are there.
+ */
+async function readMarks(
+  execute: Execute,
+  { table, key, compared, set, mark }: CompareAndSet,
+  bindings: readonly Binding[],
+  affected: number,
+): Promise<Result[]> {
+  const keys = filled(bindings, MOST).map(([value = null]) => value)
+  const sql = `SELECT ${key} AS found_by, ${mark} AS mark ${from(table, key, keys)}`
+  try {
+    const { rows } = await execute({ sql, rare: true }, keys)
+    const found = new Map(rows.map((row) => [bytes(row.found_by), row.mark]))
+    const own = 1 + compared.length + set.indexOf(mark)
+    const results = bindings.map((binding) => {
+      const there = found.get(bytes(binding[0]))
+      return written(there !== null && there !== undefined && bytes(there) === bytes(binding[own]))
+    })
+    if (results.filter((result) => result.affected === 1).length === affected) return results
+  } catch (cause) {
+    throw new UnreadMarks('the marks could not be read', { cause })
+  }
+  throw new UnreadMarks('not as many marks as rows written')
+}
+
+const written = (done: boolean): Result => ({ rows: [], affected: done ? 1 : 0 })
+
+const placeholders = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
+
+const from = (table: string, key: string, keys: readonly unknown[]): string =>
+  `FROM ${table} FORCE INDEX (${key}) WHERE ${key} IN (${placeholders(keys.length)})`
+
+/** Filled up to a size with the last one. */
+function filled(bindings: readonly Binding[], size = 2 ** Math.ceil(Math.log2(bindings.length))): Binding[] {
+  return Array.from({ length: size }, (_, index) => bindings[index] ?? bindings.at(-1) ?? [])
+}
+
+const texts = new WeakMap<Intent, Map<number, Text>>()
+
+function known(intent: Intent, size: number, sql: () => string): Text {
+  const sizes = texts.get(intent) ?? new Map<number, Text>()
+  texts.set(intent, sizes)
+  const text = sizes.get(size) ?? { sql: sql() }
+  sizes.set(size, text)
+  return text
+}

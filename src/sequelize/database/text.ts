@@ -1,0 +1,57 @@
+/** A statement, and what it says. */
+
+export type Bound = string | number | Buffer | null
+/** The values of a statement's parameters; the first is `$1`. */
+export type Binding = readonly Bound[]
+export type Row = Readonly<Record<string, unknown>>
+
+/** The rows a statement read, and how many it wrote. */
+export interface Result {
+  readonly rows: readonly Row[]
+  readonly affected: number
+}
+
+/** The SQL of a statement. */
+export interface Text {
+  readonly sql: string
+  /** It runs so seldom that the server need not keep it prepared. */
+  readonly rare?: boolean
+  /** What it says about one row, for databases that say it about several rows in one statement. */
+  readonly intent?: Intent
+}
+
+/** What is wanted of one row. */
+export type Intent = Find | Insertion | CompareAndSet
+
+/** Values are bound in the order of `key`, `equal`. */
+export interface Find {
+  readonly to: 'find'
+  readonly table: string
+  readonly columns: string
+  /** Unique, and found by an index of its own name. */
+  readonly key: string
+  /** Further columns that must have the bound values; they are among those selected. */
+  readonly equal: readonly string[]
+}
+
+export interface Insertion {
+  readonly to: 'insert'
+  readonly table: string
+  /** In the order in which their values are bound. */
+  readonly columns: readonly string[]
+}
+
+/** Values are bound in the order of `key`, `compared`, `set`. */
+export interface CompareAndSet {
+  readonly to: 'compare and set'
+  readonly table: string
+  readonly set: readonly string[]
+  /** The column of `set` that gets another value from every call: who finds its own there has written the row. */
+  readonly mark: string
+  /** Unique, and found by an index of its own name. */
+  readonly key: string
+  /** Conditions that end before a bound value: `expires_at >`. */
+  readonly compared: readonly string[]
+  /** Columns that hold nothing yet. `set` gives one of them a value, so that a row is written once. */
+  readonly absent: readonly string[]
+}

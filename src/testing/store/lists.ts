@@ -1,0 +1,74 @@
+/** Lists: newest first, page by page, by every name. */
+import assert from 'node:assert/strict'
+import { earliestId } from '../../subject-tokens/id.ts'
+import type { SubjectTokenFilter } from '../../subject-tokens/store.ts'
+import { BY_API, chainOf, NOW, type Test, tokensIn } from './tokens.ts'
+
+export function describeLists(test: Test): void {
+  test('lists the newest first, page by page', async ({ store }) => {
+    const { issuer, insert } = tokensIn(store)
+    const ids: string[] = []
+    for (let count = 0; count < 7; count += 1) ids.unshift((await insert()).id)
+    const first = await store.list(issuer, {}, { limit: 3, now: NOW })
+    assert.deepEqual(
+      first.tokens.map(({ id }) => id),
+      ids.slice(0, 3),
+    )
+    assert.equal(first.next, ids[2])
+    const second = await store.list(issuer, {}, { limit: 3, now: NOW, cursor: ids[2] ?? '' })
+    assert.deepEqual(
+      second.tokens.map(({ id }) => id),
+      ids.slice(3, 6),
+    )
+    const last = await store.list(issuer, {}, { limit: 3, now: NOW, cursor: ids[5] ?? '' })
+    assert.deepEqual([last.tokens.map(({ id }) => id), last.next], [ids.slice(6), undefined])
+  })
+
+  test('goes on from a cursor that does not exist any more', async ({ store }) => {
+    const { issuer, insert } = tokensIn(store)
+    const { id } = await insert({ createdAt: NOW - 10 })
+    await insert()
+    const page = await store.list(issuer, {}, { limit: 10, now: NOW, cursor: earliestId(NOW) })
+    assert.deepEqual(
+      page.tokens.map((token) => token.id),
+      [id],
+    )
+  })
+
+  test('finds a token by user, by client, by backend, and by every actor', async ({ store }) => {
+    const { issuer, newUse, insert, listed } = tokensIn(store)
+    await insert({ userId: 'other', createdBy: 'other' })
+    const bound = await insert({ userId: 'u', createdBy: 'b', clientId: 'c', actorId: 'a' })
+    const used = await insert({ userId: 'u', createdBy: 'b' })
+    const actor = chainOf(['newest', 'middle', 'oldest'])
+    await store.consume(issuer, used.tokenHash, NOW, newUse({ clientId: 'd', actor }))
+    const cases: readonly [SubjectTokenFilter, readonly string[]][] = [
+      [{ userId: ['u'] }, [used.id, bound.id]],
+      [{ userId: ['none', 'u'] }, [used.id, bound.id]],
+      [{ createdBy: 'b' }, [used.id, bound.id]],
+      [{ clientId: 'c' }, [bound.id]],
+      [{ clientId: 'd' }, [used.id]],
+      [{ actorId: ['a'] }, [bound.id]],
+      [{ actorId: ['newest'] }, [used.id]],
+      [{ actorId: ['middle'] }, [used.id]],
+      [{ actorId: ['oldest', 'a'] }, [used.id, bound.id]],
+      [{ userId: ['u'], clientId: 'd' }, [used.id]],
+      [{ userId: ['other'], clientId: 'd' }, []],
+      [{ actorId: ['spa'] }, []],
+    ]
+    for (const [filter, ids] of cases) assert.deepEqual(await listed(filter), ids, JSON.stringify(filter))
+  })
+
+  test('tells the states apart, at the time of the call', async ({ store }) => {
+    const { issuer, insert, spend, listed } = tokensIn(store)
+    const revoked = await spend()
+    await store.revoke(issuer, revoked.id, NOW, BY_API)
+    const consumed = await spend({}, { expiresAt: NOW + 5 })
+    const active = await insert({ expiresAt: NOW + 5 })
+    assert.deepEqual(await listed({ state: 'revoked' }), [revoked.id])
+    assert.deepEqual(await listed({ state: 'consumed' }, NOW + 5), [consumed.id])
+    assert.deepEqual(await listed({ state: 'active' }, NOW + 4), [active.id])
+    assert.deepEqual(await listed({ state: 'active' }, NOW + 5), [])
+    assert.deepEqual(await listed({ state: 'expired' }, NOW + 5), [active.id])
+  })
+}

@@ -1,0 +1,74 @@
+/** What status lists are made of. */
+import assert from 'node:assert/strict'
+import { BY_API, NOW, type Test, tokensIn } from './tokens.ts'
+
+export function describeStatus(test: Test): void {
+  test('gives every token a status index of its own, and finds it by that', async ({ store }) => {
+    const { issuer, insert } = tokensIn(store)
+    const tokens = await Promise.all(Array.from({ length: 40 }, () => insert()))
+    const indexes = new Set<number>()
+    for (const { id } of tokens) {
+      const { statusIndex } = (await store.get(issuer, id)) ?? assert.fail('not found')
+      indexes.add(statusIndex)
+      assert.equal((await store.findByStatusIndex(issuer, statusIndex))?.id, id)
+    }
+    assert.equal(indexes.size, tokens.length)
+  })
+
+  test('gives later tokens a higher status index', async ({ store }) => {
+    const { issuer, insert } = tokensIn(store)
+    const indexes: number[] = []
+    for (let count = 0; count < 5; count += 1)
+      indexes.push((await store.get(issuer, (await insert()).id))?.statusIndex ?? assert.fail('not found'))
+    assert.deepEqual(
+      indexes,
+      indexes.toSorted((one, other) => one - other),
+    )
+  })
+
+  test('finds what was spent and then stopped, since a time', async ({ store }) => {
+    const { issuer, insert, spend } = tokensIn(store)
+    const [early, late, replayed, unspent] = [await spend(), await spend(), await spend(), await insert()]
+    await spend()
+    await store.revoke(issuer, early.id, NOW, BY_API)
+    await store.revoke(issuer, late.id, NOW + 5, BY_API)
+    await store.recordReplay(issuer, replayed.id, { at: NOW + 5, clientId: 'thief' })
+    await store.revoke(issuer, unspent.id, NOW + 5, BY_API)
+    const stopped = async (since: number) =>
+      (await store.findStopped(issuer, since)).toSorted((one, other) => one.statusIndex - other.statusIndex)
+    const shown = await Promise.all(
+      [early, late, replayed].map(async ({ id }) => ({
+        statusIndex: (await store.get(issuer, id))?.statusIndex ?? assert.fail('not found'),
+        expiresAt: NOW + 600,
+      })),
+    )
+    assert.deepEqual(await stopped(NOW), shown)
+    assert.deepEqual(await stopped(NOW + 1), shown.slice(1))
+    assert.deepEqual(await stopped(NOW + 6), [])
+    assert.deepEqual(await store.findStopped(tokensIn(store).issuer, 0), [])
+  })
+
+  test('tells which lists have tokens, of every issuer, and that of the highest index', async ({ store }) => {
+    const size = 4
+    const { issuer, insert } = tokensIn(store)
+    const old = await insert({ createdAt: NOW - 1000 })
+    const lists = new Set<number>()
+    let last = -1
+    for (let count = 0; count < 10; count += 1) {
+      const { id } = await insert()
+      last = Math.floor(((await store.get(issuer, id))?.statusIndex ?? assert.fail('not found')) / size)
+      lists.add(last)
+    }
+    const recent = await store.findStatusLists(size, NOW - 100)
+    for (const list of lists) assert.ok(recent.includes(list), `list ${list} is missing`)
+    assert.deepEqual(
+      recent,
+      [...new Set(recent)].toSorted((one, other) => one - other),
+    )
+    const { statusIndex } = (await store.get(issuer, old.id)) ?? assert.fail('not found')
+    const oldest = Math.floor(statusIndex / size)
+    assert.ok((await store.findStatusLists(size, NOW - 2000)).includes(oldest))
+    const future = await store.findStatusLists(size, NOW + 1000)
+    assert.ok(future.length === 1 && (future[0] ?? -1) >= last, 'that of the highest index')
+  })
+}

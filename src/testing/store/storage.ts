@@ -1,0 +1,106 @@
+/** What is stored is returned as it was, and to its issuer only. */
+import assert from 'node:assert/strict'
+import { hashSecret, mintSecret } from '../../subject-tokens/secret.ts'
+import { type Test, tokensIn } from './tokens.ts'
+
+export function describeStorage(test: Test): void {
+  test('returns a token as it was stored, by its hash and by its id', async ({ store }) => {
+    const { issuer, insert } = tokensIn(store)
+    const { tokenHash, ...token } = await insert({
+      userId: 'ålice 👩‍💻 ',
+      context: JSON.parse('{"__proto__": {"a": [1, null, "ü\\u2028"]}, "n": 1.5, "t": true}'),
+      clientId: 'spa',
+      actorId: 'bob',
+      resource: 'https://api.example.com/ü',
+      scope: 'orders:read orders:write',
+    })
+    for (const found of [await store.findByHash(issuer, tokenHash), await store.get(issuer, token.id)]) {
+      const { statusIndex, ...rest } = found ?? assert.fail('not found')
+      assert.deepEqual(rest, token)
+      assert.equal(JSON.stringify(rest.context), JSON.stringify(token.context))
+      assert.ok(
+        Number.isSafeInteger(statusIndex) && statusIndex >= 0,
+        'a status index is a whole number from 0 on',
+      )
+    }
+  })
+
+  test('leaves out what a token does not have', async ({ store }) => {
+    const { issuer, insert } = tokensIn(store)
+    const { tokenHash, ...token } = await insert()
+    const { statusIndex, ...found } = (await store.findByHash(issuer, tokenHash)) ?? assert.fail('not found')
+    assert.deepEqual(found, token)
+    assert.notEqual(statusIndex, undefined)
+  })
+
+  test('keeps names of 255 characters of four bytes', async ({ store }) => {
+    const { issuer, insert } = tokensIn(store)
+    const name = '👩'.repeat(255)
+    const { tokenHash } = await insert({ userId: name, actorId: name, clientId: name, createdBy: name })
+    const found = await store.findByHash(issuer, tokenHash)
+    assert.deepEqual(
+      [found?.userId, found?.actorId, found?.clientId, found?.createdBy],
+      [name, name, name, name],
+    )
+  })
+
+  test('returns undefined for what does not exist', async ({ store }) => {
+    const { issuer, newToken } = tokensIn(store)
+    const { id, tokenHash } = newToken()
+    assert.equal(await store.findByHash(issuer, tokenHash), undefined)
+    assert.equal(await store.get(issuer, id), undefined)
+    assert.equal(await store.findByStatusIndex(issuer, Number.MAX_SAFE_INTEGER), undefined)
+  })
+
+  test('keeps issuers apart', async ({ store }) => {
+    const { newUse, insert } = tokensIn(store)
+    const { issuer: other, listed } = tokensIn(store)
+    const { id, issuer, tokenHash } = await insert()
+    const { statusIndex } = (await store.get(issuer, id)) ?? assert.fail('not found')
+    assert.equal(await store.findByHash(other, tokenHash), undefined)
+    assert.equal(await store.get(other, id), undefined)
+    assert.equal(await store.findByStatusIndex(other, statusIndex), undefined)
+    assert.equal(await store.consume(other, tokenHash, newUse().at, newUse()), false)
+    assert.deepEqual(await listed({}), [])
+    assert.equal((await store.get(issuer, id))?.use, undefined)
+  })
+
+  test('rejects a second token with the same hash or id, and quotes neither', async ({ store }) => {
+    const { insert } = tokensIn(store)
+    const first = await insert()
+    for (const changes of [{ tokenHash: first.tokenHash }, { id: first.id }]) {
+      const error: unknown = await insert(changes).then(
+        () => assert.fail('it was stored'),
+        (thrown: unknown) => thrown,
+      )
+      assert.ok(error instanceof Error)
+      const text = JSON.stringify(error, Object.getOwnPropertyNames(error))
+      assert.ok(!text.includes(first.tokenHash), 'an error must not contain a hash')
+    }
+  })
+
+  test('does not change what it stored when the caller does', async ({ store }) => {
+    const { issuer, newToken } = tokensIn(store)
+    const context = { ticketId: '1' }
+    const token = newToken({ context })
+    await store.insert(token)
+    context.ticketId = '2'
+    const found = await store.get(issuer, token.id)
+    assert.deepEqual(found?.context, { ticketId: '1' })
+    if (found) Object.assign(found.context, { ticketId: '3' })
+    assert.deepEqual((await store.get(issuer, token.id))?.context, { ticketId: '1' })
+  })
+
+  test('compares names byte by byte', async ({ store }) => {
+    const { insert, listed } = tokensIn(store)
+    const { id } = await insert({ userId: 'Zoë ' })
+    assert.deepEqual(await listed({ userId: ['Zoë '] }), [id])
+    for (const name of ['zoë ', 'Zoë', 'Zoe ', ' Zoë '])
+      assert.deepEqual(await listed({ userId: [name] }), [])
+  })
+
+  test('is ready', async ({ store }) => {
+    await store.ready?.()
+    assert.equal(await store.findByHash('https://none.example.com', hashSecret(mintSecret())), undefined)
+  })
+}

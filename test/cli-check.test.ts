@@ -1,0 +1,264 @@
+/** `oidc-impersonation check`: a sound deployment has no fault, and each planted mistake is the only new finding. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect } from 'chai'
+import { SIGNING_KEY } from '../fixtures/keys.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '..')
+const CLI = path.join(ROOT, 'src/cli/main.ts')
+
+interface Finding {
+  readonly level: string
+  readonly about: string
+  readonly text: string
+  readonly advice?: string
+}
+
+/** What the module of a sound deployment is made of; a mistake replaces a part. */
+const SOUND = {
+  issuer: `'http://127.0.0.1:3000/oidc'`,
+  options: `requireActor: true, isAllowed: ({ userId }) => userId !== 'root',
+    getCustomJwtClaims: ({ context }) => ({ ticket: context.grant.subjectTokenContext.ticketId }),`,
+  client: `client_id: 'spa', redirect_uris: ['https://app.example.com/cb'], token_endpoint_auth_method: 'none',
+    response_types: ['code'], grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:token-exchange'],
+    token_exchange_resources: ['https://api.example.com'],`,
+  clientDefaults: `id_token_signed_response_alg: 'ES256'`,
+  features: '',
+  migration: 'await migrate(sequelize)',
+  router: 'impersonation.router()',
+  exports: 'export { impersonation, provider, sequelize }',
+}
+
+const moduleOf = (parts: Partial<typeof SOUND>): string => {
+  const { issuer, options, client, clientDefaults, features, migration, router, exports } = {
+    ...SOUND,
+    ...parts,
+  }
+  return `
+import Provider from 'oidc-provider'
+import { Sequelize } from 'sequelize'
+import { createImpersonation } from '${ROOT}/src/index.ts'
+import { createAdapter, createSubjectTokenStore, migrate, nodeSqlite } from '${ROOT}/src/sequelize/index.ts'
+const sequelize = new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: ':memory:', logging: false })
+${migration}
+const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize), ${options} })
+const provider = new Provider(${issuer}, impersonation.configure({
+  adapter: createAdapter(sequelize),
+  jwks: ${JSON.stringify({ keys: [SIGNING_KEY] })},
+  findAccount: async (ctx, accountId) => accountId === 'zoe' ? undefined : { accountId, claims: () => ({ sub: accountId }) },
+  cookies: { keys: ['a key'] },
+  clientDefaults: { ${clientDefaults} },
+  clients: [
+    { ${client} },
+    { client_id: 'backend', client_secret: 'a-secret-of-the-tests', redirect_uris: [], response_types: [],
+      grant_types: ['client_credentials'], scope: 'subject-tokens:create' },
+  ],
+  features: { devInteractions: { enabled: false }, ${features} },
+}))
+impersonation.attach(provider)
+${router}
+${exports}
+`
+}
+
+const EXAMPLE = {
+  userId: 'alice',
+  createdBy: 'backend',
+  clientId: 'spa',
+  actorId: 'sam',
+  resource: 'https://api.example.com',
+  context: { ticketId: 'T-1' },
+}
+
+describe('oidc-impersonation check', () => {
+  let folder: string
+  before(() => {
+    folder = mkdtempSync(path.join(ROOT, 'test', '.check-'))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  const run = (args: readonly string[]) =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+      const program = ['--no-warnings', CLI, 'check', ...args]
+      execFile(process.execPath, program, (error, stdout, stderr) =>
+        resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      )
+    })
+  const write = (name: string, text: string): string => {
+    writeFileSync(path.join(folder, name), text)
+    return path.join(folder, name)
+  }
+  let written = 0
+  const check = async (parts: Partial<typeof SOUND>, example: object = EXAMPLE) => {
+    written += 1
+    const module = write(`deployment-${written}.ts`, moduleOf(parts))
+    const file = write(`example-${written}.json`, JSON.stringify(example))
+    const { code, stdout, stderr } = await run([module, '--example', file, '--json'])
+    expect(stderr).to.equal('')
+    const findings: Finding[] = JSON.parse(stdout)
+    return {
+      code,
+      findings,
+      troubles: findings.filter(({ level }) => level === 'warning' || level === 'fault'),
+    }
+  }
+
+  it('finds nothing wrong with a sound deployment, and says what it looked at', async () => {
+    const { code, findings } = await check({})
+    expect(findings.filter(({ level }) => level !== 'ok')).to.deep.equal([])
+    expect(findings.map(({ about }) => about)).to.deep.equal([
+      'storage',
+      'many at once',
+      'rights',
+      'management API',
+      'clients',
+      'who may issue',
+      'who may exchange',
+      'strangers',
+      'options',
+      'dry run',
+    ])
+    expect(code).to.equal(0)
+  })
+
+  const PLANTED: readonly [
+    mistake: string,
+    parts: Partial<typeof SOUND>,
+    level: string,
+    about: string,
+    text: RegExp,
+  ][] = [
+    ['tables that are missing', { migration: '' }, 'fault', 'storage', /not ready/],
+    [
+      'an algorithm that no key has',
+      { clientDefaults: '' },
+      'fault',
+      'clients',
+      /"spa" fails at its first request: .*id_token_signed_response_alg/,
+    ],
+    [
+      'an issuer with another path',
+      { issuer: `'http://127.0.0.1:3000/auth'` },
+      'warning',
+      'management API',
+      /Location names http:\/\/127\.0\.0\.1:3000\/auth\/api, but it is mounted at \/api/,
+    ],
+    [
+      'a router at another path',
+      { router: `impersonation.router({ prefix: '/internal' })` },
+      'fault',
+      'management API',
+      /mounted at \/internal/,
+    ],
+    ['no actor required', { options: 'isAllowed: () => true' }, 'warning', 'actor', /without an actor token/],
+    ['no policy', { options: 'requireActor: true' }, 'warning', 'policy', /no isAllowed/],
+    [
+      'JWTs that no one can stop',
+      { options: 'requireActor: true, isAllowed: () => true, statusList: false' },
+      'warning',
+      'stop',
+      /up to 3600 s/,
+    ],
+    [
+      'a client without token_exchange_resources',
+      { client: SOUND.client.replace(/token_exchange_resources.*/, '') },
+      'warning',
+      'resources',
+      /every resource: spa/,
+    ],
+    [
+      'client credentials for strangers',
+      { features: 'clientCredentials: { enabled: true }, registration: { enabled: true }' },
+      'warning',
+      'strangers',
+      /dynamic registration give anyone client_credentials/,
+    ],
+    [
+      'a policy that throws',
+      { options: `requireActor: true, isAllowed: () => { throw new Error('no such table') }` },
+      'fault',
+      'dry run',
+      /isAllowed at the issuance: isAllowed failed/,
+    ],
+    [
+      'a claims function that returns a reserved claim',
+      { options: `requireActor: true, isAllowed: () => true, getCustomJwtClaims: () => ({ sub: 'root' })` },
+      'fault',
+      'dry run',
+      /reserved claim sub/,
+    ],
+  ]
+  for (const [mistake, parts, level, about, text] of PLANTED) {
+    it(`finds ${mistake}, and nothing else`, async () => {
+      const { code, troubles } = await check(parts)
+      expect(troubles.length).to.be.greaterThan(0)
+      for (const trouble of troubles) expect(trouble).to.include({ level, about })
+      expect(troubles[0]?.text).to.match(text)
+      expect(troubles[0]?.advice).to.be.a('string')
+      expect(code).to.equal(level === 'fault' ? 1 : 0)
+    })
+  }
+
+  it('asks the functions about the example: a denial is a finding', async () => {
+    const { code, troubles } = await check({}, { ...EXAMPLE, userId: 'root' })
+    expect(troubles.map(({ about, text }) => `${about}: ${text}`).join()).to.match(
+      /dry run: isAllowed at the issuance/,
+    )
+    expect(code).to.equal(1)
+    const unknown = await check({}, { ...EXAMPLE, userId: 'zoe' })
+    expect(unknown.troubles[0]?.text).to.match(/there is no account zoe/)
+  })
+
+  it('prints a table, with what to do below each trouble', async () => {
+    const module = write('table.ts', moduleOf({ options: '' }))
+    const { code, stdout } = await run([module])
+    expect(code).to.equal(0)
+    expect(stdout).to.match(/^✓ storage +responds/m)
+    expect(stdout).to.match(/^! policy .*\n +→ set isAllowed$/m)
+    expect(stdout).not.to.include('dry run')
+  })
+
+  it('takes a function as default export, and says what it could not look at', async () => {
+    const exports = 'export default async () => ({ provider, impersonation })'
+    const { stdout, code } = await run([write('function.ts', moduleOf({ exports, router: '' }))])
+    expect(stdout).to.match(/^– rights .*does not export `sequelize`$/m)
+    expect(stdout).to.match(/^– management API .*does not call router\(\)/m)
+    expect(code).to.equal(0)
+  })
+
+  for (const [what, exports, message] of [
+    ['a module without a provider', 'export { impersonation }', 'must export `provider` and `impersonation`'],
+    [
+      'a copy',
+      'const copy = { ...impersonation }; export { provider, copy as impersonation }',
+      'a copy of it',
+    ],
+    [
+      'two providers',
+      `const other = new Provider('http://127.0.0.1:1/oidc', {}); export { impersonation, other as provider }`,
+      'attached to another provider',
+    ],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const { code, stderr } = await run([write(`${what.replaceAll(' ', '-')}.ts`, moduleOf({ exports }))])
+      expect(stderr).to.include(message)
+      expect(code).to.equal(1)
+    })
+  }
+
+  it('refuses a command line that names no module, and an example that is none', async () => {
+    expect(await run([])).to.deep.include({ code: 2 })
+    const module = write('sound.ts', moduleOf({}))
+    for (const [text, message] of [
+      ['{', 'example.json: '],
+      ['[]', 'not a JSON object'],
+      ['{"userId": 1}', 'userId must be a string'],
+    ] as const) {
+      const { code, stderr } = await run([module, '--example', write('example.json', text)])
+      expect(stderr).to.include(message)
+      expect(code).to.equal(1)
+    }
+    expect((await run([path.join(folder, 'none.ts')])).stderr).to.include('there is no')
+  })
+})

@@ -1,0 +1,62 @@
+/** The types of `./client`, compared with `openapi.json`. */
+import { expect } from 'chai'
+import { type Json, readDescription } from '../../fixtures/openapi.ts'
+import { membersOf, readSource } from '../../fixtures/source.ts'
+
+const { schemas, parameters } = readDescription().components
+
+const resolve = (schema: Json): Json => (schema.$ref ? schemas[schema.$ref.split('/').at(-1)] : schema)
+
+/** The members of a schema, those of nested objects as `outer.inner`, and whether each is optional. */
+function describedMembers({ properties = {}, required = [] }: Json): [string, boolean][] {
+  return Object.entries<Json>(properties).flatMap(([name, schema]) => [
+    [name, !required.includes(name)],
+    // Actors nest without end, and are compared by themselves.
+    ...(isActor(name) ? [] : describedMembers(resolve(schema))).map(
+      ([inner, optional]): [string, boolean] => [`${name}.${inner}`, optional],
+    ),
+  ])
+}
+const isActor = (name: string): boolean => name === 'actor' || name === 'act'
+
+const compared: [file: string, type: string, schema: string][] = [
+  ['record.ts', 'SubjectTokenRecord', 'SubjectToken'],
+  ['record.ts', 'SubjectTokenRecordPage', 'SubjectTokenPage'],
+  ['requests.ts', 'IssueRequest', 'SubjectTokenRequest'],
+]
+
+describe('client: types', () => {
+  for (const [file, type, schema] of compared) {
+    it(`${type} has the members of ${schema}, required where they are`, () => {
+      const members = [...membersOf(readSource(`client/${file}`), type)].filter(
+        ([name]) => name !== 'actor.clientId',
+      )
+      expect(members).to.have.deep.members(describedMembers(schemas[schema]))
+    })
+  }
+
+  it('ListRequest has the parameters of lists', () => {
+    const members = membersOf(readSource('client/requests.ts'), 'ListRequest')
+    const described = Object.values<Json>(parameters).filter((parameter) => parameter.in === 'query')
+    expect([...members.keys()]).to.have.members(described.map(({ name }) => name))
+  })
+
+  it('StopRequest has the members of RevocationRequest', () => {
+    const text = readSource('client/requests.ts')
+    const [, type = ''] = /export type StopRequest = (.*?)\n\}/s.exec(text) ?? []
+    const [, whom = ''] = /\ntype Whom =(.*?)\n\n/s.exec(text) ?? []
+    const members = new Set([...`${type}${whom}`.matchAll(/readonly (\w+)/g)].map(([, name]) => name))
+    expect([...members]).to.have.members(Object.keys(schemas.RevocationRequest.properties))
+  })
+
+  it('RecordState has the states', () => {
+    const [, states = ''] = /export type RecordState = (.*)/.exec(readSource('client/record.ts')) ?? []
+    expect(states.split(' | ').map((state) => state.slice(1, -1))).to.have.members(schemas.State.enum)
+  })
+
+  it('RecordedActor is an actor and those before', () => {
+    expect([...membersOf(readSource('client/record.ts'), 'RecordedActor')]).to.deep.equal(
+      describedMembers(schemas.Act),
+    )
+  })
+})

@@ -1,0 +1,168 @@
+/** `POST /api/subject-tokens/revocations` (protocol.md §2.2): as DELETE, and says who revoked it and why. */
+import { expect } from 'chai'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { manage, postRevocation, revoke, show } from '../../fixtures/management.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+
+const WHY = { by: 'dora', reason: 'the ticket is closed' }
+const REVOCATION = { cause: 'api', client: 'backend' }
+
+describe('management: revocations', () => {
+  onEachDatabase({}, (on) => {
+    const post = (body: unknown) => postRevocation(on.deployment, body)
+    const expectRevoked = async (body: unknown, revoked: number) => {
+      const answer = await post(body)
+      expect([answer.status, answer.body], answer.text).to.deep.equal([200, { revoked }])
+      expect(answer.headers.get('cache-control')).to.equal('no-store')
+    }
+    const used = async (resource: string) => {
+      const { id, subjectToken } = await issue(on.deployment)
+      const { body } = await exchange(on.deployment, { subject_token: subjectToken, resource })
+      return { id, accessToken: body.access_token as string }
+    }
+    const recordOf = async (id: string) => (await show(on.deployment, id)).body
+    beforeEach(async () => {
+      await manage(on.deployment, 'DELETE', '?createdBy=backend')
+      on.deployment.events.length = 0
+    })
+
+    it('revokes one, and the record and the event say through which client, in whose name and why', async () => {
+      const { id } = await used(API)
+      await expectRevoked({ id, ...WHY }, 1)
+      const revocation = { ...REVOCATION, ...WHY }
+      expect(await recordOf(id)).to.deep.include({ revocation, state: 'revoked' })
+      expect(on.deployment.events.at(-1)?.payload).to.deep.include({ id, revocation, ended: 'now' })
+    })
+
+    it('revokes one without saying why', async () => {
+      const { id } = await issue(on.deployment)
+      await expectRevoked({ id }, 1)
+      expect((await recordOf(id)).revocation).to.deep.equal(REVOCATION)
+    })
+
+    it('changes nothing of what was revoked before, and counts 0', async () => {
+      const { id } = await issue(on.deployment)
+      await expectRevoked({ id, ...WHY }, 1)
+      const record = await recordOf(id)
+      await expectRevoked({ id, by: 'erin', reason: 'another' }, 0)
+      await expectRevoked({ userId: 'alice', by: 'erin', reason: 'another' }, 0)
+      expect((await revoke(on.deployment, id)).status).to.equal(204)
+      expect(await recordOf(id)).to.deep.equal(record)
+      expect(on.deployment.events.filter(({ name }) => name === 'subject_token.revoked')).to.have.length(1)
+    })
+
+    for (const [title, body] of [
+      ['a user', { userId: 'alice' }],
+      ['a user, by an alias', { userId: 'alias:alice' }],
+      ['an actor', { actorId: 'carol' }],
+      ['a backend', { createdBy: 'backend' }],
+    ] as const) {
+      it(`revokes all of ${title}, with the reason on every record`, async () => {
+        const [one, two] = [
+          await issue(on.deployment, { actorId: 'carol' }),
+          await issue(on.deployment, { actorId: 'carol' }),
+        ]
+        await expectRevoked({ ...body, ...WHY }, 2)
+        for (const { id } of [one, two])
+          expect((await recordOf(id)).revocation).to.deep.equal({ ...REVOCATION, ...WHY })
+        await expectRevoked({ ...body, ...WHY }, 0)
+      })
+    }
+
+    it('ends an opaque access token at once', async () => {
+      const { id, accessToken } = await used(OPAQUE_API)
+      await expectRevoked({ id }, 1)
+      expect(await introspect(on.deployment, accessToken)).to.deep.equal({ active: false })
+    })
+
+    it('accepts a reason of 1,000 characters of four bytes, and keeps it as it is', async () => {
+      const { id } = await issue(on.deployment)
+      const says = { by: '🎫'.repeat(255), reason: ` ${'🎫'.repeat(998)}\n` }
+      await expectRevoked({ id, ...says }, 1)
+      expect((await recordOf(id)).revocation).to.deep.equal({ ...REVOCATION, ...says })
+    })
+
+    for (const id of ['0'.repeat(32), 'x', 'summary', '../x']) {
+      it(`responds with 404 to the unknown id ${id}`, async () => {
+        const answer = await post({ id })
+        expect([answer.status, answer.body], answer.text).to.deep.equal([
+          404,
+          { error: 'not_found', error_description: 'subject token not found' },
+        ])
+      })
+    }
+
+    const AN_ID = '0'.repeat(32)
+    const REASON = 'reason must be a string of 1 to 1000 characters, and must not be blank'
+    const named = (field: string) => `${field} must be a string of 1 to 255 characters`
+    const refused: [body: unknown, description: string][] = [
+      [{}, 'id, userId, actorId or createdBy is required'],
+      [WHY, 'id, userId, actorId or createdBy is required'],
+      [{ id: AN_ID, userId: 'alice' }, 'userId must not come with id'],
+      [{ createdBy: 'backend', actorId: 'carol' }, 'createdBy must not come with actorId'],
+      [{ userId: 'alice', id: null }, 'userId must not come with id'],
+      [{ id: null }, named('id')],
+      [{ id: 7 }, named('id')],
+      [{ userId: '' }, named('userId')],
+      [{ userId: ['alice'] }, named('userId')],
+      [{ actorId: 'x'.repeat(256) }, named('actorId')],
+      [{ createdBy: 'back\0end' }, named('createdBy')],
+      [{ userId: 'alice', by: '' }, named('by')],
+      [{ userId: 'alice', by: null }, named('by')],
+      [{ userId: 'alice', by: '\ud800' }, named('by')],
+      [{ userId: 'alice', reason: '' }, REASON],
+      [{ userId: 'alice', reason: ' \n\u00a0' }, REASON],
+      [{ userId: 'alice', reason: null }, REASON],
+      [{ userId: 'alice', reason: 'a\0' }, REASON],
+      [{ userId: 'alice', reason: '🎫'.repeat(1001) }, REASON],
+      [{ userId: 'alice', clientId: 'spa' }, 'clientId is unknown'],
+      [{ userId: 'alice', cause: 'console' }, 'cause is unknown'],
+      [{ userId: 'alice', '<b>': 1 }, 'a member of the body is unknown'],
+      [[], 'the body must be a JSON object'],
+      ['{', 'the body must be JSON'],
+    ]
+    for (const [body, error_description] of refused) {
+      it(`refuses ${JSON.stringify(body).slice(0, 60)}, and revokes nothing`, async () => {
+        const { id } = await issue(on.deployment, { actorId: 'carol' })
+        const answer = await post(body)
+        expect([answer.status, answer.body], answer.text).to.deep.equal([
+          400,
+          { error: 'invalid_request', error_description },
+        ])
+        expect((await recordOf(id)).state).to.equal('active')
+      })
+    }
+
+    it('takes no query, and JSON only', async () => {
+      const query = await postRevocation(on.deployment, { userId: 'alice' }, { path: '?dryRun=true' })
+      expect([query.status, query.body.error_description]).to.deep.equal([400, 'dryRun is unknown'])
+      const answer = await manage(on.deployment, 'POST', '/revocations')
+      expect([answer.status, answer.body.error]).to.deep.equal([415, 'invalid_request'])
+    })
+
+    it('needs the scope subject-tokens:revoke, before it looks at the body', async () => {
+      for (const scope of ['subject-tokens:create', 'subject-tokens:read']) {
+        const answer = await postRevocation(on.deployment, '{', { scope })
+        expect([answer.status, answer.body.error]).to.deep.equal([403, 'insufficient_scope'])
+      }
+      expect((await postRevocation(on.deployment, {}, { token: null })).status).to.equal(401)
+      const allowed = await postRevocation(
+        on.deployment,
+        { userId: 'dave' },
+        { scope: 'subject-tokens:revoke' },
+      )
+      expect(allowed.status).to.equal(200)
+    })
+
+    for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      it(`responds to ${method} with 405, with and without a token`, async () => {
+        for (const token of [undefined, null]) {
+          const answer = await manage(on.deployment, method, '/revocations', { token })
+          expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST'])
+          expect(answer.headers.get('cache-control')).to.equal('no-store')
+        }
+      })
+    }
+  })
+})

@@ -1,0 +1,38 @@
+/** Which rights a role lacks, found without touching a row. */
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { missingRights } from '../../src/sequelize/schema/rights.ts'
+
+describe('the rights of a role', () => {
+  let database: Database
+  const role = `impersonation_${randomBytes(6).toString('hex')}`
+  beforeOn('postgres', async () => {
+    database = await openDatabase('postgres')
+    await database.sequelize.query(`CREATE ROLE ${role} LOGIN`)
+  })
+  after(async () => {
+    if (!database) return
+    await database.sequelize.query(`DROP OWNED BY ${role}`)
+    await database.sequelize.query(`DROP ROLE ${role}`)
+    await database.close()
+  })
+
+  it('are told by table, and complete for the owner', async () => {
+    expect(await missingRights(database.sequelize)).to.deep.equal([])
+    const pool = database.connect({ username: role })
+    await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON oidc_models TO ${role}`)
+    await database.sequelize.query(`GRANT SELECT, UPDATE ON subject_tokens TO ${role}`)
+    await database.sequelize.query(`GRANT INSERT ON subject_token_actors TO ${role}`)
+    expect(await missingRights(pool)).to.deep.equal([
+      { table: 'subject_tokens', right: 'INSERT' },
+      { table: 'subject_tokens', right: 'DELETE' },
+      { table: 'subject_token_actors', right: 'SELECT' },
+      // PostgreSQL reads what an INSERT selects from, and a column that an UPDATE assigns from.
+      { table: 'subject_token_actors', right: 'INSERT' },
+      { table: 'subject_token_actors', right: 'UPDATE' },
+      { table: 'subject_token_actors', right: 'DELETE' },
+    ])
+  })
+})

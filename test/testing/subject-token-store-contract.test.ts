@@ -1,0 +1,222 @@
+/** The contract of a store: each planted fault is found. */
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { SubjectTokenFilter, SubjectTokenStore } from '../../src/index.ts'
+import { createMemoryStore, subjectTokenStoreContract } from '../../src/testing/index.ts'
+import { failuresOf } from './collected.ts'
+
+type Fault = (store: SubjectTokenStore) => Partial<SubjectTokenStore>
+
+const lower = (filter: SubjectTokenFilter): SubjectTokenFilter =>
+  filter.userId ? { ...filter, userId: [filter.userId[0].toLowerCase().trim()] } : filter
+
+/** What a hurried author gets wrong. */
+const FAULTS: Readonly<Record<string, Fault>> = {
+  'a spend that reads, then writes': (store) => {
+    const spent = new Set<string>()
+    return {
+      async consume(issuer, hash, now, use) {
+        const token = await store.findByHash(issuer, hash)
+        const unspent = token !== undefined && !spent.has(hash) && token.revokedAt === undefined
+        await turn()
+        if (!unspent || token.expiresAt <= now) return false
+        spent.add(hash)
+        await store.consume(issuer, hash, now, use)
+        return true
+      },
+    }
+  },
+  'a spend that no one wins': () => ({ consume: async () => false }),
+  'a spend of what has expired': (store) => ({
+    consume: (issuer, hash, now, use) => store.consume(issuer, hash, now - 60, use),
+  }),
+  'a spend that allows a tolerance of a second': (store) => ({
+    consume: (issuer, hash, now, use) => store.consume(issuer, hash, now - 1, use),
+  }),
+  'a spend of what was revoked': (store) => ({
+    revoke: async (issuer, id) => {
+      const token = await store.get(issuer, id)
+      return token && { token, marked: true }
+    },
+  }),
+  'a use without its actor': (store) => ({
+    consume: (issuer, hash, now, { actor: _, ...use }) => store.consume(issuer, hash, now, use),
+  }),
+  'a use with its newest actor only': (store) => ({
+    consume: (issuer, hash, now, use) =>
+      store.consume(issuer, hash, now, use.actor ? { ...use, actor: { sub: use.actor.sub } } : use),
+  }),
+  'actors of the loser of a race': (store) => {
+    const tried = new Map<string, string>()
+    return {
+      async consume(issuer, hash, now, use) {
+        const token = await store.findByHash(issuer, hash)
+        for (let link = use.actor?.act; link && token; link = link.act) tried.set(link.sub, token.id)
+        return store.consume(issuer, hash, now, use)
+      },
+      async list(issuer, filter, page) {
+        const found = await store.list(issuer, filter, page)
+        const id = filter.actorId && tried.get(filter.actorId[0])
+        const token = id === undefined ? undefined : await store.get(issuer, id)
+        return token && !found.tokens.some((one) => one.id === id) ? { tokens: [token] } : found
+      },
+    }
+  },
+  'no id of the JWT': (store) => ({
+    consume: (issuer, hash, now, use) => {
+      const { jti: _, ...accessToken } = use.accessToken
+      return store.consume(issuer, hash, now, { ...use, accessToken })
+    },
+  }),
+  'issuers that are not compared': (store) => {
+    const issuers = new Map<string, string>()
+    return {
+      async insert(token) {
+        await store.insert(token)
+        issuers.set(token.id, token.issuer)
+      },
+      get: (issuer, id) => store.get(issuers.get(id) ?? issuer, id),
+    }
+  },
+  'a second token with the same hash': (store) => ({
+    insert: (token) => store.insert(token).catch(() => {}),
+  }),
+  'an error that quotes a hash': (store) => ({
+    insert: (token) =>
+      store.insert(token).catch(() => {
+        throw new Error(`duplicate key value: ${token.tokenHash}`)
+      }),
+  }),
+  'names without regard to case': (store) => ({
+    insert: (token) => store.insert({ ...token, userId: token.userId.toLowerCase().trim() }),
+    list: (issuer, filter, page) => store.list(issuer, lower(filter), page),
+  }),
+  'names cut off': (store) => ({
+    insert: (token) => store.insert({ ...token, userId: token.userId.slice(0, 255) }),
+  }),
+  'its own objects handed out': (store) => {
+    const kept = new Map<string, Awaited<ReturnType<SubjectTokenStore['get']>>>()
+    return {
+      async get(issuer, id) {
+        if (!kept.has(id)) kept.set(id, await store.get(issuer, id))
+        return kept.get(id)?.issuer === issuer ? kept.get(id) : undefined
+      },
+    }
+  },
+  'the oldest first': (store) => ({
+    async list(issuer, filter, page) {
+      const { tokens, next } = await store.list(issuer, filter, page)
+      return { tokens: tokens.toReversed(), ...(next !== undefined && { next }) }
+    },
+  }),
+  'a cursor that must exist': (store) => ({
+    list: async (issuer, filter, { cursor, ...page }) =>
+      cursor !== undefined && !(await store.get(issuer, cursor))
+        ? { tokens: [] }
+        : store.list(issuer, filter, { ...page, ...(cursor !== undefined && { cursor }) }),
+  }),
+  'pages that do not end': (store) => ({
+    async list(issuer, filter, page) {
+      const found = await store.list(issuer, filter, page)
+      return { ...found, next: found.tokens.at(-1)?.id ?? '0' }
+    },
+  }),
+  'the state of the last second': (store) => ({
+    list: (issuer, filter, page) => store.list(issuer, filter, { ...page, now: page.now - 1 }),
+  }),
+  'a revocation that replaces the first reason': (store) => {
+    const reasons = new Map<string, object>()
+    return {
+      async revoke(issuer, id, now, revocation) {
+        reasons.set(id, revocation)
+        return store.revoke(issuer, id, now, revocation)
+      },
+      async get(issuer, id) {
+        const token = await store.get(issuer, id)
+        return token && { ...token, ...(reasons.has(id) && { revocation: reasons.get(id) as never }) }
+      },
+    }
+  },
+  'a revocation of what is over': (store) => ({
+    revoke: (issuer, id, now, revocation) => store.revoke(issuer, id, now - 1000, revocation),
+  }),
+  'a kill switch that ends unspent tokens only': (store) => ({
+    async *revokeWhere(issuer, filter, now, revocation) {
+      for await (const batch of store.revokeWhere(issuer, filter, now, revocation))
+        yield batch.filter(({ token }) => !token.use)
+    },
+  }),
+  'a kill switch that forgets what was half done': (store) => ({
+    async *revokeWhere(issuer, filter, now, revocation) {
+      for await (const batch of store.revokeWhere(issuer, filter, now, revocation))
+        yield batch.filter(({ marked }) => marked)
+    },
+  }),
+  'a kill switch that counts twice': (store) => ({
+    async *revokeWhere(issuer, filter, now, revocation) {
+      const batches = []
+      for await (const batch of store.revokeWhere(issuer, filter, now, revocation)) batches.push(batch)
+      yield* [...batches, ...batches]
+    },
+  }),
+  'a kill switch without a reason': (store) => ({
+    revokeWhere: (issuer, filter, now) => store.revokeWhere(issuer, filter, now, { cause: 'command' }),
+  }),
+  'a replay that stops nothing': () => ({ recordReplay: async () => false }),
+  'a replay that stops every time': (store) => ({
+    async recordReplay(issuer, id, replay) {
+      await store.recordReplay(issuer, id, replay)
+      return true
+    },
+  }),
+  'one status index for all': (store) => ({
+    get: async (issuer, id) => {
+      const token = await store.get(issuer, id)
+      return token && { ...token, statusIndex: 0 }
+    },
+  }),
+  'a status index of another issuer': (store) => {
+    const issuers: string[] = []
+    return {
+      async insert(token) {
+        await store.insert(token)
+        issuers.push(token.issuer)
+      },
+      findByStatusIndex: (_issuer, index) => store.findByStatusIndex(issuers[index] ?? '', index),
+    }
+  },
+  'stops since the beginning of time': (store) => ({ findStopped: (issuer) => store.findStopped(issuer, 0) }),
+  'unspent tokens among the stopped': (store) => {
+    const unspent: { statusIndex: number; expiresAt: number }[] = []
+    return {
+      async revoke(issuer, id, now, revocation) {
+        const revoked = await store.revoke(issuer, id, now, revocation)
+        const token = await store.get(issuer, id)
+        if (token && !token.use) unspent.push({ statusIndex: token.statusIndex, expiresAt: token.expiresAt })
+        return revoked
+      },
+      findStopped: async (issuer, since) => [...(await store.findStopped(issuer, since)), ...unspent],
+    }
+  },
+  'lists of this issuer only, and none without recent tokens': (store) => ({
+    findStatusLists: async (size, since) =>
+      since > Date.now() / 1000 ? [] : store.findStatusLists(size, since),
+  }),
+}
+
+describe('the contract of a store of subject tokens', () => {
+  for (const [fault, plant] of Object.entries(FAULTS)) {
+    it(`is broken by: ${fault}`, async () => {
+      const failures = await failuresOf((runner) =>
+        subjectTokenStoreContract({
+          ...runner,
+          create: async () => {
+            const store = createMemoryStore()
+            return { store: { ...store, ...plant(store) } }
+          },
+        }),
+      )
+      expect(failures).not.to.deep.equal([])
+    })
+  }
+})

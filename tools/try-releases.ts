@@ -1,0 +1,118 @@
+/**
+ * Runs the tests that depend on a peer against other releases of it: `npm run try-releases`. Without arguments it tries
+ * the newest release of every peer, also outside the supported range. An argument is `<peer>@<version>`,
+ * `<peer>@oldest` or `<peer>@newest`; the last two are of the supported range.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+const ROOT = path.resolve(import.meta.dirname, '..')
+const { peerDependencies }: { peerDependencies: Record<string, string> } = readJson('package.json')
+
+/** Packages that load each other are installed together; the tests are those that run on them. */
+const GROUPS = [
+  {
+    packages: ['oidc-provider'],
+    tests: ['test/exchange/*.test.ts', 'test/management/*.test.ts', 'test/provider/*.test.ts'],
+  },
+  { packages: ['mysql2', 'pg', 'sequelize'], tests: ['test/sequelize/*.test.ts'] },
+]
+
+interface Release {
+  readonly peer: string
+  readonly version: string
+}
+
+function readJson(file: string) {
+  return JSON.parse(readFileSync(path.join(ROOT, file), 'utf8'))
+}
+
+const installedVersion = (peer: string): string => readJson(`node_modules/${peer}/package.json`).version
+
+/** Of the registry, oldest first, without pre-releases. */
+function versionsOf(peer: string, range: string): string[] {
+  const found = JSON.parse(
+    execFileSync('npm', ['view', `${peer}@${range}`, 'version', '--json'], { encoding: 'utf8' }),
+  )
+  const versions: string[] = Array.isArray(found) ? found : [found]
+  return versions
+    .filter((version) => !version.includes('-'))
+    .sort((one, other) => one.localeCompare(other, 'en', { numeric: true }))
+}
+
+function releaseOf(argument: string): Release {
+  const at = argument.lastIndexOf('@')
+  const [peer, wanted] = [argument.slice(0, at), argument.slice(at + 1)]
+  const range = peerDependencies[peer]
+  if (range === undefined) throw new Error(`not <peer>@<version> of a peer: ${argument}`)
+  const inRange = wanted === 'oldest' || wanted === 'newest'
+  const versions = versionsOf(peer, inRange ? range : wanted)
+  const version = wanted === 'oldest' ? versions[0] : versions.at(-1)
+  if (version === undefined) throw new Error(`there is no release ${argument}`)
+  return { peer, version }
+}
+
+/** A copy of the repository whose packages are those of the original, except the group's. */
+function makeCopy(packages: readonly string[], { peer, version }: Release): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-release-'))
+  const left = ['node_modules', 'dist', 'coverage', '.git']
+  for (const entry of readdirSync(ROOT).filter((name) => !left.includes(name)))
+    cpSync(path.join(ROOT, entry), path.join(folder, entry), { recursive: true })
+  const releases = path.join(folder, 'releases')
+  mkdirSync(releases)
+  const named = packages.map((name) => `${name}@${name === peer ? version : installedVersion(name)}`)
+  execFileSync('npm', ['install', '--no-save', '--ignore-scripts', '--prefix', releases, ...named], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  linkPackages(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
+  for (const name of packages) {
+    const link = path.join(folder, 'node_modules', name)
+    rmSync(link)
+    symlinkSync(path.join(releases, 'node_modules', name), link)
+  }
+  return folder
+}
+
+function linkPackages(from: string, to: string): void {
+  mkdirSync(to)
+  for (const name of readdirSync(from).filter((entry) => entry !== '.cache'))
+    symlinkSync(path.join(from, name), path.join(to, name))
+}
+
+/** Whether the tests pass. */
+function passes(release: Release): boolean {
+  const group = GROUPS.find(({ packages }) => packages.includes(release.peer))
+  if (!group) throw new Error(`no tests for ${release.peer}`)
+  const folder = makeCopy(group.packages, release)
+  try {
+    const mocha = path.join(folder, 'node_modules/mocha/bin/mocha.js')
+    const options = ['--parallel', '--jobs', '2', '--reporter', 'dot']
+    const run = spawnSync(process.execPath, [mocha, ...options, ...group.tests], {
+      cwd: folder,
+      stdio: 'inherit',
+    })
+    return run.status === 0
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const given = process.argv.slice(2)
+const latest = Object.keys(peerDependencies).map((peer) => `${peer}@latest`)
+let failed = false
+for (const release of (given.length > 0 ? given : latest).map(releaseOf)) {
+  const { peer, version } = release
+  const name = `${peer} ${version}`
+  if (version === installedVersion(peer)) {
+    console.log(`${name}: installed here, so npm test runs on it`)
+    continue
+  }
+  const isSupported = versionsOf(peer, peerDependencies[peer] ?? '').includes(version)
+  console.log(`${name}${isSupported ? '' : ` (the supported range is ${peerDependencies[peer]})`}:`)
+  const passed = passes(release)
+  console.log(`${name}: ${passed ? 'passes' : 'FAILS'}`)
+  failed ||= !passed
+}
+process.exitCode = failed ? 1 : 0
