@@ -12,7 +12,8 @@ import { type ExtendedConfiguration, extendConfiguration } from './provider/conf
 import { assertGrantFunctions } from './provider/grants.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Settings } from './provider/settings.ts'
-import { resolveStatusLists, type StatusLists } from './provider/status-reference.ts'
+import { resolveStatusLists } from './provider/status-reference.ts'
+import { type PublishedLists, publishLists } from './status-lists/lists.ts'
 import { statusListRouter } from './status-lists/router.ts'
 import { storeReady } from './subject-tokens/ready.ts'
 import type { SubjectTokenStore } from './subject-tokens/store.ts'
@@ -33,9 +34,9 @@ export interface Impersonation {
   /**
    * Registers the token exchange grant (RFC 8693) with the provider.
    *
-   * @throws {TypeError} when the provider was not built from what `configure` returned, when its version lacks a function
-   *   that the exchange needs, or when the address of the status lists would follow from a management resource that is no
-   *   http or https URL.
+   * @throws {TypeError} when the provider was not built from what `configure` returned, when its version lacks a
+   *   function that the exchange needs, or when the address of the status lists would follow from a management resource
+   *   that is not an http or https URL.
    * @example
    * impersonation.attach(provider)
    */
@@ -104,8 +105,8 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   let configured: Configuration = {}
   let extended: ExtendedConfiguration | undefined
   let provider: Provider | undefined
+  let lists: PublishedLists | undefined
   const prefixes: string[] = []
-  let statusLists: StatusLists | undefined
 
   /** The routes that are to be served, for the method of this name. */
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
@@ -116,10 +117,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       prefixes.push(prefix)
       router.use(managementRouter({ provider, store, options, settings }, prefix).routes())
     }
-    if (only !== 'management' && statusLists) {
-      const { issuer } = provider
-      router.use(statusListRouter({ issuer, store, settings, statusLists }, prefix).routes())
-    }
+    if (lists && only !== 'management') router.use(statusListRouter(lists, prefix).routes())
     return { provider, prefix, router }
   }
 
@@ -138,7 +136,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
       assertGrantFunctions()
-      statusLists = resolveStatusLists(options.statusList, settings.managementResource(built))
+      const statusLists = resolveStatusLists(options.statusList, settings.managementResource(built))
       built.registerGrantType(
         TOKEN_EXCHANGE,
         exchangeHandler({ store, options, settings, statusLists }),
@@ -146,6 +144,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
         REPEATABLE,
       )
       refuseSimultaneousReplays(built)
+      lists = statusLists && publishLists({ issuer: built.issuer, store, settings, statusLists })
       provider = built
     },
 

@@ -1,3 +1,4 @@
+import type { Seconds } from '../clock.ts'
 import type { Settings } from '../provider/settings.ts'
 import { listUri, type StatusLists } from '../provider/status-reference.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
@@ -6,7 +7,7 @@ import { type SignedStatusList, statusListOf } from './status-list.ts'
 import { rememberStopped } from './stopped.ts'
 
 /** What the lists of a provider are made of. */
-export interface StatusListService {
+interface StatusListService {
   readonly issuer: string
   readonly store: Pick<SubjectTokenStore, 'findStopped' | 'findStatusLists'>
   readonly settings: Pick<Settings, 'signJwt'>
@@ -15,6 +16,7 @@ export interface StatusListService {
 
 /** The lists that a process publishes. */
 export interface PublishedLists {
+  readonly ttl: Seconds
   /** Whether a list with this number is published. Other numbers cost nothing: they are not looked up. */
   has(number: number): Promise<boolean>
   /** A published list, at most a second old. */
@@ -31,6 +33,7 @@ export function publishLists({ issuer, store, settings, statusLists }: StatusLis
   }
 
   return {
+    ttl: statusLists.ttl,
     async has(number) {
       const published = await numbers()
       if (lists.size > published.size) forgetOld(published)

@@ -10,10 +10,11 @@ export function onceASecond<Result>(read: () => Promise<Result>): () => Promise<
     // A clock that was set back makes it look younger than it is.
     if (last && (underWay || (age >= 0 && age < 1000))) return last.result
     underWay = true
+    const startedAt = Date.now()
     const result = read().finally(() => {
       underWay = false
     })
-    last = { startedAt: Date.now(), result }
+    last = { startedAt, result }
     return result
   }
 }

@@ -10,16 +10,15 @@ import {
   notAcceptable,
   statusListErrorOf,
 } from './errors.ts'
-import { type PublishedLists, publishLists, type StatusListService } from './lists.ts'
+import type { PublishedLists } from './lists.ts'
 
 const LIST = '/status-lists/:number'
 const MEDIA_TYPE = 'application/statuslist+jwt'
 
 /** The status lists (protocol.md §4.1) below `prefix`: public, and for every origin. */
-export function statusListRouter(service: StatusListService, prefix: string): Router {
-  const lists = publishLists(service)
+export function statusListRouter(lists: PublishedLists, prefix: string): Router {
   const router = new Router({ prefix, sensitive: true, strict: true })
-  router.get(LIST, respond, (ctx) => sendList(ctx, lists, service.statusLists.ttl))
+  router.get(LIST, respond, (ctx) => sendList(ctx, lists))
   router.all(LIST, respond, (ctx) => {
     ctx.set('Allow', 'GET, HEAD')
     throw methodNotAllowed()
@@ -27,13 +26,13 @@ export function statusListRouter(service: StatusListService, prefix: string): Ro
   return router
 }
 
-async function sendList(ctx: Context, lists: PublishedLists, ttl: number): Promise<void> {
+async function sendList(ctx: Context, lists: PublishedLists): Promise<void> {
   const number = numberOf(ctx)
   if (number === undefined || !(await lists.has(number))) throw listNotFound()
   if (new URLSearchParams(ctx.querystring).has('time')) throw historyNotOffered()
   if (!ctx.accepts(MEDIA_TYPE)) throw notAcceptable()
   const { jwt, etag, iat } = await lists.get(number)
-  ctx.set('Cache-Control', `public, max-age=${Math.max(0, iat + ttl - epochTime())}`)
+  ctx.set('Cache-Control', `public, max-age=${Math.max(0, iat + lists.ttl - epochTime())}`)
   ctx.set('ETag', etag)
   if (matches(ctx.get('If-None-Match'), etag)) {
     ctx.status = 304

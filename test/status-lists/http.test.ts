@@ -1,6 +1,10 @@
 /** The route of the status lists (protocol.md §2.4, §4.1; draft-ietf-oauth-status-list §8.1, §8.2, §8.4). */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import fc from 'fast-check'
+import Koa from 'koa'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import type { Answer } from '../../fixtures/http.ts'
@@ -221,6 +225,39 @@ describe('status lists: the route', () => {
         expect([answer.status, ...faultsOf(method, ROUTE, answer)], path).to.deep.equal([status])
       }
     expect(faultsOf('POST', ROUTE, await ask('/0', { method: 'POST' }))).to.deep.equal([])
+  })
+
+  it('is served by router() and handler(), and left out by only', async () => {
+    const { impersonation } = deployment
+    const app = new Koa()
+    app.use(impersonation.router({ prefix: '/all' }).routes())
+    app.use(impersonation.router({ prefix: '/internal', only: 'management' }).routes())
+    app.use(impersonation.router({ prefix: '/public', only: 'status-lists' }).routes())
+    const handle = impersonation.handler({ prefix: '/node' })
+    const koa = app.callback()
+    const server = createServer((request, response) =>
+      handle(request, response, () => koa(request, response)),
+    )
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const { statements } = deployment.database
+    clock.tick(1)
+    const before = statements.length
+    for (const [path, status] of Object.entries({
+      '/node/status-lists/0': 200,
+      '/node/status-lists/7': 404,
+      '/all/status-lists/0': 200,
+      '/public/status-lists/0': 200,
+      '/internal/status-lists/0': 404,
+      '/internal/subject-tokens': 401,
+      '/public/subject-tokens': 404,
+    }))
+      expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).to.equal(status)
+    // What is remembered is the process's, not the router's.
+    expect(statements.slice(before)).to.have.length(2)
+    server.close()
+    server.closeAllConnections()
   })
 
   it('leaves other paths to the host', async () => {
