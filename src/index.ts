@@ -20,6 +20,7 @@ export type {
   Revoked,
   RevokedToken,
   StoppedToken,
+  SubjectTokenCounts,
   SubjectTokenFilter,
   SubjectTokenPage,
   SubjectTokenStore,

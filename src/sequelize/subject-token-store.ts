@@ -15,6 +15,7 @@ import { listStatements, type Statement } from './subject-token-list.ts'
 import { recordReplay } from './subject-token-replay.ts'
 import { COLUMNS, fromRow, toRow, toUseColumns, USE_COLUMNS } from './subject-token-rows.ts'
 import { findStatusLists, findStopped } from './subject-token-status.ts'
+import { countLive, summarize } from './subject-token-summary.ts'
 
 const INSERT = `INSERT INTO subject_tokens
   (id, token_hash, issuer, user_id, context, created_by, client_id, actor_id, resource, scope, created_at, expires_at)
@@ -94,6 +95,10 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
       const next = found.length > page.limit ? tokens.at(-1)?.id : stoppedAt
       return { tokens, ...(next !== undefined && { next }) }
     },
+
+    summarize: (issuer, from, until) => summarize(database, { issuer: name(issuer), from, until }),
+
+    countLive: (issuer, now) => countLive(database, name(issuer), now),
 
     async revoke(issuer, id, now, revocation) {
       // Not in a group: those that spend take their rows in another order.
