@@ -22,6 +22,7 @@ export type {
   Revoked,
   RevokedToken,
   StoppedToken,
+  SubjectTokenCounts,
   SubjectTokenFilter,
   SubjectTokenPage,
   SubjectTokenStore,

@@ -56,6 +56,13 @@ export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
       throw outage(error)
     }
   }
+  async function* guardEach<Result>(call: () => AsyncIterable<Result>): AsyncGenerator<Result> {
+    try {
+      yield* call()
+    } catch (error) {
+      throw storageUnavailable(error)
+    }
+  }
   return {
     insert: (token) => guard(() => store.insert(token)),
     findByHash: (issuer, hash) => guard(() => store.findByHash(issuer, hash)),
@@ -67,12 +74,9 @@ export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
     findByStatusIndex: (issuer, index) => guard(() => store.findByStatusIndex(issuer, index)),
     findStopped: (issuer, since) => guard(() => store.findStopped(issuer, since)),
     findStatusLists: (size, since) => guard(() => store.findStatusLists(size, since)),
-    async *revokeWhere(issuer, filter, now, revocation) {
-      try {
-        yield* store.revokeWhere(issuer, filter, now, revocation)
-      } catch (error) {
-        throw storageUnavailable(error)
-      }
-    },
+    summarize: (issuer, from, until) => guardEach(() => store.summarize(issuer, from, until)),
+    countLive: (issuer, now) => guardEach(() => store.countLive(issuer, now)),
+    revokeWhere: (issuer, filter, now, revocation) =>
+      guardEach(() => store.revokeWhere(issuer, filter, now, revocation)),
   }
 }

@@ -5,6 +5,7 @@ import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { invalidRequest } from './errors.ts'
 import { onlyOne, parseName } from './fields.ts'
 import { KILLED_BY, killFilterOf } from './revocation-request.ts'
+import { MAX_DAYS } from './summary.ts'
 
 /** Which records `GET /subject-tokens` selects, and which page of them (protocol.md §2.2). */
 export interface ListRequest {
@@ -68,6 +69,18 @@ function parseTime(parameter: string, value: string): Seconds {
 export function parseKillRequest(query: string): KillFilter {
   const given = single(query, KILLED_BY)
   return killFilterOf(onlyOne(given, KILLED_BY), given)
+}
+
+const DEFAULT_DAYS = 30
+
+/** How many days a summary has. */
+export function parseSummaryRequest(query: string): number {
+  const { days } = single(query, ['days'])
+  if (days === undefined) return DEFAULT_DAYS
+  const given = /^[1-9]\d?$/.test(days) ? Number(days) : 0
+  if (given < 1 || given > MAX_DAYS)
+    throw invalidRequest({ public: `days must be a whole number from 1 to ${MAX_DAYS}` })
+  return given
 }
 
 /** Refuses every parameter: one that is ignored would promise something. */

@@ -11,12 +11,13 @@ import { methodNotAllowed } from './errors.ts'
 import { listSubjectTokens, showSubjectToken } from './inspect.ts'
 import { issueSubjectToken } from './issue.ts'
 import { parseIssueRequest } from './issue-request.ts'
-import { assertNoQuery, parseKillRequest, parseListRequest } from './list-request.ts'
+import { assertNoQuery, parseKillRequest, parseListRequest, parseSummaryRequest } from './list-request.ts'
 import { managementTokenVerifier } from './management-token.ts'
 import { respond } from './respond.ts'
 import { parseRevocationRequest } from './revocation-request.ts'
 import { revokeSubjectToken, revokeSubjectTokens } from './revoke.ts'
 import type { Caller, ManagementService } from './service.ts'
+import { summarizeSubjectTokens } from './summary.ts'
 
 interface Management extends ManagementService {
   readonly options: ResolvedOptions
@@ -25,6 +26,7 @@ interface Management extends ManagementService {
 
 const COLLECTION = '/subject-tokens'
 const REVOCATIONS = '/subject-tokens/revocations'
+const SUMMARY = '/subject-tokens/summary'
 const ITEM = '/subject-tokens/:id'
 
 /** The management API (protocol.md §2) below `prefix`. `routes()` alone responds to all its paths, 405 included. */
@@ -52,6 +54,8 @@ export function managementRouter(management: Management, prefix: string): Router
   // Before the route of one token, which would match these paths.
   router.post(REVOCATIONS, responding, allow('subject-tokens:revoke', handlers.revokeSaying))
   router.all(REVOCATIONS, responding, only('POST'))
+  router.get(SUMMARY, responding, allow('subject-tokens:read', handlers.summarize))
+  router.all(SUMMARY, responding, only('GET', 'HEAD'))
   router.get(ITEM, responding, allow('subject-tokens:read', handlers.show))
   router.delete(ITEM, responding, allow('subject-tokens:revoke', handlers.revoke))
   router.all(COLLECTION, responding, only('GET', 'HEAD', 'POST', 'DELETE'))
@@ -76,6 +80,9 @@ function handlersOf(management: Management) {
     },
     async list(ctx, caller) {
       ctx.body = await listSubjectTokens(management, caller, parseListRequest(ctx.querystring))
+    },
+    async summarize(ctx) {
+      ctx.body = await summarizeSubjectTokens(management, parseSummaryRequest(ctx.querystring))
     },
     async show(ctx) {
       assertNoQuery(ctx.querystring)

@@ -118,6 +118,19 @@ export function newestOfLive(
   })
 }
 
+/** The latest expiries of access tokens within the span, which is one of times. */
+export const nextExpiries = (dialect: Dialect, { issuer, from, below }: Span, limit: number): string =>
+  dialect.selectNewest({
+    table: TOKENS,
+    index: 'subject_tokens_access_token_expires_at',
+    equal: { 't.issuer': issuer },
+    key: 't.access_token_expires_at',
+    only: true,
+    from,
+    below,
+    limit,
+  })
+
 /** The same of a row that was found otherwise. */
 export const lives = (now: string): string =>
   `(t.revoked_at IS NULL AND COALESCE(t.access_token_expires_at, 0) > ${now})`

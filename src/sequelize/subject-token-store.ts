@@ -16,6 +16,7 @@ import { listStatements, type Statement } from './subject-token-list.ts'
 import { recordReplay } from './subject-token-replay.ts'
 import { COLUMNS, fromRow, ISSUED_COLUMNS, toRow, toUseColumns, USE_COLUMNS } from './subject-token-rows.ts'
 import { findStatusLists, findStopped } from './subject-token-status.ts'
+import { countLive, summarize } from './subject-token-summary.ts'
 
 const table = 'subject_tokens'
 
@@ -103,6 +104,10 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
       const next = found.length > page.limit ? tokens.at(-1)?.id : stoppedAt
       return { tokens, ...(next !== undefined && { next }) }
     },
+
+    summarize: (issuer, from, until) => summarize(database, { issuer: name(issuer), from, until }),
+
+    countLive: (issuer, now) => countLive(database, name(issuer), now),
 
     async revoke(issuer, id, now, revocation) {
       // Not in a group: those that spend take their rows in another order.

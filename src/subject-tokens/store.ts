@@ -95,6 +95,15 @@ export interface SubjectTokenStore {
   ): Promise<SubjectTokenPage>
 
   /**
+   * Counts the tokens that were created at `from` or later and before `until`, by the time in their ids. Slice by slice:
+   * each reads a bounded number of rows, and the next is counted when the caller requests it. The counts are their sum.
+   */
+  summarize(issuer: string, from: Seconds, until: Seconds): AsyncIterable<SubjectTokenCounts>
+
+  /** Counts the tokens that are live at `now`, in the same way. Costs what is live. */
+  countLive(issuer: string, now: Seconds): AsyncIterable<number>
+
+  /**
    * Marks one token as revoked at `now`, unless nothing is left to stop: it is revoked already, or expired unspent, or
    * its access token has expired. `undefined` if there is none with this id.
    */
@@ -147,6 +156,17 @@ export interface SubjectTokenPage {
   readonly next?: string
 }
 
+/** How many tokens there are, and what became of them. */
+export interface SubjectTokenCounts {
+  readonly issued: number
+  readonly exchanged: number
+  /** Exchanged without an actor. */
+  readonly withoutActor: number
+  readonly revoked: number
+  /** Used again after the exchange. */
+  readonly replayed: number
+}
+
 /** A token that was spent and then stopped, as status lists show it. */
 export interface StoppedToken {
   readonly statusIndex: number
@@ -174,6 +194,8 @@ const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready'>, true>>
   consume: true,
   get: true,
   list: true,
+  summarize: true,
+  countLive: true,
   revoke: true,
   revokeWhere: true,
   recordReplay: true,

@@ -55,6 +55,22 @@ export function createMemoryStore(): SubjectTokenStore {
       return structuredClone({ tokens: page, ...(next !== undefined && { next }) })
     },
 
+    async *summarize(issuer, from, until) {
+      const found = ofIssuer(issuer).filter((token) => isCreatedIn(token, from, until))
+      const count = (counts: (token: SubjectToken) => boolean) => found.filter(counts).length
+      yield {
+        issued: found.length,
+        exchanged: count(({ use }) => use !== undefined),
+        withoutActor: count(({ use }) => use !== undefined && !use.actor),
+        revoked: count(({ revokedAt }) => revokedAt !== undefined),
+        replayed: count(({ replay }) => replay !== undefined),
+      }
+    },
+
+    async *countLive(issuer, now) {
+      yield ofIssuer(issuer).filter((token) => isBeingUsed(token, now)).length
+    },
+
     async revoke(issuer, id, now, revocation) {
       const token = get(issuer, id)
       if (!token) return undefined
@@ -114,7 +130,8 @@ const isStoppable = (token: SubjectToken, now: Seconds): boolean =>
   token.revokedAt === undefined && (stateOf(token, now) === 'active' || isLive(token, now))
 
 function matches(token: SubjectToken, filter: SubjectTokenFilter, now: Seconds): boolean {
-  const { userId, actorId, clientId, createdBy, state } = filter
+  const { userId, actorId, clientId, createdBy, state, live, replayed, withoutActor } = filter
+  const { createdAfter, createdBefore } = filter
   const actors = [token.actorId, ...linksOf(token.use?.actor)]
   const clients = [token.clientId, token.use?.clientId]
   return (
@@ -122,9 +139,20 @@ function matches(token: SubjectToken, filter: SubjectTokenFilter, now: Seconds):
     (!actorId || actorId.some((name) => actors.includes(name))) &&
     (clientId === undefined || clients.includes(clientId)) &&
     (createdBy === undefined || token.createdBy === createdBy) &&
-    (state === undefined || stateOf(token, now) === state)
+    (state === undefined || stateOf(token, now) === state) &&
+    (live === undefined || isBeingUsed(token, now) === live) &&
+    (replayed === undefined || (token.replay !== undefined) === replayed) &&
+    (withoutActor === undefined || (token.use !== undefined && !token.use.actor) === withoutActor) &&
+    isCreatedIn(token, createdAfter, createdBefore)
   )
 }
+
+const isBeingUsed = (token: SubjectToken, now: Seconds): boolean =>
+  isLive(token, now) && token.revokedAt === undefined
+
+/** By the time in its id. */
+const isCreatedIn = ({ id }: SubjectToken, from: Seconds | undefined, until: Seconds | undefined): boolean =>
+  (from === undefined || id >= earliestId(from)) && (until === undefined || id < earliestId(until))
 
 const linksOf = (actor: ActClaim | undefined): string[] => (actor ? [actor.sub, ...linksOf(actor.act)] : [])
 

@@ -7,6 +7,7 @@ import { listSubjectTokens, showSubjectToken } from '../../src/management/inspec
 import { issueSubjectToken } from '../../src/management/issue.ts'
 import { revokeSubjectToken, revokeSubjectTokens } from '../../src/management/revoke.ts'
 import type { Caller, ManagementService } from '../../src/management/service.ts'
+import { summarizeSubjectTokens } from '../../src/management/summary.ts'
 import { resolveOptions } from '../../src/options.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
@@ -93,6 +94,29 @@ describe('management: the functions behind the routes', () => {
     expect((await listSubjectTokens(service, caller, { filter, limit: 1 })).items).to.deep.equal([])
     expect(await revokeSubjectTokens(service, caller, { userId: 'broken' }, BY)).to.equal(0)
     expect(reports).to.have.lengthOf(2)
+  })
+
+  it('let other work run between the slices of a count', async () => {
+    const order: string[] = []
+    let counting = true
+    const other = () => {
+      order.push('other')
+      if (counting) setImmediate(other)
+    }
+    async function* slices<Slice>(slice: Slice): AsyncGenerator<Slice> {
+      for (let count = 0; count < 3; count += 1) {
+        order.push('slice')
+        yield slice
+      }
+    }
+    const counts = { issued: 1, exchanged: 1, withoutActor: 1, revoked: 0, replayed: 0 }
+    const store = { ...service.store, summarize: () => slices(counts), countLive: () => slices(1) }
+    setImmediate(other)
+    const { live, days } = await summarizeSubjectTokens({ ...service, store }, 1)
+    counting = false
+    expect([live, days[0]?.issued]).to.deep.equal([3, 3])
+    expect(order.filter((one) => one === 'slice')).to.have.length(6)
+    expect(order.join()).not.to.include('slice,slice')
   })
 
   it('refuse with the errors of the API', async () => {

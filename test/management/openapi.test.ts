@@ -14,6 +14,7 @@ import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 const ALL = '/subject-tokens'
 const ONE = '/subject-tokens/{id}'
 const REVOCATIONS = '/subject-tokens/revocations'
+const SUMMARY = '/subject-tokens/summary'
 const AN_ID = '0'.repeat(32)
 const ROUTES: [method: string, route: string, path: string][] = [
   ['GET', ALL, ''],
@@ -24,11 +25,13 @@ const ROUTES: [method: string, route: string, path: string][] = [
   ['HEAD', ONE, `/${AN_ID}`],
   ['DELETE', ONE, `/${AN_ID}`],
   ['POST', REVOCATIONS, '/revocations'],
+  ['GET', SUMMARY, '/summary'],
+  ['HEAD', SUMMARY, '/summary'],
 ]
 
 const PARAMETERS = [
   ...['userId', 'actorId', 'clientId', 'createdBy', 'state', 'live', 'replayed', 'withoutActor'],
-  ...['createdAfter', 'createdBefore', 'limit', 'cursor', 'id', 'unknown'],
+  ...['createdAfter', 'createdBefore', 'limit', 'cursor', 'days', 'id', 'unknown'],
 ]
 
 /** Fails on every access. */
@@ -276,6 +279,8 @@ describe('openapi.json', () => {
       expectDescribed('DELETE', ALL, await manage(deployment, 'DELETE', '?createdBy=backend'), 200)
       const { id } = await issue(deployment)
       const why = { by: 'dora', reason: 'a test' }
+      expectDescribed('GET', SUMMARY, await manage(deployment, 'GET', '/summary?days=90'), 200)
+      expectDescribed('HEAD', SUMMARY, await manage(deployment, 'HEAD', '/summary'), 200)
       expectDescribed('POST', REVOCATIONS, await postRevocation(deployment, { id, ...why }), 200)
       expectDescribed('POST', REVOCATIONS, await postRevocation(deployment, { userId: 'alice' }), 200)
       await showAll()
@@ -312,13 +317,16 @@ describe('openapi.json', () => {
         ['delete', ALL],
         ['get', ONE],
         ['delete', ONE],
+        ['get', SUMMARY],
+        ['head', SUMMARY],
       ] as const) {
         const { parameters = [] } = document.paths[route][method]
         const described = parameters.map(
           ({ $ref }: Json) => document.components.parameters[$ref.split('/').at(-1)].name,
         )
         for (const name of PARAMETERS) {
-          const query = `${route === ONE ? `/${AN_ID}` : ''}?${name}=`
+          const path = ROUTES.find(([, described]) => described === route)?.[2].replace(/\?.*/, '')
+          const query = `${path}?${name}=`
           const { text, status } = await manage(on.deployment, method.toUpperCase(), query, { token })
           expect(status).to.equal(400)
           // A HEAD response has no body that says why.
@@ -366,6 +374,7 @@ describe('openapi.json', () => {
         ['POST', ONE, `/${AN_ID}`],
         ['PUT', ONE, `/${AN_ID}`],
         ['DELETE', REVOCATIONS, '/revocations'],
+        ['POST', SUMMARY, '/summary'],
       ] as const) {
         expectDescribed(method, route, await manage(on.deployment, method, path), 405)
       }
@@ -386,20 +395,25 @@ describe('openapi.json', () => {
             list: broken,
             revoke: broken,
             revokeWhere: breaking,
+            summarize: breaking,
+            countLive: breaking,
             insert: broken,
           },
           isAllowed: () => state.fail() as boolean,
         },
       })
-      const send = (method: string, path: string) =>
-        method === 'POST'
-          ? postSubjectToken(deployment, { userId: 'alice' })
-          : manage(deployment, method, path)
+      const send = (method: string, path: string) => {
+        if (method !== 'POST') return manage(deployment, method, path)
+        if (path === '') return postSubjectToken(deployment, { userId: 'alice' })
+        return postRevocation(deployment, { userId: 'alice' })
+      }
       for (const [method, route, path] of ROUTES) {
         state.fail = () => Promise.reject(new Error('down'))
-        expectDescribed(method, route, await send(method, path), method === 'POST' ? 500 : 503)
+        // At issuance it is the policy that fails first.
+        const issuing = method === 'POST' && route === ALL
+        expectDescribed(method, route, await send(method, path), issuing ? 500 : 503)
         state.fail = () => BROKEN
-        if (method !== 'POST') expectDescribed(method, route, await send(method, path), 500)
+        if (!issuing) expectDescribed(method, route, await send(method, path), 500)
       }
     })
   })

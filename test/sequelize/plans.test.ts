@@ -28,6 +28,12 @@ const list = ({ sequelize }: Database, filter: SubjectTokenFilter, more: object 
 const kill = ({ sequelize }: Database, filter: KillFilter) =>
   allOf(createSubjectTokenStore(sequelize).revokeWhere(ISSUER, filter, NOW, BY_API))
 
+async function count(slices: AsyncIterable<unknown>): Promise<number> {
+  let counted = 0
+  for await (const _slice of slices) counted += 1
+  return counted
+}
+
 /** What runs, and the index it must use. */
 const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknown>; index: RegExp }>> = {
   'find a subject token': {
@@ -42,6 +48,15 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
   'list the tokens of an issuer that has none': {
     run: (database) => list(database, {}, {}, 'https://other.example.com'),
     index: /subject_tokens_issuer/,
+  },
+  'count what was created in a time': {
+    run: ({ sequelize }) =>
+      count(createSubjectTokenStore(sequelize).summarize(ISSUER, NOW - 86_400, NOW + 60)),
+    index: /subject_tokens_issuer/,
+  },
+  'count what is live': {
+    run: ({ sequelize }) => count(createSubjectTokenStore(sequelize).countLive(ISSUER, NOW - 50_000)),
+    index: /subject_tokens_access_token_expires_at/,
   },
   'list what is live': {
     run: (database) => list(database, { live: true }),
@@ -203,7 +218,9 @@ for (const kind of DATABASES) {
     after(() => database?.close())
 
     if (kind === 'postgres') {
-      const unbounded = Object.keys(HOT).filter((purpose) => /^(list|end) (?!what)/.test(purpose))
+      const unbounded = Object.keys(HOT).filter((purpose) =>
+        /^((list|end) (?!what)|(list|count) what)/.test(purpose),
+      )
       describe('for any values, of tables that were never analyzed', () =>
         look(() => database, unbounded, forAnyValues))
       describe('for any values', () => {

@@ -220,6 +220,76 @@ export function subjectTokenStopContract(kind: DatabaseKind): void {
       })
     })
 
+    describe('counts', () => {
+      const counted = async (from: number, until: number, issuer = ISSUER) => {
+        const total = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, replayed: 0 }
+        for await (const slice of store.summarize(issuer, from, until)) {
+          expect(slice.issued).to.be.at.most(500)
+          for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += slice[name]
+        }
+        return total
+      }
+      const live = async (now: number, issuer = ISSUER) => {
+        let [total, slices] = [0, 0]
+        for await (const slice of store.countLive(issuer, now)) {
+          total += slice
+          slices += 1
+        }
+        return { total, slices }
+      }
+      const at = (second: number) => ({
+        id: `${earliestId(second).slice(0, 16)}${randomBytes(8).toString('hex')}`,
+        createdAt: second,
+      })
+
+      it('are nothing without rows', async () => {
+        const nothing = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, replayed: 0 }
+        expect(await counted(0, NOW)).to.deep.equal(nothing)
+        expect((await live(NOW)).total).to.equal(0)
+      })
+
+      it('are those of a time, to the second, of this issuer', async () => {
+        await insert(at(NOW - 11))
+        await insert(at(NOW - 10))
+        await spent({ actor: { sub: 'carol' } }, at(NOW - 9))
+        await spent({}, at(NOW - 8))
+        const [revoked, unspent] = [await spent({}, at(NOW - 7)), await insert(at(NOW - 6))]
+        for (const { id } of [revoked, unspent]) await store.revoke(ISSUER, id, NOW, BY_API)
+        const replayed = await spent({}, at(NOW - 5))
+        await store.recordReplay(ISSUER, replayed.id, { at: NOW, clientId: 'spa' })
+        await spent({}, at(NOW - 4))
+        await spent({}, { ...at(NOW - 8), issuer: 'https://other.example.com' })
+        expect(await counted(NOW - 10, NOW - 4)).to.deep.equal({
+          issued: 6,
+          exchanged: 4,
+          withoutActor: 3,
+          revoked: 3,
+          replayed: 1,
+        })
+        expect(await live(NOW)).to.deep.equal({ total: 3, slices: 1 })
+        expect((await live(NOW + 599)).total).to.equal(3)
+        expect((await live(NOW + 600)).total).to.equal(0)
+      })
+
+      it('read a bounded number of rows at a time, also where many expire in one second', async () => {
+        const tokens = Array.from({ length: 2100 }, () => newToken(at(NOW)))
+        for (const some of [tokens.slice(0, 1050), tokens.slice(1050)])
+          await Promise.all(some.map((token) => store.insert(token)))
+        await database.sequelize.query(`UPDATE subject_tokens
+          SET consumed_at = ${NOW}, consumed_by = 'spa', used_resource = 'x', access_token_format = 'jwt',
+            access_token_expires_at = ${NOW + 600}`)
+        expect(await counted(NOW, NOW + 1)).to.include({ issued: 2100, exchanged: 2100 })
+        expect((await live(NOW)).total).to.equal(2100)
+        await database.sequelize.query(
+          `UPDATE subject_tokens SET access_token_expires_at = ${NOW} + status_index % 5 + 1`,
+        )
+        const { total, slices } = await live(NOW)
+        expect(total).to.equal(2100)
+        expect(slices).to.be.within(2, 4)
+        expect((await live(NOW + 1)).total).to.equal(1680)
+      }).timeout(20_000)
+    })
+
     describe('the lists', () => {
       it('are none without rows', async () => {
         expect(await store.findStatusLists(SIZE, 0)).to.deep.equal([])

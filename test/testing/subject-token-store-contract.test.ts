@@ -198,6 +198,19 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       findStopped: async (issuer, since) => [...(await store.findStopped(issuer, since)), ...unspent],
     }
   },
+  'a live list that knows no expiry': (store) => ({
+    list: (issuer, filter, page) => store.list(issuer, filter, filter.live ? { ...page, now: 0 } : page),
+  }),
+  'a time that includes its end': (store) => ({
+    list: (issuer, filter, page) =>
+      store.list(
+        issuer,
+        filter.createdBefore === undefined ? filter : { ...filter, createdBefore: filter.createdBefore + 1 },
+        page,
+      ),
+  }),
+  'a summary of all time': (store) => ({ summarize: (issuer) => store.summarize(issuer, 0, 4_000_000_000) }),
+  'a count that knows no expiry': (store) => ({ countLive: (issuer) => store.countLive(issuer, 0) }),
   'lists of this issuer only, and none without recent tokens': (store) => ({
     findStatusLists: async (size, since) =>
       since > Date.now() / 1000 ? [] : store.findStatusLists(size, since),

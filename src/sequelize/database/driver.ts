@@ -127,13 +127,15 @@ export interface Slice {
   /** The columns before the key, in the order of the index. */
   readonly equal: Readonly<Record<string, string>>
   readonly key: string
+  /** No other index sorts by the key. */
+  readonly only?: true
   readonly from: string
   readonly below: string
   readonly limit: number
 }
 
 /** The keys, from `from` on and below `below`, of the rows that an index finds by `where`. */
-export interface Found extends Omit<Slice, 'equal'> {
+export interface Found extends Omit<Slice, 'equal' | 'only'> {
   readonly where: string
 }
 

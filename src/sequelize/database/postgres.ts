@@ -3,7 +3,7 @@ import type { Driver, Result } from './driver.ts'
 import { codeOf } from './fate.ts'
 import { withAdvisoryLock } from './postgres-lock.ts'
 import { type Parsed, PostgresStatement } from './postgres-statement.ts'
-import { insertOrReplace, standard, updateFound } from './standard.ts'
+import { insertOrReplace, selectSlice, standard, updateFound } from './standard.ts'
 
 interface Client {
   readonly connection: { readonly stream: { destroy(): void } }
@@ -92,7 +92,9 @@ const postgres: Omit<Driver, 'run'> = {
   destroy: (connection) => (connection as Client).connection.stream.destroy(),
 
   /** Compares rows as a whole: with one condition per column, the planner may walk any index that sorts by the key. */
-  selectNewest({ table, equal, key, from, below, limit }) {
+  selectNewest(slice) {
+    if (slice.only) return selectSlice(slice, '')
+    const { table, equal, key, from, below, limit } = slice
     const columns = [...Object.keys(equal), key]
     const row = `(${columns.join(', ')})`
     const values = Object.values(equal).join(', ')

@@ -59,6 +59,55 @@ export function describeLists(test: Test): void {
     for (const [filter, ids] of cases) assert.deepEqual(await listed(filter), ids, JSON.stringify(filter))
   })
 
+  test('finds what is live, replayed, without an actor, or of a time, and what is not', async ({ store }) => {
+    const { issuer, insert, spend, listed } = tokensIn(store)
+    const old = await insert({ createdAt: NOW - 100 })
+    const live = await spend({ actor: { sub: 'bob' } }, { createdAt: NOW - 50 })
+    const over = await spend({ accessToken: { format: 'jwt', expiresAt: NOW } }, { createdAt: NOW - 40 })
+    const replayed = await spend({}, { createdAt: NOW - 30 })
+    await store.recordReplay(issuer, replayed.id, { at: NOW, clientId: 'thief' })
+    const cases: readonly [SubjectTokenFilter, readonly { readonly id: string }[]][] = [
+      [{ live: true }, [live]],
+      [{ live: false }, [replayed, over, old]],
+      [{ replayed: true }, [replayed]],
+      [{ replayed: false }, [over, live, old]],
+      [{ withoutActor: true }, [replayed, over]],
+      [{ withoutActor: false }, [live, old]],
+      [{ createdAfter: NOW - 50 }, [replayed, over, live]],
+      [{ createdBefore: NOW - 50 }, [old]],
+      [{ createdAfter: NOW - 50, createdBefore: NOW - 30 }, [over, live]],
+      [{ createdAfter: NOW - 45, withoutActor: true, userId: ['alice'] }, [replayed, over]],
+      [{ live: true, createdBefore: NOW - 60 }, []],
+    ]
+    for (const [filter, found] of cases)
+      assert.deepEqual(
+        await listed(filter),
+        found.map(({ id }) => id),
+        JSON.stringify(filter),
+      )
+  })
+
+  test('counts what was created in a time, and what is live', async ({ store }) => {
+    const { issuer, insert, spend } = tokensIn(store)
+    await insert({ createdAt: NOW - 101 })
+    await insert({ createdAt: NOW - 100 })
+    await spend({ actor: { sub: 'bob' } }, { createdAt: NOW - 60 })
+    const { id } = await spend({}, { createdAt: NOW - 51 })
+    await store.recordReplay(issuer, id, { at: NOW, clientId: 'thief' })
+    await spend({}, { createdAt: NOW - 50 })
+    const total = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, replayed: 0 }
+    for await (const slice of store.summarize(issuer, NOW - 100, NOW - 50)) {
+      for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += slice[name]
+    }
+    assert.deepEqual(total, { issued: 3, exchanged: 2, withoutActor: 1, revoked: 1, replayed: 1 })
+    const countLive = async (now: number) => {
+      let live = 0
+      for await (const slice of store.countLive(issuer, now)) live += slice
+      return live
+    }
+    assert.deepEqual([await countLive(NOW), await countLive(NOW + 600)], [2, 0])
+  })
+
   test('tells the states apart, at the time of the call', async ({ store }) => {
     const { issuer, insert, spend, listed } = tokensIn(store)
     const revoked = await spend()

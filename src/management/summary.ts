@@ -1,0 +1,85 @@
+import { setImmediate } from 'node:timers/promises'
+import { epochTime, type Seconds } from '../clock.ts'
+import type { SubjectTokenCounts, SubjectTokenStore } from '../subject-tokens/store.ts'
+import { createMemory, type Memory } from './memory.ts'
+import type { ManagementService } from './service.ts'
+
+/** The counts of protocol.md §2.2. */
+interface Summary {
+  readonly live: number
+  /** UTC days of creation, oldest first. */
+  readonly days: readonly ({ readonly date: string } & SubjectTokenCounts)[]
+}
+
+const DAY: Seconds = 86_400
+
+/** How old a count may be: little happens any more to what was created long ago. */
+const RECENT_DAYS = 3
+const RECENT: Seconds = 60
+const EARLIER: Seconds = 3600
+
+/** The last day is today. Days are counted one after another, and kept. */
+export async function summarizeSubjectTokens(
+  { provider, store }: Pick<ManagementService, 'provider' | 'store'>,
+  days: number,
+): Promise<Summary> {
+  const { issuer } = provider
+  const { ofDays, ofLive } = memoryOf(store)
+  const today = Math.floor(epochTime() / DAY)
+  const live = await ofLive.recall('live', RECENT, () => sum(store.countLive(issuer, epochTime()), add, 0))
+  const summaries: Summary['days'][number][] = []
+  for (let day = today - days + 1; day <= today; day += 1) {
+    const age = day > today - RECENT_DAYS ? RECENT : EARLIER
+    const counts = await ofDays.recall(day, age, () =>
+      sum(store.summarize(issuer, day * DAY, (day + 1) * DAY), addCounts, NOTHING),
+    )
+    summaries.push({ date: new Date(day * DAY * 1000).toISOString().slice(0, 10), ...counts })
+  }
+  return { live, days: summaries }
+}
+
+interface Memories {
+  readonly ofDays: Memory<number, SubjectTokenCounts>
+  readonly ofLive: Memory<'live', number>
+}
+
+/** One for each deployment in this process, which has a store of its own, however many routers it has. */
+const memories = new WeakMap<SubjectTokenStore, Memories>()
+
+/** The longest summary. */
+export const MAX_DAYS = 90
+
+function memoryOf(store: SubjectTokenStore): Memories {
+  const known = memories.get(store)
+  if (known) return known
+  const made: Memories = { ofDays: createMemory(MAX_DAYS + 1), ofLive: createMemory(1) }
+  memories.set(store, made)
+  return made
+}
+
+const NOTHING: SubjectTokenCounts = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, replayed: 0 }
+
+const add = (one: number, other: number): number => one + other
+
+/** Named members only: what leaves is decided here. */
+const addCounts = (one: SubjectTokenCounts, other: SubjectTokenCounts): SubjectTokenCounts => ({
+  issued: one.issued + other.issued,
+  exchanged: one.exchanged + other.exchanged,
+  withoutActor: one.withoutActor + other.withoutActor,
+  revoked: one.revoked + other.revoked,
+  replayed: one.replayed + other.replayed,
+})
+
+async function sum<Value>(
+  slices: AsyncIterable<Value>,
+  plus: (one: Value, other: Value) => Value,
+  start: Value,
+): Promise<Value> {
+  let total = start
+  for await (const slice of slices) {
+    total = plus(total, slice)
+    // A synchronous driver would otherwise count slice after slice in one turn of the event loop.
+    await setImmediate()
+  }
+  return total
+}

@@ -1,0 +1,177 @@
+/** `GET /api/subject-tokens/summary` (protocol.md §2.2): what is live, and what became of each day's tokens. */
+import { expect } from 'chai'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { stopClock } from '../../fixtures/clock.ts'
+import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { manage, revoke } from '../../fixtures/management.ts'
+import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
+import { recordRuns } from '../../fixtures/runs.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+const DAY = 86_400
+const NOTHING = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, replayed: 0 }
+
+describe('management: the summary', () => {
+  onEachDatabase({}, (on) => {
+    let clock: ReturnType<typeof stopClock>
+    let deployment: typeof on.deployment
+    beforeEach(async () => {
+      clock = stopClock(Date.UTC(2026, 10, 19, 12))
+      await on.database.sequelize.query('DELETE FROM subject_tokens')
+      // One that remembers nothing.
+      deployment = await on.start()
+    })
+    afterEach(() => clock.restore())
+
+    const summary = async (query = '') => {
+      const answer = await manage(deployment, 'GET', `/summary${query}`)
+      expect(answer.status, answer.text).to.equal(200)
+      expect(answer.headers.get('cache-control')).to.equal('no-store')
+      return answer.body
+    }
+    const used = async (parameters: Parameters = {}) => {
+      const { id, subjectToken } = await issue(deployment)
+      const answer = await exchange(deployment, { subject_token: subjectToken, ...parameters })
+      expect(answer.status, answer.text).to.equal(200)
+      return { id, subjectToken }
+    }
+
+    it('counts what was created on each day of UTC, and what is live', async () => {
+      await issue(deployment)
+      const replayed = await used()
+      await exchange(deployment, { subject_token: replayed.subjectToken })
+      clock.tick(12 * 3600 - 1)
+      await issue(deployment)
+      clock.tick(1)
+      await revoke(deployment, (await issue(deployment)).id)
+      clock.tick(2 * DAY - 10)
+      await used(withActor(await actorToken(deployment)))
+      await revoke(deployment, (await used()).id)
+      clock.tick(5)
+      await used()
+      expect(await summary('?days=4')).to.deep.equal({
+        live: 2,
+        days: [
+          { date: '2026-11-18', ...NOTHING },
+          { date: '2026-11-19', issued: 3, exchanged: 1, withoutActor: 1, revoked: 1, replayed: 1 },
+          { date: '2026-11-20', ...NOTHING, issued: 1, revoked: 1 },
+          { date: '2026-11-21', issued: 3, exchanged: 3, withoutActor: 2, revoked: 1, replayed: 0 },
+        ],
+      })
+    })
+
+    it('has thirty days by default, up to ninety, and today alone', async () => {
+      const { live, days } = await summary()
+      expect([live, days.length, days[0].date, days[29].date]).to.deep.equal([
+        0,
+        30,
+        '2026-10-21',
+        '2026-11-19',
+      ])
+      expect((await summary('?days=90')).days[0].date).to.equal('2026-08-22')
+      expect((await summary('?days=1')).days).to.deep.equal([{ date: '2026-11-19', ...NOTHING }])
+    })
+
+    it('is at most a minute old for the last three days, and an hour for earlier ones', async () => {
+      const first = await issue(deployment)
+      clock.tick(3 * DAY)
+      const second = await issue(deployment)
+      const revoked = async () => (await summary('?days=4')).days.map((day: typeof NOTHING) => day.revoked)
+      expect(await revoked()).to.deep.equal([0, 0, 0, 0])
+      await on.database.sequelize.query(
+        `UPDATE subject_tokens SET revoked_at = 1, revocation = '{}' WHERE id IN ('${first.id}', '${second.id}')`,
+      )
+      clock.tick(59)
+      expect(await revoked()).to.deep.equal([0, 0, 0, 0])
+      clock.tick(1)
+      expect(await revoked()).to.deep.equal([0, 0, 0, 1])
+      clock.tick(3539)
+      expect(await revoked()).to.deep.equal([0, 0, 0, 1])
+      clock.tick(1)
+      expect(await revoked()).to.deep.equal([1, 0, 0, 1])
+    })
+
+    it('tells what is live at most a minute late', async () => {
+      expect((await summary('?days=1')).live).to.equal(0)
+      await used()
+      clock.tick(59)
+      expect((await summary('?days=1')).live).to.equal(0)
+      clock.tick(1)
+      expect((await summary('?days=1')).live).to.equal(1)
+    })
+
+    it('counts once for all that ask at the same time', async () => {
+      const token = await managementToken(deployment)
+      const ask = (times: number) =>
+        recordRuns(on.database, async () => {
+          const answers = await Promise.all(
+            Array.from({ length: times }, () => manage(deployment, 'GET', '/summary?days=5', { token })),
+          )
+          for (const { status } of answers) expect(status).to.equal(200)
+        })
+      const counts = async (times: number) =>
+        (await ask(times)).filter(({ sql }) => /SELECT COUNT/.test(sql)).length
+      expect(await counts(10)).to.equal(6)
+      expect(await counts(10)).to.equal(0)
+    })
+
+    it('counts again after a failure, which is 503', async () => {
+      const real = createSubjectTokenStore(on.database.sequelize)
+      const state = { down: true }
+      const failing: typeof real = {
+        ...real,
+        async *summarize(...call) {
+          if (state.down) throw new Error('down')
+          yield* real.summarize(...call)
+        },
+      }
+      deployment = await on.start({ options: { store: failing } })
+      expect((await manage(deployment, 'GET', '/summary?days=1')).status).to.equal(503)
+      state.down = false
+      expect((await summary('?days=1')).days).to.have.length(1)
+    })
+
+    it('counts nothing of another issuer', async () => {
+      const other = await on.start({ issuer: 'https://other.example.com/oidc' })
+      await used()
+      const token = await managementToken(other, { resource: 'https://other.example.com/api' })
+      const { body } = await manage(other, 'GET', '/summary?days=1', { token })
+      expect(body).to.deep.equal({ live: 0, days: [{ date: '2026-11-19', ...NOTHING }] })
+    })
+
+    for (const query of [
+      'days=',
+      'days=0',
+      'days=91',
+      'days=1.5',
+      'days=01',
+      'days=-1',
+      'days=1&days=2',
+      'day=1',
+    ]) {
+      it(`refuses ?${query}`, async () => {
+        const { status, body } = await manage(deployment, 'GET', `/summary?${query}`)
+        expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
+        expect(body.error_description).to.match(/^days? /)
+      })
+    }
+
+    it('needs the scope subject-tokens:read', async () => {
+      for (const scope of ['subject-tokens:create', 'subject-tokens:revoke'])
+        expect((await manage(deployment, 'GET', '/summary', { scope })).status).to.equal(403)
+      expect((await manage(deployment, 'GET', '/summary', { token: null })).status).to.equal(401)
+      const head = await manage(deployment, 'HEAD', '/summary', { scope: 'subject-tokens:read' })
+      expect([head.status, head.text]).to.deep.equal([200, ''])
+    })
+
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      it(`responds to ${method} with 405, with and without a token`, async () => {
+        for (const token of [undefined, null]) {
+          const answer = await manage(deployment, method, '/summary', { token })
+          expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD'])
+        }
+      })
+    }
+  })
+})
