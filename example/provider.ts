@@ -65,7 +65,7 @@ export function providerConfiguration(
             audience: ordersApi,
             scope: ORDERS_SCOPES.join(' '),
             accessTokenFormat: 'jwt',
-            // Short, because the orders API does not look at the status lists.
+            // A view ends after five minutes, even if no one stops it.
             accessTokenTTL: 300,
             jwt: { sign: { alg: 'ES256' } },
           }
