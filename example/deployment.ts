@@ -71,9 +71,7 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   app.use(impersonation.router().routes())
   app.use(loginRouter(provider).routes())
   app.use(ordersApi({ issuer, audience: orders, log }).routes())
-  app.use(
-    supportBackendRouter(app, { issuer, managementApi: `${baseUrl}/api`, ordersApi: orders, log }).routes(),
-  )
+  app.use(supportBackendRouter(app, { issuer, ordersApi: orders, log }).routes())
   app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())
 
