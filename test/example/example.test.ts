@@ -106,7 +106,7 @@ describe('the example', () => {
     it('runs the flow, shows no complete token, and leaves nothing behind', async () => {
       const { stdout, stderr, code } = await finished(run('demo.ts'))
       expect(code, stderr).to.equal(0)
-      expect(stdout).to.include('Every response was as promised.')
+      expect(stdout).to.include('Every response was as promised.').and.include('✓ stopped token: as promised')
       expect(stdout + stderr)
         .to.not.match(A_SUBJECT_TOKEN)
         .and.not.match(A_JWT)
