@@ -12,6 +12,7 @@ export function impersonationOf(sequelize: Sequelize): Impersonation {
   return createImpersonation({
     store: createSubjectTokenStore(sequelize),
     requiredContext: ['reason', 'ticketId'],
+    // `requireActor` is off because the requests that `npm start` prints sign no one in. Yours should be on.
     statusList: { ttl: STATUS_LIST_TTL },
     // Called twice: when the subject token is issued, and again when it is exchanged.
     isAllowed: ({ userId, actor }) => isViewable(userId) && (!actor || isSupport(actor.sub)),
