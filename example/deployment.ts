@@ -6,25 +6,20 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import Koa from 'koa'
 import mount from 'koa-mount'
-import { Provider } from 'oidc-provider'
-import { Sequelize } from 'sequelize'
-import { migrate, nodeSqlite } from '../src/sequelize/index.ts' // yours: 'oidc-provider-impersonation/sequelize'
+import type { Sequelize } from 'sequelize'
+import { migrate } from '../src/sequelize/index.ts' // yours: 'oidc-provider-impersonation/sequelize'
 import { logEvents } from './audit.ts'
 import { supportBackendRouter } from './backend/router.ts'
+import { type DatabaseOptions, openDatabase } from './database.ts'
 import { deskRouter } from './desk/router.ts'
 import { drainable } from './drain.ts'
-import { impersonationOf } from './impersonation.ts'
 import { loginRouter } from './login/router.ts'
 import { ordersApi } from './orders-api.ts'
-import { providerConfiguration } from './provider.ts'
+import { provide } from './provider.ts'
 
-export interface ExampleOptions {
+export interface ExampleOptions extends DatabaseOptions {
   /** 0 picks a free port. */
   readonly port: number
-  /** The URL of a PostgreSQL database. Without it, an SQLite file is used. */
-  readonly databaseUrl?: string
-  /** The SQLite file. */
-  readonly storage?: string
   /** Receives the audit log. */
   readonly log?: (entry: object) => void
 }
@@ -49,13 +44,9 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   const server = createServer()
   const drain = drainable(server)
   const baseUrl = await listen(server, port)
-  const issuer = `${baseUrl}/oidc`
   const orders = `${baseUrl}/orders-api`
-
-  const impersonation = impersonationOf(sequelize)
-  const configuration = providerConfiguration(sequelize, { baseUrl, ordersApi: orders })
-  const provider = new Provider(issuer, impersonation.configure(configuration))
-  impersonation.attach(provider)
+  const { provider, managementApi } = provide(sequelize, { baseUrl, ordersApi: orders })
+  const { issuer } = provider
   logEvents(provider, log)
 
   const app = new Koa()
@@ -68,12 +59,10 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   // - CORS for the orders API and the backend, if the page has a different origin. The provider has
   //   `clientBasedCORS`. /api needs no CORS, because only backends call it.
   app.use(mount('/oidc', provider))
-  app.use(impersonation.router().routes())
+  app.use(managementApi.routes())
   app.use(loginRouter(provider).routes())
   app.use(ordersApi({ issuer, audience: orders, log }).routes())
-  app.use(
-    supportBackendRouter(app, { issuer, managementApi: `${baseUrl}/api`, ordersApi: orders, log }).routes(),
-  )
+  app.use(supportBackendRouter(app, { issuer, ordersApi: orders, log }).routes())
   app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())
 
@@ -84,11 +73,6 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
       await sequelize.close()
     },
   }
-}
-
-function openDatabase({ databaseUrl, storage = 'example.sqlite' }: ExampleOptions): Sequelize {
-  if (databaseUrl) return new Sequelize(databaseUrl, { logging: false })
-  return new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage, logging: false })
 }
 
 async function listen(server: Server, port: number): Promise<string> {

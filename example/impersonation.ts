@@ -5,10 +5,15 @@ import { createImpersonation, type Impersonation } from '../src/index.ts'
 import { createSubjectTokenStore } from '../src/sequelize/index.ts'
 import { isSupport, isViewable } from './accounts.ts'
 
+/** Seconds. The orders API refuses a token that was stopped after this time and two seconds at the latest. */
+export const STATUS_LIST_TTL = 5
+
 export function impersonationOf(sequelize: Sequelize): Impersonation {
   return createImpersonation({
     store: createSubjectTokenStore(sequelize),
     requiredContext: ['reason', 'ticketId'],
+    // `requireActor` is off because the requests that `npm start` prints sign no one in. Yours should be on.
+    statusList: { ttl: STATUS_LIST_TTL },
     // Called twice: when the subject token is issued, and again when it is exchanged.
     isAllowed: ({ userId, actor }) => isViewable(userId) && (!actor || isSupport(actor.sub)),
     getCustomJwtClaims: ({ context }) => {

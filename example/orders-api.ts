@@ -1,13 +1,20 @@
 /**
- * A resource server. It knows only the provider's issuer and public keys, and shows what an API should do about
- * impersonation: obey `sub` and `scope`, log `act`, and reserve some operations for the customer.
+ * A resource server. It knows only the provider's issuer, and shows what an API should do about impersonation: obey
+ * the user and the scopes, log who acts, refuse what was stopped, and reserve some operations for the customer.
  */
 import Router from '@koa/router'
-import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
-import type { Context, Middleware, Next } from 'koa'
+import type { Middleware } from 'koa'
+import {
+  assertInPerson,
+  assertScope,
+  type Caller,
+  createVerifier,
+  Forbidden,
+  ProviderUnavailable,
+  Unauthorized,
+} from '../src/resource-server/index.ts' // yours: 'oidc-provider-impersonation/resource-server'
 
 export const ORDERS_SCOPES = ['orders:read', 'orders:write'] as const
-type Scope = (typeof ORDERS_SCOPES)[number]
 
 /** Everyone's orders. The token says whose are shown. */
 const ORDERS = [
@@ -26,74 +33,41 @@ interface OrdersApi {
 
 export function ordersApi({ issuer, audience, log }: OrdersApi): Router {
   const router = new Router({ prefix: new URL(audience).pathname })
-  const allow = bearer({ issuer, audience })
+  const verify = createVerifier({ issuer, audience })
+  router.use(sendRefusals)
 
-  router.get('/orders', allow('orders:read'), (ctx) => {
-    const { sub, act, scope, client_id, jti, impersonation }: JWTPayload = ctx.state.token
-    // The audit log needs both: whose data it was, and who looked at it.
-    log({ event: 'orders.read', customer: sub, actor: act, client_id, jti, impersonation })
-    ctx.body = {
-      customer: sub,
-      actor: act,
-      scope,
-      impersonation,
-      orders: ORDERS.filter(({ customer }) => customer === sub).map(({ id, item }) => ({ id, item })),
-    }
+  router.get('/orders', async (ctx) => {
+    const caller = await verify(ctx.req)
+    assertScope(caller, 'orders:read')
+    const { user, actor, clientId, tokenId, scopes, claims } = caller
+    const { impersonation } = claims
+    // The audit log needs both: whose data it was, and who looked at it. `jti` leads to the record.
+    log({ event: 'orders.read', customer: user, actor, client_id: clientId, jti: tokenId, impersonation })
+    ctx.body = { customer: user, actor, scope: scopes.join(' '), impersonation, orders: ordersOf(caller) }
   })
 
-  router.delete('/orders/:id', allow('orders:write'), (ctx) => {
-    const { act, impersonation }: JWTPayload = ctx.state.token
-    // `act` shows an impersonation with an actor token. Our own claim shows those without one, too.
-    if (act || impersonation)
-      return refuse(ctx, 403, 'access_denied', 'only the customer can cancel an order')
+  router.delete('/orders/:id', async (ctx) => {
+    const caller = await verify(ctx.req)
+    assertScope(caller, 'orders:write')
+    // Also refuses an impersonation without an actor token: its access token has a `status`.
+    assertInPerson(caller)
     ctx.status = 204
   })
   return router
 }
 
-/** Accepts requests with an access token of `issuer` for `audience` that has the scope of the route (RFC 9068 §4). */
-function bearer({ issuer, audience }: Omit<OrdersApi, 'log'>): (scope: Scope) => Middleware {
-  // The provider's `jwks_uri`. The key set is fetched once and cached.
-  const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`))
-  const rules = {
-    issuer,
-    audience,
-    typ: 'at+jwt',
-    algorithms: ['ES256'],
-    requiredClaims: ['sub', 'exp', 'client_id'],
-  }
-  return (scope) => async (ctx: Context, next: Next) => {
-    const [, jwt] = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization')) ?? []
-    if (!jwt) return refuse(ctx, 401)
-    const token = await jwtVerify(jwt, keys, rules).then(({ payload }) => payload, invalid)
-    // A token bound to a key (`cnf`) is not a bearer token, and an `act` that names no one says nothing.
-    if (!token || token.cnf || (token.act && !actorOf(token)))
-      return refuse(ctx, 401, 'invalid_token', 'the access token is invalid')
-    if (typeof token.scope !== 'string' || !token.scope.split(' ').includes(scope)) {
-      return refuse(ctx, 403, 'insufficient_scope', `the scope ${scope} is required`)
-    }
-    ctx.state.token = token
-    return next()
-  }
-}
+const ordersOf = ({ user }: Caller) =>
+  ORDERS.filter(({ customer }) => customer === user).map(({ id, item }) => ({ id, item }))
 
-const actorOf = ({ act }: JWTPayload): unknown => Reflect.get(Object(act), 'sub')
-
-/** A bad token is the caller's fault; keys that cannot be fetched are ours, and a 500. */
-function invalid(error: unknown): undefined {
-  const ours = ['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID']
-  if (!(error instanceof errors.JOSEError) || ours.includes(error.code)) throw error
-}
-
-/** RFC 6750 §3: a request without credentials gets a bare challenge. */
-function refuse(ctx: Context, status: 401 | 403, error?: string, description?: string): void {
-  ctx.status = status
-  ctx.set(
-    'WWW-Authenticate',
-    error ? `Bearer error="${error}", error_description="${description}"` : 'Bearer',
-  )
-  ctx.body = {
-    error: error ?? 'invalid_token',
-    error_description: description ?? 'an access token is required',
+const sendRefusals: Middleware = async (ctx, next) => {
+  try {
+    await next()
+  } catch (error) {
+    const isRefusal =
+      error instanceof Unauthorized || error instanceof Forbidden || error instanceof ProviderUnavailable
+    if (!isRefusal) throw error
+    ctx.status = error.status
+    ctx.set(error.headers)
+    ctx.body = error.body
   }
 }

@@ -1,12 +1,14 @@
-/** The configuration of oidc-provider. It has only options of oidc-provider; the plugin's `configure` extends it. */
+/** The provider, with the plugin attached. Its configuration has only options of oidc-provider; `configure` extends it. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { type Configuration, errors, type JWK } from 'oidc-provider'
+import type Router from '@koa/router'
+import { type Configuration, errors, type JWK, Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 // Yours: 'oidc-provider-impersonation' and 'oidc-provider-impersonation/sequelize'.
-import { TOKEN_EXCHANGE } from '../src/index.ts'
+import { type Impersonation, TOKEN_EXCHANGE } from '../src/index.ts'
 import { createAdapter } from '../src/sequelize/index.ts'
 import { findAccount } from './accounts.ts'
 import { clientsFor, supportBackend } from './clients.ts'
+import { impersonationOf } from './impersonation.ts'
 import { errorPage } from './login/error-page.ts'
 import { loggedOutPage, logoutPage } from './login/logout-pages.ts'
 import { loginUrl } from './login/router.ts'
@@ -18,10 +20,21 @@ interface Addresses {
   readonly ordersApi: string
 }
 
-export function providerConfiguration(
-  sequelize: Sequelize,
-  { baseUrl, ordersApi }: Addresses,
-): Configuration {
+interface Provided {
+  readonly provider: Provider
+  readonly impersonation: Impersonation
+  readonly managementApi: Router
+}
+
+export function provide(sequelize: Sequelize, addresses: Addresses): Provided {
+  const impersonation = impersonationOf(sequelize)
+  const configuration = configurationOf(sequelize, addresses)
+  const provider = new Provider(`${addresses.baseUrl}/oidc`, impersonation.configure(configuration))
+  impersonation.attach(provider)
+  return { provider, impersonation, managementApi: impersonation.router() }
+}
+
+function configurationOf(sequelize: Sequelize, { baseUrl, ordersApi }: Addresses): Configuration {
   return {
     // Stores the provider's codes, sessions, grants and opaque tokens.
     adapter: createAdapter(sequelize),
@@ -65,7 +78,7 @@ export function providerConfiguration(
             audience: ordersApi,
             scope: ORDERS_SCOPES.join(' '),
             accessTokenFormat: 'jwt',
-            // Short, because the orders API does not look at the status lists.
+            // A view ends after five minutes, even if no one stops it.
             accessTokenTTL: 300,
             jwt: { sign: { alg: 'ES256' } },
           }

@@ -2,11 +2,11 @@
 import type { Context, Middleware } from 'koa'
 import { findPerson, type Person } from '../accounts.ts'
 import { supportDesk } from '../clients.ts'
-import type { IdentityProvider } from './provider.ts'
+import type { Introspect } from './provider.ts'
 import { denied, invalidToken, missingToken } from './refusal.ts'
 
 /** Lets support engineers pass if they are signed in at the support desk. */
-export function authenticate({ introspect }: IdentityProvider): Middleware {
+export function authenticate(introspect: Introspect): Middleware {
   return async (ctx: Context, next) => {
     if (!ctx.get('Authorization')) throw missingToken()
     const [, token] = /^Bearer +([\w\-.~+/]+=*)$/i.exec(ctx.get('Authorization')) ?? []

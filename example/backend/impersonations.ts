@@ -1,11 +1,13 @@
-/** Starting and ending an impersonation. This is where the integrator decides. */
+/** Starting and stopping an impersonation. This is where the integrator decides. */
 import type { Context } from 'koa'
+// Yours: 'oidc-provider-impersonation/client'.
+import { type ImpersonationClient, ImpersonationError } from '../../src/client/index.ts'
 import { findPerson, whyNotViewable } from '../accounts.ts'
 import { supportDesk } from '../clients.ts'
 import { engineerOf } from './authenticate.ts'
-import type { Management, RecordItem } from './management.ts'
+import { shown } from './record.ts'
 import { denied, notFound } from './refusal.ts'
-import { readImpersonationRequest } from './requests.ts'
+import { readImpersonationRequest, readStopRequest } from './requests.ts'
 import { rotateSession, runningRecord } from './session.ts'
 
 /** Seconds: the page exchanges the token at once. */
@@ -16,7 +18,11 @@ interface Target {
   readonly log: (entry: object) => void
 }
 
-export async function startImpersonation(ctx: Context, management: Management, { resource, log }: Target) {
+export async function startImpersonation(
+  ctx: Context,
+  impersonation: ImpersonationClient,
+  { resource, log }: Target,
+): Promise<void> {
   const { userId, reason, ticketId } = await readImpersonationRequest(ctx)
   const engineer = engineerOf(ctx)
   const customer = findPerson(userId)
@@ -26,7 +32,7 @@ export async function startImpersonation(ctx: Context, management: Management, {
     log({ event: 'backend.denied', userId, actorId: engineer.id, ticketId })
     throw denied(whyNot)
   }
-  const { recordId, subjectToken, expiresIn } = await management.issue({
+  const { id, subjectToken, expiresIn } = await impersonation.issue({
     userId,
     actorId: engineer.id,
     clientId: supportDesk.client_id,
@@ -35,33 +41,33 @@ export async function startImpersonation(ctx: Context, management: Management, {
     expiresIn: SUBJECT_TOKEN_LIFE,
     context: { reason, ticketId },
   })
-  // End the previous impersonation of this browser, even if the page has forgotten it.
-  const former = runningRecord(ctx)
-  if (former) await endIfAlive(management, former)
-  await rotateSession(ctx, recordId)
+  await stopFormer(ctx, impersonation)
+  await rotateSession(ctx, id)
   // The page uses this handle later. It gives no access.
-  ctx.set('Location', `/backend/api/impersonations/${recordId}`)
+  ctx.set('Location', `/backend/api/impersonations/${id}`)
   ctx.body = { subjectToken, expiresIn }
 }
 
-/** Ends any recorded impersonation, no matter who started it. Ending it twice is not an error. */
-export async function endImpersonation(ctx: Context, management: Management): Promise<void> {
+/** Stops the previous impersonation of this browser, even if the page has forgotten it. */
+async function stopFormer(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
+  const id = runningRecord(ctx)
+  if (!id) return
+  const stop = { id, by: engineerOf(ctx).id, reason: 'The next view has started' }
+  await impersonation.stop(stop).catch((error: unknown) => {
+    const isGone = error instanceof ImpersonationError && error.code === 'not_found'
+    if (!isGone) throw error
+  })
+}
+
+/**
+ * Stops any recorded impersonation, no matter who started it, and says who has stopped it and why. The record of one
+ * that has ended by itself, or was stopped before, stays as it is.
+ */
+export async function stopImpersonation(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
   const { id } = ctx.params
-  if (!/^[\w-]{1,64}$/.test(id) || !(await endIfAlive(management, id)))
-    throw notFound('There is no such record.')
+  const { reason } = await readStopRequest(ctx)
+  await impersonation.stop({ id, by: engineerOf(ctx).id, reason })
   const running = runningRecord(ctx)
   await rotateSession(ctx, running === id ? undefined : running)
-  ctx.status = 204
-}
-
-/** Resolves to whether there is such a record. */
-async function endIfAlive(management: Management, recordId: string): Promise<boolean> {
-  const record = await management.find(recordId)
-  // Leave one that ended by itself alone: the record should not say that someone stopped it.
-  if (record && isAlive(record)) await management.revoke(recordId)
-  return record !== undefined
-}
-
-function isAlive({ state, accessToken }: RecordItem): boolean {
-  return state === 'active' || (state === 'consumed' && Number(accessToken?.expiresAt) > Date.now() / 1000)
+  ctx.body = shown(await impersonation.get(id))
 }

@@ -1,24 +1,27 @@
-/** The body of `POST /request-impersonation`, checked member by member. */
+/** The bodies of the requests, checked member by member. */
 import type { Context } from 'koa'
 import getRawBody from 'raw-body'
 import { invalidRequest } from './refusal.ts'
 
-const FIELDS = ['userId', 'reason', 'ticketId'] as const
 const MAX_CHARACTERS = 200
 
-export type ImpersonationRequest = Readonly<Record<(typeof FIELDS)[number], string>>
+/** Of `POST /request-impersonation`. */
+export const readImpersonationRequest = (ctx: Context) => readTexts(ctx, ['userId', 'reason', 'ticketId'])
 
-export async function readImpersonationRequest(ctx: Context): Promise<ImpersonationRequest> {
+/** Of `POST /impersonations/{id}/stop`. */
+export const readStopRequest = (ctx: Context) => readTexts(ctx, ['reason'])
+
+/** A body that has all of these members, and no others. */
+async function readTexts<Field extends string>(
+  ctx: Context,
+  fields: readonly Field[],
+): Promise<Record<Field, string>> {
   const body = await readJson(ctx)
   for (const member of Object.keys(body)) {
-    if (!FIELDS.some((field) => field === member)) throw invalidRequest('the body has an unknown member')
+    if (!fields.some((field) => field === member)) throw invalidRequest('the body has an unknown member')
   }
-  const { userId, reason, ticketId } = body
-  return {
-    userId: textOf('userId', userId),
-    reason: textOf('reason', reason),
-    ticketId: textOf('ticketId', ticketId),
-  }
+  const texts = fields.map((field) => [field, textOf(field, body[field])])
+  return Object.fromEntries(texts)
 }
 
 function textOf(field: string, value: unknown): string {

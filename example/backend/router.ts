@@ -6,31 +6,26 @@ import Router from '@koa/router'
 import type Koa from 'koa'
 import { PEOPLE, whyNotViewable } from '../accounts.ts'
 import { authenticate } from './authenticate.ts'
-import { endImpersonation, startImpersonation } from './impersonations.ts'
-import { connectManagement } from './management.ts'
-import { connectProvider } from './provider.ts'
+import { startImpersonation, stopImpersonation } from './impersonations.ts'
+import { connectImpersonation, connectIntrospection } from './provider.ts'
 import { listImpersonations } from './record.ts'
 import { sendRefusals } from './refusal.ts'
 import { sessions } from './session.ts'
 
 interface BackendOptions {
   readonly issuer: string
-  readonly managementApi: string
   /** The resource that support may read in a customer's name. */
   readonly ordersApi: string
   readonly log: (entry: object) => void
 }
 
-export function supportBackendRouter(
-  app: Koa,
-  { issuer, managementApi, ordersApi, log }: BackendOptions,
-): Router {
-  const provider = connectProvider({ issuer, managementApi, log })
-  const management = connectManagement({ managementApi, provider, log })
+export function supportBackendRouter(app: Koa, { issuer, ordersApi, log }: BackendOptions): Router {
+  const impersonation = connectImpersonation(issuer)
+  const introspect = connectIntrospection({ issuer, log })
 
   const router = new Router({ prefix: '/backend/api' })
   // Every request carries a Bearer token. No other site can make a browser send it, so requests cannot be forged.
-  router.use(sendRefusals, authenticate(provider), sessions(app))
+  router.use(sendRefusals(log), authenticate(introspect), sessions(app))
 
   router.get('/users', (ctx) => {
     ctx.body = {
@@ -42,9 +37,9 @@ export function supportBackendRouter(
     }
   })
   router.post('/request-impersonation', (ctx) =>
-    startImpersonation(ctx, management, { resource: ordersApi, log }),
+    startImpersonation(ctx, impersonation, { resource: ordersApi, log }),
   )
-  router.get('/impersonations', (ctx) => listImpersonations(ctx, management))
-  router.delete('/impersonations/:id', (ctx) => endImpersonation(ctx, management))
+  router.get('/impersonations', (ctx) => listImpersonations(ctx, impersonation))
+  router.post('/impersonations/:id/stop', (ctx) => stopImpersonation(ctx, impersonation))
   return router
 }

@@ -1,5 +1,4 @@
 /** The flow, from the engineer's sign-in to the refused second use, with `openid-client`. */
-import { decodeJwt, decodeProtectedHeader } from 'jose'
 import * as client from 'openid-client'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts' // yours: 'oidc-provider-impersonation'
 import { deskCallback, supportBackend, supportDesk } from '../clients.ts'
@@ -7,15 +6,9 @@ import { Browser } from './browser.ts'
 import { differences } from './differences.ts'
 import * as promises from './promises.ts'
 import * as screen from './screen.ts'
-import { openWire, type Wire } from './wire.ts'
-
-interface Walk {
-  readonly baseUrl: string
-  readonly send: typeof fetch
-  readonly wire: Wire
-  /** Compares, and collects the differences. */
-  check(what: string, actual: unknown, expected: unknown): void
-}
+import { stop } from './stop.ts'
+import { connect, expecting, lookInto, type Walk } from './walk.ts'
+import { openWire } from './wire.ts'
 
 /** Runs the flow, and resolves to everything that was not as promised. */
 export async function runFlow(baseUrl: string, send: typeof fetch = fetch): Promise<string[]> {
@@ -57,7 +50,7 @@ async function walk(given: Walk): Promise<void> {
     'The backend gets a subject token for Alice',
     'It has decided that Sam, and no one else, may become Alice.',
   )
-  const subjectToken = await getSubjectToken(given, backend, managementToken, who)
+  const { subjectToken, id } = await getSubjectToken(given, backend, managementToken, who)
 
   screen.step('The support desk exchanges it', 'RFC 8693. The actor token says who is acting.')
   const accessToken = await exchange(given, desk, { subjectToken, actorToken }, who)
@@ -68,22 +61,10 @@ async function walk(given: Walk): Promise<void> {
   )
   await callApi(given, desk, accessToken, who)
 
-  screen.step('Someone uses the subject token again', 'It works only once.')
-  await expectRefusal(given, desk, { subjectToken, actorToken })
-}
+  await stop(given, { backend, desk, managementToken, accessToken, id })
 
-/** Reads the provider's metadata. Plain HTTP is for loopback only. */
-async function connect(
-  { baseUrl, send, wire }: Walk,
-  clientId: string,
-  authentication: client.ClientAuth,
-): Promise<client.Configuration> {
-  const config = await client.discovery(new URL(`${baseUrl}/oidc`), clientId, undefined, authentication, {
-    execute: [client.allowInsecureRequests],
-    [client.customFetch]: (url, options) => send(url, options as RequestInit),
-  })
-  config[client.customFetch] = wire.fetch
-  return config
+  screen.step('Someone uses the subject token again', 'It works only once, and tells no one why it does not.')
+  await expectRefusal(given, desk, { subjectToken, actorToken })
 }
 
 async function signIn(given: Walk, desk: client.Configuration, account: string): Promise<string> {
@@ -110,7 +91,7 @@ async function signIn(given: Walk, desk: client.Configuration, account: string):
 
 async function getManagementToken(given: Walk, backend: client.Configuration): Promise<string> {
   const { baseUrl } = given
-  const request = { resource: `${baseUrl}/api`, scope: 'subject-tokens:create' }
+  const request = { resource: `${baseUrl}/api`, scope: promises.MANAGEMENT_SCOPE }
   const tokens = await expecting(given, 'management token response', promises.managementResponse, () =>
     client.clientCredentialsGrant(backend, request),
   )
@@ -124,7 +105,7 @@ async function getSubjectToken(
   backend: client.Configuration,
   managementToken: string,
   { userId, actorId, clientId, reason, ticketId }: promises.Impersonated,
-): Promise<string> {
+): Promise<{ subjectToken: string; id: string }> {
   const url = new URL(`${given.baseUrl}/api/subject-tokens`)
   const body = JSON.stringify({ userId, actorId, clientId, context: { reason, ticketId } })
   const headers = new Headers({ 'content-type': 'application/json' })
@@ -133,7 +114,7 @@ async function getSubjectToken(
     client.fetchProtectedResource(backend, managementToken, url, 'POST', body, headers),
   )
   const { subjectToken } = (await response.json()) as { subjectToken: string }
-  return subjectToken
+  return { subjectToken, id: response.headers.get('location')?.split('/').at(-1) ?? '' }
 }
 
 interface ExchangeTokens {
@@ -182,30 +163,4 @@ async function expectRefusal(given: Walk, desk: client.Configuration, tokens: Ex
     // The client library throws on a refusal. Only the response matters here.
     client.genericGrantRequest(desk, TOKEN_EXCHANGE, request).catch(() => {}),
   )
-}
-
-/** Sends a request and checks the raw response, no matter what the client library makes of it. */
-async function expecting<Result>(
-  { wire, check }: Walk,
-  what: string,
-  promise: object,
-  send: () => Promise<Result>,
-): Promise<Result> {
-  try {
-    return await send()
-  } finally {
-    check(what, wire.last(), promise)
-  }
-}
-
-/** Shows a JWT and checks its members. Verifying the signature is the resource server's task. */
-function lookInto({ check }: Walk, what: string, jwt: string, promise: object): void {
-  const claims = decodeJwt(jwt)
-  const decoded = {
-    header: decodeProtectedHeader(jwt),
-    claims,
-    life: Number(claims.exp) - Number(claims.iat),
-  }
-  screen.token(what, decoded)
-  check(what, decoded, promise)
 }

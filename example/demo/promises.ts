@@ -13,6 +13,9 @@ const header = { typ: 'at+jwt', alg: 'ES256', kid: anId }
 
 const NO_STORE = 'no-store'
 
+/** All that the backend of the demo does. */
+export const MANAGEMENT_SCOPE = 'subject-tokens:create subject-tokens:revoke'
+
 export const actorResponse = {
   status: 200,
   cacheControl: NO_STORE,
@@ -22,7 +25,7 @@ export const actorResponse = {
 export const managementResponse = {
   status: 200,
   cacheControl: NO_STORE,
-  body: { access_token: aJwt, token_type: 'Bearer', expires_in: 600, scope: 'subject-tokens:create' },
+  body: { access_token: aJwt, token_type: 'Bearer', expires_in: 600, scope: MANAGEMENT_SCOPE },
 }
 
 export const managementToken = (baseUrl: string, clientId: string) => ({
@@ -32,7 +35,7 @@ export const managementToken = (baseUrl: string, clientId: string) => ({
     aud: `${baseUrl}/api`,
     sub: clientId,
     client_id: clientId,
-    scope: 'subject-tokens:create',
+    scope: MANAGEMENT_SCOPE,
     jti: anId,
     iat: aTime,
     exp: aTime,
@@ -100,6 +103,14 @@ export const ordersResponse = ({ userId, actorId, reason, ticketId }: Impersonat
     orders: new Rule('her two orders', (value) => Array.isArray(value) && value.length === 2),
   },
 })
+
+export const revocationResponse = { status: 200, cacheControl: NO_STORE, body: { revoked: 1 } }
+
+/** The same text for every bad access token. */
+export const stoppedResponse = {
+  status: 401,
+  body: { error: 'invalid_token', error_description: 'the access token is invalid' },
+}
 
 /** The same text for every bad subject token. */
 export const refusedResponse = {

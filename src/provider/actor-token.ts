@@ -7,7 +7,7 @@ import { TOKEN_EXCHANGE } from '../constants.ts'
 import { isPlainObject, isStorableName } from '../plain-json.ts'
 import { actorTokenRefused } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
-import type { ActClaim, SubjectToken } from '../subject-tokens/subject-token.ts'
+import type { ActClaim, SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
 import type { GrantContext } from './grants.ts'
@@ -62,13 +62,16 @@ async function findRecord(
   ctx: GrantContext,
   { store, statusLists }: ActorTokenReader,
   status: unknown,
-): Promise<SubjectToken> {
+): Promise<SubjectToken & { readonly use: SubjectTokenUse }> {
   const index = statusLists && readStatusIndex(statusLists, status)
   if (index === undefined) throw actorTokenRefused({ private: 'its status is in no list of ours' })
   const record = await store.findByStatusIndex(ctx.oidc.issuer, index)
   if (!record) throw actorTokenRefused({ private: 'its status has no record' })
   if (record.revokedAt !== undefined) throw actorTokenRefused({ private: 'stopped' })
-  return record
+  const { use } = record
+  // After a restore, the place may have been given to a later token.
+  if (!use) throw actorTokenRefused({ private: 'its status is of a token that was not exchanged' })
+  return { ...record, use }
 }
 
 /** The record of the spend holds these names: one that no store can keep would fail every time. */
@@ -114,7 +117,7 @@ async function earlierActors(
     return { act, namesAccounts: act === undefined }
   }
   const { use } = await findRecord(ctx, reader, extra?.status)
-  if (!use || use.grantId !== grantId) throw actorTokenRefused({ private: 'its status is of another token' })
+  if (use.grantId !== grantId) throw actorTokenRefused({ private: 'its status is of another token' })
   return { act: use.actor && identitiesOf(use.actor), namesAccounts: true }
 }
 

@@ -147,6 +147,16 @@ export async function record(page: Page): Promise<string[][]> {
   return rowsShown(page)
 }
 
+export const WHY_STOPPED = 'The ticket is closed'
+
+/** Stops a view from the record, and says why. */
+export async function stop(page: Page, what = 'Stop Sam Sawyer viewing Alice Archer'): Promise<void> {
+  await page.getByRole('button', { name: what }).click()
+  await page.getByRole('heading', { level: 2, name: what }).waitFor()
+  await page.getByLabel('Why').fill(WHY_STOPPED)
+  await page.getByRole('button', { name: 'Stop it' }).click()
+}
+
 export async function rowsShown(page: Page): Promise<string[][]> {
   const rows = await page.locator('#record-rows tr').all()
   return Promise.all(rows.map((row) => row.locator('td').allInnerTexts()))

@@ -1,7 +1,7 @@
 /** The page reports what does not work, and leaves nothing behind. */
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { ask, banner, heading, inChromium, logged, record, STATE, says, signIn, view } from './desk.ts'
+import { ask, banner, heading, inChromium, logged, record, STATE, says, signIn, stop, view } from './desk.ts'
 import { expectNothingViewed } from './shown.ts'
 
 /** The next request to this address gets no response. */
@@ -45,12 +45,12 @@ inChromium('the support desk: failures', (openDesk) => {
     const { page } = await openDesk()
     await signIn(page)
     await view(page)
-    await dropNext(page, '**/backend/api/impersonations/*')
+    await dropNext(page, '**/backend/api/impersonations/*/stop')
     await banner(page).getByRole('button', { name: 'End' }).click()
     await says(page, 'alert', 'The view of Alice Archer is closed here, but not in the record.')
     await expectNothingViewed(page)
     expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['Live'])
-    await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
+    await stop(page)
     await says(page, 'status', 'Stopped.')
   })
 

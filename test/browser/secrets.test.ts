@@ -1,7 +1,7 @@
 /** Tokens stay in the memory of the page: during the whole flow none appears anywhere else. */
 import { expect } from 'chai'
 import type { Page, Response } from 'playwright-core'
-import { ask, banner, heading, inChromium, record, says, signIn, view } from './desk.ts'
+import { ask, banner, heading, inChromium, record, says, signIn, stop, view } from './desk.ts'
 import { startProgram } from './program.ts'
 
 /** The only places where tokens are handed over. */
@@ -30,7 +30,7 @@ inChromium('the support desk: its secrets', (openDesk) => {
     await overheard.look('refused')
     await view(page, 'Bob Baker')
     await record(page)
-    await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Bob Baker' }).click()
+    await stop(page, 'Stop Sam Sawyer viewing Bob Baker')
     await says(page, 'status', 'Stopped.')
     await overheard.look('stopped')
     await page.getByRole('button', { name: 'Sign out' }).click()

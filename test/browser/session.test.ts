@@ -1,7 +1,7 @@
 /** The backend's session: it knows what this browser has started, and gets a new id after every start and every stop. */
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { banner, type Desk, inChromium, record, says, signIn, view } from './desk.ts'
+import { banner, type Desk, inChromium, record, says, signIn, stop, view } from './desk.ts'
 import { requestsOf } from './shown.ts'
 
 const COOKIE = 'support-backend'
@@ -57,7 +57,7 @@ inChromium('the support desk: the session of its backend', (openDesk) => {
     await view(page)
     ids.push(await sessionId(page))
     await record(page)
-    await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
+    await stop(page)
     await says(page, 'status', 'Stopped.')
     ids.push(await sessionId(page))
     expect(new Set(ids).size, ids.join()).to.equal(5)
@@ -73,7 +73,7 @@ inChromium('the support desk: the session of its backend', (openDesk) => {
     await view(colleague, 'Bob Baker')
     const old = await sessionId(page)
     const token = await authorization(page)
-    await page.getByRole('button', { name: 'Stop Robin Reed viewing Bob Baker' }).click()
+    await stop(page, 'Stop Robin Reed viewing Bob Baker')
     await says(page, 'status', 'Stopped.')
 
     expect(await startOther(desk, { id: old, authorization: token })).to.equal(200)

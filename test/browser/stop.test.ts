@@ -1,6 +1,7 @@
 /** Someone stops a view: before it has started, and while it runs. */
 import { expect } from 'chai'
-import type { Page } from 'playwright-core'
+import { STATUS_LIST_TTL } from '../../example/impersonation.ts'
+import { stopClock } from '../../fixtures/clock.ts'
 import {
   ask,
   banner,
@@ -12,13 +13,14 @@ import {
   STATE,
   says,
   signIn,
+  stop,
   view,
+  WHY_STOPPED,
 } from './desk.ts'
 import { holdExchange, REFUSED } from './exchange.ts'
 import { expectNothingViewed, isFocused } from './shown.ts'
 
-const stop = (page: Page) =>
-  page.getByRole('button', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
+const STOPPED_BY_ROBIN = `Stopped · by Robin Reed: ${WHY_STOPPED}`
 
 inChromium('the support desk: the stop', (openDesk) => {
   it('refuses the exchange of a token that a colleague has stopped in the meantime', async () => {
@@ -34,7 +36,7 @@ inChromium('the support desk: the stop', (openDesk) => {
     expect((await record(colleague))[0]?.[STATE]).to.equal('Not used yet')
     await stop(colleague)
     await says(colleague, 'status', 'Stopped. Its subject token can no longer be exchanged.')
-    expect((await rowsShown(colleague))[0]?.[STATE]).to.equal('Stopped')
+    expect((await rowsShown(colleague))[0]?.[STATE]).to.equal(STOPPED_BY_ROBIN)
 
     await route.continue()
     await says(page, 'alert', REFUSED)
@@ -44,24 +46,55 @@ inChromium('the support desk: the stop', (openDesk) => {
     await view(page)
   })
 
-  it('tells a colleague who stops a running view how long its JWT stays valid', async () => {
+  it('is refused by the API within its time, and the record says by whom it was stopped and why', async () => {
     const desk = await openDesk()
     await signIn(desk.page)
+    const call = desk.page.waitForRequest('**/orders-api/orders')
     await view(desk.page)
+    const authorization = (await (await call).headerValue('authorization')) ?? ''
+    const status = async () =>
+      (await fetch(`${desk.baseUrl}/orders-api/orders`, { headers: { authorization } })).status
+    expect(await status()).to.equal(200)
     const colleague = await desk.elsewhere()
     await signIn(colleague, 'Robin Reed')
     await record(colleague)
     await stop(colleague)
-    await says(
-      colleague,
-      'status',
-      /^Stopped\. A JWT cannot be revoked, so its token is valid until \d\d:\d\d:\d\d\.$/,
-    )
+    await says(colleague, 'status', 'Stopped. The orders API refuses its access token within seconds.')
+    const clock = stopClock()
+    try {
+      clock.tick(STATUS_LIST_TTL + 2)
+      expect(await status()).to.equal(401)
+    } finally {
+      clock.restore()
+    }
     const state = colleague.locator('#record-rows .state')
-    expect(await state.innerText()).to.match(/^Stopped · token valid until \d\d:\d\d:\d\d$/)
+    expect(await state.innerText()).to.equal(STOPPED_BY_ROBIN)
     expect(await isFocused(state)).to.equal(true)
     expect(await colleague.getByRole('button', { name: /^Stop/ }).count()).to.equal(0)
-    expect((await record(desk.page))[0]?.[STATE]).to.match(/^Stopped · token valid until/)
+    expect((await record(desk.page))[0]?.[STATE]).to.equal(STOPPED_BY_ROBIN)
+    const [stopped] = logged(desk, 'subject_token.revoked')
+    expect(stopped?.revocation).to.deep.equal({
+      cause: 'api',
+      client: 'support-backend',
+      by: 'robin',
+      reason: WHY_STOPPED,
+    })
+  })
+
+  it('needs a reason, and can be called off', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    await view(page)
+    await record(page)
+    await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
+    await page.getByLabel('Why').fill('  ')
+    await page.getByRole('button', { name: 'Stop it' }).click()
+    expect(await page.locator('#stop-reason-error').innerText()).to.equal('Enter a reason.')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    expect((await rowsShown(page))[0]?.[STATE]).to.equal('Live')
+    expect(logged(desk, 'subject_token.revoked')).to.deep.equal([])
   })
 
   it('removes the view from the page that stops its own', async () => {

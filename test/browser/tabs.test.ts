@@ -47,7 +47,7 @@ inChromium('the support desk: two tabs', (openDesk) => {
     await page.route('**/backend/api/impersonations?*', (route) => route.fulfill({ status: 401, body: '{}' }))
     await page.getByRole('link', { name: 'Record' }).click()
     await says(page, 'alert', 'Your sign-in has ended')
-    const tidied = page.waitForRequest((request) => request.method() === 'DELETE')
+    const tidied = page.waitForRequest('**/backend/api/impersonations/*/stop')
     release()
     await tidied
     await says(page, 'alert', 'Your sign-in has ended')

@@ -41,22 +41,28 @@ describe('the backend of the example', () => {
   interface Change {
     readonly baseUrl?: string
     readonly authorization?: string | undefined
+    readonly cookie?: string
     readonly type?: string
     readonly body?: string
   }
 
   /** One valid request, with one thing changed. */
   function request(change: Change = {}): Promise<Answer> {
-    const { baseUrl, authorization, type, body } = {
+    const { baseUrl, authorization, cookie, type, body } = {
       baseUrl: example.baseUrl,
       authorization: `Bearer ${engineer}`,
+      cookie: undefined,
       type: 'application/json',
       body: JSON.stringify(VALID),
       ...change,
     }
     return send(`${baseUrl}/backend/api/request-impersonation`, {
       method: 'POST',
-      headers: { 'content-type': type, ...(authorization !== undefined && { authorization }) },
+      headers: {
+        'content-type': type,
+        ...(authorization !== undefined && { authorization }),
+        ...(cookie !== undefined && { cookie }),
+      },
       body,
     })
   }
@@ -64,9 +70,17 @@ describe('the backend of the example', () => {
   const asked = (change: object): Promise<Answer> =>
     request({ body: JSON.stringify({ ...VALID, ...change }) })
 
-  function record(query = '', method = 'GET'): Promise<Answer> {
+  function record(query = ''): Promise<Answer> {
     const headers = { authorization: `Bearer ${engineer}` }
-    return send(`${example.baseUrl}/backend/api/impersonations${query}`, { method, headers })
+    return send(`${example.baseUrl}/backend/api/impersonations${query}`, { headers })
+  }
+
+  function stop(id: string, body: object = { reason: 'The ticket is closed' }): Promise<Answer> {
+    return send(`${example.baseUrl}/backend/api/impersonations/${id}/stop`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${engineer}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
   }
 
   async function expectNothingIssued(): Promise<void> {
@@ -247,16 +261,42 @@ describe('the backend of the example', () => {
 
     it('reports a record that does not exist, whatever its id looks like', async () => {
       for (const id of ['unknown', '%2e%2e', 'a%2Fb', '%3FuserId=alice', 'x'.repeat(65)]) {
-        expect((await record(`/${id}`, 'DELETE')).status, id).to.equal(404)
+        expect((await stop(id)).status, id).to.equal(404)
       }
     })
 
-    it('stops a view, even twice', async () => {
+    it('stops a view, says by whom and why, and keeps that when it is stopped again', async () => {
       const { subjectToken } = (await request()).body
       const [{ id }] = (await record()).body.items
-      for (const _ of [1, 2]) expect((await record(`/${id}`, 'DELETE')).status).to.equal(204)
-      expect((await record()).body.items[0].state).to.equal('revoked')
+      const stopped = {
+        state: 'revoked',
+        revocation: { cause: 'api', by: 'sam', reason: 'A wrong customer' },
+      }
+      expect((await stop(id, { reason: 'A wrong customer' })).body).to.deep.include({ id, ...stopped })
+      expect((await stop(id, { reason: 'Again' })).body).to.deep.include({ id, ...stopped })
+      expect((await record()).body.items[0]).to.deep.include({ id, ...stopped })
       expect((await exchange(example, { subjectToken, actorToken: engineer })).status).to.equal(400)
+    })
+
+    it('stops nothing without a reason, or in the name of another', async () => {
+      await request()
+      const [{ id }] = (await record()).body.items
+      for (const body of [{}, { reason: ' ' }, { reason: 'Because', by: 'robin' }]) {
+        expect((await stop(id, body)).status, JSON.stringify(body)).to.equal(400)
+      }
+      expect((await record()).body.items[0].state).to.equal('active')
+    })
+
+    it('says of what the next view has ended who has begun that', async () => {
+      const { headers } = await request()
+      const [cookie = ''] = headers.getSetCookie()
+      await request({ cookie: cookie.split(';')[0] ?? '' })
+      const [, former] = (await record()).body.items
+      expect(former.revocation).to.deep.equal({
+        cause: 'api',
+        by: 'sam',
+        reason: 'The next view has started',
+      })
     })
 
     it('does not say that someone stopped what has ended by itself', async () => {
@@ -265,8 +305,8 @@ describe('the backend of the example', () => {
       const clock = stopClock()
       try {
         clock.tick(61)
-        expect((await record(`/${id}`, 'DELETE')).status).to.equal(204)
-        expect((await record()).body.items[0].state).to.equal('expired')
+        expect((await stop(id)).body.state).to.equal('expired')
+        expect((await record()).body.items[0]).to.not.have.property('revocation')
       } finally {
         clock.restore()
       }
@@ -280,11 +320,7 @@ describe('the backend of the example', () => {
       const { baseUrl } = provider
       engineer = accessToken(await signIn(provider, { account: 'sam' }))
       const app = new Koa()
-      const addresses = {
-        issuer: `${baseUrl}/oidc`,
-        managementApi: `${baseUrl}/api`,
-        ordersApi: `${baseUrl}/orders-api`,
-      }
+      const addresses = { issuer: `${baseUrl}/oidc`, ordersApi: `${baseUrl}/orders-api` }
       app.use(supportBackendRouter(app, { ...addresses, log: (entry) => log.push(entry) }).routes())
       const server = createServer(app.callback()).listen(0, '127.0.0.1')
       await once(server, 'listening')

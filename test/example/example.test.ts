@@ -9,6 +9,8 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { supportBackend, supportDesk } from '../../example/clients.ts'
 import { type Example, startExample } from '../../example/deployment.ts'
+import { STATUS_LIST_TTL } from '../../example/impersonation.ts'
+import { stopClock } from '../../fixtures/clock.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../example')
@@ -104,7 +106,7 @@ describe('the example', () => {
     it('runs the flow, shows no complete token, and leaves nothing behind', async () => {
       const { stdout, stderr, code } = await finished(run('demo.ts'))
       expect(code, stderr).to.equal(0)
-      expect(stdout).to.include('Every response was as promised.')
+      expect(stdout).to.include('Every response was as promised.').and.include('✓ stopped token: as promised')
       expect(stdout + stderr)
         .to.not.match(A_SUBJECT_TOKEN)
         .and.not.match(A_JWT)
@@ -131,7 +133,9 @@ describe('the example', () => {
     it('requires an access token of its own', async () => {
       const bare = await fetch(`${example.baseUrl}/orders-api/orders`)
       expect(bare.status).to.equal(401)
-      expect(bare.headers.get('www-authenticate')).to.equal('Bearer')
+      expect(bare.headers.get('www-authenticate'))
+        .to.match(/^Bearer realm=/)
+        .and.not.include('error')
       const foreign = await callApi(example, 'GET', '/orders', await managementToken(example))
       expect(foreign.status).to.equal(401)
       expect(foreign.headers.get('www-authenticate')).to.include('error="invalid_token"')
@@ -148,6 +152,21 @@ describe('the example', () => {
       const cancelled = await callApi(example, 'DELETE', '/orders/1001', token)
       expect(cancelled.status).to.equal(403)
       expect(await cancelled.json()).to.include({ error: 'access_denied' })
+    })
+
+    it('refuses a token that was stopped as soon as the list it has is too old', async () => {
+      const token = await impersonate(example, 'orders:read')
+      expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(200)
+      expect(await stopAll(example, 'alice')).to.deep.equal({ revoked: 1 })
+      const clock = stopClock()
+      try {
+        clock.tick(STATUS_LIST_TTL + 2)
+        expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(401)
+        const other = await impersonate(example, 'orders:read')
+        expect((await callApi(example, 'GET', '/orders', other)).status).to.equal(200)
+      } finally {
+        clock.restore()
+      }
     })
 
     it('is not for the backend itself', async () => {
@@ -263,10 +282,20 @@ function postToken(
 
 type Address = Pick<Example, 'baseUrl'>
 
-async function managementToken(example: Address): Promise<string> {
+async function managementToken(example: Address, scope = 'subject-tokens:create'): Promise<string> {
   const resource = `${example.baseUrl}/api`
-  const request = { grant_type: 'client_credentials', resource, scope: 'subject-tokens:create' }
+  const request = { grant_type: 'client_credentials', resource, scope }
   return member(await postToken(example, request, supportBackend), 'access_token')
+}
+
+async function stopAll(example: Address, userId: string): Promise<unknown> {
+  const token = await managementToken(example, 'subject-tokens:revoke')
+  const response = await fetch(`${example.baseUrl}/api/subject-tokens/revocations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ userId, by: 'robin', reason: 'a test' }),
+  })
+  return response.json()
 }
 
 async function postSubjectToken(example: Address, userId: string): Promise<Response> {

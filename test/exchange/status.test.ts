@@ -119,6 +119,13 @@ describe('status of an actor token', () => {
     })
   }
 
+  it('is refused when the record is of a token that was not exchanged', async () => {
+    const { id } = await issue(deployment)
+    const store = createSubjectTokenStore(deployment.database.sequelize)
+    const { statusIndex } = (await store.get(deployment.issuer, id)) ?? expect.fail('not found')
+    await expectActorRefused(deployment, await actorJwt(deployment, { status: at({ idx: statusIndex }) }))
+  })
+
   it('is refused when the record is of another issuer on the same database', async () => {
     const uri = `${deployment.baseUrl}/api/status-lists`
     const options = { statusList: { uri } }

@@ -26,8 +26,10 @@ export async function listImpersonations(query) {
   return (await call('GET', `/impersonations?${new URLSearchParams(query)}`)).json()
 }
 
-/** Ends any impersonation, no matter who started it. */
-export const endImpersonation = (id) => call('DELETE', `/impersonations/${encodeURIComponent(id)}`)
+/** Stops any impersonation, no matter who started it, and returns its record. The backend adds who stops it. */
+export async function stopImpersonation(id, reason) {
+  return (await call('POST', `/impersonations/${encodeURIComponent(id)}/stop`, { reason })).json()
+}
 
 async function call(method, path, body, send = fetch) {
   const headers = { Authorization: `Bearer ${engineer()?.accessToken}` }

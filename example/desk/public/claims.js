@@ -18,7 +18,8 @@ export const MEANINGS = {
   client_id: 'The application that exchanged the subject token: this page.',
   iss: 'Who issued it: the identity provider.',
   iat: 'When it was issued.',
-  exp: 'When it expires. A JWT cannot be revoked before that, so its life is short.',
+  exp: 'When it expires, if no one stops it before.',
+  status: 'Where an API sees that it was stopped: a list of the identity provider, and the place in it.',
   jti: 'Its id, for logs. It is useless as a credential.',
 }
 

@@ -1,5 +1,5 @@
 /** The life of a view: it starts, it ends, it expires, or someone stops it. */
-import { endImpersonation } from './backend.js'
+import { stopImpersonation } from './backend.js'
 import { explain, isSignInOver } from './failures.js'
 import { dropImpersonation, runningImpersonation, startImpersonation } from './impersonation.js'
 import { alertPerson, tellPerson } from './messages.js'
@@ -8,6 +8,7 @@ import { clock } from './times.js'
 import { hideBanner, showBanner } from './views/banner.js'
 import { clearRefusedRequests, showRefusedRequests } from './views/customers.js'
 import { askReason, forgetReason } from './views/reason-dialog.js'
+import { askStopReason } from './views/stop-dialog.js'
 import { clearViewing } from './views/viewing.js'
 import { openWire } from './wire.js'
 
@@ -42,7 +43,7 @@ export async function endViewing(visit) {
   const { recordId, customer, claims } = closeViewing()
   await visit('customers')
   try {
-    await endImpersonation(recordId)
+    await stopImpersonation(recordId, 'The engineer has ended the view')
   } catch (error) {
     if (isSignInOver(error)) throw error
     return alertPerson(
@@ -52,7 +53,7 @@ export async function endViewing(visit) {
   tellPerson(`The view of ${customer.name} has ended. ${discarded(claims.exp)}`)
 }
 
-/** A JWT cannot be revoked, but this page no longer has it. */
+/** The orders API refuses it as soon as it has the next status list. This page does not wait for that. */
 const discarded = (expiresAt) =>
   `This page has discarded its access token (it would have expired at ${clock(expiresAt)}).`
 
@@ -64,19 +65,21 @@ async function expire(visit) {
   )
 }
 
-/** Stops any recorded impersonation, no matter who started it, and returns its item as it is afterwards. */
-export async function stopRecorded(item) {
-  await endImpersonation(item.id)
-  const own = runningImpersonation()?.recordId === item.id
-  if (own) closeViewing()
-  const { accessToken } = item
-  if (!accessToken) tellPerson('Stopped. Its subject token can no longer be exchanged.')
-  else if (own) tellPerson(`Stopped. ${discarded(accessToken.expiresAt)}`)
-  else
-    tellPerson(
-      `Stopped. A JWT cannot be revoked, so its token is valid until ${clock(accessToken.expiresAt)}.`,
-    )
-  return { ...item, state: 'revoked' }
+/**
+ * Stops any recorded impersonation, no matter who started it, and returns its record as it is afterwards, or
+ * `undefined` if the engineer gives no reason.
+ */
+export async function stopRecorded({ id }, what) {
+  const reason = await askStopReason(id, what)
+  if (!reason) return undefined
+  const stopped = await stopImpersonation(id, reason)
+  const { accessToken } = stopped
+  if (runningImpersonation()?.recordId === id) {
+    closeViewing()
+    tellPerson(`Stopped. ${discarded(accessToken.expiresAt)}`)
+  } else if (accessToken) tellPerson('Stopped. The orders API refuses its access token within seconds.')
+  else tellPerson('Stopped. Its subject token can no longer be exchanged.')
+  return stopped
 }
 
 /** Removes the view from the page, and returns what was viewed. */

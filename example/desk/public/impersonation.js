@@ -1,5 +1,5 @@
 /** The impersonation that runs in this page. Its access token is kept in this module and nowhere else. */
-import { endImpersonation, requestImpersonation } from './backend.js'
+import { requestImpersonation, stopImpersonation } from './backend.js'
 import { decode } from './claims.js'
 import { exchange } from './exchange.js'
 import { readOrders } from './orders.js'
@@ -25,8 +25,8 @@ export async function startImpersonation(customer, { reason, ticketId }, wire) {
     if (engineer() !== actor) throw new SignInOver()
     running = { recordId, customer, actor, claims: decode(access_token), orders, wire, endsAt }
   } catch (error) {
-    // Do not leave a started impersonation behind. If ending it fails too, report the first error.
-    await endImpersonation(recordId).catch(() => {})
+    // Do not leave a started impersonation behind. If stopping it fails too, report the first error.
+    await stopImpersonation(recordId, 'The view could not start').catch(() => {})
     throw error
   }
 }

@@ -10,6 +10,7 @@ import { engineer, finishSignIn, forgetSignIn, signIn, signOut } from './session
 import { showCustomers } from './views/customers.js'
 import { closeReason } from './views/reason-dialog.js'
 import { showRecord } from './views/record.js'
+import { closeStopReason } from './views/stop-dialog.js'
 import { showViewing } from './views/viewing.js'
 
 const TITLE = 'See what a customer sees'
@@ -84,6 +85,7 @@ function forgetEverything() {
   forgetSignIn()
   closeViewing()
   closeReason()
+  closeStopReason()
   people = []
   for (const id of ['people', 'record-rows', 'engineer']) byId(id).replaceChildren()
   byId('account').hidden = true

@@ -1,8 +1,8 @@
 /** One row of the record: who, whom, why, when, for what, and whether it is still live. */
 import { element } from '../element.js'
-import { clock, moment } from '../times.js'
+import { moment } from '../times.js'
 
-/** `names` maps ids to names. Rows that are still live get a button that calls `onStop`. */
+/** `names` maps ids to names. Rows that are still live get a button that calls `onStop` with its label. */
 export function recordRow(item, names, onStop) {
   const { id, userId, actorId, actor, context, resource, createdAt, accessToken } = item
   const who = nameOf(names, actor?.sub ?? actorId)
@@ -16,7 +16,7 @@ export function recordRow(item, names, onStop) {
     element('td', { className: 'why' }, context.reason ?? '–'),
     element('td', {}, context.ticketId ?? '–'),
     element('td', {}, element('code', {}, resource ?? 'any')),
-    element('td', { className: 'state', tabIndex: -1 }, state(item)),
+    element('td', { className: 'state', tabIndex: -1 }, state(item, names)),
     element('td', {}, accessToken ? moment(accessToken.expiresAt) : '–'),
     element('td', {}, ...(canBeStopped(item) ? [stopButton(who, whom, onStop)] : [])),
   )
@@ -28,7 +28,7 @@ function stopButton(who, whom, onStop) {
   const label = `Stop ${who} viewing ${whom}`
   return element(
     'button',
-    { type: 'button', className: 'quiet', 'aria-label': label, onclick: onStop },
+    { type: 'button', className: 'quiet', 'aria-label': label, onclick: () => onStop(label) },
     'Stop',
   )
 }
@@ -38,11 +38,16 @@ const isTokenValid = ({ accessToken }) =>
 
 const canBeStopped = (item) => item.state === 'active' || (item.state === 'consumed' && isTokenValid(item))
 
-const STATES = { active: 'Not used yet', consumed: 'Ended', expired: 'Expired unused', revoked: 'Stopped' }
+const STATES = { active: 'Not used yet', consumed: 'Ended', expired: 'Expired unused' }
 
-function state(item) {
-  if (item.state === 'revoked' && isTokenValid(item))
-    return `Stopped · token valid until ${clock(item.accessToken.expiresAt)}`
+function state(item, names) {
+  if (item.state === 'revoked') return `Stopped · ${stopped(item.revocation ?? {}, names)}`
   if (item.state === 'consumed' && isTokenValid(item)) return 'Live'
   return STATES[item.state]
+}
+
+/** By whom and why. */
+function stopped({ cause, by, reason }, names) {
+  if (cause === 'replay') return 'its subject token was used twice'
+  return `by ${by ? nameOf(names, by) : 'the operator'}${reason ? `: ${reason}` : ''}`
 }

@@ -14,7 +14,7 @@ let filters = {}
 let stop
 let attempt
 
-/** `stop` ends one and returns its item as it is afterwards; `attempt` runs actions that may fail. */
+/** `stop` asks for a reason, stops one and returns its record; `attempt` runs actions that may fail. */
 export async function showRecord(people, given) {
   names = new Map(people.map(({ id, name }) => [id, name]))
   stop = given.stop
@@ -78,9 +78,11 @@ async function readPage(page) {
 }
 
 function row(item) {
-  const made = recordRow(item, names, () =>
+  const made = recordRow(item, names, (what) =>
     attempt(async () => {
-      const stopped = row(await stop(item))
+      const record = await stop(item, what)
+      if (!record) return
+      const stopped = row(record)
       made.replaceWith(stopped)
       stopped.querySelector('.state').focus()
     }),
