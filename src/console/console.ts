@@ -66,7 +66,7 @@ interface Deployed {
   readonly options: ResolvedConsoleOptions
 }
 
-/** Each step refuses before the next one looks at anything (protocol.md §8). */
+/** Each step refuses before the next one looks at anything (protocol.md §9). */
 async function visit(ctx: Context, path: string, { inside, options }: Deployed): Promise<void> {
   assertSameOrigin(ctx)
   const administrator = await administratorOf(ctx, options.authorize, inside.options.customClaimsTimeout)

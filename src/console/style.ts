@@ -33,7 +33,9 @@ footer{padding-bottom:2rem;font-size:.85rem}
 .bar.bad{fill:var(--bad)}
 .card summary{font-size:.8rem;color:var(--soft);cursor:pointer}
 .numbers{font-size:.8rem;text-align:right;border-spacing:.5rem 0}
-.numbers th{font-weight:400;color:var(--soft)}
+.numbers th{font-weight:400;color:var(--soft);overflow-wrap:normal}
+.numbers tbody th{white-space:nowrap}
+.cards:has([open]){align-items:start}
 .empty{text-align:center;color:var(--soft);padding:2rem}
 .records{width:100%;table-layout:fixed;border-collapse:separate;border-spacing:0;background:var(--card);border:1px solid var(--line);border-radius:10px}
 .records td,.records th{text-align:left;vertical-align:top;padding:.55rem .85rem;font-weight:400}
@@ -42,9 +44,9 @@ footer{padding-bottom:2rem;font-size:.85rem}
 .records th a{font-weight:600;color:inherit;text-decoration:none}
 .records th a:hover{text-decoration:underline}
 .records thead>*>:first-child{width:24%}
-.records thead>*>:nth-child(n+3){width:11rem}
-.records thead>*>:nth-child(4){width:8.5rem}
-.records thead>*>:nth-child(6){width:6.2rem}
+.records thead>*>:nth-child(n+3){width:15%}
+.records thead>*>:nth-child(4){width:12%}
+.records thead>*>:nth-child(6){width:8.5%}
 .card path{stroke:var(--line)}
 .pill{display:inline-block;padding:0 .6em;border-radius:1em;background:var(--gray-bg);font-size:.85em;font-weight:600;white-space:nowrap}
 .pill.live{color:var(--good);background:var(--good-bg)}
@@ -89,14 +91,16 @@ dt{color:var(--soft)}
 dd{margin:0;min-width:0}
 .links{margin:1rem 0 0;display:flex;flex-wrap:wrap;gap:.5rem}
 @media(max-width:64rem){.cards{grid-template-columns:repeat(4,1fr)}.cards>:last-child{grid-column:1/-1}}
-@media(max-width:46rem){
-header,main,footer{padding-left:.9rem;padding-right:.9rem}
-.cards{grid-template-columns:1fr 1fr}
+@media screen and (max-width:60rem){
 .records,.records tbody,.records tr,.records td,.records th{display:block}
 .records thead{display:none}
 .records tr+tr{border-top:1px solid var(--line)}
 .records tr{padding:.5rem 0}
 .records td,.records th{padding:.2rem .9rem;border:0!important}
+}
+@media(max-width:46rem){
+header,main,footer{padding-left:.9rem;padding-right:.9rem}
+.cards{grid-template-columns:1fr 1fr}
 dl div{grid-template-columns:1fr;gap:0}
 }
 @media(forced-colors:active){.pill,.alarm,.error,#stale,[aria-current]{border:1px solid}.bar{fill:CanvasText}.bar.bad{fill:Highlight}.timeline li::before{border:.3rem solid}}
@@ -105,6 +109,6 @@ dl div{grid-template-columns:1fr;gap:0}
 header nav,.skip,.filter,.pager,a.danger,.act,.links,details.all,#stale{display:none}
 body,main{background:#fff;max-width:none;padding:0}
 .records tr,section{break-inside:avoid}
-.pill{border:1px solid}
+.pill{border:1px solid;white-space:normal}
 }
 `

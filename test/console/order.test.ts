@@ -1,4 +1,4 @@
-/** The order of the checks (protocol.md §8): origin, administrator, path, input. */
+/** The order of the checks (protocol.md §9): origin, administrator, path, input. */
 import { expect } from 'chai'
 import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
 import type { Administrator } from '../../src/console/index.ts'
