@@ -15,10 +15,10 @@ export function chartOf(days: Summary['days']): Html {
 <svg viewBox="0 0 ${days.length * STEP} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path d="M0 ${HEIGHT - 0.5}h${days.length * STEP}"/>${days.map(
     ({ issued, replayed }, place) => [bar(issued, place, 'bar'), bar(replayed, place, 'bar bad')],
   )}</svg>
-<details id="chart"><summary id="chart-table">As a table</summary><table class="numbers"><thead><tr><th>Day<th>Issued<th>Used<th>Without engineer<th>Stopped<th>Used again<tbody>${days
+<details id="chart"><summary id="chart-table">As a table</summary><table class="numbers"><thead><tr><th>Day<th>Issued<th>Used<th>No engineer<th>Stopped<th>Used again<tbody>${days
     .toReversed()
     .map(
       ({ date, issued, exchanged, withoutActor, revoked, replayed }) =>
-        html`<tr><th>${date}${[issued, exchanged, withoutActor, revoked, replayed].map((count) => html`<td>${count}`)}`,
+        html`<tr><th>${date.slice(5)}${[issued, exchanged, withoutActor, revoked, replayed].map((count) => html`<td>${count}`)}`,
     )}</table></details></div>`
 }

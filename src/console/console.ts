@@ -72,11 +72,15 @@ async function visit(ctx: Context, path: string, { inside, options }: Deployed):
   const administrator = await administratorOf(ctx, options.authorize, inside.options.customClaimsTimeout)
   const { right, handlerFor } = routeOf(path.slice(options.prefix.length))
   assertRight(administrator, right)
+  const base = baseOf(ctx, path, options.prefix)
+  homes.set(ctx, base)
   const handle = handlerFor(ctx)
   const lookup = lookupOf(ctx, inside.provider)
-  const base = baseOf(ctx, path, options.prefix)
   await handle({ ctx, service: inside, options, administrator, base, now: epochTime(), lookup })
 }
+
+/** Where the pages are, for requests whose sender has the right that they need. */
+const homes = new WeakMap<Context, Visit['base']>()
 
 /** Where the browser finds the console: the host may have mounted it below a path of its own. */
 function baseOf(ctx: Context, path: string, prefix: string): Visit['base'] {
@@ -95,13 +99,17 @@ const TITLES: Readonly<Record<number, string>> = {
 
 async function responding(ctx: Context, next: () => Promise<unknown>): Promise<void> {
   setHeaders(ctx)
+  ctx.type = 'html'
   try {
     await next()
   } catch (thrown) {
     const { status, message } = managementErrorOf(thrown)
     ctx.status = status
-    ctx.type = 'html'
-    ctx.body = errorPage(TITLES[status] ?? 'This did not work', SENTENCES[status] ?? sentenceOf(message))
+    ctx.body = errorPage(
+      TITLES[status] ?? 'This did not work',
+      SENTENCES[status] ?? sentenceOf(message),
+      homes.get(ctx),
+    )
     if (status === 503) ctx.set('Retry-After', String(RETRY_AFTER))
     // Koa's way to inform the operator.
     if (status >= 500) ctx.app.emit('error', thrown, ctx)

@@ -45,9 +45,12 @@ ${Html.constant('script', SCRIPT)}
   )
 }
 
-/** For a request that reached no page. It names nothing that its sender may not know. */
-export const errorPage = (title: string, text: string): string =>
-  documentOf({ title }, html`<body><main id="main"><h1>${title}</h1><p>${text}</p></main></body>`)
+/** For a request that reached no page. `home` is for those who may see the console. */
+export const errorPage = (title: string, text: string, home: string | undefined): string =>
+  documentOf(
+    { title },
+    html`<body><main id="main"><h1>${title}</h1><p>${text}</p>${home !== undefined && html`<p><a href="${home || '/'}">Back to the console</a></p>`}</main></body>`,
+  )
 
 const documentOf = ({ title }: Pick<Page, 'title'>, body: Html): string =>
   html`<!doctype html>

@@ -6,7 +6,7 @@ import type { Visit } from './visit.ts'
 
 const MOST = 100
 /** Requests for a count. Each reads a bounded number of rows. */
-const PATIENCE = 20
+const PATIENCE = 5
 
 /** In words: how many a kill switch would stop, counted up to a hundred. */
 export async function countStoppable(visit: Visit, { field, id }: Person): Promise<string> {

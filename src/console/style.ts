@@ -32,7 +32,7 @@ footer{padding-bottom:2rem;font-size:.85rem}
 .bar{fill:var(--bar)}
 .bar.bad{fill:var(--bad)}
 .card summary{font-size:.8rem;color:var(--soft);cursor:pointer}
-.numbers{font-size:.8rem;text-align:right;border-spacing:.5rem 0}
+.numbers{font-size:.78rem;text-align:right;border-spacing:.3rem 0;width:100%}
 .numbers th{font-weight:400;color:var(--soft);overflow-wrap:normal}
 .numbers tbody th{white-space:nowrap}
 .cards:has([open]){align-items:start}

@@ -131,6 +131,15 @@ describe('console: the order of checks', () => {
     })
   }
 
+  it('an error page leads back only those who may see the console', async () => {
+    current = DORA
+    expect((await console.get('/nothing')).text).to.include('href="/impersonations"')
+    for (const no of [undefined, ONLY_STOPS, 'throws'] as const) {
+      current = no
+      expect((await console.get('/nothing')).text).not.to.include('href')
+    }
+  })
+
   it('405 names the methods there are', async () => {
     current = DORA
     const at = async (path: string) =>
