@@ -3,7 +3,7 @@ import type { Configuration, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from './constants.ts'
 import { exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
-import { createHandler, type NodeHandler } from './management/handler.ts'
+import { type NodeHandler, routerHandler } from './management/handler.ts'
 import { type Mounting, resolveMounting } from './management/mounting.ts'
 import { managementRouter } from './management/router.ts'
 import { type ImpersonationOptions, type ResolvedOptions, resolveOptions } from './options.ts'
@@ -150,7 +150,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
 
     router: (given) => routes('router', given).router,
 
-    handler: (given) => createHandler(routes('handler', given)),
+    handler: (given) => routerHandler(routes('handler', given)),
 
     async ready() {
       if (!provider) throw new TypeError('call attach(provider) before ready()')

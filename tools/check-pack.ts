@@ -34,6 +34,8 @@ for (const entry of [
   'dist/resource-server/index.d.ts',
   'dist/client/index.js',
   'dist/client/index.d.ts',
+  'dist/console/index.js',
+  'dist/console/index.d.ts',
   'dist/testing/index.js',
   'dist/testing/index.d.ts',
 ]) {

@@ -27,7 +27,8 @@ export async function callDeployment<Result>(
 
 class TooLate extends Error {}
 
-async function within<Result>(timeLimit: Seconds, result: PromiseLike<Result>): Promise<Result> {
+/** @throws {TooLate} when the result takes longer. It may still come: its rejection is handled. */
+export async function within<Result>(timeLimit: Seconds, result: PromiseLike<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new TooLate()), timeLimit * 1000)

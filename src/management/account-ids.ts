@@ -4,7 +4,8 @@ import { isStorableName } from '../plain-json.ts'
 import type { KillFilter, SubjectTokenFilter } from '../subject-tokens/store.ts'
 import type { Caller } from './service.ts'
 
-type Lookup = Pick<Caller, 'findAccount' | 'report'>
+/** What finding an account takes of a caller. */
+export type Lookup = Pick<Caller, 'findAccount' | 'report'>
 
 /** The filter of a list, extended by the accounts that its names are aliases of. */
 export async function withAccounts(

@@ -15,7 +15,7 @@ export async function readJsonObject(ctx: Context): Promise<Record<string, unkno
 }
 
 /** What a parser of the host application has left. */
-function parsedBody({ request, req }: Context): unknown {
+export function parsedBody({ request, req }: Context): unknown {
   const parsed: unknown = Reflect.get(request, 'body') ?? Reflect.get(req, 'body')
   // Parsers of Express 4 leave an empty object when they do not read the body, because it is not of their media type.
   const unread = isPlainObject(parsed) && Object.keys(parsed).length === 0 && !req.readableDidRead
@@ -32,7 +32,8 @@ function assertMediaType(ctx: Context): void {
     throw invalidRequest({ status: 415, public: 'the body must not be encoded' })
 }
 
-async function read(ctx: Context): Promise<Buffer> {
+/** The bytes of the body, at most 64 KiB. */
+export async function read(ctx: Context): Promise<Buffer> {
   try {
     return await getRawBody(ctx.req, { length: ctx.get('Content-Length') || undefined, limit: LIMIT })
   } catch (error) {

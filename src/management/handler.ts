@@ -1,7 +1,7 @@
 /** The routes for hosts that are not Koa applications. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Router from '@koa/router'
-import Koa, { type Context } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { pathNotFound } from './errors.ts'
 import { respond } from './respond.ts'
@@ -16,14 +16,32 @@ export type NodeHandler = (
   next?: (error?: unknown) => void,
 ) => void
 
-interface Routes {
+/** What to serve, and where. */
+export interface Routes {
   readonly provider: Provider
-  readonly router: Router
-  /** Of the router's paths. */
+  /** Of the paths. */
   readonly prefix: string
+  /** Whether a path is one of them. */
+  readonly owns: (path: string) => boolean
+  /** Turns an error into a response. */
+  readonly respond: Middleware
+  /** Finds the path in `ctx.newRouterPath`. */
+  readonly serve: Middleware
 }
 
-/** Serves a router's paths by a private Koa application. */
+/** Serves the paths of the management API. */
+export const routerHandler = ({ provider, prefix, router }: RouterRoutes): NodeHandler =>
+  createHandler({
+    provider,
+    prefix,
+    owns: (path) => router.match(path, 'GET').path.length > 0,
+    respond: respond(provider.issuer),
+    serve: router.routes() as Middleware,
+  })
+
+type RouterRoutes = Pick<Routes, 'provider' | 'prefix'> & { readonly router: Router }
+
+/** Serves paths by a private Koa application. */
 export function createHandler(routes: Routes): NodeHandler {
   const serve = applicationFor(routes).callback()
   return (request, response, next) => {
@@ -36,12 +54,12 @@ export function createHandler(routes: Routes): NodeHandler {
 const PROVIDERS_SETTINGS = ['keys', 'proxy', 'proxyIpHeader', 'maxIpsCount', 'subdomainOffset']
 
 function applicationFor(routes: Routes): Koa {
-  const { provider, router } = routes
+  const { provider } = routes
   const app = new Koa()
   for (const setting of PROVIDERS_SETTINGS)
     Object.defineProperty(app, setting, { get: () => Reflect.get(provider, setting) })
   app.on('error', (error, ctx) => reportTo(provider, error, ctx))
-  app.use(respond(provider.issuer))
+  app.use(routes.respond)
   app.use((ctx, next) => {
     const path = ownPath(routes, ctx.req)
     if (path === undefined) throw pathNotFound()
@@ -49,7 +67,7 @@ function applicationFor(routes: Routes): Koa {
     Object.assign(ctx, { newRouterPath: path })
     return next()
   })
-  app.use(router.routes())
+  app.use(routes.serve)
   return app
 }
 
@@ -67,14 +85,21 @@ const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
 const withoutOrigin = (url: unknown): string => (typeof url === 'string' ? url.replace(ORIGIN, '') : '')
 const pathOf = (url: string): string => url.replace(/[?#].*/s, '')
 
-/** The whole path of a request to one of the router's routes, else `undefined`. */
-function ownPath({ router, prefix }: Routes, request: IncomingMessage): string | undefined {
-  const isOurs = (path: string) => router.match(path, 'GET').path.length > 0
+/** The path of a request as the client sent it, whatever the host has taken off since. */
+export const originalPathOf = ({ req, originalUrl }: Context): string =>
+  pathOf(withoutOrigin(Reflect.get(req, 'originalUrl') ?? originalUrl))
+
+/** The whole path of a request to one of the routes, else `undefined`. */
+function ownPath({ owns, prefix }: Routes, request: IncomingMessage): string | undefined {
   const url = withoutOrigin(request.url)
-  if (isOurs(pathOf(url))) return pathOf(url)
+  if (owns(pathOf(url))) return pathOf(url)
   // Hosts take off the path that they mount at. Without proof that it was the prefix, the path is the host's own.
   const original = withoutOrigin(Reflect.get(request, 'originalUrl'))
-  const whole = prefix + url
-  const mountedAtPrefix = original.endsWith(whole) && pathOf(original).endsWith(pathOf(whole))
-  return mountedAtPrefix && isOurs(pathOf(whole)) ? pathOf(whole) : undefined
+  // A path that is the prefix and nothing more becomes a slash.
+  return [prefix + url, prefix + url.replace(/^\/(?=\?|$)/, '')]
+    .map((whole) => {
+      const mountedAtPrefix = original.endsWith(whole) && pathOf(original).endsWith(pathOf(whole))
+      return mountedAtPrefix && owns(pathOf(whole)) ? pathOf(whole) : undefined
+    })
+    .find((path) => path !== undefined)
 }

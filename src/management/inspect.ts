@@ -11,13 +11,13 @@ import {
   type SubjectTokenState,
   stateOf,
 } from '../subject-tokens/subject-token.ts'
-import { withAccounts } from './account-ids.ts'
+import { type Lookup, withAccounts } from './account-ids.ts'
 import { subjectTokenNotFound } from './errors.ts'
 import type { ListRequest } from './list-request.ts'
-import type { Caller, ManagementService } from './service.ts'
+import type { ManagementService } from './service.ts'
 
 /** The record of one impersonation, as the API shows it (protocol.md §2.2). Times in epoch seconds; never a secret. */
-interface SubjectTokenRecord {
+export interface SubjectTokenRecord {
   readonly id: string
   readonly userId: string
   readonly actorId?: string
@@ -47,7 +47,7 @@ interface Page {
 
 export async function listSubjectTokens(
   { provider, store, options }: ManagementService,
-  caller: Caller,
+  caller: Lookup,
   { filter: given, limit, cursor }: ListRequest,
 ): Promise<Page> {
   const filter = await withAccounts(caller, given, options.customClaimsTimeout)

@@ -107,7 +107,10 @@ function parseLimit(value: string): number {
 }
 
 /** Each of the known parameters once, and no other. */
-function single<Name extends string>(query: string, names: readonly Name[]): Partial<Record<Name, string>> {
+export function single<Name extends string>(
+  query: string,
+  names: readonly Name[],
+): Partial<Record<Name, string>> {
   const given: Partial<Record<Name, string>> = {}
   for (const [parameter, value] of decode(query)) {
     const name = names.find((known) => known === parameter)

@@ -5,9 +5,9 @@ import { endAccessToken } from '../provider/access-token.ts'
 import { isId } from '../subject-tokens/id.ts'
 import type { KillFilter, Revoked, RevokedToken } from '../subject-tokens/store.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
-import { forAccount } from './account-ids.ts'
+import { forAccount, type Lookup } from './account-ids.ts'
 import { subjectTokenNotFound } from './errors.ts'
-import type { Caller, ManagementService } from './service.ts'
+import type { ManagementService } from './service.ts'
 
 /**
  * Revokes one: an unused token can no longer be exchanged, what it was exchanged for ends. Returns how many this call
@@ -32,7 +32,7 @@ export async function revokeSubjectToken(
  */
 export async function revokeSubjectTokens(
   service: ManagementService,
-  caller: Caller,
+  caller: Lookup,
   given: KillFilter,
   revocation: Revocation,
 ): Promise<number> {

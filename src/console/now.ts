@@ -1,0 +1,54 @@
+import { listSubjectTokens } from '../management/inspect.ts'
+import { type ListRequest, parseListRequest, single } from '../management/list-request.ts'
+import { type Html, html } from './html.ts'
+import { numbersFor } from './numbers.ts'
+import { overview } from './overview.ts'
+import { may, pageOf } from './page.ts'
+import { pager } from './pager.ts'
+import { ROWS, recordTable } from './rows.ts'
+import { personForms } from './stop-all-form.ts'
+import { namesIn, type Visit } from './visit.ts'
+import { clockOf } from './words.ts'
+
+/** Who is being viewed right now. */
+export async function showNow(visit: Visit): Promise<void> {
+  const { ctx, service, lookup, now } = visit
+  const { cursor } = single(ctx.querystring, ['cursor'])
+  const request = parseListRequest(
+    String(
+      new URLSearchParams({ live: 'true', limit: String(ROWS), ...(cursor !== undefined && { cursor }) }),
+    ),
+  )
+  const [{ items, nextCursor }, alarm, numbers] = await Promise.all([
+    listSubjectTokens(service, lookup, request),
+    listSubjectTokens(service, lookup, lastReplay(now)),
+    numbersFor(visit),
+  ])
+  const [replayed] = alarm.items
+  const names = await namesIn(visit, [...items, ...alarm.items])
+  ctx.body = pageOf(visit, {
+    title: 'Now',
+    at: '',
+    refresh: numbers ? 15 : 2,
+    who: names.short(visit.administrator.id),
+    body: html`<h1>Now</h1>
+${
+  replayed?.replay &&
+  html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${names.short(replayed.userId)} was presented again by <code>${replayed.replay.clientId}</code> at ${clockOf(replayed.replay.at, now)}. <a href="${visit.base}/${replayed.id}">Look into it</a></p>`
+}${overview(visit, numbers)}
+<h2>Being viewed now</h2>
+${recordTable(visit, items, names, 'No one is being viewed right now.')}
+${pager(visit, '', {}, { cursor, nextCursor })}
+${stopAllLink(visit)}`,
+  })
+}
+
+/** The newest of the last day. */
+const lastReplay = (now: number): ListRequest => ({
+  filter: { replayed: true, createdAfter: now - 86_400 },
+  limit: 1,
+})
+
+const stopAllLink = (visit: Visit): Html | false =>
+  may(visit, 'stopAll') &&
+  html`<details class="all" id="all"><summary id="all-of">Stop all of a person …</summary>${personForms(visit)}</details>`

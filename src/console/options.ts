@@ -1,0 +1,67 @@
+import type { Context } from 'koa'
+import { resolveMounting } from '../management/mounting.ts'
+import { isPlainObject, type JsonObject } from '../plain-json.ts'
+
+/** What an administrator may do: see the pages, stop one impersonation, stop all of a person. */
+export type ConsoleRight = 'see' | 'stop' | 'stopAll'
+
+/** Who is at the console. */
+export interface Administrator {
+  /** Recorded as `by` when they stop something: 1 to 255 characters. */
+  readonly id: string
+  readonly can: readonly ConsoleRight[]
+}
+
+/** How a person is shown instead of an account id: a name, or a name and an http(s) address that leads to them. */
+export type PersonName = string | { readonly name: string; readonly url?: string }
+
+/** The options of `createConsole`. */
+export interface ConsoleOptions {
+  /**
+   * Where the pages are: `/` and a segment, any number of times, or `''` for a host of their own. Default
+   * `/impersonations`.
+   */
+  readonly prefix?: string
+
+  /**
+   * Who sends this request, and what they may do. Called for every request. `undefined` (or `null`, or `false`) is
+   * refused (403); an error, any other value, or taking longer than `customClaimsTimeout` is a 500. Must rest on
+   * something that a browser does not send to another name by itself, such as a cookie of this host. Required.
+   */
+  readonly authorize: (
+    ctx: Context,
+  ) => Administrator | undefined | null | false | Promise<Administrator | undefined | null | false>
+
+  /**
+   * Names for account ids: those of users, of engineers and of administrators on the page, each once. Those that are
+   * missing in the map are shown as ids, and so are all if it throws, returns no `Map`, or takes longer than a second.
+   * Default: ids.
+   */
+  readonly nameOf?: (
+    ids: readonly string[],
+  ) => ReadonlyMap<string, PersonName> | Promise<ReadonlyMap<string, PersonName>>
+
+  /**
+   * The http(s) address of the ticket in the `context` of a subject token. Anything else is shown without a link.
+   * Default: no links.
+   */
+  readonly ticketUrl?: (context: JsonObject) => string | undefined
+}
+
+export interface ResolvedConsoleOptions extends ConsoleOptions {
+  readonly prefix: string
+}
+
+/** @throws {TypeError} that names the option. */
+export function resolveConsoleOptions(given: ConsoleOptions): ResolvedConsoleOptions {
+  if (!isPlainObject(given)) throw new TypeError('createConsole takes an options object')
+  const { prefix: path = '/impersonations', authorize, nameOf, ticketUrl, ...unknown } = given
+  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option: ${name}`)
+  if (typeof authorize !== 'function') throw new TypeError('option authorize must be a function')
+  for (const [name, value] of Object.entries({ nameOf, ticketUrl })) {
+    if (value !== undefined && typeof value !== 'function')
+      throw new TypeError(`option ${name} must be a function`)
+  }
+  const { prefix } = resolveMounting('createConsole', { prefix: path })
+  return Object.freeze({ prefix, authorize, nameOf, ticketUrl })
+}

@@ -1,0 +1,38 @@
+import type { KillFilter } from '../subject-tokens/store.ts'
+import { type Html, html } from './html.ts'
+import type { Visit } from './visit.ts'
+
+/** Whose impersonations end: a user's, or an engineer's. */
+export interface Person {
+  readonly field: 'userId' | 'actorId'
+  readonly id: string
+  readonly filter: KillFilter
+}
+
+export interface TypedStop {
+  readonly reason?: string
+  readonly confirm?: string
+  readonly error?: string
+}
+
+/** Asks for the reason, and for the id once more: the last thing before a stop that cannot be taken back. */
+export function stopAllForm(
+  { base }: Visit,
+  { field, id }: Person,
+  { reason = '', confirm = '' }: TypedStop,
+): Html {
+  return html`<form class="all" method="post" action="${base}/stop-all"><input type="hidden" name="${field}" value="${id}">
+<label>Reason<input name="reason" value="${reason}" required maxlength="1000" autocomplete="off"></label>
+<label>Type <code>${id}</code> to confirm<input name="confirm" value="${confirm}" required autocomplete="off" spellcheck="false"></label>
+<p><button class="danger">Stop all</button><a href="${base || '/'}">Cancel</a></p></form>`
+}
+
+/** Ask whose. */
+export const personForms = ({ base }: Visit): Html =>
+  html`<div class="two">${[
+    ['userId', 'User id'],
+    ['actorId', 'Engineer id'],
+  ].map(
+    ([name, label]) =>
+      html`<form class="all" method="get" action="${base}/stop-all"><label>${label}<input name="${name}" required autocomplete="off"></label><button>Continue</button></form>`,
+  )}</div>`

@@ -1,0 +1,144 @@
+/** The CSV of the history: every row whole, and no cell that a spreadsheet takes for a formula. */
+import { expect } from 'chai'
+import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
+import { openDatabase } from '../../fixtures/databases.ts'
+import type { SubjectTokenStore } from '../../src/index.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+/** RFC 4180, with quotes around every cell. */
+const cellsOf = (line: string): string[] =>
+  [...line.matchAll(/"((?:[^"]|"")*)"(?:,|$)/g)].map(([, cell = '']) => cell.replaceAll('""', '"'))
+
+const rowsOf = (text: string): Record<string, string>[] => {
+  const [head = '', ...lines] = text.trimEnd().split('\r\n')
+  const names = cellsOf(head)
+  return lines.map((line) => Object.fromEntries(cellsOf(line).map((cell, column) => [names[column], cell])))
+}
+
+describe('console: CSV', () => {
+  let console: ConsoleDeployment
+  before(async () => {
+    console = await startConsole()
+  })
+  after(() => console.close())
+
+  it('has the columns of the history, whole', async () => {
+    const reason = `${'long '.repeat(50)}"quoted", and; more`
+    await console.keep({
+      userId: 'alice',
+      context: { ticketId: 'T-1', reason },
+      use: { clientId: 'desk', actor: { sub: 'sam' }, scope: 'orders:read' },
+      revocation: { cause: 'console', by: 'dora', reason: 'wrong customer' },
+    })
+    const answer = await console.get('/history.csv?userId=alice')
+    expect(answer.headers.get('content-type')).to.equal('text/csv; charset=utf-8')
+    expect(answer.headers.get('content-disposition')).to.match(
+      /^attachment; filename="impersonations-\d{4}-\d\d-\d\d\.csv"$/,
+    )
+    const [row] = rowsOf(answer.text)
+    expect(row).to.include({
+      engineer: 'sam',
+      user: 'alice',
+      application: 'desk',
+      backend: 'backend',
+      ticket: 'T-1',
+      reason,
+      scope: 'orders:read',
+      resource: 'https://api.example.com',
+      state: 'revoked',
+      'stopped by': 'dora',
+      'stopped because': 'wrong customer',
+      jti: 'a-jti',
+    })
+    expect(row?.started).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+  })
+
+  for (const [title, text, cell] of [
+    ['=', '=1+1', "'=1+1"],
+    ['+', '+1', "'+1"],
+    ['-', '-1', "'-1"],
+    ['@', '@SUM(1)', "'@SUM(1)"],
+    ['a space before', '  =1+1', "  '=1+1"],
+    ['a tab before', '\t=1+1', " '=1+1"],
+    ['a line break before', '\r\n=1+1', "  '=1+1"],
+    ['a line break within', 'x\n=1+1', 'x =1+1'],
+    ['a no-break space before', '\u00a0=1+1', "\u00a0'=1+1"],
+    ['a mark of the byte order before', '\ufeff=1+1', "\ufeff'=1+1"],
+    ['a wide sign', '\uff1d1+1', "'\uff1d1+1"],
+    ['a semicolon, which separates cells in other places', 'x;=1+1', "x;'=1+1"],
+    ['quotes and commas', '",=1+1,"', '",=1+1,"'],
+    ['an end of line of Unicode', 'x\u2028=1+1', 'x =1+1'],
+  ] as const) {
+    it(`keeps a cell from being a formula: ${title}`, async () => {
+      const id = await console.keep({ userId: `${title}`, createdBy: text, context: { reason: `${text} ` } })
+      const { text: csv } = await console.get('/history.csv')
+      const row = rowsOf(csv).find(({ record }) => record === id)
+      expect(row?.backend).to.equal(cell)
+      expect(row?.reason).to.equal(`${cell} `)
+    })
+  }
+
+  it('keeps e-mail addresses and negative words as they are', async () => {
+    const id = await console.keep({ userId: 'alice@example.com', createdBy: 'a-b;c' })
+    const row = rowsOf((await console.get('/history.csv')).text).find(({ record }) => record === id)
+    expect(row).to.include({ user: 'alice@example.com', backend: 'a-b;c' })
+  })
+})
+
+describe('console: a long CSV', () => {
+  let console: ConsoleDeployment
+  let store: SubjectTokenStore
+  let pages = 0
+  let failAt = Number.POSITIVE_INFINITY
+  before(async () => {
+    const database = await openDatabase('sqlite')
+    store = createSubjectTokenStore(database.sequelize)
+    const counted: SubjectTokenStore = Object.create(store, {
+      list: {
+        value: async (...args: Parameters<SubjectTokenStore['list']>) => {
+          pages += 1
+          if (pages >= failAt) throw new Error('private: the disk is gone')
+          const page = await store.list(...args)
+          // Without end.
+          return {
+            tokens: page.tokens.slice(0, 1).flatMap((token) => Array(100).fill(token)),
+            next: token(page.tokens[0]),
+          }
+        },
+      },
+    })
+    console = await startConsole({}, { database, options: { store: counted } })
+    await console.keep()
+  })
+  beforeEach(() => {
+    pages = 0
+    failAt = Number.POSITIVE_INFINITY
+  })
+  after(async () => {
+    await console.close()
+    await console.database.close()
+  })
+  const token = (first: { readonly id: string } | undefined) => first && 'f'.repeat(32)
+
+  it('ends after 10,000 rows', async () => {
+    const { text } = await console.get('/history.csv')
+    expect(rowsOf(text)).to.have.length(10_000)
+    expect(pages).to.equal(100)
+  }).timeout(60_000)
+
+  it('is a 503 when storage is down', async () => {
+    failAt = 1
+    const answer = await console.get('/history.csv')
+    expect(answer.status).to.equal(503)
+    expect(answer.headers.get('retry-after')).to.equal('5')
+    expect(answer.headers.get('content-type')).to.match(/html/)
+    expect(answer.text).not.to.include('private')
+  })
+
+  it('is cut off so that it shows when storage fails on the way', async () => {
+    failAt = 3
+    const failure = await console.get('/history.csv').catch((error: Error) => error)
+    expect(failure).to.be.instanceOf(TypeError)
+    expect(console.errors.length).to.be.greaterThan(0)
+  })
+})

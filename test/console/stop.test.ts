@@ -1,0 +1,155 @@
+/** Stopping in the console: one, and all of a person. The record and the management API say who and why. */
+import { expect } from 'chai'
+import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
+import { OPAQUE_API } from '../../fixtures/deployment.ts'
+import { list, show } from '../../fixtures/management.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+
+const REASON = 'wrong customer'
+
+describe('console: stopping one', () => {
+  let console: ConsoleDeployment
+  before(async () => {
+    console = await startConsole()
+  })
+  beforeEach(() => {
+    console.events.length = 0
+  })
+  after(() => console.close())
+
+  it('ends the access token, records by whom and why, and leads to the record', async () => {
+    const { id, subjectToken } = await issue(console)
+    const { body } = await exchange(console, { subject_token: subjectToken, resource: OPAQUE_API })
+    const answer = await console.post('/stop', { id, reason: REASON })
+    expect(answer.status).to.equal(303)
+    expect(answer.headers.get('location')).to.equal(`/impersonations/${id}`)
+    const revocation = { cause: 'console', by: 'dora', reason: REASON }
+    expect((await show(console, id)).body).to.deep.include({ state: 'revoked', revocation })
+    expect((await introspect(console, body.access_token)).active).to.equal(false)
+    expect(console.events.at(-1)?.payload).to.deep.include({ id, revocation, ended: 'now' })
+    const { text } = await console.get(`/${id}`)
+    expect(text).to.include('in the console').and.to.include(REASON).and.not.to.include('Stop now')
+  })
+
+  it('keeps an unused subject token from being exchanged', async () => {
+    const { id, subjectToken } = await issue(console)
+    await console.post('/stop', { id, reason: REASON })
+    expect((await exchange(console, { subject_token: subjectToken })).status).to.equal(400)
+  })
+
+  it('leads to the record also when it has ended before: the first stop stays', async () => {
+    const id = await console.keep({ use: {} })
+    await console.post('/stop', { id, reason: REASON })
+    expect((await console.post('/stop', { id, reason: 'another' })).status).to.equal(303)
+    expect((await show(console, id)).body.revocation.reason).to.equal(REASON)
+  })
+
+  for (const [title, fields] of Object.entries({
+    'no reason': {},
+    'a blank reason': { reason: ' \n' },
+    'a reason that is too long': { reason: 'x'.repeat(1001) },
+    'a reason with NUL': { reason: 'typed\0' },
+    'two reasons': { reason: ['typed one', 'two'] },
+    'an unknown field': { reason: 'typed', by: 'someone else' },
+  })) {
+    it(`shows the page again for ${title}, with what was typed`, async () => {
+      const id = await console.keep({ use: {} })
+      const answer = await console.post('/stop', { id, ...fields })
+      expect(answer.status).to.equal(400)
+      expect(answer.text).to.include('role="alert"').and.to.include('Stop this impersonation')
+      const { reason } = fields as { reason?: string | string[] }
+      if (reason) expect(answer.text).to.include(`value="${[reason].flat()[0]}"`)
+      expect((await show(console, id)).body.state).to.equal('consumed')
+    })
+  }
+
+  it('takes only a form', async () => {
+    const id = await console.keep({ use: {} })
+    for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x', '']) {
+      const headers = { 'sec-fetch-site': 'same-origin', 'content-type': type }
+      const answer = await console.post('/stop', { id, reason: REASON }, headers)
+      expect(answer.status, type).to.equal(400)
+    }
+    expect((await show(console, id)).body.state).to.equal('consumed')
+  })
+
+  it('refuses a form that is too large', async () => {
+    const id = await console.keep({ use: {} })
+    expect((await console.post('/stop', { id, reason: 'x'.repeat(70_000) })).status).to.equal(400)
+  })
+})
+
+describe('console: stopping all of a person', () => {
+  let console: ConsoleDeployment
+  before(async () => {
+    console = await startConsole()
+  })
+  after(() => console.close())
+
+  const all = (fields: Readonly<Record<string, string>>) =>
+    console.post('/stop-all', { reason: REASON, ...fields })
+
+  it('says how many it will stop, and stops these', async () => {
+    for (let copies = 0; copies < 3; copies += 1) await console.keep({ userId: 'erin' })
+    await console.keep({ userId: 'erin', use: { actor: { sub: 'sam' } } })
+    const ended = await console.keep({ userId: 'erin', expiresAt: 1 })
+    const stopped = await console.keep({ userId: 'erin', revocation: { cause: 'api', client: 'x' } })
+    const other = await console.keep({ userId: 'frank' })
+    expect((await console.get('/stop-all?userId=erin')).text).to.include('<strong>4 impersonations</strong>')
+    const answer = await all({ userId: 'erin', confirm: 'erin' })
+    expect(answer.status).to.equal(303)
+    expect(answer.headers.get('location')).to.equal('/impersonations/history?userId=erin&state=revoked')
+    const { items } = (await list(console, { userId: 'erin' })).body
+    const by = items.filter(({ revocation }: { revocation?: object }) => revocation && 'by' in revocation)
+    expect(by).to.have.length(4)
+    expect(by[0].revocation).to.deep.equal({ cause: 'console', by: 'dora', reason: REASON })
+    expect((await show(console, ended)).body.state).to.equal('expired')
+    expect((await show(console, stopped)).body.revocation.cause).to.equal('api')
+    expect((await show(console, other)).body.state).to.equal('active')
+    expect((await console.get('/stop-all?userId=erin')).text).to.include('<strong>0 impersonations</strong>')
+  })
+
+  it('stops what an engineer does', async () => {
+    const id = await console.keep({ userId: 'gina', use: { actor: { sub: 'robin' } } })
+    expect((await console.get('/stop-all?actorId=robin')).text).to.include('<strong>1 impersonation</strong>')
+    expect((await all({ actorId: 'robin', confirm: 'robin' })).status).to.equal(303)
+    expect((await show(console, id)).body.state).to.equal('revoked')
+  })
+
+  it('counts to a hundred', async () => {
+    for (let copies = 0; copies < 101; copies += 1) await console.keep({ userId: 'henry' })
+    expect((await console.get('/stop-all?userId=henry')).text).to.include('100 or more impersonations')
+  })
+
+  const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    'the id is not typed again': { userId: 'ian' },
+    'another id is typed': { userId: 'ian', confirm: 'ivan' },
+    'the id is typed in another case': { userId: 'ian', confirm: 'Ian' },
+    'the id is typed with a space': { userId: 'ian', confirm: 'ian ' },
+    'there is no reason': { userId: 'ian', confirm: 'ian', reason: '' },
+    'there is a user and an engineer': { userId: 'ian', actorId: 'ian', confirm: 'ian' },
+    'there is neither': { confirm: 'ian' },
+    'it names a backend': { createdBy: 'backend', confirm: 'backend' },
+    'a field is unknown': { userId: 'ian', confirm: 'ian', force: 'yes' },
+  }
+  for (const [title, fields] of Object.entries(WRONG)) {
+    it(`shows the page again when ${title}, and stops nothing`, async () => {
+      const id = await console.keep({ userId: 'ian' })
+      const answer = await all({ reason: 'typed before', ...fields })
+      expect(answer.status).to.equal(400)
+      expect(answer.text).to.include('role="alert"')
+      if ('userId' in fields && !('actorId' in fields) && !('force' in fields) && !('reason' in fields))
+        expect(answer.text).to.include('value="typed before"').and.to.include('name="confirm"')
+      expect((await show(console, id)).body.state).to.equal('active')
+    })
+  }
+
+  it('needs a right of its own', async () => {
+    console.change({ authorize: () => ({ ...DORA, can: ['see', 'stop'] }) })
+    const id = await console.keep({ userId: 'jack' })
+    expect((await all({ userId: 'jack', confirm: 'jack' })).status).to.equal(403)
+    expect((await console.get('/stop-all?userId=jack')).status).to.equal(403)
+    expect((await show(console, id)).body.state).to.equal('active')
+    console.change({})
+  })
+})
