@@ -6,7 +6,7 @@
  * name of its own, `chain`, which the spend writes to the row: only what has the name in the row counts. A use
  * without further links has one too: it tells which of several spends wrote a row.
  */
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { ActClaim, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 import type { Database } from './database/database.ts'
 import type { Bound } from './database/driver.ts'
@@ -27,7 +27,7 @@ export async function writeFurtherActors(
   { issuer, hash, now, use }: Spend,
 ): Promise<string | undefined> {
   const actors = furtherActors(use.actor).map((sub) => database.dialect.bindName(sub))
-  const chain = randomBytes(16).toString('hex')
+  const chain = randomUUID()
   if (actors.length === 0) return chain
   const bind = [hash, issuer, now, chain, use.accessToken.expiresAt, ...actors]
   return (await database.alone.write(insert(actors.length), bind)) === actors.length ? chain : undefined
