@@ -7,7 +7,7 @@ import { QueryTypes } from 'sequelize'
 import { DATABASES, type Database, isAvailable, openDatabase } from '../fixtures/databases.ts'
 import { driverOf } from '../src/sequelize/database/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../src/sequelize/index.ts'
-import { mintId } from '../src/subject-tokens/id.ts'
+import { earliestId, mintId } from '../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../src/subject-tokens/secret.ts'
 
 const CLI = path.resolve(import.meta.dirname, '../src/cli/main.ts')
@@ -36,7 +36,7 @@ const ISSUER = 'https://id.example.com/oidc'
 function tokenThatEnds(seconds: number, issuer = ISSUER) {
   const now = Math.floor(Date.now() / 1000)
   return {
-    id: mintId(),
+    id: earliestId(now - 600).slice(0, 12) + mintId().slice(12),
     tokenHash: hashSecret(mintSecret()),
     issuer,
     userId: 'alice',

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../clock.ts'
-import { type Revocation, STATUS_LIST_SIZE } from '../subject-tokens/subject-token.ts'
+import { earliestId } from '../subject-tokens/id.ts'
+import { LONGEST_LIFE, type Revocation, STATUS_LIST_SIZE } from '../subject-tokens/subject-token.ts'
 import { type Database, databaseOf } from './database/database.ts'
 import type { Dialect } from './database/driver.ts'
 
 const END = `UPDATE subject_tokens SET revoked_at = $1, revocation = $2
-  WHERE consumed_at IS NULL AND revoked_at IS NULL AND expires_at > $1`
+  WHERE id >= $3 AND consumed_at IS NULL AND revoked_at IS NULL AND expires_at > $1`
 
 const REVOCATION: Revocation = { cause: 'command' }
 
@@ -29,10 +30,12 @@ export async function endUnspent(
 ): Promise<number> {
   const database = databaseOf(sequelize, PATIENCE)
   await moveStatusIndexes(database)
-  const bind = [epochTime(), JSON.stringify(REVOCATION)]
+  const now = epochTime()
+  // Older ones have expired, on a clock that is a day ahead, too.
+  const bind = [now, JSON.stringify(REVOCATION), earliestId(now - 2 * LONGEST_LIFE)]
   return issuer === undefined
     ? database.writeAll(END, bind)
-    : database.writeAll(`${END} AND issuer = $3`, [...bind, database.dialect.bindName(issuer)])
+    : database.writeAll(`${END} AND issuer = $4`, [...bind, database.dialect.bindName(issuer)])
 }
 
 const INSERT = `INSERT INTO subject_tokens

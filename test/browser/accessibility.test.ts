@@ -50,7 +50,7 @@ inChromium('the support desk: for everyone', (openDesk) => {
     await record(page)
     await look(page, 'record')
     await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Bob Baker' }).click()
-    await look(page, 'stop dialog')
+    await look(page, 'stop-dialog')
     await page.getByRole('button', { name: 'Cancel' }).click()
     await banner(page).getByRole('button', { name: 'End' }).click()
     await says(page, 'status', 'has ended')

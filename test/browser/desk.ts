@@ -150,10 +150,14 @@ export async function record(page: Page): Promise<string[][]> {
 export const WHY_STOPPED = 'The ticket is closed'
 
 /** Stops a view from the record, and says why. */
-export async function stop(page: Page, what = 'Stop Sam Sawyer viewing Alice Archer'): Promise<void> {
+export async function stop(
+  page: Page,
+  what = 'Stop Sam Sawyer viewing Alice Archer',
+  why = WHY_STOPPED,
+): Promise<void> {
   await page.getByRole('button', { name: what }).click()
   await page.getByRole('heading', { level: 2, name: what }).waitFor()
-  await page.getByLabel('Why').fill(WHY_STOPPED)
+  await page.getByLabel('Why').fill(why)
   await page.getByRole('button', { name: 'Stop it' }).click()
 }
 

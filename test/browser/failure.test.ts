@@ -22,6 +22,21 @@ inChromium('the support desk: failures', (openDesk) => {
     expect((await record(page)).map((row) => row[STATE]?.split(' · ')[0])).to.deep.equal(['Stopped'])
   })
 
+  it('blames no token when the API cannot verify it', async () => {
+    const { page } = await openDesk()
+    await signIn(page)
+    const error_description = 'access tokens cannot be verified at the moment'
+    const response = { status: 503, json: { error: 'temporarily_unavailable', error_description } }
+    await page.route('**/orders-api/orders', (route) => route.fulfill(response), { times: 1 })
+    await ask(page, 'Alice Archer')
+    await says(
+      page,
+      'alert',
+      `The orders API could not do this: ${error_description}. Try again in a moment.`,
+    )
+    await expectNothingViewed(page)
+  })
+
   it('keeps the reason for the next attempt, for the same customer, until it is used', async () => {
     const { page } = await openDesk()
     await signIn(page)

@@ -1,6 +1,6 @@
 /** A reason that contains HTML is shown as text. */
 import { expect } from 'chai'
-import { inChromium, record, signIn, view } from './desk.ts'
+import { inChromium, record, rowsShown, STATE, says, signIn, stop, view } from './desk.ts'
 import { claimsShown, wireShown } from './shown.ts'
 
 const HTML = '<img src=x onerror="window.injected=1">'
@@ -15,6 +15,9 @@ inChromium('the support desk: what people write', (openDesk) => {
     expect((await claimsShown(page)).get('impersonation')?.[0]).to.equal(told)
     expect((await wireShown(page))[0]).to.include(JSON.stringify(HTML))
     expect((await record(page))[0]?.[3]).to.equal(HTML)
+    await stop(page, 'Stop Sam Sawyer viewing Alice Archer', HTML)
+    await says(page, 'status', 'Stopped.')
+    expect((await rowsShown(page))[0]?.[STATE]).to.equal(`Stopped · by Sam Sawyer: ${HTML}`)
     expect(await page.locator('img:not(.brand img)').count()).to.equal(0)
     expect(await page.evaluate('window.injected')).to.equal(undefined)
   })

@@ -211,11 +211,11 @@ describe('client: a stand-in', () => {
   })
 
   it('keeps no failure: the next call requests a token again', async () => {
-    const answers = [503, 500]
+    const responses = [503, 500]
     const client = await connect({
       api: created,
       token: (response) => {
-        const status = answers.shift()
+        const status = responses.shift()
         if (status) json(response, status, { error: 'server_error' })
         else json(response, 200, { access_token: 'token', token_type: 'Bearer', expires_in: 60 })
       },
@@ -293,14 +293,14 @@ describe('client: a stand-in', () => {
     })
 
     it('response that is not one of the API', async () => {
-      const answers: ((response: ServerResponse) => void)[] = [
+      const responses: ((response: ServerResponse) => void)[] = [
         (response) => void response.writeHead(502).end('<html>'),
         (response) => void response.writeHead(201).end(`${JSON.stringify(ISSUED)}x`),
         (response) => json(response, 201, ISSUED),
         (response) => json(response, 201, { expiresIn: 1 }, { location: `/x/${ID}` }),
         (response) => json(response, 400, ['invalid_request']),
       ]
-      for (const api of answers) {
+      for (const api of responses) {
         const client = await connect({ api })
         const error = await errorOf(client.issue({ userId: 'alice' }))
         expect(error.code).to.equal('invalid_response')

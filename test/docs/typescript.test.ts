@@ -105,8 +105,8 @@ describe('docs: TypeScript', function () {
     expect(await refused({ userId: 'bob', actorId: 'carol' })).to.equal(403)
     const { subjectToken } = await issue(deployment, { actorId: 'bob' })
     const foreign = await actorToken(deployment, { accountId: 'bob', format: 'jwt', audience: OPAQUE_API })
-    const answer = await exchange(deployment, { subject_token: subjectToken, ...withActor(foreign) })
-    expect([answer.status, answer.body.error]).to.deep.equal([400, 'access_denied'])
+    const response = await exchange(deployment, { subject_token: subjectToken, ...withActor(foreign) })
+    expect([response.status, response.body.error]).to.deep.equal([400, 'access_denied'])
   })
 
   it('has a command and SQL that end what a restored database would revive', async () => {
@@ -120,11 +120,14 @@ describe('docs: TypeScript', function () {
     expect(await endUnspent(deployment.database.sequelize)).to.be.at.least(1)
     await deployment.database.sequelize.query(code)
     expect(await introspect(deployment, opaque)).to.deep.equal({ active: false })
-    const answer = await exchange(deployment, {
+    const response = await exchange(deployment, {
       subject_token: subjectToken,
       ...withActor(await actorToken(deployment)),
     })
-    expect([answer.status, answer.body.error_description]).to.deep.equal([400, 'subject_token is invalid'])
+    expect([response.status, response.body.error_description]).to.deep.equal([
+      400,
+      'subject_token is invalid',
+    ])
   })
 
   it('has an invitation that lets clients register with the grant, more than once', async () => {
@@ -166,12 +169,12 @@ describe('docs: TypeScript', function () {
       await withDeployment({ clients: [client], configuration }, async (own) => {
         const { tokens } = await login(own, { client, resource: API, repeatsResource: false })
         const { subjectToken } = await issue(own, { actorId: 'bob' })
-        const answer = await exchange(
+        const response = await exchange(
           own,
           { subject_token: subjectToken, ...withActor(tokens.access_token) },
           { client },
         )
-        description = answer.body.error_description ?? answer.status
+        description = response.body.error_description ?? response.status
       })
       return description
     }

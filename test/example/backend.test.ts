@@ -12,7 +12,7 @@ import { clientsFor, supportBackend } from '../../example/clients.ts'
 import { Browser } from '../../example/demo/browser.ts'
 import { type Example, startExample } from '../../example/deployment.ts'
 import { stopClock } from '../../fixtures/clock.ts'
-import { type Answer, send } from '../../fixtures/http.ts'
+import { type HttpResponse, send } from '../../fixtures/http.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const VALID = { userId: 'alice', reason: 'A teapot is missing', ticketId: 'T-1' }
@@ -47,7 +47,7 @@ describe('the backend of the example', () => {
   }
 
   /** One valid request, with one thing changed. */
-  function request(change: Change = {}): Promise<Answer> {
+  function request(change: Change = {}): Promise<HttpResponse> {
     const { baseUrl, authorization, cookie, type, body } = {
       baseUrl: example.baseUrl,
       authorization: `Bearer ${engineer}`,
@@ -67,15 +67,15 @@ describe('the backend of the example', () => {
     })
   }
 
-  const asked = (change: object): Promise<Answer> =>
+  const asked = (change: object): Promise<HttpResponse> =>
     request({ body: JSON.stringify({ ...VALID, ...change }) })
 
-  function record(query = ''): Promise<Answer> {
+  function record(query = ''): Promise<HttpResponse> {
     const headers = { authorization: `Bearer ${engineer}` }
     return send(`${example.baseUrl}/backend/api/impersonations${query}`, { headers })
   }
 
-  function stop(id: string, body: object = { reason: 'The ticket is closed' }): Promise<Answer> {
+  function stop(id: string, body: object = { reason: 'The ticket is closed' }): Promise<HttpResponse> {
     return send(`${example.baseUrl}/backend/api/impersonations/${id}/stop`, {
       method: 'POST',
       headers: { authorization: `Bearer ${engineer}`, 'content-type': 'application/json' },
@@ -204,7 +204,7 @@ describe('the backend of the example', () => {
   })
 
   describe('what may be requested', () => {
-    const refused = (response: Answer, status: number, error: string) => {
+    const refused = (response: HttpResponse, status: number, error: string) => {
       expect([response.status, response.body?.error], response.text).to.deep.equal([status, error])
       expect(response.headers.get('cache-control')).to.equal('no-store')
       return expectNothingIssued()
@@ -410,7 +410,10 @@ interface Exchange {
   readonly change?: Readonly<Record<string, string>>
 }
 
-function exchange({ baseUrl }: Example, { subjectToken, actorToken, change }: Exchange): Promise<Answer> {
+function exchange(
+  { baseUrl }: Example,
+  { subjectToken, actorToken, change }: Exchange,
+): Promise<HttpResponse> {
   const parameters = {
     grant_type: TOKEN_EXCHANGE,
     client_id: 'support-desk',

@@ -226,9 +226,9 @@ async function exchangeUnderWay(baseUrl: string) {
   await once(sent, 'continue')
   return {
     async finish() {
-      const answered = once(sent, 'response')
+      const responded = once(sent, 'response')
       sent.end(body)
-      const [response] = await answered
+      const [response] = await responded
       response.resume()
       return { status: response.statusCode, connection: response.headers.connection }
     },

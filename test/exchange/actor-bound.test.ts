@@ -55,9 +55,9 @@ describe('token exchange: a bound actor token', () => {
       it('by DPoP is accepted with a proof by the same key, which also binds the issued token', async () => {
         const { subjectToken } = await issue(deployment)
         const headers = { dpop: await key.proof(deployment) }
-        const answer = await send(subjectToken, await bound({ jkt: key.thumbprint }), headers)
-        expect(answer.status, answer.text).to.equal(200)
-        expect(decodeJwt(answer.body.access_token)).to.deep.include({
+        const response = await send(subjectToken, await bound({ jkt: key.thumbprint }), headers)
+        expect(response.status, response.text).to.equal(200)
+        expect(decodeJwt(response.body.access_token)).to.deep.include({
           cnf: { jkt: key.thumbprint },
           act: { sub: 'bob' },
         })
@@ -73,9 +73,9 @@ describe('token exchange: a bound actor token', () => {
 
       it('by certificate is accepted with the same certificate, from a client that is not bound', async () => {
         const { subjectToken } = await issue(deployment)
-        const answer = await send(subjectToken, await bound({ 'x5t#S256': x5t }), presenting(CERTIFICATE))
-        expect(answer.status, answer.text).to.equal(200)
-        expect(decodeJwt(answer.body.access_token).act).to.deep.equal({ sub: 'bob' })
+        const response = await send(subjectToken, await bound({ 'x5t#S256': x5t }), presenting(CERTIFICATE))
+        expect(response.status, response.text).to.equal(200)
+        expect(decodeJwt(response.body.access_token).act).to.deep.equal({ sub: 'bob' })
       })
 
       it('by certificate is refused without one', async () => refuses(await bound({ 'x5t#S256': x5t })))

@@ -44,9 +44,9 @@ describe('token exchange: the actor token', () => {
     describe(`in ${format} form`, () => {
       it('is named in act, with its account id', async () => {
         const { subjectToken } = await issue(deployment)
-        const answer = await send(subjectToken, await actorToken(deployment, { format }))
-        expect(answer.status, answer.text).to.equal(200)
-        const claims = decodeJwt(answer.body.access_token)
+        const response = await send(subjectToken, await actorToken(deployment, { format }))
+        expect(response.status, response.text).to.equal(200)
+        const claims = decodeJwt(response.body.access_token)
         expect(claims.sub).to.equal('alice')
         expect(claims.act).to.deep.equal({ sub: 'bob' })
       })
@@ -55,8 +55,8 @@ describe('token exchange: the actor token', () => {
         const { subjectToken } = await issue(deployment)
         const audience = 'https://elsewhere.example.com'
         const token = await actorToken(deployment, { format, clientId: 'web', audience })
-        const answer = await send(subjectToken, token)
-        expect(answer.status, answer.text).to.equal(200)
+        const response = await send(subjectToken, token)
+        expect(response.status, response.text).to.equal(200)
       })
 
       it('may be used more than once', async () => {
@@ -94,8 +94,8 @@ describe('token exchange: the actor token', () => {
           const token = await actorToken(deployment, { format })
           clock.tick(LIFE - 1)
           const { subjectToken } = await issue(deployment)
-          const answer = await send(subjectToken, token)
-          expect(answer.status, answer.text).to.equal(200)
+          const response = await send(subjectToken, token)
+          expect(response.status, response.text).to.equal(200)
           clock.tick(1)
           await refuses(token)
         } finally {
@@ -114,8 +114,8 @@ describe('token exchange: the actor token', () => {
         expect(own.body.scope).to.equal('openid')
         const { subjectToken } = await issue(deployment, { userId: 'alice' })
         const actor = withActor(own.body.access_token)
-        const answer = await exchange(deployment, { subject_token: subjectToken, ...actor })
-        expect([answer.status, answer.body]).to.deep.equal([400, ACTOR_TOKEN_REFUSED])
+        const response = await exchange(deployment, { subject_token: subjectToken, ...actor })
+        expect([response.status, response.body]).to.deep.equal([400, ACTOR_TOKEN_REFUSED])
         expect(deployment.events.at(-1)?.payload).to.include({ reason: 'a token of the client itself' })
       })
     })
@@ -184,8 +184,8 @@ describe('token exchange: the actor token', () => {
   describe('as a stored token', () => {
     it('is accepted without a grant', async () => {
       const { subjectToken } = await issue(deployment)
-      const answer = await send(subjectToken, await actorToken(deployment, { withGrant: false }))
-      expect(answer.status, answer.text).to.equal(200)
+      const response = await send(subjectToken, await actorToken(deployment, { withGrant: false }))
+      expect(response.status, response.text).to.equal(200)
     })
 
     it('is refused when it was revoked', async () => {
@@ -257,9 +257,9 @@ describe('token exchange: the actor token', () => {
 
     it('may be of a pairwise client, and is named by its account id', async () => {
       const { subjectToken } = await issue(deployment)
-      const answer = await send(subjectToken, await actorToken(deployment, { clientId: 'pairwise' }))
-      expect(answer.status, answer.text).to.equal(200)
-      expect(decodeJwt(answer.body.access_token).act).to.deep.equal({ sub: 'bob' })
+      const response = await send(subjectToken, await actorToken(deployment, { clientId: 'pairwise' }))
+      expect(response.status, response.text).to.equal(200)
+      expect(decodeJwt(response.body.access_token).act).to.deep.equal({ sub: 'bob' })
     })
   })
 })

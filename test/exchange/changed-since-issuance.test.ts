@@ -12,7 +12,7 @@ describe('token exchange: what changed since the issuance', () => {
   const gone = new Set<string>()
   const broken = new Set<string>()
   const disabled = new Set<string>()
-  const answered: { value: unknown } = { value: undefined }
+  const returned: { value: unknown } = { value: undefined }
   const asked: { route?: string; accountId?: string; resource: string }[] = []
   /** What each user may do. No one else may do anything. */
   const rights: Readonly<Record<string, string>> = {
@@ -36,7 +36,7 @@ describe('token exchange: what changed since the issuance', () => {
             asked.push({ route: ctx.oidc.route, accountId, resource })
             const info = RESOURCES[resource]
             if (!info || disabled.has(resource)) throw new errors.InvalidTarget()
-            if (answered.value !== undefined) return answered.value as ResourceServer
+            if (returned.value !== undefined) return returned.value as ResourceServer
             return { ...info, scope: rights[accountId ?? ''] ?? '' }
           },
         },
@@ -47,7 +47,7 @@ describe('token exchange: what changed since the issuance', () => {
   onEachDatabase(overrides, (on) => {
     beforeEach(() => {
       for (const set of [gone, broken, disabled]) set.clear()
-      answered.value = undefined
+      returned.value = undefined
       asked.length = 0
     })
     const send = (subjectToken: string, changes = {}) =>
@@ -57,8 +57,8 @@ describe('token exchange: what changed since the issuance', () => {
       const { subjectToken, id } = await issue(on.deployment)
       gone.add('alice')
       const before = on.deployment.events.length
-      const answer = await send(subjectToken)
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await send(subjectToken)
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       const event = onlyEvent(on.deployment, 'subject_token.refused', before)
       expect(event).to.include({
         check: 'subject_token',
@@ -76,8 +76,8 @@ describe('token exchange: what changed since the issuance', () => {
         const actor = await actorToken(on.deployment, { format })
         const { subjectToken } = await issue(on.deployment)
         gone.add('bob')
-        const answer = await send(subjectToken, withActor(actor))
-        expect([answer.status, answer.body]).to.deep.equal([400, ACTOR_TOKEN_REFUSED])
+        const response = await send(subjectToken, withActor(actor))
+        expect([response.status, response.body]).to.deep.equal([400, ACTOR_TOKEN_REFUSED])
         gone.clear()
         expect((await send(subjectToken, withActor(actor))).status).to.equal(200)
       }
@@ -92,9 +92,9 @@ describe('token exchange: what changed since the issuance', () => {
         const { subjectToken } = await issue(on.deployment)
         broken.add(who)
         const before = on.deployment.events.length
-        const answer = await send(subjectToken, actor)
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([500, 'server_error'])
-        expect(answer.text).not.to.include('private')
+        const response = await send(subjectToken, actor)
+        expect([response.status, response.body.error], response.text).to.deep.equal([500, 'server_error'])
+        expect(response.text).not.to.include('private')
         expect(onlyEvent(on.deployment, 'subject_token.refused', before).error).to.equal('server_error')
         broken.clear()
         expect((await send(subjectToken, actor)).status).to.equal(200)
@@ -106,8 +106,8 @@ describe('token exchange: what changed since the issuance', () => {
         const { subjectToken, id } = await issue(on.deployment, { resource })
         disabled.add(resource)
         const before = on.deployment.events.length
-        const answer = await send(subjectToken, { resource })
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_target'])
+        const response = await send(subjectToken, { resource })
+        expect([response.status, response.body.error], response.text).to.deep.equal([400, 'invalid_target'])
         expect(onlyEvent(on.deployment, 'subject_token.refused', before)).to.include({
           id,
           error: 'invalid_target',
@@ -120,12 +120,12 @@ describe('token exchange: what changed since the issuance', () => {
     it('fails, and spends nothing, when the description of the resource is malformed', async () => {
       const { subjectToken } = await issue(on.deployment)
       for (const value of [null, 7, 'x', []]) {
-        answered.value = value
-        const answer = await send(subjectToken)
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([500, 'server_error'])
-        expect(answer.body).not.to.have.property('access_token')
+        returned.value = value
+        const response = await send(subjectToken)
+        expect([response.status, response.body.error], response.text).to.deep.equal([500, 'server_error'])
+        expect(response.body).not.to.have.property('access_token')
       }
-      answered.value = undefined
+      returned.value = undefined
       expect((await send(subjectToken)).status).to.equal(200)
     })
 
@@ -139,15 +139,15 @@ describe('token exchange: what changed since the issuance', () => {
           for (const actor of [{}, bob]) {
             const { subjectToken } = await issue(on.deployment, { userId })
             asked.length = 0
-            const answer = await send(subjectToken, {
+            const response = await send(subjectToken, {
               resource,
               scope: 'orders:read orders:write admin',
               ...actor,
             })
-            expect([answer.status, answer.body.scope], answer.text).to.deep.equal([200, expected])
+            expect([response.status, response.body.scope], response.text).to.deep.equal([200, expected])
             expect(asked).to.deep.equal([{ route: 'token', accountId: userId, resource }])
             if (resource !== OPAQUE_API) continue
-            const seen = await introspect(on.deployment, answer.body.access_token)
+            const seen = await introspect(on.deployment, response.body.access_token)
             expect([seen.sub, seen.scope]).to.deep.equal([userId, expected])
           }
         }
@@ -156,8 +156,8 @@ describe('token exchange: what changed since the issuance', () => {
       it(`refuses a scope of ${resource} that only the actor has`, async () => {
         const { subjectToken } = await issue(on.deployment, { userId: 'erin' })
         const actor = withActor(await actorToken(on.deployment))
-        const answer = await send(subjectToken, { resource, scope: 'orders:read', ...actor })
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_scope'])
+        const response = await send(subjectToken, { resource, scope: 'orders:read', ...actor })
+        expect([response.status, response.body.error], response.text).to.deep.equal([400, 'invalid_scope'])
         const plain = await send(subjectToken, { resource, ...actor })
         expect([plain.status, plain.body.scope], plain.text).to.deep.equal([200, undefined])
       })

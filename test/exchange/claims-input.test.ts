@@ -23,11 +23,11 @@ const withClaims = (
 ) => withDeployment({ ...overrides, options: { getCustomJwtClaims, ...overrides.options } }, use)
 
 /** A claims function that records its calls. */
-function listener(answer: object = {}) {
+function listener(result: object = {}) {
   const asked: CustomClaimsRequest[] = []
   const ask = (request: CustomClaimsRequest) => {
     asked.push(request)
-    return answer
+    return result
   }
   return { asked, ask }
 }

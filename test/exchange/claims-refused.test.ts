@@ -25,7 +25,7 @@ function throwing(error: unknown): never {
 }
 
 /** Results of the function that are not plain JSON, or no result at all. */
-const WRONG: [title: string, answer: () => unknown][] = [
+const WRONG: [title: string, result: () => unknown][] = [
   ['undefined', () => undefined],
   ['null', () => null],
   ['a string', () => 'claims'],
@@ -85,7 +85,7 @@ describe('token exchange: what the claims function must not do', () => {
             },
           }
     await withDeployment(options, async (deployment) => {
-      const answer = await expectRefused(deployment, {
+      const response = await expectRefused(deployment, {
         attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken }),
         valid: (subjectToken) => {
           state.behave = () => ({})
@@ -95,16 +95,16 @@ describe('token exchange: what the claims function must not do', () => {
         error,
         check,
       })
-      expect(answer.text).not.to.include('private')
+      expect(response.text).not.to.include('private')
     })
   }
 
-  for (const [title, answer] of WRONG) {
-    it(`return ${title}`, () => refusesWhile(answer))
+  for (const [title, result] of WRONG) {
+    it(`return ${title}`, () => refusesWhile(result))
   }
 
   describe('return undefined for a member, which is named:', () => {
-    const named: [path: string, answer: () => object][] = [
+    const named: [path: string, result: () => object][] = [
       ['team', () => ({ team: undefined })],
       ['impersonation.ticket_id', () => ({ impersonation: { reason: 'help', ticket_id: undefined } })],
       ['roles[1].name', () => ({ roles: [{ name: 'a' }, { name: undefined }] })],
@@ -114,22 +114,22 @@ describe('token exchange: what the claims function must not do', () => {
       [`${'x'.repeat(64)}…`, () => ({ ['x'.repeat(10_000)]: undefined })],
       ['team', () => ({ cycle, more: [cycle, cycle], team: undefined })],
     ]
-    for (const [path, answer] of named) {
+    for (const [path, result] of named) {
       for (const name of ['getCustomJwtClaims', 'extraTokenClaims'] as const) {
         it(`${path.slice(0, 30)}, by ${name}`, () =>
           withDeployment(
             name === 'getCustomJwtClaims'
-              ? { options: { getCustomJwtClaims: answer } }
+              ? { options: { getCustomJwtClaims: result } }
               : {
                   configuration: {
                     extraTokenClaims: (_ctx, token) =>
-                      Reflect.get(token, 'accountId') ? (answer() as Record<string, unknown>) : undefined,
+                      Reflect.get(token, 'accountId') ? (result() as Record<string, unknown>) : undefined,
                   },
                 },
             async (deployment) => {
               const { subjectToken } = await issue(deployment)
-              const answered = await exchange(deployment, { subject_token: subjectToken })
-              expect([answered.status, answered.body.error]).to.deep.equal([500, 'server_error'])
+              const response = await exchange(deployment, { subject_token: subjectToken })
+              expect([response.status, response.body.error]).to.deep.equal([500, 'server_error'])
               const { reason } = onlyEvent(deployment, 'subject_token.refused')
               expect(reason).to.equal(`${name} must not return undefined for the member ${path}`)
               expect(String(deployment.errors[0])).to.include(reason)
@@ -177,8 +177,8 @@ describe('token exchange: what the claims function must not do', () => {
     it('is named in the log, and not in the response', () =>
       withDeployment({ options: { getCustomJwtClaims: () => ({ may_act: {} }) } }, async (deployment) => {
         const { subjectToken } = await issue(deployment)
-        const answer = await exchange(deployment, { subject_token: subjectToken })
-        expect(answer.text).not.to.include('may_act')
+        const response = await exchange(deployment, { subject_token: subjectToken })
+        expect(response.text).not.to.include('may_act')
         expect(String(deployment.errors[0])).to.include('may_act')
         expect(onlyEvent(deployment, 'subject_token.refused').reason).to.include('may_act')
       }))
@@ -190,7 +190,7 @@ describe('token exchange: what the claims function must not do', () => {
     it('throw undefined', () => refusesWhile(() => throwing(undefined)))
     it('reject', () => refusesWhile(() => Promise.reject(new Error('private'))))
     it('take longer than the limit', () => refusesWhile(() => tooLate(1)))
-    it('answer a thenable that throws', () =>
+    it('return a thenable that throws', () =>
       // biome-ignore lint/suspicious/noThenProperty: that is the test
       refusesWhile(() => ({ then: () => throwing(new Error('private')) })))
 
@@ -199,8 +199,8 @@ describe('token exchange: what the claims function must not do', () => {
         { options: { getCustomJwtClaims: () => throwing(new Error('private reason')) } },
         async (deployment) => {
           const { subjectToken } = await issue(deployment)
-          const answer = await exchange(deployment, { subject_token: subjectToken })
-          expect([answer.status, answer.body]).to.deep.equal([
+          const response = await exchange(deployment, { subject_token: subjectToken })
+          expect([response.status, response.body]).to.deep.equal([
             500,
             { error: 'server_error', error_description: 'oops! something went wrong' },
           ])
@@ -236,9 +236,9 @@ describe('token exchange: what the claims function must not do', () => {
         { options: { getCustomJwtClaims: () => throwing(new AccessDenied('the ticket is closed')) } },
         async (deployment) => {
           const { subjectToken } = await issue(deployment)
-          const answer = await exchange(deployment, { subject_token: subjectToken })
+          const response = await exchange(deployment, { subject_token: subjectToken })
           const description = 'the request was denied by policy'
-          expect(answer.body).to.deep.equal({ error: 'access_denied', error_description: description })
+          expect(response.body).to.deep.equal({ error: 'access_denied', error_description: description })
           const { check, reason } = onlyEvent(deployment, 'subject_token.refused')
           expect([check, reason]).to.deep.equal(['getCustomJwtClaims', 'the ticket is closed'])
           expect(deployment.errors).to.deep.equal([])

@@ -22,11 +22,11 @@ const withClaims = (
 ) => withDeployment({ ...overrides, options: { getCustomJwtClaims, ...overrides.options } }, use)
 
 /** A claims function that records its calls. */
-function listener(answer: object = {}) {
+function listener(result: object = {}) {
   const asked: CustomClaimsRequest[] = []
   const ask = (request: CustomClaimsRequest) => {
     asked.push(request)
-    return answer
+    return result
   }
   return { asked, ask }
 }
@@ -73,12 +73,12 @@ describe('token exchange: custom claims', () => {
   })
 
   describe('the result', () => {
-    const answers: [title: string, ask: ClaimsFunction][] = [
+    const results: [title: string, ask: ClaimsFunction][] = [
       ['returned synchronously', () => ({ team: 'support', level: 2 })],
       ['resolved later', async () => ({ team: 'support', level: 2 })],
       ['without prototype', () => Object.assign(Object.create(null), { team: 'support', level: 2 })],
     ]
-    for (const [title, ask] of answers) {
+    for (const [title, ask] of results) {
       for (const resource of [API, OPAQUE_API]) {
         it(`${title} appears at the top level of the token for ${resource}`, () =>
           withClaims(ask, async (deployment) => {
@@ -105,9 +105,9 @@ describe('token exchange: custom claims', () => {
         () => claims,
         async (deployment) => {
           const { subjectToken } = await issue(deployment)
-          const answer = await exchange(deployment, { subject_token: subjectToken })
-          expect(answer.status, String(deployment.errors[0])).to.equal(200)
-          expect(decodeJwt(answer.body.access_token)).to.deep.include(claims)
+          const response = await exchange(deployment, { subject_token: subjectToken })
+          expect(response.status, String(deployment.errors[0])).to.equal(200)
+          expect(decodeJwt(response.body.access_token)).to.deep.include(claims)
         },
       )
     })

@@ -90,9 +90,9 @@ describe('token exchange: a sub that is the id of the client', () => {
 
     it('is not compared with the account id, but with the pairwise identifier', async () => {
       const { subjectToken } = await issue(deployment, { userId: 'carol' })
-      const answer = await exchange(deployment, { subject_token: subjectToken }, { client: pairwiseCarol })
-      expect(answer.status, answer.text).to.equal(200)
-      expect(decodeJwt(answer.body.access_token).sub).to.equal('carol@carol')
+      const response = await exchange(deployment, { subject_token: subjectToken }, { client: pairwiseCarol })
+      expect(response.status, response.text).to.equal(200)
+      expect(decodeJwt(response.body.access_token).sub).to.equal('carol@carol')
     })
 
     it('that cannot be computed is 500, and spends nothing', () => {
@@ -104,7 +104,7 @@ describe('token exchange: a sub that is the id of the client', () => {
       return withDeployment(
         { clients: [pairwise], configuration: { ...configuration, pairwiseIdentifier } },
         async (failing) => {
-          const answer = await expectRefused(failing, {
+          const response = await expectRefused(failing, {
             attempt: (subjectToken) =>
               exchange(failing, { subject_token: subjectToken }, { client: pairwise }),
             valid: (subjectToken) => {
@@ -115,7 +115,7 @@ describe('token exchange: a sub that is the id of the client', () => {
             error: 'server_error',
             check: 'server_error',
           })
-          expect(answer.text).not.to.include('private')
+          expect(response.text).not.to.include('private')
           const refused = failing.events.find(({ name }) => name === 'subject_token.refused')
           expect(refused?.payload).to.include({ userId: 'alice' })
         },

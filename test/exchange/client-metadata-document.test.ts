@@ -37,13 +37,13 @@ describe('token exchange: a client that describes itself', () => {
   after(() => deployment?.close())
 
   it('may not exchange, whatever its document says', async () => {
-    const answer = await expectRefused(deployment, {
+    const response = await expectRefused(deployment, {
       attempt: (subjectToken) =>
         exchange(deployment, { subject_token: subjectToken }, { client: { client_id: CLIENT_ID } }),
       error: 'invalid_request',
       check: 'request',
     })
-    expect(answer.body.error_description).to.equal('requested grant type is not allowed for this client')
+    expect(response.body.error_description).to.equal('requested grant type is not allowed for this client')
     expect(fetched).to.deep.equal([CLIENT_ID])
   })
 
@@ -56,8 +56,8 @@ describe('token exchange: a client that describes itself', () => {
     }
     const times = { iat: now(), exp: now() + 60, jti: unique('jti') }
     const token = await signJwt({ ...claims, ...times, scope: 'subject-tokens:create' })
-    const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
-    expect([answer.status, answer.body.error]).to.deep.equal([403, 'insufficient_scope'])
+    const response = await postSubjectToken(deployment, { userId: 'alice' }, token)
+    expect([response.status, response.body.error]).to.deep.equal([403, 'insufficient_scope'])
     expect(
       (await postSubjectToken(deployment, { userId: 'alice' }, await managementToken(deployment))).status,
     ).to.equal(201)

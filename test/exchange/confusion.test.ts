@@ -186,9 +186,9 @@ describe('token exchange: type confusion', () => {
     it('accepts the JWT that the JWTs above are made from, so each change is the reason for the refusal', async () => {
       for (const actor of [await actorJwt(on.deployment), (await login(on.deployment)).tokens.access_token]) {
         const { subjectToken } = await issue(on.deployment)
-        const answer = await exchange(on.deployment, { subject_token: subjectToken, ...withActor(actor) })
-        expect(answer.status, answer.text).to.equal(200)
-        expect(decodeJwt(answer.body.access_token).act).to.deep.equal({ sub: 'bob' })
+        const response = await exchange(on.deployment, { subject_token: subjectToken, ...withActor(actor) })
+        expect(response.status, response.text).to.equal(200)
+        expect(decodeJwt(response.body.access_token).act).to.deep.equal({ sub: 'bob' })
       }
     })
 

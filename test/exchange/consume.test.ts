@@ -9,7 +9,7 @@ import {
   startDeployment,
   withDeployment,
 } from '../../fixtures/deployment.ts'
-import type { Answer, Parameters } from '../../fixtures/http.ts'
+import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
@@ -35,16 +35,16 @@ function starter() {
 }
 
 /** Sends the same exchange this many times at once. */
-const race = (deployment: Deployment, racers: number, parameters: Parameters): Promise<Answer[]> =>
+const race = (deployment: Deployment, racers: number, parameters: Parameters): Promise<HttpResponse[]> =>
   Promise.all(Array.from({ length: racers }, () => exchange(deployment, parameters)))
 
-function expectOneWinner(answers: readonly Answer[]): Answer {
-  const winners = answers.filter(({ status }) => status === 200)
+function expectOneWinner(responses: readonly HttpResponse[]): HttpResponse {
+  const winners = responses.filter(({ status }) => status === 200)
   expect(winners).to.have.lengthOf(1)
-  for (const loser of answers.filter(({ status }) => status !== 200)) {
+  for (const loser of responses.filter(({ status }) => status !== 200)) {
     expect([loser.status, loser.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
   }
-  return winners[0] as Answer
+  return winners[0] as HttpResponse
 }
 
 const count = (names: readonly string[]) =>
@@ -81,20 +81,20 @@ describe('token exchange: single use', () => {
         const { subjectToken } = await issue(deployment)
         start.expect(10)
         const asked = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? API : OPAQUE_API))
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           asked.map((resource) => exchange(deployment, { subject_token: subjectToken, resource })),
         )
-        expectOneWinner(answers)
+        expectOneWinner(responses)
       })
 
       it('lets every one of 50 tokens win that are exchanged at once', async () => {
         const tokens = await Promise.all(Array.from({ length: 50 }, () => issue(deployment)))
         start.expect(50)
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           tokens.map(({ subjectToken }) => exchange(deployment, { subject_token: subjectToken })),
         )
-        expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]))
-        expect(new Set(answers.map(({ body }) => body.access_token))).to.have.lengthOf(50)
+        expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([200]))
+        expect(new Set(responses.map(({ body }) => body.access_token))).to.have.lengthOf(50)
       })
     })
   }

@@ -31,8 +31,8 @@ describe('token exchange: delegation, from the login', () => {
         const become = async (userId: string, actor: string, changes: Parameters = {}) => {
           const { subjectToken, id } = await issue(on.deployment, { userId })
           const parameters = { subject_token: subjectToken, scope: 'openid', ...withActor(actor), ...changes }
-          const answer = await exchange(on.deployment, parameters)
-          return { ...answer, id }
+          const response = await exchange(on.deployment, parameters)
+          return { ...response, id }
         }
 
         for (const resource of [undefined, API]) {
@@ -40,14 +40,14 @@ describe('token exchange: delegation, from the login', () => {
             let { access_token: token } = (await login(on.deployment, { resource })).tokens
             const chain = ['bob']
             for (const [index, userId] of ['alice', 'carol', 'dave', 'erin'].slice(0, depth).entries()) {
-              const answer = await become(userId, token, { resource: index % 2 === 0 ? OPAQUE_API : API })
-              expect([answer.status, answer.body.scope], answer.text).to.deep.equal([200, 'openid'])
-              expect(answer.body).not.to.have.any.keys('refresh_token', 'id_token')
-              token = answer.body.access_token
+              const response = await become(userId, token, { resource: index % 2 === 0 ? OPAQUE_API : API })
+              expect([response.status, response.body.scope], response.text).to.deep.equal([200, 'openid'])
+              expect(response.body).not.to.have.any.keys('refresh_token', 'id_token')
+              token = response.body.access_token
               const claims = index % 2 === 0 ? await introspect(on.deployment, token) : decodeJwt(token)
               expect([claims.sub, claims.act]).to.deep.equal([userId, actOf(chain)])
 
-              const { clientId, ...shown } = (await show(on.deployment, answer.id)).body.actor
+              const { clientId, ...shown } = (await show(on.deployment, response.id)).body.actor
               expect(shown).to.deep.equal(actOf(chain))
               expect(clientId).to.equal(index === 0 ? 'portal' : 'spa')
               const told = on.deployment.events.at(-1)
@@ -92,8 +92,8 @@ describe('token exchange: delegation, from the login', () => {
 
         it('accepts a login of a pairwise client if its token is opaque, and names the account', async () => {
           const { tokens } = await login(on.deployment, { client: pairwise })
-          const answer = await become('alice', tokens.access_token)
-          expect(decodeJwt(answer.body.access_token).act).to.deep.equal({ sub: 'bob' })
+          const response = await become('alice', tokens.access_token)
+          expect(decodeJwt(response.body.access_token).act).to.deep.equal({ sub: 'bob' })
           const jwt = await login(on.deployment, { client: pairwise, resource: API })
           await expectActorRefused(on.deployment, jwt.tokens.access_token)
         })
@@ -111,17 +111,17 @@ describe('token exchange: delegation, from the login', () => {
           for (const resource of [API, OPAQUE_API]) {
             for (const [issued, parameters] of asked) {
               const { subjectToken } = await issue(on.deployment, issued)
-              const answer = await exchange(on.deployment, {
+              const response = await exchange(on.deployment, {
                 subject_token: subjectToken,
                 resource,
                 ...parameters,
               })
-              const { access_token: token, scope } = answer.body
-              if (answer.status === 400) {
-                expect(answer.body.error, answer.text).to.equal('invalid_scope')
+              const { access_token: token, scope } = response.body
+              if (response.status === 400) {
+                expect(response.body.error, response.text).to.equal('invalid_scope')
                 continue
               }
-              expect([answer.status, scope?.split(' ').includes('openid') ?? false]).to.deep.equal([
+              expect([response.status, scope?.split(' ').includes('openid') ?? false]).to.deep.equal([
                 200,
                 false,
               ])
@@ -139,8 +139,8 @@ describe('token exchange: delegation, from the login', () => {
               ['POST', ''],
               ['DELETE', '?userId=alice'],
             ] as const) {
-              const answer = await manage(on.deployment, method, path, { token: body.access_token })
-              expect([answer.status, answer.body.error]).to.deep.equal([401, 'invalid_token'])
+              const response = await manage(on.deployment, method, path, { token: body.access_token })
+              expect([response.status, response.body.error]).to.deep.equal([401, 'invalid_token'])
             }
           }
         })
@@ -177,8 +177,8 @@ describe('token exchange: delegation, from the login', () => {
             async ({ issuer }, { tokens }) => {
               const { body } = credentials(loginClient())
               const revocation = form({ ...body, token: tokens.refresh_token })
-              const answer = await send(`${issuer}/token/revocation`, { method: 'POST', body: revocation })
-              expect(answer.status, answer.text).to.equal(200)
+              const response = await send(`${issuer}/token/revocation`, { method: 'POST', body: revocation })
+              expect(response.status, response.text).to.equal(200)
             },
           ],
         ]

@@ -10,7 +10,7 @@ import {
   OPAQUE_API,
   withDeployment,
 } from '../../fixtures/deployment.ts'
-import type { Answer, Parameters } from '../../fixtures/http.ts'
+import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
 import { list } from '../../fixtures/management.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
@@ -24,7 +24,7 @@ async function become(
   userId: string,
   actor: string,
   changes: Parameters = {},
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const { subjectToken } = await issue(deployment, { userId })
   return exchange(deployment, {
     subject_token: subjectToken,
@@ -34,8 +34,8 @@ async function become(
   })
 }
 
-async function accessTokenOf(answer: Promise<Answer>): Promise<string> {
-  const { status, text, body } = await answer
+async function accessTokenOf(response: Promise<HttpResponse>): Promise<string> {
+  const { status, text, body } = await response
   expect(status, text).to.equal(200)
   return body.access_token
 }
@@ -51,10 +51,10 @@ describe('token exchange: delegation', () => {
   describe('with maxDelegationDepth 1', () => {
     it('grants no openid, so that the token cannot act', () =>
       withDepth(1, async (deployment) => {
-        const answer = await become(deployment, 'alice', await actorToken(deployment), {
+        const response = await become(deployment, 'alice', await actorToken(deployment), {
           scope: 'openid orders:read',
         })
-        expect(answer.body.scope, answer.text).to.equal('orders:read')
+        expect(response.body.scope, response.text).to.equal('orders:read')
       }))
 
     it('refuses a token with act, even one with openid', () =>
@@ -119,12 +119,12 @@ describe('token exchange: delegation', () => {
     it('grants no openid without an actor token, so that no token without act can act', () =>
       withDepth(2, async (deployment) => {
         const { subjectToken } = await issue(deployment)
-        const answer = await exchange(deployment, {
+        const response = await exchange(deployment, {
           subject_token: subjectToken,
           scope: 'openid orders:read',
         })
-        expect(answer.body.scope, answer.text).to.equal('orders:read')
-        await refuses(deployment, answer.body.access_token, 'actor_token')
+        expect(response.body.scope, response.text).to.equal('orders:read')
+        await refuses(deployment, response.body.access_token, 'actor_token')
       }))
 
     it('ties an actor constraint to the newest actor, not to one further in', () =>
@@ -187,8 +187,8 @@ describe('token exchange: delegation', () => {
     return withDeployment(overrides, async (deployment) => {
       const bob = await actorToken(deployment)
       const { subjectToken } = await issue(deployment)
-      const answer = await exchange(deployment, { subject_token: subjectToken, ...withActor(bob) })
-      expect(answer.body, answer.text).to.deep.equal({
+      const response = await exchange(deployment, { subject_token: subjectToken, ...withActor(bob) })
+      expect(response.body, response.text).to.deep.equal({
         error: 'invalid_request',
         error_description: 'actor_token is invalid',
       })
@@ -214,9 +214,9 @@ describe('token exchange: delegation', () => {
         for (const resource of [API, OPAQUE_API]) {
           const { subjectToken } = await issue(deployment, { userId: 'carol' })
           const parameters = { subject_token: subjectToken, resource, ...withActor(aliceByBob) }
-          const answer = await exchange(deployment, parameters, { client: pairwise })
-          expect(answer.status, answer.text).to.equal(200)
-          const token = answer.body.access_token
+          const response = await exchange(deployment, parameters, { client: pairwise })
+          expect(response.status, response.text).to.equal(200)
+          const token = response.body.access_token
           const { sub, act } = resource === API ? decodeJwt(token) : await introspect(deployment, token)
           expect(sub).to.equal('carol@pairwise')
           expect(act).to.deep.equal({ sub: 'alice@pairwise', act: { sub: 'bob@pairwise' } })
@@ -227,9 +227,9 @@ describe('token exchange: delegation', () => {
       const { subjectToken } = await issue(deployment)
       const parameters = { subject_token: subjectToken, resource, scope: 'openid' }
       const actor = withActor(await actorToken(deployment))
-      const answer = await exchange(deployment, { ...parameters, ...actor }, { client: pairwise })
-      expect(answer.body.scope, answer.text).to.equal('openid')
-      return answer.body.access_token
+      const response = await exchange(deployment, { ...parameters, ...actor }, { client: pairwise })
+      expect(response.body.scope, response.text).to.equal('openid')
+      return response.body.access_token
     }
 
     it('refuses its JWTs with act as actor tokens, because no one can tell whom they name', () =>

@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { EVENTS } from '../../src/index.ts'
 import { onlyEvent } from './refusals.ts'
@@ -17,7 +17,7 @@ function expectDeeplyFrozen(value: unknown): void {
 }
 
 /** Issues, exchanges, replays and fails: every event of the exchange once. */
-async function flow(deployment: Deployment): Promise<Answer[]> {
+async function flow(deployment: Deployment): Promise<HttpResponse[]> {
   const { subjectToken } = await issue(deployment)
   const actor = withActor(await actorToken(deployment))
   const parameters = { subject_token: subjectToken, scope: 'orders:read', resource: OPAQUE_API, ...actor }
@@ -103,8 +103,8 @@ describe('token exchange: events', () => {
       for (const name of EVENTS) {
         deployment.provider.on(name, (...parameters: unknown[]) => void calls.push([name, ...parameters]))
       }
-      const answers = await flow(deployment)
-      expect(answers.map(({ status }) => status)).to.deep.equal([400, 200, 400])
+      const responses = await flow(deployment)
+      expect(responses.map(({ status }) => status)).to.deep.equal([400, 200, 400])
       expect(calls.map(([name]) => name)).to.deep.equal([
         'subject_token.issued',
         'subject_token.refused',
@@ -155,8 +155,8 @@ describe('token exchange: events', () => {
             deployment.provider.on(name, listener as () => void)
             deployment.provider.on(name, () => void later.push(name))
           }
-          const answers = await flow(deployment)
-          expect(answers.map(({ status }) => status)).to.deep.equal([400, 200, 400])
+          const responses = await flow(deployment)
+          expect(responses.map(({ status }) => status)).to.deep.equal([400, 200, 400])
           expect(later).to.have.lengthOf(4)
           expect(deployment.errors).to.deep.equal([])
         })

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { CALLBACK, introspectingClient, webClient } from '../../fixtures/clients.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
-import { type Answer, credentials, form, type Parameters, send } from '../../fixtures/http.ts'
+import { credentials, form, type HttpResponse, type Parameters, send } from '../../fixtures/http.ts'
 import { loginClient } from '../../fixtures/logins.ts'
 import { manage } from '../../fixtures/management.ts'
 import { exchange, introspect, issue, postToken } from '../../fixtures/requests.ts'
@@ -27,16 +27,16 @@ const overrides = {
 describe('token exchange: a subject token elsewhere', () => {
   onEachDatabase(overrides, (on) => {
     /** Uses a new subject token elsewhere. That must not spend it, and must emit no event. */
-    const elsewhere = async (use: (subjectToken: string) => Promise<Answer>): Promise<Answer> => {
+    const elsewhere = async (use: (subjectToken: string) => Promise<HttpResponse>): Promise<HttpResponse> => {
       const { deployment } = on
       const { subjectToken } = await issue(deployment)
       const before = deployment.events.length
-      const answer = await use(subjectToken)
+      const response = await use(subjectToken)
       expect(deployment.events.slice(before)).to.deep.equal([])
-      expect(answer.text).not.to.include(subjectToken)
+      expect(response.text).not.to.include(subjectToken)
       const exchanged = await exchange(deployment, { subject_token: subjectToken })
       expect(exchanged.status, exchanged.text).to.equal(200)
-      return answer
+      return response
     }
 
     const grants: [title: string, parameters: (token: string) => Parameters][] = [
@@ -54,26 +54,26 @@ describe('token exchange: a subject token elsewhere', () => {
     ]
     for (const [title, parameters] of grants) {
       it(`is refused as ${title}`, async () => {
-        const answer = await elsewhere((token) =>
+        const response = await elsewhere((token) =>
           postToken(on.deployment, parameters(token), { client: portal }),
         )
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_grant'])
+        expect([response.status, response.body.error], response.text).to.deep.equal([400, 'invalid_grant'])
       })
     }
 
     it('is refused as CIBA request id', async () => {
-      const answer = await elsewhere((token) =>
+      const response = await elsewhere((token) =>
         postToken(on.deployment, { grant_type: CIBA, auth_req_id: token }, { client: portal }),
       )
-      expect(answer.status, answer.text).to.equal(400)
+      expect(response.status, response.text).to.equal(400)
     })
 
     for (const method of ['GET', 'POST']) {
       it(`is refused as bearer at userinfo (${method})`, async () => {
-        const answer = await elsewhere((token) =>
+        const response = await elsewhere((token) =>
           send(`${on.deployment.issuer}/me`, { method, headers: { authorization: `Bearer ${token}` } }),
         )
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token'])
+        expect([response.status, response.body.error], response.text).to.deep.equal([401, 'invalid_token'])
       })
     }
 
@@ -85,35 +85,35 @@ describe('token exchange: a subject token elsewhere', () => {
       ['DELETE', `/${'0'.repeat(32)}`],
     ] as const) {
       it(`is refused at the management API: ${method} ${path}`, async () => {
-        const answer = await elsewhere((token) => manage(on.deployment, method, path, { token }))
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token'])
+        const response = await elsewhere((token) => manage(on.deployment, method, path, { token }))
+        expect([response.status, response.body.error], response.text).to.deep.equal([401, 'invalid_token'])
       })
     }
 
     for (const hint of [undefined, 'access_token', 'refresh_token', 'subject_token']) {
       it(`is inactive at introspection, with the hint ${hint}`, async () => {
         const auth = credentials(introspectingClient())
-        const answer = await elsewhere((token) =>
+        const response = await elsewhere((token) =>
           send(`${on.deployment.issuer}/token/introspection`, {
             method: 'POST',
             headers: auth.headers,
             body: form({ token, token_type_hint: hint }),
           }),
         )
-        expect([answer.status, answer.body], answer.text).to.deep.equal([200, { active: false }])
+        expect([response.status, response.body], response.text).to.deep.equal([200, { active: false }])
       })
     }
 
     it('is not revoked at the revocation endpoint', async () => {
       const auth = credentials(webClient())
-      const answer = await elsewhere((token) =>
+      const response = await elsewhere((token) =>
         send(`${on.deployment.issuer}/token/revocation`, {
           method: 'POST',
           headers: auth.headers,
           body: form({ token }),
         }),
       )
-      expect(answer.status, answer.text).to.equal(200)
+      expect(response.status, response.text).to.equal(200)
     })
 
     it('is refused as initial and as registration access token', async () => {
@@ -136,7 +136,7 @@ describe('token exchange: a subject token elsewhere', () => {
         [(client_assertion) => ({ client_assertion, client_assertion_type }), 400, 'invalid_request'],
       ]
       for (const [parameters, status, error] of attempts) {
-        const answer = await elsewhere((token) =>
+        const response = await elsewhere((token) =>
           send(on.deployment.tokenEndpoint, {
             method: 'POST',
             body: form({
@@ -147,7 +147,7 @@ describe('token exchange: a subject token elsewhere', () => {
             }),
           }),
         )
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([status, error])
+        expect([response.status, response.body.error], response.text).to.deep.equal([status, error])
       }
     })
 

@@ -6,7 +6,7 @@ import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { revoke } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
@@ -55,17 +55,17 @@ describe('token exchange: the response to a bad subject token', () => {
             'of a disabled user': disabledUser.subjectToken,
             'of another issuer': foreign.subjectToken,
           }
-          const answers: [title: string, answer: Answer][] = []
+          const responses: [title: string, response: HttpResponse][] = []
           for (const actor of [{}, withActor(await actorToken(deployment))]) {
             for (const [title, token] of Object.entries(bad)) {
               const parameters = { subject_token: token, resource, scope: 'orders:read', ...actor }
-              answers.push([title, await exchange(deployment, parameters)])
+              responses.push([title, await exchange(deployment, parameters)])
             }
           }
-          for (const [title, { status, text, headers }] of answers) {
+          for (const [title, { status, text, headers }] of responses) {
             expect([status, text], title).to.deep.equal([400, JSON.stringify(SUBJECT_TOKEN_REFUSED)])
             const kept = [...headers].filter(([name]) => name !== 'date')
-            const first = [...(answers[0]?.[1].headers ?? [])].filter(([name]) => name !== 'date')
+            const first = [...(responses[0]?.[1].headers ?? [])].filter(([name]) => name !== 'date')
             expect(kept, title).to.deep.equal(first)
           }
         } finally {

@@ -23,7 +23,7 @@ describe('token exchange: the policy', () => {
   const refusesTo = (decide: Decide, expected: { status?: number; error: string }) => async () => {
     const { isAllowed, allow } = policy(decide)
     await withDeployment({ options: { isAllowed, customClaimsTimeout: 1 } }, async (deployment) => {
-      const answer = await expectRefused(deployment, {
+      const response = await expectRefused(deployment, {
         attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken }),
         valid: (subjectToken) => {
           allow()
@@ -32,7 +32,7 @@ describe('token exchange: the policy', () => {
         check: 'isAllowed',
         ...expected,
       })
-      expect(answer.text).not.to.include('private')
+      expect(response.text).not.to.include('private')
     })
   }
 
@@ -59,8 +59,8 @@ describe('token exchange: the policy', () => {
     const { isAllowed } = policy(() => throwing(new AccessDenied('not on duty')))
     await withDeployment({ options: { isAllowed } }, async (deployment) => {
       const { subjectToken } = await issue(deployment)
-      const answer = await exchange(deployment, { subject_token: subjectToken })
-      expect(answer.body).to.deep.equal({ error: 'access_denied', error_description: DENIED })
+      const response = await exchange(deployment, { subject_token: subjectToken })
+      expect(response.body).to.deep.equal({ error: 'access_denied', error_description: DENIED })
       const { check, reason } = onlyEvent(deployment, 'subject_token.refused')
       expect([check, reason]).to.deep.equal(['isAllowed', 'not on duty'])
       expect(deployment.errors).to.deep.equal([])
@@ -72,8 +72,8 @@ describe('token exchange: the policy', () => {
     ['throws', () => throwing(new Error('private'))],
     ['rejects', () => Promise.reject(new Error('private'))],
     ['throws undefined', () => throwing(undefined)],
-    ['answers undefined', () => undefined],
-    ['answers null', () => null],
+    ['returns undefined', () => undefined],
+    ['returns null', () => null],
     ['returns 1', () => 1],
     ["returns 'true'", () => 'true'],
     ['returns an object', () => ({ allowed: true })],
@@ -88,8 +88,8 @@ describe('token exchange: the policy', () => {
     const { isAllowed } = policy(() => throwing(new Error('private reason')))
     await withDeployment({ options: { isAllowed } }, async (deployment) => {
       const { subjectToken } = await issue(deployment)
-      const answer = await exchange(deployment, { subject_token: subjectToken })
-      expect(answer.body).to.deep.equal({
+      const response = await exchange(deployment, { subject_token: subjectToken })
+      expect(response.body).to.deep.equal({
         error: 'server_error',
         error_description: 'oops! something went wrong',
       })
@@ -109,12 +109,12 @@ describe('token exchange: the policy', () => {
         client_id: 'web',
         aud: 'urn:elsewhere',
       })
-      const answer = await exchange(deployment, {
+      const response = await exchange(deployment, {
         subject_token: subjectToken,
         scope: 'orders:read orders:delete',
         ...withActor(actor),
       })
-      expect(answer.status, answer.text).to.equal(200)
+      expect(response.status, response.text).to.equal(200)
       const { account, ...question } = asked[1] as PolicyRequest
       expect(account.accountId).to.equal('alice')
       expect(question).to.deep.equal({
@@ -163,8 +163,8 @@ describe('token exchange: the policy', () => {
       ]
       for (const [actor, audiences] of tokens) {
         const { subjectToken } = await issue(deployment)
-        const answer = await exchange(deployment, { subject_token: subjectToken, ...withActor(actor) })
-        expect(answer.status, answer.text).to.equal(200)
+        const response = await exchange(deployment, { subject_token: subjectToken, ...withActor(actor) })
+        expect(response.status, response.text).to.equal(200)
         expect(asked.at(-1)?.actor?.audiences).to.deep.equal(audiences)
       }
     })

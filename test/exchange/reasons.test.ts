@@ -400,8 +400,8 @@ async function expectReason(
   { check, reason, client }: { check: string; reason: string; client?: ClientMetadata },
 ): Promise<void> {
   const before = deployment.events.length
-  const answer = await exchange(deployment, parameters, client && { client })
-  expect(answer.status, answer.text).to.be.within(400, 500)
+  const response = await exchange(deployment, parameters, client && { client })
+  expect(response.status, response.text).to.be.within(400, 500)
   const event = onlyEvent(deployment, 'subject_token.refused', before)
   expect([event.check, event.reason]).to.deep.equal([check, reason])
 }

@@ -48,9 +48,10 @@ describe('token exchange: a refusal names its check', () => {
       it(`${check}, in the event and never in the response, and spends nothing`, async () => {
         const strict = await on.start({ issuer: on.deployment.issuer, options })
         const { subjectToken, id } = await issue(on.deployment, { context: { ticketId: 'T-1' } })
-        const answer = await exchange(strict, { subject_token: subjectToken, ...(await parameters()) })
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, error])
-        for (const secret of [check, 'private', 'reason', 'carol']) expect(answer.text).not.to.include(secret)
+        const response = await exchange(strict, { subject_token: subjectToken, ...(await parameters()) })
+        expect([response.status, response.body.error], response.text).to.deep.equal([400, error])
+        for (const secret of [check, 'private', 'reason', 'carol'])
+          expect(response.text).not.to.include(secret)
         const event = onlyEvent(strict, 'subject_token.refused')
         expect(event).to.include({ check, error, stage: 'exchange' })
         expect(event.id ?? id).to.equal(id)
@@ -62,12 +63,12 @@ describe('token exchange: a refusal names its check', () => {
 
     it('at the issuance, too', async () => {
       const strict = await on.start({ options: { isAllowed: () => false } })
-      const answers = [
+      const responses = [
         await postSubjectToken(strict, { userId: 'alice', actorId: 'alice' }),
         await postSubjectToken(strict, { userId: 'alice' }),
       ]
-      for (const answer of answers) {
-        expect([answer.status, answer.text]).to.deep.equal([403, answers[0]?.text])
+      for (const response of responses) {
+        expect([response.status, response.text]).to.deep.equal([403, responses[0]?.text])
       }
       const checks = strict.events.map(({ payload }) => 'check' in payload && payload.check)
       expect(checks).to.deep.equal(['actorIsNotSubject', 'isAllowed'])

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import type { Deployment, RecordedEvent } from '../../fixtures/deployment.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { ACTOR_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import type { ImpersonationEvents } from '../../src/events.ts'
@@ -11,9 +11,9 @@ export interface Refusal {
   /** Members of the issuance request. */
   readonly issued?: Readonly<Record<string, unknown>>
   /** The request that is refused. */
-  readonly attempt: (subjectToken: string) => Promise<Answer>
+  readonly attempt: (subjectToken: string) => Promise<HttpResponse>
   /** A request that succeeds afterwards: the plain one by default. */
-  readonly valid?: (subjectToken: string) => Promise<Answer>
+  readonly valid?: (subjectToken: string) => Promise<HttpResponse>
   readonly status?: number
   readonly error: string
   readonly description?: string
@@ -21,25 +21,25 @@ export interface Refusal {
   readonly check: string | null
 }
 
-export async function expectRefused(deployment: Deployment, refusal: Refusal): Promise<Answer> {
+export async function expectRefused(deployment: Deployment, refusal: Refusal): Promise<HttpResponse> {
   const { issued, attempt, status = 400, error, description, check } = refusal
   const { valid = (subjectToken) => exchange(deployment, { subject_token: subjectToken }) } = refusal
   const { subjectToken, id } = await issue(deployment, issued)
 
   const before = deployment.events.length
-  const answer = await attempt(subjectToken)
+  const response = await attempt(subjectToken)
   const events = deployment.events.slice(before)
 
-  expect(answer.status, answer.text).to.equal(status)
-  expect(answer.body.error, answer.text).to.equal(error)
-  expect(answer.body).not.to.have.property('access_token')
-  if (description !== undefined) expect(answer.body.error_description).to.equal(description)
-  expect(answer.headers.get('cache-control')).to.equal('no-store')
+  expect(response.status, response.text).to.equal(status)
+  expect(response.body.error, response.text).to.equal(error)
+  expect(response.body).not.to.have.property('access_token')
+  if (description !== undefined) expect(response.body.error_description).to.equal(description)
+  expect(response.headers.get('cache-control')).to.equal('no-store')
   expectOneRefusal(events, { id, error, check })
 
   const again = await valid(subjectToken)
   expect(again.status, `the subject token is spent: ${again.text}`).to.equal(200)
-  return answer
+  return response
 }
 
 function expectOneRefusal(

@@ -23,15 +23,15 @@ describe('token exchange: a replay', () => {
 
     const used = async (resource: string, deployment = on.deployment, client = webClient()) => {
       const { id, subjectToken } = await issue(deployment)
-      const answer = await exchange(deployment, { subject_token: subjectToken, resource }, { client })
-      expect(answer.status, answer.text).to.equal(200)
-      return { id, subjectToken, accessToken: answer.body.access_token as string }
+      const response = await exchange(deployment, { subject_token: subjectToken, resource }, { client })
+      expect(response.status, response.text).to.equal(200)
+      return { id, subjectToken, accessToken: response.body.access_token as string }
     }
     /** Refused as always, and told by one event. */
     const replay = async (subjectToken: string, deployment = on.deployment, client = webClient()) => {
       const before = deployment.events.length
-      const answer = await exchange(deployment, { subject_token: subjectToken }, { client })
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await exchange(deployment, { subject_token: subjectToken }, { client })
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       expect(deployment.errors).to.deep.equal([])
       return onlyEvent(deployment, 'subject_token.replayed', before)
     }
@@ -225,10 +225,10 @@ describe('token exchange: a replay', () => {
         const deployment = await on.start({ options: { getCustomJwtClaims, replayLeeway } })
         const { id, subjectToken } = await issue(deployment)
         const parameters = { subject_token: subjectToken, resource: OPAQUE_API }
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           Array.from({ length: 8 }, () => exchange(deployment, parameters, { client: webClient() })),
         )
-        const winner = answers.find(({ status }) => status === 200)
+        const winner = responses.find(({ status }) => status === 200)
         expect(await isActive(winner?.body.access_token, deployment)).to.equal(replayLeeway > 0)
         const ended = deployment.events.flatMap(({ payload }) =>
           'secondsAfter' in payload ? payload.ended : [],

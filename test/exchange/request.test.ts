@@ -150,56 +150,56 @@ describe('token exchange: the request', () => {
   ]
   for (const [parameter, ...values] of repeated) {
     it(`refuses a repeated ${parameter}, and names it`, async () => {
-      const answer = await expectRefused(deployment, {
+      const response = await expectRefused(deployment, {
         attempt: (subjectToken) =>
           exchange(deployment, { subject_token: subjectToken, client_id: 'spa', [parameter]: values }),
         error: 'invalid_request',
         check: null,
       })
-      expect(answer.body.error_description).to.include(parameter)
+      expect(response.body.error_description).to.include(parameter)
     })
   }
 
   it('refuses a repeated subject_token, even when one of the two is valid', async () => {
-    const answer = await expectRefused(deployment, {
+    const response = await expectRefused(deployment, {
       attempt: (subjectToken) => exchange(deployment, { subject_token: [subjectToken, subjectToken] }),
       error: 'invalid_request',
       check: null,
     })
-    expect(answer.body.error_description).to.include('subject_token')
+    expect(response.body.error_description).to.include('subject_token')
   })
 
   it('treats blank optional parameters as omitted', async () => {
     const { subjectToken } = await issue(deployment)
     const blank = { actor_token: '', actor_token_type: '', requested_token_type: '', scope: '', audience: '' }
-    const answer = await exchange(deployment, {
+    const response = await exchange(deployment, {
       subject_token: subjectToken,
       ...blank,
       authorization_details: '',
     })
-    expect(answer.status, answer.text).to.equal(200)
-    expect(answer.body).not.to.have.property('scope')
+    expect(response.status, response.text).to.equal(200)
+    expect(response.body).not.to.have.property('scope')
   })
 
   it('accepts the requested token type access_token', async () => {
     const { subjectToken } = await issue(deployment)
-    const answer = await exchange(deployment, {
+    const response = await exchange(deployment, {
       subject_token: subjectToken,
       requested_token_type: ACCESS_TOKEN_TYPE,
     })
-    expect(answer.status, answer.text).to.equal(200)
-    expect(answer.body.issued_token_type).to.equal(ACCESS_TOKEN_TYPE)
+    expect(response.status, response.text).to.equal(200)
+    expect(response.body.issued_token_type).to.equal(ACCESS_TOKEN_TYPE)
   })
 
   it('ignores parameters it does not know (RFC 6749 §3.2)', async () => {
     const { subjectToken } = await issue(deployment)
-    const answer = await exchange(deployment, {
+    const response = await exchange(deployment, {
       subject_token: subjectToken,
       claims: '{}',
       userId: 'bob',
       act: 'x',
     })
-    expect(answer.status, answer.text).to.equal(200)
+    expect(response.status, response.text).to.equal(200)
   })
 
   it('refuses a request in JSON, and spends nothing', async () => {
@@ -234,9 +234,9 @@ describe('token exchange: the request', () => {
     const configuration = { features: { richAuthorizationRequests } as never }
     await withDeployment({ configuration }, async (other) => {
       const { subjectToken } = await issue(other)
-      const answer = await exchange(other, { subject_token: subjectToken, authorization_details: '[]' })
-      expect(answer.status).to.equal(400)
-      expect(answer.body).to.deep.equal({
+      const response = await exchange(other, { subject_token: subjectToken, authorization_details: '[]' })
+      expect(response.status).to.equal(400)
+      expect(response.body).to.deep.equal({
         error: 'invalid_request',
         error_description: 'authorization_details is not supported',
       })
@@ -245,13 +245,13 @@ describe('token exchange: the request', () => {
   })
 
   it('refuses a client that is not registered for the grant', async () => {
-    const answer = await expectRefused(deployment, {
+    const response = await expectRefused(deployment, {
       attempt: (subjectToken) =>
         exchange(deployment, { subject_token: subjectToken }, { client: machineClient() }),
       error: 'invalid_request',
       check: null,
     })
-    expect(answer.body.error_description).to.equal('requested grant type is not allowed for this client')
+    expect(response.body.error_description).to.equal('requested grant type is not allowed for this client')
   })
 
   it('does not accept a management token as a subject token', async () => {

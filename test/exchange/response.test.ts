@@ -4,7 +4,7 @@ import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import type { ResourceServer } from 'oidc-provider'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
-import { now } from '../../fixtures/clock.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import {
   API,
   type Deployment,
@@ -12,7 +12,7 @@ import {
   startDeployment,
   withDeployment,
 } from '../../fixtures/deployment.ts'
-import { type Answer, credentials, send } from '../../fixtures/http.ts'
+import { credentials, type HttpResponse, send } from '../../fixtures/http.ts'
 import { signJwt } from '../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
@@ -38,19 +38,19 @@ describe('token exchange: the response', () => {
   })
   after(() => deployment.close())
 
-  const expectSuccess = (answer: Answer) => {
-    expect(answer.status, answer.text).to.equal(200)
-    expect(answer.headers.get('cache-control')).to.equal('no-store')
-    expect(answer.headers.get('content-type')).to.match(/^application\/json/)
-    expect(answer.body.issued_token_type).to.equal(ACCESS_TOKEN_TYPE)
-    expect(answer.body.token_type).to.equal('Bearer')
+  const expectSuccess = (response: HttpResponse) => {
+    expect(response.status, response.text).to.equal(200)
+    expect(response.headers.get('cache-control')).to.equal('no-store')
+    expect(response.headers.get('content-type')).to.match(/^application\/json/)
+    expect(response.body.issued_token_type).to.equal(ACCESS_TOKEN_TYPE)
+    expect(response.body.token_type).to.equal('Bearer')
   }
 
   it('has exactly the members of RFC 8693 §2.2.1, with scope', async () => {
     const { subjectToken } = await issue(deployment)
-    const answer = await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read' })
-    expectSuccess(answer)
-    const { access_token: token, ...rest } = answer.body
+    const response = await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read' })
+    expectSuccess(response)
+    const { access_token: token, ...rest } = response.body
     expect(token).to.be.a('string')
     expect(rest).to.deep.equal({
       issued_token_type: ACCESS_TOKEN_TYPE,
@@ -62,9 +62,9 @@ describe('token exchange: the response', () => {
 
   it('has no scope when none was granted', async () => {
     const { subjectToken } = await issue(deployment)
-    const answer = await exchange(deployment, { subject_token: subjectToken })
-    expectSuccess(answer)
-    expect(answer.body).to.have.all.keys('access_token', 'issued_token_type', 'token_type', 'expires_in')
+    const response = await exchange(deployment, { subject_token: subjectToken })
+    expectSuccess(response)
+    expect(response.body).to.have.all.keys('access_token', 'issued_token_type', 'token_type', 'expires_in')
   })
 
   it('contains a JWT access token that anyone can verify with our keys (RFC 9068)', async () => {
@@ -95,10 +95,10 @@ describe('token exchange: the response', () => {
   it('contains an opaque token that introspection describes (RFC 7662)', async () => {
     const { subjectToken } = await issue(deployment)
     const parameters = { subject_token: subjectToken, resource: OPAQUE_API, scope: 'orders:read' }
-    const answer = await exchange(deployment, { ...parameters, ...withActor(await actorToken(deployment)) })
-    expectSuccess(answer)
-    expect(answer.body.access_token).not.to.include('.')
-    const { iat, exp, status, ...token } = await introspect(deployment, answer.body.access_token)
+    const response = await exchange(deployment, { ...parameters, ...withActor(await actorToken(deployment)) })
+    expectSuccess(response)
+    expect(response.body.access_token).not.to.include('.')
+    const { iat, exp, status, ...token } = await introspect(deployment, response.body.access_token)
     expect(status).to.be.an('object')
     expect(token).to.deep.equal({
       active: true,
@@ -126,8 +126,8 @@ describe('token exchange: the response', () => {
   it('never contains the subject token, the actor token or the context', async () => {
     const { subjectToken } = await issue(deployment, { context: { secret: 'of the context' } })
     const actor = await actorToken(deployment)
-    const answer = await exchange(deployment, { subject_token: subjectToken, ...withActor(actor) })
-    const text = answer.text + JSON.stringify(decodeJwt(answer.body.access_token))
+    const response = await exchange(deployment, { subject_token: subjectToken, ...withActor(actor) })
+    const text = response.text + JSON.stringify(decodeJwt(response.body.access_token))
     for (const secret of [subjectToken, actor, 'of the context']) expect(text).not.to.include(secret)
   })
 
@@ -148,14 +148,20 @@ describe('token exchange: the response', () => {
             configuration: { ttl: { AccessToken: () => ttl ?? 7200, Grant: 5 } },
           },
           async (other) => {
-            for (const resource of [API, OPAQUE_API]) {
-              const { subjectToken } = await issue(other)
-              const { body } = await exchange(other, { subject_token: subjectToken, resource })
-              expect(body.expires_in).to.equal(expected)
-              const token = body.access_token
-              const { iat = 0, exp = 0 } =
-                resource === API ? decodeJwt(token) : await introspect(other, token)
-              expect(exp - iat).to.equal(expected)
+            // A token that lives for a second could be over before it is introspected.
+            const clock = stopClock()
+            try {
+              for (const resource of [API, OPAQUE_API]) {
+                const { subjectToken } = await issue(other)
+                const { body } = await exchange(other, { subject_token: subjectToken, resource })
+                expect(body.expires_in).to.equal(expected)
+                const token = body.access_token
+                const { iat = 0, exp = 0 } =
+                  resource === API ? decodeJwt(token) : await introspect(other, token)
+                expect(exp - iat).to.equal(expected)
+              }
+            } finally {
+              clock.restore()
             }
           },
         )
@@ -179,13 +185,13 @@ describe('token exchange: the response', () => {
     ] as const) {
       it(`a web application that authenticates by Basic, ${title}`, async () => {
         const { subjectToken } = await issue(deployment, { clientId: 'web' })
-        const answer = await exchange(
+        const response = await exchange(
           deployment,
           { subject_token: subjectToken, ...body },
           { client: webClient() },
         )
-        expectSuccess(answer)
-        expect(decodeJwt(answer.body.access_token).client_id).to.equal('web')
+        expectSuccess(response)
+        expect(decodeJwt(response.body.access_token).client_id).to.equal('web')
       })
     }
 
@@ -255,8 +261,8 @@ describe('token exchange: the response', () => {
 
   it('cannot be requested with GET', async () => {
     const { subjectToken } = await issue(deployment)
-    const answer = await send(`${deployment.tokenEndpoint}?subject_token=${subjectToken}&client_id=spa`)
-    expect(answer.status).to.be.oneOf([404, 405])
+    const response = await send(`${deployment.tokenEndpoint}?subject_token=${subjectToken}&client_id=spa`)
+    expect(response.status).to.be.oneOf([404, 405])
     expect((await exchange(deployment, { subject_token: subjectToken })).status).to.equal(200)
   })
 
@@ -265,8 +271,8 @@ describe('token exchange: the response', () => {
       const { subjectToken } = await issue(deployment)
       const { body } = await exchange(deployment, { subject_token: subjectToken, resource })
       const headers = { authorization: `Bearer ${body.access_token}` }
-      const answer = await send(`${deployment.issuer}/me`, { headers })
-      expect(answer.status, answer.text).to.be.oneOf([401, 403])
+      const response = await send(`${deployment.issuer}/me`, { headers })
+      expect(response.status, response.text).to.be.oneOf([401, 403])
     }
   })
 

@@ -111,10 +111,10 @@ describe('token exchange: the scope', () => {
   for (const [title, request] of GRANTED) {
     it(`grants ${title}`, async () => {
       const { subjectToken } = await issue(deployment, ceilingOf(request))
-      const answer = await send(subjectToken, request)
-      expect(answer.status, answer.text).to.equal(200)
-      expect(answer.body.scope).to.equal(request.granted)
-      const token = answer.body.access_token
+      const response = await send(subjectToken, request)
+      expect(response.status, response.text).to.equal(200)
+      expect(response.body.scope).to.equal(request.granted)
+      const token = response.body.access_token
       const claims = token.includes('.') ? decodeJwt(token) : await introspect(deployment, token)
       expect(claims.scope).to.equal(request.granted)
     })
@@ -122,14 +122,14 @@ describe('token exchange: the scope', () => {
 
   for (const [title, request] of REFUSED) {
     it(`refuses ${title}, and repeats none of them`, async () => {
-      const answer = await expectRefused(deployment, {
+      const response = await expectRefused(deployment, {
         issued: ceilingOf(request),
         attempt: (subjectToken) => send(subjectToken, request),
         error: 'invalid_scope',
         description: 'none of the requested scopes can be granted',
         check: 'scope',
       })
-      expect(answer.body).to.have.all.keys('error', 'error_description')
+      expect(response.body).to.have.all.keys('error', 'error_description')
     })
   }
 
@@ -142,13 +142,13 @@ describe('token exchange: the scope', () => {
     ]
     for (const [title, scope] of tooMany) {
       it(`not ${title}`, async () => {
-        const answer = await expectRefused(deployment, {
+        const response = await expectRefused(deployment, {
           attempt: (subjectToken) => exchange(deployment, { subject_token: subjectToken, scope }),
           error: 'invalid_scope',
           description: 'more than 256 scopes were requested',
           check: 'scope',
         })
-        expect(answer.body).to.have.all.keys('error', 'error_description')
+        expect(response.body).to.have.all.keys('error', 'error_description')
         const refused = deployment.events.findLast(({ name }) => name === 'subject_token.refused')
         expect(refused?.payload).not.to.have.any.keys('id', 'scope')
       })
@@ -157,8 +157,8 @@ describe('token exchange: the scope', () => {
     it('but 256', async () => {
       const { subjectToken } = await issue(deployment)
       const scope = ['orders:read', ...names(255)].join(' ')
-      const answer = await exchange(deployment, { subject_token: subjectToken, scope })
-      expect(answer.body.scope, answer.text).to.equal('orders:read')
+      const response = await exchange(deployment, { subject_token: subjectToken, scope })
+      expect(response.body.scope, response.text).to.equal('orders:read')
     })
   })
 
@@ -168,8 +168,8 @@ describe('token exchange: the scope', () => {
     const [{ subjectToken }, live] = [await issue(deployment), await issue(deployment)]
     const before = deployment.events.length
     for (const scope of [live.subjectToken, `orders:delete ${live.subjectToken}`]) {
-      const answer = await exchange(deployment, { subject_token: subjectToken, scope })
-      expect(answer.body).to.deep.equal({
+      const response = await exchange(deployment, { subject_token: subjectToken, scope })
+      expect(response.body).to.deep.equal({
         error: 'invalid_scope',
         error_description: 'none of the requested scopes can be granted',
       })
@@ -239,9 +239,9 @@ describe('token exchange: the scope', () => {
       const { subjectToken } = await issue(other)
       const parameters = { subject_token: subjectToken, scope: 'openid offline_access orders:read' }
       const actor = withActor(await actorToken(other))
-      const answer = await exchange(other, { ...parameters, ...actor }, { client })
-      expect(answer.body.scope, answer.text).to.equal('openid orders:read')
-      expect(answer.body).not.to.have.any.keys('refresh_token', 'id_token')
+      const response = await exchange(other, { ...parameters, ...actor }, { client })
+      expect(response.body.scope, response.text).to.equal('openid orders:read')
+      expect(response.body).not.to.have.any.keys('refresh_token', 'id_token')
     })
   })
 

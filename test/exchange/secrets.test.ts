@@ -91,7 +91,7 @@ async function wholeFlow(deployment: Deployment): Promise<string[]> {
       for (const actor of [undefined, ...actors]) {
         const { subjectToken } = await issue(deployment, { context: { mode } }, management)
         const parameters = { subject_token: subjectToken, resource, ...(actor && withActor(actor)) }
-        const answers = [
+        const responses = [
           await exchange(deployment, { ...parameters, scope: 'unknown' }),
           await exchange(deployment, { ...parameters, resource: 'https://unknown.example.com' }),
           await exchange(deployment, {
@@ -101,7 +101,7 @@ async function wholeFlow(deployment: Deployment): Promise<string[]> {
           await exchange(deployment, parameters),
           await exchange(deployment, parameters),
         ]
-        const tokens = answers.map(({ body }) => body.access_token).filter(Boolean)
+        const tokens = responses.map(({ body }) => body.access_token).filter(Boolean)
         expect(tokens).to.have.lengthOf(mode === 'ok' ? 1 : 0)
         secrets.push(subjectToken, ...tokens)
       }
@@ -148,8 +148,8 @@ describe('token exchange: secrets', () => {
             await exchange(deployment, { subject_token: spent.subjectToken })
             await database.sequelize.query('ALTER TABLE subject_tokens RENAME TO elsewhere')
             const printed = await printedDuring(async () => {
-              const answer = await exchange(deployment, { subject_token: subjectToken })
-              expect(answer.status, answer.text).to.equal(503)
+              const response = await exchange(deployment, { subject_token: subjectToken })
+              expect(response.status, response.text).to.equal(503)
               expect((await postSubjectToken(deployment, { userId: 'alice' })).status).to.equal(503)
             })
             const secrets = [subjectToken, spent.subjectToken].flatMap((token) => [token, ...hashes(token)])

@@ -44,17 +44,17 @@ describe('token exchange: the sender constraint', () => {
   describe('by DPoP', () => {
     it('binds a JWT to the key that was proven', async () => {
       const { subjectToken } = await issue(deployment)
-      const answer = await withProof({ subject_token: subjectToken })
-      expect(answer.status, answer.text).to.equal(200)
-      expect(answer.body.token_type).to.equal('DPoP')
-      expect(decodeJwt(answer.body.access_token).cnf).to.deep.equal({ jkt: key.thumbprint })
+      const response = await withProof({ subject_token: subjectToken })
+      expect(response.status, response.text).to.equal(200)
+      expect(response.body.token_type).to.equal('DPoP')
+      expect(decodeJwt(response.body.access_token).cnf).to.deep.equal({ jkt: key.thumbprint })
     })
 
     it('binds an opaque token to the key that was proven', async () => {
       const { subjectToken } = await issue(deployment)
-      const answer = await withProof({ subject_token: subjectToken, resource: OPAQUE_API })
-      expect(answer.body.token_type, answer.text).to.equal('DPoP')
-      const token = await introspect(deployment, answer.body.access_token)
+      const response = await withProof({ subject_token: subjectToken, resource: OPAQUE_API })
+      expect(response.body.token_type, response.text).to.equal('DPoP')
+      const token = await introspect(deployment, response.body.access_token)
       expect(token).to.deep.include({ active: true, token_type: 'DPoP', cnf: { jkt: key.thumbprint } })
     })
 
@@ -123,8 +123,8 @@ describe('token exchange: the sender constraint', () => {
     it('lets one of two simultaneous requests with one subject token win, with any proofs', async () => {
       const { subjectToken } = await issue(deployment)
       const before = deployment.events.length
-      const answers = await Promise.all([1, 2].map(() => withProof({ subject_token: subjectToken })))
-      expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 400])
+      const responses = await Promise.all([1, 2].map(() => withProof({ subject_token: subjectToken })))
+      expect(responses.map(({ status }) => status).sort()).to.deep.equal([200, 400])
       const names = deployment.events.slice(before).map(({ name }) => name)
       expect(names.sort()).to.deep.equal(['subject_token.exchanged', 'subject_token.replayed'])
     })
@@ -143,18 +143,22 @@ describe('token exchange: the sender constraint', () => {
     it('binds the token of a client registered for it to the certificate', async () => {
       const { subjectToken } = await issue(deployment)
       const sender = { client: mtlsClient, headers: presenting(CERTIFICATE) }
-      const answer = await exchange(deployment, { subject_token: subjectToken }, sender)
-      expect(answer.status, answer.text).to.equal(200)
-      expect(answer.body.token_type).to.equal('Bearer')
+      const response = await exchange(deployment, { subject_token: subjectToken }, sender)
+      expect(response.status, response.text).to.equal(200)
+      expect(response.body.token_type).to.equal('Bearer')
       const cnf = { 'x5t#S256': certificateThumbprint(x5t) }
-      expect(decodeJwt(answer.body.access_token).cnf).to.deep.equal(cnf)
+      expect(decodeJwt(response.body.access_token).cnf).to.deep.equal(cnf)
     })
 
     it('shows the certificate of an opaque token at introspection', async () => {
       const { subjectToken } = await issue(deployment)
       const sender = { client: mtlsClient, headers: presenting(CERTIFICATE) }
-      const answer = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API }, sender)
-      const token = await introspect(deployment, answer.body.access_token)
+      const response = await exchange(
+        deployment,
+        { subject_token: subjectToken, resource: OPAQUE_API },
+        sender,
+      )
+      const token = await introspect(deployment, response.body.access_token)
       expect(token).to.deep.include({ active: true, cnf: { 'x5t#S256': certificateThumbprint(x5t) } })
     })
 

@@ -4,7 +4,7 @@ import { ConnectionRefusedError, QueryTypes } from 'sequelize'
 import { storedModels } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
 import { API, type Deployment, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { itOn } from '../../fixtures/on-database.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
@@ -38,8 +38,8 @@ describe('token exchange: failures', () => {
         },
         async (deployment) => {
           const { subjectToken } = await issue(deployment)
-          const answer = await exchange(deployment, { subject_token: subjectToken })
-          await expectSpentBy500(deployment, subjectToken, answer)
+          const response = await exchange(deployment, { subject_token: subjectToken })
+          await expectSpentBy500(deployment, subjectToken, response)
         },
       ))
 
@@ -55,11 +55,11 @@ describe('token exchange: failures', () => {
         }
         await withDeployment(overrides, async (deployment) => {
           const { subjectToken } = await issue(deployment)
-          const answer = await exchange(deployment, { subject_token: subjectToken, resource })
+          const response = await exchange(deployment, { subject_token: subjectToken, resource })
           // Before the token is used again, which would end what was kept.
           const kept = [...models.payloads.keys()].filter((key) => key.startsWith('AccessToken:'))
           expect(kept).to.deep.equal([])
-          await expectSpentBy500(deployment, subjectToken, answer)
+          await expectSpentBy500(deployment, subjectToken, response)
         })
       })
     }
@@ -86,8 +86,8 @@ describe('token exchange: failures', () => {
       async (deployment) => {
         const store = createSubjectTokenStore(deployment.database.sequelize)
         const { subjectToken, id } = await issueDirectly(deployment)
-        const answer = await exchange(deployment, { subject_token: subjectToken })
-        expect([answer.status, answer.body.error]).to.deep.equal([500, 'server_error'])
+        const response = await exchange(deployment, { subject_token: subjectToken })
+        expect([response.status, response.body.error]).to.deep.equal([500, 'server_error'])
         expect((await store.get(deployment.issuer, id))?.use).to.equal(undefined)
       },
     ))
@@ -114,8 +114,8 @@ describe('token exchange: failures', () => {
       },
       async (deployment) => {
         const { subjectToken } = await issue(deployment)
-        const answer = await exchange(deployment, { subject_token: subjectToken })
-        expect([answer.status, answer.body.error]).to.deep.equal([500, 'server_error'])
+        const response = await exchange(deployment, { subject_token: subjectToken })
+        expect([response.status, response.body.error]).to.deep.equal([500, 'server_error'])
         expect(deployment.database.statements.filter((sql) => sql.includes('UPDATE'))).to.deep.equal([])
       },
     ))
@@ -131,8 +131,8 @@ describe('token exchange: failures', () => {
         withFailingStore({ method, error }, {}, async (deployment, state) => {
           const { subjectToken } = await issue(deployment)
           const before = deployment.events.length
-          const answer = await exchange(deployment, { subject_token: subjectToken })
-          expectOutage(answer)
+          const response = await exchange(deployment, { subject_token: subjectToken })
+          expectOutage(response)
           const events = deployment.events.slice(before)
           expect(events.map(({ name }) => name)).to.deep.equal(['subject_token.refused'])
           expect(events[0]?.payload).to.include({ check: 'storage', stage: 'exchange' })
@@ -259,7 +259,7 @@ describe('token exchange: failures', () => {
             },
           },
           async (deployment) => {
-            const answer = await expectRefused(deployment, {
+            const response = await expectRefused(deployment, {
               attempt: (subjectToken) => {
                 state.failing = true
                 return exchange(deployment, { subject_token: subjectToken })
@@ -272,7 +272,7 @@ describe('token exchange: failures', () => {
               error: 'server_error',
               check: 'server_error',
             })
-            expect(answer.text).not.to.include('private')
+            expect(response.text).not.to.include('private')
           },
         )
       })
@@ -292,23 +292,27 @@ async function endSpend({ database }: Deployment): Promise<void> {
   }
 }
 
-function expectUnknown(answer: Answer): void {
-  expect([answer.status, answer.body], answer.text).to.deep.equal([
+function expectUnknown(response: HttpResponse): void {
+  expect([response.status, response.body], response.text).to.deep.equal([
     503,
     { error: 'temporarily_unavailable', error_description: 'request a new subject token' },
   ])
-  expect(answer.headers.get('retry-after')).to.equal(null)
+  expect(response.headers.get('retry-after')).to.equal(null)
 }
 
-function expectOutage(answer: Answer): void {
-  expect(answer.status, answer.text).to.equal(503)
-  expect(answer.body.error).to.equal('temporarily_unavailable')
-  expect(Number(answer.headers.get('retry-after'))).to.be.greaterThan(0)
-  expect(answer.text).not.to.include('private')
+function expectOutage(response: HttpResponse): void {
+  expect(response.status, response.text).to.equal(503)
+  expect(response.body.error).to.equal('temporarily_unavailable')
+  expect(Number(response.headers.get('retry-after'))).to.be.greaterThan(0)
+  expect(response.text).not.to.include('private')
 }
 
-async function expectSpentBy500(deployment: Deployment, subjectToken: string, answer: Answer): Promise<void> {
-  expect([answer.status, answer.body]).to.deep.equal([
+async function expectSpentBy500(
+  deployment: Deployment,
+  subjectToken: string,
+  response: HttpResponse,
+): Promise<void> {
+  expect([response.status, response.body]).to.deep.equal([
     500,
     { error: 'server_error', error_description: 'oops! something went wrong' },
   ])

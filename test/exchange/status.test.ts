@@ -173,8 +173,8 @@ describe('status of an actor token', () => {
     await withDeployment({ database, issuer, options }, async (down) => {
       const { subjectToken } = await issue(deployment, { userId: 'dave' })
       const parameters = { subject_token: subjectToken, ...withActor(accessToken) }
-      const answer = await exchange(down, parameters)
-      expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
+      const response = await exchange(down, parameters)
+      expect([response.status, response.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
       expect((await exchange(deployment, parameters)).status).to.equal(200)
     })
   })

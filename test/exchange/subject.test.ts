@@ -12,7 +12,7 @@ import {
   startDeployment,
   withDeployment,
 } from '../../fixtures/deployment.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { BY_API } from '../../fixtures/subject-tokens.ts'
@@ -64,8 +64,8 @@ describe('token exchange: the subject token', () => {
 
     it('the public id of a token', async () => {
       const { id } = await issue(deployment)
-      const answer = await send(id)
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await send(id)
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     })
 
     it('the stored hash of a token', async () => {
@@ -73,8 +73,8 @@ describe('token exchange: the subject token', () => {
       const [rows] = await deployment.database.sequelize.query('SELECT token_hash FROM subject_tokens')
       const { token_hash: hash } = rows[0] as { token_hash: string }
       for (const attempt of [hash, `sub_${hash}`]) {
-        const answer = await send(attempt)
-        expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+        const response = await send(attempt)
+        expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       }
       expect((await send(subjectToken)).status).to.equal(200)
     })
@@ -82,8 +82,8 @@ describe('token exchange: the subject token', () => {
     it('an access token it was exchanged for', async () => {
       const { subjectToken } = await issue(deployment)
       const { body } = await send(subjectToken)
-      const answer = await send(body.access_token)
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await send(body.access_token)
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     })
 
     it('a token bound to another client', () =>
@@ -97,8 +97,8 @@ describe('token exchange: the subject token', () => {
 
     it('a token bound to a client id that differs in case', async () => {
       const { subjectToken } = await issue(deployment, { clientId: 'SPA' })
-      const answer = await send(subjectToken)
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await send(subjectToken)
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     })
 
     it('a token bound to another resource', () =>
@@ -136,8 +136,8 @@ describe('token exchange: the subject token', () => {
   it('refuses the token of a user that no longer exists, and tells only the operator why', async () => {
     const { subjectToken, id } = await issue(deployment, { userId: 'carol' })
     deployment.accounts.disable('carol')
-    const answer = await send(subjectToken)
-    expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+    const response = await send(subjectToken)
+    expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     const { check, reason, id: refused } = onlyEvent(deployment, 'subject_token.refused')
     expect([check, reason]).to.deep.equal(['subject_token', 'the user is gone or disabled'])
     expect(refused ?? id).to.equal(id)
@@ -151,8 +151,8 @@ describe('token exchange: the subject token', () => {
     await withDeployment({ configuration: { findAccount } }, async (other) => {
       const { subjectToken } = await issue(other)
       moved = true
-      const answer = await exchange(other, { subject_token: subjectToken })
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await exchange(other, { subject_token: subjectToken })
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     })
   })
 
@@ -167,8 +167,8 @@ describe('token exchange: the subject token', () => {
       expect((await send(inTime.subjectToken)).status).to.equal(200)
       clock.tick(1)
       const before = deployment.events.length
-      const answer = await send(late.subjectToken)
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await send(late.subjectToken)
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       const { check, reason, id } = onlyEvent(deployment, 'subject_token.refused', before)
       expect([check, reason]).to.deep.equal(['subject_token', 'expired'])
       expect(id ?? late.id).to.equal(late.id)
@@ -186,8 +186,8 @@ describe('token exchange: the subject token', () => {
     try {
       await withDeployment({ options: { getCustomJwtClaims } }, async (slow) => {
         const { subjectToken } = await issue(slow, { expiresIn: 60 })
-        const answer = await exchange(slow, { subject_token: subjectToken })
-        expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+        const response = await exchange(slow, { subject_token: subjectToken })
+        expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
         expect(onlyEvent(slow, 'subject_token.refused').reason).to.equal('expired')
       })
     } finally {
@@ -203,8 +203,8 @@ describe('token exchange: the subject token', () => {
       epochTime(),
       BY_API,
     )
-    const answer = await send(subjectToken)
-    expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+    const response = await send(subjectToken)
+    expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     const event = onlyEvent(deployment, 'subject_token.refused')
     expect([event.check, event.reason]).to.deep.equal(['subject_token', 'revoked'])
   })
@@ -219,8 +219,8 @@ describe('token exchange: the subject token', () => {
       const { subjectToken, id } = await issue(slow)
       const store = createSubjectTokenStore(slow.database.sequelize)
       revoke.now = () => store.revoke(slow.issuer, id, epochTime(), BY_API)
-      const answer = await exchange(slow, { subject_token: subjectToken })
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await exchange(slow, { subject_token: subjectToken })
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       expect(onlyEvent(slow, 'subject_token.refused').reason).to.equal('revoked')
     })
   })
@@ -229,8 +229,8 @@ describe('token exchange: the subject token', () => {
     const { subjectToken, id } = await issue(deployment)
     expect((await send(subjectToken)).status).to.equal(200)
     const before = deployment.events.length
-    const answer = await send(subjectToken)
-    expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+    const response = await send(subjectToken)
+    expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
     const replayed = onlyEvent(deployment, 'subject_token.replayed', before)
     expect(replayed).to.include({ id, userId: 'alice', clientId: 'spa', usedBy: 'spa', resource: API })
     expect(replayed.ended).to.equal('now')
@@ -244,8 +244,8 @@ describe('token exchange: the subject token', () => {
       clock.tick(3600)
       const before = deployment.events.length
       const replay = { subject_token: subjectToken, resource: 'https://unknown.example.com' }
-      const answer = await exchange(deployment, replay, { client: webClient() })
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await exchange(deployment, replay, { client: webClient() })
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       expect(onlyEvent(deployment, 'subject_token.replayed', before).clientId).to.equal('web')
     } finally {
       clock.restore()
@@ -262,16 +262,16 @@ describe('token exchange: the subject token', () => {
     await send(used.subjectToken)
     deployment.accounts.disable('dave')
     const clock = stopClock(Date.now() + 2000)
-    const answers: Answer[] = []
+    const responses: HttpResponse[] = []
     try {
-      for (const token of [used, bound, gone, expired]) answers.push(await send(token.subjectToken))
-      for (const token of [randomToken(), 'malformed']) answers.push(await send(token))
+      for (const token of [used, bound, gone, expired]) responses.push(await send(token.subjectToken))
+      for (const token of [randomToken(), 'malformed']) responses.push(await send(token))
     } finally {
       clock.restore()
     }
-    expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([400]))
-    expect(new Set(answers.map(({ text }) => text))).to.have.lengthOf(1)
-    const headerNames = answers.map(({ headers }) => [...headers.keys()].join())
+    expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([400]))
+    expect(new Set(responses.map(({ text }) => text))).to.have.lengthOf(1)
+    const headerNames = responses.map(({ headers }) => [...headers.keys()].join())
     expect(new Set(headerNames)).to.have.lengthOf(1)
   })
 
@@ -286,8 +286,8 @@ describe('token exchange: the subject token', () => {
       withDeployment({ database }, (one) =>
         withDeployment({ database }, async (two) => {
           const { subjectToken } = await issue(one)
-          const answer = await exchange(two, { subject_token: subjectToken })
-          expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+          const response = await exchange(two, { subject_token: subjectToken })
+          expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
           expect(onlyEvent(two, 'subject_token.refused').reason).to.equal('unknown')
           expect((await exchange(one, { subject_token: subjectToken })).status).to.equal(200)
         }),

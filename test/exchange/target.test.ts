@@ -148,17 +148,17 @@ describe('token exchange: the target', () => {
       it(`uses the default when the resource is ${title}`, () =>
         withDeployment(defaulting(API), async (other) => {
           const { subjectToken } = await issue(other)
-          const answer = await exchange(other, { subject_token: subjectToken, ...parameters })
-          expect(answer.status, answer.text).to.equal(200)
-          expect(decodeJwt(answer.body.access_token).aud).to.equal(API)
+          const response = await exchange(other, { subject_token: subjectToken, ...parameters })
+          expect(response.status, response.text).to.equal(200)
+          expect(decodeJwt(response.body.access_token).aud).to.equal(API)
         }))
     }
 
     it('prefers the requested resource', () =>
       withDeployment(defaulting(API), async (other) => {
         const { subjectToken } = await issue(other)
-        const answer = await exchange(other, { subject_token: subjectToken, resource: OPAQUE_API })
-        expect((await introspect(other, answer.body.access_token)).aud).to.equal(OPAQUE_API)
+        const response = await exchange(other, { subject_token: subjectToken, resource: OPAQUE_API })
+        expect((await introspect(other, response.body.access_token)).aud).to.equal(OPAQUE_API)
       }))
 
     it('compares a default with the resource that the subject token is bound to', () =>

@@ -86,12 +86,12 @@ for (const kind of DATABASES) {
       const [actor, inner] = [ASTRAL.repeat(255), `${ASTRAL.repeat(254)}x`]
       const { subjectToken, id } = await issue(deployment, { userId: `y${ASTRAL.repeat(254)}` })
       const token = await actorJwt(deployment, { sub: actor, act: { sub: inner } })
-      const answer = await exchange(
+      const response = await exchange(
         deployment,
         { subject_token: subjectToken, ...withActor(token) },
         { client: longest },
       )
-      expect(answer.status, answer.text).to.equal(200)
+      expect(response.status, response.text).to.equal(200)
       const { body } = await list(deployment, { actorId: actor })
       expect(body.items).to.have.lengthOf(1)
       expect(body.items[0]).to.deep.include({ id, usedBy: 'c'.repeat(255) })
@@ -113,20 +113,20 @@ for (const kind of DATABASES) {
     it('fails for a backend whose id is too long, and says so to the operator', async () => {
       const token = await managementToken(deployment, { client: longBackend })
       const failures = deployment.errors.length
-      const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
-      expect([answer.status, answer.body.error], answer.text).to.deep.equal([500, 'server_error'])
-      expect(answer.headers.get('retry-after')).to.equal(null)
+      const response = await postSubjectToken(deployment, { userId: 'alice' }, token)
+      expect([response.status, response.body.error], response.text).to.deep.equal([500, 'server_error'])
+      expect(response.headers.get('retry-after')).to.equal(null)
       expect(String(deployment.errors[failures])).to.include('id of the client')
     })
 
     it('keeps a resource and a scope of any length', async () => {
       const { subjectToken, id } = await issue(deployment)
-      const answer = await exchange(deployment, {
+      const response = await exchange(deployment, {
         subject_token: subjectToken,
         resource: LONG_RESOURCE,
         scope: LONG_SCOPE,
       })
-      expect(answer.status, answer.text).to.equal(200)
+      expect(response.status, response.text).to.equal(200)
       expect((await show(deployment, id)).body).to.include({ resource: LONG_RESOURCE, scope: LONG_SCOPE })
     })
   })

@@ -65,8 +65,8 @@ describe('flow with oauth4webapi', () => {
     return oauth.processGenericTokenEndpointResponse(server, client, response)
   }
 
-  const errorOf = async (answer: Promise<unknown>): Promise<oauth.ResponseBodyError> => {
-    const error = await answer.then(
+  const errorOf = async (response: Promise<unknown>): Promise<oauth.ResponseBodyError> => {
+    const error = await response.then(
       () => undefined,
       (thrown: unknown) => thrown,
     )
@@ -124,8 +124,8 @@ describe('flow with oauth4webapi', () => {
 
   it('reports a wrong client secret with a challenge (RFC 6749 §5.2)', async () => {
     const token = await subjectToken()
-    const answer = exchange({ client_id: 'web' }, oauth.ClientSecretBasic('wrong'), token)
-    const error = await answer.then(
+    const response = exchange({ client_id: 'web' }, oauth.ClientSecretBasic('wrong'), token)
+    const error = await response.then(
       () => undefined,
       (thrown: unknown) => thrown,
     )
@@ -136,8 +136,8 @@ describe('flow with oauth4webapi', () => {
 
   it('reports a forged management token with a challenge (RFC 6750 §3)', async () => {
     const url = new URL(deployment.subjectTokens)
-    const answer = oauth.protectedResourceRequest('forged', 'POST', url, undefined, null, INSECURE)
-    const error = await answer.then(
+    const response = oauth.protectedResourceRequest('forged', 'POST', url, undefined, null, INSECURE)
+    const error = await response.then(
       () => undefined,
       (thrown: unknown) => thrown,
     )

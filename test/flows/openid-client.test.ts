@@ -58,8 +58,8 @@ describe('flow with openid-client', () => {
   })
 
   /** What the client throws for a refused request. */
-  const errorOf = async (answer: Promise<unknown>): Promise<ResponseBodyError> => {
-    const error = await answer.then(
+  const errorOf = async (response: Promise<unknown>): Promise<ResponseBodyError> => {
+    const error = await response.then(
       () => undefined,
       (thrown: unknown) => thrown,
     )
@@ -99,8 +99,8 @@ describe('flow with openid-client', () => {
   it('shows an opaque token to the resource server', async () => {
     const token = await subjectToken()
     const tokens = await genericGrantRequest(spa, TOKEN_EXCHANGE, request(token, { resource: OPAQUE_API }))
-    const answer = await tokenIntrospection(resourceServer, tokens.access_token)
-    expect(answer).to.include({ active: true, sub: 'alice', aud: OPAQUE_API, client_id: 'spa' })
+    const response = await tokenIntrospection(resourceServer, tokens.access_token)
+    expect(response).to.include({ active: true, sub: 'alice', aud: OPAQUE_API, client_id: 'spa' })
   })
 
   it('reports a used subject token as invalid_request', async () => {

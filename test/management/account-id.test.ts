@@ -29,12 +29,12 @@ describe('management: the account id that findAccount returns', () => {
     it(`is refused by 500 when it ${title}, and the operator reads why`, async () => {
       account.id = accountId
       const failures = deployment.errors.length
-      const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
-      expect([answer.status, answer.body], answer.text).to.deep.equal([
+      const response = await postSubjectToken(deployment, { userId: 'alice' }, token)
+      expect([response.status, response.body], response.text).to.deep.equal([
         500,
         { error: 'server_error', error_description: 'something went wrong' },
       ])
-      expect(answer.headers.get('retry-after')).to.equal(null)
+      expect(response.headers.get('retry-after')).to.equal(null)
       expect(deployment.errors.slice(failures).map(String).join()).to.match(/findAccount .* accountId/)
       expect(deployment.events).to.deep.equal([])
       const { sequelize } = deployment.database
@@ -45,8 +45,8 @@ describe('management: the account id that findAccount returns', () => {
 
   it('may have 255 characters, whatever they are', async () => {
     account.id = '🎭'.repeat(255)
-    const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
-    expect(answer.status, answer.text).to.equal(201)
-    expect((await show(deployment, idFrom(answer))).body.userId).to.equal(account.id)
+    const response = await postSubjectToken(deployment, { userId: 'alice' }, token)
+    expect(response.status, response.text).to.equal(201)
+    expect((await show(deployment, idFrom(response))).body.userId).to.equal(account.id)
   })
 })

@@ -37,8 +37,8 @@ describe('management: aliases of accounts', () => {
         ids.unshift(id)
         if (actorId === undefined) {
           const actor = withActor(await actorToken(deployment))
-          const answer = await exchange(deployment, { subject_token: subjectToken, ...actor })
-          expect(answer.status, answer.text).to.equal(200)
+          const response = await exchange(deployment, { subject_token: subjectToken, ...actor })
+          expect(response.status, response.text).to.equal(200)
         }
         await issue(deployment, { actorId: 'carol' })
       }
@@ -72,8 +72,8 @@ describe('management: aliases of accounts', () => {
         }
         return known(ctx, id)
       }
-      const answer = await revokeWhere(deployment, { actorId: 'alias:bob' })
-      expect([answer.status, answer.body]).to.deep.equal([200, { revoked: 2 }])
+      const response = await revokeWhere(deployment, { actorId: 'alias:bob' })
+      expect([response.status, response.body]).to.deep.equal([200, { revoked: 2 }])
       expect(states).to.deep.equal(['revoked', 'active'])
     })
 
@@ -91,8 +91,11 @@ describe('management: aliases of accounts', () => {
         },
       })
       const { id } = await issue(failing, { actorId: 'bob' })
-      const answer = await revokeWhere(failing, { actorId: 'alias:bob' })
-      expect([answer.status, answer.body.error], answer.text).to.deep.equal([503, 'temporarily_unavailable'])
+      const response = await revokeWhere(failing, { actorId: 'alias:bob' })
+      expect([response.status, response.body.error], response.text).to.deep.equal([
+        503,
+        'temporarily_unavailable',
+      ])
       expect((await show(failing, id)).body.state).to.equal('revoked')
     })
 
@@ -136,14 +139,14 @@ describe('management: aliases of accounts', () => {
         state.findAccount = findAccount
         const listed = await list(deployment, { actorId: 'alias:bob', userId: 'alice' })
         expect([listed.status, idsOf(listed)], listed.text).to.deep.equal([200, [id]])
-        const answer = await revokeWhere(deployment, { actorId: 'alias:bob' })
-        expect([answer.status, answer.body], answer.text).to.deep.equal([200, { revoked: 1 }])
+        const response = await revokeWhere(deployment, { actorId: 'alias:bob' })
+        expect([response.status, response.body], response.text).to.deep.equal([200, { revoked: 1 }])
         expect((await show(deployment, other.id)).body.state).to.equal('active')
         // The operator learns of it, the caller does not.
         const messages = deployment.errors.map((error) => (error instanceof Error ? error.message : ''))
         expect(messages).to.have.length(told ? 3 : 0)
         for (const message of messages) expect(message).to.match(told ?? /^$/)
-        expect(listed.text + answer.text).not.to.include('private')
+        expect(listed.text + response.text).not.to.include('private')
       })
     }
   })

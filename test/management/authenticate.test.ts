@@ -7,7 +7,7 @@ import { machineClient } from '../../fixtures/clients.ts'
 import { now, stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import { dpopKey } from '../../fixtures/dpop.ts'
-import { type Answer, send } from '../../fixtures/http.ts'
+import { type HttpResponse, send } from '../../fixtures/http.ts'
 import { signJwt } from '../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
@@ -15,20 +15,20 @@ import { unique } from '../../fixtures/unique.ts'
 
 const VALID = { userId: 'alice' }
 
-function expectInvalidToken(answer: Answer, { issuer }: Deployment): void {
-  expect([answer.status, answer.body], answer.text).to.deep.equal([
+function expectInvalidToken(response: HttpResponse, { issuer }: Deployment): void {
+  expect([response.status, response.body], response.text).to.deep.equal([
     401,
     { error: 'invalid_token', error_description: 'the access token is invalid' },
   ])
-  expect(answer.headers.get('www-authenticate')).to.equal(
+  expect(response.headers.get('www-authenticate')).to.equal(
     `Bearer realm="${issuer}", error="invalid_token", error_description="the access token is invalid"`,
   )
-  expect(answer.headers.get('cache-control')).to.equal('no-store')
+  expect(response.headers.get('cache-control')).to.equal('no-store')
 }
 
-function expectInsufficientScope(answer: Answer, { issuer }: Deployment): void {
-  expect([answer.status, answer.body?.error], answer.text).to.deep.equal([403, 'insufficient_scope'])
-  const challenge = answer.headers.get('www-authenticate') ?? ''
+function expectInsufficientScope(response: HttpResponse, { issuer }: Deployment): void {
+  expect([response.status, response.body?.error], response.text).to.deep.equal([403, 'insufficient_scope'])
+  const challenge = response.headers.get('www-authenticate') ?? ''
   expect(challenge.startsWith(`Bearer realm="${issuer}", error="insufficient_scope"`)).to.equal(true)
   expect(challenge).to.match(/, scope="subject-tokens:create"$/)
 }
@@ -75,10 +75,10 @@ describe('management: who may call', () => {
     )
 
   it('responds to a request without credentials with a bare challenge (RFC 6750 §3.1)', async () => {
-    const answer = await post()
-    expect([answer.status, answer.body.error]).to.deep.equal([401, 'invalid_token'])
-    expect(answer.headers.get('www-authenticate')).to.equal(`Bearer realm="${deployment.issuer}"`)
-    expect(answer.headers.get('cache-control')).to.equal('no-store')
+    const response = await post()
+    expect([response.status, response.body.error]).to.deep.equal([401, 'invalid_token'])
+    expect(response.headers.get('www-authenticate')).to.equal(`Bearer realm="${deployment.issuer}"`)
+    expect(response.headers.get('cache-control')).to.equal('no-store')
   })
 
   it('accepts the token that the fixture forges, so each change below is the reason for the refusal', async () => {
@@ -113,12 +113,12 @@ describe('management: who may call', () => {
 
   it('does not accept a token in the query or the body', async () => {
     const token = await forge()
-    const answer = await send(`${deployment.subjectTokens}?access_token=${token}`, {
+    const response = await send(`${deployment.subjectTokens}?access_token=${token}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ ...VALID, access_token: token }),
     })
-    expect(answer.status).to.equal(401)
+    expect(response.status).to.equal(401)
   })
 
   const forged: [title: string, make: () => Promise<string>][] = [
@@ -184,7 +184,7 @@ describe('management: who may call', () => {
     it('a token bound by DPoP, even with its proof', async () => {
       const key = await dpopKey()
       const client = machineClient({ client_id: 'dpop' })
-      const answer = await postToken(
+      const response = await postToken(
         deployment,
         {
           grant_type: 'client_credentials',
@@ -193,9 +193,9 @@ describe('management: who may call', () => {
         },
         { client, headers: { dpop: await key.proof(deployment) } },
       )
-      expect(answer.body.token_type, answer.text).to.equal('DPoP')
-      await refuses(answer.body.access_token)
-      expectInvalidToken(await post(`DPoP ${answer.body.access_token}`), deployment)
+      expect(response.body.token_type, response.text).to.equal('DPoP')
+      await refuses(response.body.access_token)
+      expectInvalidToken(await post(`DPoP ${response.body.access_token}`), deployment)
     })
 
     it("a user's token for another resource", async () =>
@@ -252,7 +252,7 @@ describe('management: who may call', () => {
 
     it('is not granted to a client whose metadata does not name it', async () => {
       const client = machineClient({ client_id: 'reader' })
-      const answer = await postToken(
+      const response = await postToken(
         deployment,
         {
           grant_type: 'client_credentials',
@@ -261,7 +261,7 @@ describe('management: who may call', () => {
         },
         { client },
       )
-      expect(answer.body.error ?? answer.body.scope).to.equal('invalid_scope')
+      expect(response.body.error ?? response.body.scope).to.equal('invalid_scope')
       const forgedToken = await forge({ sub: 'reader', client_id: 'reader' })
       expectInsufficientScope(await post(`Bearer ${forgedToken}`), deployment)
     })
@@ -273,13 +273,13 @@ describe('management: who may call', () => {
       it(`is not granted to the client ${clientId}: absent metadata means none`, async () => {
         const client = machineClient({ client_id: clientId })
         const parameters = { grant_type: 'client_credentials', resource: `${deployment.baseUrl}/api` }
-        const answer = await postToken(
+        const response = await postToken(
           deployment,
           { ...parameters, scope: 'subject-tokens:create' },
           { client },
         )
-        expect(answer.body.error, answer.text).to.equal(error)
-        if (error === undefined) expect(answer.body).not.to.have.property('scope')
+        expect(response.body.error, response.text).to.equal(error)
+        if (error === undefined) expect(response.body).not.to.have.property('scope')
         const plain = await postToken(deployment, parameters, { client })
         expect(plain.status, plain.text).to.equal(200)
         expectInsufficientScope(await post(`Bearer ${plain.body.access_token}`), deployment)

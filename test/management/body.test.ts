@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Middleware } from 'koa'
 import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
-import { type Answer, send } from '../../fixtures/http.ts'
+import { type HttpResponse, send } from '../../fixtures/http.ts'
 import { idFrom, managementToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
@@ -21,7 +21,7 @@ describe('management: the body', () => {
   })
   after(() => deployment.close())
 
-  const post = (body: Body | null, headers: Record<string, string> = {}): Promise<Answer> =>
+  const post = (body: Body | null, headers: Record<string, string> = {}): Promise<HttpResponse> =>
     send(deployment.subjectTokens, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
@@ -38,10 +38,10 @@ describe('management: the body', () => {
       },
     })
 
-  const expectError = (answer: Answer, status: number) => {
-    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, 'invalid_request'])
-    expect(answer.headers.get('cache-control')).to.equal('no-store')
-    expect(answer.headers.get('www-authenticate')).to.equal(null)
+  const expectError = (response: HttpResponse, status: number) => {
+    expect([response.status, response.body?.error], response.text).to.deep.equal([status, 'invalid_request'])
+    expect(response.headers.get('cache-control')).to.equal('no-store')
+    expect(response.headers.get('www-authenticate')).to.equal(null)
   }
 
   describe('of a media type', () => {
@@ -140,15 +140,15 @@ describe('management: the body', () => {
   })
 
   it('is checked after the credentials', async () => {
-    const answer = await post('broken', { authorization: 'Bearer forged' })
-    expect(answer.status).to.equal(401)
+    const response = await post('broken', { authorization: 'Bearer forged' })
+    expect(response.status).to.equal(401)
   })
 
   it('with a repeated member means the last one, as for JSON.parse', async () => {
-    const answer = await post('{"userId":"nobody","userId":"bob"}')
+    const response = await post('{"userId":"nobody","userId":"bob"}')
     const row = await createSubjectTokenStore(deployment.database.sequelize).get(
       deployment.issuer,
-      idFrom(answer),
+      idFrom(response),
     )
     expect(row?.userId).to.equal('bob')
   })
@@ -181,8 +181,8 @@ describe('management: the body', () => {
               headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
               body: JSON.stringify(body),
             })
-          const answer = await request({ userId: 'alice', resource: API, context: { a: [1] } })
-          expect(answer.status, answer.text).to.equal(201)
+          const response = await request({ userId: 'alice', resource: API, context: { a: [1] } })
+          expect(response.status, response.text).to.equal(201)
           expectError(await request({ userId: 'alice', unknown: 1 }), 400)
           expectError(await request([{ userId: 'alice' }]), 400)
           expectError(await request({ userId: 'alice', context: { a: 'x'.repeat(LIMIT) } }), 413)
@@ -233,9 +233,9 @@ describe('management: the body', () => {
       })
 
       it('counts what was parsed as it would be sent: only what takes more than 65,536 bytes is 413', async () => {
-        const answer = await post(parsed(LIMIT))
-        expectError(answer, 400)
-        expect(answer.body.error_description).to.match(/^context /)
+        const response = await post(parsed(LIMIT))
+        expectError(response, 400)
+        expect(response.body.error_description).to.match(/^context /)
         expectError(await post(parsed(LIMIT + 1)), 413)
       })
     })

@@ -10,7 +10,7 @@ import express4 from 'express4'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { machineClient } from '../../fixtures/clients.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
-import { type Answer, send } from '../../fixtures/http.ts'
+import { type HttpResponse, send } from '../../fixtures/http.ts'
 import { rawRequest } from '../../fixtures/raw-request.ts'
 import { managementToken } from '../../fixtures/requests.ts'
 import { uncalledStore } from '../../fixtures/uncalled-store.ts'
@@ -42,7 +42,7 @@ describe('management: handler', () => {
   })
   after(() => deployment.close())
 
-  const issue = (baseUrl: string, body = VALID, path = '/api/subject-tokens'): Promise<Answer> =>
+  const issue = (baseUrl: string, body = VALID, path = '/api/subject-tokens'): Promise<HttpResponse> =>
     send(baseUrl + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, ...JSON_TYPE },
@@ -72,7 +72,7 @@ describe('management: handler', () => {
   })
 
   describe('without a next', () => {
-    const expectNotFound = ({ status, headers, body }: Answer) => {
+    const expectNotFound = ({ status, headers, body }: HttpResponse) => {
       expect([status, body]).to.deep.equal([404, { error: 'not_found', error_description: 'not found' }])
       expect(headers.get('cache-control')).to.equal('no-store')
       expect(headers.get('content-type')).to.equal('application/json; charset=utf-8')
@@ -204,8 +204,8 @@ describe('management: handler', () => {
         const app = host() as Express
         app.use(deployment.impersonation.handler())
         await whileListening(app, async (baseUrl) => {
-          const answer = await issue(baseUrl)
-          expect(answer.status, answer.text).to.equal(201)
+          const response = await issue(baseUrl)
+          expect(response.status, response.text).to.equal(201)
           const refused = await issue(baseUrl, '{}')
           expect([refused.status, refused.body.error_description]).to.deep.equal([400, 'userId is required'])
         })
@@ -306,8 +306,8 @@ describe('management: handler', () => {
           throw new Error('a listener')
         })
         await whileListening(own.impersonation.handler(), async (baseUrl) => {
-          const answer = await post(baseUrl, bearer)
-          expect([answer.status, answer.body?.error]).to.deep.equal([500, 'server_error'])
+          const response = await post(baseUrl, bearer)
+          expect([response.status, response.body?.error]).to.deep.equal([500, 'server_error'])
         })
       })
     })

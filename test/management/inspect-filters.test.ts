@@ -36,8 +36,8 @@ describe('management: the list', () => {
             ? withActor(await actorToken(deployment, { accountId: by.actor }))
             : {}
         const client = by.web ? { client: webClient() } : undefined
-        const answer = await exchange(deployment, { subject_token: subjectToken, ...actor }, client)
-        expect(answer.status, answer.text).to.equal(200)
+        const response = await exchange(deployment, { subject_token: subjectToken, ...actor }, client)
+        expect(response.status, response.text).to.equal(200)
         if (by.again) await exchange(deployment, { subject_token: subjectToken }, client)
         return id
       }
@@ -137,9 +137,9 @@ describe('management: the list', () => {
     ]
     for (const [parameters, expected] of filters) {
       it(`lists ${expected.join(', ') || 'nothing'} for ${JSON.stringify(parameters)}, newest first`, async () => {
-        const answer = await list(on.deployment, parameters)
-        expect(answer.status, answer.text).to.equal(200)
-        expect(named(idsOf(answer))).to.deep.equal(expected)
+        const response = await list(on.deployment, parameters)
+        expect(response.status, response.text).to.equal(200)
+        expect(named(idsOf(response))).to.deep.equal(expected)
       })
     }
 
@@ -174,8 +174,8 @@ describe('management: the list', () => {
       const states = async () => {
         const found: string[] = []
         for (const state of ['active', 'expired', 'consumed', 'revoked']) {
-          const answer = await list(on.deployment, { userId: 'bob', state })
-          if (idsOf(answer).includes(id)) found.push(state, answer.body.items[0].state)
+          const response = await list(on.deployment, { userId: 'bob', state })
+          if (idsOf(response).includes(id)) found.push(state, response.body.items[0].state)
         }
         return found
       }
@@ -216,8 +216,8 @@ describe('management: another issuer on the same database', () => {
       expect(idsOf(after)).to.deep.equal([own.id])
       for (const { id } of [unused, used]) {
         for (const method of ['GET', 'DELETE']) {
-          const answer = await manage(other, method, `/${id}`, foreign)
-          expect([answer.status, answer.body.error]).to.deep.equal([404, 'not_found'])
+          const response = await manage(other, method, `/${id}`, foreign)
+          expect([response.status, response.body.error]).to.deep.equal([404, 'not_found'])
         }
       }
       for (const [parameters, revoked] of [

@@ -32,13 +32,13 @@ describe('management: listing and revoking, as HTTP', () => {
       it(`allows ${title} with ${needed} only`, async () => {
         const wrong = [CREATE, READ, REVOKE].filter((scope) => scope !== needed)
         for (const scope of [...wrong, wrong.join(' ')]) {
-          const answer = await manage(on.deployment, method, path, { scope })
-          expect(answer.status, `${scope} ${answer.text}`).to.equal(403)
-          expect(answer.headers.get('www-authenticate')).to.equal(
+          const response = await manage(on.deployment, method, path, { scope })
+          expect(response.status, `${scope} ${response.text}`).to.equal(403)
+          expect(response.headers.get('www-authenticate')).to.equal(
             `Bearer realm="${on.deployment.issuer}", error="insufficient_scope", ` +
               `error_description="the access token lacks the scope ${needed}", scope="${needed}"`,
           )
-          if (method !== 'HEAD') expect(answer.body.error).to.equal('insufficient_scope')
+          if (method !== 'HEAD') expect(response.body.error).to.equal('insufficient_scope')
         }
         const allowed = await manage(on.deployment, method, path, { scope: needed })
         expect(allowed.status, allowed.text).to.be.oneOf([200, 404])
@@ -49,11 +49,11 @@ describe('management: listing and revoking, as HTTP', () => {
         const { body } = await exchange(on.deployment, { subject_token: subjectToken })
         const { subjectToken: unused } = await issue(on.deployment, { userId: 'erin' })
         for (const token of [null, 'x', unused, body.access_token, await actorToken(on.deployment)]) {
-          const answer = await manage(on.deployment, method, path, { token })
-          expect(answer.status, answer.text).to.equal(401)
-          expect(answer.headers.get('cache-control')).to.equal('no-store')
+          const response = await manage(on.deployment, method, path, { token })
+          expect(response.status, response.text).to.equal(401)
+          expect(response.headers.get('cache-control')).to.equal('no-store')
           const bare = `Bearer realm="${on.deployment.issuer}"`
-          const challenge = answer.headers.get('www-authenticate')
+          const challenge = response.headers.get('www-authenticate')
           if (token === null) expect(challenge).to.equal(bare)
           else expect(challenge).to.match(/^Bearer realm="[^"]+", error="invalid_token", /)
         }
@@ -63,8 +63,8 @@ describe('management: listing and revoking, as HTTP', () => {
     it('revokes nothing for a token without the scope', async () => {
       const { id } = await issue(on.deployment)
       for (const path of [`/${id}`, '?userId=alice']) {
-        const answer = await manage(on.deployment, 'DELETE', path, { scope: `${CREATE} ${READ}` })
-        expect(answer.status).to.equal(403)
+        const response = await manage(on.deployment, 'DELETE', path, { scope: `${CREATE} ${READ}` })
+        expect(response.status).to.equal(403)
       }
       expect((await show(on.deployment, id)).body.state).to.equal('active')
     })
@@ -72,9 +72,9 @@ describe('management: listing and revoking, as HTTP', () => {
     it('tells a caller without the scope nothing about what exists, and nothing about its request', async () => {
       const { id } = await issue(on.deployment)
       const paths = [`/${id}`, `/${AN_ID}`, '/x', `/${id}?unknown=1`]
-      const answers = []
-      for (const path of paths) answers.push(await manage(on.deployment, 'GET', path, { scope: CREATE }))
-      expect(new Set(answers.map(({ text }) => text)).size).to.equal(1)
+      const responses = []
+      for (const path of paths) responses.push(await manage(on.deployment, 'GET', path, { scope: CREATE }))
+      expect(new Set(responses.map(({ text }) => text)).size).to.equal(1)
     })
 
     for (const [path, allow] of [
@@ -84,13 +84,13 @@ describe('management: listing and revoking, as HTTP', () => {
       for (const method of ['PUT', 'PATCH', 'OPTIONS', ...(path === '' ? [] : ['POST'])]) {
         it(`responds to ${method} ${path || 'of the collection'} with 405 and the allowed methods, with and without a token`, async () => {
           for (const token of [undefined, null]) {
-            const answer = await manage(on.deployment, method, path, { token })
-            expect([answer.status, answer.body], answer.text).to.deep.equal([
+            const response = await manage(on.deployment, method, path, { token })
+            expect([response.status, response.body], response.text).to.deep.equal([
               405,
               { error: 'invalid_request', error_description: 'method not allowed' },
             ])
-            expect(answer.headers.get('allow')).to.equal(allow)
-            expect(answer.headers.get('cache-control')).to.equal('no-store')
+            expect(response.headers.get('allow')).to.equal(allow)
+            expect(response.headers.get('cache-control')).to.equal('no-store')
           }
         })
       }
@@ -121,8 +121,8 @@ describe('management: listing and revoking, as HTTP', () => {
         ['DELETE', '?userId=alice', 200],
         ['DELETE', '', 400],
       ] as const) {
-        const answer = await manage(on.deployment, method, path)
-        expect([answer.status, answer.headers.get('cache-control')]).to.deep.equal([status, 'no-store'])
+        const response = await manage(on.deployment, method, path)
+        expect([response.status, response.headers.get('cache-control')]).to.deep.equal([status, 'no-store'])
       }
     })
 
@@ -148,12 +148,12 @@ describe('management: listing and revoking, as HTTP', () => {
     for (const id of ids) {
       it(`finds nothing under ${id.slice(0, 50)}, to read or to revoke`, async () => {
         for (const method of ['GET', 'DELETE']) {
-          const answer = await manage(on.deployment, method, `/${id}`)
-          expect([answer.status, answer.body], answer.text).to.deep.equal([
+          const response = await manage(on.deployment, method, `/${id}`)
+          expect([response.status, response.body], response.text).to.deep.equal([
             404,
             { error: 'not_found', error_description: 'subject token not found' },
           ])
-          expect(answer.headers.get('www-authenticate')).to.equal(null)
+          expect(response.headers.get('www-authenticate')).to.equal(null)
         }
       })
     }
@@ -172,8 +172,8 @@ describe('management: listing and revoking, as HTTP', () => {
     it('refuses a query where none is allowed', async () => {
       const { id } = await issue(on.deployment)
       for (const method of ['GET', 'DELETE']) {
-        const answer = await manage(on.deployment, method, `/${id}?dryRun=true`)
-        expect([answer.status, answer.body]).to.deep.equal([
+        const response = await manage(on.deployment, method, `/${id}?dryRun=true`)
+        expect([response.status, response.body]).to.deep.equal([
           400,
           { error: 'invalid_request', error_description: 'dryRun is unknown' },
         ])
@@ -198,9 +198,9 @@ describe('management: listing and revoking, as HTTP', () => {
           '/api/subject-tokens',
           '/api/subject-tokens?x=%ZZ',
         ]) {
-          const answer = await rawGet(path, host)
-          expect(answer).to.match(/^HTTP\/1\.1 (200|400) /)
-          expect(answer).not.to.match(/evil|script>/)
+          const response = await rawGet(path, host)
+          expect(response).to.match(/^HTTP\/1\.1 (200|400) /)
+          expect(response).not.to.match(/evil|script>/)
         }
         expect(on.deployment.errors).to.deep.equal([])
       })

@@ -39,9 +39,9 @@ describe('management: pages of the list', () => {
 
     it('have no cursor when the last item just fits', async () => {
       const cursor = newest(1, 2)[0]
-      const answer = await list(on.deployment, { cursor: newest(2, 3)[0], limit: '100' })
-      expect(idsOf(answer)).to.deep.equal(newest(3, 103))
-      expect(answer.body).to.have.all.keys('items')
+      const response = await list(on.deployment, { cursor: newest(2, 3)[0], limit: '100' })
+      expect(idsOf(response)).to.deep.equal(newest(3, 103))
+      expect(response.body).to.have.all.keys('items')
       expect((await list(on.deployment, { cursor, limit: '100' })).body.nextCursor).to.equal(
         newest(101, 102)[0],
       )
@@ -143,12 +143,12 @@ describe('management: a query of the list', () => {
     for (const [query, field] of refused) {
       const shown = query.length > 60 ? `${query.slice(0, 60)}…` : query
       it(`is refused, naming ${field}: ${shown}`, async () => {
-        const answer = await manage(on.deployment, 'GET', query)
-        expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_request'])
-        expect(answer.body).to.have.all.keys('error', 'error_description')
-        expect(answer.body.error_description.startsWith(`${field} `), answer.text).to.equal(true)
-        expect(answer.text).not.to.include('<')
-        expect(answer.headers.get('cache-control')).to.equal('no-store')
+        const response = await manage(on.deployment, 'GET', query)
+        expect([response.status, response.body?.error], response.text).to.deep.equal([400, 'invalid_request'])
+        expect(response.body).to.have.all.keys('error', 'error_description')
+        expect(response.body.error_description.startsWith(`${field} `), response.text).to.equal(true)
+        expect(response.text).not.to.include('<')
+        expect(response.headers.get('cache-control')).to.equal('no-store')
         expect(on.deployment.errors).to.deep.equal([])
       })
     }
@@ -176,15 +176,15 @@ describe('management: a query of the list', () => {
     ]
     for (const parameters of taken) {
       it(`is accepted: ${JSON.stringify(parameters).slice(0, 60)}`, async () => {
-        const answer = await list(on.deployment, parameters)
-        expect([answer.status, answer.body], answer.text).to.deep.equal([200, { items: [] }])
+        const response = await list(on.deployment, parameters)
+        expect([response.status, response.body], response.text).to.deep.equal([200, { items: [] }])
       })
     }
 
     it('is accepted when it is empty, or has only separators', async () => {
       for (const query of ['?', '?&', '?&&']) {
-        const answer = await manage(on.deployment, 'GET', query)
-        expect([answer.status, answer.body], answer.text).to.deep.equal([200, { items: [] }])
+        const response = await manage(on.deployment, 'GET', query)
+        expect([response.status, response.body], response.text).to.deep.equal([200, { items: [] }])
       }
     })
 

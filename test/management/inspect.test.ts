@@ -23,9 +23,9 @@ describe('management: an item', () => {
 
     /** The item must be the same alone and in the list. */
     const expectItem = async (id: string, expected: Readonly<Record<string, unknown>>) => {
-      const answer = await show(on.deployment, id)
-      expect(answer.status, answer.text).to.equal(200)
-      expect(answer.body).to.deep.equal({ id, ...expected })
+      const response = await show(on.deployment, id)
+      expect(response.status, response.text).to.equal(200)
+      expect(response.body).to.deep.equal({ id, ...expected })
       const { body } = await list(on.deployment, { limit: '100' })
       const items: { id: string }[] = body.items
       expect(items.filter((item) => item.id === id)).to.deep.equal([{ id, ...expected }])
@@ -161,14 +161,14 @@ describe('management: an item', () => {
       for (const { token_hash, grant_id } of rows as { token_hash: string; grant_id: string | null }[]) {
         secrets.push(token_hash, ...(grant_id === null ? [] : [grant_id]))
       }
-      const answers = [
+      const responses = [
         await list(deployment, { limit: '100' }),
         await show(deployment, unused.id),
         await revokeWhere(deployment, { userId: 'erin' }),
         await list(deployment, { limit: '100', state: 'revoked' }),
         await postSubjectToken(deployment, { userId: 'nobody' }),
       ]
-      const seen = answers.map(({ text, headers }) => text + JSON.stringify([...headers])).join('\n')
+      const seen = responses.map(({ text, headers }) => text + JSON.stringify([...headers])).join('\n')
       expect(seen).to.include('"opaque"')
       for (const secret of secrets) {
         for (const encoding of ['hex', 'base64', 'base64url'] as const) {

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 
 const ASTRAL = '🎫'
@@ -83,12 +83,12 @@ describe('management: what POST /subject-tokens refuses', () => {
 
   const post = (body: unknown) => postSubjectToken(deployment, body, token)
 
-  const expectRefused = async (answer: Answer, field?: string) => {
-    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_request'])
-    expect(answer.body).to.have.all.keys('error', 'error_description')
-    if (field !== undefined) expect(answer.body.error_description).to.match(new RegExp(`^${field} `))
-    expect(answer.headers.get('cache-control')).to.equal('no-store')
-    expect(answer.headers.get('www-authenticate')).to.equal(null)
+  const expectRefused = async (response: HttpResponse, field?: string) => {
+    expect([response.status, response.body?.error], response.text).to.deep.equal([400, 'invalid_request'])
+    expect(response.body).to.have.all.keys('error', 'error_description')
+    if (field !== undefined) expect(response.body.error_description).to.match(new RegExp(`^${field} `))
+    expect(response.headers.get('cache-control')).to.equal('no-store')
+    expect(response.headers.get('www-authenticate')).to.equal(null)
     const sql = 'SELECT COUNT(*) AS count FROM subject_tokens'
     const [row] = await deployment.database.sequelize.query<{ count: number }>(sql, {
       type: QueryTypes.SELECT,
@@ -124,14 +124,14 @@ describe('management: what POST /subject-tokens refuses', () => {
     expectRefused(await post('{"__proto__":{"userId":"alice"}}'), '__proto__'))
 
   it('does not repeat a member name that could be markup', async () => {
-    const answer = await post({ userId: 'alice', '<script>alert(1)</script>': 1 })
-    await expectRefused(answer)
-    expect(answer.text).not.to.include('<script>')
+    const response = await post({ userId: 'alice', '<script>alert(1)</script>': 1 })
+    await expectRefused(response)
+    expect(response.text).not.to.include('<script>')
   })
 
   it('does not repeat a member name of 10,000 characters', async () => {
-    const answer = await post({ userId: 'alice', ['x'.repeat(10_000)]: 1 })
-    await expectRefused(answer)
-    expect(answer.text.length).to.be.lessThan(500)
+    const response = await post({ userId: 'alice', ['x'.repeat(10_000)]: 1 })
+    await expectRefused(response)
+    expect(response.text.length).to.be.lessThan(500)
   })
 })

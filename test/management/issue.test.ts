@@ -41,11 +41,11 @@ describe('management: POST /subject-tokens', () => {
 
   describe('the response', () => {
     it('has exactly the members subjectToken and expiresIn, 600 seconds by default', async () => {
-      const answer = await post({ userId: 'alice' })
-      expect(answer.status, answer.text).to.equal(201)
-      expect(answer.body).to.have.all.keys('subjectToken', 'expiresIn')
-      expect(answer.body.expiresIn).to.equal(600)
-      expect(answer.body.subjectToken).to.match(/^sub_[A-Za-z0-9_-]{43}$/)
+      const response = await post({ userId: 'alice' })
+      expect(response.status, response.text).to.equal(201)
+      expect(response.body).to.have.all.keys('subjectToken', 'expiresIn')
+      expect(response.body.expiresIn).to.equal(600)
+      expect(response.body.subjectToken).to.match(/^sub_[A-Za-z0-9_-]{43}$/)
     })
 
     it('is kept out of caches', async () => {
@@ -53,11 +53,11 @@ describe('management: POST /subject-tokens', () => {
     })
 
     it('names the new token by its public id, which is not derived from it', async () => {
-      const answer = await post({ userId: 'alice' })
-      const location = answer.headers.get('location') ?? ''
+      const response = await post({ userId: 'alice' })
+      const location = response.headers.get('location') ?? ''
       expect(location).to.match(new RegExp(`^${deployment.baseUrl}/api/subject-tokens/[0-9a-f]{32}$`))
-      expect(answer.body.subjectToken).not.to.include(idFrom(answer))
-      expect((await rowOf(idFrom(answer)))?.userId).to.equal('alice')
+      expect(response.body.subjectToken).not.to.include(idFrom(response))
+      expect((await rowOf(idFrom(response)))?.userId).to.equal('alice')
     })
 
     it('builds Location from the management resource, never from the Host header', async () => {
@@ -82,8 +82,8 @@ describe('management: POST /subject-tokens', () => {
         { options: { managementResource: 'https://id.example.com/management/' } },
         async (other) => {
           const bearer = await managementToken(other, { resource: 'https://id.example.com/management/' })
-          const answer = await postSubjectToken(other, { userId: 'alice' }, bearer)
-          expect(answer.headers.get('location')).to.match(
+          const response = await postSubjectToken(other, { userId: 'alice' }, bearer)
+          expect(response.headers.get('location')).to.match(
             /^https:\/\/id\.example\.com\/management\/subject-tokens\/[0-9a-f]{32}$/,
           )
         },
@@ -131,9 +131,9 @@ describe('management: POST /subject-tokens', () => {
       const { subjectToken } = await issue(deployment, constraints)
       const actor = withActor(await actorToken(deployment))
       const parameters = { subject_token: subjectToken, scope: 'orders:read orders:write', ...actor }
-      const answer = await exchange(deployment, parameters)
-      expect(answer.status, answer.text).to.equal(200)
-      expect(answer.body.scope).to.equal('orders:read')
+      const response = await exchange(deployment, parameters)
+      expect(response.status, response.text).to.equal(200)
+      expect(response.body.scope).to.equal('orders:read')
     })
 
     it('accepts an unknown clientId and resource, because they are compared at the exchange', async () => {
@@ -150,8 +150,8 @@ describe('management: POST /subject-tokens', () => {
     })
 
     it('of no account is 404 not_found', async () => {
-      const answer = await post({ userId: 'nobody' })
-      expect([answer.status, answer.body.error]).to.deep.equal([404, 'not_found'])
+      const response = await post({ userId: 'nobody' })
+      expect([response.status, response.body.error]).to.deep.equal([404, 'not_found'])
     })
 
     it('of 255 characters beyond the basic plane is looked up, and of 256 is not', async () => {
@@ -238,14 +238,14 @@ describe('management: POST /subject-tokens', () => {
       const bearer = await managementToken(other)
       expect((await postSubjectToken(other, { userId: 'alice' }, bearer)).body.expiresIn).to.equal(30)
       expect((await postSubjectToken(other, { userId: 'alice', expiresIn: 40 }, bearer)).status).to.equal(201)
-      const answer = await postSubjectToken(other, { userId: 'alice', expiresIn: 41 }, bearer)
-      expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_request'])
+      const response = await postSubjectToken(other, { userId: 'alice', expiresIn: 41 }, bearer)
+      expect([response.status, response.body.error]).to.deep.equal([400, 'invalid_request'])
     }))
 
   it('applies the constraint to an opaque resource as well', async () => {
     const { subjectToken } = await issue(deployment, { resource: OPAQUE_API })
-    const answer = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
-    expect(answer.status, answer.text).to.equal(200)
+    const response = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
+    expect(response.status, response.text).to.equal(200)
   })
 
   for (const kind of DATABASES) {
@@ -316,19 +316,19 @@ describe('management: POST /subject-tokens', () => {
     for (const method of ['PUT', 'PATCH', 'OPTIONS', 'PROPFIND']) {
       it(`${method} is 405 with Allow`, async () => {
         const headers = { authorization: `Bearer ${token}` }
-        const answer = await send(deployment.subjectTokens, { method, headers })
-        expect([answer.status, answer.body.error]).to.deep.equal([405, 'invalid_request'])
-        expect(answer.headers.get('allow')?.split(/, */)).to.include('POST')
-        expect(answer.headers.get('cache-control')).to.equal('no-store')
+        const response = await send(deployment.subjectTokens, { method, headers })
+        expect([response.status, response.body.error]).to.deep.equal([405, 'invalid_request'])
+        expect(response.headers.get('allow')?.split(/, */)).to.include('POST')
+        expect(response.headers.get('cache-control')).to.equal('no-store')
       })
     }
   })
 
   describe('with a router that is mounted elsewhere', () => {
     it('leaves paths that are not its own to the host application', async () => {
-      const answer = await send(`${deployment.baseUrl}/api/other`)
-      expect(answer.status).to.equal(404)
-      expect(answer.headers.get('cache-control')).to.equal(null)
+      const response = await send(`${deployment.baseUrl}/api/other`)
+      expect(response.status).to.equal(404)
+      expect(response.headers.get('cache-control')).to.equal(null)
     })
   })
 })

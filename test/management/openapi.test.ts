@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { manage, postRevocation } from '../../fixtures/management.ts'
 import { description, type Json, readDescription } from '../../fixtures/openapi.ts'
 import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
@@ -47,9 +47,11 @@ const BROKEN = new Proxy(
 
 const { document, faultsOf, schemaFaults } = description()
 
-function expectDescribed(method: string, route: string, answer: Answer, status: number): void {
-  expect(answer.status, answer.text).to.equal(status)
-  expect(faultsOf(method, route, answer), `${method} ${route} ${status}: ${answer.text}`).to.deep.equal([])
+function expectDescribed(method: string, route: string, response: HttpResponse, status: number): void {
+  expect(response.status, response.text).to.equal(status)
+  expect(faultsOf(method, route, response), `${method} ${route} ${status}: ${response.text}`).to.deep.equal(
+    [],
+  )
 }
 
 function* schemasOf(value: Json, place = '#'): Generator<[place: string, schema: Json]> {
@@ -206,25 +208,28 @@ describe('openapi.json', () => {
       }
       const headers = (changes: Readonly<Record<string, string>>) =>
         new Headers({ ...Object.fromEntries(real.headers), ...changes })
-      const answers: [method: string, route: string, answer: Pick<Answer, 'status' | 'headers' | 'text'>][] =
+      const responses: [
+        method: string,
+        route: string,
+        response: Pick<HttpResponse, 'status' | 'headers' | 'text'>,
+      ][] = [
+        ['GET', ONE, { ...real, status: 201 }],
+        ['GET', ONE, { ...real, status: 302 }],
+        ['DELETE', ONE, { ...real, status: 204 }],
+        ['GET', ALL, real],
+        ['GET', ONE, { ...real, headers: headers({ 'cache-control': 'public' }) }],
+        ['GET', ONE, { ...real, headers: headers({ 'content-type': 'text/html' }) }],
+        ['GET', ONE, { ...real, headers: headers({ location: '/' }) }],
         [
-          ['GET', ONE, { ...real, status: 201 }],
-          ['GET', ONE, { ...real, status: 302 }],
-          ['DELETE', ONE, { ...real, status: 204 }],
-          ['GET', ALL, real],
-          ['GET', ONE, { ...real, headers: headers({ 'cache-control': 'public' }) }],
-          ['GET', ONE, { ...real, headers: headers({ 'content-type': 'text/html' }) }],
-          ['GET', ONE, { ...real, headers: headers({ location: '/' }) }],
-          [
-            'GET',
-            ONE,
-            { ...real, headers: new Headers({ 'content-type': 'application/json; charset=utf-8' }) },
-          ],
-          ['GET', ONE, { ...(await manage(on.deployment, 'GET', '/x')), status: 401 }],
-          ['POST', ALL, { ...(await postSubjectToken(on.deployment, { userId: 'alice' })), status: 200 }],
-        ]
-      for (const [method, route, answer] of answers) {
-        expect(faultsOf(method, route, answer), `${method} ${answer.status}`).not.to.deep.equal([])
+          'GET',
+          ONE,
+          { ...real, headers: new Headers({ 'content-type': 'application/json; charset=utf-8' }) },
+        ],
+        ['GET', ONE, { ...(await manage(on.deployment, 'GET', '/x')), status: 401 }],
+        ['POST', ALL, { ...(await postSubjectToken(on.deployment, { userId: 'alice' })), status: 200 }],
+      ]
+      for (const [method, route, response] of responses) {
+        expect(faultsOf(method, route, response), `${method} ${response.status}`).not.to.deep.equal([])
       }
     })
 
@@ -257,10 +262,10 @@ describe('openapi.json', () => {
       const states: string[] = []
       const showAll = async () => {
         for (const { id } of tokens) {
-          const answer = await manage(deployment, 'GET', `/${id}`)
-          expectDescribed('GET', ONE, answer, 200)
+          const response = await manage(deployment, 'GET', `/${id}`)
+          expectDescribed('GET', ONE, response, 200)
           expectDescribed('HEAD', ONE, await manage(deployment, 'HEAD', `/${id}`), 200)
-          states.push(answer.body.state)
+          states.push(response.body.state)
         }
         expectDescribed('GET', ALL, await manage(deployment, 'GET'), 200)
         expectDescribed(
@@ -361,9 +366,9 @@ describe('openapi.json', () => {
       const pointer = `#/paths/~1subject-tokens~1revocations/post/requestBody/content/application~1json/schema`
       for (const [body, taken] of revocations) {
         expect(schemaFaults(pointer, body).length === 0, JSON.stringify(body)).to.equal(taken)
-        const answer = await post(body)
-        expect(answer.status, answer.text).to.be.oneOf(taken ? [200, 404] : [400])
-        expectDescribed('POST', REVOCATIONS, answer, answer.status)
+        const response = await post(body)
+        expect(response.status, response.text).to.be.oneOf(taken ? [200, 404] : [400])
+        expectDescribed('POST', REVOCATIONS, response, response.status)
       }
     })
 

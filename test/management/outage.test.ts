@@ -17,16 +17,16 @@ describe('management: when storage is down', () => {
     }
     try {
       await withDeployment({ database, options: { store } }, async (deployment) => {
-        const answer = await postSubjectToken(deployment, VALID)
-        expect([answer.status, answer.body], answer.text).to.deep.equal([
+        const response = await postSubjectToken(deployment, VALID)
+        expect([response.status, response.body], response.text).to.deep.equal([
           503,
           {
             error: 'temporarily_unavailable',
             error_description: 'the service is temporarily unavailable',
           },
         ])
-        expect(Number(answer.headers.get('retry-after'))).to.be.greaterThan(0)
-        expect(answer.headers.get('www-authenticate')).to.equal(null)
+        expect(Number(response.headers.get('retry-after'))).to.be.greaterThan(0)
+        expect(response.headers.get('www-authenticate')).to.equal(null)
         expect(deployment.events).to.deep.equal([])
         expect(deployment.errors).to.have.lengthOf(1)
       })
@@ -38,9 +38,9 @@ describe('management: when storage is down', () => {
   it('responds with 503 for a database whose tables are gone', () =>
     withDeployment({}, async (deployment) => {
       await deployment.database.sequelize.query('DROP TABLE subject_tokens')
-      const answer = await postSubjectToken(deployment, VALID)
-      expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
-      expect(answer.text).to.not.include('migrate')
+      const response = await postSubjectToken(deployment, VALID)
+      expect([response.status, response.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
+      expect(response.text).to.not.include('migrate')
       expect(inspect(deployment.errors)).to.include('run `oidc-impersonation migrate`')
     }))
 })

@@ -3,11 +3,11 @@ import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { tooLate } from '../../fixtures/clock.ts'
 import { API, type Deployment, withDeployment } from '../../fixtures/deployment.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { AccessDenied, type ImpersonationOptions, type PolicyRequest } from '../../src/index.ts'
 
-type Post = (body?: Readonly<Record<string, unknown>>) => Promise<Answer>
+type Post = (body?: Readonly<Record<string, unknown>>) => Promise<HttpResponse>
 
 const withOptions = (
   options: Partial<ImpersonationOptions>,
@@ -23,13 +23,13 @@ async function expectNothingStored({ database }: Deployment): Promise<void> {
   expect(rows).to.deep.equal([])
 }
 
-async function expectDenied(deployment: Deployment, answer: Answer, check: string): Promise<void> {
-  expect([answer.status, answer.body], answer.text).to.deep.equal([
+async function expectDenied(deployment: Deployment, response: HttpResponse, check: string): Promise<void> {
+  expect([response.status, response.body], response.text).to.deep.equal([
     403,
     { error: 'access_denied', error_description: 'the request was denied by policy' },
   ])
-  expect(answer.headers.get('www-authenticate')).to.match(/^Bearer realm="[^"]+", error="access_denied"/)
-  expect(answer.headers.get('cache-control')).to.equal('no-store')
+  expect(response.headers.get('www-authenticate')).to.match(/^Bearer realm="[^"]+", error="access_denied"/)
+  expect(response.headers.get('cache-control')).to.equal('no-store')
   expect(deployment.events.map(({ name }) => name)).to.deep.equal(['subject_token.refused'])
   const [event] = deployment.events
   expect(event?.payload).to.include({ stage: 'issuance', error: 'access_denied', check, clientId: 'backend' })
@@ -38,14 +38,14 @@ async function expectDenied(deployment: Deployment, answer: Answer, check: strin
 }
 
 /** A bad request, not a denial: only the caller learns of it. */
-async function expectMissing(deployment: Deployment, answer: Answer, key: string): Promise<void> {
+async function expectMissing(deployment: Deployment, response: HttpResponse, key: string): Promise<void> {
   const description = `context.${key} is required, and must not be blank`
-  expect([answer.status, answer.body], answer.text).to.deep.equal([
+  expect([response.status, response.body], response.text).to.deep.equal([
     400,
     { error: 'invalid_request', error_description: description },
   ])
-  expect(answer.headers.get('www-authenticate')).to.equal(null)
-  expect(answer.headers.get('cache-control')).to.equal('no-store')
+  expect(response.headers.get('www-authenticate')).to.equal(null)
+  expect(response.headers.get('cache-control')).to.equal('no-store')
   expect(deployment.events).to.deep.equal([])
   await expectNothingStored(deployment)
 }
@@ -62,8 +62,8 @@ describe('management: the policy', () => {
       await withOptions({ isAllowed }, async (post) => {
         const context = { ticketId: 'T-1', nested: { a: [1] } }
         const constraints = { clientId: 'spa', actorId: 'bob', resource: API, scope: 'orders:read' }
-        const answer = await post({ userId: 'alias:alice', context, ...constraints })
-        expect(answer.status, answer.text).to.equal(201)
+        const response = await post({ userId: 'alias:alice', context, ...constraints })
+        expect(response.status, response.text).to.equal(201)
         const { account, ...question } = asked[0] as PolicyRequest
         expect(account.accountId).to.equal('alice')
         expect(question).to.deep.equal({
@@ -131,9 +131,9 @@ describe('management: the policy', () => {
       withOptions(
         { isAllowed: () => throwing(new AccessDenied('not on duty')) },
         async (post, deployment) => {
-          const answer = await post()
-          expect(answer.text).not.to.include('duty')
-          await expectDenied(deployment, answer, 'isAllowed')
+          const response = await post()
+          expect(response.text).not.to.include('duty')
+          await expectDenied(deployment, response, 'isAllowed')
           expect(deployment.events[0]?.payload).to.include({ reason: 'not on duty' })
           expect(deployment.errors).to.deep.equal([])
         },
@@ -142,7 +142,7 @@ describe('management: the policy', () => {
     const failures: [title: string, isAllowed: () => unknown][] = [
       ['throws', () => throwing(new Error('private'))],
       ['rejects', () => Promise.reject(new Error('private'))],
-      ['answers undefined', () => undefined],
+      ['returns undefined', () => undefined],
       ['returns 1', () => 1],
       ['returns an object', () => ({})],
       ['takes longer than the limit', () => tooLate(1)],
@@ -150,11 +150,11 @@ describe('management: the policy', () => {
     for (const [title, isAllowed] of failures) {
       it(`that ${title} is 500, and its reason stays private`, () =>
         withOptions({ isAllowed: isAllowed as () => boolean }, async (post, deployment) => {
-          const answer = await post()
-          expect([answer.status, answer.body.error], answer.text).to.deep.equal([500, 'server_error'])
-          expect(answer.text).not.to.include('private')
-          expect(answer.text).not.to.include('isAllowed')
-          expect(answer.headers.get('www-authenticate')).to.equal(null)
+          const response = await post()
+          expect([response.status, response.body.error], response.text).to.deep.equal([500, 'server_error'])
+          expect(response.text).not.to.include('private')
+          expect(response.text).not.to.include('isAllowed')
+          expect(response.headers.get('www-authenticate')).to.equal(null)
           expect(deployment.errors).to.have.lengthOf(1)
           expect(String(deployment.errors[0])).to.include('isAllowed')
           expect(deployment.events).to.deep.equal([])
@@ -169,8 +169,8 @@ describe('management: the policy', () => {
     it('accepts a context that has every key', () =>
       withOptions({ requiredContext }, async (post) => {
         for (const value of ['x', 0, false, [], {}]) {
-          const answer = await post({ context: { reason: value, ticketId: 'T-1', more: 1 } })
-          expect(answer.status, answer.text).to.equal(201)
+          const response = await post({ context: { reason: value, ticketId: 'T-1', more: 1 } })
+          expect(response.status, response.text).to.equal(201)
         }
       }))
 

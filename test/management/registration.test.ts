@@ -25,8 +25,8 @@ describe('management: a token works while the client is registered for it,', () 
   it('and no longer once the client is deleted', () =>
     withStored(async (other, models, token) => {
       models.unregister('stored')
-      const answer = await postSubjectToken(other, VALID, token)
-      expect([answer.status, answer.body.error]).to.deep.equal([401, 'invalid_token'])
+      const response = await postSubjectToken(other, VALID, token)
+      expect([response.status, response.body.error]).to.deep.equal([401, 'invalid_token'])
     }))
 
   for (const [title, scope] of [
@@ -36,8 +36,8 @@ describe('management: a token works while the client is registered for it,', () 
     it(`and no longer once its metadata ${title}`, () =>
       withStored(async (other, models, token) => {
         models.register({ ...stored, scope })
-        const answer = await postSubjectToken(other, VALID, token)
-        expect([answer.status, answer.body.error]).to.deep.equal([403, 'insufficient_scope'])
+        const response = await postSubjectToken(other, VALID, token)
+        expect([response.status, response.body.error]).to.deep.equal([403, 'insufficient_scope'])
       }))
   }
 })
@@ -64,8 +64,11 @@ describe('management: a client that does not authenticate', () => {
       it('gets no management token, whatever scope it names', () =>
         withKiosk(async (deployment) => {
           for (const scope of [...MANAGEMENT_SCOPES, MANAGEMENT_SCOPES.join(' '), 'openid', null]) {
-            const answer = await askForManagementToken(deployment, { client_id: 'kiosk' }, scope)
-            expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_target'])
+            const response = await askForManagementToken(deployment, { client_id: 'kiosk' }, scope)
+            expect([response.status, response.body?.error], response.text).to.deep.equal([
+              400,
+              'invalid_target',
+            ])
           }
         }))
 
@@ -78,8 +81,8 @@ describe('management: a client that does not authenticate', () => {
       it('keeps its other resources', () =>
         withKiosk(async (deployment) => {
           const parameters = { grant_type: 'client_credentials', resource: API, scope: 'orders:read' }
-          const answer = await postToken(deployment, parameters, { client: { client_id: 'kiosk' } })
-          expect([answer.status, answer.body.scope], answer.text).to.deep.equal([200, 'orders:read'])
+          const response = await postToken(deployment, parameters, { client: { client_id: 'kiosk' } })
+          expect([response.status, response.body.scope], response.text).to.deep.equal([200, 'orders:read'])
         }))
     })
   }
@@ -92,8 +95,8 @@ describe('management: a client that does not authenticate', () => {
       })
       expect((await postSubjectToken(deployment, VALID, token)).status).to.equal(201)
       models.register(kiosk)
-      const answer = await postSubjectToken(deployment, VALID, token)
-      expect([answer.status, answer.body.error]).to.deep.equal([403, 'insufficient_scope'])
+      const response = await postSubjectToken(deployment, VALID, token)
+      expect([response.status, response.body.error]).to.deep.equal([403, 'insufficient_scope'])
     })
   })
 })

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { CALLBACK, machineClient, webClient } from '../../fixtures/clients.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { exchange, issue, managementToken, postSubjectToken, postToken } from '../../fixtures/requests.ts'
 import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
@@ -28,8 +28,8 @@ describe('management: the resource', () => {
   })
   after(() => deployment.close())
 
-  const expectInvalidTarget = (answer: Answer) =>
-    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_target'])
+  const expectInvalidTarget = (response: HttpResponse) =>
+    expect([response.status, response.body?.error], response.text).to.deep.equal([400, 'invalid_target'])
 
   it('is refused at the authorization endpoint', async () => {
     const url = new URL(`${deployment.issuer}/auth`)

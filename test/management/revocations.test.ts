@@ -12,9 +12,9 @@ describe('management: revocations', () => {
   onEachDatabase({}, (on) => {
     const post = (body: unknown) => postRevocation(on.deployment, body)
     const expectRevoked = async (body: unknown, revoked: number) => {
-      const answer = await post(body)
-      expect([answer.status, answer.body], answer.text).to.deep.equal([200, { revoked }])
-      expect(answer.headers.get('cache-control')).to.equal('no-store')
+      const response = await post(body)
+      expect([response.status, response.body], response.text).to.deep.equal([200, { revoked }])
+      expect(response.headers.get('cache-control')).to.equal('no-store')
     }
     const used = async (resource: string) => {
       const { id, subjectToken } = await issue(on.deployment)
@@ -85,8 +85,8 @@ describe('management: revocations', () => {
 
     for (const id of ['0'.repeat(32), 'x', 'summary', '../x']) {
       it(`responds with 404 to the unknown id ${id}`, async () => {
-        const answer = await post({ id })
-        expect([answer.status, answer.body], answer.text).to.deep.equal([
+        const response = await post({ id })
+        expect([response.status, response.body], response.text).to.deep.equal([
           404,
           { error: 'not_found', error_description: 'subject token not found' },
         ])
@@ -125,8 +125,8 @@ describe('management: revocations', () => {
     for (const [body, error_description] of refused) {
       it(`refuses ${JSON.stringify(body).slice(0, 60)}, and revokes nothing`, async () => {
         const { id } = await issue(on.deployment, { actorId: 'carol' })
-        const answer = await post(body)
-        expect([answer.status, answer.body], answer.text).to.deep.equal([
+        const response = await post(body)
+        expect([response.status, response.body], response.text).to.deep.equal([
           400,
           { error: 'invalid_request', error_description },
         ])
@@ -137,14 +137,14 @@ describe('management: revocations', () => {
     it('takes no query, and JSON only', async () => {
       const query = await postRevocation(on.deployment, { userId: 'alice' }, { path: '?dryRun=true' })
       expect([query.status, query.body.error_description]).to.deep.equal([400, 'dryRun is unknown'])
-      const answer = await manage(on.deployment, 'POST', '/revocations')
-      expect([answer.status, answer.body.error]).to.deep.equal([415, 'invalid_request'])
+      const response = await manage(on.deployment, 'POST', '/revocations')
+      expect([response.status, response.body.error]).to.deep.equal([415, 'invalid_request'])
     })
 
     it('needs the scope subject-tokens:revoke, before it looks at the body', async () => {
       for (const scope of ['subject-tokens:create', 'subject-tokens:read']) {
-        const answer = await postRevocation(on.deployment, '{', { scope })
-        expect([answer.status, answer.body.error]).to.deep.equal([403, 'insufficient_scope'])
+        const response = await postRevocation(on.deployment, '{', { scope })
+        expect([response.status, response.body.error]).to.deep.equal([403, 'insufficient_scope'])
       }
       expect((await postRevocation(on.deployment, {}, { token: null })).status).to.equal(401)
       const allowed = await postRevocation(
@@ -158,9 +158,9 @@ describe('management: revocations', () => {
     for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       it(`responds to ${method} with 405, with and without a token`, async () => {
         for (const token of [undefined, null]) {
-          const answer = await manage(on.deployment, method, '/revocations', { token })
-          expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST'])
-          expect(answer.headers.get('cache-control')).to.equal('no-store')
+          const response = await manage(on.deployment, method, '/revocations', { token })
+          expect([response.status, response.headers.get('allow')]).to.deep.equal([405, 'POST'])
+          expect(response.headers.get('cache-control')).to.equal('no-store')
         }
       })
     }

@@ -4,7 +4,7 @@ import type { AdapterFactory } from 'oidc-provider'
 import { webClient } from '../../fixtures/clients.ts'
 import { type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
@@ -34,18 +34,18 @@ function failing(adapter: AdapterFactory, model: string, method: 'destroy' | 're
 
 async function used(deployment: Deployment) {
   const { id, subjectToken } = await issue(deployment)
-  const answer = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
-  expect(answer.status, answer.text).to.equal(200)
-  return { id, subjectToken, accessToken: answer.body.access_token as string }
+  const response = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
+  expect(response.status, response.text).to.equal(200)
+  return { id, subjectToken, accessToken: response.body.access_token as string }
 }
 
-function expectOutage(answer: Answer): void {
-  expect([answer.status, answer.body], answer.text).to.deep.equal([
+function expectOutage(response: HttpResponse): void {
+  expect([response.status, response.body], response.text).to.deep.equal([
     503,
     { error: 'temporarily_unavailable', error_description: 'the service is temporarily unavailable' },
   ])
-  expect(answer.headers.get('retry-after')).to.match(/^[1-9]\d*$/)
-  expect(answer.headers.get('cache-control')).to.equal('no-store')
+  expect(response.headers.get('retry-after')).to.match(/^[1-9]\d*$/)
+  expect(response.headers.get('cache-control')).to.equal('no-store')
 }
 
 const names = ({ events }: Deployment) =>
@@ -103,8 +103,8 @@ describe('management: ending access tokens when storage fails', () => {
         const { subjectToken, accessToken } = await used(deployment)
         failTimes(1)
         for (const ended of ['failed', 'now']) {
-          const answer = await exchange(deployment, { subject_token: subjectToken })
-          expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+          const response = await exchange(deployment, { subject_token: subjectToken })
+          expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
           expect(deployment.events.at(-1)?.payload).to.include({ ended })
         }
         expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
@@ -162,13 +162,13 @@ describe('management: ending access tokens when storage fails', () => {
       const { id } = await issue(deployment)
       await on.database.sequelize.query('ALTER TABLE subject_tokens RENAME TO elsewhere')
       try {
-        const answers = [
+        const responses = [
           await list(deployment),
           await show(deployment, id),
           await revoke(deployment, id),
           await revokeWhere(deployment, { userId: 'alice' }),
         ]
-        for (const answer of answers) expectOutage(answer)
+        for (const response of responses) expectOutage(response)
       } finally {
         await on.database.sequelize.query('ALTER TABLE elsewhere RENAME TO subject_tokens')
       }
@@ -191,8 +191,8 @@ describe('management: a replay', () => {
           const { subjectToken, accessToken } = await used(on.deployment)
           expect((await introspect(on.deployment, accessToken)).active).to.equal(true)
           const replay = { subject_token: subjectToken, ...parameters }
-          const answer = await exchange(on.deployment, replay, { client })
-          expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+          const response = await exchange(on.deployment, replay, { client })
+          expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
           expect(await introspect(on.deployment, accessToken)).to.deep.equal({ active: false })
         }
       }
@@ -219,12 +219,12 @@ describe('management: a replay', () => {
       const before = await grants()
       for (let round = 0; round < 5; round += 1) {
         const { subjectToken } = await issue(racing)
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           Array.from({ length: 8 }, () =>
             exchange(racing, { subject_token: subjectToken, resource: OPAQUE_API }),
           ),
         )
-        const winners = answers.filter(({ status }) => status === 200)
+        const winners = responses.filter(({ status }) => status === 200)
         expect(winners).to.have.lengthOf(1)
         expect(await introspect(racing, winners[0]?.body.access_token)).to.deep.equal({ active: false })
       }

@@ -33,17 +33,17 @@ describe('management: the kill switch', () => {
     ): Promise<Used> => {
       const { id, subjectToken } = await issue(on.deployment, body)
       const parameters = { subject_token: subjectToken, resource, ...(actor && withActor(actor)) }
-      const answer = await exchange(on.deployment, parameters)
-      expect(answer.status, answer.text).to.equal(200)
-      return { id, accessToken: answer.body.access_token }
+      const response = await exchange(on.deployment, parameters)
+      expect(response.status, response.text).to.equal(200)
+      return { id, accessToken: response.body.access_token }
     }
     const isActive = async ({ accessToken }: Used) => (await introspect(on.deployment, accessToken)).active
     const revokedEvents = () =>
       on.deployment.events.flatMap(({ name, payload }) => (name === 'subject_token.revoked' ? [payload] : []))
     const expectRevoked = async (parameters: Readonly<Record<string, string>>, ids: readonly string[]) => {
       const before = revokedEvents().length
-      const answer = await revokeWhere(on.deployment, parameters)
-      expect([answer.status, answer.body], answer.text).to.deep.equal([200, { revoked: ids.length }])
+      const response = await revokeWhere(on.deployment, parameters)
+      expect([response.status, response.body], response.text).to.deep.equal([200, { revoked: ids.length }])
       const told = revokedEvents().slice(before)
       expect(told.map(({ id }) => id).sort()).to.deep.equal([...ids].sort())
     }
@@ -69,8 +69,8 @@ describe('management: the kill switch', () => {
       expect((await state('active')).sort()).to.deep.equal(others.map(({ id }) => id).sort())
       expect(await state('consumed')).to.deep.equal([ofOther.id])
       for (const { subjectToken } of [active, bound]) {
-        const answer = await exchange(on.deployment, { subject_token: subjectToken })
-        expect(answer.body.error_description).to.equal('subject_token is invalid')
+        const response = await exchange(on.deployment, { subject_token: subjectToken })
+        expect(response.body.error_description).to.equal('subject_token is invalid')
       }
     })
 
@@ -107,7 +107,7 @@ describe('management: the kill switch', () => {
       const actors = await Promise.all(chains)
       for (let round = 0; round < 5; round += 1) {
         const { id, subjectToken } = await issue(on.deployment)
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           actors.map((actor) =>
             exchange(
               on.deployment,
@@ -116,8 +116,8 @@ describe('management: the kill switch', () => {
             ),
           ),
         )
-        expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 400])
-        const won = answers[0]?.status === 200
+        expect(responses.map(({ status }) => status).sort()).to.deep.equal([200, 400])
+        const won = responses[0]?.status === 200
         await expectRevoked({ actorId: won ? 'dave' : 'bob' }, [])
         await expectRevoked({ actorId: won ? 'bob' : 'dave' }, [id])
       }
@@ -131,11 +131,11 @@ describe('management: the kill switch', () => {
       ]
       const token = await managementToken(on.deployment, { client: second })
       const other = await issue(on.deployment, { userId: 'carol' }, token)
-      const answer = await exchange(on.deployment, {
+      const response = await exchange(on.deployment, {
         subject_token: other.subjectToken,
         resource: OPAQUE_API,
       })
-      const ofOther = { id: other.id, accessToken: answer.body.access_token }
+      const ofOther = { id: other.id, accessToken: response.body.access_token }
       for (const createdBy of ['Backend', 'backend ', 'spa', 'alice']) await expectRevoked({ createdBy }, [])
       await expectRevoked({ createdBy: 'backend' }, [unused.id, jwt.id, opaque.id])
       expect([await isActive(opaque), await isActive(ofOther)]).to.deep.equal([false, true])
@@ -212,13 +212,13 @@ describe('management: the kill switch', () => {
       const ids: string[] = []
       for (let index = 0; index < 6; index += 1) ids.push((await issue(on.deployment)).id)
       const token = await managementToken(on.deployment)
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         ['?userId=alice', '?userId=alice', '?userId=alice', '?userId=alice', '?userId=alice'].map((query) =>
           manage(on.deployment, 'DELETE', query, { token }),
         ),
       )
-      expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]))
-      expect(answers.reduce((sum, { body }) => sum + body.revoked, 0)).to.equal(6)
+      expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([200]))
+      expect(responses.reduce((sum, { body }) => sum + body.revoked, 0)).to.equal(6)
       expect(
         revokedEvents()
           .map(({ id }) => id)
@@ -266,9 +266,9 @@ describe('management: the kill switch', () => {
     for (const [query, description] of refused) {
       it(`refuses ${query || 'no query'}, and ends nothing`, async () => {
         const { id } = await issue(on.deployment)
-        const answer = await manage(on.deployment, 'DELETE', query)
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_request'])
-        expect(answer.body.error_description).to.match(description)
+        const response = await manage(on.deployment, 'DELETE', query)
+        expect([response.status, response.body.error], response.text).to.deep.equal([400, 'invalid_request'])
+        expect(response.body.error_description).to.match(description)
         expect((await show(on.deployment, id)).body.state).to.equal('active')
         expect(revokedEvents()).to.deep.equal([])
       })

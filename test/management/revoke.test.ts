@@ -22,15 +22,15 @@ describe('management: revoking one', () => {
       const { id, subjectToken } = await issue(on.deployment, body)
       const actor = withActor(await actorToken(on.deployment))
       const parameters = { subject_token: subjectToken, resource, scope: 'orders:read', ...actor }
-      const answer = await exchange(on.deployment, parameters, { client: webClient() })
-      expect(answer.status, answer.text).to.equal(200)
-      return { id, subjectToken, accessToken: answer.body.access_token as string }
+      const response = await exchange(on.deployment, parameters, { client: webClient() })
+      expect(response.status, response.text).to.equal(200)
+      return { id, subjectToken, accessToken: response.body.access_token as string }
     }
 
     const expectRevoked = async (id: string) => {
-      const answer = await revoke(on.deployment, id)
-      expect([answer.status, answer.text]).to.deep.equal([204, ''])
-      expect(answer.headers.get('cache-control')).to.equal('no-store')
+      const response = await revoke(on.deployment, id)
+      expect([response.status, response.text]).to.deep.equal([204, ''])
+      expect(response.headers.get('cache-control')).to.equal('no-store')
     }
 
     it('an unused token: no one can exchange it any more, and one event says who revoked it', async () => {
@@ -38,8 +38,8 @@ describe('management: revoking one', () => {
       const before = on.deployment.events.length
       await expectRevoked(id)
       const parameters = { subject_token: subjectToken, ...withActor(await actorToken(on.deployment)) }
-      const answer = await exchange(on.deployment, parameters)
-      expect([answer.status, answer.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+      const response = await exchange(on.deployment, parameters)
+      expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       const [revoked, refused, ...more] = on.deployment.events.slice(before)
       expect(revoked?.name).to.equal('subject_token.revoked')
       expect(revoked?.payload).to.be.frozen.and.deep.equal({
@@ -128,10 +128,10 @@ describe('management: revoking one', () => {
       const { id, accessToken } = await exchangeFor(OPAQUE_API)
       const token = await managementToken(on.deployment)
       const before = on.deployment.events.length
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 10 }, () => manage(on.deployment, 'DELETE', `/${id}`, { token })),
       )
-      expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([204]))
+      expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([204]))
       expect(eventsSince(on.deployment, before).map(([name]) => name)).to.deep.equal([
         'subject_token.revoked',
       ])
@@ -186,8 +186,8 @@ describe('management: revoking one', () => {
 
     it('that is unknown is 404, and emits nothing', async () => {
       const before = on.deployment.events.length
-      const answer = await revoke(on.deployment, '0'.repeat(32))
-      expect([answer.status, answer.body.error]).to.deep.equal([404, 'not_found'])
+      const response = await revoke(on.deployment, '0'.repeat(32))
+      expect([response.status, response.body.error]).to.deep.equal([404, 'not_found'])
       expect(eventsSince(on.deployment, before)).to.deep.equal([])
     })
 
@@ -209,11 +209,11 @@ describe('management: revoking one', () => {
       })
       const { id, subjectToken } = await issue(slow)
       hook.run = () => revoke(slow, id)
-      const answer = await exchange(slow, { subject_token: subjectToken, resource: OPAQUE_API })
+      const response = await exchange(slow, { subject_token: subjectToken, resource: OPAQUE_API })
       hook.run = undefined
-      expect(answer.status, answer.text).to.equal(200)
+      expect(response.status, response.text).to.equal(200)
       expect((await show(slow, id)).body.state).to.equal('revoked')
-      expect(await introspect(slow, answer.body.access_token)).to.deep.equal({ active: false })
+      expect(await introspect(slow, response.body.access_token)).to.deep.equal({ active: false })
       expect(slow.events.map(({ name }) => name)).to.deep.equal([
         'subject_token.issued',
         'subject_token.revoked',

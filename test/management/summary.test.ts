@@ -25,15 +25,15 @@ describe('management: the summary', () => {
     afterEach(() => clock.restore())
 
     const summary = async (query = '') => {
-      const answer = await manage(deployment, 'GET', `/summary${query}`)
-      expect(answer.status, answer.text).to.equal(200)
-      expect(answer.headers.get('cache-control')).to.equal('no-store')
-      return answer.body
+      const response = await manage(deployment, 'GET', `/summary${query}`)
+      expect(response.status, response.text).to.equal(200)
+      expect(response.headers.get('cache-control')).to.equal('no-store')
+      return response.body
     }
     const used = async (parameters: Parameters = {}) => {
       const { id, subjectToken } = await issue(deployment)
-      const answer = await exchange(deployment, { subject_token: subjectToken, ...parameters })
-      expect(answer.status, answer.text).to.equal(200)
+      const response = await exchange(deployment, { subject_token: subjectToken, ...parameters })
+      expect(response.status, response.text).to.equal(200)
       return { id, subjectToken }
     }
 
@@ -105,10 +105,10 @@ describe('management: the summary', () => {
       const token = await managementToken(deployment)
       const ask = (times: number) =>
         recordRuns(on.database, async () => {
-          const answers = await Promise.all(
+          const responses = await Promise.all(
             Array.from({ length: times }, () => manage(deployment, 'GET', '/summary?days=5', { token })),
           )
-          for (const { status } of answers) expect(status).to.equal(200)
+          for (const { status } of responses) expect(status).to.equal(200)
         })
       const counts = async (times: number) =>
         (await ask(times)).filter(({ sql }) => /SELECT COUNT/.test(sql)).length
@@ -168,8 +168,8 @@ describe('management: the summary', () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       it(`responds to ${method} with 405, with and without a token`, async () => {
         for (const token of [undefined, null]) {
-          const answer = await manage(deployment, method, '/summary', { token })
-          expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD'])
+          const response = await manage(deployment, method, '/summary', { token })
+          expect([response.status, response.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD'])
         }
       })
     }

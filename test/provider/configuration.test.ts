@@ -193,8 +193,8 @@ describe('a configured provider', () => {
     const token = await managementToken(deployment)
     expect(payloadOf(token)).to.include({ of: 'ClientCredentials' })
     const { subjectToken } = await issue(deployment)
-    const answer = await exchange(deployment, { subject_token: subjectToken })
-    expect(payloadOf(answer.body.access_token)).to.include({ of: 'AccessToken', sub: 'alice' })
+    const response = await exchange(deployment, { subject_token: subjectToken })
+    expect(payloadOf(response.body.access_token)).to.include({ of: 'AccessToken', sub: 'alice' })
   })
 
   it('grants a management scope only to a client that is registered for it', async () => {
@@ -206,12 +206,12 @@ describe('a configured provider', () => {
   })
 
   it("does not change the deployment's other resources", async () => {
-    const answer = await postToken(
+    const response = await postToken(
       deployment,
       { grant_type: 'client_credentials', resource: API, scope: 'orders:read' },
       { client: machineClient() },
     )
-    expect(answer.body.scope).to.equal('orders:read')
+    expect(response.body.scope).to.equal('orders:read')
   })
 
   it('signs management tokens with the first signing key, whatever its algorithm', async () => {

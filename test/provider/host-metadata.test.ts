@@ -43,8 +43,8 @@ describe("the host's own validator of client metadata", () => {
   beforeEach(() => void calls.splice(0))
 
   it('is called for each of its properties, with what the provider passes, and as its own method', async () => {
-    const answer = await register(deployment, { ...HARMLESS, tier: 'gold' })
-    expect(answer.status, answer.text).to.equal(201)
+    const response = await register(deployment, { ...HARMLESS, tier: 'gold' })
+    expect(response.status, response.text).to.equal(201)
     expect(calls.map(({ route, key, value }) => [route, key, value])).to.deep.equal([
       ['registration', 'tier', 'gold'],
       ['registration', 'region', undefined],
@@ -54,12 +54,12 @@ describe("the host's own validator of client metadata", () => {
       expect(metadata.redirect_uris).to.deep.equal(HARMLESS.redirect_uris)
     }
     // What it writes into the metadata is registered.
-    expect(answer.body).to.include({ tier: 'gold', region: 'anywhere' })
+    expect(response.body).to.include({ tier: 'gold', region: 'anywhere' })
   })
 
   it('refuses a client that registers itself, in its own words', async () => {
-    const answer = await register(deployment, { ...HARMLESS, tier: 'forbidden' })
-    expect([answer.status, answer.body], answer.text).to.deep.equal([
+    const response = await register(deployment, { ...HARMLESS, tier: 'forbidden' })
+    expect([response.status, response.body], response.text).to.deep.equal([
       400,
       { error: 'invalid_client_metadata', error_description: 'tier is not offered' },
     ])
@@ -75,14 +75,20 @@ describe("the host's own validator of client metadata", () => {
     expect(refused).to.be.instanceOf(errors.InvalidClientMetadata)
     const { subjectToken } = await issue(deployment)
     const client = { client_id: 'strange' }
-    const answer = await exchange(deployment, { subject_token: subjectToken }, { client })
-    expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_client_metadata'])
+    const response = await exchange(deployment, { subject_token: subjectToken }, { client })
+    expect([response.status, response.body.error], response.text).to.deep.equal([
+      400,
+      'invalid_client_metadata',
+    ])
   })
 
   it('is not called for a client that is refused here', async () => {
     const grants = { grant_types: ['authorization_code', TOKEN_EXCHANGE] }
-    const answer = await register(deployment, { ...HARMLESS, ...grants, tier: 'gold' })
-    expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_client_metadata'])
+    const response = await register(deployment, { ...HARMLESS, ...grants, tier: 'gold' })
+    expect([response.status, response.body.error], response.text).to.deep.equal([
+      400,
+      'invalid_client_metadata',
+    ])
     expect(calls).to.deep.equal([])
   })
 
@@ -99,9 +105,9 @@ describe("the host's own validator of client metadata", () => {
     withDeployment(
       { configuration: { features, extraClientMetadata: { properties: ['tier'] } } },
       async (other) => {
-        const answer = await register(other, { ...HARMLESS, tier: 'gold' })
-        expect(answer.status, answer.text).to.equal(201)
-        expect(answer.body).to.include({ tier: 'gold' })
+        const response = await register(other, { ...HARMLESS, tier: 'gold' })
+        expect(response.status, response.text).to.equal(201)
+        expect(response.body).to.include({ tier: 'gold' })
       },
     ))
 })

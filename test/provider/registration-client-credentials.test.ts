@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -30,8 +30,8 @@ const configurationOf = (clientCredentials?: object, registration: object = {}):
   } as Configuration['features'],
 })
 
-const expectRefused = (answer: Answer) =>
-  expect([answer.status, answer.body], answer.text).to.deep.equal([
+const expectRefused = (response: HttpResponse) =>
+  expect([response.status, response.body], response.text).to.deep.equal([
     400,
     { error: 'invalid_client_metadata', error_description: SENTENCE },
   ])
@@ -87,9 +87,9 @@ describe('registration: client_credentials that the deployment had not enabled',
   onEachDatabase({ configuration: invited }, (on) => {
     const registered = async (metadata: RawMetadata) => {
       const token = await initialAccessToken(on.deployment, ['impersonation'])
-      const answer = await register(on.deployment, metadata, token)
-      expect(answer.status, answer.text).to.equal(201)
-      return answer.body
+      const response = await register(on.deployment, metadata, token)
+      expect(response.status, response.text).to.equal(201)
+      return response.body
     }
 
     it('is registered with the policy impersonation, and can be kept and given up', async () => {
@@ -111,8 +111,8 @@ describe('registration: client_credentials that the deployment had not enabled',
       const { registration_access_token: _, registration_client_uri: __, ...metadata } = client
       const stored = { ...metadata, grant_types: BOTH, response_types: ['code'] } as ClientMetadata
       await storeClient(on.deployment, stored)
-      const answer = await update({ ...client, ...stored }, { client_name: 'renamed' })
-      expect([answer.status, answer.body.grant_types], answer.text).to.deep.equal([200, BOTH])
+      const response = await update({ ...client, ...stored }, { client_name: 'renamed' })
+      expect([response.status, response.body.grant_types], response.text).to.deep.equal([200, BOTH])
     })
   })
 
@@ -136,18 +136,21 @@ describe('registration: client_credentials that the deployment enables itself', 
       const machine = await register(on.deployment, MACHINE)
       expect(machine.status, machine.text).to.equal(201)
       const { body } = await register(on.deployment, WEB)
-      const answer = await update(body, { grant_types: BOTH })
-      expect([answer.status, answer.body.grant_types], answer.text).to.deep.equal([200, BOTH])
+      const response = await update(body, { grant_types: BOTH })
+      expect([response.status, response.body.grant_types], response.text).to.deep.equal([200, BOTH])
       const parameters = { grant_type: 'client_credentials', resource: API, scope: 'orders:read' }
-      for (const client of [machine.body, answer.body]) {
+      for (const client of [machine.body, response.body]) {
         expect((await postToken(on.deployment, parameters, { client })).status).to.equal(200)
       }
     })
 
     it('does not open the token exchange grant', async () => {
       const metadata = { ...MACHINE, grant_types: ['client_credentials', TOKEN_EXCHANGE] }
-      const answer = await register(on.deployment, metadata)
-      expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_client_metadata'])
+      const response = await register(on.deployment, metadata)
+      expect([response.status, response.body.error], response.text).to.deep.equal([
+        400,
+        'invalid_client_metadata',
+      ])
     })
   })
 })

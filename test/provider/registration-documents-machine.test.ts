@@ -4,7 +4,7 @@ import type { Client, Configuration } from 'oidc-provider'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
-import type { Answer, Parameters } from '../../fixtures/http.ts'
+import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
 import {
   askAsMachine,
   CLIENT_ID,
@@ -41,8 +41,8 @@ describe('registration: a metadata document, client_credentials not enabled by t
       ['for an opaque resource', { resource: OPAQUE_API }],
       ['for two resources', { resource: [API, OPAQUE_API] }],
     ]
-    const noToken = (answer: Answer) =>
-      expect([answer.status, answer.body], answer.text).to.deep.equal([
+    const noToken = (response: HttpResponse) =>
+      expect([response.status, response.body], response.text).to.deep.equal([
         400,
         {
           error: 'invalid_request',
@@ -111,8 +111,8 @@ describe('registration: a metadata document, client_credentials not enabled by t
       }
       web.document = { ...EVERYTHING, grant_types: ['authorization_code', 'client_credentials'] }
       const deployment = await on.start({ configuration: enabling({ clientIdMetadataDocument }) })
-      const answer = await postToken(deployment, { grant_type: 'authorization_code' }, { client })
-      expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_client'])
+      const response = await postToken(deployment, { grant_type: 'authorization_code' }, { client })
+      expect([response.status, response.body.error], response.text).to.deep.equal([400, 'invalid_client'])
       expect(asked).to.deep.equal([[CLIENT_ID, ['authorization_code']]])
     })
 
@@ -122,8 +122,8 @@ describe('registration: a metadata document, client_credentials not enabled by t
         allowClient: () => undefined,
       }
       const deployment = await on.start({ configuration: enabling({ clientIdMetadataDocument }) })
-      const answer = await postToken(deployment, { grant_type: 'authorization_code' }, { client })
-      expect([answer.status, answer.body.error], answer.text).to.deep.equal([500, 'server_error'])
+      const response = await postToken(deployment, { grant_type: 'authorization_code' }, { client })
+      expect([response.status, response.body.error], response.text).to.deep.equal([500, 'server_error'])
     })
 
     it('does not change a client that the administrator stored under such a name', async () => {
@@ -136,8 +136,8 @@ describe('registration: a metadata document, client_credentials not enabled by t
       await storeClient(on.deployment, metadata)
       const { client_id, client_secret } = metadata
       const parameters = { grant_type: 'client_credentials', client_id, client_secret, resource: API }
-      const answer = await postToken(on.deployment, parameters, { client: { client_id } })
-      expect(answer.status, answer.text).to.equal(200)
+      const response = await postToken(on.deployment, parameters, { client: { client_id } })
+      expect(response.status, response.text).to.equal(200)
     })
   })
 })

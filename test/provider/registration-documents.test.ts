@@ -61,7 +61,7 @@ describe('registration: a client-ID metadata document', () => {
     }
 
     it('gets the same response as any client without the grant, and spends nothing', async () => {
-      const answer = await expectRefused(on.deployment, {
+      const response = await expectRefused(on.deployment, {
         attempt: (subjectToken) => exchange(on.deployment, { subject_token: subjectToken }, { client }),
         error: 'invalid_request',
         description: 'requested grant type is not allowed for this client',
@@ -69,7 +69,7 @@ describe('registration: a client-ID metadata document', () => {
       })
       const plain = { client_id: 'resource-server', client_secret: 'resource-server-secret' }
       const other = await exchange(on.deployment, { subject_token: 'x' }, { client: plain })
-      expect(other.text).to.equal(answer.text)
+      expect(other.text).to.equal(response.text)
     })
 
     it('of a machine gets a management token that allows nothing', async () => {
@@ -81,11 +81,11 @@ describe('registration: a client-ID metadata document', () => {
         },
       })
       const resource = `${deployment.baseUrl}/api`
-      const answer = await askAsMachine(deployment, { resource, scope: SCOPE })
-      expect(answer.status, answer.text).to.equal(200)
-      expect(decodeJwt(answer.body.access_token)).not.to.have.property('scope')
+      const response = await askAsMachine(deployment, { resource, scope: SCOPE })
+      expect(response.status, response.text).to.equal(200)
+      expect(decodeJwt(response.body.access_token)).not.to.have.property('scope')
       for (const method of ['GET', 'DELETE', 'POST']) {
-        const opened = await manage(deployment, method, '', { token: answer.body.access_token })
+        const opened = await manage(deployment, method, '', { token: response.body.access_token })
         expect([opened.status, opened.body.error]).to.deep.equal([403, 'insufficient_scope'])
       }
     })
@@ -103,8 +103,8 @@ describe('registration: a client-ID metadata document', () => {
           await actorJwt(on.deployment, { client_id: CLIENT_ID }),
         ]) {
           const { subjectToken } = await issue(on.deployment)
-          const answer = await exchange(on.deployment, { subject_token: subjectToken, ...withActor(token) })
-          expect(answer.status, answer.text).to.equal(200)
+          const response = await exchange(on.deployment, { subject_token: subjectToken, ...withActor(token) })
+          expect(response.status, response.text).to.equal(200)
         }
       })
 
@@ -126,8 +126,8 @@ describe('registration: a client-ID metadata document', () => {
       const { issuer, baseUrl } = on.deployment
       const ids = { iss: issuer, aud: `${baseUrl}/api`, sub: CLIENT_ID, client_id: CLIENT_ID }
       const token = await signJwt({ ...ids, scope: SCOPE, iat: now(), exp: now() + 60, jti: unique('jti') })
-      const answer = await manage(on.deployment, 'GET', '', { token })
-      expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token'])
+      const response = await manage(on.deployment, 'GET', '', { token })
+      expect([response.status, response.body.error], response.text).to.deep.equal([401, 'invalid_token'])
     })
   })
 })

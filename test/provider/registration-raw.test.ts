@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
-import { type Answer, send } from '../../fixtures/http.ts'
+import { type HttpResponse, send } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -89,10 +89,10 @@ const features = {
 } as Configuration['features']
 
 /** `undefined` for a request that was refused. */
-function expectNoFailure(answer: Answer): Answer['body'] | undefined {
-  expect(answer.status, answer.text).to.be.lessThan(500)
-  if (answer.status < 300) return answer.body
-  expect(answer.body?.error, answer.text).to.be.a('string')
+function expectNoFailure(response: HttpResponse): HttpResponse['body'] | undefined {
+  expect(response.status, response.text).to.be.lessThan(500)
+  if (response.status < 300) return response.body
+  expect(response.body?.error, response.text).to.be.a('string')
   return undefined
 }
 
@@ -159,9 +159,9 @@ describe('registration: raw metadata', () => {
       for (const value of VALUES.token_exchange_resources ?? []) {
         const token = await initialAccessToken(trusting, ['impersonation'])
         const metadata = { ...HARMLESS, grant_types: ['authorization_code', TOKEN_EXCHANGE] }
-        const answer = await register(trusting, { ...metadata, token_exchange_resources: value }, token)
+        const response = await register(trusting, { ...metadata, token_exchange_resources: value }, token)
         const empty = Array.isArray(value) && value.length === 0
-        expect(answer.status, JSON.stringify(value)).to.equal(empty ? 201 : 400)
+        expect(response.status, JSON.stringify(value)).to.equal(empty ? 201 : 400)
       }
     })
   })
@@ -178,8 +178,8 @@ describe('registration: a stored client whose metadata is malformed', () => {
           token_exchange_resources: value,
         } as never)
         const { subjectToken } = await issue(on.deployment)
-        const answer = await exchange(on.deployment, { subject_token: subjectToken }, { client })
-        expect([answer.status, answer.body?.error], answer.text).to.deep.equal([
+        const response = await exchange(on.deployment, { subject_token: subjectToken }, { client })
+        expect([response.status, response.body?.error], response.text).to.deep.equal([
           400,
           'invalid_client_metadata',
         ])

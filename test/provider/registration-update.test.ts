@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -30,25 +30,28 @@ const features = {
 describe('registration: an update', () => {
   onEachDatabase({ configuration: { features } }, (on) => {
     const registered = async (metadata: RawMetadata, policies: string[] | undefined = ['impersonation']) => {
-      const answer = await register(
+      const response = await register(
         on.deployment,
         metadata,
         await initialAccessToken(on.deployment, policies),
       )
-      expect(answer.status, answer.text).to.equal(201)
-      return answer.body
+      expect(response.status, response.text).to.equal(201)
+      return response.body
     }
     const stranger = (metadata: RawMetadata) => registered(metadata, undefined)
-    const taken = async (answer: Promise<Answer>) => {
-      const { status, text, body } = await answer
+    const taken = async (response: Promise<HttpResponse>) => {
+      const { status, text, body } = await response
       expect(status, text).to.equal(200)
       return body
     }
-    const expectRefused = async (client: Answer['body'], changes: RawMetadata) => {
+    const expectRefused = async (client: HttpResponse['body'], changes: RawMetadata) => {
       const before = await readRegistration(client)
       const held = await privileges(on.deployment, client)
-      const answer = await update(client, changes)
-      expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'invalid_client_metadata'])
+      const response = await update(client, changes)
+      expect([response.status, response.body?.error], response.text).to.deep.equal([
+        400,
+        'invalid_client_metadata',
+      ])
       expect(await readRegistration(client)).to.deep.equal(before)
       expect(await privileges(on.deployment, client)).to.deep.equal(held)
     }

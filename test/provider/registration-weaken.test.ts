@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import {
   HARMLESS,
   initialAccessToken,
@@ -84,23 +84,23 @@ describe('registration: an update that weakens', () => {
   onEachDatabase({ configuration }, (on) => {
     const registered = async (metadata: RawMetadata) => {
       const token = await initialAccessToken(on.deployment, ['impersonation'])
-      const answer = await register(on.deployment, metadata, token)
-      expect(answer.status, answer.text).to.equal(201)
-      return answer.body
+      const response = await register(on.deployment, metadata, token)
+      expect(response.status, response.text).to.equal(201)
+      return response.body
     }
-    const expectRefused = async (client: Answer['body'], changes: RawMetadata, sentence: string) => {
+    const expectRefused = async (client: HttpResponse['body'], changes: RawMetadata, sentence: string) => {
       const before = await readRegistration(client)
-      const answer = await update(client, changes)
-      expect([answer.status, answer.body], answer.text).to.deep.equal([
+      const response = await update(client, changes)
+      expect([response.status, response.body], response.text).to.deep.equal([
         400,
         { error: 'invalid_client_metadata', error_description: sentence },
       ])
       expect(await readRegistration(client)).to.deep.equal(before)
     }
-    const expectTaken = async (client: Answer['body'], changes: RawMetadata) => {
-      const answer = await update(client, changes)
-      expect(answer.status, answer.text).to.equal(200)
-      return { ...answer.body }
+    const expectTaken = async (client: HttpResponse['body'], changes: RawMetadata) => {
+      const response = await update(client, changes)
+      expect(response.status, response.text).to.equal(200)
+      return { ...response.body }
     }
 
     for (const [title, held, changes, sentence] of [...weakenings, ...ofSubjects]) {
@@ -159,8 +159,8 @@ describe('registration: an update that weakens', () => {
           const authenticating = { ...metadata, token_endpoint_auth_method: 'client_secret_basic' }
           const client = await register(on.deployment, authenticating, token)
           expect(client.status, client.text).to.equal(201)
-          const answer = await update(client.body, { token_endpoint_auth_method: undefined })
-          expect([answer.status, answer.body.error_description], answer.text).to.deep.equal([
+          const response = await update(client.body, { token_endpoint_auth_method: undefined })
+          expect([response.status, response.body.error_description], response.text).to.deep.equal([
             400,
             'token_endpoint_auth_method may not become none',
           ])

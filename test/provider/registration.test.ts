@@ -75,8 +75,8 @@ describe('registration', () => {
         for (const [asked, metadata] of refused) {
           it(`refuses ${asked}, and registers no one`, async () => {
             const before = await registeredRows()
-            const answer = await register(on.deployment, metadata, await tokenOf())
-            expect([answer.status, answer.body?.error], answer.text).to.deep.equal([
+            const response = await register(on.deployment, metadata, await tokenOf())
+            expect([response.status, response.body?.error], response.text).to.deep.equal([
               400,
               'invalid_client_metadata',
             ])
@@ -91,22 +91,22 @@ describe('registration', () => {
           ['resources that it cannot use', { ...HARMLESS, token_exchange_resources: [API] }],
         ] as const) {
           it(`accepts ${asked}, which can do nothing here`, async () => {
-            const answer = await register(on.deployment, metadata, await tokenOf())
-            expect(answer.status, answer.text).to.equal(201)
-            expect(await privileges(on.deployment, answer.body)).to.deep.equal(NOTHING)
+            const response = await register(on.deployment, metadata, await tokenOf())
+            expect(response.status, response.text).to.equal(201)
+            expect(await privileges(on.deployment, response.body)).to.deep.equal(NOTHING)
           })
         }
 
         it('issues a registered machine no management token with a scope', async () => {
           const { body } = await register(on.deployment, MACHINE, await tokenOf())
           for (const scope of SCOPES) {
-            const answer = await askForManagementToken(on.deployment, body, scope)
-            expect(answer.body.scope, answer.text).to.equal(undefined)
-            if (answer.status !== 200) continue
+            const response = await askForManagementToken(on.deployment, body, scope)
+            expect(response.body.scope, response.text).to.equal(undefined)
+            if (response.status !== 200) continue
             const posted = await postSubjectToken(
               on.deployment,
               { userId: 'alice' },
-              answer.body.access_token,
+              response.body.access_token,
             )
             expect([posted.status, posted.body.error]).to.deep.equal([403, 'insufficient_scope'])
           }
@@ -133,13 +133,13 @@ describe('registration', () => {
   describe('with an initial access token of the policy impersonation', () => {
     onEachDatabase({ configuration: registration({ initialAccessToken: true }) }, (on) => {
       const registered = async (metadata: RawMetadata, policies = ['impersonation']) => {
-        const answer = await register(
+        const response = await register(
           on.deployment,
           metadata,
           await initialAccessToken(on.deployment, policies),
         )
-        expect(answer.status, answer.text).to.equal(201)
-        return answer.body
+        expect(response.status, response.text).to.equal(201)
+        return response.body
       }
 
       it('lets a machine have the scopes it names, and no others', async () => {
@@ -177,8 +177,8 @@ describe('registration', () => {
         const policy = await initialAccessToken(on.deployment, ['impersonation'])
         for (const scope of SCOPES) {
           const metadata = { ...MACHINE, token_endpoint_auth_method: 'none', scope }
-          const answer = await register(on.deployment, metadata, policy)
-          expect([answer.status, answer.body], answer.text).to.deep.equal([
+          const response = await register(on.deployment, metadata, policy)
+          expect([response.status, response.body], response.text).to.deep.equal([
             400,
             {
               error: 'invalid_client_metadata',
@@ -190,8 +190,8 @@ describe('registration', () => {
 
       it('refuses an unknown token', async () => {
         for (const token of ['unknown', undefined]) {
-          const answer = await register(on.deployment, { ...MACHINE, scope: SCOPES[0] }, token)
-          expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token'])
+          const response = await register(on.deployment, { ...MACHINE, scope: SCOPES[0] }, token)
+          expect([response.status, response.body.error], response.text).to.deep.equal([401, 'invalid_token'])
         }
       })
     })
@@ -206,14 +206,14 @@ describe('registration', () => {
     const { features } = registration({ initialAccessToken: true })
     const choices = { ...features, rpMetadataChoices: { enabled: true } } as Configuration['features']
     onEachDatabase({ configuration: { features: choices, clientDefaults, clients } }, (on) => {
-      const answerTo = async (more: RawMetadata) => {
+      const responseTo = async (more: RawMetadata) => {
         const token = await initialAccessToken(on.deployment, ['impersonation'])
         return register(on.deployment, { ...MACHINE, scope: SCOPES[0], ...more }, token)
       }
 
       it('refuses the scopes for a client that omits its method', async () => {
-        const answer = await answerTo({})
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([
+        const response = await responseTo({})
+        expect([response.status, response.body.error], response.text).to.deep.equal([
           400,
           'invalid_client_metadata',
         ])
@@ -221,8 +221,8 @@ describe('registration', () => {
 
       it('refuses the scopes for a client that lets the provider choose no authentication', async () => {
         const methods = ['none', 'client_secret_basic']
-        const answer = await answerTo({ token_endpoint_auth_methods_supported: methods })
-        expect([answer.status, answer.body.error], answer.text).to.deep.equal([
+        const response = await responseTo({ token_endpoint_auth_methods_supported: methods })
+        expect([response.status, response.body.error], response.text).to.deep.equal([
           400,
           'invalid_client_metadata',
         ])
@@ -233,9 +233,9 @@ describe('registration', () => {
           { token_endpoint_auth_method: 'client_secret_basic' },
           { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] },
         ]) {
-          const answer = await answerTo(more)
-          expect(answer.status, answer.text).to.equal(201)
-          expect((await privileges(on.deployment, answer.body)).scopes).to.deep.equal([SCOPES[0]])
+          const response = await responseTo(more)
+          expect(response.status, response.text).to.equal(201)
+          expect((await privileges(on.deployment, response.body)).scopes).to.deep.equal([SCOPES[0]])
         }
       })
     })
@@ -253,8 +253,8 @@ describe('registration', () => {
         for (const left of [['grant_types'], ['scope'], ['grant_types', 'scope']]) {
           const asked: RawMetadata = { ...HARMLESS, scope: 'openid' }
           const metadata = Object.fromEntries(Object.entries(asked).filter(([name]) => !left.includes(name)))
-          const answer = await register(on.deployment, metadata)
-          expect([answer.status, answer.body?.error], left.join()).to.deep.equal([
+          const response = await register(on.deployment, metadata)
+          expect([response.status, response.body?.error], left.join()).to.deep.equal([
             400,
             'invalid_client_metadata',
           ])
@@ -262,9 +262,9 @@ describe('registration', () => {
       })
 
       it('accepts a client that names its own', async () => {
-        const answer = await register(on.deployment, { ...HARMLESS, scope: 'openid' })
-        expect(answer.status, answer.text).to.equal(201)
-        expect(await privileges(on.deployment, answer.body)).to.deep.equal(NOTHING)
+        const response = await register(on.deployment, { ...HARMLESS, scope: 'openid' })
+        expect(response.status, response.text).to.equal(201)
+        expect(await privileges(on.deployment, response.body)).to.deep.equal(NOTHING)
       })
     })
   })

@@ -25,8 +25,8 @@ describe('a deployment without getResourceServerInfo', () => {
   it('has no resource that a subject token could be exchanged for, and spends none', async () => {
     const { subjectToken, id } = await issue(deployment)
     const before = deployment.events.length
-    const answer = await exchange(deployment, { subject_token: subjectToken })
-    expect([answer.status, answer.body], answer.text).to.deep.equal([
+    const response = await exchange(deployment, { subject_token: subjectToken })
+    expect([response.status, response.body], response.text).to.deep.equal([
       400,
       { error: 'invalid_target', error_description: 'resource indicator is missing, or unknown' },
     ])
@@ -37,7 +37,7 @@ describe('a deployment without getResourceServerInfo', () => {
 
   it('has no other resource for client_credentials either', async () => {
     const request = { grant_type: 'client_credentials', resource: API }
-    const answer = await postToken(deployment, request, { client: machineClient() })
-    expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_target'])
+    const response = await postToken(deployment, request, { client: machineClient() })
+    expect([response.status, response.body.error], response.text).to.deep.equal([400, 'invalid_target'])
   })
 })

@@ -41,13 +41,13 @@ describe('a client in the database', () => {
       database.down = true
       const events = deployment.events.length
       const failures = deployment.errors.length
-      const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
-      expect([answer.status, answer.body], answer.text).to.deep.equal([
+      const response = await postSubjectToken(deployment, { userId: 'alice' }, token)
+      expect([response.status, response.body], response.text).to.deep.equal([
         503,
         { error: 'temporarily_unavailable', error_description: 'the service is temporarily unavailable' },
       ])
-      expect(Number(answer.headers.get('retry-after'))).to.be.greaterThan(0)
-      expect(answer.headers.get('www-authenticate')).to.equal(null)
+      expect(Number(response.headers.get('retry-after'))).to.be.greaterThan(0)
+      expect(response.headers.get('www-authenticate')).to.equal(null)
       expect(deployment.events.slice(events)).to.deep.equal([])
       expect(deployment.errors.slice(failures)).to.have.lengthOf(1)
 
@@ -57,7 +57,7 @@ describe('a client in the database', () => {
 
     it('is 500 where an actor token names it, and never an actor token that is not valid', async () => {
       const actor = await actorOf(application)
-      const answer = await expectRefused(deployment, {
+      const response = await expectRefused(deployment, {
         attempt: (subjectToken) => {
           database.down = true
           return sendWith(actor)(subjectToken)
@@ -70,7 +70,7 @@ describe('a client in the database', () => {
         error: 'server_error',
         check: 'server_error',
       })
-      expect(answer.text).not.to.include('private')
+      expect(response.text).not.to.include('private')
     })
   })
 
@@ -80,8 +80,8 @@ describe('a client in the database', () => {
     it('is gone for the management API', async () => {
       const token = await managementToken(deployment, { client: backend })
       models.register({ ...backend, ...invalid })
-      const answer = await postSubjectToken(deployment, { userId: 'alice' }, token)
-      expect([answer.status, answer.body], answer.text).to.deep.equal([
+      const response = await postSubjectToken(deployment, { userId: 'alice' }, token)
+      expect([response.status, response.body], response.text).to.deep.equal([
         401,
         { error: 'invalid_token', error_description: 'the access token is invalid' },
       ])

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { machineClient } from '../../fixtures/clients.ts'
 import { type Cluster, ISSUER } from '../../fixtures/cluster.ts'
 import { API } from '../../fixtures/deployment.ts'
-import { type Answer, credentials, form, send } from '../../fixtures/http.ts'
+import { credentials, form, type HttpResponse, send } from '../../fixtures/http.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
 
 export interface RaceOptions {
@@ -44,23 +44,23 @@ export async function race(cluster: Cluster, options: RaceOptions): Promise<Race
   let started = 0
   let unanswered = 0
   let resuming: Promise<number> | undefined
-  const managementToken = await firstAnswer(cluster, (address) => requestManagementToken(address))
+  const managementToken = await firstResponse(cluster, (address) => requestManagementToken(address))
 
-  const issueSometime = () => firstAnswer(cluster, (address) => issue(address, managementToken))
+  const issueSometime = () => firstResponse(cluster, (address) => issue(address, managementToken))
   const lane = async () => {
     while (started < tokens) {
       started += 1
       const strikes = disturbance && started === Math.ceil(tokens / 3)
       const subjectToken = await issueSometime()
       if (strikes) await disturbance.strike()
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         cluster
           .addresses()
           .flatMap((address) => Array.from({ length: width }, () => attempt(address, subjectToken))),
       )
       if (strikes) resuming = disturbance.mend().then(() => timeUntil(() => issueSometime()))
-      for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1
-      if (!(await settle(cluster, subjectToken, answers))) unanswered += 1
+      for (const { status } of responses) statuses[status] = (statuses[status] ?? 0) + 1
+      if (!(await settle(cluster, subjectToken, responses))) unanswered += 1
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
@@ -81,11 +81,15 @@ interface Attempt {
 }
 
 /** Checks what became of one token. Resolves to whether its winner got a response. */
-async function settle(cluster: Cluster, subjectToken: string, answers: readonly Attempt[]): Promise<boolean> {
-  const winners = answers.filter(({ status }) => status === '200').length
+async function settle(
+  cluster: Cluster,
+  subjectToken: string,
+  responses: readonly Attempt[],
+): Promise<boolean> {
+  const winners = responses.filter(({ status }) => status === '200').length
   expect(winners, 'a token was spent twice').to.be.at.most(1)
-  const refused = answers.some(({ status }) => status === '400')
-  for (const { status, text } of answers) {
+  const refused = responses.some(({ status }) => status === '400')
+  for (const { status, text } of responses) {
     expect(['200', '400', '500', '503', 'lost'], text).to.include(status)
     if (status === '400') expect(text).to.include('subject_token is invalid')
   }
@@ -95,7 +99,7 @@ async function settle(cluster: Cluster, subjectToken: string, answers: readonly 
     return true
   }
   // No winner got a response: the token was spent in a process that died, or it can still be exchanged.
-  const faults = answers.some(({ status }) => ['500', '503', 'lost'].includes(status))
+  const faults = responses.some(({ status }) => ['500', '503', 'lost'].includes(status))
   expect(faults, 'every exchange of a token was refused').to.equal(true)
   expect(again.status, again.text).to.be.oneOf([200, 400])
   if (refused) expect(again.status, 'a token was refused, and was good').to.equal(400)
@@ -111,15 +115,15 @@ async function attempt(address: string, subjectToken: string): Promise<Attempt> 
   }
 }
 
-async function exchangeSometime(cluster: Cluster, subjectToken: string): Promise<Answer> {
-  return firstAnswer(cluster, async (address) => {
-    const answer = await exchange(address, subjectToken)
-    return answer.status < 500 ? answer : undefined
+async function exchangeSometime(cluster: Cluster, subjectToken: string): Promise<HttpResponse> {
+  return firstResponse(cluster, async (address) => {
+    const response = await exchange(address, subjectToken)
+    return response.status < 500 ? response : undefined
   })
 }
 
 /** Calls the processes in turn until one responds: the service resumes by itself. */
-async function firstAnswer<Value>(
+async function firstResponse<Value>(
   cluster: Cluster,
   ask: (address: string) => Promise<Value | undefined>,
 ): Promise<Value> {
@@ -141,20 +145,20 @@ async function requestManagementToken(address: string): Promise<string | undefin
     resource: ISSUER.replace('/oidc', '/api'),
     scope: 'subject-tokens:create',
   })
-  const answer = await send(`${address}/oidc/token`, { method: 'POST', headers, body })
-  return answer.body?.access_token
+  const response = await send(`${address}/oidc/token`, { method: 'POST', headers, body })
+  return response.body?.access_token
 }
 
 async function issue(address: string, managementToken: string): Promise<string | undefined> {
-  const answer = await send(`${address}/api/subject-tokens`, {
+  const response = await send(`${address}/api/subject-tokens`, {
     method: 'POST',
     headers: { authorization: `Bearer ${managementToken}`, 'content-type': 'application/json' },
     body: JSON.stringify({ userId: 'alice' }),
   })
-  return answer.body?.subjectToken
+  return response.body?.subjectToken
 }
 
-function exchange(address: string, subjectToken: string): Promise<Answer> {
+function exchange(address: string, subjectToken: string): Promise<HttpResponse> {
   const body = form({
     grant_type: TOKEN_EXCHANGE,
     client_id: 'spa',

@@ -10,7 +10,7 @@ import { now } from '../../fixtures/clock.ts'
 import { type Cluster, ISSUER, startCluster } from '../../fixtures/cluster.ts'
 import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { API } from '../../fixtures/deployment.ts'
-import { type Answer, credentials, form, type Parameters, send } from '../../fixtures/http.ts'
+import { credentials, form, type HttpResponse, type Parameters, send } from '../../fixtures/http.ts'
 import { signJwt } from '../../fixtures/jwts.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
@@ -95,7 +95,7 @@ function toAny(cluster: Cluster): typeof fetch {
   }
 }
 
-function postToken(address: string, parameters: Parameters, client = publicClient()): Promise<Answer> {
+function postToken(address: string, parameters: Parameters, client = publicClient()): Promise<HttpResponse> {
   const { headers, body } = credentials(client)
   return send(`${address}/oidc/token`, { method: 'POST', headers, body: form({ ...body, ...parameters }) })
 }

@@ -52,13 +52,13 @@ describe('resource server: with a provider', () => {
 
   const exchanged = async (changes: Parameters = {}, sender?: Sender): Promise<string> => {
     const { subjectToken } = await issue(deployment, { context: { ticketId: 'T-1' } })
-    const answer = await exchange(
+    const response = await exchange(
       deployment,
       { subject_token: subjectToken, scope: 'orders:read', ...changes },
       sender,
     )
-    expect(answer.status, answer.text).to.equal(200)
-    return answer.body.access_token
+    expect(response.status, response.text).to.equal(200)
+    return response.body.access_token
   }
   it('tells the user from the engineer', async () => {
     const token = await exchanged(withActor(await actorToken(deployment)))
@@ -82,9 +82,9 @@ describe('resource server: with a provider', () => {
   it('shows everyone of a chain, the newest first', async () => {
     const first = await exchanged({ ...withActor(await actorToken(deployment)), scope: 'openid orders:read' })
     const { subjectToken } = await issue(deployment, { userId: 'carol' })
-    const answer = await exchange(deployment, { subject_token: subjectToken, ...withActor(first) })
-    expect(answer.status, answer.text).to.equal(200)
-    const caller = await verify(withBearer(answer.body.access_token))
+    const response = await exchange(deployment, { subject_token: subjectToken, ...withActor(first) })
+    expect(response.status, response.text).to.equal(200)
+    const caller = await verify(withBearer(response.body.access_token))
     expect(caller).to.deep.include({ user: 'carol', actors: [{ sub: 'alice' }, { sub: 'bob' }] })
   })
 
@@ -133,8 +133,8 @@ describe('resource server: with a provider', () => {
     expect(named.claims).to.include({ ticket: 'T-1' }).and.not.have.any.keys('active', 'token_type', 'jti')
 
     const { subjectToken, id } = await issue(deployment)
-    const answer = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
-    const opaque = answer.body.access_token
+    const response = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
+    const opaque = response.body.access_token
     expect(await verifyOpaque(withBearer(opaque))).to.include({ user: 'alice' })
     expect((await manage(deployment, 'DELETE', `/${id}`)).status).to.equal(204)
     await expectInvalidToken(verifyOpaque(withBearer(opaque)), 'not active')

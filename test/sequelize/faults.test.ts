@@ -116,7 +116,7 @@ suite('mysql', 'a deadlock', (opened) => {
     // A transaction locks `two` and then `one`; the store's statement locks them in the reverse order. The
     // server rolls back the one that has written less: ours.
     const other = opened().connect()
-    const answers: ReturnType<typeof allOf>[] = []
+    const calls: ReturnType<typeof allOf>[] = []
     const runs = await recordRuns(opened(), async () => {
       await other.transaction(async (transaction) => {
         const hold = (id: string) =>
@@ -130,13 +130,13 @@ suite('mysql', 'a deadlock', (opened) => {
           )
         }
         await hold(two.id)
-        answers.push(allOf(store.revokeWhere(ISSUER, { userId: 'alice' }, NOW, BY_API)))
+        calls.push(allOf(store.revokeWhere(ISSUER, { userId: 'alice' }, NOW, BY_API)))
         await isHeld(sequelize, one.id)
         await hold(one.id)
       })
-      await Promise.all(answers)
+      await Promise.all(calls)
     })
-    const [marked = []] = await Promise.all(answers)
+    const [marked = []] = await Promise.all(calls)
     expect(marked.map(({ token }) => token.id).sort()).to.deep.equal([one.id, two.id].sort())
     const verbs = runs.map(({ sql }) => sql.split(' ')[0])
     expect(verbs).to.deep.equal([

@@ -205,8 +205,8 @@ async function print(body: string): Promise<unknown> {
   const program = `const { nodeSqlite } = await import(${JSON.stringify(SEQUELIZE)})
     const isLoaded = () => process.moduleLoadList.includes('NativeModule sqlite')
     const open = () => new nodeSqlite.Database(':memory:', nodeSqlite.OPEN_READWRITE, () => {})
-    const answer = () => { ${body} }
-    console.log(JSON.stringify(answer()))`
+    const printed = () => { ${body} }
+    console.log(JSON.stringify(printed()))`
   const run = promisify(execFile)
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program])
   return JSON.parse(stdout)

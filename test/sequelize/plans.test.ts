@@ -149,8 +149,8 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
     index: /subject_tokens_created_by/,
   },
   'purge what has expired': {
-    run: ({ sequelize }) => purge(sequelize, { retention: 0 }),
-    index: /(subject_tokens|subject_token_actors|oidc_models)_expires_at/,
+    run: ({ sequelize }) => purge(sequelize, { retention: 3600 }),
+    index: new RegExp(`(subject_token_actors|oidc_models)_expires_at|${BY_ID.source}`),
   },
   'find a model of the provider': {
     run: ({ sequelize }) => createAdapter(sequelize)('Session').find('known'),

@@ -64,15 +64,15 @@ for (const kind of DATABASES) {
       return { provider, grantId: await grant.save(), registered: await provider.Client.find('native') }
     }
     const raced = async (grantId: string, parameters: Parameters): Promise<number> => {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 8 }, () => postToken(deployment, parameters, { client })),
       )
-      const losers = answers.filter(({ status }) => status !== 200)
+      const losers = responses.filter(({ status }) => status !== 200)
       for (const { status, body } of losers) {
         expect([status, body.error]).to.deep.equal([400, 'invalid_grant'])
       }
       expect(await deployment.provider.Grant.find(grantId)).to.equal(undefined)
-      return answers.length - losers.length
+      return responses.length - losers.length
     }
 
     it('an authorization code wins once', async () => {

@@ -3,12 +3,15 @@ import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
+import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 import type { ActClaim } from '../../src/subject-tokens/subject-token.ts'
 
 const DAY = 24 * 3600
 const ISSUER = 'https://id.example.com'
+
+/** What `mintId` would have minted then. */
+const idAt = (at: number) => earliestId(at).slice(0, 12) + mintId().slice(12)
 
 export function purgeContract(kind: DatabaseKind): void {
   describe('purge', () => {
@@ -23,7 +26,7 @@ export function purgeContract(kind: DatabaseKind): void {
     const insert = async (expiresAt: number, accessTokenExpiresAt?: number, actor?: ActClaim) => {
       const store = createSubjectTokenStore(database.sequelize)
       const token = {
-        id: mintId(),
+        id: idAt(expiresAt - 600),
         tokenHash: hashSecret(mintSecret()),
         issuer: ISSUER,
         userId: 'alice',
@@ -132,7 +135,7 @@ async function insertMany(database: Database, count: number, expiresAt: number):
   const rows = Array.from(
     { length: count },
     () =>
-      `('${randomBytes(16).toString('hex')}', '${randomBytes(32).toString('base64url')}', '${ISSUER}', 'alice', '{}', 'backend', 1, ${expiresAt})`,
+      `('${idAt(expiresAt - 600)}', '${randomBytes(32).toString('base64url')}', '${ISSUER}', 'alice', '{}', 'backend', 1, ${expiresAt})`,
   )
   await database.sequelize.query(
     `INSERT INTO subject_tokens (id, token_hash, issuer, user_id, context, created_by, created_at, expires_at)

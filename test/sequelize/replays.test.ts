@@ -7,7 +7,7 @@ import { now } from '../../fixtures/clock.ts'
 import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { dpopKey } from '../../fixtures/dpop.ts'
-import { type Answer, form, send } from '../../fixtures/http.ts'
+import { form, type HttpResponse, send } from '../../fixtures/http.ts'
 import { signingKey } from '../../fixtures/keys.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { exchange, type IssuedSubjectToken, issue } from '../../fixtures/requests.ts'
@@ -91,7 +91,7 @@ for (const kind of DATABASES) {
         .setProtectedHeader({ alg: 'ES256', kid: 'client' })
         .sign(await importJWK({ ...KEY, key_ops: undefined, x5c: undefined }, 'ES256'))
     }
-    const authenticate = (clientAssertion: string, { tokenEndpoint } = at(0)): Promise<Answer> =>
+    const authenticate = (clientAssertion: string, { tokenEndpoint } = at(0)): Promise<HttpResponse> =>
       send(tokenEndpoint, {
         method: 'POST',
         body: form({
@@ -100,7 +100,7 @@ for (const kind of DATABASES) {
           client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
         }),
       })
-    const expectInvalidClient = ({ status, body, text }: Answer) =>
+    const expectInvalidClient = ({ status, body, text }: HttpResponse) =>
       expect([status, body], text).to.deep.equal([
         401,
         { error: 'invalid_client', error_description: 'client authentication failed' },
@@ -117,8 +117,8 @@ for (const kind of DATABASES) {
       ] as const) {
         it(`whose exp is ${title} is accepted once`, async () => {
           const once = await assertion(exp())
-          const answer = await authenticate(once)
-          expect(answer.status, answer.text).to.equal(200)
+          const response = await authenticate(once)
+          expect(response.status, response.text).to.equal(200)
           expectInvalidClient(await authenticate(once))
           expectNoFailures()
         })
@@ -136,12 +136,12 @@ for (const kind of DATABASES) {
         for (let round = 0; round < 5; round += 1) {
           meet = meeting(10)
           const once = await assertion()
-          const answers = await Promise.all(
+          const responses = await Promise.all(
             Array.from({ length: 10 }, (_, index) => authenticate(once, at(index))),
           )
-          const refused = answers.filter(({ status }) => status !== 200)
+          const refused = responses.filter(({ status }) => status !== 200)
           expect(refused).to.have.length(9)
-          for (const answer of refused) expectInvalidClient(answer)
+          for (const response of refused) expectInvalidClient(response)
           expectNoFailures()
         }
       })
@@ -159,18 +159,18 @@ for (const kind of DATABASES) {
           const attempts = await Promise.all(
             issued.map(async ({ subjectToken }) => ({
               subjectToken,
-              answer: await exchange(
+              response: await exchange(
                 deployment,
                 { subject_token: subjectToken },
                 { headers: { dpop: proof } },
               ),
             })),
           )
-          const refused = attempts.filter(({ answer }) => answer.status !== 200)
+          const refused = attempts.filter(({ response }) => response.status !== 200)
           expect(refused).to.have.length(7)
-          for (const { answer, subjectToken } of refused) {
+          for (const { response, subjectToken } of refused) {
             // The way the token endpoint of the provider refuses a proof that it has seen before.
-            expect([answer.status, answer.body], answer.text).to.deep.equal([
+            expect([response.status, response.body], response.text).to.deep.equal([
               400,
               { error: 'invalid_grant', error_description: 'grant request is invalid' },
             ])

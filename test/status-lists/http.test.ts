@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import Koa from 'koa'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { revoke } from '../../fixtures/management.ts'
 import { description } from '../../fixtures/openapi.ts'
 import { rawRequest } from '../../fixtures/raw-request.ts'
@@ -18,7 +18,7 @@ const ROUTE = '/status-lists/{m}'
 const MEDIA_TYPE = 'application/statuslist+jwt'
 const NOT_FOUND = { error: 'not_found', error_description: 'status list not found' }
 
-function expectError({ status, body, headers, text }: Answer, expected: number, error: string): void {
+function expectError({ status, body, headers, text }: HttpResponse, expected: number, error: string): void {
   expect([status, body?.error], text).to.deep.equal([expected, error])
   expect(body).to.have.all.keys('error', 'error_description')
   expect(headers.get('cache-control')).to.equal('no-store')
@@ -93,11 +93,11 @@ describe('status lists: the route', () => {
     for (const condition of met) {
       it(`responds with 304 to ${condition('"tag"')}, whatever Cache-Control the request has`, async () => {
         for (const control of ['', 'no-cache', 'max-age=0']) {
-          const answer = await under(condition(etag), control ? { 'cache-control': control } : {})
-          expect([answer.status, answer.text]).to.deep.equal([304, ''])
-          expect(answer.headers.get('etag')).to.equal(etag)
-          expect(answer.headers.get('cache-control')).to.match(/^public, max-age=\d+$/)
-          expect(answer.headers.get('content-type')).to.equal(null)
+          const response = await under(condition(etag), control ? { 'cache-control': control } : {})
+          expect([response.status, response.text]).to.deep.equal([304, ''])
+          expect(response.headers.get('etag')).to.equal(etag)
+          expect(response.headers.get('cache-control')).to.match(/^public, max-age=\d+$/)
+          expect(response.headers.get('content-type')).to.equal(null)
         }
       })
     }
@@ -146,9 +146,9 @@ describe('status lists: the route', () => {
     ]) {
       it(`to ${path.slice(0, 30)}, also with ?time=`, async () => {
         for (const query of ['', '?time=1', '?x=1']) {
-          const answer = await ask(path + query)
-          expectError(answer, 404, 'not_found')
-          expect(answer.body).to.deep.equal(NOT_FOUND)
+          const response = await ask(path + query)
+          expectError(response, 404, 'not_found')
+          expect(response.body).to.deep.equal(NOT_FOUND)
         }
       })
     }
@@ -203,9 +203,9 @@ describe('status lists: the route', () => {
   it('responds with 405 to other methods', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
       for (const path of ['/0', '/7', '/x']) {
-        const answer = await ask(path, { method })
-        expectError(answer, 405, 'invalid_request')
-        expect(answer.headers.get('allow')).to.equal('GET, HEAD')
+        const response = await ask(path, { method })
+        expectError(response, 405, 'invalid_request')
+        expect(response.headers.get('allow')).to.equal('GET, HEAD')
       }
   })
 
@@ -221,8 +221,8 @@ describe('status lists: the route', () => {
     ]
     for (const method of ['GET', 'HEAD'])
       for (const [status, path, headers = {}] of cases) {
-        const answer = await ask(path, { method, headers })
-        expect([answer.status, ...faultsOf(method, ROUTE, answer)], path).to.deep.equal([status])
+        const response = await ask(path, { method, headers })
+        expect([response.status, ...faultsOf(method, ROUTE, response)], path).to.deep.equal([status])
       }
     expect(faultsOf('POST', ROUTE, await ask('/0', { method: 'POST' }))).to.deep.equal([])
   })
@@ -286,11 +286,11 @@ describe('status lists: the route', () => {
       const store = { ...real, [method]: failing }
       await withDeployment({ database, options: { store } }, async (own) => {
         for (let count = 0; count < 5; count += 1) {
-          const answer = await askList(own)
-          expectError(answer, 503, 'temporarily_unavailable')
-          expect(description().faultsOf('GET', ROUTE, answer)).to.deep.equal([])
-          expect(answer.headers.get('retry-after')).to.equal('5')
-          expect(answer.text).not.to.include('private')
+          const response = await askList(own)
+          expectError(response, 503, 'temporarily_unavailable')
+          expect(description().faultsOf('GET', ROUTE, response)).to.deep.equal([])
+          expect(response.headers.get('retry-after')).to.equal('5')
+          expect(response.text).not.to.include('private')
         }
         expect(state.asked).to.equal(1)
         state.down = false

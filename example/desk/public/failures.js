@@ -11,7 +11,7 @@ export const isSignInOver = (error) =>
 export function explain(error) {
   if (error instanceof BackendError) return ofBackend(error)
   if (error instanceof ExchangeRefused) return ofExchange(error)
-  if (error instanceof ApiError) return `The orders API refused the access token: ${error.message}.`
+  if (error instanceof ApiError) return ofApi(error)
   if (error instanceof oauth.AuthorizationResponseError && error.error === 'access_denied') {
     return 'You are not signed in: the sign-in was cancelled.'
   }
@@ -24,6 +24,12 @@ function ofBackend({ status, message }) {
   if ([403, 404].includes(status)) return `Refused. ${message}`
   if (status < 500) return `The backend did not accept this: ${message}.`
   return `The backend could not do this: ${message}. Try again in a moment.`
+}
+
+/** An API that cannot verify the token says so: the token may be good. */
+function ofApi({ status, message }) {
+  if (status < 500) return `The orders API refused the access token: ${message}.`
+  return `The orders API could not do this: ${message}. Try again in a moment.`
 }
 
 /** One text covers everything that can be wrong with a token, so a thief who tries one learns nothing. */

@@ -86,8 +86,6 @@ export const subjectTokens: Migration = {
         `${dialect.indexed('issuer')}, revoked_at, stopped_index, access_token_expires_at`,
         'stopped_index',
       ),
-      // For the retention: what has ended is deleted from its oldest end.
-      index('expires_at', 'expires_at'),
       createActors(dialect),
       dialect.createIndex({
         name: 'subject_token_actors_expires_at',

@@ -1,6 +1,7 @@
 import { setImmediate as yieldTo } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
+import { earliestId } from '../../subject-tokens/id.ts'
 import { STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
 import { type Database, databaseOf } from '../database/database.ts'
 import type { Bound, Delete } from '../database/driver.ts'
@@ -30,21 +31,26 @@ const GRACE: Seconds = 60
 /** For one batch: no one waits for it but the purge itself. */
 const PATIENCE: Seconds = 300
 
-type Rows = Pick<Delete, 'table' | 'key' | 'where'>
+type Rows = Pick<Delete, 'table' | 'key' | 'where' | 'age'>
 
+/** An id tells when its token was created, so that the key finds the oldest: no index of their ends is kept for this. */
 const ENDED_TOKENS: Rows = {
   table: 'subject_tokens',
   key: 'id',
-  where: 'expires_at <= $1 AND (access_token_expires_at IS NULL OR access_token_expires_at <= $2)',
+  age: 'id',
+  where: `id < $3 AND expires_at <= $1
+    AND (access_token_expires_at IS NULL OR access_token_expires_at <= $2)`,
 }
 const ENDED_ACTORS: Rows = {
   table: 'subject_token_actors',
   key: 'actor_id, token_id, chain',
+  age: 'expires_at',
   where: 'expires_at <= $1',
 }
 const EXPIRED_MODELS: Rows = {
   table: 'oidc_models',
   key: 'namespace, model, id',
+  age: 'expires_at',
   where: 'expires_at <= $1',
 }
 
@@ -73,7 +79,7 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
   await deleteInBatches(
     database,
     ENDED_TOKENS,
-    [now - retention, now - Math.max(retention, STATUS_SHOWN)],
+    [now - retention, now - Math.max(retention, STATUS_SHOWN), earliestId(now - retention)],
     (subjectTokens) => report({ subjectTokens }),
   )
   // After the records, so that none is ever without its actors.
@@ -88,7 +94,7 @@ async function deleteInBatches(
   bind: readonly Bound[],
   report: (total: number) => void,
 ): Promise<void> {
-  const sql = database.dialect.deleteOldest({ ...rows, age: 'expires_at', limit: BATCH })
+  const sql = database.dialect.deleteOldest({ ...rows, limit: BATCH })
   for (let total = 0; ; ) {
     const deleted = await database.write(sql, bind)
     total += deleted
