@@ -30,12 +30,12 @@ describe('console: CSV', () => {
       use: { clientId: 'desk', actor: { sub: 'sam' }, scope: 'orders:read' },
       revocation: { cause: 'console', by: 'dora', reason: 'wrong customer' },
     })
-    const answer = await console.get('/history.csv?userId=alice')
-    expect(answer.headers.get('content-type')).to.equal('text/csv; charset=utf-8')
-    expect(answer.headers.get('content-disposition')).to.match(
+    const response = await console.get('/history.csv?userId=alice')
+    expect(response.headers.get('content-type')).to.equal('text/csv; charset=utf-8')
+    expect(response.headers.get('content-disposition')).to.match(
       /^attachment; filename="impersonations-\d{4}-\d\d-\d\d\.csv"$/,
     )
-    const [row] = rowsOf(answer.text)
+    const [row] = rowsOf(response.text)
     expect(row).to.include({
       engineer: 'sam',
       user: 'alice',
@@ -128,11 +128,11 @@ describe('console: a long CSV', () => {
 
   it('is a 503 when storage is down', async () => {
     failAt = 1
-    const answer = await console.get('/history.csv')
-    expect(answer.status).to.equal(503)
-    expect(answer.headers.get('retry-after')).to.equal('5')
-    expect(answer.headers.get('content-type')).to.match(/html/)
-    expect(answer.text).not.to.include('private')
+    const response = await console.get('/history.csv')
+    expect(response.status).to.equal(503)
+    expect(response.headers.get('retry-after')).to.equal('5')
+    expect(response.headers.get('content-type')).to.match(/html/)
+    expect(response.text).not.to.include('private')
   })
 
   it('is cut off so that it shows when storage fails on the way', async () => {

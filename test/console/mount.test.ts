@@ -123,11 +123,11 @@ describe('console: where it is mounted', () => {
         next()
       }, make().handler())
       await serving(host, async (baseUrl) => {
-        const answer = await fetch(`${baseUrl}/impersonations/stop`, {
+        const response = await fetch(`${baseUrl}/impersonations/stop`, {
           method: 'POST',
           headers: { 'sec-fetch-site': 'same-origin', 'content-type': 'application/x-www-form-urlencoded' },
         })
-        expect(answer.status).to.equal(400)
+        expect(response.status).to.equal(400)
       })
     }
     expect((await show(deployment, id)).body.state).to.equal('consumed')

@@ -1,13 +1,13 @@
 /** What the pages show, and that the management API says the same. */
 import { expect } from 'chai'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
-import type { Answer } from '../../fixtures/http.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { idsOf, list } from '../../fixtures/management.ts'
 
 const now = () => Math.floor(Date.now() / 1000)
 
 /** The records that a page links to, in its order. */
-const shown = ({ text }: Answer): string[] =>
+const shown = ({ text }: HttpResponse): string[] =>
   [...text.matchAll(/<th><a href="\/impersonations\/([0-9a-f]{32})"/g)].map(([, id = '']) => id)
 
 describe('console: pages', () => {
@@ -41,12 +41,12 @@ describe('console: pages', () => {
   after(() => console.close())
 
   it('Now has what is live, newest first, with the end of each', async () => {
-    const answer = await console.get()
-    expect(answer.status).to.equal(200)
-    expect(shown(answer)).to.deep.equal([ids.alone, ids.live])
-    expect(shown(answer)).to.deep.equal(idsOf(await list(console, { live: 'true' })))
-    expect(answer.text).to.match(/live · <span data-until="\d+">(10:00|9:59)</)
-    expect(answer.text).to.include(`/impersonations/${ids.live}#stop`)
+    const response = await console.get()
+    expect(response.status).to.equal(200)
+    expect(shown(response)).to.deep.equal([ids.alone, ids.live])
+    expect(shown(response)).to.deep.equal(idsOf(await list(console, { live: 'true' })))
+    expect(response.text).to.match(/live · <span data-until="\d+">(10:00|9:59)</)
+    expect(response.text).to.include(`/impersonations/${ids.live}#stop`)
   })
 
   it('Now warns of a replay of the last day', async () => {
@@ -120,11 +120,11 @@ describe('console: pages', () => {
   })) {
     it(`History shows the page again for ${query.slice(0, 20)}`, async () => {
       for (const path of ['/history', '/history.csv']) {
-        const answer = await console.get(`${path}?${query}`)
-        expect(answer.status).to.equal(400)
-        expect(answer.text).to.include(text).and.to.include('<form class="filter"')
+        const response = await console.get(`${path}?${query}`)
+        expect(response.status).to.equal(400)
+        expect(response.text).to.include(text).and.to.include('<form class="filter"')
         const [, value] = /=(.*)/.exec(query.split('&')[0] ?? '') ?? []
-        if (/^(userId|from)=/.test(query)) expect(answer.text).to.include(`value="${value}"`)
+        if (/^(userId|from)=/.test(query)) expect(response.text).to.include(`value="${value}"`)
       }
     })
   }
@@ -222,10 +222,10 @@ describe('console: long lists and long texts', () => {
     let path: string | undefined = '/history'
     let pages = 0
     while (path !== undefined) {
-      const answer = await console.get(path)
-      seen.push(...shown(answer))
-      const [, next] = /href="\/impersonations([^"]*)" rel="next"/.exec(answer.text) ?? []
-      expect(answer.text.includes('>Newest</a>')).to.equal(pages > 0)
+      const response = await console.get(path)
+      seen.push(...shown(response))
+      const [, next] = /href="\/impersonations([^"]*)" rel="next"/.exec(response.text) ?? []
+      expect(response.text.includes('>Newest</a>')).to.equal(pages > 0)
       path = next?.replaceAll('&amp;', '&')
       pages += 1
     }
@@ -234,11 +234,11 @@ describe('console: long lists and long texts', () => {
   })
 
   it('cuts a reason at 120 characters in a row, and shows all of it in the record', async () => {
-    const answer = await console.get('/history')
-    expect(answer.text)
+    const response = await console.get('/history')
+    expect(response.text)
       .to.include(`${long(120)}…`)
       .and.not.to.include(long(125))
-    const [id] = shown(answer)
+    const [id] = shown(response)
     const { text } = await console.get(`/${id}`)
     expect(text).to.include(long(8000)).and.to.include('href="https://tickets.example.com/long long ')
   })

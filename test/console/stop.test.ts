@@ -20,9 +20,9 @@ describe('console: stopping one', () => {
   it('ends the access token, records by whom and why, and leads to the record', async () => {
     const { id, subjectToken } = await issue(console)
     const { body } = await exchange(console, { subject_token: subjectToken, resource: OPAQUE_API })
-    const answer = await console.post('/stop', { id, reason: REASON })
-    expect(answer.status).to.equal(303)
-    expect(answer.headers.get('location')).to.equal(`/impersonations/${id}`)
+    const response = await console.post('/stop', { id, reason: REASON })
+    expect(response.status).to.equal(303)
+    expect(response.headers.get('location')).to.equal(`/impersonations/${id}`)
     const revocation = { cause: 'console', by: 'dora', reason: REASON }
     expect((await show(console, id)).body).to.deep.include({ state: 'revoked', revocation })
     expect((await introspect(console, body.access_token)).active).to.equal(false)
@@ -54,11 +54,11 @@ describe('console: stopping one', () => {
   })) {
     it(`shows the page again for ${title}, with what was typed`, async () => {
       const id = await console.keep({ use: {} })
-      const answer = await console.post('/stop', { id, ...fields })
-      expect(answer.status).to.equal(400)
-      expect(answer.text).to.include('role="alert"').and.to.include('Stop this impersonation')
+      const response = await console.post('/stop', { id, ...fields })
+      expect(response.status).to.equal(400)
+      expect(response.text).to.include('role="alert"').and.to.include('Stop this impersonation')
       const { reason } = fields as { reason?: string | string[] }
-      if (reason) expect(answer.text).to.include(`value="${[reason].flat()[0]}"`)
+      if (reason) expect(response.text).to.include(`value="${[reason].flat()[0]}"`)
       expect((await show(console, id)).body.state).to.equal('consumed')
     })
   }
@@ -67,8 +67,8 @@ describe('console: stopping one', () => {
     const id = await console.keep({ use: {} })
     for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x', '']) {
       const headers = { 'sec-fetch-site': 'same-origin', 'content-type': type }
-      const answer = await console.post('/stop', { id, reason: REASON }, headers)
-      expect(answer.status, type).to.equal(400)
+      const response = await console.post('/stop', { id, reason: REASON }, headers)
+      expect(response.status, type).to.equal(400)
     }
     expect((await show(console, id)).body.state).to.equal('consumed')
   })
@@ -96,9 +96,9 @@ describe('console: stopping all of a person', () => {
     const stopped = await console.keep({ userId: 'erin', revocation: { cause: 'api', client: 'x' } })
     const other = await console.keep({ userId: 'frank' })
     expect((await console.get('/stop-all?userId=erin')).text).to.include('<strong>4 impersonations</strong>')
-    const answer = await all({ userId: 'erin', confirm: 'erin' })
-    expect(answer.status).to.equal(303)
-    expect(answer.headers.get('location')).to.equal('/impersonations/history?userId=erin&state=revoked')
+    const response = await all({ userId: 'erin', confirm: 'erin' })
+    expect(response.status).to.equal(303)
+    expect(response.headers.get('location')).to.equal('/impersonations/history?userId=erin&state=revoked')
     const { items } = (await list(console, { userId: 'erin' })).body
     const by = items.filter(({ revocation }: { revocation?: object }) => revocation && 'by' in revocation)
     expect(by).to.have.length(4)
@@ -135,11 +135,11 @@ describe('console: stopping all of a person', () => {
   for (const [title, fields] of Object.entries(WRONG)) {
     it(`shows the page again when ${title}, and stops nothing`, async () => {
       const id = await console.keep({ userId: 'ian' })
-      const answer = await all({ reason: 'typed before', ...fields })
-      expect(answer.status).to.equal(400)
-      expect(answer.text).to.include('role="alert"')
+      const response = await all({ reason: 'typed before', ...fields })
+      expect(response.status).to.equal(400)
+      expect(response.text).to.include('role="alert"')
       if ('userId' in fields && !('actorId' in fields) && !('force' in fields) && !('reason' in fields))
-        expect(answer.text).to.include('value="typed before"').and.to.include('name="confirm"')
+        expect(response.text).to.include('value="typed before"').and.to.include('name="confirm"')
       expect((await show(console, id)).body.state).to.equal('active')
     })
   }

@@ -27,9 +27,9 @@ describe('docs: the protocol of the console', () => {
       for (const given of RIGHTS) {
         console.change({ authorize: () => ({ id: 'dora', can: [given] }) })
         const fields = { reason: 'x', ...(path === '/stop' ? { id } : { userId: 'alice', confirm: 'alice' }) }
-        const answer = await (method === 'GET' ? console.get(address) : console.post(address, fields))
+        const response = await (method === 'GET' ? console.get(address) : console.post(address, fields))
         const allowed = method === 'GET' ? 200 : 303
-        expect(answer.status, given).to.equal(given === right ? allowed : 403)
+        expect(response.status, given).to.equal(given === right ? allowed : 403)
       }
     })
   }
