@@ -9,15 +9,19 @@ describe('console: when storage is down', () => {
   let database: Database
   let console: ConsoleDeployment
   let id: string
-  let down: 'nothing' | 'everything' | 'numbers' = 'nothing'
+  let down: 'nothing' | 'everything' | 'numbers' | 'stops' = 'nothing'
   before(async () => {
     database = await openDatabase('sqlite')
     const real = createSubjectTokenStore(database.sequelize)
     const store = new Proxy(real, {
       get(target, name) {
-        const fails =
-          down === 'everything' || (down === 'numbers' && /^(countLive|summarize)$/.test(String(name)))
-        if (fails) throw new Error('private: the disk is gone')
+        const isDown = {
+          nothing: /^$/,
+          everything: /./,
+          numbers: /^(countLive|summarize)$/,
+          stops: /^revoke/,
+        }[down]
+        if (isDown.test(String(name))) throw new Error('private: the disk is gone')
         return Reflect.get(target, name)
       },
     }) as SubjectTokenStore
@@ -45,12 +49,14 @@ describe('console: when storage is down', () => {
     })
   }
 
-  it('responds with 503 to a stop, and to a stop of all', async () => {
-    down = 'everything'
-    expect((await console.post('/stop', { id, reason: 'x' })).status).to.equal(503)
-    const all = { userId: 'alice', reason: 'x', confirm: 'alice' }
-    expect((await console.post('/stop-all', all)).status).to.equal(503)
-  })
+  for (const what of ['everything', 'stops'] as const) {
+    it(`responds with 503 to a stop, and to a stop of all, when ${what} fails`, async () => {
+      down = what
+      expect((await console.post('/stop', { id, reason: 'x' })).status).to.equal(503)
+      const all = { userId: 'alice', reason: 'x', confirm: 'alice' }
+      expect((await console.post('/stop-all', all)).status).to.equal(503)
+    })
+  }
 
   it('shows who is viewed although nothing can be counted', async () => {
     down = 'numbers'
