@@ -20,7 +20,7 @@ export interface Names {
   whole(id: string): Html
 }
 
-/** Asks the deployment once for a page. Without a usable answer people are shown by id. */
+/** Asks the deployment once for a page. Without usable names people are shown by id. */
 export async function namesOf(
   nameOf: ConsoleOptions['nameOf'],
   ids: readonly (string | undefined)[],
