@@ -1,0 +1,147 @@
+/** docs/tutorial.md, done step by step in an empty folder, with the package as it is published. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { blocksOf, readPage } from '../fixtures/markdown.ts'
+import { installPacked, type ReadersFolder } from '../fixtures/packed-package.ts'
+import { freePort } from '../fixtures/server-process.ts'
+import { Visitor } from '../fixtures/visitor.ts'
+
+const BLOCKS = blocksOf(readPage('docs/tutorial.md'))
+const codeOf = (language: string, start: string): string =>
+  BLOCKS.find(({ language: found, code }) => found === language && code.startsWith(start))?.code ?? ''
+
+const INSTALL = codeOf('sh', 'npm install').trim().split(' ').slice(2)
+const PROGRAMS = ['provider.mjs', 'api.mjs', 'tool.mjs'] as const
+const ADMINISTRATOR = codeOf('sh', 'json()')
+
+describe('docs: tutorial', function () {
+  this.timeout(120_000)
+  let folder: ReadersFolder
+  let ports: Record<string, string>
+  const running: ChildProcess[] = []
+  let logs = ''
+
+  const here = (text: string): string =>
+    text.replaceAll(/127\.0\.0\.1:\d+|\b[345]000(?=, '127)/g, (place) =>
+      place.replace(/\d+$/, (port) => ports[port] ?? port),
+    )
+
+  before(async () => {
+    ports = {
+      3000: String(await freePort()),
+      4000: String(await freePort()),
+      5000: String(await freePort()),
+    }
+    folder = await installPacked(INSTALL)
+    for (const name of PROGRAMS) {
+      const code = codeOf('js', `// ${name}\n`)
+      writeFileSync(path.join(folder.path, name), here(code))
+      const program = spawn(process.execPath, [name], {
+        cwd: folder.path,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      program.stdout.setEncoding('utf8').on('data', (text: string) => {
+        logs += text
+      })
+      running.push(program)
+      const [, port = ''] = /listen\((\d+)/.exec(code) ?? []
+      await untilListens(`http://127.0.0.1:${ports[port]}`, program)
+    }
+  })
+  after(async () => {
+    for (const program of running) {
+      program.kill()
+      if (program.exitCode === null && program.signalCode === null) await once(program, 'exit')
+    }
+    folder?.remove()
+  })
+
+  const tool = (): string => here('http://127.0.0.1:5000')
+
+  it('ends with an engineer who sees what a customer sees, and an administrator who stops it', async () => {
+    const sam = await signedIn('sam')
+    const page = await sam.submit(`${tool()}/view`, { customer: 'alice', reason: 'order <is> missing' })
+    expect(page)
+      .to.include('sam is viewing alice')
+      .and.include('order &#60;is&#62; missing')
+      .and.include('A teapot')
+    expect(logs)
+      .to.match(/sam has become alice\n/)
+      .and.match(/orders of alice, read by sam, token \S+\n/)
+
+    const { stdout } = await promisify(execFile)('bash', ['-ec', here(ADMINISTRATOR)])
+    const [live, stopped] = stdout.replace('}{"revoked', '}\n{"revoked').split('\n')
+    expect(JSON.parse(live ?? '').items).to.have.length(1)
+    expect(JSON.parse(live ?? '').items[0]).to.deep.include({
+      ...{
+        userId: 'alice',
+        actor: { sub: 'sam', clientId: 'support-tool' },
+        usedBy: 'support-tool',
+        state: 'consumed',
+      },
+      context: { reason: 'order <is> missing' },
+    })
+    expect(JSON.parse(stopped ?? '')).to.deep.equal({ revoked: 1 })
+    expect(await sam.visit(tool()))
+      .to.include('Stopped by dana: the shift is over')
+      .and.not.include('teapot')
+    expect(await sam.visit(tool()))
+      .to.include('You are sam.')
+      .and.not.include('Stopped')
+  })
+
+  it('has a view that the engineer ends', async () => {
+    const sam = await signedIn('sam')
+    expect(await sam.submit(`${tool()}/view`, { customer: 'bob', reason: 'T-2' })).to.include('A lamp')
+    expect(await sam.submit(`${tool()}/stop`, {})).to.include('Stopped by sam: done')
+  })
+
+  it('refuses a colleague as customer, and a customer as engineer', async () => {
+    const refused = async (who: string, customer: string) => {
+      const visitor = await signedIn(who)
+      await visitor.submit(`${tool()}/view`, { customer, reason: 'curious' })
+      return visitor.status
+    }
+    expect(await refused('sam', 'sam')).to.equal(403)
+    expect(await refused('bob', 'alice')).to.equal(403)
+  })
+
+  it('takes no form from another origin', async () => {
+    const sam = await signedIn('sam')
+    await sam.submit(`${tool()}/view`, { customer: 'alice', reason: 'x' }, 'http://127.0.0.1:1')
+    expect(sam.status).to.equal(403)
+  })
+
+  it('imports nothing that its first command does not install', () => {
+    const imported = BLOCKS.flatMap(({ code }) => [...code.matchAll(/ from '((?:@[\w-]+\/)?[\w-]+)[/']/g)])
+    expect(imported.length).to.be.greaterThan(8)
+    expect(INSTALL).to.include.members(imported.map(([, name]) => name))
+  })
+
+  /** Through the provider's development pages: sign in, then consent. */
+  async function signedIn(account: string): Promise<Visitor> {
+    const visitor = new Visitor()
+    expect(await visitor.visit(tool())).to.include('name="password"')
+    const asked = await visitor.submit(visitor.form(), { prompt: 'login', login: account, password: 'any' })
+    expect(asked).to.include('Continue')
+    expect(await visitor.submit(visitor.form(), { prompt: 'consent' })).to.include(`You are ${account}.`)
+    return visitor
+  }
+})
+
+async function untilListens(url: string, program: ChildProcess): Promise<void> {
+  for (let attempts = 0; attempts < 300 && program.exitCode === null; attempts += 1) {
+    const listens = await fetch(url, { redirect: 'manual' }).then(
+      () => true,
+      () => false,
+    )
+    if (listens) return
+    await sleep(100)
+  }
+  throw new Error(`nothing listens at ${url}`)
+}
