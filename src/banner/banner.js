@@ -8,7 +8,7 @@ p>*{overflow:hidden;text-overflow:ellipsis;flex:0 999 auto}
 p>:first-child{flex-shrink:1}
 i{font-style:normal}
 b{font-variant-numeric:tabular-nums}
-::slotted(*){color:inherit}
+::slotted(a){color:inherit!important}
 button{min-height:34px;padding:0 .8em;border:1px solid var(--ink);border-radius:6px;background:var(--ink);color:var(--ground);font:inherit;font-weight:700;cursor:pointer}
 button:focus-visible{outline:2px solid var(--ink);outline-offset:1px}
 @media(max-width:45em){section{gap:.5em;padding:0 .6em}i{display:none}[role=status]{position:absolute;clip-path:inset(50%)}}

@@ -47,7 +47,7 @@ describe('the banner', function () {
   })
 
   const bar = () => page.getByRole('region', { name: 'Impersonation of' })
-  const timer = () => page.getByRole('timer')
+  const timer = () => page.getByRole('timer', { name: 'Time left' })
   const button = () => page.getByRole('button', { name: 'Stop' })
   const news = () => page.getByRole('status').textContent()
   const heard = () => page.evaluate<string[]>('window.heard')
@@ -93,6 +93,8 @@ describe('the banner', function () {
         await show({ user, ticket: 'because '.repeat(30), left: 42 })
         expect((await bar().boundingBox())?.height).to.equal(44)
         expect(await page.evaluate('document.documentElement.scrollWidth')).to.equal(width)
+        expect(await button().innerText()).to.equal(width === 360 ? 'Stop' : 'Stop viewing')
+        expect((await bar().locator('b bdi').boundingBox())?.width).to.be.greaterThan(80)
         const end = await button().boundingBox()
         expect((end?.x ?? 0) + (end?.width ?? 0)).to.be.within(width - 25, width - 5)
         await inPage('banner.remove()')
@@ -197,6 +199,10 @@ describe('the banner', function () {
     await inPage(`banner.until = ${NOW + 6}`)
     await page.clock.runFor(5000)
     expect(await heard(), 'a new time, a new end').to.deep.equal(['over', 'over'])
+    await inPage(`banner.until += 60`)
+    await inPage(`banner.until -= 60`)
+    await page.clock.runFor(1)
+    expect(await heard(), 'the same time again').to.deep.equal(['over', 'over', 'over'])
   })
 
   it('stops when it is removed, and goes on when it is added again', async () => {
@@ -215,6 +221,9 @@ describe('the banner', function () {
     await inPage('document.body.prepend(banner)')
     await page.clock.runFor(1)
     expect(await heard(), 'moved').to.deep.equal(['over'])
+    await inPage(`banner.until = ${NOW - 7}; banner.remove()`)
+    await page.clock.runFor(1)
+    expect(await heard(), 'removed before it could say so').to.deep.equal(['over'])
   })
 
   it('puts the name into the title once, also after the page has changed its title, and takes it out', async () => {
@@ -303,6 +312,9 @@ describe('the banner', function () {
       "const link = document.createElement('a'); link.href = '#x'; link.append('The record'); banner.append(link)",
     )
     await page.getByRole('link', { name: 'The record' }).waitFor()
+    const style = `const sheet = new CSSStyleSheet(); sheet.replaceSync('a { color: red }')
+      document.adoptedStyleSheets = [sheet]; return getComputedStyle(banner.firstChild).color`
+    expect(await inPage(style), "the page's own colour would be hard to read").to.equal('rgb(36, 26, 0)')
     await inPage('banner.hidden = true')
     expect(await bar().count()).to.equal(0)
   })
