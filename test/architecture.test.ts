@@ -20,7 +20,7 @@ const STOREYS = [
   ['index.ts'],
 ]
 /** Rooms with a door of their own. */
-const GUESTS = ['sequelize', 'cli', 'resource-server', 'client', 'testing', 'console']
+const GUESTS = ['sequelize', 'cli', 'resource-server', 'client', 'banner', 'testing', 'console']
 
 interface Import {
   readonly from: string
@@ -127,6 +127,12 @@ describe('architecture', () => {
       })
     })
   }
+
+  it('has a banner that imports nothing, and that nothing imports', () => {
+    expect(readdirSync(path.join(SRC, 'banner'))).to.have.members(['banner.js', 'banner.d.ts'])
+    expect(importsOf('banner/banner.js')).to.deep.equal([])
+    expect(imports.filter(({ to }) => to.includes('banner')).map(show)).to.deep.equal([])
+  })
 
   it("imports oidc-provider's lib in one file only", () => {
     const files = imports.filter(({ to }) => to.startsWith('oidc-provider/')).map(({ from }) => from)

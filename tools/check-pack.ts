@@ -1,6 +1,6 @@
 /** The package holds what its users need, and nothing else. */
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 const EXPECTED = [
@@ -36,6 +36,8 @@ for (const entry of [
   'dist/client/index.d.ts',
   'dist/console/index.js',
   'dist/console/index.d.ts',
+  'dist/banner/banner.js',
+  'dist/banner/banner.d.ts',
   'dist/testing/index.js',
   'dist/testing/index.d.ts',
 ]) {
@@ -43,6 +45,12 @@ for (const entry of [
     console.error(`the package lacks ${entry}`)
     process.exit(1)
   }
+}
+
+const banner = statSync('dist/banner/banner.js').size
+if (banner > 6000) {
+  console.error(`the banner must not be larger than 6,000 bytes, as docs/banner.md says, but has ${banner}`)
+  process.exit(1)
 }
 
 // What people see at the registry: a link that leads nowhere there leads nowhere at all.

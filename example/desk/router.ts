@@ -6,9 +6,12 @@ import type { Context } from 'koa'
 import { readServedFile, readServedFiles, serve } from '../files.ts'
 
 const FILES = readServedFiles(`${import.meta.dirname}/public`, '/desk')
+/** In a program of your own: `import.meta.resolve('oidc-provider-impersonation/banner.js')`. */
+const BANNER = fileURLToPath(import.meta.resolve('../../src/banner/banner.js'))
 const PAGE = readServedFile(`${import.meta.dirname}/public/index.html`)
-// The library is served like any other file: no build, and no import map, which would be an inline script.
+// Libraries are served like any other file: no build, and no import map, which would be an inline script.
 FILES.set('/desk/vendor/oauth4webapi.js', readServedFile(fileURLToPath(import.meta.resolve('oauth4webapi'))))
+FILES.set('/desk/vendor/impersonation-banner.js', readServedFile(BANNER))
 
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",

@@ -52,7 +52,7 @@ inChromium('the support desk: for everyone', (openDesk) => {
     await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Bob Baker' }).click()
     await look(page, 'stop-dialog')
     await page.getByRole('button', { name: 'Cancel' }).click()
-    await banner(page).getByRole('button', { name: 'End' }).click()
+    await banner(page).getByRole('button', { name: 'Stop' }).click()
     await says(page, 'status', 'has ended')
     await look(page, 'ended')
     await page.getByRole('button', { name: 'Sign out' }).click()

@@ -138,7 +138,7 @@ export const says = (page: Page, role: 'alert' | 'status', text: string | RegExp
   page.getByRole(role).filter({ hasText: text }).waitFor()
 
 /** The stripe that is shown while someone is viewed. */
-export const banner = (page: Page) => page.getByRole('region', { name: 'Impersonation', exact: true })
+export const banner = (page: Page) => page.getByRole('region', { name: /^Impersonation of / })
 
 /** Opens the record, and returns its rows, each as the texts of its cells. */
 export async function record(page: Page): Promise<string[][]> {

@@ -61,7 +61,7 @@ inChromium('the support desk: failures', (openDesk) => {
     await signIn(page)
     await view(page)
     await dropNext(page, '**/backend/api/impersonations/*/stop')
-    await banner(page).getByRole('button', { name: 'End' }).click()
+    await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
     await says(page, 'alert', 'The view of Alice Archer is closed here, but not in the record.')
     await expectNothingViewed(page)
     expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['Live'])

@@ -61,7 +61,7 @@ inChromium('the support desk: by keyboard', (openDesk) => {
     await press(first.locator('summary'))
     await first.getByRole('heading', { name: 'Request' }).waitFor()
 
-    await press(banner(page).getByRole('button', { name: 'End' }))
+    await press(banner(page).getByRole('button', { name: 'Stop viewing' }))
     await says(page, 'status', 'has ended')
     expect(await isFocused(title(page)), 'the title of the customers again').to.equal(true)
     await press(page.getByRole('link', { name: 'Record' }))

@@ -22,7 +22,7 @@ inChromium('the support desk: its secrets', (openDesk) => {
     await overheard.look('viewing')
     await record(page)
     await overheard.look('record')
-    await banner(page).getByRole('button', { name: 'End' }).click()
+    await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
     await says(page, 'status', 'has ended')
     await overheard.look('ended')
     await ask(page, 'Carol Cole')

@@ -51,7 +51,7 @@ inChromium('the support desk: the session of its backend', (openDesk) => {
     await page.getByRole('link', { name: 'Customers' }).click()
     await view(page, 'Bob Baker')
     ids.push(await sessionId(page))
-    await banner(page).getByRole('button', { name: 'End' }).click()
+    await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
     await says(page, 'status', 'The view of Bob Baker has ended.')
     ids.push(await sessionId(page))
     await view(page)

@@ -11,7 +11,7 @@ export const isFocused = async (control: Locator): Promise<boolean> =>
 
 /** In seconds. */
 export async function remaining(page: Page): Promise<number> {
-  const [minutes, seconds] = (await page.locator('#banner-remaining').innerText()).split(':').map(Number)
+  const [minutes, seconds] = (await page.getByRole('timer').innerText()).split(':').map(Number)
   return Number(minutes) * 60 + Number(seconds)
 }
 

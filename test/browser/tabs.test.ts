@@ -21,11 +21,11 @@ inChromium('the support desk: two tabs', (openDesk) => {
     const other = await secondTab(page)
     await view(page)
     await view(other, 'Bob Baker')
-    await banner(page).getByRole('button', { name: 'End' }).click()
+    await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
     await says(page, 'status', 'The view of Alice Archer has ended.')
     // The start of the second view has ended the first; no one has ended the second.
     expect(logged(desk, 'subject_token.revoked').map(({ userId }) => userId)).to.deep.equal(['alice'])
-    await banner(other).getByRole('button', { name: 'End' }).click()
+    await banner(other).getByRole('button', { name: 'Stop viewing' }).click()
     await says(other, 'status', 'The view of Bob Baker has ended.')
     expect(logged(desk, 'subject_token.revoked').map(({ userId }) => userId)).to.deep.equal(['alice', 'bob'])
   })

@@ -21,7 +21,7 @@ let people = []
 
 byId('sign-in').addEventListener('click', () => attempt(() => signIn(viewAsked() ?? 'customers')))
 byId('sign-out').addEventListener('click', () => attempt(leave))
-byId('end').addEventListener('click', () => attempt(() => endViewing(visit)))
+document.addEventListener('end', () => attempt(() => endViewing(visit)))
 window.addEventListener('hashchange', () => {
   if (viewAsked() || location.hash === '') attempt(open)
 })

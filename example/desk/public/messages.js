@@ -13,11 +13,6 @@ export function tellPerson(text) {
   byId('status').textContent = text
 }
 
-/** For people who do not see the countdown. */
-export function announce(text) {
-  byId('announcement').textContent = text
-}
-
 export function clearMessages() {
-  for (const id of ['alert', 'status', 'announcement']) byId(id).textContent = ''
+  for (const id of ['alert', 'status']) byId(id).textContent = ''
 }

@@ -16,7 +16,8 @@ export function show(view, title) {
     if (link.hash === `#${view}`) link.setAttribute('aria-current', 'page')
     else link.removeAttribute('aria-current')
   }
-  byId('banner-link').hidden = view === 'viewing'
+  const back = byId('banner-link')
+  if (back) back.hidden = view === 'viewing'
   byId('heading').textContent = title
   document.title = title === 'Support desk' ? title : `${title} · Support desk`
   byId('heading').focus()

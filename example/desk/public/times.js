@@ -8,8 +8,3 @@ export const clock = (seconds) => CLOCK.format(seconds * 1000)
 
 export const moment = (seconds) =>
   element('time', { dateTime: new Date(seconds * 1000).toISOString() }, DAY_AND_CLOCK.format(seconds * 1000))
-
-export const secondsUntil = (milliseconds) => Math.max(0, Math.ceil((milliseconds - Date.now()) / 1000))
-
-export const minutesAndSeconds = (seconds) =>
-  `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`

@@ -1,36 +1,19 @@
-/** The stripe that no one overlooks: who is viewed, who is viewing, and how much time is left. */
-import { byId } from '../element.js'
-import { announce } from '../messages.js'
-import { minutesAndSeconds, secondsUntil } from '../times.js'
+/** The banner of the package, in front of everything else, and a frame around the page. */
+import '../vendor/impersonation-banner.js'
+import { byId, element } from '../element.js'
 
-const WARNING = 60
-
-let ticking
-
+/** Its button emits `end`, which bubbles. */
 export function showBanner({ customer, actor, endsAt }, onExpiry) {
   hideBanner()
-  byId('banner-customer').textContent = customer.name
-  byId('banner-actor').textContent = actor.name
-  byId('banner').hidden = false
+  const properties = { id: 'banner', user: customer.name, actor: actor.name, until: endsAt / 1000 }
+  const back = element('a', { id: 'banner-link', href: '#viewing' }, 'Back to the view')
+  const banner = element('impersonation-banner', properties, back)
+  banner.addEventListener('over', onExpiry)
+  document.querySelector('header').before(banner)
   document.body.classList.add('viewing')
-
-  let warned = false
-  const tick = () => {
-    const left = secondsUntil(endsAt)
-    byId('banner-remaining').textContent = minutesAndSeconds(left)
-    // A screen reader that announces every second would announce nothing else.
-    if (left <= WARNING && !warned) {
-      warned = true
-      announce(`The view of ${customer.name} ends in ${left} seconds.`)
-    }
-    if (left === 0) onExpiry()
-  }
-  tick()
-  ticking = setInterval(tick, 1000)
 }
 
 export function hideBanner() {
-  clearInterval(ticking)
-  byId('banner').hidden = true
+  byId('banner')?.remove()
   document.body.classList.remove('viewing')
 }
