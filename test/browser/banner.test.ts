@@ -84,6 +84,7 @@ describe('the banner', function () {
     expect(await bar().innerText()).to.match(/You see what Alice Archer sees\s+· as Sam Sawyer\s+· T-4711/)
     expect(await styleOf('section', 'backgroundColor')).to.equal('rgb(255, 197, 61)')
     expect(await inPage('return banner.shadowRoot.querySelectorAll("style, [style]").length')).to.equal(0)
+    expect(await bar().getAttribute('lang')).to.equal('en')
   })
 
   for (const width of [1280, 360]) {

@@ -55,7 +55,7 @@ inChromium('the support desk: the click path', (openDesk) => {
     await signIn(page)
     await view(page)
     expect(words(await banner(page).locator('p').textContent())).to.match(
-      /^You see what Alice Archer sees · as Sam Sawyer$/,
+      /^You see what Alice Archer sees · as Sam Sawyer · T-1$/,
     )
     expect(await page.locator('#orders li').allInnerTexts()).to.have.lengthOf(2)
     expect(words(await page.locator('#orders').innerText())).to.equal(

@@ -7,7 +7,7 @@ import { engineer, SignInOver } from './session.js'
 
 let running
 
-/** What is being viewed, without the token: `{ recordId, customer, actor, claims, orders, wire, endsAt }`, if anything. */
+/** What is being viewed, without the token: `{ recordId, customer, actor, ticketId, claims, orders, wire, endsAt }`, if anything. */
 export const runningImpersonation = () => running
 
 /** Sends the three requests of the flow. The first one ends the previous view, because the backend ends it too. */
@@ -23,7 +23,7 @@ export async function startImpersonation(customer, { reason, ticketId }, wire) {
     const orders = await readOrders(access_token, wire.fetch)
     // The sign-in may have ended in the meantime, and everything that depends on it.
     if (engineer() !== actor) throw new SignInOver()
-    running = { recordId, customer, actor, claims: decode(access_token), orders, wire, endsAt }
+    running = { recordId, customer, actor, ticketId, claims: decode(access_token), orders, wire, endsAt }
   } catch (error) {
     // Do not leave a started impersonation behind. If stopping it fails too, report the first error.
     await stopImpersonation(recordId, 'The view could not start').catch(() => {})
