@@ -10,6 +10,19 @@ type Fault = (store: SubjectTokenStore) => Partial<SubjectTokenStore>
 const lower = (filter: SubjectTokenFilter): SubjectTokenFilter =>
   filter.userId ? { ...filter, userId: [filter.userId[0].toLowerCase().trim()] } : filter
 
+/** Calls the method for the issuer of the first token, whichever is named. */
+function ofAny(store: SubjectTokenStore, method: keyof SubjectTokenStore): Partial<SubjectTokenStore> {
+  let first: string | undefined
+  return {
+    async insert(token) {
+      first ??= token.issuer
+      await store.insert(token)
+    },
+    [method]: (issuer: string, ...rest: unknown[]) =>
+      Reflect.apply(Object(store[method]), store, [first ?? issuer, ...rest]),
+  }
+}
+
 /** What a hurried author gets wrong. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   'a spend that reads, then writes': (store) => {
@@ -78,6 +91,18 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       get: (issuer, id) => store.get(issuers.get(id) ?? issuer, id),
     }
   },
+  'a revocation in any issuer': (store) => ofAny(store, 'revoke'),
+  'a kill switch in any issuer': (store) => ofAny(store, 'revokeWhere'),
+  'a replay in any issuer': (store) => ofAny(store, 'recordReplay'),
+  'a summary of every issuer': (store) => ofAny(store, 'summarize'),
+  'a count of every issuer': (store) => ofAny(store, 'countLive'),
+  'a kill switch that loses who pulled it': (store) => ({
+    revokeWhere: (issuer, filter, now, { cause }) => store.revokeWhere(issuer, filter, now, { cause }),
+  }),
+  'context in another normal form': (store) => ({
+    insert: (token) =>
+      store.insert({ ...token, context: JSON.parse(JSON.stringify(token.context).normalize()) }),
+  }),
   'a second token with the same hash': (store) => ({
     insert: (token) => store.insert(token).catch(() => {}),
   }),

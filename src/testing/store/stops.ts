@@ -50,7 +50,7 @@ export function describeStops(test: Test): void {
         assert.equal((await store.get(issuer, id))?.revokedAt, undefined)
       for (const { id } of [active, live]) {
         const { revokedAt, revocation } = (await store.get(issuer, id)) ?? assert.fail('not found')
-        assert.deepEqual([revokedAt, revocation], [NOW, BY_API])
+        assert.deepEqual([revokedAt, revocation], [NOW, WHY])
       }
     })
   }
@@ -127,9 +127,11 @@ export function describeStops(test: Test): void {
   })
 }
 
+const WHY: Revocation = { ...BY_API, by: 'carol@example.com', reason: 'a leak' }
+
 async function killed(store: SubjectTokenStore, issuer: string, filter: KillFilter): Promise<Revoked[]> {
   const all: Revoked[] = []
-  for await (const batch of store.revokeWhere(issuer, filter, NOW, BY_API)) all.push(...batch)
+  for await (const batch of store.revokeWhere(issuer, filter, NOW, WHY)) all.push(...batch)
   return all
 }
 

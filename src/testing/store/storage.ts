@@ -1,14 +1,16 @@
 /** What is stored is returned as it was, and to its issuer only. */
 import assert from 'node:assert/strict'
 import { hashSecret, mintSecret } from '../../subject-tokens/secret.ts'
-import { type Test, tokensIn } from './tokens.ts'
+import { BY_API, NOW, type Test, tokensIn } from './tokens.ts'
 
 export function describeStorage(test: Test): void {
   test('returns a token as it was stored, by its hash and by its id', async ({ store }) => {
     const { issuer, insert } = tokensIn(store)
     const { tokenHash, ...token } = await insert({
       userId: 'ålice 👩‍💻 ',
-      context: JSON.parse('{"__proto__": {"a": [1, null, "ü\\u2028"]}, "n": 1.5, "t": true}'),
+      context: JSON.parse(
+        '{"__proto__": {"a": [1, null, "ü\\u2028"]}, "n": 1.5, "t": true, "decomposed": "e\\u0301"}',
+      ),
       clientId: 'spa',
       actorId: 'bob',
       resource: 'https://api.example.com/ü',
@@ -63,6 +65,20 @@ export function describeStorage(test: Test): void {
     assert.equal(await store.consume(other, tokenHash, newUse().at, newUse()), false)
     assert.deepEqual(await listed({}), [])
     assert.equal((await store.get(issuer, id))?.use, undefined)
+  })
+
+  test('stops and counts nothing of another issuer', async ({ store }) => {
+    const { issuer, spend } = tokensIn(store)
+    const { issuer: other } = tokensIn(store)
+    const { id } = await spend()
+    assert.equal(await store.revoke(other, id, NOW, BY_API), undefined)
+    for (const filter of [{ userId: 'alice' }, { createdBy: 'backend' }])
+      for await (const batch of store.revokeWhere(other, filter, NOW, BY_API)) assert.deepEqual(batch, [])
+    assert.equal(await store.recordReplay(other, id, { at: NOW, clientId: 'thief' }), false)
+    for await (const { issued } of store.summarize(other, NOW - 10, NOW + 10)) assert.equal(issued, 0)
+    for await (const live of store.countLive(other, NOW)) assert.equal(live, 0)
+    const { revokedAt, replay } = (await store.get(issuer, id)) ?? assert.fail('not found')
+    assert.deepEqual([revokedAt, replay], [undefined, undefined])
   })
 
   test('rejects a second token with the same hash or id, and quotes neither', async ({ store }) => {
