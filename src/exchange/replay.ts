@@ -64,7 +64,9 @@ export async function endFirstUse(
     // First, so that the next use repeats what fails here: it finds no replay in the record. Also where the record was
     // revoked, because that may have been cut short.
     if (lives && use.grantId !== undefined) await endAccessToken(provider, use.grantId)
-    const stopped = await store.recordReplay(issuer, token.id, { at, clientId: client.clientId })
+    // The time of the mark, not that of the request: status lists look back only so far.
+    const replay = { at: epochTime(), clientId: client.clientId }
+    const stopped = await store.recordReplay(issuer, token.id, replay)
     if (stopped) return outcome(marked('now'))
     // Another use, or a revocation, came first since the record was read.
     return outcome(lives ? marked('before') : before())

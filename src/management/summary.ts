@@ -26,7 +26,6 @@ export async function summarizeSubjectTokens(
   const { issuer } = provider
   const { ofDays, ofLive } = memoryOf(store)
   const today = Math.floor(epochTime() / DAY)
-  const live = await ofLive.recall('live', RECENT, () => sum(store.countLive(issuer, epochTime()), add, 0))
   const summaries: Summary['days'][number][] = []
   for (let day = today - days + 1; day <= today; day += 1) {
     const age = day > today - RECENT_DAYS ? RECENT : EARLIER
@@ -35,6 +34,8 @@ export async function summarizeSubjectTokens(
     )
     summaries.push({ date: new Date(day * DAY * 1000).toISOString().slice(0, 10), ...counts })
   }
+  // Last, because days that were not counted yet may take a while.
+  const live = await ofLive.recall('live', RECENT, () => sum(store.countLive(issuer, epochTime()), add, 0))
   return { live, days: summaries }
 }
 

@@ -91,7 +91,7 @@ const ROW: Upsert = {
  * @param options.namespace part of every key, at most 255 bytes, default empty: one per issuer on a shared
  * database.
  * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects. Whole
- * seconds from 1 to 300, default 10.
+ * seconds from 1 to 30, default 10.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, a wrong namespace or a wrong timeout.
  * @example
  * impersonation.configure({ adapter: createAdapter(sequelize), clients, findAccount, jwks })

@@ -38,6 +38,7 @@ export async function* killInBatches(
 ): AsyncGenerator<readonly Revoked[]> {
   const { dialect } = database
   const call = randomBytes(16).toString('hex')
+  const startedAt = Date.now()
   const one = { issuer: dialect.bindName(issuer), now, call, revocation: JSON.stringify(revocation) }
   for (let walk = 0; walk < WALKS; walk += 1) {
     const windows = walkWindows(database, { ...one, filter, again: walk === 0 })
@@ -46,7 +47,9 @@ export async function* killInBatches(
       found += hashes.length
       for (let from = 0; from < hashes.length; from += LARGEST_BATCH) {
         const batch = hashes.slice(from, from + LARGEST_BATCH)
-        const { mark, find } = batchStatements(dialect, batch, one)
+        // The caller may take its time between batches, and status lists look back only so far.
+        const passed = Math.floor(Math.max(0, Date.now() - startedAt) / 1000)
+        const { mark, find } = batchStatements(dialect, batch, { ...one, now: now + passed })
         await database.writeAll(mark.sql, mark.bind)
         const rows = await database.find(find.sql, find.bind)
         yield rows.map((row) => ({ token: fromRevokedRow(row), marked: row.revoked_call === call }))
@@ -80,8 +83,10 @@ async function* walkWindows(
   const [by, name] = namedBy(filter)
   const oldest = earliestId(now - 2 * LONGEST_LIFE)
   const span = { issuer: '$2', from: '$3', below: '$4' }
-  const rows = newestOf(database.dialect, { by, names: ['$1'], span, limit: WINDOW })
-  const end = `SELECT found FROM (${rows}) rows_found ORDER BY found DESC LIMIT 1 OFFSET ${WINDOW - 1}`
+  const newest = (limit: number) => newestOf(database.dialect, { by, names: ['$1'], span, limit })
+  const end = `SELECT found FROM (${newest(WINDOW)}) rows_found ORDER BY found DESC LIMIT 1 OFFSET ${WINDOW - 1}`
+  // Twice as many: others may be issued or exchanged since the end was found.
+  const rows = newest(2 * WINDOW)
   const relevant = `SELECT t.token_hash FROM (${rows}) rows_found
     ${database.dialect.joinEach('subject_tokens', 't.id = rows_found.found')}
     WHERE ${again ? `((${unmarked('$5')}) OR (${toEnd('$5')}))` : unmarked('$5')}`

@@ -65,7 +65,8 @@ export function listStatements(request: ListRequest): ListStatements {
       bind: end.bind,
     },
     rows: (from = oldest) => {
-      const walking = walk(request, walked, { from, limit: MOST_READ })
+      // Bounded by `from`; twice as many, because others may have been issued since that was found.
+      const walking = walk(request, walked, { from, limit: 2 * MOST_READ })
       const rest = restOf(filter, walked, walking)
       // Outside of what walks the index: a planner that expects few rows would look for them elsewhere.
       return { sql: rowsOf(request.dialect, { found: walking.found, size, rest }), bind: walking.bind }

@@ -20,13 +20,17 @@ export async function findStopped(
   }))
 }
 
+/** Tokens that are issued at the same moment get their ids and their status indexes in different orders. */
+const UNORDERED = 200
+
 /**
  * Goes from list to list by the unique index, so that its cost is the number of lists. An id tells when a token was
  * created; the highest index counts even if its token is older.
  */
 const findLists = (size: number) => `SELECT start_index FROM (WITH RECURSIVE lists(start_index) AS (
     SELECT MIN(first.status_index) FROM (
-      SELECT status_index FROM (SELECT status_index FROM subject_tokens WHERE id >= $1 ORDER BY id LIMIT 1) oldest
+      SELECT status_index FROM
+        (SELECT status_index FROM subject_tokens WHERE id >= $1 ORDER BY id LIMIT ${UNORDERED}) oldest
       UNION ALL SELECT MAX(status_index) FROM subject_tokens) first
     UNION ALL
     SELECT (SELECT MIN(t.status_index) FROM subject_tokens t

@@ -60,7 +60,7 @@ interface StoreOptions {
  * commit, where the database allows it (all but SQLite through another module than `nodeSqlite`). `true` or `false`, default
  * `true`. It applies to this store only, not to others on the same Sequelize.
  * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects; the
- * connection is closed then, and no one knows whether the statement took effect. Whole seconds from 1 to 300, default 10.
+ * connection is closed then, and no one knows whether the statement took effect. Whole seconds from 1 to 30, default 10.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
  * @example
  * const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize) })

@@ -35,20 +35,27 @@ const compress = promisify<Buffer, { level: number }, Buffer>(deflate)
 /** Returns the list that shows what is stopped. One that was signed before serves while it says the same. */
 export function statusListOf(publication: Publication): (stopped: Stopped) => Promise<SignedStatusList> {
   let last: Signed | undefined
-  let signing: Promise<void> | undefined
+  let signing: Promise<Signed> | undefined
+  const start = async (list: StoppedList, asOf: Seconds) => {
+    try {
+      last = await sign(publication, list, asOf)
+      return last
+    } finally {
+      signing = undefined
+    }
+  }
   return async (stopped) => {
     const list = stopped.list(publication.number)
-    while (!last || !isCurrent(last, list, stopped.asOf, publication)) {
-      signing ??= sign(publication, list, stopped.asOf)
-        .then((signed) => {
-          last = signed
-        })
-        .finally(() => {
-          signing = undefined
-        })
-      await signing
-    }
-    return last
+    const current = () => (last && isCurrent(last, list, stopped.asOf, publication) ? last : undefined)
+    const known = current()
+    if (known) return known
+    // What is being signed may have begun before the last stop.
+    await signing?.catch(() => {})
+    // What begins now serves in any case: a key that takes its time must not keep a reader waiting for ever.
+    const signed = current()
+    if (signed) return signed
+    signing ??= start(list, stopped.asOf)
+    return signing
   }
 }
 

@@ -25,7 +25,7 @@ inChromium('the support desk: refusals', (openDesk) => {
       await ask(page, name)
       await says(page, 'alert', message)
       expect(await page.getByRole('alert').innerText()).to.equal(message)
-      expect(await page.getByRole('status').allInnerTexts()).to.deep.equal(['', ''])
+      expect(await page.getByRole('status').allInnerTexts()).to.deep.equal([''])
       expect(await isFocused(page.getByRole('button', { name: `View as ${name}` }))).to.equal(true)
       await expectNothingViewed(page)
       const wire = await wireShown(page)

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { stopClock } from '../../fixtures/clock.ts'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { endUnspent } from '../../src/sequelize/end-unspent.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
-import { earliestId } from '../../src/subject-tokens/id.ts'
+import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
 
@@ -96,6 +97,22 @@ export function subjectTokenStopContract(kind: DatabaseKind): void {
         const { statusIndex } = token
         expect(await store.findStopped(token.issuer, NOW)).to.deep.equal([{ statusIndex, expiresAt }])
       })
+    })
+
+    it('a kill switch whose caller takes minutes over a batch marks the next one at its own time', async () => {
+      const clock = stopClock(NOW * 1000)
+      try {
+        const issuer = 'https://slow.example.com'
+        await Promise.all(Array.from({ length: 502 }, () => spent({}, { issuer })))
+        const times = new Set<number>()
+        for await (const batch of store.revokeWhere(issuer, { userId: 'alice' }, NOW, BY_API)) {
+          for (const { token } of batch) times.add((await store.get(issuer, token.id))?.revokedAt ?? 0)
+          clock.tick(150)
+        }
+        expect([...times]).to.deep.equal([NOW, NOW + 150])
+      } finally {
+        clock.restore()
+      }
     })
 
     describe('a replay', () => {
@@ -293,6 +310,18 @@ export function subjectTokenStopContract(kind: DatabaseKind): void {
     describe('the lists', () => {
       it('are none without rows', async () => {
         expect(await store.findStatusLists(SIZE, 0)).to.deep.equal([])
+      })
+
+      it('begin with the lowest of tokens that were issued together, whatever the order of their ids', async () => {
+        const size = 4
+        const idAt = (at: number) => earliestId(at).slice(0, 12) + mintId().slice(12)
+        let statusIndex = -1
+        // The next token is the first of a list.
+        while (statusIndex % size !== size - 1)
+          statusIndex = (await insert({ id: idAt(NOW + 2) })).statusIndex
+        await store.insert(newToken({ id: idAt(NOW + 1) }))
+        const [first] = await store.findStatusLists(size, NOW + 1)
+        expect(first).to.equal(Math.floor(statusIndex / size))
       })
 
       it('are those that have a token of the time, of any issuer, and that of the highest index', async () => {

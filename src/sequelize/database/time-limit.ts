@@ -2,7 +2,8 @@ import type { Seconds } from '../../clock.ts'
 
 /** What storage may take unless a store is told otherwise. */
 export const TIMEOUT: Seconds = 10
-const LONGEST: Seconds = 300
+/** A write may wait for a connection, and then for the database: status lists look back for two minutes. */
+const LONGEST: Seconds = 30
 
 /** @throws {TypeError} for what is no time limit. */
 export function readTimeout(given: unknown = TIMEOUT): Seconds {
