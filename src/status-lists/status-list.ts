@@ -47,13 +47,11 @@ export function statusListOf(publication: Publication): (stopped: Stopped) => Pr
   return async (stopped) => {
     const list = stopped.list(publication.number)
     const current = () => (last && isCurrent(last, list, stopped.asOf, publication) ? last : undefined)
+    // What is being signed may have begun before the last stop.
+    if (!current() && signing) await signing.catch(() => {})
     const known = current()
     if (known) return known
-    // What is being signed may have begun before the last stop.
-    await signing?.catch(() => {})
     // What begins now serves in any case: a key that takes its time must not keep a reader waiting for ever.
-    const signed = current()
-    if (signed) return signed
     signing ??= start(list, stopped.asOf)
     return signing
   }

@@ -1,0 +1,59 @@
+/** A status list whose key takes its time. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { stopClock } from '../../fixtures/clock.ts'
+import { statusListOf } from '../../src/status-lists/status-list.ts'
+
+describe('a status list that is signed slowly', () => {
+  it('is served, though tokens are stopped while it is signed', async () => {
+    const clock = stopClock()
+    try {
+      let version = 1
+      let signatures = 0
+      const signJwt = async () => {
+        signatures += 1
+        const name = `signature ${signatures}`
+        version += 1
+        clock.tick(2)
+        await sleep(1)
+        return name
+      }
+      const list = statusListOf({ number: 0, uri: 'https://id.example.com/0', ttl: 30, signJwt })
+      const bits = {
+        shownUntil: new Map<number, number>(),
+        get version() {
+          return version
+        },
+      }
+      const stopped = () => ({ asOf: Math.floor(Date.now() / 1000), list: () => bits })
+      expect((await list(stopped())).jwt).to.equal('signature 1')
+      expect((await list(stopped())).jwt).to.equal('signature 2')
+    } finally {
+      clock.restore()
+    }
+  })
+
+  it('is not served from a signature that began before the stop', async () => {
+    const waiting: (() => void)[] = []
+    let signatures = 0
+    const signJwt = async () => {
+      signatures += 1
+      const name = `signature ${signatures}`
+      await new Promise<void>((resolve) => void waiting.push(resolve))
+      return name
+    }
+    const next = async () => {
+      while (waiting.length === 0) await sleep(1)
+      waiting.shift()?.()
+    }
+    const list = statusListOf({ number: 0, uri: 'https://id.example.com/0', ttl: 30, signJwt })
+    const asOf = Math.floor(Date.now() / 1000)
+    const stopped = (version: number) => ({ asOf, list: () => ({ shownUntil: new Map(), version }) })
+    const before = list(stopped(1))
+    const after = [list(stopped(2)), list(stopped(2))]
+    await next()
+    expect((await before).jwt).to.equal('signature 1')
+    await next()
+    expect((await Promise.all(after)).map(({ jwt }) => jwt)).to.deep.equal(['signature 2', 'signature 2'])
+  })
+})
