@@ -5,6 +5,7 @@ import { Call } from './call.ts'
 import { invalidResponse, refusalOf, unusable } from './errors.ts'
 import { Kept } from './kept.ts'
 import { isLoopback, isProtected, type ResolvedOptions } from './options.ts'
+import { collecting } from './secrets.ts'
 import type { Seconds } from './time.ts'
 
 interface TokenRequest {
@@ -50,17 +51,18 @@ export function tokenEndpoint(options: ResolvedOptions): RequestToken {
 
   return async (call, { grantType, parameters, secrets }) => {
     const { server, endpoint } = await metadata.get()
+    const credentials = [...ownSecrets]
     const response = await call.send(() =>
       oauth.genericTokenEndpointRequest(
         server,
         client,
-        authenticate,
+        collecting(authenticate, credentials),
         grantType,
         { ...parameters },
         settings(call, endpoint),
       ),
     )
-    if (!response.ok) throw await refusalOf(response, [...secrets, ...ownSecrets])
+    if (!response.ok) throw await refusalOf(response, [...secrets, ...credentials])
     return readAs(response, 'a token', () =>
       oauth.processGenericTokenEndpointResponse(server, client, response),
     )
