@@ -40,7 +40,7 @@ export function tokenEndpoint(options: ResolvedOptions): RequestToken {
         oauth.processDiscoveryResponse(issuer, response),
       )
       // RFC 8414 §3.3: character by character, which a URL does not keep.
-      if (server.issuer !== options.issuer || !isProtected(server.token_endpoint))
+      if (server.issuer !== options.issuer || !isAsProtected(server.token_endpoint, options.issuer))
         throw invalidResponse(response.status, 'not the metadata of this issuer')
       return { server, endpoint: server.token_endpoint }
     })
@@ -68,6 +68,10 @@ export function tokenEndpoint(options: ResolvedOptions): RequestToken {
     )
   }
 }
+
+/** An issuer that is reached over TLS has no token endpoint that is reached without it. */
+const isAsProtected = (endpoint: unknown, issuer: string): endpoint is string =>
+  isProtected(endpoint) && (endpoint.startsWith('https:') || issuer.startsWith('http:'))
 
 /** The library's errors carry the response, and tokens in it. */
 async function readAs<Value>(response: Response, what: string, read: () => Promise<Value>): Promise<Value> {
