@@ -72,7 +72,7 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
       const sent = { method: 'POST', path: '', body: request, signal }
       const { body, location } = await manage('subject-tokens:create', sent)
       const { subjectToken, expiresIn } = Object(body)
-      const [id] = /[^/]+$/.exec(location) ?? []
+      const [, id] = /\/([\w-]{1,255})$/.exec(location) ?? []
       if (typeof subjectToken !== 'string' || typeof expiresIn !== 'number' || !id)
         throw invalidResponse(201, 'not a subject token')
       return { subjectToken, expiresIn, id }
