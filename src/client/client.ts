@@ -62,8 +62,9 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
 
   async function listPage(request: ListRequest = {}, { signal }: CallOptions = {}) {
     const { body } = await manage('subject-tokens:read', { path: queryOf(request), signal })
-    const { items } = Object(body)
-    if (!Array.isArray(items)) throw invalidResponse(200, 'not a page of records')
+    const { items, nextCursor } = Object(body)
+    if (!Array.isArray(items) || !(nextCursor === undefined || isCursor(nextCursor)))
+      throw invalidResponse(200, 'not a page of records')
     return body as SubjectTokenRecordPage
   }
 
@@ -85,11 +86,14 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
     },
 
     async *list(request = {}, call = {}) {
+      const followed = new Set<string | undefined>()
       let cursor = request.cursor
       do {
+        followed.add(cursor)
         const page = await listPage({ ...request, cursor }, call)
         yield* page.items
         cursor = page.nextCursor
+        if (cursor !== undefined && followed.has(cursor)) throw invalidResponse(200, 'a list without end')
       } while (cursor !== undefined)
     },
 
@@ -113,6 +117,8 @@ function queryOf(request: ListRequest): string {
   for (const [name, value] of Object.entries(request)) if (value !== undefined) query.set(name, String(value))
   return query.size > 0 ? `?${query}` : ''
 }
+
+const isCursor = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
 /** URLs resolve `..` before they are sent. */
 function segment(id: string): string {

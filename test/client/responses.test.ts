@@ -22,6 +22,35 @@ describe('client: responses', () => {
     return createImpersonationClient({ issuer: standIn.issuer, ...credentials })
   }
 
+  describe('of a list', () => {
+    for (const [title, cursors, pages] of [
+      ['the cursor that was sent', ['c1', 'c1'], 2],
+      ['a cursor of an earlier page', ['c1', 'c2', 'c1'], 3],
+      ['a number', [5], 1],
+      ['an empty cursor', [''], 1],
+      ['null', [null], 1],
+    ] as const) {
+      it(`end it if the next cursor is ${title}`, async () => {
+        let page = 0
+        const client = await connect((response) => {
+          const nextCursor = cursors[page++]
+          json(response, 200, { items: [], ...(nextCursor !== undefined && { nextCursor }) })
+        })
+        const read = async () => {
+          for await (const _ of client.list()) expect.fail('a record')
+        }
+        expect(await codeOf(read())).to.deep.equal([200, 'invalid_response'])
+        expect(page).to.equal(pages)
+      })
+    }
+
+    it('end it if its first cursor returns', async () => {
+      const client = await connect((response) => json(response, 200, { items: [], nextCursor: 'c0' }))
+      const next = client.list({ cursor: 'c0' })[Symbol.asyncIterator]().next()
+      expect(await codeOf(next)).to.deep.equal([200, 'invalid_response'])
+    })
+  })
+
   describe('of issue', () => {
     for (const location of ['abc', '/x/abc?y#z', '/x/', '/x/a%2Fb', `/x/${'a'.repeat(256)}`, undefined]) {
       it(`need a Location that ends with an id, not ${location?.slice(0, 12)}`, async () => {
