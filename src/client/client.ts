@@ -39,7 +39,8 @@ export interface ImpersonationClient {
 
   /**
    * Stops one impersonation, or, by `userId`, `actorId` or `createdBy`, all of them. Needs `subject-tokens:revoke`.
-   * Resolves to how many were stopped that had not been before.
+   * Resolves to how many were stopped that had not been before. Not repeated after a 503: some may have been stopped
+   * then. Repeat it until it resolves; what has been stopped stays so, and is not counted again.
    */
   stop(request: StopRequest, options?: CallOptions): Promise<{ readonly revoked: number }>
 
@@ -100,7 +101,8 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
     listPage,
 
     async stop(request, { signal } = {}) {
-      const sent = { method: 'POST', path: '/revocations', body: request, signal }
+      // Before a 503, some may have been stopped, whose number is lost.
+      const sent = { method: 'POST', path: '/revocations', body: request, repeated: [429], signal }
       const { body } = await manage('subject-tokens:revoke', sent)
       const { revoked } = Object(body)
       if (typeof revoked !== 'number') throw invalidResponse(200, 'not a number of records')
