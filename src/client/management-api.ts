@@ -8,7 +8,7 @@ interface ManagementRequest {
   readonly method?: string
   /** What follows `/subject-tokens`. */
   readonly path: string
-  readonly body?: object
+  readonly json?: string
   /** The statuses after which it is sent once more, if there is a `Retry-After`. Default: 429 and 503. */
   readonly repeated?: readonly number[]
   readonly signal?: AbortSignal | undefined
@@ -24,8 +24,7 @@ type Manage = (scope: ManagementScope, request: ManagementRequest) => Promise<Ma
 /** Requests to the management API, with a token for the scope, and once more with another if it is refused. */
 export function managementApi(options: ResolvedOptions, requestToken: RequestToken): Manage {
   const tokenOf = managementTokens(options, requestToken)
-  return (scope, { method = 'GET', path, body, repeated, signal }) => {
-    const json = body && JSON.stringify(body)
+  return (scope, { method = 'GET', path, json, repeated, signal }) => {
     const call = new Call(options.timeout, signal)
     const send = (token: string) =>
       call.send(
