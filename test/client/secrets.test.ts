@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { ClientSecretPost } from 'oauth4webapi'
+import { ClientSecretBasic, ClientSecretPost } from 'oauth4webapi'
 import { json, type StandIn, startStandIn } from '../../fixtures/stand-in.ts'
 import {
   createImpersonationClient,
@@ -41,13 +41,18 @@ describe('client: errors, when the response quotes the request', () => {
   }
 
   it('hold no Basic credentials, encoded or decoded', async () => {
-    const { shown, authorization } = await quoted({ clientSecret: SECRET })
+    const { shown, authorization } = await quoted({ clientSecret: SECRET }, (text) =>
+      text.replace('Basic ', ''),
+    )
     expect(shown).not.to.include(authorization.replace('Basic ', ''))
     await standIn.close()
     const decode = (text: string) =>
-      text.replace(/Basic (\S+)/, (_, credentials: string) => `Basic ${atob(credentials)}`)
-    const decoded = await quoted({ clientSecret: SECRET }, decode)
-    expect(decoded.shown).not.to.match(/top.{1,3}secret/)
+      text.replace(/Basic (\S+)/, (_, credentials: string) => atob(credentials).split(':')[1] ?? '')
+    for (const options of [{ clientSecret: SECRET }, { clientAuthentication: ClientSecretBasic(SECRET) }]) {
+      expect((await quoted(options, decode)).shown).not.to.match(/top.{1,3}secret/)
+      await standIn.close()
+    }
+    standIn = await startStandIn()
   })
 
   it('hold no secret of a function that authenticates', async () => {
