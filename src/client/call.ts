@@ -38,12 +38,12 @@ export class Call {
     })
   }
 
-  /** Sends a request, and once more when the response says to, if that is within the time limit. */
-  async send(request: () => Promise<Response>): Promise<Response> {
+  /** Sends a request, and once more when a response of these says to, if that is within the time limit. */
+  async send(request: () => Promise<Response>, repeated: readonly number[] = [429, 503]): Promise<Response> {
     // What was waited for before may have come too late.
     this.signal.throwIfAborted()
     const response = await request()
-    const pause = pauseOf(response)
+    const pause = repeated.includes(response.status) ? pauseOf(response) : undefined
     if (pause === undefined || Date.now() + pause >= this.#end) return response
     response.body?.cancel().catch(() => {})
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -57,9 +57,9 @@ export class Call {
 }
 
 /** Milliseconds to wait: both forms of RFC 9110 §10.2.3. */
-function pauseOf({ status, headers }: Response): number | undefined {
+function pauseOf({ headers }: Response): number | undefined {
   const value = headers.get('retry-after')
-  if (value === null || (status !== 503 && status !== 429)) return undefined
+  if (value === null) return undefined
   const pause = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
   return Number.isNaN(pause) ? undefined : Math.max(0, pause)
 }

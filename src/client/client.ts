@@ -1,3 +1,4 @@
+import { assertExchange, assertRequest, jsonOf, queryOf, segmentOf } from './arguments.ts'
 import { Call } from './call.ts'
 import { invalidResponse } from './errors.ts'
 import { exchange } from './exchange.ts'
@@ -16,8 +17,9 @@ import type {
 import { tokenEndpoint } from './token-endpoint.ts'
 
 /**
- * The provider as an integrator's backend uses it. Every method rejects with an `ImpersonationError`. Discovery and
- * management tokens are its own business: they are requested when they are needed, and kept.
+ * The provider as an integrator's backend uses it. Every method rejects with an `ImpersonationError`, or, before
+ * anything is sent, with a `TypeError` for arguments that cannot be sent. Discovery and management tokens are its own
+ * business: they are requested when they are needed, and kept.
  */
 export interface ImpersonationClient {
   /** Issues a subject token. Needs the scope `subject-tokens:create`. Never repeated if the response is lost. */
@@ -39,7 +41,8 @@ export interface ImpersonationClient {
 
   /**
    * Stops one impersonation, or, by `userId`, `actorId` or `createdBy`, all of them. Needs `subject-tokens:revoke`.
-   * Resolves to how many were stopped that had not been before.
+   * Resolves to how many were stopped that had not been before. Not repeated after a 503: some may have been stopped
+   * then. Repeat it until it resolves; what has been stopped stays so, and is not counted again.
    */
   stop(request: StopRequest, options?: CallOptions): Promise<{ readonly revoked: number }>
 
@@ -62,61 +65,58 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
 
   async function listPage(request: ListRequest = {}, { signal }: CallOptions = {}) {
     const { body } = await manage('subject-tokens:read', { path: queryOf(request), signal })
-    const { items } = Object(body)
-    if (!Array.isArray(items)) throw invalidResponse(200, 'not a page of records')
+    const { items, nextCursor } = Object(body)
+    if (!Array.isArray(items) || !(nextCursor === undefined || isCursor(nextCursor)))
+      throw invalidResponse(200, 'not a page of records')
     return body as SubjectTokenRecordPage
   }
 
   return {
     async issue(request, { signal } = {}) {
-      const sent = { method: 'POST', path: '', body: request, signal }
+      const sent = { method: 'POST', path: '', json: jsonOf(request), signal }
       const { body, location } = await manage('subject-tokens:create', sent)
       const { subjectToken, expiresIn } = Object(body)
-      const [id] = /[^/]+$/.exec(location) ?? []
+      const [, id] = /\/([\w-]{1,255})$/.exec(location) ?? []
       if (typeof subjectToken !== 'string' || typeof expiresIn !== 'number' || !id)
         throw invalidResponse(201, 'not a subject token')
       return { subjectToken, expiresIn, id }
     },
 
     async get(id, { signal } = {}) {
-      const { body } = await manage('subject-tokens:read', { path: `/${segment(id)}`, signal })
+      const { body } = await manage('subject-tokens:read', { path: `/${segmentOf(id)}`, signal })
       if (Object(body).id !== id) throw invalidResponse(200, 'not this record')
       return body as SubjectTokenRecord
     },
 
     async *list(request = {}, call = {}) {
+      assertRequest(request)
+      const followed = new Set<string | undefined>()
       let cursor = request.cursor
       do {
+        followed.add(cursor)
         const page = await listPage({ ...request, cursor }, call)
         yield* page.items
         cursor = page.nextCursor
+        if (cursor !== undefined && followed.has(cursor)) throw invalidResponse(200, 'a list without end')
       } while (cursor !== undefined)
     },
 
     listPage,
 
     async stop(request, { signal } = {}) {
-      const sent = { method: 'POST', path: '/revocations', body: request, signal }
+      // Before a 503, some may have been stopped, whose number is lost.
+      const sent = { method: 'POST', path: '/revocations', json: jsonOf(request), repeated: [429], signal }
       const { body } = await manage('subject-tokens:revoke', sent)
       const { revoked } = Object(body)
       if (typeof revoked !== 'number') throw invalidResponse(200, 'not a number of records')
       return { revoked }
     },
 
-    exchange: (request, { signal } = {}) =>
-      exchange(new Call(options.timeout, signal), requestToken, request),
+    async exchange(request, { signal } = {}) {
+      assertExchange(request)
+      return exchange(new Call(options.timeout, signal), requestToken, request)
+    },
   }
 }
 
-function queryOf(request: ListRequest): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(request)) if (value !== undefined) query.set(name, String(value))
-  return query.size > 0 ? `?${query}` : ''
-}
-
-/** URLs resolve `..` before they are sent. */
-function segment(id: string): string {
-  if (typeof id !== 'string' || !/^[\w-]{1,255}$/.test(id))
-    throw new TypeError('id must be the id of a record')
-  return id
-}
+const isCursor = (value: unknown): boolean => typeof value === 'string' && value !== ''

@@ -1,3 +1,5 @@
+import { without } from './secrets.ts'
+
 interface Details {
   readonly status: number
   readonly code: string
@@ -60,8 +62,9 @@ export async function refusalOf(response: Response, secrets: readonly string[]):
   const description: unknown = Reflect.get(Object(body), 'error_description')
   if (typeof code !== 'string' || code === '') return invalidResponse(status, `HTTP status ${status}`)
   const told = typeof description === 'string' ? description : `HTTP status ${status}`
-  // A server, or what stands before it, may quote the request.
-  const without = (text: string) =>
-    secrets.filter(Boolean).reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
-  return new ImpersonationError({ status, code: without(code), description: without(told) })
+  return new ImpersonationError({
+    status,
+    code: without(secrets, code),
+    description: without(secrets, told),
+  })
 }

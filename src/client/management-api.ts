@@ -8,7 +8,9 @@ interface ManagementRequest {
   readonly method?: string
   /** What follows `/subject-tokens`. */
   readonly path: string
-  readonly body?: object
+  readonly json?: string
+  /** The statuses after which it is sent once more, if there is a `Retry-After`. Default: 429 and 503. */
+  readonly repeated?: readonly number[]
   readonly signal?: AbortSignal | undefined
 }
 
@@ -22,22 +24,23 @@ type Manage = (scope: ManagementScope, request: ManagementRequest) => Promise<Ma
 /** Requests to the management API, with a token for the scope, and once more with another if it is refused. */
 export function managementApi(options: ResolvedOptions, requestToken: RequestToken): Manage {
   const tokenOf = managementTokens(options, requestToken)
-  return (scope, { method = 'GET', path, body, signal }) => {
-    const json = body && JSON.stringify(body)
+  return (scope, { method = 'GET', path, json, repeated, signal }) => {
     const call = new Call(options.timeout, signal)
     const send = (token: string) =>
-      call.send(() =>
-        options.fetch(`${options.managementUrl}/subject-tokens${path}`, {
-          method,
-          headers: {
-            accept: 'application/json',
-            authorization: `Bearer ${token}`,
-            ...(json && { 'content-type': 'application/json' }),
-          },
-          redirect: 'manual',
-          signal: call.signal,
-          ...(json && { body: json }),
-        }),
+      call.send(
+        () =>
+          options.fetch(`${options.managementUrl}/subject-tokens${path}`, {
+            method,
+            headers: {
+              accept: 'application/json',
+              authorization: `Bearer ${token}`,
+              ...(json && { 'content-type': 'application/json' }),
+            },
+            redirect: 'manual',
+            signal: call.signal,
+            ...(json && { body: json }),
+          }),
+        repeated,
       )
     return call.run(async () => {
       const token = await tokenOf(scope).get()

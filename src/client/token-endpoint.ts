@@ -5,6 +5,7 @@ import { Call } from './call.ts'
 import { invalidResponse, refusalOf, unusable } from './errors.ts'
 import { Kept } from './kept.ts'
 import { isLoopback, isProtected, type ResolvedOptions } from './options.ts'
+import { collecting } from './secrets.ts'
 import type { Seconds } from './time.ts'
 
 interface TokenRequest {
@@ -39,7 +40,7 @@ export function tokenEndpoint(options: ResolvedOptions): RequestToken {
         oauth.processDiscoveryResponse(issuer, response),
       )
       // RFC 8414 §3.3: character by character, which a URL does not keep.
-      if (server.issuer !== options.issuer || !isProtected(server.token_endpoint))
+      if (server.issuer !== options.issuer || !isAsProtected(server.token_endpoint, options.issuer))
         throw invalidResponse(response.status, 'not the metadata of this issuer')
       return { server, endpoint: server.token_endpoint }
     })
@@ -50,22 +51,27 @@ export function tokenEndpoint(options: ResolvedOptions): RequestToken {
 
   return async (call, { grantType, parameters, secrets }) => {
     const { server, endpoint } = await metadata.get()
+    const credentials = [...ownSecrets]
     const response = await call.send(() =>
       oauth.genericTokenEndpointRequest(
         server,
         client,
-        authenticate,
+        collecting(authenticate, credentials),
         grantType,
         { ...parameters },
         settings(call, endpoint),
       ),
     )
-    if (!response.ok) throw await refusalOf(response, [...secrets, ...ownSecrets])
+    if (!response.ok) throw await refusalOf(response, [...secrets, ...credentials])
     return readAs(response, 'a token', () =>
       oauth.processGenericTokenEndpointResponse(server, client, response),
     )
   }
 }
+
+/** An issuer that is reached over TLS has no token endpoint that is reached without it. */
+const isAsProtected = (endpoint: unknown, issuer: string): endpoint is string =>
+  isProtected(endpoint) && (endpoint.startsWith('https:') || issuer.startsWith('http:'))
 
 /** The library's errors carry the response, and tokens in it. */
 async function readAs<Value>(response: Response, what: string, read: () => Promise<Value>): Promise<Value> {

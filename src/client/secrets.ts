@@ -1,0 +1,51 @@
+/** Credentials and tokens of a request, and texts without them: a server, or what stands before it, may quote it. */
+import type { ClientAuth } from 'oauth4webapi'
+
+/** What says how a client authenticates, and with which name. */
+const PUBLIC = ['client_id', 'client_assertion_type']
+
+/** Authenticates in the same way, and adds the credentials that it puts into the request to `secrets`. */
+export function collecting(authenticate: ClientAuth, secrets: string[]): ClientAuth {
+  return async (server, client, body, headers) => {
+    const entries = () => [...body, ...headers].filter(([name]) => !PUBLIC.includes(name))
+    const before = new Set(entries().map(String))
+    await authenticate(server, client, body, headers)
+    const added = entries().filter((entry) => !before.has(String(entry)))
+    for (const [, value] of added) secrets.push(value, ...credentialsOf(value))
+  }
+}
+
+/** The parts of a header of HTTP authentication (RFC 9110 §11.4, RFC 7617 §2). */
+function credentialsOf(value: string): string[] {
+  const [, scheme = '', credentials] = /^(\S+) +(\S+)$/.exec(value) ?? []
+  if (credentials === undefined) return []
+  if (scheme.toLowerCase() !== 'basic') return [credentials]
+  const decoded = decodeBase64(credentials)
+  return [credentials.replace(/=+$/, ''), decoded, decoded.slice(decoded.indexOf(':') + 1)]
+}
+
+function decodeBase64(text: string): string {
+  try {
+    return atob(text)
+  } catch {
+    return ''
+  }
+}
+
+/** The text without the secrets, however they are encoded in it. */
+export function without(secrets: readonly string[], text: string): string {
+  // A secret may be part of a longer one.
+  const longestFirst = secrets.filter(Boolean).sort((one, other) => other.length - one.length)
+  return longestFirst.reduce((rest, secret) => rest.replace(writtenAnyWay(secret), '…'), text)
+}
+
+/** Matches a text as it is, in a form, in a URL and in JSON. */
+function writtenAnyWay(text: string): RegExp {
+  const characters = [...text].map((character) => {
+    const octets = [...new TextEncoder().encode(character)]
+    const encoded = octets.map((octet) => `%${octet.toString(16).padStart(2, '0')}`).join('')
+    const literal = character.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&')
+    return `(?:\\\\?${literal}|${encoded}${character === ' ' ? '|\\+' : ''})`
+  })
+  return new RegExp(characters.join(''), 'gi')
+}
