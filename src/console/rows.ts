@@ -70,6 +70,8 @@ function textIn(context: JsonObject, names: readonly string[]): string | undefin
 function urlOf(ticketUrl: ConsoleOptions['ticketUrl'], context: JsonObject, longest: number): unknown {
   try {
     const url: unknown = ticketUrl?.(context)
+    // Of a function that is asynchronous by mistake: unhandled, a rejection would end the process.
+    if (typeof url === 'object') Promise.resolve(url).catch(() => undefined)
     return typeof url === 'string' && url.length <= longest ? url : undefined
   } catch {
     return undefined

@@ -165,6 +165,20 @@ describe('console: what others wrote', () => {
     expect((await console.get(`/${id}`)).status).to.equal(200)
   })
 
+  it('makes no link when ticketUrl rejects, and goes on', async () => {
+    const unhandled: unknown[] = []
+    const note = (error: unknown) => void unhandled.push(error)
+    process.on('unhandledRejection', note)
+    try {
+      console.change({ ticketUrl: (async () => Promise.reject(new Error('private'))) as never })
+      expect((await console.get(`/${id}`)).status).to.equal(200)
+      await new Promise((resolve) => setImmediate(resolve))
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+    expect(unhandled).to.deep.equal([])
+  })
+
   for (const [title, nameOf] of Object.entries({
     throws: () => {
       throw new Error('private: no directory')
