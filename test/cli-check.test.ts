@@ -219,6 +219,15 @@ describe('oidc-impersonation check', () => {
     expect(stdout).not.to.include('dry run')
   })
 
+  it('says so when it cannot find out the rights', async () => {
+    const exports = `const other = new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: ':memory:', logging: false })
+      export { impersonation, provider, other as sequelize }`
+    const { stdout, code } = await run([write('other.ts', moduleOf({ exports }))])
+    expect(stdout).to.match(/^✗ rights +not known: storage failed/m)
+    expect(stdout).to.match(/^✓ clients/m)
+    expect(code).to.equal(1)
+  })
+
   it('takes a function as default export, and says what it could not look at', async () => {
     const exports = 'export default async () => ({ provider, impersonation })'
     const { stdout, code } = await run([write('function.ts', moduleOf({ exports, router: '' }))])
