@@ -219,6 +219,35 @@ describe('oidc-impersonation check', () => {
     expect(stdout).not.to.include('dry run')
   })
 
+  it('prints nothing but the findings on stdout, whatever the module logs', async () => {
+    const exports = `console.log('booting'); console.info('info'); console.debug('debug')\n${SOUND.exports}`
+    const { stdout, stderr } = await run([write('logs.ts', moduleOf({ exports })), '--json'])
+    expect(JSON.parse(stdout)).to.be.an('array')
+    expect(stderr).to.equal('booting\ninfo\ndebug\n')
+  })
+
+  it('prints no password of an address, and no control character', async () => {
+    const message = `\\u001b[31mno route to postgres://u:hun/ter2@db/x`
+    const exports = `impersonation.ready = async () => { throw new Error('${message}') }\n${SOUND.exports}`
+    const module = write('password.ts', moduleOf({ exports }))
+    const { stdout } = await run([module])
+    expect(stdout).to.match(/^✗ storage +not ready: {2}\[31mno route to postgres:\/\/\*\*\*@db\/x$/m)
+    expect((await run([module, '--json'])).stdout).not.to.match(/hun|ter2/)
+    const failing = write('failing.ts', `throw new Error('${message}')`)
+    const { stderr, code } = await run([failing])
+    expect(stderr).to.include('postgres://***@db/x').and.not.to.include('\u001b')
+    expect(code).to.equal(1)
+  })
+
+  it('says so when it cannot find out the rights', async () => {
+    const exports = `const other = new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: ':memory:', logging: false })
+      export { impersonation, provider, other as sequelize }`
+    const { stdout, code } = await run([write('other.ts', moduleOf({ exports }))])
+    expect(stdout).to.match(/^✗ rights +not known: storage failed/m)
+    expect(stdout).to.match(/^✓ clients/m)
+    expect(code).to.equal(1)
+  })
+
   it('takes a function as default export, and says what it could not look at', async () => {
     const exports = 'export default async () => ({ provider, impersonation })'
     const { stdout, code } = await run([write('function.ts', moduleOf({ exports, router: '' }))])

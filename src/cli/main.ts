@@ -2,6 +2,7 @@
 /** `oidc-impersonation`: what a deployment runs beside its processes. */
 import { readFileSync } from 'node:fs'
 import { Sequelize } from 'sequelize'
+import { withoutCredentials } from './check/finding.ts'
 import {
   type CheckCommand,
   type DatabaseCommand,
@@ -30,6 +31,8 @@ async function main(args: string[]): Promise<string> {
 /** Loaded here, because no other command needs the provider, which is an optional peer. */
 async function runCheck(command: CheckCommand): Promise<string> {
   const { check } = await import('./check/check.ts')
+  // Of the deployment: stdout is for the findings.
+  for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error
   const { text, failed } = await check(command)
   if (failed) process.exitCode = 1
   return text
@@ -62,10 +65,11 @@ function usage<Value>(read: () => Value): Value {
 }
 
 try {
-  console.log(await main(process.argv.slice(2)))
+  process.stdout.write(`${await main(process.argv.slice(2))}\n`)
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error)
-  console.error(`oidc-impersonation: ${message}`)
+  const plain = withoutCredentials(message).replace(/[^\P{Cc}\n]/gu, ' ')
+  console.error(`oidc-impersonation: ${plain}`)
   if (error instanceof UsageError) console.error('\nTry: oidc-impersonation --help')
   process.exitCode = error instanceof UsageError ? 2 : 1
 }

@@ -19,7 +19,7 @@ export async function administratorOf(
 ): Promise<Administrator> {
   const given = await ask(ctx, authorize, timeLimit)
   if (given === undefined || given === null || given === false)
-    throw forbidden('You may not see this console.')
+    throw forbidden('You may not see this console')
   if (!isAdministrator(given))
     throw new TypeError("authorize must return { id, can: ['see', 'stop', 'stopAll'] } or undefined")
   return { id: given.id, can: [...given.can] }
@@ -44,9 +44,9 @@ function isAdministrator(value: unknown): value is Administrator {
 }
 
 const REFUSALS: Readonly<Record<ConsoleRight, string>> = {
-  see: 'You may not see this console.',
-  stop: 'You may not stop impersonations.',
-  stopAll: 'You may not stop all impersonations of a person.',
+  see: 'You may not see this console',
+  stop: 'You may not stop impersonations',
+  stopAll: 'You may not stop all impersonations of a person',
 }
 
 export function assertRight({ can }: Administrator, right: ConsoleRight): void {

@@ -73,13 +73,13 @@ async function visit(ctx: Context, path: string, { inside, options }: Deployed):
   const { right, handlerFor } = routeOf(path.slice(options.prefix.length))
   assertRight(administrator, right)
   const base = baseOf(ctx, path, options.prefix)
-  homes.set(ctx, base)
+  if (administrator.can.includes('see')) homes.set(ctx, base)
   const handle = handlerFor(ctx)
   const lookup = lookupOf(ctx, inside.provider)
   await handle({ ctx, service: inside, options, administrator, base, now: epochTime(), lookup })
 }
 
-/** Where the pages are, for requests whose sender has the right that they need. */
+/** Where the pages are, for requests whose sender may see them. */
 const homes = new WeakMap<Context, Visit['base']>()
 
 /** Where the browser finds the console: the host may have mounted it below a path of its own. */

@@ -12,6 +12,8 @@ import { dateOf, isoOf } from './words.ts'
 
 const MOST = 10_000
 const AT_ONCE = 100
+/** Pages may be empty: storage reads up to 1,000 rows for one. */
+const MOST_PAGES = 1_000
 
 /** The history as a file, under the same filter. */
 export async function downloadHistory(visit: Visit): Promise<void> {
@@ -39,14 +41,15 @@ async function* pagesOf(
   search: ListRequest,
 ): AsyncGenerator<readonly SubjectTokenRecord[], undefined> {
   let { cursor } = search
-  do {
-    const page = await listSubjectTokens(service, lookup, {
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const { items, nextCursor } = await listSubjectTokens(service, lookup, {
       ...search,
       ...(cursor !== undefined && { cursor }),
     })
-    yield page.items
-    cursor = page.nextCursor
-  } while (cursor !== undefined)
+    yield items
+    if (nextCursor === undefined) break
+    cursor = nextCursor
+  }
   return undefined
 }
 
@@ -59,7 +62,8 @@ async function* linesOf(
   let left = MOST
   for (let items: readonly SubjectTokenRecord[] | undefined = first; items && left > 0; ) {
     const taken = items.slice(0, left)
-    if (taken.length > 0) yield taken.map((record) => lineOf(cellsOf(record, now))).join('')
+    // Also of an empty page: here it ends when the client has left.
+    yield taken.map((record) => lineOf(cellsOf(record, now))).join('')
     left -= taken.length
     items = left > 0 ? (await rest.next()).value : undefined
   }
@@ -99,9 +103,9 @@ const lineOf = (cells: readonly string[]): string =>
 
 /**
  * Spreadsheets take a cell that begins like this for a formula. A semicolon begins a cell where lists are separated by
- * it, and a line break begins a row.
+ * it, with or without a quote, and a line break begins a row.
  */
-const FORMULA = /(^|;)(\s*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g
+const FORMULA = /(^|;)([\s"]*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g
 
 const harmless = (text: string): string =>
   text.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ').replace(FORMULA, "$1$2'$3")

@@ -10,7 +10,7 @@ export function assertSameOrigin(ctx: Context): void {
   const site = ctx.req.headers['sec-fetch-site']
   // Browsers leave it out at origins that are not trustworthy, such as plain HTTP.
   const isOwn = site === undefined ? isOrigin(ctx.req.headers.origin, ctx) : site === 'same-origin'
-  if (!isOwn) throw forbidden('This request did not come from a page of the console.')
+  if (!isOwn) throw forbidden('This request did not come from a page of the console')
 }
 
 /** As browsers spell them (RFC 6454 §6.2): nothing after the host. */

@@ -1,6 +1,6 @@
 import { ManagementError } from '../management/errors.ts'
 
-/** The text is a sentence, for the page of the error. */
+/** The text is a sentence, for the page of the error, which sets its full stop. */
 export const forbidden = (text: string) =>
   new ManagementError({ status: 403, error: 'forbidden', public: text })
 

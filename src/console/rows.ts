@@ -51,11 +51,11 @@ export function whyOf(context: JsonObject, ticketUrl: ConsoleOptions['ticketUrl'
   const reason = reasonIn(context)
   if (ticket === undefined && reason === undefined) {
     const members = Object.keys(context).length > 0 ? JSON.stringify(context) : ''
-    return html`${linked(urlOf(ticketUrl, context, longest), html`${cut(longest, members)}`)}`
+    return html`${linked(urlOf(ticketUrl, context, longest), html`<bdi>${cut(longest, members)}</bdi>`)}`
   }
   const shown = html`${cut(NAME, ticket ?? 'Ticket')}`
   const url = urlOf(ticketUrl, context, longest)
-  return html`${(ticket !== undefined || url !== undefined) && linked(url, shown)} ${cut(longest, reason ?? '')}`
+  return html`${(ticket !== undefined || url !== undefined) && linked(url, shown)} <bdi>${cut(longest, reason ?? '')}</bdi>`
 }
 
 function textIn(context: JsonObject, names: readonly string[]): string | undefined {
@@ -70,6 +70,8 @@ function textIn(context: JsonObject, names: readonly string[]): string | undefin
 function urlOf(ticketUrl: ConsoleOptions['ticketUrl'], context: JsonObject, longest: number): unknown {
   try {
     const url: unknown = ticketUrl?.(context)
+    // Of a function that is asynchronous by mistake: unhandled, a rejection would end the process.
+    if (typeof url === 'object') Promise.resolve(url).catch(() => undefined)
     return typeof url === 'string' && url.length <= longest ? url : undefined
   } catch {
     return undefined

@@ -25,10 +25,10 @@ function stopped(
   now: Seconds,
 ): Html {
   if (revocation?.cause === 'replay')
-    return html`${pill('bad', 'used again')}<small>by ${cut(NAME, replay?.clientId ?? '')}, ${clockOf(revokedAt, now)}</small>`
+    return html`${pill('bad', 'used again')}<small>by <bdi>${cut(NAME, replay?.clientId ?? '')}</bdi>, ${clockOf(revokedAt, now)}</small>`
   const { by, reason } = revocation ?? {}
   return html`${pill('warn', 'stopped')}<small>${by !== undefined && html`by ${names.short(by)}`} ${
-    reason !== undefined && html`“${cut(120, reason)}”`
+    reason !== undefined && html`“<bdi>${cut(120, reason)}</bdi>”`
   }</small>`
 }
 

@@ -11,6 +11,7 @@ import { inputErrorOf } from './refusal.ts'
 import { type Person, personForms, stopAllForm, type TypedStop } from './stop-all-form.ts'
 import { errorLine } from './stop-form.ts'
 import { countStoppable } from './stoppable.ts'
+import { respondStopped } from './stopped.ts'
 import { byConsole, namesIn, type Visit } from './visit.ts'
 import { sentenceOf } from './words.ts'
 
@@ -27,7 +28,7 @@ export async function confirmStopAll(visit: Visit): Promise<void> {
   await writePage(visit, person)
 }
 
-/** The kill switch, for a reason, once the id was typed again. Leads to what was stopped. */
+/** The kill switch, for a reason, once the id was typed again. Leads those who may see it to what was stopped. */
 export async function stopAll(visit: Visit): Promise<void> {
   const { ctx, service, lookup, base } = visit
   let person: Person | undefined
@@ -43,8 +44,8 @@ export async function stopAll(visit: Visit): Promise<void> {
   } catch (thrown) {
     return writePage(visit, person, { ...typed, error: sentenceOf(inputErrorOf(thrown)) })
   }
-  ctx.status = 303
-  ctx.redirect(addressOf(`${base}/history`, { [person.field]: person.id, state: 'revoked' }))
+  const list = addressOf(`${base}/history`, { [person.field]: person.id, state: 'revoked' })
+  respondStopped(visit, list, html`All impersonations are stopped of: <code>${person.id}</code>`)
 }
 
 function personIn(given: Readonly<Partial<Record<(typeof PERSON)[number], string>>>): Person {

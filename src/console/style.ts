@@ -6,7 +6,7 @@ body{margin:0;background:var(--page);color:var(--text);font:15px/1.45 system-ui,
 p{margin:0}
 a{color:var(--link)}
 :focus-visible{outline:3px solid var(--link);outline-offset:2px}
-code,pre{font:.88em ui-monospace,monospace}
+code,pre{unicode-bidi:isolate;font:.88em ui-monospace,monospace}
 pre{margin:0;white-space:pre-wrap}
 h1{font-size:1.5rem;line-height:1.25;margin:.2rem 0 1rem}
 h2{font-size:1.05rem;margin:0 0 .6rem}

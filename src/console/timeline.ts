@@ -64,7 +64,7 @@ function stopped({ revokedAt, revocation }: SubjectTokenRecord, names: Names): H
     at: revokedAt,
     kind: revocation?.cause === 'replay' ? 'bad' : 'warn',
     text: html`stopped ${by !== undefined && html`by ${names.whole(by)} `}${wayOf(revocation)}${
-      reason !== undefined && html`: “${reason}”`
+      reason !== undefined && html`: “<bdi>${reason}</bdi>”`
     }`,
   }
 }

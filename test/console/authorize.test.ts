@@ -28,6 +28,16 @@ describe('console: authorize', () => {
     expect(console.errors).to.deep.equal([])
   })
 
+  it('says in one sentence why it refuses', async () => {
+    console.change({ authorize: () => undefined })
+    expect((await console.get()).text).to.include('<p>You may not see this console.</p>')
+    console.change({ authorize: () => ({ id: 'dora', can: ['see'] }) })
+    const foreign = await console.post('/stop', {}, { 'sec-fetch-site': 'cross-site' })
+    const { text } = await console.post('/stop', {})
+    expect(text).to.include('<p>You may not stop impersonations.</p>')
+    expect(foreign.text).to.match(/<p>[^<.]+\.<\/p>/)
+  })
+
   it('fails, and tells only the operator, when it throws or rejects', async () => {
     const failure = Object.assign(new Error('private: no directory'), { status: 200, expose: true })
     expect(await status(() => Promise.reject(failure))).to.equal(500)

@@ -1,4 +1,6 @@
 /** The CSV of the history: every row whole, and no cell that a spreadsheet takes for a formula. */
+import { once } from 'node:events'
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
@@ -67,6 +69,8 @@ describe('console: CSV', () => {
     ['a wide sign', '\uff1d1+1', "'\uff1d1+1"],
     ['a semicolon, which separates cells in other places', 'x;=1+1', "x;'=1+1"],
     ['quotes and commas', '",=1+1,"', '",=1+1,"'],
+    ['a quote before', '"=1+1"', `"'=1+1"`],
+    ['a quote after a semicolon', ';"=HYPERLINK("x");', `;"'=HYPERLINK("x");`],
     ['an end of line of Unicode', 'x\u2028=1+1', 'x =1+1'],
   ] as const) {
     it(`keeps a cell from being a formula: ${title}`, async () => {
@@ -140,5 +144,72 @@ describe('console: a long CSV', () => {
     const failure = await console.get('/history.csv').catch((error: Error) => error)
     expect(failure).to.be.instanceOf(TypeError)
     expect(console.errors.length).to.be.greaterThan(0)
+  })
+})
+
+describe('console: a CSV of which storage finds nothing, page after page', () => {
+  let console: ConsoleDeployment
+  let store: SubjectTokenStore
+  let pages = 0
+  let onPage: (page: number) => unknown = () => undefined
+  let left: Promise<unknown>
+  before(async () => {
+    const database = await openDatabase('sqlite')
+    store = Object.create(createSubjectTokenStore(database.sequelize), {
+      list: {
+        value: async () => {
+          pages += 1
+          await onPage(pages)
+          return { tokens: [], next: 'f'.repeat(32) }
+        },
+      },
+    })
+    console = await startConsole(
+      {},
+      {
+        database,
+        options: { store },
+        before: [
+          (ctx, next) => {
+            left = once(ctx.res, 'close')
+            return next()
+          },
+        ],
+      },
+    )
+  })
+  beforeEach(() => {
+    pages = 0
+    onPage = () => undefined
+  })
+  after(async () => {
+    await console.close()
+    await console.database.close()
+  })
+
+  it('ends after 1,000 pages', async () => {
+    // Without a limit it would never end.
+    onPage = (page) => page > 1_000 && Promise.reject(new Error('one page too many'))
+    expect(rowsOf((await console.get('/history.csv?state=active')).text)).to.have.length(0)
+    expect(pages).to.equal(1_000)
+  })
+
+  it('reads no further once the client has left', async () => {
+    const leaving = new AbortController()
+    const turns = async (count: number) => {
+      for (let turn = 0; turn < count; turn += 1) await setImmediate()
+    }
+    onPage = async (page) => {
+      if (page === 5) {
+        leaving.abort()
+        await left
+      }
+      await setImmediate()
+    }
+    const request = fetch(`${console.url}/history.csv`, { signal: leaving.signal })
+    await request.then((response) => response.text()).catch(() => undefined)
+    await left
+    await turns(400)
+    expect(pages).to.be.within(5, 8)
   })
 })

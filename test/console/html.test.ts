@@ -165,6 +165,20 @@ describe('console: what others wrote', () => {
     expect((await console.get(`/${id}`)).status).to.equal(200)
   })
 
+  it('makes no link when ticketUrl rejects, and goes on', async () => {
+    const unhandled: unknown[] = []
+    const note = (error: unknown) => void unhandled.push(error)
+    process.on('unhandledRejection', note)
+    try {
+      console.change({ ticketUrl: (async () => Promise.reject(new Error('private'))) as never })
+      expect((await console.get(`/${id}`)).status).to.equal(200)
+      await new Promise((resolve) => setImmediate(resolve))
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+    expect(unhandled).to.deep.equal([])
+  })
+
   for (const [title, nameOf] of Object.entries({
     throws: () => {
       throw new Error('private: no directory')
@@ -200,4 +214,40 @@ describe('console: what others wrote', () => {
     expect(calls[0]).to.include.members(['alice', administrator.id, `sam${HOSTILE}`, `by${HOSTILE}`])
     expect(text).to.include('Alice Archer')
   })
+})
+
+describe('console: text that turns the direction of writing', () => {
+  const TURNED = '\u202eevil'
+  let console: ConsoleDeployment
+  let id: string
+  before(async () => {
+    console = await startConsole()
+    id = await console.keep({
+      userId: 'alice',
+      clientId: TURNED,
+      createdBy: TURNED,
+      resource: `https://${TURNED}`,
+      context: { ticketId: TURNED, reason: TURNED },
+      use: { clientId: TURNED, accessToken: { format: 'jwt', jti: TURNED, expiresAt: 9_999_999_999 } },
+      replayedBy: TURNED,
+      revocation: { cause: 'api', client: TURNED, by: 'dora', reason: TURNED },
+    })
+    await console.keep({ userId: 'alice', scope: TURNED, clientId: TURNED, context: { other: TURNED } })
+    await console.keep({ userId: 'alice', use: {}, replayedBy: TURNED, revocation: { cause: 'replay' } })
+  })
+  after(() => console.close())
+
+  for (const page of ['now', 'history', 'alarms', 'record']) {
+    it(`is kept apart from the text around it: ${page}`, async () => {
+      const path = { now: '', history: '/history', alarms: '/alarms' }[page] ?? `/${id}`
+      const { text } = await console.get(path)
+      const all = text.split(TURNED).length - 1
+      if (page !== 'now') expect(all).to.be.greaterThan(0)
+      // The style sheet isolates `code` and `pre` as browsers do `bdi`. What fills a block ends with it.
+      expect(text).to.include('code,pre{unicode-bidi:isolate;').and.to.include('small{display:block;')
+      const apart =
+        text.match(/<(bdi|pre|small|code)>[^<“]*<\/\1>|<(td|p class="why")>[^<]*(?= <bdi>)/g) ?? []
+      expect(apart.join('').split(TURNED).length - 1).to.equal(all)
+    })
+  }
 })

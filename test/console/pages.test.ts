@@ -145,7 +145,7 @@ describe('console: pages', () => {
     ])
       expect(text).to.include(part)
     expect((await console.get(`/${ids.stopped}`)).text).to.match(
-      /stopped by <bdi>dora<\/bdi> in the console: “wrong customer”/,
+      /stopped by <bdi>dora<\/bdi> in the console: “<bdi>wrong customer<\/bdi>”/,
     )
     expect((await console.get(`/${ids.expired}`)).text).to.include('expired without being used')
     expect((await console.get(`/${ids.active}`)).text).to.include('expires if it is not used')

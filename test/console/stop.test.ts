@@ -153,3 +153,41 @@ describe('console: stopping all of a person', () => {
     console.change({})
   })
 })
+
+describe('console: stopping without the right to see', () => {
+  let console: ConsoleDeployment
+  before(async () => {
+    console = await startConsole({ authorize: () => ({ id: 'dora', can: ['stop', 'stopAll'] }) })
+  })
+  after(() => console.close())
+
+  const SECRET = 'a customer only auditors may know'
+  const keep = () => console.keep({ userId: 'kim', context: { reason: SECRET }, use: {} })
+
+  it('says what was wrong with the input, and shows nothing of the record', async () => {
+    const id = await keep()
+    const response = await console.post('/stop', { id })
+    expect(response.status).to.equal(400)
+    expect(response.text).to.include('Reason').and.not.to.include(SECRET).and.not.to.include('kim')
+    expect(response.text).not.to.include('Back to the console')
+    expect((await show(console, id)).body.state).to.equal('consumed')
+  })
+
+  it('says that one was stopped, without leading to the record', async () => {
+    const id = await keep()
+    const response = await console.post('/stop', { id, reason: REASON })
+    expect(response.status).to.equal(200)
+    expect(response.headers.get('location')).to.equal(null)
+    expect(response.text).to.include('<h1>Stopped</h1>').and.to.include(id).and.not.to.include('kim')
+    expect((await show(console, id)).body.state).to.equal('revoked')
+  })
+
+  it('says that all of a person were stopped, without leading to the history', async () => {
+    const id = await keep()
+    const response = await console.post('/stop-all', { userId: 'kim', confirm: 'kim', reason: REASON })
+    expect(response.status).to.equal(200)
+    expect(response.headers.get('location')).to.equal(null)
+    expect(response.text).to.include('<h1>Stopped</h1>').and.not.to.include(SECRET)
+    expect((await show(console, id)).body.state).to.equal('revoked')
+  })
+})

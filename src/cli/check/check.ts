@@ -2,7 +2,7 @@ import type { CheckCommand } from '../command-line.ts'
 import { checkClients } from './clients.ts'
 import { checkDoors, checkMounting } from './doors.ts'
 import { dryRun } from './dry-run.ts'
-import type { Finding } from './finding.ts'
+import { type Finding, withoutCredentials } from './finding.ts'
 import { loadDeployment, readExample } from './module.ts'
 import { checkStorage } from './storage.ts'
 
@@ -17,13 +17,14 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
   const given = example === undefined ? undefined : readExample(example)
   const deployment = await loadDeployment(module)
   try {
-    const findings: readonly Finding[] = [
+    const found: readonly Finding[] = [
       ...(await checkStorage(deployment)),
       checkMounting(deployment),
       ...(await checkClients(deployment)),
       ...checkDoors(deployment),
       ...(given ? await dryRun(deployment, given) : []),
     ]
+    const findings = found.map((finding) => ({ ...finding, text: withoutCredentials(finding.text) }))
     const text = json ? JSON.stringify(findings, null, 2) : tableOf(findings)
     return { text, failed: findings.some(({ level }) => level === 'fault') }
   } finally {
@@ -36,10 +37,14 @@ const SIGNS = { ok: '✓', note: '–', warning: '!', fault: '✗' } as const
 
 function tableOf(findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ about }) => about.length))
-  return findings
-    .flatMap(({ level, about, text, advice }) => [
-      `${SIGNS[level]} ${about.padEnd(width)}  ${text}`,
-      ...(advice === undefined ? [] : [`  ${''.padEnd(width)}  → ${advice}`]),
-    ])
-    .join('\n')
+  return (
+    findings
+      .flatMap(({ level, about, text, advice }) => [
+        `${SIGNS[level]} ${about.padEnd(width)}  ${text}`,
+        ...(advice === undefined ? [] : [`  ${''.padEnd(width)}  → ${advice}`]),
+      ])
+      // Texts of the deployment do not control the terminal.
+      .map((line) => line.replace(/\p{Cc}/gu, ' '))
+      .join('\n')
+  )
 }

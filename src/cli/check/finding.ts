@@ -26,3 +26,6 @@ export const fault = (about: string, text: string, advice: string): Finding => (
 
 /** The message of an error, or of what is no error. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** An error may quote the address of a database: up to the last `@`, since passwords are not always encoded. */
+export const withoutCredentials = (text: string): string => text.replace(/\/\/\S*@/g, '//***@')

@@ -1,6 +1,6 @@
 /** Whether the store serves, and its role may do what the store does. */
 import type { Sequelize } from 'sequelize'
-import { missingRights } from '../../sequelize/schema/rights.ts'
+import { missingRights, type Right } from '../../sequelize/schema/rights.ts'
 import { hashSecret, mintSecret } from '../../subject-tokens/secret.ts'
 import { type Finding, fault, messageOf, note, ok, warning } from './finding.ts'
 import type { Deployment } from './module.ts'
@@ -42,7 +42,12 @@ async function checkManyAtOnce({ options: { store }, provider }: Deployment['ins
 async function checkRights(sequelize: Sequelize | undefined): Promise<Finding[]> {
   const about = 'rights'
   if (!sequelize) return [note(about, 'not checked: the module does not export `sequelize`')]
-  const missing = await missingRights(sequelize)
+  let missing: readonly Right[]
+  try {
+    missing = await missingRights(sequelize)
+  } catch (error) {
+    return [fault(about, `not known: ${messageOf(error)}`, 'check that `sequelize` is that of the store')]
+  }
   if (missing.length === 0) return [ok(about, 'the role may read, insert, update and delete in every table')]
   return missing.map(({ table, right }) =>
     right === 'DELETE' && table !== 'oidc_models'

@@ -1,5 +1,6 @@
 import type { Sequelize } from 'sequelize'
 import { databaseOf } from '../database/database.ts'
+import { StorageError } from '../database/storage-error.ts'
 
 const TABLES = {
   subject_tokens: 'id',
@@ -12,7 +13,16 @@ export interface Right {
   readonly right: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'
 }
 
-/** The rights that a role needs and does not have. Finds out by statements that touch no row. */
+/** How PostgreSQL, and MariaDB and MySQL, refuse what the role has no right to. */
+const REFUSALS = ['42501', 'ER_TABLEACCESS_DENIED_ERROR', 'ER_COLUMNACCESS_DENIED_ERROR']
+/** How MariaDB and MySQL refuse, after the rights, an INSERT that leaves a column out. */
+const ALLOWED = ['ER_NO_DEFAULT_FOR_FIELD']
+
+/**
+ * The rights that a role needs and does not have. Finds out by statements that touch no row.
+ *
+ * @throws {StorageError} when a statement fails for another reason.
+ */
 export async function missingRights(sequelize: Sequelize): Promise<Right[]> {
   const database = databaseOf(sequelize)
   const missing: Right[] = []
@@ -25,8 +35,14 @@ export async function missingRights(sequelize: Sequelize): Promise<Right[]> {
     }
     for (const [right, sql] of Object.entries(statements) as [Right['right'], string][]) {
       const run = right === 'SELECT' ? database.find(sql, []) : database.write(sql, [])
-      await run.catch(() => missing.push({ table, right }))
+      await run.catch((error: unknown) => {
+        if (hasCode(error, REFUSALS)) missing.push({ table, right })
+        else if (!hasCode(error, ALLOWED)) throw error
+      })
     }
   }
   return missing
 }
+
+const hasCode = (error: unknown, codes: readonly string[]): boolean =>
+  error instanceof StorageError && codes.includes(error.code ?? '')
