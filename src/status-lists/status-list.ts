@@ -51,7 +51,7 @@ export function statusListOf(publication: Publication): (stopped: Stopped) => Pr
     if (!current() && signing) await signing.catch(() => {})
     const known = current()
     if (known) return known
-    // What begins now serves in any case: a key that takes its time must not keep a reader waiting for ever.
+    // What begins now serves in any case: otherwise a slow key could keep a reader waiting without end.
     signing ??= start(list, stopped.asOf)
     return signing
   }
