@@ -66,4 +66,5 @@ async function moveStatusIndexes(database: Database): Promise<void> {
   await database.write(DELETE, [next, ahead])
 }
 
-const placeholder = () => `moved-${randomBytes(16).toString('hex')}`
+/** Older than every token: what an interrupted command leaves behind is purged. */
+const placeholder = () => earliestId(0).slice(0, 12) + randomBytes(10).toString('hex')
