@@ -49,7 +49,8 @@ export interface Impersonation {
    * management tokens must be for is the option `managementResource`. Paths match case-sensitively and without a
    * trailing slash; every other path is passed to `next`. `only` leaves routes out.
    *
-   * @throws {TypeError} before `attach`; for a prefix that no path can match, or an unknown option.
+   * @throws {TypeError} before `attach`; for a prefix that no path can match, an unknown option, or `only` status lists
+   *   where there are none.
    * @example
    * app.use(impersonation.router().routes())
    */
@@ -61,7 +62,8 @@ export interface Impersonation {
    * `next` for all others; without `next`, they get a 404 in JSON. Cookies, and what a proxy says of the client, are
    * read by the `keys` and `proxy` of the provider, which emits `server_error` for what goes wrong.
    *
-   * @throws {TypeError} before `attach`; for a prefix that no path can match, or an unknown option.
+   * @throws {TypeError} before `attach`; for a prefix that no path can match, an unknown option, or `only` status lists
+   *   where there are none.
    * @example
    * app.use(impersonation.handler())
    * @example
@@ -112,6 +114,8 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
     const { prefix, only } = resolveMounting(method, given)
     if (!settings || !provider) throw new TypeError(`call attach(provider) before ${method}()`)
+    if (only === 'status-lists' && !lists)
+      throw new TypeError("option only is 'status-lists', but statusList is false: there are none")
     const router = new Router()
     if (only !== 'status-lists') {
       prefixes.push(prefix)

@@ -11,7 +11,7 @@ export interface Mounting {
 
   /**
    * Serves only these routes, for a host that keeps the others where the public does not reach them: `management` those
-   * of the management API, `status-lists` the public ones. Default: all.
+   * of the management API, `status-lists` the public ones, which must exist (`statusList`). Default: all.
    */
   readonly only?: 'management' | 'status-lists'
 }

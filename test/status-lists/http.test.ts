@@ -271,6 +271,11 @@ describe('status lists: the route', () => {
     withDeployment({ options: { statusList: false } }, async (without) => {
       expect((await askList(without)).text).to.equal('Not Found')
       expect((await askList(without, '/0', { method: 'POST' })).text).to.equal('Not Found')
+      for (const method of ['router', 'handler'] as const)
+        expect(() => without.impersonation[method]({ only: 'status-lists' })).to.throw(
+          TypeError,
+          'statusList',
+        )
     }))
 
   for (const method of ['findStopped', 'findStatusLists'] as const) {
