@@ -1,7 +1,8 @@
-import { type ActorToken, type ActorTokenReader, findActorToken } from '../provider/actor-token.ts'
+import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
 import { certificateThumbprint } from '../provider/certificate.ts'
 import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
+import type { OwnTokenReader } from '../provider/own-token.ts'
 import type { Settings } from '../provider/settings.ts'
 import { actorTokenRefused, subjectTokenRefused } from '../refusals.ts'
 import type { ActingParty } from '../subject-tokens/subject-token.ts'
@@ -14,7 +15,7 @@ export interface Actor extends ActingParty {
   readonly audiences?: readonly string[]
 }
 
-interface ActorSources extends ActorTokenReader {
+interface ActorSources extends OwnTokenReader {
   readonly settings: Pick<Settings, 'verifyAccessToken' | 'getCertificate'>
 }
 
