@@ -14,7 +14,7 @@ type Exchange = (ctx: ExchangeContext) => Promise<void>
 
 /** The token exchange grant (RFC 8693). What the subject token is decides which kind of exchange it is. */
 export function exchangeHandler(service: ExchangeService): Exchange {
-  const exchangeFor = byForm((kind) => exchangeOf(service, kind))
+  const exchangeFor = byForm(service.options.onBehalfOf, (kind) => exchangeOf(service, kind))
   return (ctx) => exchangeFor(ctx.oidc.params.subject_token)(ctx)
 }
 
