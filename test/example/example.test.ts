@@ -189,14 +189,13 @@ describe('the example', () => {
       })
     })
 
-    it('is not for the backend itself', async () => {
-      const resource = `${example.baseUrl}/orders-api`
-      const response = await postToken(
-        example,
-        { grant_type: 'client_credentials', resource },
-        supportBackend,
-      )
-      expect(await response.json()).to.include({ error: 'invalid_target' })
+    it('is not for the backend itself, and neither is the billing API', async () => {
+      for (const api of ['orders-api', 'billing-api']) {
+        const resource = `${example.baseUrl}/${api}`
+        const request = { grant_type: 'client_credentials', resource }
+        const response = await postToken(example, request, supportBackend)
+        expect(await response.json()).to.include({ error: 'invalid_target' })
+      }
     })
   })
 
