@@ -193,6 +193,12 @@ describe('oidc-impersonation check: downstream', () => {
       /may go to https:\/\/billing\.example\.com, which is the API itself/,
     ],
     [
+      'an audience that another API has, too',
+      { clients: [{ ...ordersApi, client_id: 'reports' }] },
+      'warning',
+      /^orders-api, reports all exchange tokens for https:\/\/api\.example\.com$/,
+    ],
+    [
       'scopes that the policy widens',
       { options: { onBehalfOf: { scopes: 'policy' } } },
       'warning',

@@ -14,14 +14,14 @@ export async function checkDownstream(
 ): Promise<Finding[]> {
   const { onBehalfOf } = deployment.inside.options
   const apis = clients.filter(isApi)
-  const names = apis.map(({ clientId }) => clientId).join(', ')
+  const names = namesOf(apis)
   if (!onBehalfOf) return apis.length === 0 ? [] : [switchedOff(names)]
   if (apis.length === 0) {
     const text = 'no static client may; clients that are stored elsewhere were not looked at'
     return [note('who may go downstream', text), ...checkScopes(onBehalfOf)]
   }
   const lookUp = resourceLookUp(deployment)
-  const findings = checkScopes(onBehalfOf)
+  const findings = [...checkScopes(onBehalfOf), ...checkShared(apis)]
   for (const api of apis) {
     findings.push(
       ...checkDoor(api),
@@ -52,6 +52,17 @@ const checkScopes = ({ scopes }: { readonly scopes: string }): Finding[] =>
         ),
       ]
     : []
+
+/** A client with an audience can exchange the tokens of that API. */
+function checkShared(apis: readonly Client[]): Finding[] {
+  const audiences = new Set(apis.flatMap(audiencesOf))
+  return [...audiences].flatMap((audience) => {
+    const sharing = apis.filter((api) => audiencesOf(api).includes(audience))
+    if (sharing.length < 2) return []
+    const text = `${namesOf(sharing)} all exchange tokens for ${audience}`
+    return [warning(ABOUT, text, 'leave the audience to the API that has it')]
+  })
+}
 
 /** Without these, every request of the client is refused. */
 function checkDoor(api: Client): Finding[] {
@@ -138,5 +149,6 @@ async function checkTarget(api: Client, resource: string, lookUp: LookUp): Promi
   return []
 }
 
+const namesOf = (clients: readonly Client[]): string => clients.map(({ clientId }) => clientId).join(', ')
 const audiencesOf = (client: Client): readonly string[] => registeredAudiences(client.metadata()) ?? []
 const resourcesOf = (client: Client): readonly string[] => registeredResources(client.metadata()) ?? []
