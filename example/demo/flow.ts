@@ -4,6 +4,7 @@ import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts' // yours:
 import { deskCallback, supportBackend, supportDesk } from '../clients.ts'
 import { Browser } from './browser.ts'
 import { differences } from './differences.ts'
+import { downstream } from './downstream.ts'
 import * as promises from './promises.ts'
 import * as screen from './screen.ts'
 import { stop } from './stop.ts'
@@ -57,11 +58,13 @@ async function walk(given: Walk): Promise<void> {
 
   screen.step(
     'The support desk calls the orders API',
-    'The API shows her orders, and knows that Sam is acting.',
+    'The API shows her orders, and knows that Sam is acting. What she has paid, it asks the billing API.',
   )
   await callApi(given, desk, accessToken, who)
 
-  await stop(given, { backend, desk, managementToken, accessToken, id })
+  const billingToken = await downstream(given, accessToken, who)
+
+  await stop(given, { backend, desk, managementToken, accessToken, billingToken, id })
 
   screen.step('Someone uses the subject token again', 'It works only once, and tells no one why it does not.')
   await expectRefusal(given, desk, { subjectToken, actorToken })
@@ -142,7 +145,7 @@ const exchangeRequest = (baseUrl: string, { subjectToken, actorToken }: Exchange
   actor_token: actorToken,
   actor_token_type: ACCESS_TOKEN_TYPE,
   resource: `${baseUrl}/orders-api`,
-  scope: 'orders:read',
+  scope: 'orders:read payments:read',
 })
 
 async function callApi(

@@ -78,9 +78,9 @@ describe('docs: diagrams', () => {
       )
 
   it('show the flow, the order of checks, who talks to whom, and the rooms', () => {
-    expect(linesOf('sequenceDiagram')).to.have.length(1)
+    expect(linesOf('sequenceDiagram')).to.have.length(2)
     expect(linesOf('flowchart')).to.have.length(3)
-    expect(diagrams).to.have.length(4)
+    expect(diagrams).to.have.length(5)
   })
 
   it('of sequences declare their participants, and close every block', () => {
