@@ -1,5 +1,6 @@
 import { listSubjectTokens } from '../management/inspect.ts'
 import { type ListRequest, parseListRequest, single } from '../management/list-request.ts'
+import { cut, fitting } from './cut.ts'
 import { type Html, html } from './html.ts'
 import { numbersFor } from './numbers.ts'
 import { overview } from './overview.ts'
@@ -26,21 +27,23 @@ export async function showNow(visit: Visit): Promise<void> {
   ])
   const [replayed] = alarm.items
   const names = await namesIn(visit, [...items, ...alarm.items])
-  ctx.body = pageOf(visit, {
-    title: 'Now',
-    at: '',
-    refresh: numbers ? 15 : 2,
-    who: names.short(visit.administrator.id),
-    body: html`<h1>Now</h1>
+  ctx.body = fitting((lengths) =>
+    pageOf(visit, {
+      title: 'Now',
+      at: '',
+      refresh: numbers ? 15 : 2,
+      who: names.short(visit.administrator.id),
+      body: html`<h1>Now</h1>
 ${
   replayed?.replay &&
-  html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${names.short(replayed.userId)} was presented again by <code>${replayed.replay.clientId}</code> at ${clockOf(replayed.replay.at, now)}. <a href="${visit.base}/${replayed.id}">Look into it</a></p>`
+  html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${names.short(replayed.userId, lengths.name)} was presented again by <code>${cut(lengths.name, replayed.replay.clientId)}</code> at ${clockOf(replayed.replay.at, now)}. <a href="${visit.base}/${replayed.id}">Look into it</a></p>`
 }${overview(visit, numbers)}
 <h2>Being viewed now</h2>
-${recordTable(visit, items, names, 'No one is being viewed right now.')}
+${recordTable(visit, items, names, 'No one is being viewed right now.', lengths)}
 ${pager(visit, '', {}, { cursor, nextCursor })}
 ${stopAllLink(visit)}`,
-  })
+    }),
+  )
 }
 
 /** The newest of the last day. */

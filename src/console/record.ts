@@ -1,6 +1,7 @@
 import type { SubjectTokenRecord } from '../management/inspect.ts'
 import { showSubjectToken } from '../management/inspect.ts'
 import { assertNoQuery } from '../management/list-request.ts'
+import { USUAL } from './cut.ts'
 import { type Html, html } from './html.ts'
 import type { Names } from './names.ts'
 import { may, pageOf } from './page.ts'
@@ -31,7 +32,7 @@ export async function writeRecord(visit: Visit, record: SubjectTokenRecord, type
     who: names.short(visit.administrator.id),
     body: html`<h1>${engineer === undefined ? html`No engineer named` : names.short(engineer)} → ${names.short(userId)}</h1>
 <p class="state">${stateCell(record, names, now)}</p>
-<p class="why">${whyOf(context, visit.options.ticketUrl, Number.POSITIVE_INFINITY)}</p>
+<p class="why">${whyOf(context, visit.options.ticketUrl, { ...USUAL, text: Number.POSITIVE_INFINITY })}</p>
 ${canStop(record, now) && may(visit, 'stop') && html`<section class="act"><h2>Stop this impersonation</h2>${errorLine(typed?.error)}${stopForm(visit, record.id, typed)}</section>`}
 <div class="two"><section><h2>What happened</h2>
 ${timelineOf(record, names, now)}</section>
