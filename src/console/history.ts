@@ -1,11 +1,12 @@
 import { listSubjectTokens } from '../management/inspect.ts'
 import { fitting } from './cut.ts'
 import { type Html, html } from './html.ts'
-import { may, pageOf } from './page.ts'
+import { pageOf } from './page.ts'
 import { addressOf, pager } from './pager.ts'
 import { inputErrorOf } from './refusal.ts'
 import { recordTable } from './rows.ts'
 import { searchOf, type Typed, typedIn } from './search.ts'
+import { stopAllLinks } from './stop-all-form.ts'
 import { errorLine } from './stop-form.ts'
 import { namesIn, type Visit } from './visit.ts'
 import { sentenceOf } from './words.ts'
@@ -71,12 +72,5 @@ function filterForm(visit: Visit, filter: Typed): Html {
   return html`<form class="filter" method="get" action="${base}/history" role="search" autocomplete="off">${field('userId', 'User')}${field('actorId', 'Engineer')}${field('clientId', 'Application')}${field('createdBy', 'Backend')}
 <label>State<select name="state">${STATES.map(option)}</select></label>${field('from', 'From', 'date')}${field('to', 'To', 'date')}
 <p><button>Filter</button>${isFiltered && html`<a href="${base}/history">Clear</a>`}
-<a href="${addressOf(`${base}/history.csv`, filter)}" download title="Up to 10,000 records">Export CSV</a>${stopAllOf(visit, filter)}</p></form>`
-}
-
-function stopAllOf(visit: Visit, { userId, actorId }: Typed): Html | false {
-  if (!may(visit, 'stopAll')) return false
-  const link = (query: Readonly<Record<string, string>>, whose: string) =>
-    html`<a class="danger" href="${addressOf(`${visit.base}/stop-all`, query)}">Stop all of this ${whose} …</a>`
-  return html`${userId !== undefined && link({ userId }, 'user')}${actorId !== undefined && link({ actorId }, 'engineer')}`
+<a href="${addressOf(`${base}/history.csv`, filter)}" download title="Up to 10,000 records">Export CSV</a>${stopAllLinks(visit, filter)}</p></form>`
 }

@@ -5,9 +5,9 @@ import { USUAL } from './cut.ts'
 import { type Html, html } from './html.ts'
 import type { Names } from './names.ts'
 import { may, pageOf } from './page.ts'
-import { addressOf } from './pager.ts'
 import { whyOf } from './rows.ts'
 import { canStop, stateCell } from './state.ts'
+import { stopAllLinks } from './stop-all-form.ts'
 import { errorLine, stopForm, type Typed } from './stop-form.ts'
 import { timelineOf } from './timeline.ts'
 import { namesIn, type Visit } from './visit.ts'
@@ -37,7 +37,7 @@ ${canStop(record, now) && may(visit, 'stop') && html`<section class="act"><h2>St
 <div class="two"><section><h2>What happened</h2>
 ${timelineOf(record, names, now)}</section>
 <section><h2>Details</h2>
-${details(record, names)}${stopAllLinks(visit, record, engineer)}</section></div>`,
+${details(record, names)}<p class="links">${stopAllLinks(visit, { userId, actorId: engineer })}</p></section></div>`,
   })
 }
 
@@ -78,14 +78,3 @@ function engineers({ actor }: SubjectTokenRecord, names: Names): Html | undefine
 
 const code = (text: string | undefined): Html | undefined =>
   text === undefined ? undefined : html`<code>${text}</code>`
-
-function stopAllLinks(
-  visit: Visit,
-  { userId }: SubjectTokenRecord,
-  engineer: string | undefined,
-): Html | false {
-  if (!may(visit, 'stopAll')) return false
-  const link = (query: Readonly<Record<string, string>>, whose: string) =>
-    html`<a class="danger" href="${addressOf(`${visit.base}/stop-all`, query)}">Stop all of this ${whose} …</a>`
-  return html`<p class="links">${link({ userId }, 'user')} ${engineer !== undefined && link({ actorId: engineer }, 'engineer')}</p>`
-}

@@ -37,7 +37,7 @@ footer{padding-bottom:2rem;font-size:.85rem}
 .numbers{font-size:.78rem;text-align:right;border-spacing:.3rem 0;width:100%}
 .numbers th{font-weight:400;color:var(--soft);overflow-wrap:normal}
 .numbers tbody th{white-space:nowrap}
-.cards:has([open]){align-items:start}
+.card:has([open]){grid-column:1/-1}
 .empty{text-align:center;color:var(--soft);padding:2rem}
 .records{width:100%;table-layout:fixed;border-collapse:separate;border-spacing:0;background:var(--card);border:1px solid var(--line);border-radius:10px}
 .records td,.records th{text-align:left;vertical-align:top;padding:.55rem .85rem;font-weight:400}
@@ -47,7 +47,7 @@ footer{padding-bottom:2rem;font-size:.85rem}
 .records thead>*>:first-child{width:24%}
 .records thead>*>:nth-child(n+3){width:15%}
 .records thead>*>:nth-child(4){width:12%}
-.records thead>*>:nth-child(6){width:8.5%}
+.records thead>*>:nth-child(6){width:6.6rem}
 .pill{display:inline-block;padding:0 .6em;border-radius:1em;background:var(--gray);font-size:.85em;font-weight:600;white-space:nowrap}
 .pill.live{color:var(--good);background:var(--good-bg)}
 .pill.warn{color:var(--warn);background:var(--warn-bg)}
@@ -64,6 +64,7 @@ input,select,button,.danger,td:nth-child(6) a,form p>a,.pager a{display:inline-b
 input,select{display:block;width:100%;background:var(--page);padding:.35rem .5rem;margin-top:.15rem}
 button,.danger,td:nth-child(6) a,form p>a{font-weight:600;cursor:pointer;white-space:nowrap}
 .danger,td:nth-child(6) a{color:var(--bad)!important;border-color:currentColor!important}
+.filter button{background:var(--link);color:var(--card)}
 button.danger{background:var(--bad);color:var(--card)!important}
 form.all{max-width:34rem;display:grid;gap:.7rem;justify-items:start}
 form.all label{width:100%}
@@ -82,7 +83,7 @@ form p{display:flex;flex-wrap:wrap;gap:.5rem}
 .timeline li:last-child::after{display:none}
 .timeline .bad::before{background:var(--bad)}
 .timeline .warn::before{background:var(--warn)}
-.timeline .future::before{background:var(--card);border:2px solid var(--soft)}
+.timeline .future::before{background:var(--card);box-shadow:inset 0 0 0 2px var(--soft)}
 time{color:var(--soft);margin-right:.4rem}
 dl{margin:0}
 dl div{display:grid;grid-template-columns:minmax(6rem,1fr) 2.6fr;gap:.6rem;padding:.3rem 0;border-top:1px solid var(--line)}
@@ -97,6 +98,8 @@ dd{margin:0;min-width:0}
 .records tr+tr{border-top:1px solid var(--line)}
 .records tr{padding:.5rem 0}
 .records td,.records th{padding:.2rem .9rem;border:0!important}
+.records td small{display:inline;margin:0 .4rem}
+.records td:empty{display:none}
 }
 @media(max-width:46rem){
 header,main,footer{padding-left:.9rem;padding-right:.9rem}

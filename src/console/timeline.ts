@@ -46,7 +46,7 @@ function exchanged(
     kind: '',
     text: html`exchanged by <code>${usedBy}</code> ${
       actor ? html`for ${names.short(actor.sub)}` : 'without an engineer'
-    }: ${token}${id} for ${lengthOf(life)}`,
+    }: ${token}${id}, valid for ${lengthOf(life)}`,
   }
 }
 
