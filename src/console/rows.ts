@@ -40,7 +40,7 @@ function row(visit: Visit, record: SubjectTokenRecord, names: Names, { stops, le
   return html`<tr><th><a href="${base}/${id}">${engineerOf(record, names, name)} → ${names.short(userId, name)}</a><small>${cut(name, usedBy ?? clientId ?? createdBy)}</small>
 <td>${whyOf(record.context, options.ticketUrl, lengths)}
 <td>${scope !== undefined && html`<code>${cut(name, scope)}</code>`}<small>${cut(name, where)}</small>
-<td>${ago(createdAt, now)}<small>${clockOf(createdAt, now)}</small>
+<td>${ago(createdAt, now)} <small>${clockOf(createdAt, now)}</small>
 <td>${stateCell(record, names, now, lengths)}${stops && html`<td>${canStop(record, now) && html`<a href="${base}/${id}#stop">Stop</a>`}`}
 `
 }

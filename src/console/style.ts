@@ -98,7 +98,8 @@ dd{margin:0;min-width:0}
 .records tr+tr{border-top:1px solid var(--line)}
 .records tr{padding:.5rem 0}
 .records td,.records th{padding:.2rem .9rem;border:0!important}
-.records td small{display:inline;margin:0 .4rem}
+.records td small{display:inline}
+.records :is(b,code)+small{margin-left:.4rem}
 .records td:empty{display:none}
 }
 @media(max-width:46rem){
