@@ -106,6 +106,7 @@ dd{margin:0;min-width:0}
 header,main,footer{padding-left:.9rem;padding-right:.9rem}
 .cards{grid-template-columns:1fr 1fr}
 dl div{grid-template-columns:1fr;gap:0}
+.numbers{font-size:.68rem;border-spacing:.1rem 0}
 }
 @media(forced-colors:active){.pill,.alarm,.error,#stale,[aria-current]{border:1px solid}.card .bar{stroke:CanvasText}.card .bad{stroke:Highlight}.timeline li::before{border:.3rem solid}}
 @media print{
