@@ -38,7 +38,7 @@ export async function stopAll(visit: Visit): Promise<void> {
     const { reason = '', confirm, ...given } = form.fields()
     person = personIn(given)
     const { says } = parseRevocationRequest({ ...person.filter, reason })
-    if (confirm !== person.id) throw invalidRequest({ public: 'confirm must be the same id' })
+    if (confirm !== person.id) throw invalidRequest({ public: 'the id must be typed exactly as shown' })
     await revokeSubjectTokens(service, lookup, person.filter, { ...byConsole(visit), ...says })
   } catch (thrown) {
     return writePage(visit, person, { ...typed, error: sentenceOf(inputErrorOf(thrown)) })

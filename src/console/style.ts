@@ -34,7 +34,7 @@ footer{padding-bottom:2rem;font-size:.85rem}
 .card .bar{stroke:var(--bar);stroke-width:8}
 .card .bad{stroke:var(--bad)}
 .card summary{font-size:.8rem;color:var(--soft);cursor:pointer}
-.numbers{font-size:.78rem;text-align:right;border-spacing:.3rem 0;width:100%}
+.numbers{font-size:.78rem;text-align:right;border-spacing:.3rem 0;width:100%;max-width:44rem}
 .numbers th{font-weight:400;color:var(--soft);overflow-wrap:normal}
 .numbers tbody th{white-space:nowrap}
 .card:has([open]){grid-column:1/-1}
