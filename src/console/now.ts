@@ -1,12 +1,13 @@
 import { listSubjectTokens } from '../management/inspect.ts'
-import { type ListRequest, parseListRequest, single } from '../management/list-request.ts'
+import { type ListRequest, single } from '../management/list-request.ts'
 import { cut, fitting } from './cut.ts'
 import { type Html, html } from './html.ts'
 import { numbersFor } from './numbers.ts'
 import { overview } from './overview.ts'
 import { may, pageOf } from './page.ts'
 import { pager } from './pager.ts'
-import { ROWS, recordTable } from './rows.ts'
+import { recordTable } from './rows.ts'
+import { marked } from './search.ts'
 import { personForms } from './stop-all-form.ts'
 import { namesIn, type Visit } from './visit.ts'
 import { clockOf } from './words.ts'
@@ -15,13 +16,8 @@ import { clockOf } from './words.ts'
 export async function showNow(visit: Visit): Promise<void> {
   const { ctx, service, lookup, now } = visit
   const { cursor } = single(ctx.querystring, ['cursor'])
-  const request = parseListRequest(
-    String(
-      new URLSearchParams({ live: 'true', limit: String(ROWS), ...(cursor !== undefined && { cursor }) }),
-    ),
-  )
   const [{ items, nextCursor }, alarm, numbers] = await Promise.all([
-    listSubjectTokens(service, lookup, request),
+    listSubjectTokens(service, lookup, marked('live', cursor)),
     listSubjectTokens(service, lookup, lastReplay(now)),
     numbersFor(visit),
   ])

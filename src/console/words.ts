@@ -1,6 +1,5 @@
 /** Times and texts as people read them. Times are UTC, because administrators of several places compare them. */
 import type { Seconds } from '../clock.ts'
-import { type Html, html } from './html.ts'
 
 /** `2026-11-21T20:10:48Z` */
 export const isoOf = (at: Seconds): string => new Date(at * 1000).toISOString().replace('.000', '')
@@ -13,8 +12,6 @@ export function clockOf(at: Seconds, now: Seconds): string {
   const time = isoOf(at).slice(11, 19)
   return dateOf(at) === dateOf(now) ? time : `${dateOf(at)} ${time}`
 }
-
-export const timeOf = (at: Seconds, now: Seconds): Html => html`<time>${clockOf(at, now)}</time>`
 
 /** `2 min ago` */
 export function ago(at: Seconds, now: Seconds): string {
