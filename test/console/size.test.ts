@@ -78,6 +78,23 @@ describe('console: pages at their largest', () => {
     })
   }
 
+  it('have at most 30 kB of a record whose texts are shown whole', async () => {
+    await fill('m')
+    const [id = ''] = /[0-9a-f]{32}/.exec(await expectSmall('/history?state=revoked')) ?? []
+    const nested = (depth: number): object => (depth === 0 ? Array(4000).fill(1) : { a: nested(depth - 1) })
+    const use = { clientId: 'm'.repeat(LONGEST), scope: 'm'.repeat(LONGEST) }
+    const revocation = { cause: 'console', by: 'm'.repeat(LONGEST), reason: 'm'.repeat(1_000) } as const
+    const reason = 'm'.repeat(8_150)
+    const long = await console.keep({ userId: 'm'.repeat(LONGEST), context: { reason }, use, revocation })
+    const deep = await console.keep({ context: { nested: nested(13) } as never, use })
+    for (const record of [id, long, deep]) {
+      const { text } = await console.get(`/${record}`)
+      expect(Buffer.byteLength(text)).to.be.at.most(MOST)
+      if (record === long) expect(text).to.include(reason)
+      if (record === deep) expect(text.match(/1/g)).to.have.length.greaterThan(4000)
+    }
+  })
+
   it('show 120 Latin characters of a text all the same', async () => {
     await fill('m')
     expect(await expectSmall('/history')).to.include('m'.repeat(120))
