@@ -1,6 +1,6 @@
 /** What the plugin promises about each response of the flow. A response must contain nothing else. */
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts' // yours: 'oidc-provider-impersonation'
-import { ordersApiClient } from '../clients.ts'
+import { ordersApiClient, supportBackend } from '../clients.ts'
 import { matching, Rule } from './differences.ts'
 
 const aJwt = matching('a JWT', /^[\w-]+\.[\w-]+\.[\w-]+$/)
@@ -18,7 +18,7 @@ const NO_STORE = 'no-store'
 const SCOPE = 'orders:read payments:read'
 
 /** All that the backend of the demo does. */
-export const MANAGEMENT_SCOPE = 'subject-tokens:create subject-tokens:revoke'
+export const MANAGEMENT_SCOPE = 'subject-tokens:create subject-tokens:read subject-tokens:revoke'
 
 export const actorResponse = {
   status: 200,
@@ -153,7 +153,36 @@ export const billingToken = (who: Impersonated) => {
 
 export const paymentsResponse = (who: Impersonated) => ({ status: 200, body: paymentsOf(who) })
 
+/** Who stops it, and why. */
+export const STOP = { by: 'robin', reason: 'The ticket is closed' }
+
 export const revocationResponse = { status: 200, cacheControl: NO_STORE, body: { revoked: 1 } }
+
+/** Who became whom, why, where and until when; who stopped it, and that it was used again. Never a token. */
+export const recordResponse = ({ baseUrl, userId, actorId, clientId, reason, ticketId }: Impersonated) => ({
+  status: 200,
+  cacheControl: NO_STORE,
+  body: {
+    id: anId,
+    userId,
+    actorId,
+    actor: { sub: actorId, clientId },
+    context: { reason, ticketId },
+    createdBy: supportBackend.client_id,
+    clientId,
+    usedBy: clientId,
+    resource: `${baseUrl}/orders-api`,
+    scope: SCOPE,
+    createdAt: aTime,
+    expiresAt: aTime,
+    consumedAt: aTime,
+    revokedAt: aTime,
+    revocation: { cause: 'api', client: supportBackend.client_id, ...STOP },
+    replay: { at: aTime, clientId },
+    accessToken: { format: 'jwt', jti: anId, expiresAt: aTime },
+    state: 'revoked',
+  },
+})
 
 /** The same text for every bad access token. */
 export const stoppedResponse = {

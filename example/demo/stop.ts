@@ -59,7 +59,7 @@ async function expectRefusal(given: Walk, { desk }: Running, stopped: Stopped): 
 
 async function requestStop(given: Walk, { backend, managementToken, id }: Running): Promise<void> {
   const url = new URL(`${given.baseUrl}/api/subject-tokens/revocations`)
-  const body = JSON.stringify({ id, by: 'robin', reason: 'The ticket is closed' })
+  const body = JSON.stringify({ id, ...promises.STOP })
   const headers = new Headers({ 'content-type': 'application/json' })
   await expecting(given, 'revocation response', promises.revocationResponse, () =>
     fetchProtectedResource(backend, managementToken, url, 'POST', body, headers),
