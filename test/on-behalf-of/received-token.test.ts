@@ -244,7 +244,7 @@ describe('on behalf of: the received token', () => {
       ]
       for (const [claims, reason] of wrong) await refuses(await jwt(deployment, { ...claims }), reason)
 
-      // Whoever the token names, the record decides.
+      // The record decides, not the token.
       const claims = { act: { sub: 'carol' }, status }
       const { claims: issued } = await passedOn(deployment, await jwt(deployment, claims))
       expect(issued.act).to.deep.equal({ sub: 'orders-api', client_id: 'orders-api', act: { sub: 'bob' } })
