@@ -14,7 +14,7 @@ import { downstream } from '../../fixtures/on-behalf-of.ts'
 import { HOPS, type Met, step, Walk } from './on-behalf-of-walk.ts'
 
 const LONG = process.env.RACE === 'long'
-const WALKS = LONG ? 1000 : 8
+const WALKS = LONG ? 1000 : 6
 const STEPS = 100
 
 describe('on behalf of: random walks', function () {
