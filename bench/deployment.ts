@@ -34,7 +34,7 @@ export interface DeploymentSettings extends Pick<Options, 'algorithm' | 'clients
 export function createDeployment(sequelize: Sequelize, settings: DeploymentSettings) {
   const impersonation = createImpersonation({
     store: createSubjectTokenStore(sequelize),
-    isAllowed: ({ context }) => typeof context.ticketId === 'string',
+    isAllowed: ({ context }) => typeof context?.ticketId === 'string',
     getCustomJwtClaims: ({ context }) => ({ impersonation: context.grant.subjectTokenContext }),
   })
   const { algorithm, clients, signingKey } = settings

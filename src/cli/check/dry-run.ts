@@ -6,7 +6,7 @@ import { askCustomClaims } from '../../callbacks/claims.ts'
 import { assertPolicyAllows } from '../../callbacks/policy.ts'
 import { epochTime } from '../../clock.ts'
 import { TOKEN_EXCHANGE } from '../../constants.ts'
-import type { PolicyRequest } from '../../options.ts'
+import type { ImpersonationPolicyRequest } from '../../options.ts'
 import type { JsonObject } from '../../plain-json.ts'
 import { type AccountContext, findAccount } from '../../provider/grants.ts'
 import { reasonOf } from '../../refusals.ts'
@@ -51,7 +51,11 @@ function contextOf({ provider }: Deployment['inside']): AccountContext {
   return Object.assign(ctx, { oidc }) as unknown as AccountContext
 }
 
-function policyRequest(stage: 'issuance' | 'exchange', example: Example, account: Account): PolicyRequest {
+function policyRequest(
+  stage: 'issuance' | 'exchange',
+  example: Example,
+  account: Account,
+): ImpersonationPolicyRequest {
   const { actorId, clientId, createdBy, resource, scope, context } = example
   return {
     stage,
