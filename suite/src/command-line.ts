@@ -9,7 +9,7 @@ import { PROFILES } from './driver.ts'
 import { json } from './report/json.ts'
 import { junit } from './report/junit.ts'
 import { heading, line, summary } from './report/text.ts'
-import { isGreen, type Report, type RunOptions, run } from './run.ts'
+import { isGreen, type Report, type Result, type RunOptions, run } from './run.ts'
 
 const USAGE = `token-exchange-suite <configuration> [options]
 
@@ -94,7 +94,11 @@ async function runAll(
   const reports: Report[] = []
   for (const configuration of configurations) {
     print(heading(configuration))
-    const report = await run(configuration, { ...options, onResult: (result) => print(line(result)) })
+    const onResult = (result: Result) => {
+      const text = line(result)
+      if (text !== undefined) print(text)
+    }
+    const report = await run(configuration, { ...options, onResult })
     print(summary(report))
     reports.push(report)
   }

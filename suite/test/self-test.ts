@@ -35,6 +35,23 @@ export function modesOf(fault: Fault): Mode[] {
 /** It passes, and says with a named deviation what is not as the RFC has it. */
 const NEVER_RED = ['response.pragma']
 
+/** How many checks an area has, and how many mistakes its checks see. */
+export function areas(): Readonly<Record<string, readonly [checks: number, mistakes: number]>> {
+  const areaOf = (id: string) => id.split('.')[0] ?? ''
+  const names = [...new Set(CATALOGUE.map(({ id }) => areaOf(id)))]
+  const sees = (area: string, fault: Fault) =>
+    Object.values(planted(fault).red).some((ids) => ids.some((id) => areaOf(id) === area))
+  return Object.fromEntries(
+    names.map((area) => [
+      area,
+      [
+        CATALOGUE.filter(({ id }) => areaOf(id) === area).length,
+        FAULT_NAMES.filter((fault) => sees(area, fault)).length,
+      ],
+    ]),
+  )
+}
+
 /** Checks that no mistake turns red: nothing shows that they can fail. */
 export function untested(): string[] {
   const seen = new Set(FAULT_NAMES.flatMap((fault) => Object.values(planted(fault).red).flat()))
@@ -61,9 +78,8 @@ export async function selfTest(print: (text: string) => void = console.log): Pro
   }
   const blind = untested()
   print(`\n  ${FAULT_NAMES.length} mistakes, ${wrong} of them not seen as they should be`)
-  print(
-    `  ${CATALOGUE.length} checks, ${blind.length} of them without a mistake that turns them red ${blind.join(', ')}`,
-  )
+  print(`  ${CATALOGUE.length} checks; ${NEVER_RED.join(', ')} can only deviate`)
+  if (blind.length > 0) print(`  no mistake turns these red: ${blind.join(', ')}`)
   return wrong === 0 && blind.length === 0 ? 0 : 1
 }
 

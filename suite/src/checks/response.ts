@@ -1,7 +1,7 @@
 /** The response of a granted request: RFC 8693 §2.2.1, and what RFC 6749 §5.1 says of every token response. */
 import type { Check } from '../check.ts'
 import { ACCESS_TOKEN } from '../constants.ts'
-import { equal, granted, holds, scopesOf } from '../expect.ts'
+import { equal, granted, holds } from '../expect.ts'
 
 export const responseChecks: readonly Check[] = [
   {
@@ -111,8 +111,7 @@ export const responseChecks: readonly Check[] = [
       const answer = await session.exchange({ scope: `${session.target.scopes[0]} token-exchange-suite` })
       if (answer.status !== 200) return
       const { body } = granted(answer).answer
-      holds(body?.scope !== undefined, 'the scope was reduced, and the response does not say so')
-      holds(!scopesOf(body.scope).includes('token-exchange-suite'), 'an unknown scope was granted')
+      holds(body?.scope !== undefined, 'the response does not say which scope was granted')
     },
   },
   {

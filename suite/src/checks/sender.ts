@@ -202,7 +202,7 @@ const dpop: readonly Check[] = [
     after: BOUND,
     async run(session) {
       const answer = await session.exchange({}, { client: session.client('dpop') })
-      refused(session, answer, ['invalid_request', 'invalid_dpop_proof'], BAD_TOKEN)
+      refused(session, answer, ['invalid_request', 'invalid_grant', 'invalid_dpop_proof'])
     },
   },
 ]
@@ -258,7 +258,7 @@ const mtls: readonly Check[] = [
     after: 'mtls.binds',
     async run(session) {
       const answer = await session.exchange({}, { client: session.client('mtls') })
-      refused(session, answer, ['invalid_request', 'invalid_client'], BAD_TOKEN)
+      refused(session, answer, ['invalid_request', 'invalid_grant', 'invalid_client'])
     },
   },
   {

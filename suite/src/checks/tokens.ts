@@ -66,7 +66,8 @@ const KINDS: readonly KindRow[] = [
   {
     kind: 'other-client',
     says: 'A subject token that was issued for another client is refused.',
-    source: 'RFC 8693 §5',
+    source: 'RFC 9700 §2.3',
+    level: 'BCP',
     roles: ['subject'],
   },
   {

@@ -29,13 +29,16 @@ export function heading({ name, profiles }: Pick<Report, 'name' | 'profiles'>): 
   return `\n${name}\n${paint('dim', `profiles: ${profiles.join(', ')}`)}\n`
 }
 
-/** The line of a check. What did not pass brings the requirement and what happened instead. */
-export function line({ check, outcome, detail, deviations }: Result): string {
+/**
+ * The line of a check; `undefined` for one that was not run, because the summary lists these by reason. What did not pass
+ * brings the requirement and what happened instead.
+ */
+export function line({ check, outcome, detail, deviations }: Result): string | undefined {
   const sign = paint(COLOURS[outcome], SIGNS[outcome])
   const load = check.load ? paint('dim', ' (load)') : ''
   const named = deviations.length > 0 ? paint('yellow', ` deviates: ${deviations.join(', ')}`) : ''
   if (outcome === 'passed') return `  ${sign} ${check.id}${load}${named}`
-  if (outcome === 'skipped') return `  ${sign} ${paint('dim', `${check.id}: ${detail}`)}`
+  if (outcome === 'skipped') return undefined
   return [
     `  ${sign} ${check.id}${load}  ${check.level}, ${check.source}`,
     `      ${check.says}`,
@@ -58,7 +61,7 @@ export function summary(report: Report): string {
       .map((outcome) => `${count(report, outcome)} ${outcome}`),
   ]
   const verdict = paint(isGreen(report) ? 'green' : 'red', `${totals.join(', ')}, in ${seconds.toFixed(1)} s`)
-  return ['', `  ${verdict}`, ...byLevel(report), ...deviationsOf(results), ''].join('\n')
+  return ['', `  ${verdict}`, ...byLevel(report), ...deviationsOf(results), ...notRun(results), ''].join('\n')
 }
 
 function byLevel({ results }: Report): string[] {
@@ -69,6 +72,21 @@ function byLevel({ results }: Report): string[] {
     .filter(([, number]) => number > 0)
   return [`  failed by level: ${levels.map(([level, number]) => `${number} ${level}`).join(', ')}`]
 }
+
+/** What was left out, by reason. */
+function notRun(results: readonly Result[]): string[] {
+  const skipped = results.filter(({ outcome }) => outcome === 'skipped')
+  const reasons = new Map(skipped.map(({ detail = '' }) => [detail, [] as string[]]))
+  for (const { check, detail = '' } of skipped) reasons.get(detail)?.push(check.id)
+  if (reasons.size === 0) return []
+  const lines = [...reasons].map(([reason, ids]) => {
+    const which = ids.length > MOST_NAMED ? `${ids.length} checks` : ids.join(', ')
+    return `    ${SIGNS.skipped} ${reason}: ${which}`
+  })
+  return ['  not run:', ...lines]
+}
+
+const MOST_NAMED = 10
 
 function deviationsOf(results: readonly Result[]): string[] {
   const found = new Map<Deviation, number>()

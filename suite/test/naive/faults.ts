@@ -208,13 +208,7 @@ const FAULTS = {
   },
   'any-scope': {
     mistake: 'Whatever is requested is granted.',
-    red: everywhere(
-      'response.scope-told',
-      'scope.unknown',
-      'scope.part-of-a-name',
-      'scope.case',
-      'scope.ceiling',
-    ),
+    red: everywhere('scope.unknown', 'scope.part-of-a-name', 'scope.case', 'scope.ceiling'),
   },
   'scope-untold': {
     mistake: 'The response never names the scope.',
