@@ -1,5 +1,5 @@
 /** The request: RFC 8693 §2.1 on top of RFC 6749 §3.2. */
-import type { Check, Level } from '../check.ts'
+import { type Check, type Level, Skipped } from '../check.ts'
 import { ACCESS_TOKEN, ID_TOKEN, REFRESH_TOKEN, SAML2 } from '../constants.ts'
 import { BAD_TOKEN, equal, granted, holds, refused, turnedAway } from '../expect.ts'
 import { credentials, form, type Parameters, send } from '../http.ts'
@@ -115,7 +115,7 @@ const client: readonly Check[] = [
     level: 'MUST',
     async run(session) {
       const { id, secret, authenticate } = session.client('main')
-      if (secret === undefined && !authenticate) return
+      if (secret === undefined && !authenticate) throw new Skipped('the client is public')
       refused(session, await session.exchange({}, { client: { id } }), 'invalid_client')
     },
   },
@@ -125,7 +125,8 @@ const client: readonly Check[] = [
     source: 'RFC 6749 §5.2',
     level: 'MUST',
     async run(session) {
-      const { id } = session.client('main')
+      const { id, secret } = session.client('main')
+      if (secret === undefined) throw new Skipped('the client does not authenticate by a secret')
       const answer = await session.exchange({}, { client: { id, secret: 'not-the-secret' } })
       refused(session, answer, 'invalid_client')
       equal('the status', answer.status, 401)

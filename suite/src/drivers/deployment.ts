@@ -1,6 +1,6 @@
 /**
  * A deployment of oidc-provider-impersonation that runs: its addresses and credentials come from the environment
- * (`SUITE_ISSUER`, `SUITE_BACKEND_ID` …; the README lists them). It changes nothing but its own records.
+ * (`SUITE_ISSUER`, `SUITE_BACKEND_ID` …; `template/deployment.ts` lists them). It changes nothing but its own records.
  */
 import type { Configuration, Driver, Profile, TokenRequest } from '../driver.ts'
 import { send } from '../http.ts'

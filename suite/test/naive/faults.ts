@@ -178,6 +178,19 @@ const FAULTS = {
       'target.order-of-two',
     ),
   },
+  'forbidden-target': {
+    mistake: 'A refused target is 403, as a refused page is.',
+    red: everywhere(
+      'target.unknown-resource',
+      'target.unknown-audience',
+      'target.relative',
+      'target.fragment',
+      'target.look-alike',
+      'target.two-resources',
+      'target.two-known-resources',
+      'target.order-of-two',
+    ),
+  },
   'own-audience-too': {
     mistake: 'The token is also for the authorization server itself.',
     red: everywhere('target.audience'),

@@ -82,8 +82,9 @@ function refusal({ faults }: State, form: URLSearchParams, error: Refused): Naiv
     return { status: 404, headers: { 'content-type': 'text/html' }, body: '<h1>Not found</h1>' }
   const code = codeOf(faults, error)
   const type = faults.has('error-form') ? { 'content-type': 'text/plain' } : {}
+  const forbidden = faults.has('forbidden-target') && error.code === 'invalid_target'
   return json(
-    error.status,
+    forbidden ? 403 : error.status,
     { error: code, error_description: description(faults, form, error) },
     { ...headers, ...type },
   )
