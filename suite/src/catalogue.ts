@@ -1,14 +1,17 @@
 /** All checks, in the order they run: a check comes after the one it depends on. */
 import type { Check } from './check.ts'
-import { introspectionChecks, jwtChecks, opaqueChecks } from './checks/access-token.ts'
+import { clientChecks } from './checks/client.ts'
 import { chainChecks, delegationChecks } from './checks/delegation.ts'
+import { dpopChecks } from './checks/dpop.ts'
 import { errorChecks } from './checks/errors.ts'
+import { jwtChecks } from './checks/jwt.ts'
 import { metadataChecks } from './checks/metadata.ts'
+import { mtlsChecks } from './checks/mtls.ts'
 import { onBehalfOfChecks } from './checks/on-behalf-of.ts'
-import { clientChecks, requestChecks } from './checks/request.ts'
+import { introspectionChecks, opaqueChecks } from './checks/opaque.ts'
+import { requestChecks } from './checks/request.ts'
 import { responseChecks } from './checks/response.ts'
 import { scopeChecks } from './checks/scope.ts'
-import { senderChecks } from './checks/sender.ts'
 import { singleUseChecks } from './checks/single-use.ts'
 import { targetChecks } from './checks/target.ts'
 import { actorChecks, subjectChecks } from './checks/tokens.ts'
@@ -28,7 +31,8 @@ export const CATALOGUE: readonly Check[] = [
   ...jwtChecks,
   ...opaqueChecks,
   ...introspectionChecks,
-  ...senderChecks,
+  ...dpopChecks,
+  ...mtlsChecks,
   ...onBehalfOfChecks,
   ...metadataChecks,
 ]

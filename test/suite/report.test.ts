@@ -150,7 +150,7 @@ describe('suite: reports', () => {
 
   it('never contain a token', async () => {
     const tokens = new Set<string>()
-    const configuration = naiveConfiguration('access-tokens', ['signature-ignored'])
+    const configuration = naiveConfiguration('access-tokens', ['signature-ignored', 'token-in-error'])
     const recording: Configuration = {
       ...configuration,
       async open() {

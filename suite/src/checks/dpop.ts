@@ -1,103 +1,15 @@
-/** Sender-constrained tokens: RFC 9449 and RFC 8705. */
-import { type Check, Failed, type Level } from '../check.ts'
-import type { DpopKey, ProofChanges } from '../dpop.ts'
+/** Tokens that are bound to a key by DPoP: RFC 9449. */
+import { type Check, Failed } from '../check.ts'
+import type { DpopKey } from '../dpop.ts'
 import type { Profile } from '../driver.ts'
-import { BAD_PROOF, BAD_TOKEN, equal, granted, holds, refused } from '../expect.ts'
+import { BAD_PROOF, BAD_TOKEN, equal, granted, refused } from '../expect.ts'
 import { encode } from '../jwt.ts'
 import type { Session } from '../session.ts'
+import { confirmationOf } from './confirmation.ts'
+import { wrongProofs } from './dpop-proofs.ts'
 
 const DPOP = { level: 'MUST', profiles: ['dpop'] } as const
 const BOUND = 'dpop.binds'
-
-const confirmationOf = (claims: Readonly<Record<string, unknown>>) =>
-  (typeof claims.cnf === 'object' && claims.cnf !== null ? claims.cnf : {}) as Readonly<
-    Record<string, unknown>
-  >
-
-interface ProofRow {
-  readonly id: string
-  readonly says: string
-  readonly source: string
-  readonly level?: Level
-  readonly changes: (key: DpopKey, session: Session) => ProofChanges | Promise<ProofChanges>
-}
-
-const now = () => Math.floor(Date.now() / 1000)
-
-const WRONG: readonly ProofRow[] = [
-  {
-    id: 'url',
-    says: 'A proof for another address is refused.',
-    source: 'RFC 9449 §4.3, check 9',
-    changes: () => ({ claims: { htu: 'https://unknown.token-exchange-suite.example/token' } }),
-  },
-  {
-    id: 'method',
-    says: 'A proof for another method is refused.',
-    source: 'RFC 9449 §4.3, check 8',
-    changes: () => ({ claims: { htm: 'GET' } }),
-  },
-  {
-    id: 'old',
-    says: 'A proof of an hour ago is refused.',
-    source: 'RFC 9449 §4.3, check 11',
-    changes: () => ({ claims: { iat: now() - 3600 } }),
-  },
-  {
-    id: 'future',
-    says: 'A proof from the future is refused, or it could be made in advance.',
-    source: 'RFC 9449 §4.3, check 11',
-    changes: () => ({ claims: { iat: now() + 3600 } }),
-  },
-  {
-    id: 'id-missing',
-    says: 'A proof needs a jti.',
-    source: 'RFC 9449 §4.2, §4.3',
-    changes: () => ({ claims: { jti: undefined } }),
-  },
-  {
-    id: 'type',
-    says: 'The proof must be of type dpop+jwt, so that no other JWT passes for it.',
-    source: 'RFC 9449 §4.3, check 4',
-    changes: () => ({ header: { typ: 'JWT' } }),
-  },
-  {
-    id: 'signature',
-    says: 'A proof that another key signed is refused.',
-    source: 'RFC 9449 §4.3, check 6',
-    changes: async (_key, session) => ({ signWith: (await session.key()).privateKey }),
-  },
-  {
-    id: 'private-key',
-    says: 'A proof that shows its private key is refused.',
-    source: 'RFC 9449 §4.3, check 7',
-    changes: ({ privateJwk }) => ({ header: { jwk: privateJwk } }),
-  },
-  {
-    id: 'symmetric',
-    says: 'A proof with a symmetric algorithm is refused.',
-    source: 'RFC 9449 §4.3, check 5',
-    changes: () => ({
-      header: { alg: 'HS256', jwk: { kty: 'oct', k: Buffer.alloc(32).toString('base64url') } },
-      signWith: new Uint8Array(32),
-    }),
-  },
-]
-
-const wrongProofs = WRONG.map(
-  ({ id, says, source, changes }): Check => ({
-    ...DPOP,
-    id: `dpop.${id}`,
-    says,
-    source,
-    after: BOUND,
-    async run(session) {
-      const key = await session.key()
-      const headers = await session.proof(key, await changes(key, session))
-      refused(session, await session.exchange({}, { headers }), 'invalid_dpop_proof', BAD_PROOF)
-    },
-  }),
-)
 
 async function boundClaims(session: Session, format: 'jwt' | 'opaque', key: DpopKey) {
   const answer = await session.exchange(
@@ -207,7 +119,6 @@ const dpop: readonly Check[] = [
   },
 ]
 
-/** A token that is bound to a key is of no use without the key. */
 const boundTokens = (['subject', 'actor'] as const).map((role): Check => {
   const profiles: Profile[] = role === 'actor' ? ['dpop', 'delegation'] : ['dpop', 'access-token']
   return {
@@ -230,54 +141,4 @@ const boundTokens = (['subject', 'actor'] as const).map((role): Check => {
   }
 })
 
-const MTLS = { level: 'MUST', profiles: ['mtls'] } as const
-
-function certificateOf(session: Session) {
-  const { certificate } = session.driver
-  if (!certificate) throw new Failed('the profile mtls needs a certificate from the driver')
-  return certificate
-}
-
-const mtls: readonly Check[] = [
-  {
-    ...MTLS,
-    id: 'mtls.binds',
-    says: "The new token is bound to the client's certificate: cnf with x5t#S256.",
-    source: 'RFC 8705 §3.1',
-    async run(session) {
-      const { thumbprint, fetch } = certificateOf(session)
-      const given = granted(await session.exchange({}, { client: session.client('mtls'), fetch }))
-      equal('cnf.x5t#S256', confirmationOf(await session.claims(given))['x5t#S256'], thumbprint)
-    },
-  },
-  {
-    ...MTLS,
-    id: 'mtls.required',
-    says: 'A client that is registered for bound tokens gets none without its certificate.',
-    source: 'RFC 8705 §3',
-    after: 'mtls.binds',
-    async run(session) {
-      const answer = await session.exchange({}, { client: session.client('mtls') })
-      refused(session, answer, ['invalid_request', 'invalid_grant', 'invalid_client'])
-    },
-  },
-  {
-    ...MTLS,
-    id: 'mtls.introspection',
-    says: 'Introspection shows the certificate of an opaque token.',
-    source: 'RFC 8705 §3.2',
-    profiles: ['mtls', 'opaque', 'introspection'],
-    after: 'mtls.binds',
-    async run(session) {
-      const { thumbprint, fetch } = certificateOf(session)
-      const target = session.targetOf('opaque')
-      const given = granted(await session.exchange({}, { client: session.client('mtls'), fetch, target }))
-      holds(
-        confirmationOf(await session.introspect(given.token))['x5t#S256'] === thumbprint,
-        'introspection does not show it',
-      )
-    },
-  },
-]
-
-export const senderChecks: readonly Check[] = [...dpop, ...boundTokens, ...mtls]
+export const dpopChecks: readonly Check[] = [...dpop, ...boundTokens]
