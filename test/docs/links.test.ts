@@ -4,7 +4,15 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { blocksOf, DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
 
-const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md', ...DOCS]
+const PAGES = [
+  'README.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'bench/README.md',
+  'suite/README.md',
+  ...DOCS,
+]
 
 const withoutBlocks = (text: string): string => text.replace(/^```.*?^```$/gms, '')
 
