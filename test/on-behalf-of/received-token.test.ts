@@ -69,7 +69,7 @@ describe('on behalf of: the received token', () => {
   const cases: [title: string, reason: string, changes: object, signing?: Signing][] = [
     ['expired', 'ERR_JWT_EXPIRED', { exp: now() - 1 }],
     ['without an expiry', malformed, { exp: undefined }],
-    ['not valid yet', malformed, { nbf: now() + 60 }],
+    ['not valid yet', malformed, { nbf: now() + 3600 }],
     ['of another issuer', malformed, { iss: 'https://other.example.com/oidc' }],
     ['of another type', malformed, {}, { header: { typ: 'JWT' } }],
     [
