@@ -74,6 +74,26 @@ describe('on behalf of: isAllowed', () => {
         expect(part).to.be.frozen
     }))
 
+  it('learns nothing of what there is not: no one acted before, no resource, no scope', () =>
+    withDeployment(downstream({ isAllowed }), async (deployment) => {
+      const { accessToken, id } = await viewed(deployment, { scope: null })
+      await passedOn(deployment, accessToken)
+      const { account: _, ...told } = asked.at(-1) ?? expect.fail()
+      expect(told).to.deep.equal({
+        stage: 'onBehalfOf',
+        userId: 'alice',
+        actor: { sub: 'bob', clientId: 'spa', verified: true },
+        client: { id: 'orders-api' },
+        through: [],
+        subjectToken: { clientId: 'spa', audience: API, bound: false },
+        resource: BILLING,
+        scope: undefined,
+        createdBy: { id: 'backend' },
+        context: {},
+        subjectTokenId: id,
+      })
+    }))
+
   it("learns of a user's own token that it is one", () =>
     withDeployment(downstream(options), async (deployment) => {
       await passedOn(deployment, await ownToken(deployment))

@@ -3,6 +3,7 @@ import { epochTime } from '../../clock.ts'
 import { TOKEN_EXCHANGE } from '../../constants.ts'
 import { emit } from '../../events.ts'
 import type { OnBehalfOfOptions } from '../../options.ts'
+import { withoutUndefined } from '../../plain-json.ts'
 import { authenticates, registeredAudiences, registeredResources } from '../../provider/client-metadata.ts'
 import { recordProof } from '../../provider/grants.ts'
 import { clientNotAdmitted, invalidParameter, subjectTokenRefused, targetRefused } from '../../refusals.ts'
@@ -53,17 +54,22 @@ export const onBehalfOf = ({ hops, scopes, targets }: OnBehalfOfOptions): Kind<R
       stage: 'onBehalfOf',
       userId,
       account,
-      ...(actor && { actor: { sub: actor.sub, act: actor.act, clientId: actor.clientId, verified: true } }),
+      ...(actor && {
+        actor: {
+          ...withoutUndefined({ sub: actor.sub, act: actor.act, clientId: actor.clientId }),
+          verified: true,
+        },
+      }),
       client: { id: ctx.oidc.client.clientId },
       through,
-      subjectToken: { clientId, audience, scope, bound },
+      subjectToken: { clientId, audience, ...(scope !== undefined && { scope }), bound },
       resource: target.resource,
       scope: target.scope,
       ...(record && {
         createdBy: { id: record.createdBy },
         context: record.context,
         subjectTokenId: record.id,
-        boundTo: record.resource,
+        ...(record.resource !== undefined && { boundTo: record.resource }),
       }),
     })
   },
