@@ -5,19 +5,48 @@ export interface Person {
   readonly id: string
   readonly name: string
   readonly role: 'customer' | 'support'
+  readonly plan?: 'Free' | 'Plus'
   /** Who looks after this customer instead of the support desk. */
   readonly accountManager?: string
 }
 
+/** Those whom the sign-in page offers. */
 export const PEOPLE: readonly Person[] = [
-  { id: 'alice', name: 'Alice Archer', role: 'customer' },
-  { id: 'bob', name: 'Bob Baker', role: 'customer' },
-  { id: 'carol', name: 'Carol Cole', role: 'customer', accountManager: 'Mara Moss' },
+  { id: 'alice', name: 'Alice Archer', role: 'customer', plan: 'Plus' },
+  { id: 'bob', name: 'Bob Baker', role: 'customer', plan: 'Free' },
+  { id: 'carol', name: 'Carol Cole', role: 'customer', plan: 'Plus', accountManager: 'Mara Moss' },
   { id: 'sam', name: 'Sam Sawyer', role: 'support' },
   { id: 'robin', name: 'Robin Reed', role: 'support' },
 ]
 
-export const findPerson = (id: string): Person | undefined => PEOPLE.find((person) => person.id === id)
+/** More customers than fit on a page. */
+const OTHERS = [
+  'Dora Dean, Elias Ellis, Fatima Faruk, Goran Gray, Hana Hill, Igor Ives, Jamila Jones, Kofi King, Lena Lund',
+  'Milo Marsh, Nadia Nash, Oscar Olsen, Pia Park, Quinn Quist, Rosa Ruiz, Simon Stone, Tara Todd, Umar Usman',
+].flatMap((names) => names.split(', ').map(customerNamed))
+
+function customerNamed(name: string, place: number): Person {
+  return {
+    id: name.toLowerCase().replace(' ', '.'),
+    name,
+    role: 'customer',
+    plan: place % 3 ? 'Free' : 'Plus',
+  }
+}
+
+const EVERYONE: readonly Person[] = [...PEOPLE, ...OTHERS]
+
+/** Everyone whose name, id or address contains the text. A database needs an index for this. */
+export function searchPeople(text: string): readonly Person[] {
+  const wanted = text.trim().toLowerCase()
+  return EVERYONE.filter((person) =>
+    [person.name, person.id, emailOf(person)].some((known) => known.toLowerCase().includes(wanted)),
+  )
+}
+
+export const emailOf = ({ id }: Person): string => `${id}@example.com`
+
+export const findPerson = (id: string): Person | undefined => EVERYONE.find((person) => person.id === id)
 
 export const isSupport = (id: string): boolean => findPerson(id)?.role === 'support'
 

@@ -15,6 +15,7 @@ import { billingApi } from './billing-api.ts'
 import { type DatabaseOptions, openDatabase } from './database.ts'
 import { deskRouter } from './desk/router.ts'
 import { drainable } from './drain.ts'
+import { missingPage } from './login/error-page.ts'
 import { loginRouter } from './login/router.ts'
 import { ORDERS_SCOPES, ordersApi } from './orders-api.ts'
 import { provide } from './provider.ts'
@@ -62,6 +63,7 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   // - Rate limits, most of all for /oidc/token, /login, /api and /backend.
   // - CORS for the orders API and the backend, if the page has a different origin. The provider has
   //   `clientBasedCORS`. /api needs no CORS, because only backends call it.
+  app.use(missingPage)
   app.use(mount('/oidc', provider))
   app.use(managementApi.routes())
   app.use(loginRouter(provider).routes())

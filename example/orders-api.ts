@@ -3,22 +3,16 @@
  * the user and the scopes, log who acts, refuse what was stopped, and reserve some operations for the customer.
  */
 import Router from '@koa/router'
+import type { Context } from 'koa'
 import { assertInPerson, assertScope, type Caller, createVerifier } from '../src/resource-server/index.ts' // yours: 'oidc-provider-impersonation/resource-server'
 import { PAYMENTS_SCOPE } from './billing-api.ts'
 import { paymentsReader } from './payments.ts'
 import { sendRefusals } from './refusals.ts'
 import { challengeWithMetadata } from './resource-metadata.ts'
+import { invoiceOf, ordersOf, profileOf } from './shop.ts'
 
 /** The last one means: may see payments through this API. */
 export const ORDERS_SCOPES = ['orders:read', 'orders:write', PAYMENTS_SCOPE] as const
-
-/** Everyone's orders. The token says whose are shown. */
-const ORDERS = [
-  { id: '1001', customer: 'alice', item: 'A teapot' },
-  { id: '1002', customer: 'alice', item: 'Six cups' },
-  { id: '1003', customer: 'bob', item: 'A lamp' },
-  { id: '1004', customer: 'carol', item: 'A rug' },
-]
 
 interface OrdersApi {
   readonly issuer: string
@@ -35,17 +29,36 @@ export function ordersApi({ issuer, audience, billingApi, log }: OrdersApi): Rou
   const readPayments = paymentsReader({ issuer, billingApi, log })
   router.use(challengeWithMetadata(audience), sendRefusals)
 
-  router.get('/orders', async (ctx) => {
+  async function reader(ctx: Context, event: string): Promise<Caller> {
     const caller = await verify(ctx.req)
     assertScope(caller, 'orders:read')
-    const { user, actor, clientId, tokenId, scopes, claims } = caller
+    const { user, actor, clientId, tokenId, claims } = caller
     const { impersonation } = claims
     // The audit log needs both: whose data it was, and who looked at it. `jti` leads to the record.
-    log({ event: 'orders.read', customer: user, actor, client_id: clientId, jti: tokenId, impersonation })
+    log({ event, customer: user, actor, client_id: clientId, jti: tokenId, impersonation })
+    return caller
+  }
+
+  router.get('/orders', async (ctx) => {
+    const { user, actor, scopes, claims } = await reader(ctx, 'orders.read')
+    const { impersonation } = claims
     const scope = scopes.join(' ')
     const [, received = ''] = ctx.get('authorization').split(/ +/)
     const billing = scopes.includes(PAYMENTS_SCOPE) ? await readPayments(received) : undefined
-    ctx.body = { customer: user, actor, scope, impersonation, orders: ordersOf(caller), billing }
+    ctx.body = { customer: user, actor, scope, impersonation, orders: ordersOf(user), billing }
+  })
+
+  router.get('/profile', async (ctx) => {
+    const { user } = await reader(ctx, 'profile.read')
+    ctx.body = profileOf(user)
+  })
+
+  router.get('/orders/:id/invoice', async (ctx) => {
+    const { user } = await reader(ctx, 'invoice.read')
+    const invoice = invoiceOf(user, ctx.params.id ?? '')
+    // Someone else's order is not there either.
+    ctx.status = invoice ? 200 : 404
+    ctx.body = invoice ?? { error: 'not_found', error_description: 'there is no such invoice' }
   })
 
   router.delete('/orders/:id', async (ctx) => {
@@ -57,6 +70,3 @@ export function ordersApi({ issuer, audience, billingApi, log }: OrdersApi): Rou
   })
   return router
 }
-
-const ordersOf = ({ user }: Caller) =>
-  ORDERS.filter(({ customer }) => customer === user).map(({ id, item }) => ({ id, item }))

@@ -1,11 +1,11 @@
 /** Starting and stopping an impersonation. This is where the integrator decides. */
 import type { Context } from 'koa'
 // Yours: 'oidc-provider-impersonation/client'.
-import { type ImpersonationClient, ImpersonationError } from '../../src/client/index.ts'
+import type { ImpersonationClient } from '../../src/client/index.ts'
 import { findPerson, whyNotViewable } from '../accounts.ts'
 import { supportDesk } from '../clients.ts'
 import { engineerOf } from './authenticate.ts'
-import { shown } from './record.ts'
+import { shown, unlessGone } from './record.ts'
 import { denied, notFound } from './refusal.ts'
 import { readImpersonationRequest, readStopRequest } from './requests.ts'
 import { rotateSession, runningRecord } from './session.ts'
@@ -53,10 +53,7 @@ async function stopFormer(ctx: Context, impersonation: ImpersonationClient): Pro
   const id = runningRecord(ctx)
   if (!id) return
   const stop = { id, by: engineerOf(ctx).id, reason: 'The next view has started' }
-  await impersonation.stop(stop).catch((error: unknown) => {
-    const isGone = error instanceof ImpersonationError && error.code === 'not_found'
-    if (!isGone) throw error
-  })
+  await impersonation.stop(stop).catch(unlessGone)
 }
 
 /**

@@ -1,10 +1,17 @@
 /** The record of who viewed whom, as the management API keeps it. */
 import type { Context } from 'koa'
 // Yours: 'oidc-provider-impersonation/client'.
-import type { ImpersonationClient, ListRequest, SubjectTokenRecord } from '../../src/client/index.ts'
-import { invalidRequest } from './refusal.ts'
+import {
+  type ImpersonationClient,
+  ImpersonationError,
+  type ListRequest,
+  type SubjectTokenRecord,
+} from '../../src/client/index.ts'
+import { findPerson } from '../accounts.ts'
+import { invalidRequest, notFound } from './refusal.ts'
+import { runningRecord } from './session.ts'
 
-const FILTERS = ['userId', 'actorId', 'state', 'limit', 'cursor']
+const FILTERS = ['userId', 'actorId', 'state', 'live', 'createdAfter', 'createdBefore', 'limit', 'cursor']
 
 export async function listImpersonations(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
   for (const [name, value] of Object.entries(ctx.query)) {
@@ -16,6 +23,29 @@ export async function listImpersonations(ctx: Context, impersonation: Impersonat
   ctx.body = { items: items.map(shown), ...(nextCursor && { nextCursor }) }
 }
 
+/** One record. A page asks for its own every few seconds, because anyone may have stopped it. */
+export async function showImpersonation(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
+  const { id } = ctx.params
+  if (!/^[\w-]{1,64}$/.test(id)) throw notFound('There is no such record.')
+  ctx.body = shown(await impersonation.get(id))
+}
+
+/** What this browser has started and not ended: a page that was loaded again has forgotten it. */
+export async function showOpenView(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
+  const id = runningRecord(ctx)
+  const record = id && (await impersonation.get(id).catch(unlessGone))
+  ctx.body = record && isOpen(record) ? { open: shown(record) } : {}
+}
+
+/** Old records are purged, and a session may outlive its own. */
+export function unlessGone(error: unknown): undefined {
+  if (!(error instanceof ImpersonationError && error.code === 'not_found')) throw error
+}
+
+const isOpen = ({ state, accessToken }: SubjectTokenRecord): boolean =>
+  state === 'active' ||
+  (state === 'consumed' && accessToken !== undefined && accessToken.expiresAt > Date.now() / 1000)
+
 /** What the page shows, so that members that the provider may add later are not passed on. */
 export function shown(record: SubjectTokenRecord): object {
   const { id, userId, actorId, actor, context, resource, scope, state, accessToken } = record
@@ -26,5 +56,12 @@ export function shown(record: SubjectTokenRecord): object {
     ...{ createdAt, expiresAt, consumedAt, revokedAt },
     ...(accessToken && { accessToken: { expiresAt: accessToken.expiresAt } }),
     ...(revocation && { revocation: { cause, by, reason } }),
+    names: namesOf([userId, actorId, actor?.sub, by]),
   }
 }
+
+/** By id, so that the page needs no list of everyone. */
+const namesOf = (ids: readonly (string | undefined)[]): Record<string, string> =>
+  Object.fromEntries(
+    ids.flatMap((id) => (id ? (findPerson(id) ?? []) : [])).map(({ id, name }) => [id, name]),
+  )

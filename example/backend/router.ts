@@ -4,13 +4,13 @@
  */
 import Router from '@koa/router'
 import type Koa from 'koa'
-import { PEOPLE, whyNotViewable } from '../accounts.ts'
 import { authenticate } from './authenticate.ts'
 import { startImpersonation, stopImpersonation } from './impersonations.ts'
 import { connectImpersonation, connectIntrospection } from './provider.ts'
-import { listImpersonations } from './record.ts'
+import { listImpersonations, showImpersonation, showOpenView } from './record.ts'
 import { sendRefusals } from './refusal.ts'
 import { sessions } from './session.ts'
+import { listUsers } from './users.ts'
 
 interface BackendOptions {
   readonly issuer: string
@@ -27,19 +27,13 @@ export function supportBackendRouter(app: Koa, { issuer, ordersApi, log }: Backe
   // Every request carries a Bearer token. No other site can make a browser send it, so requests cannot be forged.
   router.use(sendRefusals(log), authenticate(introspect), sessions(app))
 
-  router.get('/users', (ctx) => {
-    ctx.body = {
-      users: PEOPLE.map((person) => {
-        const { id, name, role } = person
-        const whyNot = whyNotViewable(person)
-        return { id, name, role, viewable: whyNot === undefined, ...(whyNot && { whyNot }) }
-      }),
-    }
-  })
+  router.get('/users', listUsers)
   router.post('/request-impersonation', (ctx) =>
     startImpersonation(ctx, impersonation, { resource: ordersApi, log }),
   )
   router.get('/impersonations', (ctx) => listImpersonations(ctx, impersonation))
+  router.get('/impersonations/:id', (ctx) => showImpersonation(ctx, impersonation))
+  router.get('/session', (ctx) => showOpenView(ctx, impersonation))
   router.post('/impersonations/:id/stop', (ctx) => stopImpersonation(ctx, impersonation))
   return router
 }

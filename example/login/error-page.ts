@@ -1,5 +1,5 @@
 /** Shown when a request cannot be served, and there is no safe address to send the browser to. */
-import type { ParameterizedContext } from 'koa'
+import type { Middleware, ParameterizedContext } from 'koa'
 import type { ErrorOut } from 'oidc-provider'
 import { html } from './html.ts'
 import { sendPage } from './page.ts'
@@ -10,6 +10,18 @@ export function errorPage(ctx: ParameterizedContext, { error, error_description 
     content: html`
   <p class="message">${error_description ?? 'The request could not be served.'}</p>
   <p>Go back to the application and start again. If this happens again, tell its operator: <code>${error}</code>.</p>`,
+  })
+}
+
+/** For people, where nothing else has responded: programs get the plain response. */
+export const missingPage: Middleware = async (ctx, next) => {
+  await next()
+  if (ctx.status !== 404 || ctx.body || !ctx.get('Accept').includes('text/html')) return
+  ctx.status = 404
+  sendPage(ctx, {
+    title: 'There is no such page',
+    content: html`
+  <p>The address may be mistyped. <a href="/">Go to the support desk</a>.</p>`,
   })
 }
 

@@ -15,8 +15,15 @@ export function logoutPage(ctx: KoaContextWithOIDC, form: string): void {
   <p>You are signed in as <strong>${findPerson(session?.accountId ?? '')?.name}</strong> in every application.</p>
   ${new Html(form)}
   <button form="op.logoutForm" name="logout" value="yes">Yes, sign me out</button>
-  <button class="quiet" form="op.logoutForm">No, stay signed in</button>`,
+  ${stay(leadsTo)}`,
   })
+}
+
+/** Sending the form without `logout` would end the application's own part of the session. A link ends nothing. */
+function stay(leadsTo: unknown): Html {
+  if (typeof leadsTo !== 'string')
+    return html`<button class="quiet" form="op.logoutForm">No, stay signed in</button>`
+  return html`<a class="quiet" href="${leadsTo}?stayed">No, stay signed in</a>`
 }
 
 export function loggedOutPage(ctx: KoaContextWithOIDC): void {

@@ -1,5 +1,6 @@
 /** What all pages of the provider share: the layout, and headers that allow no scripts and no embedding. */
 import type { ParameterizedContext } from 'koa'
+import { PAGE_HEADERS } from '../headers.ts'
 import { type Html, html } from './html.ts'
 
 interface Page {
@@ -11,7 +12,7 @@ interface Page {
 
 export function sendPage(ctx: ParameterizedContext, { title, content, leadsTo }: Page): void {
   ctx.set({
-    'Cache-Control': 'no-store',
+    ...PAGE_HEADERS,
     'Content-Security-Policy': [
       "default-src 'none'",
       "style-src 'self'",
@@ -21,8 +22,6 @@ export function sendPage(ctx: ParameterizedContext, { title, content, leadsTo }:
       "base-uri 'none'",
       "frame-ancestors 'none'",
     ].join('; '),
-    'Referrer-Policy': 'no-referrer',
-    'X-Content-Type-Options': 'nosniff',
   })
   ctx.type = 'html'
   ctx.body = html`<!doctype html>

@@ -103,8 +103,10 @@ async function openDesk(browser: Browser, start: Start): Promise<OpenDesk> {
 /** Signs in at the provider, and waits for the customers. */
 export async function signIn(page: Page, name = 'Sam Sawyer'): Promise<void> {
   await choose(page, name)
+  const entered = page.waitForResponse('**/backend/api/session')
   await page.getByRole('button', { name: 'Allow' }).click()
   await heading(page, 'Customers')
+  await entered
 }
 
 /** Signs in, up to the consent page. */
@@ -117,16 +119,21 @@ export async function choose(page: Page, name: string): Promise<void> {
 export const REASON = 'A teapot is missing'
 
 /** Picks a customer, enters a reason and a ticket, and starts. */
-export async function ask(page: Page, name: string, reason = REASON): Promise<void> {
+export async function ask(page: Page, name: string, reason = REASON, ticket = 'T-1'): Promise<void> {
   await page.getByRole('button', { name: `View as ${name}` }).click()
-  await page.getByLabel('Reason').fill(reason)
-  await page.getByLabel('Ticket').fill('T-1')
+  await page.getByRole('textbox', { name: 'Reason' }).fill(reason)
+  await page.getByLabel('Ticket').fill(ticket)
   await page.getByRole('button', { name: 'Start' }).click()
 }
 
 /** The same, and waits for the view. */
-export async function view(page: Page, name = 'Alice Archer', reason = REASON): Promise<void> {
-  await ask(page, name, reason)
+export async function view(
+  page: Page,
+  name = 'Alice Archer',
+  reason = REASON,
+  ticket = 'T-1',
+): Promise<void> {
+  await ask(page, name, reason, ticket)
   await heading(page, `Viewing as ${name}`)
 }
 
@@ -142,8 +149,9 @@ export const banner = (page: Page) => page.getByRole('region', { name: /^Imperso
 
 /** Opens the record, and returns its rows, each as the texts of its cells. */
 export async function record(page: Page): Promise<string[][]> {
-  await page.getByRole('link', { name: 'Record' }).click()
+  await page.getByRole('link', { name: 'Record', exact: true }).click()
   await heading(page, 'Record')
+  await page.locator('#record-rows[aria-busy=false]').waitFor({ state: 'attached' })
   return rowsShown(page)
 }
 
@@ -163,11 +171,15 @@ export async function stop(
 
 export async function rowsShown(page: Page): Promise<string[][]> {
   const rows = await page.locator('#record-rows tr').all()
-  return Promise.all(rows.map((row) => row.locator('td').allInnerTexts()))
+  const read = rows.map(async (row) => (await row.locator('td').allInnerTexts()).map(words))
+  return Promise.all(read)
 }
 
 /** The column of the record that holds the state. */
-export const STATE = 6
+export const STATE = 5
+
+/** A text with its white space collapsed. */
+export const words = (text: string | null): string => (text ?? '').replace(/\s+/g, ' ').trim()
 
 /** What was written to the audit log under this name. */
 export const logged = ({ log }: Desk, event: string): AuditEntry[] =>

@@ -1,9 +1,9 @@
 /** What expires: the view, the permission to start one, and the sign-in. */
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
-import { ask, heading, inChromium, logged, record, STATE, says, signIn, view } from './desk.ts'
+import { ask, heading, inChromium, logged, record, rowsShown, STATE, says, signIn, view } from './desk.ts'
 import { holdExchange, REFUSED } from './exchange.ts'
-import { expectNothingViewed } from './shown.ts'
+import { expectNothingViewed, remaining } from './shown.ts'
 
 inChromium('the support desk: expiry', (openDesk) => {
   it('ends the view by itself when the access token does', async () => {
@@ -25,16 +25,45 @@ inChromium('the support desk: expiry', (openDesk) => {
     await view(page)
   })
 
+  it('ends the view with the sign-in, says so beforehand, and stops it on the record', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await page.clock.install()
+    await signIn(page)
+    await page.clock.fastForward(480_000)
+    await page.getByRole('button', { name: 'View as Alice Archer' }).click()
+    expect(await page.locator('#reason-lasts').innerText()).to.match(
+      /^until [\d:]{8}, when your sign-in ends$/,
+    )
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await view(page)
+    const left = await remaining(page)
+    expect(left).to.be.within(60, 116)
+    await page.getByText(/^This view ends at [\d:]{8}, with your sign-in\.$/).waitFor()
+    const stopped = page.waitForResponse('**/backend/api/impersonations/*/stop')
+    await page.clock.fastForward((left + 1) * 1000)
+    expect((await stopped).status()).to.equal(200)
+    await expectNothingViewed(page)
+    expect(logged(desk, 'subject_token.revoked')[0]?.revocation).to.include({
+      by: 'sam',
+      reason: 'The sign-in of the engineer ends',
+    })
+  })
+
   it('stays on the record when the view ends', async () => {
     const { page } = await openDesk()
     await page.clock.install()
     await signIn(page)
     await view(page)
-    await record(page)
+    expect((await record(page))[0]?.[STATE]).to.match(/^Live /)
     await page.clock.fastForward(301_000)
     await says(page, 'status', 'because its access token has expired')
     await expectNothingViewed(page)
     await heading(page, 'Record')
+    // The row knows it, too, without a request.
+    await page.locator('#record-rows .pill').getByText('Ended').waitFor()
+    expect((await rowsShown(page))[0]?.slice(0, 1)).to.deep.equal(['5 minutes ago'])
+    expect(await page.getByRole('button', { name: /^Stop/ }).count()).to.equal(0)
   })
 
   it('ends everything when the sign-in ends', async () => {
@@ -79,7 +108,7 @@ inChromium('the support desk: expiry', (openDesk) => {
     const clock = stopClock()
     try {
       clock.tick(601)
-      await page.getByRole('link', { name: 'Record' }).click()
+      await page.getByRole('link', { name: 'Record', exact: true }).click()
       await says(page, 'alert', 'Your sign-in has ended, and so has your view.')
     } finally {
       clock.restore()

@@ -19,7 +19,7 @@ inChromium('the support desk: failures', (openDesk) => {
     await expectNothingViewed(page)
     expect(await page.locator('#refused-wire .exchanged').count()).to.equal(2)
     expect(logged(desk, 'subject_token.revoked')).to.have.lengthOf(1)
-    expect((await record(page)).map((row) => row[STATE]?.split(' · ')[0])).to.deep.equal(['Stopped'])
+    expect((await record(page)).map((row) => row[STATE]?.split(' ')[0])).to.deep.equal(['Stopped'])
   })
 
   it('blames no token when the API cannot verify it', async () => {
@@ -64,9 +64,30 @@ inChromium('the support desk: failures', (openDesk) => {
     await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
     await says(page, 'alert', 'The view of Alice Archer is closed here, but not in the record.')
     await expectNothingViewed(page)
-    expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['Live'])
+    expect((await record(page)).map((row) => row[STATE]?.split(' ')[0])).to.deep.equal(['Live'])
     await stop(page)
     await says(page, 'status', 'Stopped.')
+  })
+
+  it('keeps the view while the backend cannot be reached, says so, and ends it when the API refuses the token', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await dropNext(page, '**/backend/api/impersonations/*')
+    await page.clock.fastForward(5000)
+    await says(page, 'alert', 'This page cannot see at the moment whether someone stops the view')
+    await heading(page, 'Viewing as Alice Archer')
+    await page.clock.fastForward(5000)
+    await page.getByRole('alert').filter({ hasNotText: 'cannot' }).waitFor({ state: 'attached' })
+
+    const error_description = 'the access token is invalid'
+    const response = { status: 401, json: { error: 'invalid_token', error_description } }
+    await page.route('**/invoice', (route) => route.fulfill(response), { times: 1 })
+    await page.getByRole('button', { name: 'Invoice of order 1002' }).click()
+    await says(page, 'alert', `The orders API refused the access token: ${error_description}.`)
+    await expectNothingViewed(page)
+    await heading(page, 'Customers')
   })
 
   it('accepts no code that it has not requested', async () => {
@@ -95,7 +116,7 @@ inChromium('the support desk: failures', (openDesk) => {
     await page.getByRole('button', { name: 'Alice Archer' }).click()
     await page.getByRole('button', { name: 'Allow' }).click()
     await says(page, 'alert', 'for support engineers')
-    const asking = page.waitForResponse('**/backend/api/users')
+    const asking = page.waitForResponse('**/backend/api/impersonations?*')
     await page.evaluate("location.hash = 'record'")
     await asking
     await says(page, 'alert', 'for support engineers')

@@ -10,14 +10,14 @@ inChromium('the support desk: what people write', (openDesk) => {
     const { page } = await openDesk()
     await signIn(page)
     await view(page, 'Alice Archer', HTML)
-    const told = (await page.locator('#api-saw dd').allInnerTexts()).at(-1) ?? ''
-    expect(JSON.parse(told)).to.include({ reason: HTML, ticket_id: 'T-1' })
-    expect((await claimsShown(page)).get('impersonation')?.[0]).to.equal(told)
+    const claim = (await claimsShown(page)).get('impersonation')?.[0] ?? ''
+    expect(JSON.parse(claim)).to.include({ reason: HTML, ticket_id: 'T-1' })
+    expect((await page.locator('#api-saw dd').allInnerTexts()).at(-1)).to.equal(claim)
     expect((await wireShown(page))[0]).to.include(JSON.stringify(HTML))
     expect((await record(page))[0]?.[3]).to.equal(HTML)
     await stop(page, 'Stop Sam Sawyer viewing Alice Archer', HTML)
     await says(page, 'status', 'Stopped.')
-    expect((await rowsShown(page))[0]?.[STATE]).to.equal(`Stopped · by Sam Sawyer: ${HTML}`)
+    expect((await rowsShown(page))[0]?.[STATE]).to.equal(`Stopped by Sam Sawyer: ${HTML}`)
     expect(await page.locator('img:not(.brand img)').count()).to.equal(0)
     expect(await page.evaluate('window.injected')).to.equal(undefined)
   })

@@ -3,9 +3,6 @@ import { expect } from 'chai'
 import type { Locator, Page, Request } from 'playwright-core'
 import { banner } from './desk.ts'
 
-/** A text with its white space collapsed. */
-export const words = (text: string | null): string => (text ?? '').replace(/\s+/g, ' ').trim()
-
 export const isFocused = async (control: Locator): Promise<boolean> =>
   (await control.and(control.page().locator(':focus')).count()) === 1
 
@@ -15,8 +12,15 @@ export async function remaining(page: Page): Promise<number> {
   return Number(minutes) * 60 + Number(seconds)
 }
 
+/** Opens the drawer with the token and the requests, where there is one. */
+async function openDrawer(page: Page): Promise<void> {
+  const summary = page.getByText('How this works')
+  if ((await summary.isVisible()) && !(await page.locator('#how[open]').count())) await summary.click()
+}
+
 /** Each claim of the decoded token, with its value and its explanation. */
 export async function claimsShown(page: Page): Promise<Map<string, string[]>> {
+  await openDrawer(page)
   const claims = await page.locator('#claims > div').all()
   const read = claims.map(
     async (claim): Promise<[string, string[]]> => [
@@ -29,6 +33,7 @@ export async function claimsShown(page: Page): Promise<Map<string, string[]>> {
 
 /** The requests on the wire, opened one by one. */
 export async function wireShown(page: Page): Promise<string[]> {
+  await openDrawer(page)
   const exchanged = await page.locator('.exchanged').all()
   for (const one of exchanged) await one.locator('summary').click()
   return Promise.all(exchanged.map((one) => one.innerText()))
@@ -37,7 +42,7 @@ export async function wireShown(page: Page): Promise<string[]> {
 /** No banner, and nothing of the customer left in the document. */
 export async function expectNothingViewed(page: Page): Promise<void> {
   await banner(page).waitFor({ state: 'hidden' })
-  for (const id of ['orders', 'api-saw', 'claims', 'wire']) {
+  for (const id of ['orders', 'profile', 'invoice', 'api-saw', 'copy', 'claims', 'wire']) {
     expect(await page.locator(`#${id}`).innerHTML(), id).to.equal('')
   }
 }

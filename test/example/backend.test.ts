@@ -194,7 +194,7 @@ describe('the backend of the example', () => {
       const { status, body } = await request(headers)
       expect([status, body.error]).to.deep.equal([403, 'access_denied'])
       expect(body.error_description).to.include('for support engineers')
-      for (const where of ['users', 'impersonations']) {
+      for (const where of ['users', 'impersonations', 'impersonations/unknown', 'session']) {
         expect((await send(`${example.baseUrl}/backend/api/${where}`, { headers })).status, where).to.equal(
           403,
         )
@@ -251,7 +251,103 @@ describe('the backend of the example', () => {
     it('refuses a colleague', async () => refused(await asked({ userId: 'robin' }), 403, 'access_denied'))
   })
 
+  describe('the people', () => {
+    const users = (query = '') =>
+      send(`${example.baseUrl}/backend/api/users${query}`, {
+        headers: { authorization: `Bearer ${engineer}` },
+      })
+    const idsOf = ({ body }: HttpResponse): string[] => body.users.map(({ id }: { id: string }) => id)
+
+    it('come page by page, each with the reason why they may not be viewed', async () => {
+      const first = await users()
+      expect(first.body.total).to.equal(23)
+      expect(first.body.users[0]).to.deep.equal({
+        id: 'alice',
+        name: 'Alice Archer',
+        role: 'customer',
+        email: 'alice@example.com',
+        plan: 'Plus',
+        viewable: true,
+      })
+      expect(first.body.users[2]).to.include({ id: 'carol', viewable: false })
+      expect(first.body.users[2].whyNot).to.include('Mara Moss')
+      const second = await users(`?after=${first.body.next}`)
+      const last = await users(`?after=${second.body.next}`)
+      expect([first, second, last].map((page) => idsOf(page).length)).to.deep.equal([10, 10, 3])
+      expect(last.body).to.not.have.property('next')
+      expect(new Set([first, second, last].flatMap(idsOf)).size).to.equal(23)
+    })
+
+    it('are found by a part of a name, an id or an e-mail address, and by what they do', async () => {
+      expect(idsOf(await users('?q=ARCH'))).to.deep.equal(['alice'])
+      expect(idsOf(await users('?q=dora.dean@'))).to.deep.equal(['dora.dean'])
+      expect(idsOf(await users('?role=support'))).to.deep.equal(['sam', 'robin'])
+      expect((await users('?q=nothing-like-it')).body).to.deep.equal({ users: [], total: 0 })
+    })
+
+    it('are not listed for a query that makes no sense', async () => {
+      for (const query of ['?q=a&q=b', `?q=${'x'.repeat(101)}`, '?role=admin', '?after=unknown', '?page=2']) {
+        expect((await users(query)).status, query).to.equal(400)
+      }
+    })
+  })
+
+  describe('what is open', () => {
+    async function openView(cookie = '', token = engineer): Promise<HttpResponse> {
+      return send(`${example.baseUrl}/backend/api/session`, {
+        headers: { authorization: `Bearer ${token}`, cookie },
+      })
+    }
+
+    it('is found again by the browser that has started it, for the same engineer, until it ends', async () => {
+      expect((await openView()).body).to.deep.equal({})
+      const { headers, body } = await request()
+      const cookie = headers.getSetCookie()[0]?.split(';')[0] ?? ''
+      expect((await openView(cookie)).body.open).to.include({ userId: 'alice', state: 'active' })
+      expect((await openView()).body).to.deep.equal({})
+      const colleague = accessToken(await signIn(example, { account: 'robin' }))
+      expect((await openView(cookie, colleague)).body).to.deep.equal({})
+
+      await exchange(example, { subjectToken: body.subjectToken, actorToken: engineer })
+      const { open } = (await openView(cookie)).body
+      expect(open).to.deep.include({ state: 'consumed', names: { alice: 'Alice Archer', sam: 'Sam Sawyer' } })
+      const clock = stopClock()
+      try {
+        clock.tick(301)
+        expect((await openView(cookie)).body).to.deep.equal({})
+      } finally {
+        clock.restore()
+      }
+      await stop(open.id)
+      expect((await openView(cookie)).body).to.deep.equal({})
+    })
+  })
+
   describe('the record', () => {
+    it('shows one, with the names of its people, and reports one that does not exist', async () => {
+      await request()
+      const [item] = (await record()).body.items
+      const one = (id: string) =>
+        send(`${example.baseUrl}/backend/api/impersonations/${id}`, {
+          headers: { authorization: `Bearer ${engineer}` },
+        })
+      expect((await one(item.id)).body).to.deep.equal(item)
+      expect(item.names).to.deep.equal({ alice: 'Alice Archer', sam: 'Sam Sawyer' })
+      for (const id of ['unknown', '%2e%2e', 'a%2Fb', 'x'.repeat(65)])
+        expect((await one(id)).status, id).to.equal(404)
+    })
+
+    it('lists what is live, and what was started in a time', async () => {
+      const { subjectToken } = (await request()).body
+      const { createdAt } = (await record()).body.items[0]
+      const found = async (query: string) => (await record(query)).body.items.length
+      expect(await found('?live=true')).to.equal(0)
+      await exchange(example, { subjectToken, actorToken: engineer })
+      expect(await found('?live=true')).to.equal(1)
+      expect(await found(`?createdAfter=${createdAt}&createdBefore=${createdAt + 1}`)).to.equal(1)
+      expect(await found(`?createdAfter=${createdAt + 1}`)).to.equal(0)
+    })
+
     it('refuses a filter that it does not offer', async () => {
       for (const query of ['?clientId=support-desk', '?state=lost', '?limit=0', '?userId=a&userId=b']) {
         const { status, body } = await record(query)

@@ -65,8 +65,8 @@ describe('the example', () => {
           scope: 'orders:read',
           impersonation: { id: said.impersonation.id, reason: 'A teapot is missing', ticket_id: 'T-1' },
           orders: [
-            { id: '1001', item: 'A teapot' },
-            { id: '1002', item: 'Six cups' },
+            { id: '1001', item: 'A teapot', placed: '2026-10-28', state: 'On its way', cents: 3490 },
+            { id: '1002', item: 'Six cups', placed: '2026-10-12', state: 'Delivered', cents: 4200 },
           ],
         })
       } finally {
@@ -160,6 +160,31 @@ describe('the example', () => {
     it('requires the scope of the route', async () => {
       const token = await impersonate(example, 'orders:write')
       expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(403)
+    })
+
+    it('shows the customer, and the invoices of the customer only', async () => {
+      const token = await impersonate(example, 'orders:read')
+      const read = async (where: string) => {
+        const response = await callApi(example, 'GET', where, token)
+        return { status: response.status, body: Object(await response.json()) }
+      }
+      expect(await read('/profile')).to.deep.equal({
+        status: 200,
+        body: {
+          customer: 'alice',
+          name: 'Alice Archer',
+          email: 'alice@example.com',
+          plan: 'Plus',
+          address: '4 Mill Lane, Ashford',
+        },
+      })
+      const { status, body } = await read('/orders/1001/invoice')
+      expect([status, body.number, body.cents]).to.deep.equal([200, 'R-2026-1001', 3980])
+      for (const bobs of ['1003', '9999'])
+        expect((await read(`/orders/${bobs}/invoice`)).status, bobs).to.equal(404)
+      const writer = await impersonate(example, 'orders:write')
+      for (const where of ['/profile', '/orders/1001/invoice'])
+        expect((await callApi(example, 'GET', where, writer)).status, where).to.equal(403)
     })
 
     it('reserves for the customer what only the customer may do', async () => {

@@ -27,7 +27,7 @@ async function openView(page: Page): Promise<void> {
   await button('Sam Sawyer')
   await button('Allow')
   await button('View as Alice Archer')
-  await page.getByLabel('Reason').fill('A teapot is missing from the last order')
+  await page.getByRole('textbox', { name: 'Reason' }).fill('A teapot is missing from the last order')
   await page.getByLabel('Ticket').fill('T-1')
   await button('Start')
   await page.getByRole('heading', { level: 1, name: 'Viewing as Alice Archer' }).waitFor()

@@ -9,10 +9,9 @@ export class BackendError extends Error {
   }
 }
 
-/** Everyone, with the reason why they may not be viewed, if there is one. */
-export async function listPeople() {
-  const { users } = await (await call('GET', '/users')).json()
-  return users
+/** One page of people, each with the reason why they may not be viewed, if there is one. */
+export async function listPeople(query) {
+  return (await call('GET', `/users?${new URLSearchParams(query)}`)).json()
 }
 
 /** Returns the subject token, and the id of its record. */
@@ -24,6 +23,15 @@ export async function requestImpersonation(request, send) {
 
 export async function listImpersonations(query) {
   return (await call('GET', `/impersonations?${new URLSearchParams(query)}`)).json()
+}
+
+export async function readImpersonation(id) {
+  return (await call('GET', `/impersonations/${encodeURIComponent(id)}`)).json()
+}
+
+/** The record of what this browser has started and not ended, if there is one. */
+export async function readOpenView() {
+  return (await (await call('GET', '/session')).json()).open
 }
 
 /** Stops any impersonation, no matter who started it, and returns its record. The backend adds who stops it. */

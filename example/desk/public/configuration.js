@@ -7,3 +7,10 @@ export const ordersApi = new URL('/orders-api', location.origin).href
 export const client = { client_id: 'support-desk' }
 export const redirectUri = new URL('/callback', location.origin).href
 export const afterSignOut = new URL('/', location.origin).href
+
+/** Seconds. The provider decides; this is only what the dialog says beforehand. */
+export const VIEW_LASTS = 300
+
+/** Where a ticket is, if it looks like one. */
+export const ticketUrl = (ticketId) =>
+  /^[A-Z]+-\d+$/.test(ticketId) ? `https://tickets.example.com/${ticketId}` : undefined

@@ -12,11 +12,16 @@ export function explain(error) {
   if (error instanceof BackendError) return ofBackend(error)
   if (error instanceof ExchangeRefused) return ofExchange(error)
   if (error instanceof ApiError) return ofApi(error)
-  if (error instanceof oauth.AuthorizationResponseError && error.error === 'access_denied') {
-    return 'You are not signed in: the sign-in was cancelled.'
-  }
+  if (error instanceof oauth.AuthorizationResponseError) return ofSignIn(error)
   if (error instanceof TypeError) return 'No response. Check the connection and try again.'
   return `This did not work: ${error.message}.`
+}
+
+function ofSignIn({ error, message }) {
+  if (error === 'access_denied') return 'You are not signed in: the sign-in was cancelled.'
+  // It was asked for without a page of the provider.
+  if (/_required$/.test(error)) return 'You are no longer signed in.'
+  return `This did not work: ${message}.`
 }
 
 function ofBackend({ status, message }) {

@@ -1,31 +1,52 @@
 /** The life of a view: it starts, it ends, it expires, or someone stops it. */
 import { stopImpersonation } from './backend.js'
+import { DISCARDED, expired, whyStopped } from './endings.js'
 import { explain, isSignInOver } from './failures.js'
-import { dropImpersonation, runningImpersonation, startImpersonation } from './impersonation.js'
-import { alertPerson, tellPerson } from './messages.js'
+import {
+  dropImpersonation,
+  readCustomersInvoice,
+  runningImpersonation,
+  startImpersonation,
+} from './impersonation.js'
+import { alertPerson, tellPerson, tellProgress } from './messages.js'
 import { viewAsked } from './navigation.js'
-import { clock } from './times.js'
+import { ApiError } from './orders.js'
+import { tellOtherTabs } from './tabs.js'
 import { hideBanner, showBanner } from './views/banner.js'
-import { clearRefusedRequests, showRefusedRequests } from './views/customers.js'
+import { clearRefusedRequests, markStarting, showRefusedRequests } from './views/customers.js'
+import { hideOpenView } from './views/open-view.js'
 import { askReason, forgetReason } from './views/reason-dialog.js'
+import { refreshRecord } from './views/record.js'
 import { askStopReason } from './views/stop-dialog.js'
 import { clearViewing } from './views/viewing.js'
+import { lookAtRecord } from './watch.js'
 import { openWire } from './wire.js'
 
-let starting = false
+const ENDED = 'The engineer has ended the view'
+const inRecord = () =>
+  viewAsked() === 'record' ? undefined : { href: '#record', text: 'See it in the record' }
 
-/** Asks for the reason, sends the three requests, and shows the result. */
-export async function startViewing(customer, visit) {
-  const given = await askReason(customer)
+let starting
+
+/** Asks for the reason, sends the requests, and shows the result. */
+export async function askAndStart(customer, visit) {
   // One at a time: the backend ends the previous view when the next one starts.
-  if (!given || starting) return
-  starting = true
+  if (starting) return tellProgress(`One moment: the view of ${starting.name} is starting.`)
+  const given = await askReason(customer)
+  if (given) await startViewing(customer, given, visit)
+}
+
+export async function startViewing(customer, given, visit) {
+  if (starting) return
+  starting = customer
   const wire = openWire()
   clearRefusedRequests()
-  tellPerson('Asking the backend …')
+  markStarting(customer)
+  tellProgress('Asking the backend …')
   try {
     await startImpersonation(customer, given, wire)
-    forgetReason()
+    forgetReason(customer)
+    hideOpenView()
     showBanner(runningImpersonation(), () => expire(visit))
     await visit('viewing')
   } catch (error) {
@@ -34,35 +55,76 @@ export async function startViewing(customer, visit) {
     alertPerson(explain(error))
     showRefusedRequests(wire)
   } finally {
-    starting = false
+    starting = undefined
+    markStarting()
+    tellOtherTabs()
   }
 }
 
 /** Discards it here first, so nothing is viewed any more even if the network fails afterwards. */
 export async function endViewing(visit) {
-  const { recordId, customer, claims } = closeViewing()
-  await visit('customers')
-  try {
-    await stopImpersonation(recordId, 'The engineer has ended the view')
-  } catch (error) {
-    if (isSignInOver(error)) throw error
-    return alertPerson(
-      `The view of ${customer.name} is closed here, but not in the record. ${explain(error)}`,
-    )
-  }
-  tellPerson(`The view of ${customer.name} has ended. ${discarded(claims.exp)}`)
+  const { recordId, customer } = closeViewing()
+  const [, isStopped] = await Promise.all([visit('customers'), stopOnRecord(recordId, customer, ENDED)])
+  if (isStopped) tellPerson(`The view of ${customer.name} has ended. ${DISCARDED}`, inRecord())
 }
 
-/** The orders API refuses it as soon as it has the next status list. This page does not wait for that. */
-const discarded = (expiresAt) =>
-  `This page has discarded its access token (it would have expired at ${clock(expiresAt)}).`
+/** Ends what this browser has started and this page does not show. */
+export async function endOpenView({ id, userId, names }) {
+  hideOpenView()
+  const customer = { name: names[userId] ?? userId }
+  if (await stopOnRecord(id, customer, ENDED))
+    tellPerson(`The view of ${customer.name} has ended.`, inRecord())
+}
 
+/** Tells the person if it does not work. */
+async function stopOnRecord(id, customer, reason) {
+  try {
+    await stopImpersonation(id, reason)
+    tellOtherTabs()
+    await refreshRecord()
+    return true
+  } catch (error) {
+    if (isSignInOver(error)) throw error
+    alertPerson(`The view of ${customer.name} is closed here, but not in the record. ${explain(error)}`)
+    return false
+  }
+}
+
+/** The access token of a view that ends with the sign-in would live on, so the record is stopped. */
 async function expire(visit) {
-  const { customer } = closeViewing()
-  if (viewAsked() !== 'record') await visit('customers')
-  tellPerson(
-    `The view of ${customer.name} has ended because its access token has expired. Start again to continue.`,
-  )
+  const { recordId, customer, endsWithSignIn } = closeViewing()
+  const stopping = endsWithSignIn
+    ? stopOnRecord(recordId, customer, 'The sign-in of the engineer ends')
+    : true
+  const [, isStopped] = await Promise.all([leaveView(visit), stopping])
+  if (isStopped) tellPerson(expired(customer, endsWithSignIn))
+}
+
+/** Someone else has stopped it, or this engineer in another tab. */
+export async function endStopped(record, visit) {
+  const { customer, actor } = closeViewing()
+  await leaveView(visit)
+  alertPerson(whyStopped(record, customer, actor))
+  await refreshRecord()
+}
+
+const leaveView = async (visit) => {
+  if (viewAsked() === 'viewing') await visit('customers')
+}
+
+/** An API that refuses the token knows something that this page does not know yet. */
+export async function readInvoice(orderId, visit) {
+  const view = runningImpersonation()
+  try {
+    return await readCustomersInvoice(orderId)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error
+    await lookAtRecord((record) => endStopped(record, visit))
+    if (runningImpersonation() !== view) return undefined
+    closeViewing()
+    await leaveView(visit)
+    throw error
+  }
 }
 
 /**
@@ -73,10 +135,11 @@ export async function stopRecorded({ id }, what) {
   const reason = await askStopReason(id, what)
   if (!reason) return undefined
   const stopped = await stopImpersonation(id, reason)
+  tellOtherTabs()
   const { accessToken } = stopped
   if (runningImpersonation()?.recordId === id) {
     closeViewing()
-    tellPerson(`Stopped. ${discarded(accessToken.expiresAt)}`)
+    tellPerson(`Stopped. ${DISCARDED}`)
   } else if (accessToken) tellPerson('Stopped. The orders API refuses its access token within seconds.')
   else tellPerson('Stopped. Its subject token can no longer be exchanged.')
   return stopped

@@ -2,28 +2,38 @@
 import { requestImpersonation, stopImpersonation } from './backend.js'
 import { decode } from './claims.js'
 import { exchange } from './exchange.js'
-import { readOrders } from './orders.js'
+import { readInvoice, readOrders, readProfile } from './orders.js'
 import { engineer, SignInOver } from './session.js'
 
-let running
+/** Milliseconds between the end of the view and that of the sign-in, in which the view is stopped on the record. */
+const FOR_THE_RECORD = 5000
 
-/** What is being viewed, without the token: `{ recordId, customer, actor, ticketId, claims, orders, wire, endsAt }`, if anything. */
+let running
+let token
+
+/**
+ * What is being viewed, without the token: `{ recordId, customer, actor, reason, ticketId, claims, orders, profile,
+ * wire, endsAt, endsWithSignIn }`, if anything.
+ */
 export const runningImpersonation = () => running
 
-/** Sends the three requests of the flow. The first one ends the previous view, because the backend ends it too. */
-export async function startImpersonation(customer, { reason, ticketId }, wire) {
+/** Sends the requests of the flow. The first one ends the previous view, because the backend ends it too. */
+export async function startImpersonation(customer, given, wire) {
   const actor = engineer()
-  const request = { userId: customer.id, reason, ticketId }
+  const request = { userId: customer.id, ...given }
   const { subjectToken, recordId } = await requestImpersonation(request, wire.fetch)
-  running = undefined
+  dropImpersonation()
   try {
     const tokens = { subjectToken, actorToken: actor.accessToken }
     const { access_token, expires_in } = await exchange(tokens, wire.fetch)
-    const endsAt = Date.now() + expires_in * 1000
+    const ends = endOf(Date.now() + expires_in * 1000, actor.endsAt - FOR_THE_RECORD)
     const orders = await readOrders(access_token, wire.fetch)
+    const profile = await readProfile(access_token, wire.fetch)
     // The sign-in may have ended in the meantime, and everything that depends on it.
     if (engineer() !== actor) throw new SignInOver()
-    running = { recordId, customer, actor, ticketId, claims: decode(access_token), orders, wire, endsAt }
+    token = access_token
+    const claims = decode(access_token)
+    running = { recordId, customer, actor, ...given, claims, orders, profile, wire, ...ends }
   } catch (error) {
     // Do not leave a started impersonation behind. If stopping it fails too, report the first error.
     await stopImpersonation(recordId, 'The view could not start').catch(() => {})
@@ -31,9 +41,19 @@ export async function startImpersonation(customer, { reason, ticketId }, wire) {
   }
 }
 
+/** A view does not outlive the sign-in of its engineer. */
+const endOf = (tokenEnds, signInEnds) => ({
+  endsAt: Math.min(tokenEnds, signInEnds),
+  endsWithSignIn: signInEnds < tokenEnds,
+})
+
+/** Reads one more thing that the customer sees. */
+export const readCustomersInvoice = (orderId) => readInvoice(orderId, token, running.wire.fetch)
+
 /** Discards the impersonation, so nothing is viewed any more even if the network fails. */
 export function dropImpersonation() {
   const dropped = running
   running = undefined
+  token = undefined
   return dropped
 }

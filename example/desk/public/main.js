@@ -1,25 +1,40 @@
 /** Puts the parts together: who is signed in, what is being viewed, and which view is shown. */
-import { listPeople } from './backend.js'
+import { readOpenView } from './backend.js'
 import { byId } from './element.js'
 import { explain, isSignInOver } from './failures.js'
-import { closeViewing, endViewing, startViewing, stopRecorded } from './flow.js'
+import {
+  askAndStart,
+  closeViewing,
+  endOpenView,
+  endStopped,
+  endViewing,
+  readInvoice,
+  startViewing,
+  stopRecorded,
+} from './flow.js'
 import { runningImpersonation } from './impersonation.js'
 import { alertPerson, clearMessages } from './messages.js'
 import { go, show, viewAsked } from './navigation.js'
 import { engineer, finishSignIn, forgetSignIn, signIn, signOut } from './session.js'
-import { showCustomers } from './views/customers.js'
+import { onNews } from './tabs.js'
+import { clearCustomers, showCustomers } from './views/customers.js'
+import { hideOpenView, openViewShown, showOpenView } from './views/open-view.js'
 import { closeReason } from './views/reason-dialog.js'
-import { showRecord } from './views/record.js'
+import { clearRecord, showRecord } from './views/record.js'
+import { closeDetails } from './views/record-details.js'
 import { closeStopReason } from './views/stop-dialog.js'
 import { showViewing } from './views/viewing.js'
+import { watchViews } from './watch.js'
 
 const TITLE = 'See what a customer sees'
 const SIGN_IN_OVER =
   'Your sign-in has ended, and so has your view. Sign in again: while the identity provider still knows you, this takes one click.'
 
-let people = []
+/** Whether the backend has let the engineer in. */
+let isIn = false
 
 byId('sign-in').addEventListener('click', () => attempt(() => signIn(viewAsked() ?? 'customers')))
+byId('sign-in').disabled = false
 byId('sign-out').addEventListener('click', () => attempt(leave))
 document.addEventListener('end', () => attempt(() => endViewing(visit)))
 window.addEventListener('hashchange', () => {
@@ -29,8 +44,17 @@ window.addEventListener('hashchange', () => {
 window.addEventListener('pageshow', ({ persisted }) => {
   if (persisted) location.reload()
 })
+watchViews({
+  attempt,
+  async onStopped(record) {
+    await endStopped(record, visit)
+    await findOpenView()
+  },
+})
+onNews(() => attempt(findOpenView))
 
 if (location.pathname === '/callback') await attempt(returnFromProvider)
+else if (location.search === '?stayed') await attempt(() => signIn('customers', { prompt: 'none' }))
 else await attempt(open)
 
 /** Runs an action that may fail, and tells the person if it does. */
@@ -47,7 +71,6 @@ async function returnFromProvider() {
   const callback = new URL(location.href)
   // The code must not stay in the address bar or the history.
   history.replaceState(null, '', '/')
-  show('none', 'Signing in …')
   const view = await finishSignIn(callback, forgetEverything).catch((error) => {
     show('signed-out', TITLE)
     throw error
@@ -59,20 +82,40 @@ async function returnFromProvider() {
 
 async function open() {
   clearMessages()
+  closeDialogs()
   if (!engineer()) return show('signed-out', TITLE)
-  if (people.length === 0) await enter()
-  const view = viewAsked()
-  const running = runningImpersonation()
-  if (view === 'record') await showRecord(people, { stop: stopRecorded, attempt })
-  else if (view === 'viewing' && running) showViewing(running)
-  else showCustomers(people, (person) => attempt(() => startViewing(person, visit)))
+  await showAsked().catch((error) => {
+    // Someone whom the backend does not let in sees only the message that says so.
+    if (!isIn) show('none', 'Support desk')
+    throw error
+  })
+  if (isIn) return
+  isIn = true
+  byId('nav').hidden = false
+  await findOpenView()
 }
 
-/** Someone whom the backend does not let in sees only the message that says so. */
-async function enter() {
-  show('none', 'Support desk')
-  people = await listPeople()
-  byId('nav').hidden = false
+async function showAsked() {
+  const view = viewAsked()
+  const running = runningImpersonation()
+  if (view === 'record') return showRecord({ stop: stopRecorded, attempt })
+  if (view === 'viewing' && running) return showViewing(running, { readInvoice: readOf, attempt })
+  if (view === 'viewing') go('customers', { instead: true })
+  return showCustomers({ onView: (person) => attempt(() => askAndStart(person, visit)), attempt })
+}
+
+const readOf = (orderId) => readInvoice(orderId, visit)
+
+/** A view that this browser has started, in another tab or before the page was loaded. */
+async function findOpenView() {
+  if (!isIn || runningImpersonation()) return
+  const record = await readOpenView()
+  if (!record || runningImpersonation()) return hideOpenView()
+  const customer = { id: record.userId, name: record.names[record.userId] }
+  showOpenView(record, {
+    resume: ({ reason, ticketId }) => attempt(() => startViewing(customer, { reason, ticketId }, visit)),
+    stop: () => attempt(() => endOpenView(record)),
+  })
 }
 
 async function visit(view) {
@@ -80,22 +123,33 @@ async function visit(view) {
   await open()
 }
 
+/** What was typed stays in them. */
+function closeDialogs() {
+  closeReason()
+  closeStopReason()
+  closeDetails()
+}
+
 /** The sign-in has ended, for whatever reason: nothing of it stays in the page. */
 function forgetEverything() {
   forgetSignIn()
   closeViewing()
-  closeReason()
-  closeStopReason()
-  people = []
-  for (const id of ['people', 'record-rows', 'engineer']) byId(id).replaceChildren()
+  closeDialogs()
+  hideOpenView()
+  clearCustomers()
+  clearRecord()
+  byId('engineer').replaceChildren()
   byId('account').hidden = true
   byId('nav').hidden = true
+  isIn = false
   show('signed-out', TITLE)
   alertPerson(SIGN_IN_OVER)
 }
 
 async function leave() {
   // Sign out even if the backend fails.
+  const open = openViewShown()
   if (runningImpersonation()) await endViewing(visit).catch(() => {})
+  else if (open) await endOpenView(open).catch(() => {})
   await signOut()
 }

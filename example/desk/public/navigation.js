@@ -23,7 +23,9 @@ export function show(view, title) {
   byId('heading').focus()
 }
 
-/** Changes the address, and nothing else. */
-export function go(view) {
-  if (viewAsked() !== view) history.pushState(null, '', `/#${view}`)
+/** Changes the address, and nothing else. `instead` leaves no entry of the present one in the history. */
+export function go(view, { instead = false } = {}) {
+  if (viewAsked() === view) return
+  if (instead) history.replaceState(null, '', `/#${view}`)
+  else history.pushState(null, '', `/#${view}`)
 }

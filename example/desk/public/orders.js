@@ -8,12 +8,19 @@ export class ApiError extends Error {
   }
 }
 
-export async function readOrders(accessToken, send) {
-  const response = await send(`${ordersApi}/orders`, {
+export const readOrders = (accessToken, send) => read('/orders', accessToken, send)
+
+export const readProfile = (accessToken, send) => read('/profile', accessToken, send)
+
+export const readInvoice = (orderId, accessToken, send) =>
+  read(`/orders/${encodeURIComponent(orderId)}/invoice`, accessToken, send)
+
+async function read(path, accessToken, send) {
+  const response = await send(`${ordersApi}${path}`, {
     method: 'GET',
     headers: { Authorization: `Bearer ${accessToken}` },
   })
-  const body = await response.json()
-  if (!response.ok) throw new ApiError(response.status, body.error_description)
+  const body = await response.json().catch(() => ({}))
+  if (!response.ok) throw new ApiError(response.status, body.error_description ?? 'the request failed')
   return body
 }

@@ -14,11 +14,11 @@ let timer
 /** The sign-in ended while a request was under way. */
 export class SignInOver extends Error {}
 
-/** Who is signed in: `{ id, name, accessToken }`, or `undefined`. */
+/** Who is signed in: `{ id, name, accessToken, endsAt }`, or `undefined`. `endsAt` in milliseconds. */
 export const engineer = () => signedIn
 
-/** Goes to the provider, and remembers which view to return to. */
-export async function signIn(view) {
+/** Goes to the provider, and remembers which view to return to. `prompt` as in OpenID Connect. */
+export async function signIn(view, prompt = {}) {
   const { authorization_endpoint } = await provider()
   const verifier = oauth.generateRandomCodeVerifier()
   const state = oauth.generateRandomState()
@@ -27,6 +27,7 @@ export async function signIn(view) {
   const url = new URL(authorization_endpoint)
   url.search = new URLSearchParams({
     ...client,
+    ...prompt,
     response_type: 'code',
     redirect_uri: redirectUri,
     // No resource: this access token only says who the engineer is.
@@ -60,8 +61,9 @@ export async function finishSignIn(callback, onEnd) {
     expectedNonce: nonce,
     requireIdToken: true,
   })
-  signedIn = { ...(await personOf(as, tokens)), accessToken: tokens.access_token }
-  timer = setTimeout(onEnd, tokens.expires_in * 1000)
+  const endsAt = Date.now() + tokens.expires_in * 1000
+  signedIn = { ...(await personOf(as, tokens)), accessToken: tokens.access_token, endsAt }
+  timer = setTimeout(onEnd, endsAt - Date.now())
   return view
 }
 

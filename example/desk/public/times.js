@@ -3,8 +3,46 @@ import { element } from './element.js'
 
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 const DAY_AND_CLOCK = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
+const AGO = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+/** Seconds, largest first. */
+const UNITS = [
+  ['day', 86400],
+  ['hour', 3600],
+  ['minute', 60],
+]
 
 export const clock = (seconds) => CLOCK.format(seconds * 1000)
 
-export const moment = (seconds) =>
-  element('time', { dateTime: new Date(seconds * 1000).toISOString() }, DAY_AND_CLOCK.format(seconds * 1000))
+/** An ISO 8601 date. */
+export const day = (date) => DAY.format(new Date(date))
+
+export const dayAndClock = (seconds) => DAY_AND_CLOCK.format(seconds * 1000)
+
+/** "3 minutes ago", with the exact time in its title and in print. */
+export function moment(seconds) {
+  const dateTime = new Date(seconds * 1000).toISOString()
+  const exact = dayAndClock(seconds)
+  return element('time', { dateTime, title: exact, 'data-exact': exact }, ago(seconds))
+}
+
+/** Brings the moments inside an element up to date. */
+export function refreshMoments(within) {
+  for (const time of within.querySelectorAll('time[data-exact]')) {
+    const text = ago(Date.parse(time.dateTime) / 1000)
+    if (time.textContent !== text) time.textContent = text
+  }
+}
+
+function ago(seconds) {
+  const passed = Date.now() / 1000 - seconds
+  const [unit, length] = UNITS.find(([, length]) => passed >= length) ?? []
+  return unit ? AGO.format(-Math.floor(passed / length), unit) : 'just now'
+}
+
+/** "4:59" */
+export function countdown(milliseconds) {
+  const left = Math.max(0, Math.ceil(milliseconds / 1000))
+  return `${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')}`
+}

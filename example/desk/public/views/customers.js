@@ -1,12 +1,34 @@
-/** Everyone, with a button each. Protected people have one too, so that you can see the refusal. */
+/** People to pick from, searched and page by page. Protected people have a button too, so that you can see the refusal. */
+import { listPeople } from '../backend.js'
 import { byId, element } from '../element.js'
 import { show } from '../navigation.js'
 import { wirePanel } from './wire-panel.js'
 
-export function showCustomers(people, onView) {
-  byId('people').replaceChildren(...people.map((person) => card(person, onView)))
+/** Milliseconds after the last key. */
+const PAUSE = 250
+
+let onView
+let attempt
+let next
+/** The list that was asked for last: an earlier one that arrives late is dropped. */
+let asked = 0
+let isLoaded = false
+
+export async function showCustomers(given) {
+  onView = given.onView
+  attempt = given.attempt
   clearRefusedRequests()
   show('customers', 'Customers')
+  if (!isLoaded) await load()
+}
+
+export function clearCustomers() {
+  asked++
+  isLoaded = false
+  byId('search').reset()
+  byId('people').replaceChildren()
+  byId('people-count').textContent = ''
+  byId('more-people').hidden = true
 }
 
 /** After a refusal the engineer stays on this view, and can see how far the requests got. */
@@ -16,20 +38,88 @@ export function showRefusedRequests(wire) {
 
 export const clearRefusedRequests = () => byId('refused-wire').replaceChildren()
 
-function card(person, onView) {
-  const { id, name, role, whyNot } = person
-  const note = element('p', { className: 'note' }, whyNot ?? '')
+/** While one view starts, no other can: the buttons say so. */
+export function markStarting(customer) {
+  for (const button of byId('people').querySelectorAll('button')) {
+    button.ariaDisabled = customer ? 'true' : null
+    button.ariaBusy = button.dataset.id === customer?.id ? 'true' : null
+  }
+}
+
+byId('search').addEventListener('submit', (event) => {
+  event.preventDefault()
+  attempt(load)
+})
+
+let pause
+byId('search').addEventListener('input', () => {
+  clearTimeout(pause)
+  pause = setTimeout(() => attempt(load), PAUSE)
+})
+
+byId('more-people').addEventListener('click', () =>
+  attempt(async () => {
+    const page = await read({ after: next })
+    if (!page) return
+    const added = page.users.map(row)
+    byId('people').append(...added)
+    added[0]?.querySelector('button').focus()
+  }),
+)
+
+async function load() {
+  clearTimeout(pause)
+  byId('people').ariaBusy = 'true'
+  if (!isLoaded) byId('people').replaceChildren(...[1, 2, 3].map(skeleton))
+  try {
+    const page = await read({})
+    if (!page) return
+    isLoaded = true
+    byId('people').replaceChildren(...page.users.map(row))
+    byId('people-count').textContent = counted(page.total)
+  } finally {
+    byId('people').ariaBusy = 'false'
+    if (!isLoaded) byId('people').replaceChildren()
+  }
+}
+
+async function read(page) {
+  const mine = ++asked
+  const q = byId('q').value.trim()
+  const read = await listPeople({ ...(q && { q }), ...page })
+  if (mine !== asked) return undefined
+  next = read.next
+  byId('more-people').hidden = !next
+  return read
+}
+
+function counted(total) {
+  if (total === 0)
+    return `No one is found for “${byId('q').value.trim()}”. Try a part of a name, an id or an e-mail address.`
+  return total === 1 ? '1 person' : `${total} people`
+}
+
+const skeleton = () => element('li', { className: 'skeleton', ariaHidden: 'true' })
+
+function row(person) {
+  const { id, name, email, plan, whyNot } = person
   const button = element(
     'button',
-    { type: 'button', className: whyNot ? 'quiet' : '', onclick: () => onView(person) },
+    { type: 'button', className: whyNot ? 'quiet' : 'outline', 'data-id': id, onclick: () => onView(person) },
     `View as ${name}`,
   )
   return element(
     'li',
     {},
-    element('h2', {}, name),
-    element('p', {}, `${role} · `, element('code', {}, id)),
-    ...(whyNot ? [note] : []),
+    element(
+      'div',
+      { className: 'who' },
+      element('h2', {}, name),
+      element('p', {}, `${email} · `, element('code', {}, id)),
+    ),
+    element('p', { className: 'what' }, ...(whyNot ? [badge(), ' ', whyNot] : [`${plan} plan`])),
     button,
   )
 }
+
+const badge = () => element('span', { className: 'pill try' }, 'Try a refusal')

@@ -1,53 +1,91 @@
-/** One row of the record: who, whom, why, when, for what, and whether it is still live. */
+/** One row of the record: who, whom, why, when, and whether it is still live. */
+import { ticketUrl } from '../configuration.js'
 import { element } from '../element.js'
-import { moment } from '../times.js'
+import { countdown, moment } from '../times.js'
 
-/** `names` maps ids to names. Rows that are still live get a button that calls `onStop` with its label. */
-export function recordRow(item, names, onStop) {
-  const { id, userId, actorId, actor, context, resource, createdAt, accessToken } = item
-  const who = nameOf(names, actor?.sub ?? actorId)
-  const whom = nameOf(names, userId)
+/** Rows that are still live get a button that calls `onStop` with its label. */
+export function recordRow(item, { onStop, onDetails }) {
+  const { id, context, createdAt } = item
+  const { who, whom } = peopleOf(item)
   return element(
     'tr',
-    { id: `record-${id}` },
-    element('td', {}, moment(createdAt)),
-    element('td', {}, who),
-    element('td', {}, whom),
-    element('td', { className: 'why' }, context.reason ?? '–'),
-    element('td', {}, context.ticketId ?? '–'),
-    element('td', {}, element('code', {}, resource ?? 'any')),
-    element('td', { className: 'state', tabIndex: -1 }, state(item, names)),
-    element('td', {}, accessToken ? moment(accessToken.expiresAt) : '–'),
-    element('td', {}, ...(canBeStopped(item) ? [stopButton(who, whom, onStop)] : [])),
+    { id: `record-${id}`, 'data-state': stateOf(item) },
+    cell('When', moment(createdAt)),
+    cell('Engineer', who),
+    cell('Customer', whom),
+    cell('Reason', clamped(context.reason ?? '–')),
+    cell('Ticket', clamped(context.ticketId ?? '–', ticketUrl(context.ticketId ?? ''))),
+    element('td', { className: 'state', tabIndex: -1, 'data-label': 'State' }, ...stateShown(item)),
+    element(
+      'td',
+      { className: 'actions' },
+      quietButton('Details', `Details of ${who} viewing ${whom}`, onDetails),
+      ...(canBeStopped(item) ? [quietButton('Stop', `Stop ${who} viewing ${whom}`, onStop)] : []),
+    ),
   )
 }
 
-const nameOf = (names, id) => (id ? (names.get(id) ?? id) : 'not named')
+const cell = (label, content) => element('td', { 'data-label': label }, content)
 
-function stopButton(who, whom, onStop) {
-  const label = `Stop ${who} viewing ${whom}`
-  return element(
-    'button',
-    { type: 'button', className: 'quiet', 'aria-label': label, onclick: () => onStop(label) },
-    'Stop',
+/** Three lines at most, the whole in its title, in the details and in print. */
+const clamped = (text, href) =>
+  element(
+    'span',
+    { className: 'clamped', title: text },
+    href ? element('a', { href, target: '_blank', rel: 'noreferrer' }, text) : text,
   )
+
+function quietButton(text, label, onPress) {
+  const properties = { type: 'button', className: 'quiet', 'aria-label': label }
+  return element('button', { ...properties, onclick: () => onPress(label) }, text)
 }
 
-const isTokenValid = ({ accessToken }) =>
-  accessToken !== undefined && accessToken.expiresAt * 1000 > Date.now()
+/** The names of who viewed whom. */
+export function peopleOf(item) {
+  const { userId, actorId, actor } = item
+  return { who: nameOf(item, actor?.sub ?? actorId), whom: nameOf(item, userId) }
+}
 
-const canBeStopped = (item) => item.state === 'active' || (item.state === 'consumed' && isTokenValid(item))
+const nameOf = ({ names }, id) => (id ? (names[id] ?? id) : 'not named')
 
-const STATES = { active: 'Not used yet', consumed: 'Ended', expired: 'Expired unused' }
+const LABELS = {
+  active: 'Not used yet',
+  live: 'Live',
+  ended: 'Ended',
+  expired: 'Expired unused',
+  revoked: 'Stopped',
+}
 
-function state(item, names) {
-  if (item.state === 'revoked') return `Stopped · ${stopped(item.revocation ?? {}, names)}`
-  if (item.state === 'consumed' && isTokenValid(item)) return 'Live'
-  return STATES[item.state]
+/** One of the names of `LABELS`, at this moment. */
+export function stateOf({ state, expiresAt, accessToken }) {
+  if (state === 'consumed') return isOver(accessToken?.expiresAt) ? 'ended' : 'live'
+  return state === 'active' && isOver(expiresAt) ? 'expired' : state
+}
+
+const isOver = (seconds) => seconds === undefined || seconds * 1000 <= Date.now()
+
+const canBeStopped = (item) => ['active', 'live'].includes(stateOf(item))
+
+function stateShown(item) {
+  const state = stateOf(item)
+  const pill = element('span', { className: `pill ${state}` }, LABELS[state])
+  if (state === 'live') return [pill, ' ', element('span', { className: 'left' }, left(item))]
+  if (state === 'revoked') return [pill, ' ', element('span', { className: 'clamped' }, stopped(item))]
+  return [pill]
+}
+
+const left = ({ accessToken }) => `${countdown(accessToken.expiresAt * 1000 - Date.now())} left`
+
+/** Counts down. Returns whether the row still shows what its record is. */
+export function isCurrent(row, item) {
+  const time = row.querySelector('.left')
+  if (time) time.textContent = left(item)
+  return row.dataset.state === stateOf(item)
 }
 
 /** By whom and why. */
-function stopped({ cause, by, reason }, names) {
+export function stopped(item) {
+  const { cause, by, reason } = item.revocation ?? {}
   if (cause === 'replay') return 'its subject token was used twice'
-  return `by ${by ? nameOf(names, by) : 'the operator'}${reason ? `: ${reason}` : ''}`
+  return `by ${by ? nameOf(item, by) : 'the operator'}${reason ? `: ${reason}` : ''}`
 }

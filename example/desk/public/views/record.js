@@ -1,91 +1,173 @@
-/** The record, page by page, with its filters. */
+/** The record, page by page, with its filters. It keeps itself up to date while it is shown. */
 import { listImpersonations } from '../backend.js'
 import { byId, element } from '../element.js'
-import { clearMessages, tellPerson } from '../messages.js'
-import { show } from '../navigation.js'
-import { recordRow } from './record-table.js'
+import { isSignInOver } from '../failures.js'
+import { clearMessages } from '../messages.js'
+import { show, viewAsked } from '../navigation.js'
+import { onNews } from '../tabs.js'
+import { refreshMoments } from '../times.js'
+import { showDetails } from './record-details.js'
+import { chosenFilters, offerEngineers, onFilters, resetFilters } from './record-filters.js'
+import { isCurrent, recordRow } from './record-table.js'
 
 const PAGE = '10'
+/** Milliseconds. */
+const EVERY = 15_000
 
-let names
+/** The records that are shown, by id. */
+const shown = new Map()
 let nextCursor
 /** The filters of the first page: further pages belong to the same list. */
 let filters = {}
+/** The list that was asked for last: an earlier one that arrives late is dropped. */
+let asked = 0
+let underWay = 0
+let isLoaded = false
 let stop
 let attempt
 
 /** `stop` asks for a reason, stops one and returns its record; `attempt` runs actions that may fail. */
-export async function showRecord(people, given) {
-  names = new Map(people.map(({ id, name }) => [id, name]))
+export async function showRecord(given) {
   stop = given.stop
   attempt = given.attempt
-  options(
-    'userId',
-    people.filter(({ role }) => role === 'customer'),
-  )
-  options(
-    'actorId',
-    people.filter(({ role }) => role === 'support'),
-  )
-  await load()
   show('record', 'Record')
+  await Promise.all([load(), offerEngineers()])
 }
 
-function options(name, people) {
-  const select = byId('filters').elements[name]
-  const { value } = select
-  select.replaceChildren(
-    element('option', { value: '' }, 'Any'),
-    ...people.map((person) => element('option', { value: person.id }, person.name)),
-  )
-  select.value = value
+export function clearRecord() {
+  asked++
+  isLoaded = false
+  shown.clear()
+  resetFilters()
+  byId('record-rows').replaceChildren()
 }
 
-byId('filters').addEventListener('submit', (event) => {
-  event.preventDefault()
-  attempt(async () => {
-    clearMessages()
-    await load()
-    tellPerson(
-      `${byId('record-rows').children.length} shown${nextCursor ? ', older ones are available' : ''}.`,
-    )
-  })
-})
+onFilters(() => attempt(load))
 
 byId('older').addEventListener('click', () =>
   attempt(async () => {
-    const rows = await readPage({ cursor: nextCursor })
-    byId('record-rows').append(...rows)
-    rows[0]?.querySelector('.state').focus()
+    const items = await readPage({ cursor: nextCursor })
+    if (!items) return
+    byId('record-rows').append(...items.map(add))
+    byId(`record-${items[0]?.id}`)?.querySelector('.state').focus()
+    tellCount()
   }),
 )
 
+const isShown = () => viewAsked() === 'record' && isLoaded && !document.hidden
+
+setInterval(() => {
+  if (!isShown()) return
+  for (const { item, row } of shown.values()) if (!isCurrent(row, item)) replace(item)
+  refreshMoments(byId('record-rows'))
+}, 1000)
+setInterval(() => attempt?.(refreshRecord), EVERY)
+onNews(() => attempt?.(refreshRecord))
+
 async function load() {
-  filters = Object.fromEntries([...new FormData(byId('filters'))].filter(([, value]) => value !== ''))
-  const rows = await readPage({})
-  byId('record-rows').replaceChildren(...rows)
-  const isFiltered = Object.keys(filters).length > 0
-  byId('nothing-recorded').textContent = isFiltered ? 'No impersonations match.' : 'No impersonations yet.'
-  byId('nothing-recorded').hidden = rows.length > 0
+  clearMessages()
+  filters = chosenFilters()
+  const table = byId('record-rows')
+  table.ariaBusy = 'true'
+  if (shown.size === 0) table.replaceChildren(...[1, 2, 3].map(skeleton))
+  byId('nothing-recorded').hidden = true
+  try {
+    const items = await readPage({})
+    if (!items) return
+    isLoaded = true
+    shown.clear()
+    table.replaceChildren(...items.map(add))
+    tellCount()
+  } finally {
+    table.ariaBusy = 'false'
+    for (const row of table.querySelectorAll('.skeleton')) row.remove()
+  }
 }
 
-/** The rows of one page that match the filters. */
+/**
+ * Reads the first page again: what is new comes first, and what has changed is replaced. Later pages stay. If it
+ * cannot be read, the list stays as it is.
+ */
+export async function refreshRecord() {
+  if (!isShown() || underWay > 0) return
+  const before = nextCursor
+  const items = await readPage({}).catch((error) => {
+    if (isSignInOver(error)) throw error
+  })
+  if (!items) return
+  const hasMore = nextCursor !== undefined
+  dropMissing(items)
+  const isLonger = shown.size > items.length
+  for (const item of items.toReversed()) {
+    const known = shown.get(item.id)
+    if (!known) byId('record-rows').prepend(add(item))
+    else if (JSON.stringify(known.item) !== JSON.stringify(item)) replace(item)
+  }
+  if (isLonger && hasMore) offerOlder(before)
+  tellCount()
+}
+
+/** Rows of the first page that no longer match the filters. Ids sort by creation. */
+function dropMissing(items) {
+  const ids = items.map(({ id }) => id)
+  for (const [id, { row }] of shown) {
+    if (ids.includes(id) || (nextCursor && id < ids.at(-1))) continue
+    shown.delete(id)
+    row.remove()
+  }
+}
+
+/** The records of one page that match the filters, or `undefined` if another list was asked for meanwhile. */
 async function readPage(page) {
-  const read = await listImpersonations({ ...filters, limit: PAGE, ...page })
-  nextCursor = read.nextCursor
-  byId('older').hidden = !nextCursor
-  return read.items.map(row)
+  const mine = ++asked
+  underWay++
+  const reading = listImpersonations({ ...filters, limit: PAGE, ...page })
+  const read = await reading.finally(() => underWay--)
+  if (mine !== asked) return undefined
+  offerOlder(read.nextCursor)
+  return read.items
 }
 
-function row(item) {
-  const made = recordRow(item, names, (what) =>
-    attempt(async () => {
-      const record = await stop(item, what)
-      if (!record) return
-      const stopped = row(record)
-      made.replaceWith(stopped)
-      stopped.querySelector('.state').focus()
-    }),
-  )
+function offerOlder(cursor) {
+  nextCursor = cursor
+  byId('older').hidden = !cursor
+}
+
+function tellCount() {
+  const isFiltered = Object.keys(filters).length > 0
+  const count = shown.size
+  byId('record-count').textContent =
+    count > 0 ? `${count} shown${nextCursor ? ', older ones are available' : ''}.` : ''
+  byId('nothing-recorded').textContent = isFiltered
+    ? 'No impersonations match these filters.'
+    : 'No one has viewed a customer yet. Every view will be listed here, with its reason.'
+  byId('nothing-recorded').hidden = count > 0
+  byId('clear-filters').hidden = !isFiltered
+}
+
+function skeleton() {
+  return element('tr', { className: 'skeleton', ariaHidden: 'true' }, element('td', { colSpan: 7 }))
+}
+
+function add(item) {
+  const row = recordRow(item, {
+    onStop: (what) =>
+      attempt(async () => {
+        const record = await stop(item, what)
+        if (record) replace(record).querySelector('.state').focus()
+      }),
+    onDetails: () => showDetails(item),
+  })
+  shown.set(item.id, { item, row })
+  return row
+}
+
+/** Keeps the focus in the row. */
+function replace(item) {
+  const { row } = shown.get(item.id)
+  const hadFocus = row.contains(document.activeElement)
+  const made = add(item)
+  row.replaceWith(made)
+  if (hadFocus) made.querySelector('.state').focus()
   return made
 }

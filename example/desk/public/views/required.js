@@ -1,21 +1,29 @@
-/** A dialog whose fields must all be filled in. */
+/** A dialog whose fields must all be filled in. What was typed is kept until it has served. */
 import { byId } from '../element.js'
 
 /** `name` is the start of its ids; `fields` lists inputs and what to say while they are empty. */
 export function requiredDialog(name, fields) {
   const dialog = byId(`${name}-dialog`)
   const form = byId(`${name}-form`)
+  /** What was typed, by what was asked for. */
+  const drafts = new Map()
   let askedFor
   let resolveRequest
+
+  const typed = () => fields.map(({ input }) => input.value)
 
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     for (const { input, missing } of fields) mark(input, input.value.trim() ? '' : missing)
     const wrong = fields.find(({ input }) => input.ariaInvalid === 'true')
     if (wrong) return wrong.input.focus()
-    resolveRequest(fields.map(({ input }) => input.value.trim()))
+    resolveRequest(typed().map((text) => text.trim()))
     dialog.close()
   })
+  form.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit()
+  })
+  for (const { input } of fields) input.addEventListener('input', () => count(input))
   byId(`${name}-cancel`).addEventListener('click', () => dialog.close())
   // The Escape key closes it, too. The event comes late: by then the dialog may be open again, for another one.
   dialog.addEventListener('close', () => {
@@ -25,10 +33,14 @@ export function requiredDialog(name, fields) {
   return {
     /** Resolves to the values, or to `undefined` if the engineer cancels. */
     ask(id, title) {
-      // After a failure the fields keep their values, for the same id.
-      if (askedFor !== id) form.reset()
+      if (askedFor) drafts.set(askedFor, typed())
       askedFor = id
-      for (const { input } of fields) mark(input, '')
+      const draft = drafts.get(id)
+      fields.forEach(({ input }, place) => {
+        input.value = draft?.[place] ?? ''
+        mark(input, '')
+        count(input)
+      })
       byId(`${name}-title`).textContent = title
       resolveRequest?.()
       dialog.showModal()
@@ -36,8 +48,10 @@ export function requiredDialog(name, fields) {
         resolveRequest = resolve
       })
     },
-    forget() {
-      askedFor = undefined
+    /** It has served. */
+    forget(id) {
+      drafts.delete(id)
+      if (askedFor === id) askedFor = undefined
     },
     close: () => dialog.close(),
   }
@@ -46,4 +60,8 @@ export function requiredDialog(name, fields) {
 function mark(input, problem) {
   input.ariaInvalid = problem ? 'true' : 'false'
   byId(`${input.id}-error`).textContent = problem
+}
+
+function count({ id, value, maxLength }) {
+  byId(`${id}-count`).textContent = `${value.length} of ${maxLength} characters`
 }

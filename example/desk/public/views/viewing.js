@@ -1,52 +1,33 @@
-/** The view of a customer: what the customer sees, and how it was obtained. */
-import { MEANINGS, TIMES } from '../claims.js'
-import { byId, element } from '../element.js'
+/** The view of a customer: first what the customer sees, then how it was obtained. */
+import { byId } from '../element.js'
+import { runningImpersonation } from '../impersonation.js'
 import { show } from '../navigation.js'
 import { clock } from '../times.js'
-import { chainOf } from './chain.js'
-import { wirePanel } from './wire-panel.js'
+import { clearHow, showHow } from './how.js'
+import { clearShop, showInvoice, showShop } from './shop.js'
 
-export function showViewing({ customer, claims, orders, wire }) {
-  byId('orders').replaceChildren(
-    ...orders.orders.map(({ id, item }) => element('li', {}, item, element('span', {}, `Order ${id}`))),
+/** `readInvoice` reads one, or returns `undefined` if the view has ended; `attempt` runs actions that may fail. */
+export function showViewing(view, { readInvoice, attempt }) {
+  const { customer, endsAt, endsWithSignIn } = view
+  byId('ends').textContent = endsWithSignIn
+    ? `This view ends at ${clock(endsAt / 1000)}, with your sign-in.`
+    : `This view ends at ${clock(endsAt / 1000)}.`
+  showShop(view, (orderId) =>
+    attempt(async () => {
+      const invoice = await readInvoice(orderId)
+      // The view may have ended meanwhile.
+      if (!invoice || runningImpersonation() !== view) return
+      showInvoice(invoice)
+      showHow(view)
+    }),
   )
-  const { customer: seen, actor, scope, impersonation, billing } = orders
-  byId('api-saw').replaceChildren(
-    ...fact('customer', seen),
-    ...fact('actor', actor),
-    ...fact('scope', scope),
-    // The orders API has asked another API, which knows the whole chain.
-    ...(billing ? fact('billing', chainOf(billing)) : []),
-    ...fact('impersonation', impersonation),
-  )
-  const others = Object.keys(claims).filter((name) => !(name in MEANINGS))
-  byId('claims').replaceChildren(
-    ...[...Object.keys(MEANINGS), ...others]
-      .filter((name) => name in claims)
-      .map((name) => claim(name, claims)),
-  )
-  byId('wire').replaceChildren(wirePanel(wire))
+  showHow(view)
   show('viewing', `Viewing as ${customer.name}`)
 }
 
 /** Removes an ended view from the document, too. */
 export function clearViewing() {
-  for (const id of ['orders', 'api-saw', 'claims', 'wire']) byId(id).replaceChildren()
+  byId('ends').replaceChildren()
+  clearShop()
+  clearHow()
 }
-
-const fact = (name, value) => [
-  element('dt', {}, name),
-  element('dd', {}, element('code', {}, written(value))),
-]
-
-function claim(name, claims) {
-  const time = TIMES.includes(name) ? ` (${clock(claims[name])})` : ''
-  return element(
-    'div',
-    {},
-    ...fact(name, claims[name] && written(claims[name]) + time),
-    element('dd', { className: 'meaning' }, MEANINGS[name] ?? 'Another claim of this deployment.'),
-  )
-}
-
-const written = (value) => (typeof value === 'string' ? value : JSON.stringify(value))

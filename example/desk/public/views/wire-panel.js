@@ -1,10 +1,13 @@
 /** The requests of the flow as they went over the wire. */
 import { element } from '../element.js'
 
+/** By the end of the path. */
 const STEPS = [
-  'The page asks the backend for a subject token',
-  'The page exchanges it for an access token',
-  'The page calls the orders API',
+  [/\/request-impersonation$/, 'The page asks the backend for a subject token'],
+  [/\/token$/, 'The page exchanges it for an access token'],
+  [/\/orders$/, "The page reads the customer's orders from the API"],
+  [/\/profile$/, 'The same for the profile'],
+  [/\/invoice$/, 'The same for an invoice'],
 ]
 
 export function wirePanel({ entries }) {
@@ -21,13 +24,14 @@ export function wirePanel({ entries }) {
 
 function exchanged({ method, url, request, status, statusText, response }, index) {
   const { pathname } = new URL(url)
+  const [, step] = STEPS.find(([path]) => path.test(pathname)) ?? [undefined, 'A request']
   return element(
     'details',
     { className: 'exchanged' },
     element(
       'summary',
       {},
-      element('span', { className: 'step' }, `${index + 1}. ${STEPS[index]}`),
+      element('span', { className: 'step' }, `${index + 1}. ${step}`),
       element('code', {}, `${method} ${pathname}`),
       element('span', { className: status < 400 ? 'good' : 'bad' }, `${status}`),
     ),

@@ -1,0 +1,60 @@
+/** The drawer "How this works": what the API saw, the access token, and the requests on the wire. */
+import { MEANINGS, TIMES } from '../claims.js'
+import { ordersApi } from '../configuration.js'
+import { copyButton } from '../copy.js'
+import { byId, element } from '../element.js'
+import { clock } from '../times.js'
+import { chainOf } from './chain.js'
+import { wirePanel } from './wire-panel.js'
+
+const CURL = `curl -H "Authorization: Bearer $ACCESS_TOKEN" ${ordersApi}/orders`
+
+export function showHow({ recordId, claims, orders, wire }) {
+  const { customer: seen, actor, scope, impersonation, billing } = orders
+  byId('api-saw').replaceChildren(
+    ...fact('customer', seen),
+    ...fact('actor', actor),
+    ...fact('scope', scope),
+    // The orders API has asked another API, which knows the whole chain.
+    ...(billing ? fact('billing', chainOf(billing)) : []),
+    ...fact('impersonation', impersonation),
+  )
+  byId('copy').replaceChildren(
+    ...copied('Record', recordId),
+    ...(claims.jti ? copied('jti', claims.jti) : []),
+    ...copied('curl', CURL),
+  )
+  const others = Object.keys(claims).filter((name) => !(name in MEANINGS))
+  byId('claims').replaceChildren(
+    ...[...Object.keys(MEANINGS), ...others]
+      .filter((name) => name in claims)
+      .map((name) => claim(name, claims)),
+  )
+  byId('wire').replaceChildren(wirePanel(wire))
+}
+
+export function clearHow() {
+  for (const id of ['api-saw', 'copy', 'claims', 'wire']) byId(id).replaceChildren()
+}
+
+const fact = (name, value) => [
+  element('dt', {}, name),
+  element('dd', {}, element('code', {}, written(value))),
+]
+
+const copied = (name, text) => [
+  element('dt', {}, name),
+  element('dd', {}, element('code', {}, text), ' ', copyButton(text, name)),
+]
+
+function claim(name, claims) {
+  const time = TIMES.includes(name) ? ` (${clock(claims[name])})` : ''
+  return element(
+    'div',
+    {},
+    ...fact(name, claims[name] && written(claims[name]) + time),
+    element('dd', { className: 'meaning' }, MEANINGS[name] ?? 'Another claim of this deployment.'),
+  )
+}
+
+const written = (value) => (typeof value === 'string' ? value : JSON.stringify(value))

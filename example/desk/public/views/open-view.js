@@ -1,0 +1,42 @@
+/** Says that the record still has a view of this engineer that this page does not show. */
+import { byId, element } from '../element.js'
+import { clock } from '../times.js'
+
+let shown
+let timer
+
+/** The record of the view that is said to be open, if one is. */
+export const openViewShown = () => shown
+
+export function showOpenView(record, { resume, stop }) {
+  hideOpenView()
+  shown = record
+  const { userId, names, context, expiresAt, accessToken } = record
+  const name = names[userId] ?? userId
+  const until = accessToken?.expiresAt ?? expiresAt
+  timer = setTimeout(hideOpenView, until * 1000 - Date.now())
+  const button = (text, className, onclick) => element('button', { type: 'button', className, onclick }, text)
+  byId('open-view').append(
+    element(
+      'p',
+      {},
+      'Your view of ',
+      element('strong', {}, name),
+      ` is still open on the record, until ${clock(until)}: in another tab, or from before this page was loaded.`,
+    ),
+    element(
+      'div',
+      { className: 'buttons' },
+      button('Continue here', '', () => resume(context)),
+      button('Stop it', 'quiet', stop),
+    ),
+  )
+  byId('open-view').hidden = false
+}
+
+export function hideOpenView() {
+  clearTimeout(timer)
+  shown = undefined
+  byId('open-view').hidden = true
+  byId('open-view').replaceChildren()
+}
