@@ -1,6 +1,7 @@
 /** What the deployment's functions learn of an API that exchanges, and what they may do (protocol.md §5, §8.4). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { accounts } from '../../fixtures/accounts.ts'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
@@ -285,6 +286,43 @@ describe('on behalf of: getCustomJwtClaims', () => {
         await expectNotPassedOn(deployment, () => passOn(deployment, token), { reason: 'expired meanwhile' })
       },
     ).finally(() => clock.restore())
+  })
+
+  it('is too late, too, once the new token would have expired', () => {
+    const clock = stopClock()
+    const slow = () => {
+      clock.tick(60)
+      return {}
+    }
+    const options = { getCustomJwtClaims: slow, maxAccessTokenTTL: 60 }
+    return withDeployment(downstream(options), async (deployment) => {
+      const token = await actorJwt(deployment, { sub: 'alice' })
+      await expectNotPassedOn(deployment, () => passOn(deployment, token), {
+        status: 500,
+        error: 'server_error',
+        description: 'oops! something went wrong',
+        check: 'issue',
+        reason: 'the access token ended before it was issued',
+      })
+    }).finally(() => clock.restore())
+  })
+})
+
+describe('on behalf of: findAccount', () => {
+  it('receives the stored token of an opaque one, as from the provider', () => {
+    const sources: unknown[] = []
+    const { findAccount } = accounts()
+    const configuration = {
+      findAccount(ctx: unknown, id: string, source?: object) {
+        sources.push(source && Reflect.get(source, 'kind'))
+        return findAccount(ctx, id)
+      },
+    }
+    return withDeployment(downstream({}, { configuration }), async (deployment) => {
+      await passedOn(deployment, await actorToken(deployment, { accountId: 'alice', audience: OPAQUE_API }))
+      await passedOn(deployment, await ownToken(deployment))
+      expect(sources).to.deep.equal(['AccessToken', undefined])
+    })
   })
 })
 

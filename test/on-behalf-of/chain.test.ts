@@ -1,5 +1,6 @@
 /** Who may stand in the chain of an API's token (protocol.md §8.2): people and APIs, each counted apart. */
 import { expect } from 'chai'
+import { accounts } from '../../fixtures/accounts.ts'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import { revoke } from '../../fixtures/management.ts'
@@ -157,6 +158,24 @@ describe('on behalf of: the people of a chain', () => {
         await expectNotPassedOn(deployment, next, { reason })
       }))
   }
+
+  it('exist by the ids that the record has: another id of the same account is not enough', () => {
+    let renamed = false
+    const { findAccount } = accounts()
+    const configuration = {
+      findAccount: (ctx: unknown, id: string) =>
+        findAccount(ctx, id).then((account) =>
+          account && renamed && id === 'bob' ? { ...account, accountId: 'robert' } : account,
+        ),
+    }
+    return withDeployment(downstream({}, { configuration }), async (deployment) => {
+      const { accessToken } = await viewed(deployment)
+      await passedOn(deployment, accessToken)
+      renamed = true
+      const reason = 'the account of an actor is gone or disabled'
+      await expectNotPassedOn(deployment, () => passOn(deployment, accessToken), { reason })
+    })
+  })
 })
 
 describe('on behalf of: what an API was given does not act', () => {

@@ -157,6 +157,18 @@ describe('on behalf of: who may send what', () => {
       expect(body.error_description).to.equal('actor_token is required')
     }))
 
+  for (const onBehalfOf of [true, false]) {
+    it(`does not tell an API of requireActor, with the option ${onBehalfOf ? 'on' : 'off'}`, () =>
+      withDeployment(downstream({ requireActor: true, onBehalfOf }, { clients }), async (own) => {
+        const { subjectToken } = await issue(own)
+        const tokens = onBehalfOf ? [subjectToken, SECRET] : [subjectToken, SECRET, await ownToken(own)]
+        for (const client of [apiClient(), emptyApi, publicApi]) {
+          for (const token of tokens)
+            expect((await passOn(own, token, {}, { client })).body).to.deep.equal(SUBJECT_TOKEN_REFUSED)
+        }
+      }))
+  }
+
   it('is by form alone: no declared type changes it', async () => {
     const { subjectToken } = await issue(deployment)
     for (const type of ['jwt', 'id_token', 'refresh_token']) {

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Configuration } from 'oidc-provider'
-import { actorJwt, actorToken } from '../../fixtures/actor-tokens.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
 import { now, stopClock } from '../../fixtures/clock.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
@@ -265,6 +265,19 @@ describe('on behalf of: the received token', () => {
       expect(decodeJwt(body.access_token).sub).to.equal('alice@pairwise')
       const { claims } = await passedOn(deployment, body.access_token)
       expect(claims).to.include({ sub: 'alice' })
+    })
+
+    it('that is opaque names the user by account, whatever the subjects of its client are', async () => {
+      const { subjectToken } = await issue(deployment)
+      const actor = withActor(await actorToken(deployment))
+      const { body } = await exchange(
+        deployment,
+        { subject_token: subjectToken, resource: OPAQUE_API, ...actor },
+        { client: pairwise },
+      )
+      const { claims } = await passedOn(deployment, body.access_token)
+      expect(claims.sub).to.equal('alice')
+      expect(claims.act).to.deep.equal({ sub: 'orders-api', client_id: 'orders-api', act: { sub: 'bob' } })
     })
 
     it('is issued to a pairwise API with its own name for the user and the people, not for the APIs', async () => {

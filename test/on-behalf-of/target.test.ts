@@ -53,7 +53,9 @@ const configuration = {
         const scope = 'orders:read orders:write bills:read openid offline_access profile'
         const info = { scope, audience: resource, accessTokenFormat: 'jwt', accessTokenTTL: 600, jwt }
         if (resource === OWN_ALIAS) return { ...info, audience: API }
-        if (resource === OPAQUE_API) return { ...info, accessTokenFormat: 'opaque', jwt: undefined }
+        // Its audience is its name, unless the deployment says otherwise.
+        if (resource === OPAQUE_API)
+          return { ...info, audience: undefined, accessTokenFormat: 'opaque', jwt: undefined }
         if (resource === PLAIN) return { ...info, accessTokenFormat: undefined, jwt: undefined }
         return info
       },

@@ -11,10 +11,10 @@ import type { Kind } from './kind.ts'
 /** Subject tokens of the management API (protocol.md §3): spent by the exchange. */
 export const impersonation: Kind<Permission> = {
   assertAdmitted({ oidc: { client } }, { requireActor }, { actorToken }) {
-    if (requireActor && !actorToken)
-      throw invalidParameter({ check: 'requireActor', public: 'actor_token is required' })
     // One client on either side only: what it may do as an API must not add up with what it may do as an application.
     if (registeredAudiences(client)) throw subjectTokenRefused({ private: 'the client is an API' })
+    if (requireActor && !actorToken)
+      throw invalidParameter({ check: 'requireActor', public: 'actor_token is required' })
   },
 
   findSubject: (ctx, { store }, { subjectToken }) => findPermission(ctx, store, subjectToken),
