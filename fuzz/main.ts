@@ -36,13 +36,22 @@ function printFailure({ group, seed, path, message, example }: Failure, kind: st
 }
 
 const options = optionsOrExit()
+let interrupted = false
+// The run ends after the cases that are under way, and tells what it saw.
+process.once('SIGINT', () => {
+  interrupted = true
+})
 console.log(`seed ${options.seed}, ${options.count} requests on ${options.kind}`)
 const start = performance.now()
 const tell = (requests: number) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${requests}`)
 }
 try {
-  print(await run({ ...options, tell }), options.kind, (performance.now() - start) / 1000)
+  print(
+    await run({ ...options, tell, isOver: () => interrupted }),
+    options.kind,
+    (performance.now() - start) / 1000,
+  )
 } finally {
   await endRun()
 }

@@ -20,6 +20,8 @@ export interface RunOptions {
   /** Whether a failing case is made smaller. */
   readonly shrinks?: boolean
   readonly tell?: (requests: number) => void
+  /** Whether to end before `count` is reached. */
+  readonly isOver?: () => boolean
 }
 
 export interface Failure {
@@ -50,22 +52,21 @@ const NOWHERE = { group: '', seed: 0, path: '', example: '' }
 const TURNS = 10
 
 export async function run(options: RunOptions): Promise<Report> {
-  const { groups, count, tell = () => {} } = options
+  const { groups, count, isOver = () => false } = options
   const world = await openWorld(options)
   const answers: Record<string, Record<string, number>> = {}
   const share = count / groups.length / TURNS
   let failure: Failure | undefined
   let half = 0
   try {
-    for (let turn = 0; turn < TURNS && !failure; turn += 1) {
+    for (let turn = 0; turn < TURNS && !failure && !isOver(); turn += 1) {
       if (turn === TURNS / 2) half = heapAfterCollection()
       for (const group of groups) {
         failure ??= await runGroup(world, group, options, { turn, until: world.sent.count + share })
         addTo(answers, group.name, world.answers)
-        tell(world.sent.count)
       }
     }
-    const growth = failure ? 0 : heapAfterCollection() - half
+    const growth = failure || half === 0 ? 0 : heapAfterCollection() - half
     if (growth > MOST_GROWTH) failure = { ...NOWHERE, message: `the heap grew by ${growth} bytes` }
     return { requests: world.sent.count, answers, growth, ...(failure && { failure }) }
   } finally {
@@ -92,14 +93,15 @@ const SEEDS = 1_000_003
 async function runGroup(
   world: World,
   group: Group,
-  { seed: first, path, shrinks = true }: RunOptions,
+  { seed: first, path, shrinks = true, isOver = () => false, tell }: RunOptions,
   { turn, until }: { readonly turn: number; readonly until: number },
 ): Promise<Failure | undefined> {
   if (path !== undefined)
     return check(world, group, { seed: first, path, shrinks, until: Number.POSITIVE_INFINITY })
-  for (let seed = first + turn * SEEDS; world.sent.count < until; seed += 1) {
+  for (let seed = first + turn * SEEDS; world.sent.count < until && !isOver(); seed += 1) {
     const failure = await check(world, group, { seed, shrinks, until })
     if (failure) return failure
+    tell?.(world.sent.count)
     const token = await tokenInTables(world)
     if (token !== undefined)
       return { ...NOWHERE, group: group.name, seed, message: `a column holds ${token}` }
