@@ -8,7 +8,7 @@ import mount from 'koa-mount'
 import { type AdapterPayload, type ClientMetadata, errors, type JWK, Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { machineClient, webClient } from '../fixtures/clients.ts'
-import { createImpersonation } from '../src/index.ts'
+import { createImpersonation, TOKEN_EXCHANGE } from '../src/index.ts'
 import { createAdapter, createSubjectTokenStore } from '../src/sequelize/index.ts'
 import type { Options } from './options.ts'
 
@@ -16,6 +16,8 @@ export const ISSUER = 'https://id.example.com/oidc'
 export const MANAGEMENT = 'https://id.example.com/api'
 export const API = 'https://api.example.com'
 export const OPAQUE_API = 'https://opaque.example.com'
+/** Where the API passes its users on to. */
+export const BILLING = 'https://billing.example.com'
 export const SCOPE = 'orders:read'
 /** Longer than a run, so that nothing prepared for it expires. */
 export const DAY = 24 * 3600
@@ -25,6 +27,15 @@ export const CLIENTS = {
   service: machineClient({ client_id: 'service', client_secret: 'service-secret', scope: undefined }),
   backend: machineClient(),
   application: webClient(),
+  /** The API that received an access token, and exchanges it. */
+  api: machineClient({
+    client_id: 'orders-api',
+    client_secret: 'orders-secret',
+    grant_types: [TOKEN_EXCHANGE],
+    scope: undefined,
+    token_exchange_audiences: [API],
+    token_exchange_resources: [BILLING],
+  }),
 } satisfies Record<string, ClientMetadata>
 
 export interface DeploymentSettings extends Pick<Options, 'algorithm' | 'clients'> {
@@ -34,7 +45,8 @@ export interface DeploymentSettings extends Pick<Options, 'algorithm' | 'clients
 export function createDeployment(sequelize: Sequelize, settings: DeploymentSettings) {
   const impersonation = createImpersonation({
     store: createSubjectTokenStore(sequelize),
-    isAllowed: ({ context }) => typeof context.ticketId === 'string',
+    onBehalfOf: true,
+    isAllowed: ({ context }) => typeof context?.ticketId === 'string',
     getCustomJwtClaims: ({ context }) => ({ impersonation: context.grant.subjectTokenContext }),
   })
   const { algorithm, clients, signingKey } = settings
@@ -54,12 +66,12 @@ export function createDeployment(sequelize: Sequelize, settings: DeploymentSetti
         resourceIndicators: {
           enabled: true,
           getResourceServerInfo(_ctx, name) {
-            if (name !== API && name !== OPAQUE_API) throw new errors.InvalidTarget()
+            if (![API, OPAQUE_API, BILLING].includes(name)) throw new errors.InvalidTarget()
             return {
               scope: SCOPE,
               audience: name,
               accessTokenTTL: 600,
-              accessTokenFormat: name === API ? 'jwt' : 'opaque',
+              accessTokenFormat: name === OPAQUE_API ? 'opaque' : 'jwt',
               jwt: { sign: { alg: algorithm } },
             }
           },
@@ -68,12 +80,15 @@ export function createDeployment(sequelize: Sequelize, settings: DeploymentSetti
     }),
   )
   impersonation.attach(provider)
-  const audited = { issued: 0, exchanged: 0 }
+  const audited = { issued: 0, exchanged: 0, passedOn: 0 }
   provider.on('subject_token.issued', () => {
     audited.issued += 1
   })
   provider.on('subject_token.exchanged', () => {
     audited.exchanged += 1
+  })
+  provider.on('access_token.exchanged', () => {
+    audited.passedOn += 1
   })
   provider.on('server_error', (_ctx, error) => console.error(error))
 

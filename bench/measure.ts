@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashSecret, isSecret } from '../src/subject-tokens/secret.ts'
 import type { JobResult, PreparedRequest } from './load.ts'
-import { bare, clientCredentials, exchange, issue } from './requests.ts'
+import { bare, clientCredentials, exchange, issue, onBehalfOf } from './requests.ts'
 import type { Scene, Server } from './scene.ts'
 import { isSearch, type Search, search } from './searches.ts'
 
@@ -12,6 +12,8 @@ export type RowName =
   | 'exchange'
   | 'exchange + actor'
   | 'issue, exchange'
+  | 'on behalf of, new token'
+  | 'on behalf of, known token'
   | 'bare Koa'
   | 'one signature'
   | 'one statement'
@@ -80,14 +82,20 @@ async function prepare(
   }
   const ports = servers.map(({ port, barePort }) => (row === 'bare Koa' ? barePort : port))
   const requests = requestsOf(row, scene, server)
-  const spends = row.startsWith('exchange')
-  const subjectTokens = spends ? await scene.issueDirectly(operations ?? enough(row, seconds)) : undefined
+  const fresh = freshTokens(scene, row)
+  const subjectTokens = await fresh?.(operations ?? enough(row, seconds))
   return () => scene.generator.ask('run', { ports, concurrency, seconds, requests, subjectTokens })
+}
+
+/** Makes a new subject token for each operation, where the row needs that. */
+function freshTokens(scene: Scene, row: RowName): ((count: number) => Promise<string[]>) | undefined {
+  if (row === 'on behalf of, new token') return scene.receivedTokens
+  return row.startsWith('exchange') ? scene.issueDirectly : undefined
 }
 
 function requestsOf(
   row: Exclude<RowName, 'one signature' | 'one statement'>,
-  { managementToken }: Scene,
+  { managementToken, receivedToken }: Scene,
   { actorToken }: Server,
 ): PreparedRequest[] {
   if (isSearch(row)) return [search(row, managementToken)]
@@ -102,6 +110,10 @@ function requestsOf(
       return [exchange({ actorToken })]
     case 'issue, exchange':
       return [issue(managementToken), exchange()]
+    case 'on behalf of, new token':
+      return [onBehalfOf({ length: receivedToken.length })]
+    case 'on behalf of, known token':
+      return [onBehalfOf({ value: receivedToken })]
     case 'bare Koa':
       return [bare]
   }

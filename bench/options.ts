@@ -24,7 +24,7 @@ export interface Options {
 export const USAGE = `npm run bench -- [options]
 
 What is measured
-  (none)                 the table: client_credentials, issue, exchange, the whole flow, and the lower bounds
+  (none)                 the table: client_credentials, issue, exchange, the whole flow, on behalf of, and the lower bounds
   --scale                server CPU of an exchange with two server processes on one database, against one
   --memory               peak memory over many exchanges, against the first tenth
   --rows <n,n,…>         issue, exchange, lists and kill switches against the number of stored rows,

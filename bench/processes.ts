@@ -17,7 +17,7 @@ export interface Worker<T extends Tasks> {
 
 /** Starts a module in a separate process, pinned to these cores if possible. */
 export function startWorker<T extends Tasks>(module: URL, cores: string | undefined): Worker<T> {
-  const node = ['--no-warnings']
+  const node = ['--no-warnings', '--expose-gc']
   const pinned = cores === undefined ? [] : ['-c', cores, process.execPath]
   const child = fork(module, {
     ...(cores !== undefined && { execPath: 'taskset' }),

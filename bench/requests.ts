@@ -1,7 +1,7 @@
 /** Requests as clients send them, ready to be written to a socket. */
 import type { ClientMetadata } from 'oidc-provider'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../src/constants.ts'
-import { API, CLIENTS, MANAGEMENT, SCOPE } from './deployment.ts'
+import { API, BILLING, CLIENTS, MANAGEMENT, SCOPE } from './deployment.ts'
 import type { PreparedRequest } from './load.ts'
 
 /** As long as every subject token, so that the length of a body is known before its token. */
@@ -33,10 +33,23 @@ export function exchange({ actorToken = '', resource = API } = {}): PreparedRequ
   })
 }
 
+/** An API exchanges the access token that it received: this one, or one of this length that is filled in later. */
+export function onBehalfOf(token: { readonly value: string } | { readonly length: number }): PreparedRequest {
+  const placeholder = 'length' in token ? 'x'.repeat(token.length) : undefined
+  const parameters = {
+    grant_type: TOKEN_EXCHANGE,
+    subject_token: 'value' in token ? token.value : 'x'.repeat(token.length),
+    subject_token_type: ACCESS_TOKEN_TYPE,
+    resource: BILLING,
+    scope: SCOPE,
+  }
+  return tokenRequest(CLIENTS.api, parameters, placeholder)
+}
+
 export function issue(token: string): PreparedRequest {
   const body = JSON.stringify({ userId: 'user-1', context: CONTEXT })
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  return post('/api/subject-tokens', headers, body, 201)
+  return post('/api/subject-tokens', headers, body, { status: 201 })
 }
 
 export function manage(
@@ -51,16 +64,28 @@ export function manage(
 
 export const bare: PreparedRequest = { before: 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', status: 200 }
 
-function tokenRequest(client: ClientMetadata, parameters: Record<string, string>): PreparedRequest {
+function tokenRequest(
+  client: ClientMetadata,
+  parameters: Record<string, string>,
+  placeholder = PLACEHOLDER,
+): PreparedRequest {
   const basic = Buffer.from(`${client.client_id}:${client.client_secret}`).toString('base64')
   const headers = { authorization: `Basic ${basic}`, 'content-type': 'application/x-www-form-urlencoded' }
-  return post('/oidc/token', headers, new URLSearchParams(parameters).toString(), 200)
+  return post('/oidc/token', headers, new URLSearchParams(parameters).toString(), {
+    status: 200,
+    placeholder,
+  })
 }
 
-function post(path: string, headers: Record<string, string>, body: string, status: number): PreparedRequest {
+function post(
+  path: string,
+  headers: Record<string, string>,
+  body: string,
+  { status, placeholder = PLACEHOLDER }: { readonly status: number; readonly placeholder?: string },
+): PreparedRequest {
   const head = Object.entries({ host: '127.0.0.1', ...headers, 'content-length': body.length })
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
-  const [before = '', after] = `POST ${path} HTTP/1.1\r\n${head}\r\n${body}`.split(PLACEHOLDER)
+  const [before = '', after] = `POST ${path} HTTP/1.1\r\n${head}\r\n${body}`.split(placeholder)
   return { before, after, status }
 }

@@ -8,7 +8,8 @@ import { fillHistory, issueDirectly } from './fill.ts'
 import type { LoadTasks } from './load.ts'
 import type { Options } from './options.ts'
 import { chooseCores, startWorker, taskset, type Worker } from './processes.ts'
-import { managementToken } from './requests.ts'
+import { receivedTokens } from './received.ts'
+import { exchange, managementToken } from './requests.ts'
 import type { ServerTasks, Settings, Started } from './server.ts'
 
 export interface Server extends Worker<ServerTasks>, Started {}
@@ -19,6 +20,10 @@ export interface Scene {
   /** The parent's own pool, which fills the table between the measurements. */
   readonly sequelize: Sequelize
   readonly managementToken: string
+  /** A JWT that the API received: of an impersonation. */
+  readonly receivedToken: string
+  /** As many like it, each of them another, all of the same impersonation. */
+  readonly receivedTokens: (count: number) => Promise<string[]>
   /** Inserts subject tokens, and resolves to their values. */
   readonly issueDirectly: (count: number) => Promise<string[]>
   /** Moves the database's processes off the servers' core, if it is a PostgreSQL on this machine. */
@@ -56,11 +61,17 @@ export async function openScene(options: Options, { servers = 1, history = 0 } =
     for (const core of CORES.servers.slice(0, servers)) started.push(await addServer({}, core))
     const generator = startWorker<LoadTasks>(GENERATOR, CORES.others)
     workers.push(generator)
+    const port = started[0]?.port ?? 0
+    const [secret = ''] = await issueDirectly(sequelize, 1)
+    const received = receivedTokens(await fetchExchanged(port, secret), base.signingKey)
+    const [receivedToken = ''] = await received(1)
     return {
       servers: started,
       generator,
       sequelize,
-      managementToken: await fetchManagementToken(started[0]?.port ?? 0),
+      managementToken: await fetchManagementToken(port),
+      receivedToken,
+      receivedTokens: received,
       issueDirectly: (count) => issueDirectly(sequelize, count),
       pinDatabase: () => pinDatabase(database, sequelize),
       addServer,
@@ -86,6 +97,11 @@ export async function fetchOnce(port: number, text: string): Promise<Record<stri
 
 async function fetchManagementToken(port: number): Promise<string> {
   return String((await fetchOnce(port, managementToken.before)).access_token)
+}
+
+async function fetchExchanged(port: number, subjectToken: string): Promise<string> {
+  const { before, after } = exchange()
+  return String((await fetchOnce(port, `${before}${subjectToken}${after}`)).access_token)
 }
 
 async function pinDatabase({ kind }: Database, sequelize: Sequelize): Promise<void> {

@@ -1,10 +1,17 @@
 /** Counts the statements of each operation in Sequelize's log, on a separate server, without timing anything. */
 import { API, OPAQUE_API } from './deployment.ts'
 import type { PreparedRequest } from './load.ts'
-import { exchange, issue } from './requests.ts'
+import { exchange, issue, onBehalfOf } from './requests.ts'
 import { fetchOnce, type Scene, type Server } from './scene.ts'
 
-const OPERATIONS = ['issue', 'exchange', 'with actor', 'with actor and Grant', 'opaque token'] as const
+const OPERATIONS = [
+  'issue',
+  'exchange',
+  'with actor',
+  'with actor and Grant',
+  'opaque token',
+  'on behalf of',
+] as const
 export type StatementCounts = Readonly<Record<(typeof OPERATIONS)[number], number>>
 
 export async function countStatements(scene: Scene): Promise<StatementCounts> {
@@ -19,6 +26,7 @@ export async function countStatements(scene: Scene): Promise<StatementCounts> {
       'with actor': await exchanged({ actorToken: actorTokenWithoutGrant }),
       'with actor and Grant': await exchanged({ actorToken }),
       'opaque token': await exchanged({ resource: OPAQUE_API }),
+      'on behalf of': await count(server, async () => onBehalfOf({ value: scene.receivedToken }).before),
     }
     return counts
   } finally {

@@ -16,7 +16,15 @@ import { openScene } from './scene.ts'
 import { countStatements, type StatementCounts } from './statements.ts'
 
 const BASELINE: RowName = 'client_credentials'
-const REQUESTS: readonly RowName[] = [BASELINE, 'issue', 'exchange', 'exchange + actor', 'issue, exchange']
+const REQUESTS: readonly RowName[] = [
+  BASELINE,
+  'issue',
+  'exchange',
+  'exchange + actor',
+  'issue, exchange',
+  'on behalf of, new token',
+  'on behalf of, known token',
+]
 const FLOOR: readonly RowName[] = ['bare Koa', 'one signature', 'one statement']
 
 export async function measureTable(options: Options, tell: (text: string) => void): Promise<void> {
@@ -95,6 +103,8 @@ function targetsOf(options: Options, samples: Samples, statements: StatementCoun
       160,
       ' µs',
     ),
+    report.atLeast('on behalf of, a new token', against('on behalf of, new token', ratio), 0.5),
+    report.atLeast('on behalf of, a known token', against('on behalf of, known token', ratio), 0.75),
     ...(options.clients === 'static' ? statementTargets(statements) : []),
   ]
 }
@@ -105,6 +115,7 @@ const statementTargets = (counts: StatementCounts): report.Target[] => [
   report.atMost('statements: with an opaque actor token', counts['with actor'], 3),
   report.atMost('statements: with one that has a Grant', counts['with actor and Grant'], 4),
   report.atMost('statements: with an opaque access token', counts['opaque token'], 4),
+  report.atMost('statements: on behalf of, with a JWT', counts['on behalf of'], 1),
 ]
 
 const peakOf = (samples: Samples): number =>

@@ -6,5 +6,6 @@ export default function deployment() {
   const { DATABASE_URL: databaseUrl, PORT = '3000' } = process.env
   const baseUrl = `http://127.0.0.1:${PORT}`
   const sequelize = openDatabase({ databaseUrl })
-  return { sequelize, ...provide(sequelize, { baseUrl, ordersApi: `${baseUrl}/orders-api` }) }
+  const addresses = { baseUrl, ordersApi: `${baseUrl}/orders-api`, billingApi: `${baseUrl}/billing-api` }
+  return { sequelize, ...provide(sequelize, addresses) }
 }

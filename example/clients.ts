@@ -36,14 +36,25 @@ export const supportBackend = {
   scope: 'subject-tokens:create subject-tokens:read subject-tokens:revoke',
 } satisfies ClientMetadata
 
-interface Addresses {
+/** The orders API, which exchanges the tokens it receives to call the billing API. */
+export const ordersApiClient = {
+  client_id: 'orders-api',
+  client_secret: 'orders-secret-of-the-example',
+  redirect_uris: [],
+  response_types: [],
+  grant_types: [TOKEN_EXCHANGE],
+} satisfies ClientMetadata
+
+export interface Addresses {
   /** Where the page of the support desk is served. */
   readonly baseUrl: string
-  /** The only resource that support needs, and that a client may exchange for. */
+  /** The only resource that support needs, and that an application may exchange for. */
   readonly ordersApi: string
+  /** The only resource that the orders API may exchange for. */
+  readonly billingApi: string
 }
 
-export const clientsFor = ({ baseUrl, ordersApi }: Addresses): ClientMetadata[] => [
+export const clientsFor = ({ baseUrl, ordersApi, billingApi }: Addresses): ClientMetadata[] => [
   {
     ...supportDesk,
     redirect_uris: [deskCallback(baseUrl)],
@@ -52,4 +63,9 @@ export const clientsFor = ({ baseUrl, ordersApi }: Addresses): ClientMetadata[] 
   },
   { ...supportPortal, token_exchange_resources: [ordersApi] },
   supportBackend,
+  {
+    ...ordersApiClient,
+    token_exchange_audiences: [ordersApi],
+    token_exchange_resources: [billingApi],
+  },
 ]

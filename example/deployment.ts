@@ -1,6 +1,7 @@
 /**
- * The whole deployment in one process: the provider with its pages and its management API, an API to call, the
- * integrator's backend, and the page of the support desk. In reality the last three are separate services.
+ * The whole deployment in one process: the provider with its pages and its management API, an API to call and
+ * another one behind it, the integrator's backend, and the page of the support desk. In reality the last four are separate
+ * services.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -10,12 +11,14 @@ import type { Sequelize } from 'sequelize'
 import { migrate } from '../src/sequelize/index.ts' // yours: 'oidc-provider-impersonation/sequelize'
 import { logEvents } from './audit.ts'
 import { supportBackendRouter } from './backend/router.ts'
+import { billingApi } from './billing-api.ts'
 import { type DatabaseOptions, openDatabase } from './database.ts'
 import { deskRouter } from './desk/router.ts'
 import { drainable } from './drain.ts'
 import { loginRouter } from './login/router.ts'
-import { ordersApi } from './orders-api.ts'
+import { ORDERS_SCOPES, ordersApi } from './orders-api.ts'
 import { provide } from './provider.ts'
+import { resourceMetadataRouter } from './resource-metadata.ts'
 
 export interface ExampleOptions extends DatabaseOptions {
   /** 0 picks a free port. */
@@ -45,7 +48,8 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   const drain = drainable(server)
   const baseUrl = await listen(server, port)
   const orders = `${baseUrl}/orders-api`
-  const { provider, managementApi } = provide(sequelize, { baseUrl, ordersApi: orders })
+  const billing = `${baseUrl}/billing-api`
+  const { provider, managementApi } = provide(sequelize, { baseUrl, ordersApi: orders, billingApi: billing })
   const { issuer } = provider
   logEvents(provider, log)
 
@@ -61,7 +65,9 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   app.use(mount('/oidc', provider))
   app.use(managementApi.routes())
   app.use(loginRouter(provider).routes())
-  app.use(ordersApi({ issuer, audience: orders, log }).routes())
+  app.use(ordersApi({ issuer, audience: orders, billingApi: billing, log }).routes())
+  app.use(resourceMetadataRouter({ issuer, audience: orders, scopes: ORDERS_SCOPES }).routes())
+  app.use(billingApi({ issuer, audience: billing, log }).routes())
   app.use(supportBackendRouter(app, { issuer, ordersApi: orders, log }).routes())
   app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())

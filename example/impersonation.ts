@@ -14,8 +14,15 @@ export function impersonationOf(sequelize: Sequelize): Impersonation {
     requiredContext: ['reason', 'ticketId'],
     // `requireActor` is off because the requests that `npm start` prints sign no one in. Yours should be on.
     statusList: { ttl: STATUS_LIST_TTL },
-    // Called twice: when the subject token is issued, and again when it is exchanged.
-    isAllowed: ({ userId, actor }) => isViewable(userId) && (!actor || isSupport(actor.sub)),
+    // The backend binds its subject tokens to the orders API. From there they may go on to the payments.
+    onBehalfOf: { targets: 'policy' },
+    // Called when the subject token is issued, again when it is exchanged, and for each token that an API exchanges.
+    isAllowed: (request) => {
+      // A customer's own token goes where `token_exchange_resources` of the API says.
+      if (request.stage === 'onBehalfOf' && request.subjectTokenId === undefined) return true
+      const { userId, actor } = request
+      return isViewable(userId) && (!actor || isSupport(actor.sub))
+    },
     getCustomJwtClaims: ({ context }) => {
       const { subjectTokenId, subjectTokenContext } = context.grant
       const { reason, ticketId } = subjectTokenContext

@@ -3,18 +3,14 @@
  * the user and the scopes, log who acts, refuse what was stopped, and reserve some operations for the customer.
  */
 import Router from '@koa/router'
-import type { Middleware } from 'koa'
-import {
-  assertInPerson,
-  assertScope,
-  type Caller,
-  createVerifier,
-  Forbidden,
-  ProviderUnavailable,
-  Unauthorized,
-} from '../src/resource-server/index.ts' // yours: 'oidc-provider-impersonation/resource-server'
+import { assertInPerson, assertScope, type Caller, createVerifier } from '../src/resource-server/index.ts' // yours: 'oidc-provider-impersonation/resource-server'
+import { PAYMENTS_SCOPE } from './billing-api.ts'
+import { paymentsReader } from './payments.ts'
+import { sendRefusals } from './refusals.ts'
+import { challengeWithMetadata } from './resource-metadata.ts'
 
-export const ORDERS_SCOPES = ['orders:read', 'orders:write'] as const
+/** The last one means: may see payments through this API. */
+export const ORDERS_SCOPES = ['orders:read', 'orders:write', PAYMENTS_SCOPE] as const
 
 /** Everyone's orders. The token says whose are shown. */
 const ORDERS = [
@@ -28,13 +24,16 @@ interface OrdersApi {
   readonly issuer: string
   /** Its resource indicator, and where it is mounted. */
   readonly audience: string
+  /** The API behind it. */
+  readonly billingApi: string
   readonly log: (entry: object) => void
 }
 
-export function ordersApi({ issuer, audience, log }: OrdersApi): Router {
+export function ordersApi({ issuer, audience, billingApi, log }: OrdersApi): Router {
   const router = new Router({ prefix: new URL(audience).pathname })
   const verify = createVerifier({ issuer, audience })
-  router.use(sendRefusals)
+  const readPayments = paymentsReader({ issuer, billingApi, log })
+  router.use(challengeWithMetadata(audience), sendRefusals)
 
   router.get('/orders', async (ctx) => {
     const caller = await verify(ctx.req)
@@ -43,7 +42,10 @@ export function ordersApi({ issuer, audience, log }: OrdersApi): Router {
     const { impersonation } = claims
     // The audit log needs both: whose data it was, and who looked at it. `jti` leads to the record.
     log({ event: 'orders.read', customer: user, actor, client_id: clientId, jti: tokenId, impersonation })
-    ctx.body = { customer: user, actor, scope: scopes.join(' '), impersonation, orders: ordersOf(caller) }
+    const scope = scopes.join(' ')
+    const [, received = ''] = ctx.get('authorization').split(/ +/)
+    const billing = scopes.includes(PAYMENTS_SCOPE) ? await readPayments(received) : undefined
+    ctx.body = { customer: user, actor, scope, impersonation, orders: ordersOf(caller), billing }
   })
 
   router.delete('/orders/:id', async (ctx) => {
@@ -58,16 +60,3 @@ export function ordersApi({ issuer, audience, log }: OrdersApi): Router {
 
 const ordersOf = ({ user }: Caller) =>
   ORDERS.filter(({ customer }) => customer === user).map(({ id, item }) => ({ id, item }))
-
-const sendRefusals: Middleware = async (ctx, next) => {
-  try {
-    await next()
-  } catch (error) {
-    const isRefusal =
-      error instanceof Unauthorized || error instanceof Forbidden || error instanceof ProviderUnavailable
-    if (!isRefusal) throw error
-    ctx.status = error.status
-    ctx.set(error.headers)
-    ctx.body = error.body
-  }
-}

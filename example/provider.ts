@@ -1,24 +1,26 @@
 /** The provider, with the plugin attached. Its configuration has only options of oidc-provider; `configure` extends it. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type Router from '@koa/router'
-import { type Configuration, errors, type JWK, Provider } from 'oidc-provider'
+import {
+  type Client,
+  type Configuration,
+  errors,
+  type JWK,
+  Provider,
+  type ResourceServer,
+} from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 // Yours: 'oidc-provider-impersonation' and 'oidc-provider-impersonation/sequelize'.
 import { type Impersonation, TOKEN_EXCHANGE } from '../src/index.ts'
 import { createAdapter } from '../src/sequelize/index.ts'
 import { findAccount } from './accounts.ts'
-import { clientsFor, supportBackend } from './clients.ts'
+import { PAYMENTS_SCOPE } from './billing-api.ts'
+import { type Addresses, clientsFor, ordersApiClient, supportBackend } from './clients.ts'
 import { impersonationOf } from './impersonation.ts'
 import { errorPage } from './login/error-page.ts'
 import { loggedOutPage, logoutPage } from './login/logout-pages.ts'
 import { loginUrl } from './login/router.ts'
 import { ORDERS_SCOPES } from './orders-api.ts'
-
-interface Addresses {
-  readonly baseUrl: string
-  /** The resource indicator of the orders API. */
-  readonly ordersApi: string
-}
 
 interface Provided {
   readonly provider: Provider
@@ -34,11 +36,11 @@ export function provide(sequelize: Sequelize, addresses: Addresses): Provided {
   return { provider, impersonation, managementApi: impersonation.router() }
 }
 
-function configurationOf(sequelize: Sequelize, { baseUrl, ordersApi }: Addresses): Configuration {
+function configurationOf(sequelize: Sequelize, addresses: Addresses): Configuration {
   return {
     // Stores the provider's codes, sessions, grants and opaque tokens.
     adapter: createAdapter(sequelize),
-    clients: clientsFor({ baseUrl, ordersApi }),
+    clients: clientsFor(addresses),
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     // New at every start, so JWTs and sessions end with the process. Yours come from a secret store.
     jwks: { keys: [signingKey()] },
@@ -70,21 +72,30 @@ function configurationOf(sequelize: Sequelize, { baseUrl, ordersApi }: Addresses
       rpInitiatedLogout: { logoutSource: logoutPage, postLogoutSuccessSource: loggedOutPage },
       resourceIndicators: {
         enabled: true,
-        getResourceServerInfo(_ctx, resource, client) {
-          // The backend gets no token for the orders: it grants access, and does not use it.
-          const known = resource === ordersApi && client.grantTypeAllowed(TOKEN_EXCHANGE)
-          if (!known) throw new errors.InvalidTarget()
-          return {
-            audience: ordersApi,
-            scope: ORDERS_SCOPES.join(' '),
-            accessTokenFormat: 'jwt',
-            // A view ends after five minutes, even if no one stops it.
-            accessTokenTTL: 300,
-            jwt: { sign: { alg: 'ES256' } },
-          }
-        },
+        getResourceServerInfo: resourcesAt(addresses),
       },
     },
+  }
+}
+
+function resourcesAt({ ordersApi, billingApi }: Addresses) {
+  return (_ctx: unknown, resource: string, client: Client): ResourceServer => {
+    const scopes = new Map([
+      // The backend gets no token for the orders: it grants access, and does not use it.
+      [ordersApi, client.grantTypeAllowed(TOKEN_EXCHANGE) ? ORDERS_SCOPES.join(' ') : undefined],
+      // Applications reach the payments through the orders API only.
+      [billingApi, client.clientId === ordersApiClient.client_id ? PAYMENTS_SCOPE : undefined],
+    ])
+    const scope = scopes.get(resource)
+    if (scope === undefined) throw new errors.InvalidTarget()
+    return {
+      audience: resource,
+      scope,
+      accessTokenFormat: 'jwt',
+      // A view ends after five minutes, even if no one stops it.
+      accessTokenTTL: 300,
+      jwt: { sign: { alg: 'ES256' } },
+    }
   }
 }
 

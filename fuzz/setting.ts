@@ -105,7 +105,7 @@ export const optionsFor = (rules: Rules): Partial<ImpersonationOptions> => ({
   requiredContext: rules.requiredContext,
   ...(!rules.statusList && { statusList: false }),
   isAllowed({ stage, context }) {
-    decide(context[stage])
+    decide(context?.[stage])
     return true
   },
   getCustomJwtClaims({ context }) {

@@ -23,6 +23,9 @@ export const IMPERSONATION_POLICY = 'impersonation'
 /** Client metadata: the only resources a client may exchange for. */
 export const TOKEN_EXCHANGE_RESOURCES = 'token_exchange_resources'
 
+/** Client metadata: the audiences that a client is known by as an API. It exchanges the access tokens it receives. */
+export const TOKEN_EXCHANGE_AUDIENCES = 'token_exchange_audiences'
+
 /**
  * Claims that no function of the deployment may return: those that the provider or this plugin sets (RFC 7519 §4.1,
  * RFC 8693 §4, RFC 9068 §2.2, RFC 7800 §3.1, draft-ietf-oauth-status-list §6.1), and those that introspection sets itself (RFC 7662 §2.2). The last two

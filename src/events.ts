@@ -118,6 +118,51 @@ export interface SubjectTokenRevoked {
   readonly ended?: AccessTokenEnd
 }
 
+/** An API exchanged an access token that it received (option `onBehalfOf`): it can call another API as `userId`. */
+export interface AccessTokenExchanged {
+  /** Of the record, if it began as an impersonation. */
+  readonly id?: string
+  readonly userId: string
+  /** The backend that requested the subject token, if it began as an impersonation. */
+  readonly createdBy?: string
+  /** The API that received the new access token: its client. */
+  readonly clientId: string
+  /** The newest person who acts; absent if none does. */
+  readonly actor?: ActingParty
+  /** The APIs that passed the user on before, newest first: their client ids. */
+  readonly through: readonly string[]
+  /** `jti` of the access token that was exchanged, if it is a JWT. */
+  readonly parentJti?: string
+  readonly resource: string
+  /** The granted scopes, if any. */
+  readonly scope?: string
+  readonly accessToken: {
+    readonly format: AccessTokenFormat
+    readonly jti?: string
+    readonly expiresAt: Seconds
+  }
+}
+
+/** An exchange of a received access token was refused or failed. Members that the request did not get to are absent. */
+export interface AccessTokenRefused {
+  readonly stage: 'onBehalfOf'
+  /** The `error` that the client read. */
+  readonly error: string
+  /** The rule that refused, or the `error` where the provider or another function refused. */
+  readonly check: Check | (string & {})
+  /** Why, for operators only, as in `SubjectTokenRefused`. */
+  readonly reason: string
+  /** The client that sent the request. */
+  readonly clientId: string
+  readonly id?: string
+  readonly userId?: string
+  readonly actor?: ActingParty
+  readonly through?: readonly string[]
+  readonly parentJti?: string
+  readonly resource?: string
+  readonly scope?: string
+}
+
 /** The events and their payloads: `provider.on('subject_token.issued', ({ userId }) => …)`. */
 export interface ImpersonationEvents {
   'subject_token.issued': SubjectTokenIssued
@@ -125,6 +170,8 @@ export interface ImpersonationEvents {
   'subject_token.refused': SubjectTokenRefused
   'subject_token.replayed': SubjectTokenReplayed
   'subject_token.revoked': SubjectTokenRevoked
+  'access_token.exchanged': AccessTokenExchanged
+  'access_token.refused': AccessTokenRefused
 }
 
 /**
@@ -139,6 +186,8 @@ export const EVENTS = [
   'subject_token.refused',
   'subject_token.replayed',
   'subject_token.revoked',
+  'access_token.exchanged',
+  'access_token.refused',
 ] as const satisfies readonly (keyof ImpersonationEvents)[]
 
 /** Taken from the list, so that an event that is missing there cannot be emitted. */

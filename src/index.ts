@@ -2,6 +2,8 @@ export type { Seconds } from './clock.ts'
 export { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from './constants.ts'
 export {
   type AccessTokenEnd,
+  type AccessTokenExchanged,
+  type AccessTokenRefused,
   EVENTS,
   type ImpersonationEvents,
   type SubjectTokenExchanged,
@@ -13,7 +15,13 @@ export {
 export { createImpersonation, type Impersonation } from './impersonation.ts'
 export type { NodeHandler } from './management/handler.ts'
 export type { Mounting } from './management/mounting.ts'
-export type { CustomClaimsRequest, ImpersonationOptions, PolicyRequest } from './options.ts'
+export type {
+  CustomClaimsRequest,
+  ImpersonationOptions,
+  ImpersonationPolicyRequest,
+  OnBehalfOfPolicyRequest,
+  PolicyRequest,
+} from './options.ts'
 export type { JsonObject, JsonValue } from './plain-json.ts'
 export { AccessDenied, type Check } from './refusals.ts'
 export type { TokenHash } from './subject-tokens/secret.ts'

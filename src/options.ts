@@ -7,8 +7,12 @@ import { type ActClaim, LONGEST_LIFE } from './subject-tokens/subject-token.ts'
 
 /**
  * What `isAllowed` decides about. Frozen, except `account`. All ids are account ids and client ids, never pairwise.
+ * `stage` tells the two apart.
  */
-export interface PolicyRequest {
+export type PolicyRequest = ImpersonationPolicyRequest | OnBehalfOfPolicyRequest
+
+/** A subject token, when it is issued and when it is exchanged. */
+export interface ImpersonationPolicyRequest {
   /** `issuance`: a subject token has been requested. `exchange`: an access token is about to be granted. */
   readonly stage: 'issuance' | 'exchange'
   /** Account id of the user to become. */
@@ -39,6 +43,54 @@ export interface PolicyRequest {
   readonly scope?: string
 }
 
+/**
+ * An API exchanges an access token that it received, to call another API for the same user. The last four members are
+ * there if the token began as an impersonation; without them it is the user's own.
+ */
+export interface OnBehalfOfPolicyRequest {
+  readonly stage: 'onBehalfOf'
+  /** Account id of the user. */
+  readonly userId: string
+  /** What `findAccount` returned for the user. */
+  readonly account: Account
+  /** The newest person who acts as the user, proven when the impersonation began. Absent without one. */
+  readonly actor?: {
+    readonly sub: string
+    /** The client that the actor token was issued to. */
+    readonly clientId?: string
+    /** Absent: the actor token was sent when the impersonation began. */
+    readonly audiences?: undefined
+    /** The earlier actors (RFC 8693 §4.1). */
+    readonly act?: ActClaim
+    readonly verified: true
+  }
+  /** The API that exchanges: its client. */
+  readonly client: { readonly id: string }
+  /** The APIs that passed the user on before, newest first: their client ids. `[]` for the first one. */
+  readonly through: readonly string[]
+  /** The access token that the API received. */
+  readonly subjectToken: {
+    /** The client that it was issued to. */
+    readonly clientId: string
+    readonly audience: string
+    readonly scope?: string
+    /** Whether it is bound to a key. The new token then is, too. */
+    readonly bound: boolean
+  }
+  /** The resource of the new access token. */
+  readonly resource: string
+  /** The scopes that will be granted, if any. */
+  readonly scope?: string
+  /** The backend that requested the subject token. */
+  readonly createdBy?: { readonly id: string }
+  /** As the backend sent it. */
+  readonly context?: JsonObject
+  /** The public id of the record. */
+  readonly subjectTokenId?: string
+  /** The only resource that the subject token could be used for, if it was limited to one. */
+  readonly boundTo?: string
+}
+
 /** What `getCustomJwtClaims` receives. Frozen. */
 export interface CustomClaimsRequest {
   /** The access token as it will be issued. `jti` for JWTs only: the id of an opaque token is its value. */
@@ -51,14 +103,20 @@ export interface CustomClaimsRequest {
     readonly iat: Seconds
     readonly exp: Seconds
   }
-  /** Who exchanges what: account ids and client ids, never pairwise. `actor` if an actor token was sent. */
+  /** Who exchanges what: account ids and client ids, never pairwise. `actor` if a person acts. */
   readonly context: {
     readonly grant: {
       readonly type: string
-      readonly kind: 'impersonation'
-      /** The public id of the record, so that a claim can name it. */
-      readonly subjectTokenId: string
+      /** `onBehalfOf`: an API exchanges an access token that it received. */
+      readonly kind: 'impersonation' | 'onBehalfOf'
+      /** The public id of the record, so that a claim can name it. Absent for what did not begin as an impersonation. */
+      readonly subjectTokenId?: string
+      /** `{}` for what did not begin as an impersonation. */
       readonly subjectTokenContext: JsonObject
+      /** The APIs that passed the user on before, newest first: their client ids. Only with the kind `onBehalfOf`. */
+      readonly through?: readonly string[]
+      /** The claims of the received token that are not reserved. Only with the kind `onBehalfOf`. */
+      readonly subjectTokenClaims?: JsonObject
     }
     readonly user: { readonly id: string }
     readonly client: { readonly id: string }
@@ -114,13 +172,29 @@ export interface ImpersonationOptions {
   readonly replayLeeway?: Seconds
 
   /**
+   * Whether an API may exchange an access token that it received for one of another API, of the same user. Such a client
+   * is registered with `token_exchange_audiences` and `token_exchange_resources`. `hops`: how many APIs may pass the user
+   * on one after the other, 1 … 10, default 1. `scopes`: `'subset'` grants what the received token names and nothing
+   * else; `'policy'` leaves that to `isAllowed`. `targets`: `'registered'` allows the client's resources; `'policy'`
+   * leaves it to `isAllowed` for a client that has no such metadata, and for impersonations that are limited to a
+   * resource. `true` is `{}`. Needs `statusList`, and `'policy'` needs `isAllowed`. Default `false`.
+   */
+  readonly onBehalfOf?:
+    | boolean
+    | {
+        readonly hops?: number
+        readonly scopes?: 'subset' | 'policy'
+        readonly targets?: 'registered' | 'policy'
+      }
+
+  /**
    * Keys that every `context` must hold, and that must not be blank. A missing one is refused by name at issuance
    * (400) and denied at the exchange (`access_denied`), because this option may have changed since. Default `[]`.
    */
   readonly requiredContext?: readonly string[]
 
   /**
-   * Your policy, called at issuance and again at the exchange. `true` allows, `false` denies (`access_denied`). Throw
+   * Your policy, called at issuance and again at the exchange, and with `onBehalfOf` for every step. `true` allows, `false` denies (`access_denied`). Throw
    * `AccessDenied` to deny with a reason for the operator. Any other error, any other value, or taking longer than
    * `customClaimsTimeout` is a 500 and spends nothing. Default: everything is allowed.
    */
@@ -148,10 +222,21 @@ export interface ImpersonationOptions {
 /** The options as everything behind this file sees them: complete, checked and frozen. */
 export interface ResolvedOptions
   extends Required<
-      Omit<ImpersonationOptions, 'managementResource' | 'statusList' | 'isAllowed' | 'getCustomJwtClaims'>
+      Omit<
+        ImpersonationOptions,
+        'managementResource' | 'statusList' | 'onBehalfOf' | 'isAllowed' | 'getCustomJwtClaims'
+      >
     >,
     Pick<ImpersonationOptions, 'managementResource' | 'isAllowed' | 'getCustomJwtClaims'> {
   readonly statusList: StatusListOptions | false
+  readonly onBehalfOf: OnBehalfOfOptions | false
+}
+
+/** How far an API passes a user on. */
+export interface OnBehalfOfOptions {
+  readonly hops: number
+  readonly scopes: 'subset' | 'policy'
+  readonly targets: 'registered' | 'policy'
 }
 
 /** `uri` is absent where it follows from the management resource. */
@@ -180,6 +265,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
     maxDelegationDepth: given.maxDelegationDepth ?? 1,
     statusList: resolveStatusList(given.statusList ?? {}),
     replayLeeway: given.replayLeeway ?? 0,
+    onBehalfOf: resolveOnBehalfOf(given.onBehalfOf ?? false),
     requiredContext: given.requiredContext ?? [],
     isAllowed: given.isAllowed,
     getCustomJwtClaims: given.getCustomJwtClaims,
@@ -210,6 +296,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
   )
   assertFunction('isAllowed', options.isAllowed)
   assertFunction('getCustomJwtClaims', options.getCustomJwtClaims)
+  assertOnBehalfOf(options)
   assert(
     isPlainObject(options.environmentVariables) && isPlainJson(options.environmentVariables, 16),
     'environmentVariables',
@@ -236,6 +323,29 @@ function resolveStatusList(
     'an http or https URL without query and fragment',
   )
   return Object.freeze({ ttl, ...(uri !== undefined && { uri }) })
+}
+
+function resolveOnBehalfOf(
+  given: NonNullable<ImpersonationOptions['onBehalfOf']>,
+): OnBehalfOfOptions | false {
+  if (given === false) return false
+  assert(given === true || isPlainObject(given), 'onBehalfOf', 'a boolean or an object')
+  const { hops = 1, scopes = 'subset', targets = 'registered', ...others } = given === true ? {} : given
+  for (const name of Object.keys(others)) throw new TypeError(`unknown option: onBehalfOf.${name}`)
+  assertWhole('onBehalfOf.hops', hops, { from: 1, to: 10 })
+  assert(['subset', 'policy'].includes(scopes), 'onBehalfOf.scopes', "'subset' or 'policy'")
+  assert(['registered', 'policy'].includes(targets), 'onBehalfOf.targets', "'registered' or 'policy'")
+  return Object.freeze({ hops, scopes, targets })
+}
+
+/** What an API passes on must end when the impersonation does; and a decision needs someone who decides. */
+function assertOnBehalfOf({ onBehalfOf, statusList, isAllowed }: ResolvedOptions): void {
+  if (!onBehalfOf) return
+  if (!statusList) throw new TypeError('option onBehalfOf needs statusList')
+  for (const name of ['scopes', 'targets'] as const) {
+    if (onBehalfOf[name] === 'policy' && !isAllowed)
+      throw new TypeError(`option onBehalfOf.${name}: 'policy' needs isAllowed`)
+  }
 }
 
 /** What a number can follow: APIs compare such addresses character by character. */

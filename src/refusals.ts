@@ -11,6 +11,7 @@ export type Check =
   | 'subject_token'
   | 'actor_token'
   | 'maxDelegationDepth'
+  | 'hops'
   | 'actorIsNotSubject'
   | 'requireActor'
   | 'requiredContext'
@@ -98,6 +99,7 @@ export function refusal(build: Build, { check, public: text, private: detail }: 
 }
 
 const invalidRequest: Build = (text, options) => new errors.InvalidRequest(text, 400, options)
+const unauthorizedClient: Build = (text, options) => new errors.UnauthorizedClient(text, options)
 const invalidTarget: Build = (text, options) => new errors.InvalidTarget(text, options)
 const accessDenied: Build = (text, options) => new errors.AccessDenied(text, options)
 /** Without `scope`, which would repeat what was asked for: a token that was sent as scope must not come back. */
@@ -119,9 +121,17 @@ export const grantNotAllowed = (says: Private) =>
     public: 'requested grant type is not allowed for this client',
   })
 
+/** A client that may not exchange tokens of this kind, whatever the token. What it is registered for is no secret to it. */
+export const clientNotAdmitted = (says: Private) =>
+  refusal(unauthorizedClient, {
+    ...says,
+    check: 'request',
+    public: 'the client may not exchange access tokens',
+  })
+
 /** One public text for every bad subject token, so that no one learns which tokens exist. */
-export const subjectTokenRefused = (says: Private) =>
-  refusal(invalidRequest, { ...says, check: 'subject_token', public: 'subject_token is invalid' })
+export const subjectTokenRefused = (says: Private & { readonly check?: Check }) =>
+  refusal(invalidRequest, { check: 'subject_token', ...says, public: 'subject_token is invalid' })
 
 /** One public text for every bad actor token. */
 export const actorTokenRefused = (says: Private & { readonly check?: Check }) =>

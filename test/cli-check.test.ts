@@ -24,6 +24,7 @@ const SOUND = {
     response_types: ['code'], grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:token-exchange'],
     token_exchange_resources: ['https://api.example.com'],`,
   clientDefaults: `id_token_signed_response_alg: 'ES256'`,
+  apis: '',
   features: '',
   migration: 'await migrate(sequelize)',
   router: 'impersonation.router()',
@@ -31,7 +32,7 @@ const SOUND = {
 }
 
 const moduleOf = (parts: Partial<typeof SOUND>): string => {
-  const { issuer, options, client, clientDefaults, features, migration, router, exports } = {
+  const { issuer, options, client, apis, clientDefaults, features, migration, router, exports } = {
     ...SOUND,
     ...parts,
   }
@@ -51,6 +52,7 @@ const provider = new Provider(${issuer}, impersonation.configure({
   clientDefaults: { ${clientDefaults} },
   clients: [
     { ${client} },
+    ${apis}
     { client_id: 'backend', client_secret: 'a-secret-of-the-tests', redirect_uris: [], response_types: [],
       grant_types: ['client_credentials'], scope: 'subject-tokens:create' },
   ],
@@ -199,6 +201,23 @@ describe('oidc-impersonation check', () => {
       expect(code).to.equal(level === 'fault' ? 1 : 0)
     })
   }
+
+  it('says who may go downstream, and looks at where to', async () => {
+    const { findings, troubles } = await check({
+      options: `${SOUND.options} onBehalfOf: true,`,
+      apis: `{ client_id: 'orders-api', client_secret: 'a-secret-of-the-tests', redirect_uris: [], response_types: [],
+        grant_types: ['urn:ietf:params:oauth:grant-type:token-exchange'],
+        token_exchange_audiences: ['https://api.example.com'], token_exchange_resources: ['https://billing.example.com'] },`,
+      features: `resourceIndicators: { enabled: true, getResourceServerInfo: (_ctx, resource) => ({
+        audience: resource, scope: 'invoices:read', accessTokenFormat: resource.includes('billing') ? 'opaque' : 'jwt',
+        jwt: { sign: { alg: 'ES256' } } }) },`,
+    })
+    const downstream = findings.find(({ about }) => about === 'who may go downstream')
+    expect(downstream).to.include({ level: 'ok', text: 'orders-api' })
+    expect(troubles.map(({ about, text }) => `${about}: ${text}`)).to.deep.equal([
+      'downstream: "orders-api" may go to https://billing.example.com, whose tokens are opaque: nothing could end them with the first one',
+    ])
+  })
 
   it('asks the functions about the example: a denial is a finding', async () => {
     const { code, troubles } = await check({}, { ...EXAMPLE, userId: 'root' })

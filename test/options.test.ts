@@ -12,6 +12,7 @@ describe('options', () => {
       requireActor: false,
       maxDelegationDepth: 1,
       replayLeeway: 0,
+      onBehalfOf: false,
       requiredContext: [],
       environmentVariables: {},
       customClaimsTimeout: 5,
@@ -58,8 +59,42 @@ describe('options', () => {
         (uri) => ({ uri }),
       ),
     ],
+    onBehalfOf: [
+      'true',
+      1,
+      [],
+      { depth: 1 },
+      ...[0, 11, 1.5, '1', Number.NaN].map((hops) => ({ hops })),
+      ...['all', true, null].flatMap((value) => [{ scopes: value }, { targets: value }]),
+      { scopes: 'policy' },
+      { targets: 'policy' },
+    ],
     subjectTokenTtl: [600],
   }
+  it('complete onBehalfOf', () => {
+    const resolved = (onBehalfOf: ImpersonationOptions['onBehalfOf']) =>
+      resolveOptions({ store, onBehalfOf, isAllowed: () => true }).onBehalfOf
+    const defaults = { hops: 1, scopes: 'subset', targets: 'registered' }
+    expect(resolved(true)).to.deep.equal(defaults)
+    expect(resolved({})).to.deep.equal(defaults)
+    expect(resolved({ hops: 10, scopes: 'policy', targets: 'policy' })).to.deep.equal({
+      hops: 10,
+      scopes: 'policy',
+      targets: 'policy',
+    })
+    expect(resolved(true)).to.be.frozen
+    expect(resolved(false)).to.equal(false)
+  })
+
+  it('are refused where onBehalfOf has no status lists, naming both', () => {
+    const without = { store, statusList: false as const }
+    expect(() => resolveOptions({ ...without, onBehalfOf: true })).to.throw(
+      TypeError,
+      /onBehalfOf.*statusList/,
+    )
+    expect(resolveOptions({ ...without, onBehalfOf: false }).statusList).to.equal(false)
+  })
+
   it('are the defaults where they are null', () => {
     const given = { store, requireActor: null, maxDelegationDepth: null } as unknown as ImpersonationOptions
     expect(resolveOptions(given)).to.include({ requireActor: false, maxDelegationDepth: 1 })

@@ -37,7 +37,7 @@ export async function startImpersonation(
     actorId: engineer.id,
     clientId: supportDesk.client_id,
     resource,
-    scope: 'orders:read',
+    scope: 'orders:read payments:read',
     expiresIn: SUBJECT_TOKEN_LIFE,
     context: { reason, ticketId },
   })

@@ -4,26 +4,40 @@ import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts' // yours:
 import { deskCallback, supportBackend, supportDesk } from '../clients.ts'
 import { Browser } from './browser.ts'
 import { differences } from './differences.ts'
+import { downstream } from './downstream.ts'
 import * as promises from './promises.ts'
+import { showRecord } from './record.ts'
 import * as screen from './screen.ts'
 import { stop } from './stop.ts'
 import { connect, expecting, lookInto, type Walk } from './walk.ts'
 import { openWire } from './wire.ts'
 
-/** Runs the flow, and resolves to everything that was not as promised. */
-export async function runFlow(baseUrl: string, send: typeof fetch = fetch): Promise<string[]> {
+export interface Outcome {
+  readonly checks: number
+  readonly passed: number
+  /** Everything that was not as promised. */
+  readonly found: readonly string[]
+}
+
+/** Runs the flow. Each chapter takes the walk, and what the chapters before it have brought. */
+export async function runFlow(baseUrl: string, send: typeof fetch = fetch): Promise<Outcome> {
   const found: string[] = []
+  let checks = 0
+  let passed = 0
   const check = (what: string, actual: unknown, expected: unknown) => {
     const differing = differences(what, actual, expected)
+    checks += 1
+    if (differing.length === 0) passed += 1
     found.push(...differing)
     screen.verdict(what, differing)
   }
   try {
     await walk({ baseUrl, send, wire: openWire(send), check })
   } catch (error) {
+    checks += 1
     found.push(`the flow stopped: ${error instanceof Error ? error.message : String(error)}`)
   }
-  return found
+  return { checks, passed, found }
 }
 
 async function walk(given: Walk): Promise<void> {
@@ -57,14 +71,18 @@ async function walk(given: Walk): Promise<void> {
 
   screen.step(
     'The support desk calls the orders API',
-    'The API shows her orders, and knows that Sam is acting.',
+    'The API shows her orders, and knows that Sam is acting. What she has paid, it asks the billing API.',
   )
   await callApi(given, desk, accessToken, who)
 
-  await stop(given, { backend, desk, managementToken, accessToken, id })
+  const billingToken = await downstream(given, accessToken, who)
+
+  await stop(given, { backend, desk, managementToken, accessToken, billingToken, id })
 
   screen.step('Someone uses the subject token again', 'It works only once, and tells no one why it does not.')
   await expectRefusal(given, desk, { subjectToken, actorToken })
+
+  await showRecord(given, { backend, managementToken, id }, who)
 }
 
 async function signIn(given: Walk, desk: client.Configuration, account: string): Promise<string> {
@@ -79,10 +97,15 @@ async function signIn(given: Walk, desk: client.Configuration, account: string):
     code_challenge_method: 'S256',
     state,
   })
-  const browser = new Browser(given.send, screen.hop, redirectUri)
+  let requests = 0
+  const countRequest = () => {
+    requests += 1
+  }
+  const browser = new Browser(given.send, countRequest, redirectUri)
   const loginPage = await browser.visit(authorizationUrl)
   const consentPage = await browser.visit(loginPage, { account })
   const callback = await browser.visit(consentPage, { decision: 'allow' })
+  screen.hops(requests)
   const tokens = await expecting(given, 'sign-in response', promises.actorResponse, () =>
     client.authorizationCodeGrant(desk, callback, { pkceCodeVerifier, expectedState: state }),
   )
@@ -132,7 +155,10 @@ async function exchange(
   const issued = await expecting(given, 'exchange response', promises.exchangeResponse, () =>
     client.genericGrantRequest(desk, TOKEN_EXCHANGE, request),
   )
-  lookInto(given, 'access token', issued.access_token, promises.accessToken(who))
+  lookInto(given, 'access token', issued.access_token, promises.accessToken(who), {
+    sub: 'it is for Alice',
+    act: 'and says that Sam acts',
+  })
   return issued.access_token
 }
 
@@ -142,7 +168,7 @@ const exchangeRequest = (baseUrl: string, { subjectToken, actorToken }: Exchange
   actor_token: actorToken,
   actor_token_type: ACCESS_TOKEN_TYPE,
   resource: `${baseUrl}/orders-api`,
-  scope: 'orders:read',
+  scope: 'orders:read payments:read',
 })
 
 async function callApi(
@@ -159,6 +185,7 @@ async function callApi(
 
 async function expectRefusal(given: Walk, desk: client.Configuration, tokens: ExchangeTokens): Promise<void> {
   const request = exchangeRequest(given.baseUrl, tokens)
+  screen.markResponse('the second use is refused')
   await expecting(given, 'second use', promises.refusedResponse, () =>
     // The client library throws on a refusal. Only the response matters here.
     client.genericGrantRequest(desk, TOKEN_EXCHANGE, request).catch(() => {}),

@@ -1,5 +1,6 @@
 /** What the plugin promises about each response of the flow. A response must contain nothing else. */
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts' // yours: 'oidc-provider-impersonation'
+import { ordersApiClient, supportBackend } from '../clients.ts'
 import { matching, Rule } from './differences.ts'
 
 const aJwt = matching('a JWT', /^[\w-]+\.[\w-]+\.[\w-]+$/)
@@ -13,8 +14,11 @@ const header = { typ: 'at+jwt', alg: 'ES256', kid: anId }
 
 const NO_STORE = 'no-store'
 
+/** What the support desk asks for. The second one is for the API behind the orders API. */
+const SCOPE = 'orders:read payments:read'
+
 /** All that the backend of the demo does. */
-export const MANAGEMENT_SCOPE = 'subject-tokens:create subject-tokens:revoke'
+export const MANAGEMENT_SCOPE = 'subject-tokens:create subject-tokens:read subject-tokens:revoke'
 
 export const actorResponse = {
   status: 200,
@@ -62,7 +66,7 @@ export const exchangeResponse = {
     issued_token_type: ACCESS_TOKEN_TYPE,
     token_type: 'Bearer',
     expires_in: 300,
-    scope: 'orders:read',
+    scope: SCOPE,
   },
 }
 
@@ -83,7 +87,7 @@ export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticket
     sub: userId,
     act: { sub: actorId },
     client_id: clientId,
-    scope: 'orders:read',
+    scope: SCOPE,
     impersonation: { id: anId, reason, ticket_id: ticketId },
     status: { status_list: { idx: aPlace, uri: `${baseUrl}/api/status-lists/0` } },
     jti: anId,
@@ -98,13 +102,87 @@ export const ordersResponse = ({ userId, actorId, reason, ticketId }: Impersonat
   body: {
     customer: userId,
     actor: { sub: actorId },
-    scope: 'orders:read',
+    scope: SCOPE,
     impersonation: { id: anId, reason, ticket_id: ticketId },
     orders: new Rule('her two orders', (value) => Array.isArray(value) && value.length === 2),
+    billing: paymentsOf({ userId, actorId }),
   },
 })
 
+/** The orders API has passed it on. */
+const paymentsOf = ({ userId, actorId }: Pick<Impersonated, 'userId' | 'actorId'>) => ({
+  customer: userId,
+  actor: { sub: actorId },
+  through: [ordersApiClient.client_id],
+  payments: new Rule('her two payments', (value) => Array.isArray(value) && value.length === 2),
+})
+
+/** What is left of the received token's five minutes. */
+const whatIsLeft = new Rule('at most what the received token has left', (value) => {
+  return Number.isInteger(value) && Number(value) > 240 && Number(value) <= 300
+})
+
+export const downstreamResponse = {
+  status: 200,
+  cacheControl: NO_STORE,
+  body: {
+    access_token: aJwt,
+    issued_token_type: ACCESS_TOKEN_TYPE,
+    token_type: 'Bearer',
+    expires_in: whatIsLeft,
+    scope: 'payments:read',
+  },
+}
+
+/** The same user, the same engineer, the same place in the same status list; and the API that exchanged. */
+export const billingToken = (who: Impersonated) => {
+  const { claims } = accessToken(who)
+  const { client_id: api } = ordersApiClient
+  return {
+    header,
+    claims: {
+      ...claims,
+      aud: `${who.baseUrl}/billing-api`,
+      act: { sub: api, client_id: api, act: { sub: who.actorId } },
+      client_id: api,
+      scope: 'payments:read',
+    },
+    life: whatIsLeft,
+  }
+}
+
+export const paymentsResponse = (who: Impersonated) => ({ status: 200, body: paymentsOf(who) })
+
+/** Who stops it, and why. */
+export const STOP = { by: 'robin', reason: 'The ticket is closed' }
+
 export const revocationResponse = { status: 200, cacheControl: NO_STORE, body: { revoked: 1 } }
+
+/** Who became whom, why, where and until when; who stopped it, and that it was used again. Never a token. */
+export const recordResponse = ({ baseUrl, userId, actorId, clientId, reason, ticketId }: Impersonated) => ({
+  status: 200,
+  cacheControl: NO_STORE,
+  body: {
+    id: anId,
+    userId,
+    actorId,
+    actor: { sub: actorId, clientId },
+    context: { reason, ticketId },
+    createdBy: supportBackend.client_id,
+    clientId,
+    usedBy: clientId,
+    resource: `${baseUrl}/orders-api`,
+    scope: SCOPE,
+    createdAt: aTime,
+    expiresAt: aTime,
+    consumedAt: aTime,
+    revokedAt: aTime,
+    revocation: { cause: 'api', client: supportBackend.client_id, ...STOP },
+    replay: { at: aTime, clientId },
+    accessToken: { format: 'jwt', jti: anId, expiresAt: aTime },
+    state: 'revoked',
+  },
+})
 
 /** The same text for every bad access token. */
 export const stoppedResponse = {

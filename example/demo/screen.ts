@@ -35,21 +35,59 @@ export function request({ method, url, authorization, body }: ShownRequest): voi
   else if (body) print(indent(json(JSON.parse(body)), '      '))
 }
 
+let nextMark: string | undefined
+
+/** Makes the next response stand out, and says what it is. */
+export function markResponse(says: string): void {
+  nextMark = says
+}
+
+/** Stands out without colours, too. */
+const marked = (line: string, says: string): string =>
+  `${paint(['bold', 'inverse'], line)}  ${paint('bold', `◀ ${says}`)}`
+
 export function response(status: number, body?: unknown): void {
-  print(`    ${paint(status < 400 ? 'green' : 'magenta', `← ${status}`)}`)
+  const line = `← ${status}`
+  print(`    ${nextMark ? marked(line, nextMark) : paint(status < 400 ? 'green' : 'magenta', line)}`)
+  nextMark = undefined
   if (body !== undefined) print(indent(json(body), '      '))
 }
 
-export function hop(method: string, url: URL, response: Response): void {
-  const location = response.headers.get('location')
-  const to = location ? `, on to ${shortened(new URL(location, url).pathname)}` : ''
-  print(`    ${paint('dim', `${method} ${shortened(url.pathname)}: ${response.status}${to}`)}`)
+export function hops(requests: number): void {
+  print(`    ${paint('dim', `The browser: ${requests} requests to the pages of the provider.`)}`)
 }
 
-/** A decoded token is not a credential: its signature has been removed. */
-export function token(name: string, decoded: object): void {
+/**
+ * A decoded token is not a credential: its signature has been removed. `marks` says what the claims are that matter.
+ */
+export function token(name: string, claims: object, marks: Readonly<Record<string, string>> = {}): void {
   print(`\n    ${paint('bold', `The ${name}, decoded`)}`)
-  print(indent(JSON.stringify(decoded, null, 2), '      '))
+  const shown = Object.entries(claims)
+  const matters = ([claim]: [string, unknown]) => claim in marks
+  // What matters comes first.
+  for (const [claim, value] of [...shown.filter(matters), ...shown.filter((one) => !matters(one))]) {
+    const line = `${claim}: ${JSON.stringify(value)}`
+    const says = marks[claim]
+    print(`      ${says ? marked(line, says) : line}`)
+  }
+}
+
+/** The last words. */
+export function summary({ checks, passed, seconds }: Summary): void {
+  if (passed === checks) title('Every response was as promised.')
+  print(`\n${passed} of ${checks} checks in ${seconds.toFixed(1)} s.`)
+  if (passed < checks) return
+  print(paint('dim', 'The three lines with ◀ are what it is about.'))
+  print('\nNext:')
+  print('    npm start                opens the support desk: do the same in your browser')
+  print('    docs/tutorial.md         from an empty folder to this in ten minutes')
+  print('    docs/support-tool.md     what your support tool does, step by step')
+}
+
+export interface Summary {
+  readonly checks: number
+  readonly passed: number
+  readonly seconds: number
 }
 
 export function verdict(what: string, found: readonly string[]): void {

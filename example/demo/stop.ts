@@ -1,4 +1,4 @@
-/** The kill switch: a colleague stops the view, and the API that has verified its access token a moment ago refuses it. */
+/** The kill switch: a colleague stops the view, and the APIs that have verified its access tokens a moment ago refuse them. */
 import { setTimeout } from 'node:timers/promises'
 import type * as client from 'openid-client'
 import { fetchProtectedResource } from 'openid-client'
@@ -12,6 +12,8 @@ interface Running {
   readonly desk: client.Configuration
   readonly managementToken: string
   readonly accessToken: string
+  /** What the orders API exchanged it for. */
+  readonly billingToken: string
   /** Of the record. */
   readonly id: string
 }
@@ -24,20 +26,40 @@ export async function stop(given: Walk, running: Running): Promise<void> {
   await requestStop(given, running)
 
   screen.step(
-    'The orders API has the next status list',
-    `The provider publishes what was stopped. The API reads the list again after ${STATUS_LIST_TTL} seconds.`,
+    'Both APIs have the next status list',
+    `The provider publishes what was stopped. The APIs read the list again after ${STATUS_LIST_TTL} seconds.`,
   )
-  await untilRefused(given, running)
-  const orders = new URL(`${given.baseUrl}/orders-api/orders`)
-  await expecting(given, 'stopped token', promises.stoppedResponse, () =>
+  const { baseUrl } = given
+  await expectRefusal(given, running, {
+    what: 'stopped token',
+    url: `${baseUrl}/orders-api/orders`,
+    token: running.accessToken,
+  })
+  await expectRefusal(given, running, {
+    what: 'stopped billing token',
+    url: `${baseUrl}/billing-api/payments`,
+    token: running.billingToken,
+  })
+}
+
+interface Stopped {
+  readonly what: string
+  readonly url: string
+  readonly token: string
+}
+
+async function expectRefusal(given: Walk, { desk }: Running, stopped: Stopped): Promise<void> {
+  const { what, url, token } = stopped
+  await untilRefused(given, stopped)
+  await expecting(given, what, promises.stoppedResponse, () =>
     // The client library throws on a refusal. Only the response matters here.
-    fetchProtectedResource(running.desk, running.accessToken, orders, 'GET').catch(() => {}),
+    fetchProtectedResource(desk, token, new URL(url), 'GET').catch(() => {}),
   )
 }
 
 async function requestStop(given: Walk, { backend, managementToken, id }: Running): Promise<void> {
   const url = new URL(`${given.baseUrl}/api/subject-tokens/revocations`)
-  const body = JSON.stringify({ id, by: 'robin', reason: 'The ticket is closed' })
+  const body = JSON.stringify({ id, ...promises.STOP })
   const headers = new Headers({ 'content-type': 'application/json' })
   await expecting(given, 'revocation response', promises.revocationResponse, () =>
     fetchProtectedResource(backend, managementToken, url, 'POST', body, headers),
@@ -45,11 +67,11 @@ async function requestStop(given: Walk, { backend, managementToken, id }: Runnin
 }
 
 /** Calls the API twice a second, without showing it, until it refuses or has had its time. */
-async function untilRefused({ baseUrl, send }: Walk, { accessToken }: Running): Promise<void> {
-  const headers = { authorization: `Bearer ${accessToken}` }
+async function untilRefused({ send }: Walk, { url, token }: Stopped): Promise<void> {
+  const headers = { authorization: `Bearer ${token}` }
   const end = performance.now() + PATIENCE
   while (performance.now() < end) {
-    const response = await send(`${baseUrl}/orders-api/orders`, { headers })
+    const response = await send(url, { headers })
     await response.body?.cancel()
     if (!response.ok) return
     await setTimeout(500)

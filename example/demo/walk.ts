@@ -41,13 +41,19 @@ export async function expecting<Result>(
 }
 
 /** Shows a JWT and checks its members. Verifying the signature is the resource server's task. */
-export function lookInto({ check }: Walk, what: string, jwt: string, promise: object): void {
+export function lookInto(
+  { check }: Walk,
+  what: string,
+  jwt: string,
+  promise: object,
+  marks?: Readonly<Record<string, string>>,
+): void {
   const claims = decodeJwt(jwt)
   const decoded = {
     header: decodeProtectedHeader(jwt),
     claims,
     life: Number(claims.exp) - Number(claims.iat),
   }
-  screen.token(what, decoded)
+  screen.token(what, claims, marks)
   check(what, decoded, promise)
 }

@@ -1,4 +1,4 @@
-import type { PolicyRequest, ResolvedOptions } from '../options.ts'
+import type { ImpersonationPolicyRequest, PolicyRequest, ResolvedOptions } from '../options.ts'
 import { frozenCopy, type JsonObject, type JsonValue } from '../plain-json.ts'
 import { denied, functionFailed } from '../refusals.ts'
 import { callDeployment } from './call.ts'
@@ -7,7 +7,7 @@ import { callDeployment } from './call.ts'
 export type Policy = Pick<ResolvedOptions, 'isAllowed' | 'requiredContext' | 'customClaimsTimeout'>
 
 /** Applies the built-in rules, then asks the deployment. Every refusal names its check, in the event only. */
-export async function assertPolicyAllows(policy: Policy, request: PolicyRequest): Promise<void> {
+export async function assertPolicyAllows(policy: Policy, request: ImpersonationPolicyRequest): Promise<void> {
   if (request.actor?.sub === request.userId) {
     throw denied({ check: 'actorIsNotSubject', private: 'an account cannot act for itself' })
   }
@@ -25,8 +25,9 @@ export function missingContext(
   return requiredContext.find((key) => isBlank(memberOf(context, key)))
 }
 
-async function askDeployment(
-  { isAllowed, customClaimsTimeout }: Policy,
+/** Asks the deployment alone. */
+export async function askDeployment(
+  { isAllowed, customClaimsTimeout }: Pick<Policy, 'isAllowed' | 'customClaimsTimeout'>,
   request: PolicyRequest,
 ): Promise<void> {
   if (!isAllowed) return

@@ -1,5 +1,5 @@
 /** What is sent for the arguments of a method. Those that cannot be sent are a `TypeError`, which never quotes them. */
-import type { ExchangeRequest, ListRequest } from './requests.ts'
+import type { ExchangeRequest, ListRequest, OnBehalfOfRequest } from './requests.ts'
 
 /** A request as a JSON object. */
 export function jsonOf(request: object): string {
@@ -45,6 +45,13 @@ export function assertExchange(request: ExchangeRequest): void {
   for (const [name, value] of Object.entries({ resource, scope })) {
     if (value !== undefined && typeof value !== 'string') throw new TypeError(`${name} must be a string`)
   }
+}
+
+/** The parameters of an exchange by an API, which is the actor itself. */
+export function assertOnBehalfOf(request: OnBehalfOfRequest): void {
+  assertExchange(request)
+  if (Reflect.get(request, 'actorToken') !== undefined) throw new TypeError('onBehalfOf takes no actorToken')
+  if (!request.resource) throw new TypeError('resource must be a non-empty string')
 }
 
 /** What every method takes first, except the one that takes an id. */

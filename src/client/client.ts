@@ -1,4 +1,4 @@
-import { assertExchange, assertRequest, jsonOf, queryOf, segmentOf } from './arguments.ts'
+import { assertExchange, assertOnBehalfOf, assertRequest, jsonOf, queryOf, segmentOf } from './arguments.ts'
 import { Call } from './call.ts'
 import { invalidResponse } from './errors.ts'
 import { exchange } from './exchange.ts'
@@ -12,6 +12,7 @@ import type {
   IssuedSubjectToken,
   IssueRequest,
   ListRequest,
+  OnBehalfOfRequest,
   StopRequest,
 } from './requests.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
@@ -48,6 +49,16 @@ export interface ImpersonationClient {
 
   /** Exchanges a subject token as this client. Never repeated if the response is lost: request a new subject token. */
   exchange(request: ExchangeRequest, options?: CallOptions): Promise<ExchangedToken>
+
+  /**
+   * Exchanges the access token that this API received for one that calls the next API, for the same user. The people who
+   * act for the user stay in it, and this client is added (RFC 8693 §4.1). Nothing is spent: a lost response may be requested
+   * again. The provider needs `onBehalfOf`, and the client `token_exchange_audiences`.
+   *
+   * @example
+   * const { accessToken } = await impersonation.onBehalfOf({ subjectToken: received, resource: billing, scope: 'invoices:read' })
+   */
+  onBehalfOf(request: OnBehalfOfRequest, options?: CallOptions): Promise<ExchangedToken>
 }
 
 /**
@@ -114,6 +125,11 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
 
     async exchange(request, { signal } = {}) {
       assertExchange(request)
+      return exchange(new Call(options.timeout, signal), requestToken, request)
+    },
+
+    async onBehalfOf(request, { signal } = {}) {
+      assertOnBehalfOf(request)
       return exchange(new Call(options.timeout, signal), requestToken, request)
     },
   }

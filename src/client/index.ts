@@ -9,5 +9,6 @@ export type {
   IssuedSubjectToken,
   IssueRequest,
   ListRequest,
+  OnBehalfOfRequest,
   StopRequest,
 } from './requests.ts'

@@ -86,7 +86,17 @@ export interface ExchangeRequest {
   readonly scope?: string
 }
 
-/** The access token of an impersonation. */
+/** What an API exchanges to call the next API for the same user. */
+export interface OnBehalfOfRequest {
+  /** The access token that this API received, without `Bearer`. Verify it first. */
+  readonly subjectToken: string
+  /** The API to call: one that this client is registered for. */
+  readonly resource: string
+  /** Without it, none is granted. What the received token does not have is not granted, unless the policy says so. */
+  readonly scope?: string
+}
+
+/** The access token that an exchange resulted in. */
 export interface ExchangedToken {
   readonly accessToken: string
   readonly expiresIn: Seconds

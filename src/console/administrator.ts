@@ -50,5 +50,8 @@ const REFUSALS: Readonly<Record<ConsoleRight, string>> = {
 }
 
 export function assertRight({ can }: Administrator, right: ConsoleRight): void {
-  if (!can.includes(right)) throw forbidden(REFUSALS[right])
+  if (can.includes(right)) return
+  // A successful stop leads to its record, also those who may not see it.
+  const stopped = right === 'see' && can.includes('stop') ? '. A stop that led here was carried out' : ''
+  throw forbidden(REFUSALS[right] + stopped)
 }

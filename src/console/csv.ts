@@ -25,10 +25,10 @@ export async function downloadHistory(visit: Visit): Promise<void> {
     inputErrorOf(thrown)
     return showHistory(visit)
   }
-  const pages = pagesOf(visit, search)
+  const lines = linesOf(visit, search)
   // Before the status is sent: storage that is down is a 503.
-  const first = await pages.next()
-  const file = Readable.from(linesOf(first.value ?? [], pages, now))
+  const first = await lines.next()
+  const file = Readable.from(resumed(first.value ?? '', lines))
   // A file that is cut off must not look complete. Koa 2 would leave the response open.
   file.on('error', () => ctx.res.destroy())
   ctx.type = 'text/csv'
@@ -36,38 +36,28 @@ export async function downloadHistory(visit: Visit): Promise<void> {
   ctx.body = file
 }
 
-async function* pagesOf(
-  { service, lookup }: Visit,
+/** One text for each page of storage, also for an empty one: there it ends when the client has left. */
+async function* linesOf(
+  { service, lookup, now }: Visit,
   search: ListRequest,
-): AsyncGenerator<readonly SubjectTokenRecord[], undefined> {
-  let { cursor } = search
-  for (let page = 0; page < MOST_PAGES; page += 1) {
-    const { items, nextCursor } = await listSubjectTokens(service, lookup, {
-      ...search,
-      ...(cursor !== undefined && { cursor }),
-    })
-    yield items
-    if (nextCursor === undefined) break
-    cursor = nextCursor
+): AsyncGenerator<string, undefined> {
+  let head = lineOf(Object.keys(COLUMNS))
+  let left = MOST
+  let request = search
+  for (let page = 0; page < MOST_PAGES && left > 0; page += 1) {
+    const { items, nextCursor } = await listSubjectTokens(service, lookup, request)
+    const taken = items.slice(0, left)
+    yield head + taken.map((record) => lineOf(cellsOf(record, now))).join('')
+    if (nextCursor === undefined) return
+    head = ''
+    left -= taken.length
+    request = { ...search, cursor: nextCursor }
   }
-  return undefined
 }
 
-async function* linesOf(
-  first: readonly SubjectTokenRecord[],
-  rest: AsyncGenerator<readonly SubjectTokenRecord[], undefined>,
-  now: number,
-): AsyncGenerator<string> {
-  yield lineOf(Object.keys(COLUMNS))
-  let left = MOST
-  for (let items: readonly SubjectTokenRecord[] | undefined = first; items && left > 0; ) {
-    const taken = items.slice(0, left)
-    // Also of an empty page: here it ends when the client has left.
-    yield taken.map((record) => lineOf(cellsOf(record, now))).join('')
-    left -= taken.length
-    items = left > 0 ? (await rest.next()).value : undefined
-  }
-  await rest.return(undefined)
+async function* resumed(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield first
+  yield* rest
 }
 
 type Column = (record: SubjectTokenRecord, now: number) => string | number | undefined

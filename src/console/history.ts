@@ -1,10 +1,12 @@
 import { listSubjectTokens } from '../management/inspect.ts'
+import { fitting } from './cut.ts'
 import { type Html, html } from './html.ts'
-import { may, pageOf } from './page.ts'
+import { pageOf } from './page.ts'
 import { addressOf, pager } from './pager.ts'
 import { inputErrorOf } from './refusal.ts'
 import { recordTable } from './rows.ts'
 import { searchOf, type Typed, typedIn } from './search.ts'
+import { stopAllLinks } from './stop-all-form.ts'
 import { errorLine } from './stop-form.ts'
 import { namesIn, type Visit } from './visit.ts'
 import { sentenceOf } from './words.ts'
@@ -26,15 +28,17 @@ export async function showHistory(visit: Visit): Promise<void> {
   const names = await namesIn(visit, items)
   const { cursor, ...filter } = typed
   if (error !== undefined) ctx.status = 400
-  ctx.body = pageOf(visit, {
-    title: 'History',
-    at: '/history',
-    who: names.short(visit.administrator.id),
-    body: html`<h1>History</h1>
+  ctx.body = fitting((lengths) =>
+    pageOf(visit, {
+      title: 'History',
+      at: '/history',
+      who: names.short(visit.administrator.id),
+      body: html`<h1>History</h1>
 ${errorLine(error)}${filterForm(visit, filter)}
-${request && recordTable(visit, items, names, emptyText(filter, nextCursor))}
+${request && recordTable(visit, items, names, emptyText(filter, nextCursor), lengths)}
 ${pager(visit, '/history', filter, { cursor, nextCursor })}`,
-  })
+    }),
+  )
 }
 
 /** A page may be empty although there are more. */
@@ -59,21 +63,14 @@ function filterForm(visit: Visit, filter: Typed): Html {
   const field = (
     name: 'userId' | 'actorId' | 'clientId' | 'createdBy' | 'from' | 'to',
     label: string,
-    type = 'text',
+    type?: 'date',
   ) =>
-    html`<label>${label}<input name="${name}" type="${type}" value="${filter[name] ?? ''}" autocomplete="off"></label>`
+    html`<label>${label}<input name="${name}"${type && html` type="${type}"`}${filter[name] !== undefined && html` value="${filter[name]}"`}></label>`
   const option = ([value, label]: (typeof STATES)[number]) =>
     html`<option value="${value}"${(filter.state ?? '') === value && html` selected`}>${label}</option>`
   const isFiltered = Object.keys(filter).length > 0
-  return html`<form class="filter" method="get" action="${base}/history" role="search">${field('userId', 'User')}${field('actorId', 'Engineer')}${field('clientId', 'Application')}${field('createdBy', 'Backend')}
+  return html`<form class="filter" method="get" action="${base}/history" role="search" autocomplete="off">${field('userId', 'User')}${field('actorId', 'Engineer')}${field('clientId', 'Application')}${field('createdBy', 'Backend')}
 <label>State<select name="state">${STATES.map(option)}</select></label>${field('from', 'From', 'date')}${field('to', 'To', 'date')}
 <p><button>Filter</button>${isFiltered && html`<a href="${base}/history">Clear</a>`}
-<a href="${addressOf(`${base}/history.csv`, filter)}" download title="Up to 10,000 records">Export CSV</a>${stopAllOf(visit, filter)}</p></form>`
-}
-
-function stopAllOf(visit: Visit, { userId, actorId }: Typed): Html | false {
-  if (!may(visit, 'stopAll')) return false
-  const link = (query: Readonly<Record<string, string>>, whose: string) =>
-    html`<a class="danger" href="${addressOf(`${visit.base}/stop-all`, query)}">Stop all of this ${whose} …</a>`
-  return html`${userId !== undefined && link({ userId }, 'user')}${actorId !== undefined && link({ actorId }, 'engineer')}`
+<a href="${addressOf(`${base}/history.csv`, filter)}" download title="Up to 10,000 records">Export CSV</a>${stopAllLinks(visit, filter)}</p></form>`
 }

@@ -1,8 +1,8 @@
 import { within } from '../callbacks/call.ts'
 import { isPlainObject } from '../plain-json.ts'
+import { cut, USUAL } from './cut.ts'
 import { type Html, html } from './html.ts'
 import type { ConsoleOptions } from './options.ts'
-import { cut, NAME } from './words.ts'
 
 /** Seconds that a page waits for names. */
 const PATIENCE = 1
@@ -15,7 +15,7 @@ interface Person {
 /** Names of people, by account id. */
 export interface Names {
   /** For a row: cut. */
-  short(id: string): Html
+  short(id: string, longest?: number): Html
   /** The whole name, with its link, and the id behind it where that is another text. */
   whole(id: string): Html
 }
@@ -33,7 +33,7 @@ export async function namesOf(
   })
   const personOf = (id: string): Person => person(people.get(id)) ?? { name: id }
   return {
-    short: (id) => html`<bdi>${cut(NAME, personOf(id).name)}</bdi>`,
+    short: (id, longest = USUAL.name) => html`<bdi>${cut(longest, personOf(id).name)}</bdi>`,
     whole(id) {
       const { name, url } = personOf(id)
       const shown = html`<bdi>${name}</bdi>`

@@ -1,11 +1,13 @@
 import { listSubjectTokens } from '../management/inspect.ts'
-import { type ListRequest, parseListRequest, single } from '../management/list-request.ts'
+import { type ListRequest, single } from '../management/list-request.ts'
+import { cut, fitting } from './cut.ts'
 import { type Html, html } from './html.ts'
 import { numbersFor } from './numbers.ts'
 import { overview } from './overview.ts'
 import { may, pageOf } from './page.ts'
 import { pager } from './pager.ts'
-import { ROWS, recordTable } from './rows.ts'
+import { recordTable } from './rows.ts'
+import { marked } from './search.ts'
 import { personForms } from './stop-all-form.ts'
 import { namesIn, type Visit } from './visit.ts'
 import { clockOf } from './words.ts'
@@ -14,33 +16,30 @@ import { clockOf } from './words.ts'
 export async function showNow(visit: Visit): Promise<void> {
   const { ctx, service, lookup, now } = visit
   const { cursor } = single(ctx.querystring, ['cursor'])
-  const request = parseListRequest(
-    String(
-      new URLSearchParams({ live: 'true', limit: String(ROWS), ...(cursor !== undefined && { cursor }) }),
-    ),
-  )
   const [{ items, nextCursor }, alarm, numbers] = await Promise.all([
-    listSubjectTokens(service, lookup, request),
+    listSubjectTokens(service, lookup, marked('live', cursor)),
     listSubjectTokens(service, lookup, lastReplay(now)),
     numbersFor(visit),
   ])
   const [replayed] = alarm.items
   const names = await namesIn(visit, [...items, ...alarm.items])
-  ctx.body = pageOf(visit, {
-    title: 'Now',
-    at: '',
-    refresh: numbers ? 15 : 2,
-    who: names.short(visit.administrator.id),
-    body: html`<h1>Now</h1>
+  ctx.body = fitting((lengths) =>
+    pageOf(visit, {
+      title: 'Now',
+      at: '',
+      refresh: numbers ? 15 : 2,
+      who: names.short(visit.administrator.id),
+      body: html`<h1>Now</h1>
 ${
   replayed?.replay &&
-  html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${names.short(replayed.userId)} was presented again by <code>${replayed.replay.clientId}</code> at ${clockOf(replayed.replay.at, now)}. <a href="${visit.base}/${replayed.id}">Look into it</a></p>`
+  html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${names.short(replayed.userId, lengths.name)} was presented again by <code>${cut(lengths.name, replayed.replay.clientId)}</code> at ${clockOf(replayed.replay.at, now)}. <a href="${visit.base}/${replayed.id}">Look into it</a></p>`
 }${overview(visit, numbers)}
 <h2>Being viewed now</h2>
-${recordTable(visit, items, names, 'No one is being viewed right now.')}
+${recordTable(visit, items, names, 'No one is being viewed right now.', lengths)}
 ${pager(visit, '', {}, { cursor, nextCursor })}
 ${stopAllLink(visit)}`,
-  })
+    }),
+  )
 }
 
 /** The newest of the last day. */

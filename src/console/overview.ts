@@ -9,12 +9,12 @@ export function overview({ base }: Visit, summary: Summary | undefined): Html {
   const sum = (name: 'replayed' | 'withoutActor') =>
     summary?.days.reduce((total, day) => total + day[name], 0)
   return html`<div class="cards">${card('Live now', summary?.live)}${card('Issued today', today?.issued)}
-${card(html`<a href="${base}/alarms">Used again</a> · 30 days`, sum('replayed'))}
-${card(html`<a href="${base}/alarms?show=withoutActor">Without engineer</a> · 30 days`, sum('withoutActor'))}
+${card(html`<a href="${base}/alarms">Used again</a>`, sum('replayed'), 'in 30 days')}
+${card(html`<a href="${base}/alarms?show=withoutActor">Without engineer</a>`, sum('withoutActor'), 'in 30 days')}
 ${summary ? chartOf(summary.days) : html`<div class="card"><span>Counting …</span></div>`}</div>`
 }
 
 const NUMBER = new Intl.NumberFormat('en')
 
-const card = (label: Html | string, count: number | undefined): Html =>
-  html`<div class="card"><span>${label}</span><b>${count === undefined ? '…' : NUMBER.format(count)}</b></div>`
+const card = (label: Html | string, count: number | undefined, since?: string): Html =>
+  html`<div class="card"><span>${label}</span><b>${count === undefined ? '…' : NUMBER.format(count)}</b><small>${since}</small></div>`

@@ -21,7 +21,10 @@ export function pager(
   }</nav>`
 }
 
+/** Browsers encode what is not ASCII themselves. Encoded, it would take three times the bytes. */
+const NOT_ASCII = /(%[89A-F][0-9A-F])+/g
+
 export function addressOf(path: string, query: Readonly<Record<string, string>>): string {
-  const search = String(new URLSearchParams(query))
+  const search = String(new URLSearchParams(query)).replace(NOT_ASCII, decodeURIComponent)
   return search === '' ? path : `${path}?${search}`
 }

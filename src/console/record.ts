@@ -1,12 +1,14 @@
 import type { SubjectTokenRecord } from '../management/inspect.ts'
 import { showSubjectToken } from '../management/inspect.ts'
 import { assertNoQuery } from '../management/list-request.ts'
+import type { JsonObject } from '../plain-json.ts'
+import { USUAL } from './cut.ts'
 import { type Html, html } from './html.ts'
 import type { Names } from './names.ts'
 import { may, pageOf } from './page.ts'
-import { addressOf } from './pager.ts'
 import { whyOf } from './rows.ts'
 import { canStop, stateCell } from './state.ts'
+import { stopAllLinks } from './stop-all-form.ts'
 import { errorLine, stopForm, type Typed } from './stop-form.ts'
 import { timelineOf } from './timeline.ts'
 import { namesIn, type Visit } from './visit.ts'
@@ -31,12 +33,12 @@ export async function writeRecord(visit: Visit, record: SubjectTokenRecord, type
     who: names.short(visit.administrator.id),
     body: html`<h1>${engineer === undefined ? html`No engineer named` : names.short(engineer)} → ${names.short(userId)}</h1>
 <p class="state">${stateCell(record, names, now)}</p>
-<p class="why">${whyOf(context, visit.options.ticketUrl, Number.POSITIVE_INFINITY)}</p>
+<p class="why">${whyOf(context, visit.options.ticketUrl, { ...USUAL, text: 1_000 })}</p>
 ${canStop(record, now) && may(visit, 'stop') && html`<section class="act"><h2>Stop this impersonation</h2>${errorLine(typed?.error)}${stopForm(visit, record.id, typed)}</section>`}
 <div class="two"><section><h2>What happened</h2>
 ${timelineOf(record, names, now)}</section>
 <section><h2>Details</h2>
-${details(record, names)}${stopAllLinks(visit, record, engineer)}</section></div>`,
+${details(record, names)}<p class="links">${stopAllLinks(visit, { userId, actorId: engineer })}</p></section></div>`,
   })
 }
 
@@ -53,13 +55,16 @@ function details(record: SubjectTokenRecord, names: Names): Html {
     ['Scopes', code(record.scope)],
     ['Token id (jti)', code(accessToken?.jti)],
     ['Access token', accessToken && html`${accessToken.format === 'jwt' ? 'JWT' : 'opaque'}`],
-    [
-      'Context',
-      Object.keys(context).length > 0 ? html`<pre>${JSON.stringify(context, null, 2)}</pre>` : undefined,
-    ],
+    ['Context', Object.keys(context).length > 0 ? html`<pre>${jsonOf(context)}</pre>` : undefined],
     ['Record', code(record.id)],
   ]
   return html`<dl>${rows.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+}
+
+/** Indented, unless it is so deep that indentation makes most of it. */
+function jsonOf(context: JsonObject): string {
+  const indented = JSON.stringify(context, null, 2)
+  return indented.length <= 10_000 ? indented : JSON.stringify(context)
 }
 
 /** The newest first, each acting for the one before (RFC 8693 §4.1). */
@@ -77,14 +82,3 @@ function engineers({ actor }: SubjectTokenRecord, names: Names): Html | undefine
 
 const code = (text: string | undefined): Html | undefined =>
   text === undefined ? undefined : html`<code>${text}</code>`
-
-function stopAllLinks(
-  visit: Visit,
-  { userId }: SubjectTokenRecord,
-  engineer: string | undefined,
-): Html | false {
-  if (!may(visit, 'stopAll')) return false
-  const link = (query: Readonly<Record<string, string>>, whose: string) =>
-    html`<a class="danger" href="${addressOf(`${visit.base}/stop-all`, query)}">Stop all of this ${whose} …</a>`
-  return html`<p class="links">${link({ userId }, 'user')} ${engineer !== undefined && link({ actorId: engineer }, 'engineer')}</p>`
-}

@@ -1,12 +1,13 @@
 import type { SubjectTokenRecord } from '../management/inspect.ts'
 import type { JsonObject } from '../plain-json.ts'
+import { cut, type Lengths } from './cut.ts'
 import { type Html, html } from './html.ts'
 import { linked, type Names } from './names.ts'
 import type { ConsoleOptions } from './options.ts'
 import { may } from './page.ts'
 import { canStop, stateCell } from './state.ts'
 import type { Visit } from './visit.ts'
-import { ago, clockOf, cut, NAME } from './words.ts'
+import { ago, clockOf } from './words.ts'
 
 /** Records on a page. */
 export const ROWS = 25
@@ -17,28 +18,36 @@ export function recordTable(
   records: readonly SubjectTokenRecord[],
   names: Names,
   empty: string,
+  lengths: Lengths,
 ): Html {
   if (records.length === 0) return html`<p class="empty">${empty}</p>`
   const stops = may(visit, 'stop') && records.some((record) => canStop(record, visit.now))
-  return html`<table class="records"><thead><tr><th scope="col">Engineer → user<th scope="col">Why<th scope="col">May<th scope="col">Started<th scope="col">State${stops && html`<td>`}
-<tbody>${records.map((record) => row(visit, record, names, stops))}</table>`
+  return html`<table class="records"><thead><tr><th>Engineer → user<th>Why<th>May<th>Started<th>State${stops && html`<td>`}
+<tbody>${records.map((record) => row(visit, record, names, { stops, lengths }))}</table>`
 }
 
-function row(visit: Visit, record: SubjectTokenRecord, names: Names, stops: boolean): Html {
+interface Layout {
+  /** Whether a row has a link to stop it. */
+  readonly stops: boolean
+  readonly lengths: Lengths
+}
+
+function row(visit: Visit, record: SubjectTokenRecord, names: Names, { stops, lengths }: Layout): Html {
   const { base, now, options } = visit
+  const { name } = lengths
   const { id, userId, usedBy, clientId, createdBy, resource, scope, createdAt } = record
   const where = (resource ?? 'any resource').replace(/^https?:\/\//, '')
-  return html`<tr><th><a href="${base}/${id}">${engineerOf(record, names)} → ${names.short(userId)}</a><small>${cut(NAME, usedBy ?? clientId ?? createdBy)}</small>
-<td>${whyOf(record.context, options.ticketUrl, 120)}
-<td>${scope !== undefined && html`<code>${cut(NAME, scope)}</code>`}<small>${cut(NAME, where)}</small>
-<td>${ago(createdAt, now)}<small>${clockOf(createdAt, now)}</small>
-<td>${stateCell(record, names, now)}${stops && html`<td>${canStop(record, now) && html`<a class="danger" href="${base}/${id}#stop">Stop</a>`}`}
+  return html`<tr><th><a href="${base}/${id}">${engineerOf(record, names, name)} → ${names.short(userId, name)}</a><small>${cut(name, usedBy ?? clientId ?? createdBy)}</small>
+<td>${whyOf(record.context, options.ticketUrl, lengths)}
+<td>${scope !== undefined && html`<code>${cut(name, scope)}</code>`}<small>${cut(name, where)}</small>
+<td>${ago(createdAt, now)} <small>${clockOf(createdAt, now)}</small>
+<td>${stateCell(record, names, now, lengths)}${stops && html`<td>${canStop(record, now) && html`<a href="${base}/${id}#stop">Stop</a>`}`}
 `
 }
 
-function engineerOf({ actor, actorId, state }: SubjectTokenRecord, names: Names): Html {
+function engineerOf({ actor, actorId, state }: SubjectTokenRecord, names: Names, longest: number): Html {
   const engineer = actor?.sub ?? (state === 'consumed' ? undefined : actorId)
-  return engineer === undefined ? html`<em>no engineer named</em>` : names.short(engineer)
+  return engineer === undefined ? html`<em>no engineer named</em>` : names.short(engineer, longest)
 }
 
 /** Names that deployments use in the context; it is free-form. */
@@ -46,16 +55,20 @@ export const ticketIn = (context: JsonObject) => textIn(context, ['ticketId', 't
 export const reasonIn = (context: JsonObject) => textIn(context, ['reason'])
 
 /** The ticket, as a link where there is one, and the reason; else the context as it is. */
-export function whyOf(context: JsonObject, ticketUrl: ConsoleOptions['ticketUrl'], longest: number): Html {
+export function whyOf(
+  context: JsonObject,
+  ticketUrl: ConsoleOptions['ticketUrl'],
+  { name, text }: Lengths,
+): Html {
   const ticket = ticketIn(context)
   const reason = reasonIn(context)
   if (ticket === undefined && reason === undefined) {
     const members = Object.keys(context).length > 0 ? JSON.stringify(context) : ''
-    return html`${linked(urlOf(ticketUrl, context, longest), html`<bdi>${cut(longest, members)}</bdi>`)}`
+    return html`${linked(urlOf(ticketUrl, context, text), html`<bdi>${cut(text, members)}</bdi>`)}`
   }
-  const shown = html`${cut(NAME, ticket ?? 'Ticket')}`
-  const url = urlOf(ticketUrl, context, longest)
-  return html`${(ticket !== undefined || url !== undefined) && linked(url, shown)} <bdi>${cut(longest, reason ?? '')}</bdi>`
+  const shown = html`${cut(name, ticket ?? 'Ticket')}`
+  const url = urlOf(ticketUrl, context, text)
+  return html`${(ticket !== undefined || url !== undefined) && linked(url, shown)} <bdi>${cut(text, reason ?? '')}</bdi>`
 }
 
 function textIn(context: JsonObject, names: readonly string[]): string | undefined {

@@ -33,6 +33,10 @@ export function searchOf(query: string, limit = ROWS): ListRequest {
   return parseListRequest(String(new URLSearchParams(notBlank(parameters))))
 }
 
+/** The newest records with a mark, a page of them. */
+export const marked = (mark: string, cursor: string | undefined): ListRequest =>
+  parseListRequest(String(new URLSearchParams(notBlank({ [mark]: 'true', limit: ROWS, cursor }))))
+
 function notBlank<Name extends string>(
   given: Readonly<Partial<Record<Name, string | number>>>,
 ): Record<Name, string> {

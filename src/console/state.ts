@@ -1,8 +1,9 @@
 import type { Seconds } from '../clock.ts'
 import type { SubjectTokenRecord } from '../management/inspect.ts'
+import { cut, type Lengths, USUAL } from './cut.ts'
 import { type Html, html } from './html.ts'
 import type { Names } from './names.ts'
-import { clockOf, cut, lengthOf, NAME } from './words.ts'
+import { clockOf, lengthOf } from './words.ts'
 
 /** Whether someone acts as the user right now. */
 export const isLive = ({ state, accessToken }: SubjectTokenRecord, now: Seconds): boolean =>
@@ -13,22 +14,28 @@ export const canStop = (record: SubjectTokenRecord, now: Seconds): boolean =>
   record.state === 'active' || isLive(record, now)
 
 /** The state as a person would say it, and a line of detail. `names` holds those of the record. */
-export function stateCell(record: SubjectTokenRecord, names: Names, now: Seconds): Html {
+export function stateCell(
+  record: SubjectTokenRecord,
+  names: Names,
+  now: Seconds,
+  lengths: Lengths = USUAL,
+): Html {
   const { state, replay, revocation } = record
   const wasReplayed = replay !== undefined && revocation?.cause !== 'replay'
-  return html`${wasReplayed && pill('bad', 'used again')}${state === 'revoked' ? stopped(record, names, now) : unstopped(record, now)}`
+  return html`${wasReplayed && pill('bad', 'used again')}${state === 'revoked' ? stopped(record, names, now, lengths) : unstopped(record, now)}`
 }
 
 function stopped(
   { revocation, revokedAt = 0, replay }: SubjectTokenRecord,
   names: Names,
   now: Seconds,
+  { name, text }: Lengths,
 ): Html {
   if (revocation?.cause === 'replay')
-    return html`${pill('bad', 'used again')}<small>by <bdi>${cut(NAME, replay?.clientId ?? '')}</bdi>, ${clockOf(revokedAt, now)}</small>`
+    return html`${pill('bad', 'used again')}<small>by <bdi>${cut(name, replay?.clientId ?? '')}</bdi>, ${clockOf(revokedAt, now)}</small>`
   const { by, reason } = revocation ?? {}
-  return html`${pill('warn', 'stopped')}<small>${by !== undefined && html`by ${names.short(by)}`} ${
-    reason !== undefined && html`“<bdi>${cut(120, reason)}</bdi>”`
+  return html`${pill('warn', 'stopped')}<small>${by !== undefined && html`by ${names.short(by, name)}`} ${
+    reason !== undefined && html`“<bdi>${cut(text, reason)}</bdi>”`
   }</small>`
 }
 
@@ -47,4 +54,4 @@ function unstopped(record: SubjectTokenRecord, now: Seconds): Html {
 }
 
 const pill = (kind: '' | 'live' | 'warn' | 'bad', text: Html | string): Html =>
-  html`<span class="pill ${kind}">${text}</span>`
+  html`<b class="pill ${kind}">${text}</b>`

@@ -1,5 +1,7 @@
 import type { KillFilter } from '../subject-tokens/store.ts'
 import { type Html, html } from './html.ts'
+import { may } from './page.ts'
+import { addressOf } from './pager.ts'
 import type { Visit } from './visit.ts'
 
 /** Whose impersonations end: a user's, or an engineer's. */
@@ -25,6 +27,18 @@ export function stopAllForm(
 <label>Reason<input name="reason" value="${reason}" required maxlength="1000" autocomplete="off"></label>
 <label>Type <code>${id}</code> to confirm<input name="confirm" value="${confirm}" required autocomplete="off" spellcheck="false"></label>
 <p><button class="danger">Stop all</button><a href="${base || '/'}">Cancel</a></p></form>`
+}
+
+/** Lead to the kill switch of a user and of an engineer, for those who may use it. */
+export function stopAllLinks(
+  visit: Visit,
+  people: { readonly userId?: string; readonly actorId?: string },
+): Html | false {
+  if (!may(visit, 'stopAll')) return false
+  const { userId, actorId } = people
+  const link = (person: Readonly<Record<string, string>>, whose: string) =>
+    html`<a class="danger" href="${addressOf(`${visit.base}/stop-all`, person)}">Stop all of this ${whose} …</a> `
+  return html`${userId !== undefined && link({ userId }, 'user')}${actorId !== undefined && link({ actorId }, 'engineer')}`
 }
 
 /** Ask whose. */

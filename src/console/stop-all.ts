@@ -5,13 +5,12 @@ import { killFilterOf, parseRevocationRequest } from '../management/revocation-r
 import { revokeSubjectTokens } from '../management/revoke.ts'
 import { readForm } from './form.ts'
 import { html } from './html.ts'
-import { pageOf } from './page.ts'
+import { may, pageOf } from './page.ts'
 import { addressOf } from './pager.ts'
 import { inputErrorOf } from './refusal.ts'
 import { type Person, personForms, stopAllForm, type TypedStop } from './stop-all-form.ts'
 import { errorLine } from './stop-form.ts'
 import { countStoppable } from './stoppable.ts'
-import { respondStopped } from './stopped.ts'
 import { byConsole, namesIn, type Visit } from './visit.ts'
 import { sentenceOf } from './words.ts'
 
@@ -28,7 +27,7 @@ export async function confirmStopAll(visit: Visit): Promise<void> {
   await writePage(visit, person)
 }
 
-/** The kill switch, for a reason, once the id was typed again. Leads those who may see it to what was stopped. */
+/** The kill switch, for a reason, once the id was typed again. Leads to what was stopped, or to how many are left. */
 export async function stopAll(visit: Visit): Promise<void> {
   const { ctx, service, lookup, base } = visit
   let person: Person | undefined
@@ -39,13 +38,18 @@ export async function stopAll(visit: Visit): Promise<void> {
     const { reason = '', confirm, ...given } = form.fields()
     person = personIn(given)
     const { says } = parseRevocationRequest({ ...person.filter, reason })
-    if (confirm !== person.id) throw invalidRequest({ public: 'confirm must be the same id' })
+    if (confirm !== person.id) throw invalidRequest({ public: 'the id must be typed exactly as shown' })
     await revokeSubjectTokens(service, lookup, person.filter, { ...byConsole(visit), ...says })
   } catch (thrown) {
     return writePage(visit, person, { ...typed, error: sentenceOf(inputErrorOf(thrown)) })
   }
-  const list = addressOf(`${base}/history`, { [person.field]: person.id, state: 'revoked' })
-  respondStopped(visit, list, html`All impersonations are stopped of: <code>${person.id}</code>`)
+  const whose = { [person.field]: person.id }
+  ctx.status = 303
+  ctx.redirect(
+    may(visit, 'see')
+      ? addressOf(`${base}/history`, { ...whose, state: 'revoked' })
+      : addressOf(`${base}/stop-all`, whose),
+  )
 }
 
 function personIn(given: Readonly<Partial<Record<(typeof PERSON)[number], string>>>): Person {

@@ -3,15 +3,13 @@ import { showSubjectToken } from '../management/inspect.ts'
 import { parseRevocationRequest } from '../management/revocation-request.ts'
 import { revokeSubjectToken } from '../management/revoke.ts'
 import { readForm } from './form.ts'
-import { html } from './html.ts'
 import { may } from './page.ts'
 import { writeRecord } from './record.ts'
 import { inputErrorOf } from './refusal.ts'
-import { respondStopped } from './stopped.ts'
 import { byConsole, type Visit } from './visit.ts'
 import { sentenceOf } from './words.ts'
 
-/** Stops one, for a reason, and leads those who may see it to its record. */
+/** Stops one, for a reason, and leads to its record. */
 export async function stopOne(visit: Visit): Promise<void> {
   const { ctx, service, base } = visit
   const form = await readForm(ctx, ['id', 'reason'])
@@ -28,5 +26,6 @@ export async function stopOne(visit: Visit): Promise<void> {
     ctx.status = 400
     return writeRecord(visit, record, { reason, error })
   }
-  respondStopped(visit, `${base}/${id}`, html`This impersonation is stopped: <code>${id}</code>`)
+  ctx.status = 303
+  ctx.redirect(`${base}/${id}`)
 }

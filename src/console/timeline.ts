@@ -3,7 +3,7 @@ import type { SubjectTokenRecord } from '../management/inspect.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
 import { type Html, html } from './html.ts'
 import type { Names } from './names.ts'
-import { lengthOf, timeOf } from './words.ts'
+import { clockOf, lengthOf } from './words.ts'
 
 interface Happening {
   readonly at: Seconds
@@ -23,7 +23,8 @@ export function timelineOf(record: SubjectTokenRecord, names: Names, now: Second
     .filter((happening) => happening !== undefined)
     .sort((one, other) => one.at - other.at)
   return html`<ol class="timeline">${happenings.map(
-    ({ at, kind, text }) => html`<li class="${kind}">${timeOf(at, now)} <span>${text}</span></li>`,
+    ({ at, kind, text }) =>
+      html`<li class="${kind}"><time>${clockOf(at, now)}</time> <span>${text}</span></li>`,
   )}</ol>`
 }
 
@@ -46,7 +47,7 @@ function exchanged(
     kind: '',
     text: html`exchanged by <code>${usedBy}</code> ${
       actor ? html`for ${names.short(actor.sub)}` : 'without an engineer'
-    }: ${token}${id} for ${lengthOf(life)}`,
+    }: ${token}${id}, valid for ${lengthOf(life)}`,
   }
 }
 

@@ -1,17 +1,5 @@
 /** Times and texts as people read them. Times are UTC, because administrators of several places compare them. */
 import type { Seconds } from '../clock.ts'
-import { type Html, html } from './html.ts'
-
-/** The longest name in a row. */
-export const NAME = 32
-
-/** At most `longest` characters of a text: rows stay short, the record shows all of it. */
-export function cut(longest: number, text: string): string {
-  // No longer than this: nothing to count.
-  if (text.length <= longest) return text
-  const characters = [...text.slice(0, 2 * longest + 2)]
-  return characters.length <= longest ? text : `${characters.slice(0, longest).join('')}…`
-}
 
 /** `2026-11-21T20:10:48Z` */
 export const isoOf = (at: Seconds): string => new Date(at * 1000).toISOString().replace('.000', '')
@@ -24,8 +12,6 @@ export function clockOf(at: Seconds, now: Seconds): string {
   const time = isoOf(at).slice(11, 19)
   return dateOf(at) === dateOf(now) ? time : `${dateOf(at)} ${time}`
 }
-
-export const timeOf = (at: Seconds, now: Seconds): Html => html`<time>${clockOf(at, now)}</time>`
 
 /** `2 min ago` */
 export function ago(at: Seconds, now: Seconds): string {

@@ -1,20 +1,21 @@
-import { type ActorToken, type ActorTokenReader, findActorToken } from '../provider/actor-token.ts'
+import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
 import { certificateThumbprint } from '../provider/certificate.ts'
 import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
+import type { OwnTokenReader } from '../provider/own-token.ts'
 import type { Settings } from '../provider/settings.ts'
 import { actorTokenRefused, subjectTokenRefused } from '../refusals.ts'
-import type { ActClaim } from '../subject-tokens/subject-token.ts'
-import type { Subject } from './subject.ts'
+import type { ActingParty } from '../subject-tokens/subject-token.ts'
+import { assertChain } from './chain.ts'
+import type { Permission } from './permission.ts'
 
-/** Who is acting (RFC 8693 §4.1). Account ids, never pairwise. */
-export interface Actor extends ActClaim {
-  /** The client and the audiences of the actor token. */
-  readonly clientId: string
-  readonly audiences: readonly string[]
+/** The person who acts (RFC 8693 §4.1), with those who acted before. Account ids, never pairwise. */
+export interface Actor extends ActingParty {
+  /** Every audience of the actor token, where this request sent one. */
+  readonly audiences?: readonly string[]
 }
 
-interface ActorSources extends ActorTokenReader {
+interface ActorSources extends OwnTokenReader {
   readonly settings: Pick<Settings, 'verifyAccessToken' | 'getCertificate'>
 }
 
@@ -22,7 +23,7 @@ interface ActorRequest {
   /** `undefined`: none was sent. */
   readonly actorToken?: string
   readonly sender: SenderConstraint
-  readonly subject: Subject
+  readonly subject: Permission
   readonly maxDelegationDepth: number
 }
 
@@ -32,7 +33,8 @@ export async function findActor(
   sources: ActorSources,
   { actorToken, sender, subject, maxDelegationDepth }: ActorRequest,
 ): Promise<Actor | undefined> {
-  const { actorId } = subject.token
+  const { userId, record } = subject
+  const { actorId } = record
   if (!actorToken) {
     if (actorId !== undefined) throw subjectTokenRefused({ private: 'bound to an actor, and none was sent' })
     return undefined
@@ -46,7 +48,7 @@ export async function findActor(
 
   const { accountId: sub, act, clientId, audiences } = token
   const actor = { sub, act, clientId, audiences }
-  assertChain(actor, subject.token.userId, maxDelegationDepth)
+  assertChain(actor, { userId, maxDelegationDepth, refused: actorTokenRefused })
   if (actorId !== undefined && actorId !== actor.sub)
     throw subjectTokenRefused({ private: 'bound to another actor' })
   return actor
@@ -63,22 +65,5 @@ function assertProven(
   }
   if (thumbprint !== undefined && thumbprint !== certificateThumbprint(certificate())) {
     throw actorTokenRefused({ private: 'bound to a client certificate that was not presented' })
-  }
-}
-
-/** No actor twice, not the user, and no more actors than the deployment allows. */
-export function assertChain(actor: ActClaim, userId: string, maxDelegationDepth: number): void {
-  const seen = new Set<string>()
-  for (let link: ActClaim | undefined = actor; link; link = link.act) {
-    if (link.sub === userId)
-      throw actorTokenRefused({ check: 'actorIsNotSubject', private: 'the actor is the subject' })
-    if (seen.has(link.sub)) throw actorTokenRefused({ private: 'an actor twice in the chain' })
-    seen.add(link.sub)
-    if (seen.size > maxDelegationDepth) {
-      throw actorTokenRefused({
-        check: 'maxDelegationDepth',
-        private: `more than ${maxDelegationDepth} in the chain`,
-      })
-    }
   }
 }

@@ -1,5 +1,5 @@
 import { askCustomClaims, askExtraTokenClaims, type ClaimsOptions } from '../callbacks/claims.ts'
-import { TOKEN_EXCHANGE } from '../constants.ts'
+import type { CustomClaimsRequest } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
@@ -20,6 +20,8 @@ interface ClaimsRequest {
   /** The `sub` of the access token. */
   readonly sub: string
   readonly subject: Subject
+  /** What the claims function learns of the subject token. */
+  readonly grant: CustomClaimsRequest['context']['grant']
   readonly actor?: Actor
 }
 
@@ -27,7 +29,7 @@ interface ClaimsRequest {
 export async function collectClaims(
   ctx: GrantContext,
   { options, settings, statusLists }: ClaimsSources,
-  { draft, sub, subject, actor }: ClaimsRequest,
+  { draft, sub, subject, grant, actor }: ClaimsRequest,
 ): Promise<JsonObject> {
   const { extraTokenClaims } = settings
   const own = await askExtraTokenClaims(options, extraTokenClaims && (() => extraTokenClaims(ctx, draft)))
@@ -43,13 +45,8 @@ export async function collectClaims(
       exp: draft.exp,
     },
     context: {
-      grant: {
-        type: TOKEN_EXCHANGE,
-        kind: 'impersonation',
-        subjectTokenId: subject.token.id,
-        subjectTokenContext: subject.token.context,
-      },
-      user: { id: subject.token.userId },
+      grant,
+      user: { id: subject.userId },
       client: { id: ctx.oidc.client.clientId },
       ...(actor && { actor: { sub: actor.sub, clientId: actor.clientId } }),
     },
@@ -58,19 +55,27 @@ export async function collectClaims(
   return {
     ...own,
     ...custom,
-    ...(statusLists && { status: statusClaim(statusLists, subject.token.statusIndex) }),
-    ...(actor && { act: await actClaim(ctx, settings, actor) }),
+    ...(statusLists && subject.record && { status: statusClaim(statusLists, subject.record.statusIndex) }),
+    ...withAct(throughApis(subject.apis, actor && (await actClaim(ctx, settings, actor)))),
   }
 }
 
-/** The chain with the identifiers that the client knows: pairwise like `sub`. The newest actor is outermost. */
+const withAct = (act: JsonObject | undefined): JsonObject => (act ? { act } : {})
+
+/** The people of the chain, by the identifiers that the client knows: pairwise like `sub`. The newest is outermost. */
 async function actClaim(
   ctx: GrantContext,
   settings: Pick<Settings, 'pairwiseIdentifier'>,
-  { sub, act }: ActClaim,
+  { sub: accountId, act }: ActClaim,
 ): Promise<JsonObject> {
   return {
-    sub: await subjectIdentifier(ctx, settings, sub),
-    ...(act && { act: await actClaim(ctx, settings, act) }),
+    sub: await subjectIdentifier(ctx, settings, { accountId, client: ctx.oidc.client }),
+    ...withAct(act && (await actClaim(ctx, settings, act))),
   }
+}
+
+/** The APIs that passed the user on, around the people (RFC 8693 §4.1): `client_id` tells one from the other. */
+function throughApis([newest, ...earlier]: readonly string[], people?: JsonObject): JsonObject | undefined {
+  if (newest === undefined) return people
+  return { sub: newest, client_id: newest, ...withAct(throughApis(earlier, people)) }
 }

@@ -5,12 +5,12 @@ import { misconfigured, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
-import { assertUsable, type Subject } from './subject.ts'
+import { assertUsable, type Permission } from './permission.ts'
 import type { Target } from './target.ts'
 
 interface Exchange {
   readonly sender: SenderConstraint
-  readonly subject: Subject
+  readonly subject: Permission
   readonly actor?: Actor
   readonly target: Target
   readonly draft: AccessTokenDraft
@@ -28,9 +28,7 @@ export async function consume(
 ): Promise<void> {
   const { sender, subject, draft } = exchange
   const { issuer } = ctx.oidc
-  // The deployment's functions may have taken longer than a short-lived token lives.
-  if (draft.exp <= epochTime())
-    throw misconfigured({ private: 'the access token ended before it was issued' })
+  assertLives(draft)
   await recordProof(ctx, sender)
   if (draft.format === 'opaque') await saveGrant(ctx, draft)
   let won = false
@@ -44,6 +42,11 @@ export async function consume(
   if (won) return
   assertUsable(await store.findByHash(issuer, subject.tokenHash))
   throw subjectTokenRefused({ private: 'could not be spent' })
+}
+
+/** The deployment's functions may have taken longer than a short-lived token lives. */
+export function assertLives({ exp }: AccessTokenDraft): void {
+  if (exp <= epochTime()) throw misconfigured({ private: 'the access token ended before it was issued' })
 }
 
 function useOf(ctx: GrantContext, at: number, { actor, target, draft }: Exchange): SubjectTokenUse {

@@ -7,28 +7,35 @@ import { type AccessTokenDraft, issuedAccessToken } from '../provider/access-tok
 import type { GrantContext } from '../provider/grants.ts'
 import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import type { Actor } from './actor.ts'
+import type { Kind, ToldExchanged, ToldRefused } from './kinds/kind.ts'
 import { endFirstUse, ReplayedSubjectToken, type ReplayService } from './replay.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
 /** What a successful exchange has established. */
-interface Exchanged {
-  readonly subject: Subject
+interface Exchanged<Found extends Subject> {
+  readonly subject: Found
   readonly actor?: Actor
   readonly target: Target
   readonly draft: AccessTokenDraft
 }
 /** As much of it as an exchange had established when it was refused. */
-type Reached = Partial<Pick<Exchanged, 'subject' | 'actor' | 'target'>>
+type Reached<Found extends Subject> = Partial<Omit<Exchanged<Found>, 'draft'>>
+
+interface Told<Found extends Subject> {
+  readonly service: ReplayService
+  readonly kind: Pick<Kind<Found>, 'emitExchanged' | 'emitRefused'>
+}
 
 /** Runs an exchange, which passes what it establishes to `reached`, and emits exactly one event about it. */
-export async function recordOutcome(
+export async function recordOutcome<Found extends Subject>(
   ctx: GrantContext,
-  service: ReplayService,
-  exchange: (reached: (established: Reached) => void) => Promise<Exchanged>,
+  { service, kind }: Told<Found>,
+  exchange: (reached: (established: Reached<Found>) => void) => Promise<Exchanged<Found>>,
 ): Promise<void> {
-  let reached: Reached = {}
-  let exchanged: Exchanged
+  const { provider } = ctx.oidc
+  let reached: Reached<Found> = {}
+  let exchanged: Exchanged<Found>
   try {
     exchanged = await exchange((established) => {
       reached = { ...reached, ...established }
@@ -36,43 +43,47 @@ export async function recordOutcome(
   } catch (error) {
     if (isStorageUnavailable(error) && isRepeatable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
-      emitRefused(ctx, reached, error)
+      kind.emitRefused(provider, refusedOf(ctx, reached, error), reached.subject)
       throw error
     }
     await emitReplayed(ctx, service, error)
     throw subjectTokenRefused({ private: 'used before' })
   }
-  emitExchanged(ctx, exchanged)
+  kind.emitExchanged(provider, exchangedOf(ctx, exchanged), exchanged.subject)
 }
 
-function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Exchanged): void {
-  emit(ctx.oidc.provider, 'subject_token.exchanged', {
-    id: subject.token.id,
-    userId: subject.token.userId,
-    createdBy: subject.token.createdBy,
+function exchangedOf(
+  ctx: GrantContext,
+  { subject, actor, target, draft }: Exchanged<Subject>,
+): ToldExchanged {
+  return {
+    userId: subject.userId,
     clientId: ctx.oidc.client.clientId,
     actor: actorOf(actor),
     resource: target.resource,
     scope: target.scope,
     accessToken: issuedAccessToken(draft),
-  })
+  }
 }
 
-function emitRefused(ctx: GrantContext, { subject, actor, target }: Reached, thrown: unknown): void {
+function refusedOf(
+  ctx: GrantContext,
+  { subject, actor, target }: Reached<Subject>,
+  thrown: unknown,
+): ToldRefused {
   const error = thrown instanceof Error ? thrown : new Error('not an error')
   const name = error instanceof errors.OIDCProviderError && error.expose ? error.error : 'server_error'
-  emit(ctx.oidc.provider, 'subject_token.refused', {
-    stage: 'exchange',
+  return {
     error: name,
     check: checkOf(error) ?? name,
     reason: reasonOf(error),
     clientId: ctx.oidc.client.clientId,
-    id: subject?.token.id,
-    userId: subject?.token.userId,
+    id: subject?.record?.id,
+    userId: subject?.userId,
     actor: actorOf(actor),
     resource: target?.resource,
     scope: target?.scope,
-  })
+  }
 }
 
 async function emitReplayed(

@@ -1,6 +1,5 @@
 import type { TokenEndpointGrantContext } from 'oidc-provider'
 import { ACCESS_TOKEN_TYPE } from '../constants.ts'
-import type { ResolvedOptions } from '../options.ts'
 import { isStorableName } from '../plain-json.ts'
 import {
   audienceRefused,
@@ -45,10 +44,7 @@ export type ExchangeContext = TokenEndpointGrantContext<{
 /** As sent, repeats included. A refused request leaves the subject token unused, so a costly one could be repeated at will. */
 const MAX_SCOPES = 256
 
-export function parseRequest(
-  ctx: ExchangeContext,
-  options: Pick<ResolvedOptions, 'requireActor'>,
-): ExchangeRequest {
+export function parseRequest(ctx: ExchangeContext): ExchangeRequest {
   const { client, params } = ctx.oidc
   if (client.clientIdMetadataDocument)
     throw grantNotAllowed({ private: 'the client describes itself in a metadata document' })
@@ -69,7 +65,7 @@ export function parseRequest(
   }
   return {
     subjectToken: params.subject_token,
-    actorToken: parseActorToken(ctx, options),
+    actorToken: parseActorToken(ctx),
     scopes: parseScopes(params.scope),
   }
 }
@@ -82,16 +78,11 @@ function parseScopes(scope: string | undefined): string[] {
   return [...new Set(names)]
 }
 
-function parseActorToken(
-  ctx: ExchangeContext,
-  { requireActor }: Pick<ResolvedOptions, 'requireActor'>,
-): string | undefined {
+function parseActorToken(ctx: ExchangeContext): string | undefined {
   const { actor_token: token, actor_token_type: type } = ctx.oidc.params
   if (token && !type) throw invalidParameter({ public: 'actor_token_type is required with actor_token' })
   if (type && !token) throw invalidParameter({ public: 'actor_token is required with actor_token_type' })
   assertTokenType('actor_token_type', type)
-  if (!token && requireActor)
-    throw invalidParameter({ check: 'requireActor', public: 'actor_token is required' })
   return token
 }
 

@@ -1,6 +1,6 @@
 /** What the provider's access token model does beyond its public types. */
 import { randomBytes } from 'node:crypto'
-import { type AccessToken, errors, type Provider } from 'oidc-provider'
+import { type AccessToken, type Client, errors, type Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
@@ -25,12 +25,14 @@ interface Draft {
   }
   readonly sender: SenderConstraint
   readonly maxAccessTokenTTL: Seconds
+  /** It ends by then. Default: no such limit. */
+  readonly notAfter?: Seconds
 }
 
 /** The access token as it will be issued, without its claims. Its life is the resource's own, within the cap. */
 export function draftAccessToken(
   ctx: GrantContext,
-  { userId, target, sender, maxAccessTokenTTL }: Draft,
+  { userId, target, sender, maxAccessTokenTTL, notAfter = Number.POSITIVE_INFINITY }: Draft,
 ): AccessTokenDraft {
   const { client, provider } = ctx.oidc
   const token = new provider.AccessToken({
@@ -44,7 +46,7 @@ export function draftAccessToken(
   })
   bind(token, sender)
   token.iat = epochTime()
-  token.exp = token.iat + Math.min(token.expiration, maxAccessTokenTTL)
+  token.exp = Math.min(token.iat + Math.min(token.expiration, maxAccessTokenTTL), notAfter)
   // `save` would do this first, and it decides the format. Done here because the claims function receives the jti.
   token.jti = (token as unknown as { generateTokenId(): string }).generateTokenId()
   // A Grant of its own, never the user's: destroying it ends this one token. A JWT cannot be ended.
@@ -69,13 +71,12 @@ function bind(token: AccessToken, { certificate, dPoP }: SenderConstraint): void
   }
 }
 
-/** The identifier by which the client knows an account: pairwise if the client's subjects are. */
+/** The identifier by which a client knows an account: pairwise if the client's subjects are. */
 export async function subjectIdentifier(
   ctx: GrantContext,
   settings: Pick<Settings, 'pairwiseIdentifier'>,
-  accountId: string,
+  { accountId, client }: { readonly accountId: string; readonly client: Client },
 ): Promise<string> {
-  const { client } = ctx.oidc
   if (client.subjectType !== 'pairwise') return accountId
   if (!settings.pairwiseIdentifier) throw misconfigured({ private: 'pairwiseIdentifier is not configured' })
   const identifier: unknown = await settings.pairwiseIdentifier(ctx, accountId, client)

@@ -9,8 +9,10 @@ import {
   MANAGEMENT_SCOPES,
   type ManagementScope,
   TOKEN_EXCHANGE,
+  TOKEN_EXCHANGE_AUDIENCES,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
+import { isStorableName } from '../plain-json.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 
 type RawMetadata = { readonly [member: string]: unknown }
@@ -25,8 +27,10 @@ interface Privileges {
   readonly requestable: readonly string[] | undefined
   /** Its grants among those that are reserved. */
   readonly grants: readonly string[]
-  /** `undefined`: any resource. */
+  /** `undefined`: any resource; for a client that has audiences: none. */
   readonly resources: readonly string[] | undefined
+  /** The audiences whose access tokens it may exchange; `undefined`: it is no such client. */
+  readonly audiences: readonly string[] | undefined
   /** Whether it proves who it is: a client id is no secret. */
   readonly authenticates: boolean
   /** What binds its access tokens to a key. */
@@ -58,13 +62,14 @@ export function validateClientMetadata(
   if (scope) throw invalidClientMetadata(`scope ${scope} is only for clients that authenticate`)
 }
 
-type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'grants' | 'resources'>
+type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'grants' | 'resources' | 'audiences'>
 
 const NO_PRIVILEGES: Wideable = {
   scopes: [],
   requestable: undefined,
   grants: [],
   resources: undefined,
+  audiences: undefined,
 }
 
 function assertNotWidened(wanted: Wideable, held: Wideable): void {
@@ -75,6 +80,22 @@ function assertNotWidened(wanted: Wideable, held: Wideable): void {
   // Which scopes a client that impersonates may request is a privilege too.
   if (mayExchange(wanted)) assertWithin('scope', wanted.requestable, held.requestable)
   assertWithin(TOKEN_EXCHANGE_RESOURCES, wanted.resources, held.resources)
+  assertAudiences(wanted, held)
+}
+
+/** Which tokens of others a client may exchange: an update leaves it at least one, so that it does not change sides. */
+function assertAudiences(wanted: Wideable, held: Wideable): void {
+  if (held.audiences === undefined) {
+    if (wanted.audiences !== undefined)
+      throw invalidClientMetadata(`${TOKEN_EXCHANGE_AUDIENCES} is not for self-registered clients`)
+    return
+  }
+  assertWithin(TOKEN_EXCHANGE_AUDIENCES, wanted.audiences, held.audiences)
+  if (wanted.audiences?.length === 0 && held.audiences.length > 0)
+    throw invalidClientMetadata(`${TOKEN_EXCHANGE_AUDIENCES} may not become empty`)
+  // To such a client, absent resources allow none.
+  if (held.resources === undefined && wanted.resources !== undefined)
+    assertWithin(TOKEN_EXCHANGE_RESOURCES, wanted.resources, [])
 }
 
 /** An absent list allows everything, so leaving it out widens. */
@@ -103,9 +124,13 @@ const mayExchange = ({ grants }: Wideable): boolean => grants.includes(TOKEN_EXC
 const BINDINGS = ['dpop_bound_access_tokens', 'tls_client_certificate_bound_access_tokens']
 
 function privilegesOf(metadata: RawMetadata, reservedGrants: readonly string[]): Privileges {
-  const { scope, grant_types: grantTypes, [TOKEN_EXCHANGE_RESOURCES]: resources } = metadata
+  const { scope, grant_types: grantTypes } = metadata
+  const { [TOKEN_EXCHANGE_RESOURCES]: resources, [TOKEN_EXCHANGE_AUDIENCES]: audiences } = metadata
   if (resources !== undefined && !isResourceList(resources)) {
     throw invalidClientMetadata(`${TOKEN_EXCHANGE_RESOURCES} must be an array of absolute URIs`)
+  }
+  if (audiences !== undefined && !isAudienceList(audiences)) {
+    throw invalidClientMetadata(`${TOKEN_EXCHANGE_AUDIENCES} must be an array of strings`)
   }
   const requestable = typeof scope === 'string' && scope !== '' ? scope.split(' ') : undefined
   const isPublic = mayBePublic(metadata)
@@ -114,6 +139,7 @@ function privilegesOf(metadata: RawMetadata, reservedGrants: readonly string[]):
     requestable,
     grants: Array.isArray(grantTypes) ? reservedGrants.filter((grant) => grantTypes.includes(grant)) : [],
     resources,
+    audiences,
     authenticates: !isPublic,
     bindings: BINDINGS.filter((binding) => metadata[binding] === true),
     subjectType: metadata.subject_type,
@@ -145,6 +171,18 @@ export function registeredResources(client: RawMetadata): readonly string[] | un
   if (resources === undefined) return undefined
   // A malformed list allows nothing.
   return isResourceList(resources) ? resources : []
+}
+
+function isAudienceList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isStorableName)
+}
+
+/** The audiences that a registered client is known by as an API; `undefined` if it is no API. */
+export function registeredAudiences(client: RawMetadata): readonly string[] | undefined {
+  const audiences = client[TOKEN_EXCHANGE_AUDIENCES]
+  if (audiences === undefined) return undefined
+  // A malformed list makes it an API that receives no token.
+  return isAudienceList(audiences) ? audiences : []
 }
 
 interface ManagementClient {

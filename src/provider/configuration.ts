@@ -14,6 +14,7 @@ import {
   IMPERSONATION_POLICY,
   MANAGEMENT_SCOPES,
   TOKEN_EXCHANGE,
+  TOKEN_EXCHANGE_AUDIENCES,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
@@ -124,8 +125,10 @@ function extendClientMetadata(
   return {
     ...given,
     // First, so that what is refused here is refused before the deployment's own validator has an effect.
-    properties: [TOKEN_EXCHANGE_RESOURCES, ...(given?.properties ?? [])],
+    properties: [TOKEN_EXCHANGE_RESOURCES, TOKEN_EXCHANGE_AUDIENCES, ...(given?.properties ?? [])],
     validator(ctx, key, value, metadata) {
+      // Validated with the other, at once.
+      if (key === TOKEN_EXCHANGE_AUDIENCES) return
       if (key !== TOKEN_EXCHANGE_RESOURCES) return given?.validator?.(ctx, key, value, metadata)
       probe.catch(value)
       validateClientMetadata(ctx, metadata, reservedGrants)

@@ -3,6 +3,7 @@ import { type AccessTokenVerifier, createAccessTokenVerifier } from './access-to
 import { type JwtSigner, jwtSigner } from './jwt-signer.ts'
 import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
 import { assertStaticClients } from './static-clients.ts'
+import { rememberVerified } from './verified-tokens.ts'
 
 /** What the plugin keeps of the deployment's configuration, because the provider does not expose it. */
 export interface Settings {
@@ -28,7 +29,7 @@ export function readSettings(configuration: Configuration, managementResource: s
     extraTokenClaims: configuration.extraTokenClaims,
     pairwiseIdentifier: configuration.pairwiseIdentifier,
     getCertificate: mTLS?.enabled ? mTLS.getCertificate : undefined,
-    verifyAccessToken: createAccessTokenVerifier(keys),
+    verifyAccessToken: rememberVerified(createAccessTokenVerifier(keys)),
     signingAlgorithm,
     signJwt: jwtSigner(signingKey, signingAlgorithm),
     managementResource: (provider) => managementResource ?? defaultManagementResource(provider.issuer),

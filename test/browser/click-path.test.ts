@@ -65,11 +65,13 @@ inChromium('the support desk: the click path', (openDesk) => {
       'customer',
       'actor',
       'scope',
+      'billing',
       'impersonation',
     ])
     const saw = await page.locator('#api-saw dd').allInnerTexts()
-    expect(saw.slice(0, 3)).to.deep.equal(['alice', '{"sub":"sam"}', 'orders:read'])
-    const { id, ...why } = JSON.parse(saw[3] ?? '')
+    expect(saw.slice(0, 3)).to.deep.equal(['alice', '{"sub":"sam"}', 'orders:read payments:read'])
+    expect(saw[3]).to.equal('alice ← sam ← orders-api')
+    const { id, ...why } = JSON.parse(saw[4] ?? '')
     expect(id).to.match(/^[0-9a-f]{32}$/)
     expect(why).to.deep.equal({ reason: REASON, ticket_id: 'T-1' })
     const claims = await claimsShown(page)
@@ -77,7 +79,7 @@ inChromium('the support desk: the click path', (openDesk) => {
     expect(claims.get('sub')).to.deep.equal(['alice', 'Whose data it gives access to: the customer.'])
     expect(claims.get('act')?.[0]).to.equal('{"sub":"sam"}')
     expect(claims.get('act')?.[1]).to.match(/^Who is really acting: you\./)
-    expect(claims.get('impersonation')?.[0]).to.equal(saw[3])
+    expect(claims.get('impersonation')?.[0]).to.equal(saw[4])
     expect(claims.get('impersonation')?.[1]).to.include('getCustomJwtClaims')
     expect(claims.get('aud')).to.deep.equal([`${baseUrl}/orders-api`, 'The only API that may accept it.'])
     for (const [name, [, meaning]] of claims) expect(meaning, name).to.match(/\w{3}.*\.$/)

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import axe from 'axe-core'
 import { expect } from 'chai'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { show } from '../../fixtures/management.ts'
 import { consoleInChromium, type OpenConsole } from './console.ts'
 
@@ -74,22 +74,88 @@ consoleInChromium('the console: the click path', (open) => {
       expect((await show(console, console.ids.other)).body.state).to.equal('consumed')
     })
   }
+})
 
-  it('works by keyboard alone', async () => {
-    const console = await open()
-    const page = await console.open()
-    await page.goto('/impersonations')
+/** Tab until this is focused, as someone does who cannot use a mouse. */
+async function tabTo(page: Page, target: Locator): Promise<void> {
+  for (let presses = 0; presses < 120; presses += 1) {
+    if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return
     await page.keyboard.press('Tab')
-    await page.keyboard.press('Enter')
-    expect(await page.evaluate('document.activeElement.id')).to.equal('main')
-    await page.getByRole('link', { name: 'Stop', exact: true }).first().focus()
-    await page.keyboard.press('Enter')
-    await heading(page, 'Sam Sawyer → Alice Archer')
-    expect(await page.evaluate('document.activeElement.name')).to.equal('reason')
-    await page.keyboard.type('wrong customer')
-    await page.keyboard.press('Enter')
-    await page.getByText('stopped by Dora Dorn').waitFor()
-  })
+  }
+  throw new Error(`no way by keyboard to ${target}`)
+}
+
+async function press(page: Page, target: Locator): Promise<void> {
+  await tabTo(page, target)
+  await page.keyboard.press('Enter')
+}
+
+async function type(page: Page, label: string, text: string): Promise<void> {
+  await tabTo(page, page.getByLabel(label, { exact: true }))
+  await page.keyboard.type(text)
+}
+
+consoleInChromium('the console: by keyboard alone', (open) => {
+  for (const javaScriptEnabled of [true, false]) {
+    const how = javaScriptEnabled ? 'with script' : 'without script'
+    const link = (page: Page, name: string | RegExp) => page.getByRole('link', { name }).first()
+    const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+
+    it(`skips to the content, and stops one, ${how}`, async () => {
+      const console = await open()
+      const page = await console.open({ javaScriptEnabled })
+      await page.goto('/impersonations')
+      await press(page, link(page, 'Skip to main content'))
+      await press(page, link(page, /^Stop$/))
+      await heading(page, 'Sam Sawyer → Alice Archer')
+      // The address leads to the field.
+      expect(await page.evaluate('document.activeElement.name')).to.equal('reason')
+      await page.keyboard.type('wrong customer')
+      await page.keyboard.press('Enter')
+      await page.getByText('stopped by Dora Dorn').waitFor()
+    })
+
+    it(`filters, pages, clears, and looks into an alarm, ${how}`, async () => {
+      const console = await open()
+      for (let copies = 0; copies < 26; copies += 1) await console.keep({ userId: 'carol' })
+      const page = await console.open({ javaScriptEnabled })
+      await page.goto('/impersonations')
+      await press(page, link(page, 'History'))
+      await heading(page, 'History')
+      await type(page, 'User', 'carol')
+      await tabTo(page, page.getByLabel('State'))
+      await page.keyboard.type('Not used')
+      await press(page, button(page, 'Filter'))
+      await page.waitForURL(/state=active/)
+      await press(page, link(page, 'Older'))
+      await link(page, 'Newest').waitFor()
+      expect(await page.getByRole('row', { name: 'carol' }).count()).to.equal(1)
+      await press(page, link(page, 'Clear'))
+      await page.waitForURL(/history$/)
+      await press(page, link(page, 'Alarms'))
+      await heading(page, 'Alarms')
+      await press(page, link(page, 'Without engineer'))
+      await page.waitForURL(/withoutActor/)
+      await press(page, link(page, 'Used again'))
+      await press(page, link(page, 'Sam Sawyer → Alice Archer'))
+      await page.getByText('used again by other-app').waitFor()
+    })
+
+    it(`stops all of an engineer, from Now, ${how}`, async () => {
+      const console = await open()
+      const page = await console.open({ javaScriptEnabled })
+      await page.goto('/impersonations')
+      await press(page, page.getByText('Stop all of a person'))
+      await type(page, 'Engineer id', 'sam')
+      await page.keyboard.press('Enter')
+      await page.getByText('2 impersonations').waitFor()
+      await type(page, 'Reason', 'laptop stolen')
+      await type(page, 'Type sam to confirm', 'sam')
+      await press(page, button(page, 'Stop all'))
+      await heading(page, 'History')
+      expect((await show(console, console.ids.live)).body.revocation.reason).to.equal('laptop stolen')
+    })
+  }
 })
 
 consoleInChromium('the console: its script', (open) => {
@@ -146,6 +212,57 @@ consoleInChromium('the console: its script', (open) => {
     console.change({ authorize: () => undefined })
     await page.clock.runFor(16_000)
     await heading(page, 'Not allowed')
+  })
+})
+
+consoleInChromium('the console: on a slow network', (open) => {
+  /** As on a train: 400 ms each way, and 50 kB/s. */
+  async function slow(page: Page): Promise<void> {
+    const session = await page.context().newCDPSession(page)
+    await session.send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency: 400,
+      downloadThroughput: 50_000,
+      uploadThroughput: 50_000,
+    })
+  }
+
+  it('needs one request for a page, and stops one', async () => {
+    const console = await open()
+    const page = await console.open()
+    await slow(page)
+    const requests: string[] = []
+    page.on('request', (request) => requests.push(new URL(request.url()).pathname))
+    await page.goto('/impersonations')
+    await heading(page, 'Now')
+    expect(requests.filter((address) => address !== '/favicon.ico')).to.deep.equal(['/impersonations'])
+    await stopAlice(page, console)
+  })
+
+  it('takes nothing away that was typed while the page asks for itself', async () => {
+    const console = await open()
+    const page = await console.open()
+    await page.clock.install()
+    await page.goto(`/impersonations/${console.ids.live}`)
+    let respond: () => void = () => undefined
+    const asked = new Promise<void>((resolve) => {
+      void page.route(`**/${console.ids.live}`, async (route) => {
+        resolve()
+        await new Promise<void>((go) => {
+          respond = go
+        })
+        await route.continue()
+      })
+    })
+    const ticking = page.clock.runFor(16_000)
+    await asked
+    await page.getByLabel('Reason').fill('wrong cust')
+    const answered = page.waitForResponse(`**/${console.ids.live}`)
+    respond()
+    await answered
+    await ticking
+    await page.clock.runFor(1_000)
+    expect(await page.getByLabel('Reason').inputValue()).to.equal('wrong cust')
   })
 })
 
@@ -206,37 +323,101 @@ consoleInChromium('the console: for everyone', (open) => {
       'stop-all': '/stop-all?actorId=sam',
       'stop-all-whose': '/stop-all',
       'not-found': '/nothing',
+      older: `/history?cursor=${console.ids.live}`,
+      'none-match': '/history?userId=no-one',
+      active: `/${console.ids.active}`,
+      over: `/${console.ids.over}`,
+      stopped: `/${console.ids.stopped}`,
     }
     for (const [name, address] of Object.entries(pages)) {
       await page.goto(`/impersonations${address}`)
-      for (const summary of await page.locator('summary').all()) await summary.click()
-      for (const width of [1280, 360]) {
-        await page.setViewportSize({ width, height: 800 })
-        expect(await page.evaluate(OVERFLOW), `${name} at ${width} px`).to.equal(0)
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme })
-          const state = `console-${name}-${width}-${colorScheme}`
-          expect(await violations(page), state).to.deep.equal([])
-          await page.screenshot({ path: path.join(SCREENSHOTS, `${state}.png`), fullPage: true })
-        }
-      }
+      await look(page, name)
     }
   })
 
-  it('overflows neither at 400 % zoom nor on paper, and prints every column', async () => {
+  it('has none where the input was wrong, the page is out of date, or little is allowed', async function () {
+    this.timeout(120_000)
+    const console = await open()
+    const page = await console.open()
+    await page.goto(`/impersonations/${console.ids.live}`)
+    await page.getByLabel('Reason').fill('   ')
+    await page.getByRole('button', { name: 'Stop now' }).click()
+    await page.getByRole('alert').waitFor()
+    await look(page, 'stop-wrong')
+    await page.goto('/impersonations/stop-all?actorId=sam')
+    await page.getByLabel('Reason').fill('laptop stolen')
+    await page.getByLabel('Type sam to confirm').fill('robin')
+    await page.getByRole('button', { name: 'Stop all' }).click()
+    await page.getByRole('alert').waitFor()
+    await look(page, 'stop-all-wrong')
+    await page.clock.install()
+    await page.goto('/impersonations')
+    await page.route('**/impersonations', (route) => route.abort())
+    await page.clock.runFor(16_000)
+    await page.getByRole('status').filter({ hasText: 'out of date' }).waitFor()
+    await look(page, 'out-of-date')
+    await page.unroute('**/impersonations')
+    console.change({ authorize: () => ({ id: 'dora', can: ['see'] }) })
+    await page.goto('/impersonations')
+    await look(page, 'only-sees')
+    console.change({ authorize: () => undefined })
+    await page.goto('/impersonations')
+    await look(page, 'not-allowed')
+  })
+
+  it('has none where no one is viewed, and numbers are still being counted', async () => {
+    const console = await open()
+    await console.post('/stop-all', { actorId: 'sam', confirm: 'sam', reason: 'x' })
+    const page = await console.open()
+    for (const name of ['counting', 'no-one']) {
+      await page.goto('/impersonations')
+      await look(page, name)
+    }
+  })
+
+  async function look(page: Page, name: string): Promise<void> {
+    for (const summary of await page.locator('summary').all()) await summary.click()
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 800 })
+      expect(await page.evaluate(OVERFLOW), `${name} at ${width} px`).to.equal(0)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        const state = `console-${name}-${width}-${colorScheme}`
+        expect(await violations(page), state).to.deep.equal([])
+        await page.screenshot({ path: path.join(SCREENSHOTS, `${state}.png`), fullPage: true })
+      }
+    }
+  }
+
+  it('overflows on no page at 400 % zoom', async () => {
     const console = await open()
     const page = await console.open({ viewport: { width: 320, height: 256 } })
+    for (const address of ['', '/history', '/alarms', `/${console.ids.replayed}`, '/stop-all?actorId=sam']) {
+      await page.goto(`/impersonations${address}`)
+      for (const summary of await page.locator('summary').all()) await summary.click()
+      expect(await page.evaluate(OVERFLOW), address).to.equal(0)
+    }
+  })
+
+  it('prints every column on the width of a page', async () => {
+    const console = await open()
+    const page = await console.open()
     await page.goto('/impersonations/history')
-    expect(await page.evaluate(OVERFLOW)).to.equal(0)
     await page.emulateMedia({ media: 'print', forcedColors: 'active' })
-    await page.setViewportSize({ width: 752, height: 1000 })
+    await page.setViewportSize({ width: PAPER, height: 1000 })
     expect(await page.evaluate(OVERFLOW)).to.equal(0)
-    for (const name of ['Engineer → user', 'Why', 'May', 'Started', 'State'])
-      expect(await page.getByRole('columnheader', { name }).isVisible(), name).to.equal(true)
+    for (const name of ['Engineer → user', 'Why', 'May', 'Started', 'State']) {
+      const { x = -1, width = 0 } = (await page.getByRole('columnheader', { name }).boundingBox()) ?? {}
+      expect(x, name).to.be.at.least(0)
+      expect(x + width, name).to.be.at.most(PAPER)
+    }
     expect(await page.getByRole('button', { name: 'Filter' }).isVisible()).to.equal(false)
     expect((await page.pdf()).length).to.be.greaterThan(10_000)
   })
 })
+
+/** CSS pixels of A4 between margins of 1 cm. */
+const PAPER = 718
 
 const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 

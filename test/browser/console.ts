@@ -3,19 +3,12 @@ import { expect } from 'chai'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { isChromiumAvailable, openChromium } from '../../fixtures/chromium.ts'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
+import { type AtWork, PEOPLE, peopleAtWork } from '../../fixtures/people-at-work.ts'
 import type { ConsoleOptions } from '../../src/console/index.ts'
 import { VIOLATION } from './desk.ts'
 
-const PEOPLE = new Map([
-  ['sam', 'Sam Sawyer'],
-  ['robin', 'Robin Reed'],
-  ['alice', 'Alice Archer'],
-  ['bob', 'Bob Baker'],
-  ['dora', 'Dora Dorn'],
-])
-
 export interface OpenConsole extends ConsoleDeployment {
-  readonly ids: { readonly live: string; readonly other: string; readonly replayed: string }
+  readonly ids: AtWork
   /** A page in a browser profile of its own. */
   open(options?: BrowserContextOptions): Promise<Page>
 }
@@ -45,6 +38,7 @@ export function consoleInChromium(title: string, tests: (open: Open) => void): v
         ...options,
       } as Partial<ConsoleOptions>)
       closing.push(() => deployment.close())
+      await extremes(deployment)
       const ids = await peopleAtWork(deployment)
       const open = async (context: BrowserContextOptions = {}) => {
         const profile = await (await openChromium()).newContext({ baseURL: deployment.baseUrl, ...context })
@@ -62,35 +56,10 @@ export function consoleInChromium(title: string, tests: (open: Open) => void): v
   })
 }
 
-async function peopleAtWork({ keep }: ConsoleDeployment): Promise<OpenConsole['ids']> {
-  const context = (ticketId: string, reason: string) => ({ ticketId, reason })
-  const use = (sub: string) => ({
-    actor: { sub, clientId: 'support-desk' },
-    clientId: 'support-desk',
-    scope: 'orders:read',
-  })
-  const LONG = `T-${'4711'.repeat(50)}`
-  await keep({ userId: 'bob', context: context('T-4698', 'Lamp arrived broken'), expiresAt: 1 })
-  await keep({
-    userId: 'bob',
-    context: context('T-4702', 'Invoice shows another VAT'),
-    use: use('sam'),
-    revocation: { cause: 'console', by: 'robin', reason: 'wrong customer' },
-  })
-  await keep({ userId: 'alice', context: context(LONG, LONG), actorId: 'sam' })
+const LONG = `T-${'4711'.repeat(50)}`
+
+/** Texts that do not fit, and none at all. */
+async function extremes({ keep }: ConsoleDeployment): Promise<void> {
+  await keep({ userId: 'alice', context: { ticketId: LONG, reason: LONG }, actorId: 'sam' })
   await keep({ userId: 'alice', context: {}, use: { clientId: 'support-desk' } })
-  return {
-    replayed: await keep({
-      userId: 'alice',
-      context: context('T-4711', 'Order A-1 is missing'),
-      use: use('sam'),
-      replayedBy: 'other-app',
-    }),
-    other: await keep({ userId: 'bob', context: context('T-4720', 'Cannot pay by card'), use: use('robin') }),
-    live: await keep({
-      userId: 'alice',
-      context: context('T-4711', 'Order A-1 is missing'),
-      use: use('sam'),
-    }),
-  }
 }

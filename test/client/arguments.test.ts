@@ -65,6 +65,39 @@ const rejected: [title: string, call: Try, message: string][] = [
     (client) => client.exchange({ subjectToken: 'sub_x', [name]: null } as never),
     `${name} must be a string`,
   ]),
+  [
+    'onBehalfOf without a request',
+    (client) => client.onBehalfOf(undefined as never),
+    'request must be an object',
+  ],
+  ...[undefined, '', 7, null].map((subjectToken): [string, Try, string] => [
+    `onBehalfOf with ${JSON.stringify(subjectToken)} as subject token`,
+    (client) => client.onBehalfOf({ subjectToken, resource: 'https://billing.example.com' } as never),
+    'subjectToken must be a non-empty string',
+  ]),
+  ...[undefined, ''].map((resource): [string, Try, string] => [
+    `onBehalfOf with ${JSON.stringify(resource)} as resource: no default is a place to send a user's token`,
+    (client) => client.onBehalfOf({ subjectToken: 'a.b.c', resource } as never),
+    'resource must be a non-empty string',
+  ]),
+  ...['resource', 'scope'].map((name): [string, Try, string] => [
+    `onBehalfOf with a list as ${name}`,
+    (client) =>
+      client.onBehalfOf({
+        ...{ subjectToken: 'a.b.c', resource: 'https://billing.example.com' },
+        [name]: ['https://billing.example.com'],
+      } as never),
+    `${name} must be a string`,
+  ]),
+  [
+    'onBehalfOf with an actor token, because the actor is the client itself',
+    (client) =>
+      client.onBehalfOf({
+        ...{ subjectToken: 'a.b.c', resource: 'https://billing.example.com' },
+        actorToken: 'd.e.f',
+      } as never),
+    'onBehalfOf takes no actorToken',
+  ],
 ]
 
 describe('client: arguments', () => {

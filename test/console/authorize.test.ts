@@ -86,6 +86,49 @@ describe('console: authorize', () => {
     expect((await show(console, id)).body.state).to.equal('consumed')
   })
 
+  it('does nothing until it has answered, and nothing if it refuses', async () => {
+    const id = await console.keep({ use: {} })
+    let answer: (given: typeof DORA | undefined) => void = () => undefined
+    const asked = new Promise<void>((resolve) => {
+      console.change({
+        authorize: () => {
+          resolve()
+          return new Promise((given) => {
+            answer = given
+          })
+        },
+      })
+    })
+    const response = console.post('/stop', { id, reason: 'x' })
+    await asked
+    expect((await show(console, id)).body.state).to.equal('consumed')
+    answer(undefined)
+    expect((await response).status).to.equal(403)
+    expect((await show(console, id)).body.state).to.equal('consumed')
+  })
+
+  it('decides anew about the kill switch, whatever it said about the page before it', async () => {
+    const id = await console.keep({ userId: 'erin', use: {} })
+    console.change({ authorize: () => DORA })
+    expect((await console.get('/stop-all?userId=erin')).text).to.include('1 impersonation')
+    console.change({ authorize: () => ({ ...DORA, can: ['see', 'stop'] }) })
+    const all = { userId: 'erin', confirm: 'erin', reason: 'x' }
+    expect((await console.post('/stop-all', all)).status).to.equal(403)
+    expect((await show(console, id)).body.state).to.equal('consumed')
+  })
+
+  it('is asked again by a page that asks for itself', async () => {
+    let asked = 0
+    console.change({
+      authorize() {
+        asked += 1
+        return asked === 1 ? DORA : undefined
+      },
+    })
+    expect((await console.get()).status).to.equal(200)
+    expect((await console.get()).status).to.equal(403)
+  })
+
   it('offers only what the administrator may do', async () => {
     const id = await console.keep({ use: {} })
     console.change({ authorize: () => ({ id: 'dora', can: ['see'] }) })

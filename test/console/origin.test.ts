@@ -102,6 +102,20 @@ describe('console: the origin of what may change something', () => {
     })
   }
 
+  it('refuses Origin that is sent twice, although both are right', async () => {
+    expect(await post(console.url, { origin: [`http://${host}`, `http://${host}`] })).to.equal(403)
+  })
+
+  it('takes no other header for an origin', async () => {
+    const own = `http://${host}`
+    for (const header of ['referer', 'x-forwarded-origin', 'forwarded', 'sec-fetch-mode', 'x-origin'])
+      expect(await post(console.url, { [header]: own }), header).to.equal(403)
+    const evil = { origin: 'https://evil.example' }
+    expect(await post(console.url, { ...evil, 'x-forwarded-host': 'evil.example' })).to.equal(403)
+    expect(await post(console.url, { ...evil, forwarded: 'host=evil.example' })).to.equal(403)
+    expect(await post(console.url, { ...evil, 'x-http-method-override': 'GET' })).to.equal(403)
+  })
+
   it('refuses a Host that is not a host', async () => {
     for (const wrong of ['evil@id.example.com', 'id.example.com/', 'id.example.com?', 'id.example.com#x'])
       expect(await post(console.url, { host: wrong, origin: 'https://id.example.com' }), wrong).to.equal(403)

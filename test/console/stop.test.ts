@@ -173,21 +173,25 @@ describe('console: stopping without the right to see', () => {
     expect((await show(console, id)).body.state).to.equal('consumed')
   })
 
-  it('says that one was stopped, without leading to the record', async () => {
+  it('responds with 303 to a stop, and the page it leads to says no more than that it was carried out', async () => {
     const id = await keep()
     const response = await console.post('/stop', { id, reason: REASON })
-    expect(response.status).to.equal(200)
-    expect(response.headers.get('location')).to.equal(null)
-    expect(response.text).to.include('<h1>Stopped</h1>').and.to.include(id).and.not.to.include('kim')
+    expect(response.status).to.equal(303)
+    expect(response.headers.get('location')).to.equal(`/impersonations/${id}`)
     expect((await show(console, id)).body.state).to.equal('revoked')
+    const page = await console.get(`/${id}`)
+    expect(page.status).to.equal(403)
+    expect(page.text).to.include('A stop that led here was carried out.')
+    expect(page.text).not.to.include(SECRET).and.not.to.include('kim')
   })
 
-  it('says that all of a person were stopped, without leading to the history', async () => {
+  it('responds with 303 to a stop of all, and leads to the page that says how many are left', async () => {
     const id = await keep()
     const response = await console.post('/stop-all', { userId: 'kim', confirm: 'kim', reason: REASON })
-    expect(response.status).to.equal(200)
-    expect(response.headers.get('location')).to.equal(null)
-    expect(response.text).to.include('<h1>Stopped</h1>').and.not.to.include(SECRET)
+    expect(response.status).to.equal(303)
+    expect(response.headers.get('location')).to.equal('/impersonations/stop-all?userId=kim')
     expect((await show(console, id)).body.state).to.equal('revoked')
+    const page = await console.get('/stop-all?userId=kim')
+    expect(page.text).to.include('<strong>0 impersonations</strong>').and.not.to.include(SECRET)
   })
 })

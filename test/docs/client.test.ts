@@ -79,6 +79,7 @@ describe('docs: client', () => {
       (new RegExp(`^\\| \`${method}\\(\\{ (.*?) \\}`, 'm').exec(PAGE)?.[1] ?? '').split(', ')
     expect(told('issue')).to.have.members(fieldsOf('IssueRequest'))
     expect(told('exchange')).to.have.members(fieldsOf('ExchangeRequest'))
+    expect(told('onBehalfOf')).to.have.members(fieldsOf('OnBehalfOfRequest'))
   })
 
   it('tells the numbers of the code', () => {

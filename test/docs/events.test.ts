@@ -9,7 +9,7 @@ const PAGE = readPage('docs/events.md')
 const SOURCE = readSource('events.ts')
 /** Each event with the members of its payload. The members of `actor` are described in words. */
 const PAYLOADS = new Map(
-  [...SOURCE.matchAll(/'(subject_token\.\w+)': (\w+)/g)].map(([, event = '', payload = '']) => [
+  [...SOURCE.matchAll(/'((?:subject|access)_token\.\w+)': (\w+)/g)].map(([, event = '', payload = '']) => [
     event,
     [...membersOf(SOURCE, payload)].filter(([member]) => !member.startsWith('actor.')),
   ]),

@@ -4,7 +4,15 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { blocksOf, DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
 
-const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md', ...DOCS]
+const PAGES = [
+  'README.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'bench/README.md',
+  'suite/README.md',
+  ...DOCS,
+]
 
 const withoutBlocks = (text: string): string => text.replace(/^```.*?^```$/gms, '')
 
@@ -78,9 +86,9 @@ describe('docs: diagrams', () => {
       )
 
   it('show the flow, the order of checks, who talks to whom, and the rooms', () => {
-    expect(linesOf('sequenceDiagram')).to.have.length(1)
+    expect(linesOf('sequenceDiagram')).to.have.length(2)
     expect(linesOf('flowchart')).to.have.length(3)
-    expect(diagrams).to.have.length(4)
+    expect(diagrams).to.have.length(5)
   })
 
   it('of sequences declare their participants, and close every block', () => {

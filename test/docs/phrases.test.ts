@@ -5,12 +5,12 @@ import { expect } from 'chai'
 import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
 
 const PAGES = readdirSync(ROOT).filter((file) => file.endsWith('.md'))
-const FOLDERS = ['docs', 'src', 'example', 'bench', 'fuzz', 'fixtures', 'test']
+const FOLDERS = ['docs', 'src', 'example', 'bench', 'fuzz', 'fixtures', 'suite', 'test']
 const PROSE = /\.(md|ts|js|html|css)$/
 
 const filesOf = (folder: string): string[] =>
   readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => PROSE.test(file) && !/(^|\/)\./.test(file))
+    .filter((file) => PROSE.test(file) && !/(^|\/)(\.|dist\/|node_modules\/)/.test(file))
     .map((file) => path.join(folder, file))
 
 const FILES = [...PAGES, 'openapi.json', ...FOLDERS.flatMap(filesOf)]
@@ -50,7 +50,14 @@ describe('docs: phrases', () => {
 })
 
 describe('docs: the first paragraph of a page', () => {
-  for (const page of [...DOCS, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'bench/README.md']) {
+  for (const page of [
+    ...DOCS,
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'CHANGELOG.md',
+    'bench/README.md',
+    'suite/README.md',
+  ]) {
     it(`of ${page} says whom it is for, and what they can do after reading it`, () => {
       const [, first = ''] = readPage(page).split('\n\n')
       const sentence = first.replaceAll('\n', ' ')

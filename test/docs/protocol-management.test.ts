@@ -20,10 +20,10 @@ const resolve = (value: Json): Json => {
   return kind && name ? components[kind][name] : value
 }
 
-/** Every operation that has a body. */
+/** Every operation of the management API. The exchange is at another server. */
 const operations = Object.entries<Json>(paths).flatMap(([path, methods]) =>
   Object.entries<Json>(methods)
-    .filter(([method, { operationId }]) => operationId && method !== 'head')
+    .filter(([, { operationId }]) => operationId && !methods.servers)
     .map(([name, operation]) => ({ path, method: name.toUpperCase(), operation })),
 )
 

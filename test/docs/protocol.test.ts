@@ -5,11 +5,12 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
-import { machineClient } from '../../fixtures/clients.ts'
+import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { ROOT, readPage } from '../../fixtures/markdown.ts'
+import { downstream, LEDGER, ownToken, passedOn, passOn, viewed } from '../../fixtures/on-behalf-of.ts'
 import {
   codeOf,
   type ErrorText,
@@ -104,6 +105,39 @@ describe('docs: the protocol of the token exchange', () => {
     expect(names('4. Access token')).to.have.members([...claims, 'cnf'])
   })
 
+  it('has every error of an API that exchanges', async () => {
+    await withDeployment(downstream(), async (own) => {
+      const token = await ownToken(own)
+      const attempts: [changes: Parameters, client?: ClientMetadata][] = [
+        [{}, webClient()],
+        [withActor('x')],
+        [{ subject_token: 'x' }],
+        [{ resource: LEDGER }],
+        [{ scope: 'unknown' }],
+      ]
+      const given: ErrorText[] = []
+      for (const [changes, client] of attempts) {
+        const { status, body } = await passOn(own, token, changes, client && { client })
+        given.push({ status: String(status), error: body.error, text: body.error_description })
+      }
+      expectSameErrors(errorsOf(section('8.5 Errors on behalf of a user')), given)
+    })
+  })
+
+  it('has every claim that an API changes', async () => {
+    await withDeployment(downstream(), async (own) => {
+      const { accessToken } = await viewed(own)
+      const { claims } = await passedOn(own, accessToken)
+      expect([...Object.keys(claims), 'cnf']).to.include.members(names('8.4 The new token'))
+    })
+  })
+
+  it('has every option of an API that exchanges', () => {
+    const store = new Proxy({}, { get: () => () => {} }) as SubjectTokenStore
+    const title = '8. On behalf of: an API exchanges the token it received'
+    expect(names(title)).to.have.members(Object.keys(resolveOptions({ store, onBehalfOf: true }).onBehalfOf))
+  })
+
   it('lists the reserved claims', () => {
     const [, , list = ''] = section('Reserved claims').split('\n\n')
     expect(codeOf(list)).to.have.members([...RESERVED_CLAIMS])
@@ -146,7 +180,8 @@ describe('docs: the protocol of options and functions', () => {
 
   it('has everything that the policy receives', () => {
     const rows = told('5.1 `isAllowed`')
-    for (const [path] of membersOf(options, 'PolicyRequest')) {
+    const requests = ['ImpersonationPolicyRequest', 'OnBehalfOfPolicyRequest']
+    for (const path of requests.flatMap((name) => [...membersOf(options, name).keys()])) {
       const [member = '', inner] = path.split('.')
       expect([...rows.keys()]).to.include(member)
       if (inner) expect(rows.get(member), path).to.match(new RegExp(`\\b${inner}`))

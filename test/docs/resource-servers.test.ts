@@ -17,6 +17,7 @@ import {
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { freePort } from '../../fixtures/server-process.ts'
 import { resolveOptions } from '../../src/resource-server/options.ts'
+import { startIssuer, withBearer } from '../resource-server/issuer.ts'
 
 const PAGE = readPage('docs/resource-servers.md')
 
@@ -27,6 +28,16 @@ function block(name: string): string {
 }
 
 type Send = (request: Request) => Promise<Response>
+
+/** The chain of the ids, newest first; APIs are those whose name says so. */
+const actOf = ([newest, ...earlier]: readonly string[]): object | undefined =>
+  newest === undefined
+    ? undefined
+    : {
+        sub: newest,
+        ...(newest.endsWith('-api') && { client_id: newest }),
+        ...(earlier.length > 0 && { act: actOf(earlier) }),
+      }
 
 describe('docs: resource servers', function () {
   this.timeout(60_000)
@@ -56,6 +67,31 @@ describe('docs: resource servers', function () {
     const file = folder.write('fetch-api.ts', runnable(block('fetch-api.ts')))
     const { default: handler } = await import(pathToFileURL(file).href)
     await expectApi(handler.fetch)
+  })
+
+  it('shows what the verifier makes of every chain', async () => {
+    const rows = [...PAGE.matchAll(/^\| (.+) \| (yes|–) \| (.+) \| (.+) \| (.+) \| (`true`|`false`) \|$/gm)]
+    const idsOf = (cell = '') => cell.split(', ').filter((id) => !['–', '`[]`'].includes(id))
+    const issuer = await startIssuer()
+    await issuer.publish()
+    const verifier = issuer.verifier()
+    for (const [row, chain, status, actor, actors, through, impersonated] of rows) {
+      const act = actOf(idsOf(chain))
+      const token = status === 'yes' ? await issuer.tokenWithStatus(7, { act }) : await issuer.token({ act })
+      const caller = await verifier(withBearer(token))
+      expect(
+        [caller.actor?.sub].filter((id) => id !== undefined),
+        row,
+      ).to.deep.equal(idsOf(actor))
+      expect(
+        caller.actors.map(({ sub }) => sub),
+        row,
+      ).to.deep.equal(idsOf(actors))
+      expect(caller.through, row).to.deep.equal(idsOf(through))
+      expect(`\`${caller.impersonated}\``, row).to.equal(impersonated)
+    }
+    expect(rows).to.have.length(7)
+    await issuer.close()
   })
 
   it('lists every option with its default', () => {

@@ -104,7 +104,7 @@ describe('the backend of the example', () => {
       userId: 'alice',
       actorId: 'sam',
       resource: `${example.baseUrl}/orders-api`,
-      scope: 'orders:read',
+      scope: 'orders:read payments:read',
       context: { reason: VALID.reason, ticketId: VALID.ticketId },
       state: 'active',
     })
@@ -370,9 +370,11 @@ interface SignIn {
 }
 
 async function connect({ baseUrl }: Example, clientId: string): Promise<client.Configuration> {
-  const found = clientsFor({ baseUrl, ordersApi: `${baseUrl}/orders-api` }).find(
-    (one) => one.client_id === clientId,
-  )
+  const found = clientsFor({
+    baseUrl,
+    ordersApi: `${baseUrl}/orders-api`,
+    billingApi: `${baseUrl}/billing-api`,
+  }).find((one) => one.client_id === clientId)
   const secret = found?.client_secret
   const authentication = secret ? client.ClientSecretBasic(secret) : client.None()
   return client.discovery(new URL(`${baseUrl}/oidc`), clientId, undefined, authentication, {
@@ -387,7 +389,9 @@ async function signIn(
 ): Promise<client.TokenEndpointResponse> {
   const { baseUrl } = example
   const config = await connect(example, by)
-  const registered = clientsFor({ baseUrl, ordersApi: '' }).find(({ client_id }) => client_id === by)
+  const registered = clientsFor({ baseUrl, ordersApi: '', billingApi: '' }).find(
+    ({ client_id }) => client_id === by,
+  )
   const redirectUri = registered?.redirect_uris?.[0] ?? ''
   const pkceCodeVerifier = client.randomPKCECodeVerifier()
   const url = client.buildAuthorizationUrl(config, {

@@ -19,7 +19,7 @@ describe('what the demo notices', () => {
     issued_token_type: ACCESS_TOKEN_TYPE,
     token_type: 'Bearer',
     expires_in: 300,
-    scope: 'orders:read',
+    scope: 'orders:read payments:read',
   }
   const { scope: _, ...withoutScope } = exchanged
   const response = (body: object, other: object = {}) => ({
@@ -83,7 +83,7 @@ describe('what the demo notices', () => {
       sub: 'alice',
       act: { sub: 'bob' },
       client_id: 'support-desk',
-      scope: 'orders:read',
+      scope: 'orders:read payments:read',
       impersonation: { id: '01980000000000000123456789abcdef', reason: 'r', ticket_id: 't' },
       status: { status_list: { idx: 7, uri: `${BASE}/api/status-lists/0` } },
       jti: 'abcdefgh',

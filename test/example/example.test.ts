@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { supportBackend, supportDesk } from '../../example/clients.ts'
+import { ordersApiClient, supportBackend, supportDesk } from '../../example/clients.ts'
 import { type Example, startExample } from '../../example/deployment.ts'
 import { STATUS_LIST_TTL } from '../../example/impersonation.ts'
 import { stopClock } from '../../fixtures/clock.ts'
@@ -106,10 +106,21 @@ describe('the example', () => {
     it('runs the flow, shows no complete token, and leaves nothing behind', async () => {
       const { stdout, stderr, code } = await finished(run('demo.ts'))
       expect(code, stderr).to.equal(0)
-      expect(stdout).to.include('Every response was as promised.').and.include('✓ stopped token: as promised')
+      expect(stdout).to.include('Every response was as promised.')
+      for (const what of ['billing token', 'payments response', 'stopped token', 'stopped billing token'])
+        expect(stdout).to.include(`✓ ${what}: as promised`)
+      expect(stdout).to.include('alice ← sam ← orders-api')
       expect(stdout + stderr)
         .to.not.match(A_SUBJECT_TOKEN)
         .and.not.match(A_JWT)
+      const [, passed, checks] = /^(\d+) of (\d+) checks in \d+\.\d s\.$/m.exec(stdout) ?? []
+      expect(Number(checks)).to.equal(stdout.match(/✓/g)?.length).and.equal(Number(passed))
+      expect(stdout).to.match(/^Next:\n {4}npm start /m)
+      const marked = [...stdout.matchAll(/^ *(.*) {2}◀ /gm)].map(([, line]) => line)
+      expect(marked).to.deep.equal(['act: {"sub":"sam"}', 'sub: "alice"', '← 400'])
+      expect(stdout)
+        .to.include('✓ record: as promised')
+        .and.match(/"by": "robin"/)
       expect(stdout, 'colours').to.not.include('\u001b[')
       expect(readdirSync(folder)).to.deep.equal([])
     })
@@ -117,8 +128,13 @@ describe('the example', () => {
     it('fails and names what differs', async () => {
       const { stdout, stderr, code } = await finished(run('demo.ts', { node: ['--import', tampering()] }))
       expect(code).to.equal(1)
-      expect(stderr).to.include('  - exchange response.body.refresh_token should not be there')
+      const differing = ['exchange response', 'downstream response']
+      for (const what of differing)
+        expect(stderr).to.include(`  - ${what}.body.refresh_token should not be there`)
       expect(stdout).to.include('✓ subject token response').and.not.include('Every response was as promised.')
+      const [, passed, checks] = /^(\d+) of (\d+) checks/m.exec(stdout) ?? []
+      expect(Number(passed)).to.equal(Number(checks) - differing.length)
+      expect(stdout).not.to.include('Next:')
       expect(readdirSync(folder)).to.deep.equal([])
     })
   })
@@ -134,7 +150,7 @@ describe('the example', () => {
       const bare = await fetch(`${example.baseUrl}/orders-api/orders`)
       expect(bare.status).to.equal(401)
       expect(bare.headers.get('www-authenticate'))
-        .to.match(/^Bearer realm=/)
+        .to.match(/^Bearer .*realm=/)
         .and.not.include('error')
       const foreign = await callApi(example, 'GET', '/orders', await managementToken(example))
       expect(foreign.status).to.equal(401)
@@ -169,14 +185,118 @@ describe('the example', () => {
       }
     })
 
-    it('is not for the backend itself', async () => {
-      const resource = `${example.baseUrl}/orders-api`
-      const response = await postToken(
+    it('names its provider to a client that knows only the API (RFC 9728)', async () => {
+      const audience = `${example.baseUrl}/orders-api`
+      const refused = await fetch(`${audience}/orders`)
+      const [, address = ''] =
+        /^Bearer resource_metadata="([^"]+)", realm=/.exec(refused.headers.get('www-authenticate') ?? '') ??
+        []
+      expect(address).to.equal(`${example.baseUrl}/.well-known/oauth-protected-resource/orders-api`)
+      const response = await fetch(address)
+      expect(response.headers.get('access-control-allow-origin')).to.equal('*')
+      expect(await response.json()).to.deep.equal({
+        resource: audience,
+        authorization_servers: [`${example.baseUrl}/oidc`],
+        scopes_supported: ['orders:read', 'orders:write', 'payments:read'],
+        bearer_methods_supported: ['header'],
+      })
+    })
+
+    it('is not for the backend itself, and neither is the billing API', async () => {
+      for (const api of ['orders-api', 'billing-api']) {
+        const resource = `${example.baseUrl}/${api}`
+        const request = { grant_type: 'client_credentials', resource }
+        const response = await postToken(example, request, supportBackend)
+        expect(await response.json()).to.include({ error: 'invalid_target' })
+      }
+    })
+  })
+
+  describe('the billing API', () => {
+    let example: Example
+    const log: Record<string, unknown>[] = []
+    beforeEach(async () => {
+      log.length = 0
+      example = await startExample({
+        ...{ port: 0, storage: path.join(folder, 'test.sqlite') },
+        log: (entry) => void log.push(entry as Record<string, unknown>),
+      })
+    })
+    afterEach(() => example.close())
+
+    const readOrders = async (token: string) => (await callApi(example, 'GET', '/orders', token)).json()
+    const atBilling = (token: string) =>
+      fetch(`${example.baseUrl}/billing-api/payments`, { headers: { authorization: `Bearer ${token}` } })
+    /** What the orders API does with a token that it received. */
+    const passOn = (token: string, changes: Record<string, string> = {}) =>
+      postToken(
         example,
-        { grant_type: 'client_credentials', resource },
-        supportBackend,
+        {
+          ...{ grant_type: TOKEN_EXCHANGE, subject_token: token, subject_token_type: ACCESS_TOKEN_TYPE },
+          ...{ resource: `${example.baseUrl}/billing-api`, scope: 'payments:read', ...changes },
+        },
+        ordersApiClient,
       )
-      expect(await response.json()).to.include({ error: 'invalid_target' })
+
+    it('shows the payments of the customer, and knows the API in between', async () => {
+      const { billing } = Object(await readOrders(await impersonate(example, 'orders:read payments:read')))
+      expect(billing).to.deep.equal({
+        customer: 'alice',
+        through: ['orders-api'],
+        payments: [
+          { order: '1001', paid: true },
+          { order: '1002', paid: false },
+        ],
+      })
+      const [issued] = log.filter(({ event }) => event === 'subject_token.issued')
+      expect(log.find(({ event }) => event === 'payments.read')).to.deep.include({
+        ...{ customer: 'alice', through: ['orders-api'], client_id: 'orders-api' },
+        impersonation: { id: issued?.id, reason: 'a test', ticket_id: 'T-2' },
+      })
+      expect(log.map(({ event }) => event)).to.include('access_token.exchanged')
+    })
+
+    it('is out of reach for a token that may not see payments, and for the token of the other API', async () => {
+      expect(await readOrders(await impersonate(example, 'orders:read'))).not.to.have.property('billing')
+      expect((await atBilling(await impersonate(example, 'orders:read payments:read'))).status).to.equal(401)
+    })
+
+    it('is out of reach for applications, and the orders API goes nowhere else', async () => {
+      const token = await impersonate(example, 'orders:read payments:read')
+      const direct = await postToken(
+        example,
+        {
+          ...{ grant_type: TOKEN_EXCHANGE, subject_token_type: ACCESS_TOKEN_TYPE },
+          subject_token: await member(await postSubjectToken(example, 'alice'), 'subjectToken'),
+          resource: `${example.baseUrl}/billing-api`,
+        },
+        supportDesk,
+      )
+      expect(await direct.json()).to.include({ error: 'invalid_target' })
+      const elsewhere = await passOn(token, { resource: `${example.baseUrl}/api` })
+      expect(await elsewhere.json()).to.include({ error: 'invalid_target' })
+    })
+
+    it('refuses when the impersonation is stopped, and so does the exchange at once', async () => {
+      const token = await impersonate(example, 'orders:read payments:read')
+      const passed = await member(await passOn(token), 'access_token')
+      expect((await atBilling(passed)).status).to.equal(200)
+      expect(await stopAll(example, 'alice')).to.deep.equal({ revoked: 1 })
+      // The orders API does not know yet, but the provider does.
+      expect(await readOrders(token))
+        .to.include({ customer: 'alice' })
+        .and.not.have.property('billing')
+      expect(log.find(({ event }) => event === 'payments.unavailable')).to.include({
+        code: 'invalid_request',
+      })
+      const clock = stopClock()
+      try {
+        clock.tick(STATUS_LIST_TTL + 2)
+        for (const refused of [await atBilling(passed), await callApi(example, 'GET', '/orders', token)])
+          expect(refused.status).to.equal(401)
+      } finally {
+        clock.restore()
+      }
     })
   })
 

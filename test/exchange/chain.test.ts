@@ -1,7 +1,7 @@
 /** Who may stand in a chain of actors (protocol.md §3.3; RFC 8693 §4.1), without a server. */
 import { expect } from 'chai'
-import { assertChain } from '../../src/exchange/actor.ts'
-import { checkOf, reasonOf } from '../../src/refusals.ts'
+import { assertChain } from '../../src/exchange/chain.ts'
+import { actorTokenRefused, checkOf, reasonOf } from '../../src/refusals.ts'
 import type { ActClaim } from '../../src/subject-tokens/subject-token.ts'
 
 /** Newest first, as they nest. */
@@ -12,7 +12,7 @@ function chainOf([sub = '', ...older]: readonly string[]): ActClaim {
 /** What refuses alice's chain: the check and the private reason; `undefined` if it may act. */
 function refused(chain: readonly string[], maxDelegationDepth: number): [unknown, string] | undefined {
   try {
-    assertChain(chainOf(chain), 'alice', maxDelegationDepth)
+    assertChain(chainOf(chain), { userId: 'alice', maxDelegationDepth, refused: actorTokenRefused })
     return undefined
   } catch (error) {
     if (!(error instanceof Error)) throw error

@@ -3,7 +3,8 @@ import { expect } from 'chai'
 import { Provider } from 'oidc-provider'
 import { storedModels } from '../../fixtures/clients.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { grantScope, type TargetRequest } from '../../src/exchange/target.ts'
+import { impersonation } from '../../src/exchange/kinds/impersonation.ts'
+import { grantScope } from '../../src/exchange/target.ts'
 import type { GrantContext } from '../../src/provider/grants.ts'
 
 const provider = new Provider('https://id.example.com', {
@@ -35,14 +36,13 @@ function grant(
   { requested, ceiling, client, actor, depth = 1 }: Omit<Case, 'granted'>,
   resource: object = RESOURCE,
 ): string | undefined {
-  const request = {
-    scopes: requested === '' ? [] : requested.split(' '),
-    subject: { token: { scope: ceiling } },
-    ...(actor && { actor: { sub: 'bob' } }),
-    maxDelegationDepth: depth,
-  } as unknown as TargetRequest
   const ctx = { oidc: { provider, client: { scope: client } } } as unknown as GrantContext
-  return grantScope(ctx, request, resource as never)
+  const limits = impersonation.limitsOf(ctx, { maxDelegationDepth: depth } as never, {
+    subject: { record: { scope: ceiling } } as never,
+    ...(actor && { actor: { sub: 'bob' } }),
+  })
+  const scopes = requested === '' ? [] : requested.split(' ')
+  return grantScope(ctx, { scopes, ...limits }, resource as never)
 }
 
 describe('the granted scope', () => {

@@ -1,6 +1,7 @@
 /** The rules for the parameters themselves (protocol.md §3, §3.2; RFC 8693 §2.1), without a server. */
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
+import { impersonation } from '../../src/exchange/kinds/impersonation.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from '../../src/exchange/request.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
 import { checkOf } from '../../src/refusals.ts'
@@ -21,9 +22,10 @@ function parse(
   { requireActor = false, client = { clientId: 'spa' } as object } = {},
 ): ExchangeRequest {
   const params = { ...VALID, ...changes }
-  return parseRequest({ oidc: { client, params, body: params } } as unknown as ExchangeContext, {
-    requireActor,
-  })
+  const ctx = { oidc: { client, params, body: params } } as unknown as ExchangeContext
+  const request = parseRequest(ctx)
+  impersonation.assertAdmitted(ctx, { requireActor } as never, request)
+  return request
 }
 
 function refused(work: () => unknown): [error: string, description: string | undefined, check: unknown] {

@@ -137,7 +137,7 @@ describe('token exchange: the policy', () => {
       for (const part of [asked[1], acting, acting?.act, acting?.audiences, client, given]) {
         expect(part).to.be.frozen
       }
-      expect(question.context.nested).to.be.frozen
+      expect(question.context?.nested).to.be.frozen
     })
   })
 

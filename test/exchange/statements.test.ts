@@ -1,8 +1,12 @@
-/** What an impersonation costs the database (architecture.md, The tables): one statement to issue, two to exchange. */
+/**
+ * What an impersonation costs the database (architecture.md, The tables): one statement to issue, two to exchange, and
+ * one for an API that passes it on.
+ */
 import { expect } from 'chai'
-import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
+import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import { downstream, ownToken, passedOn, passOn, viewed } from '../../fixtures/on-behalf-of.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 
@@ -11,7 +15,7 @@ for (const kind of DATABASES) {
     let deployment: Deployment
     let token: string
     beforeOn(kind, async () => {
-      deployment = await startDeployment({ database: kind, options: { maxDelegationDepth: 3 } })
+      deployment = await startDeployment({ ...downstream({ maxDelegationDepth: 3 }), database: kind })
       token = await managementToken(deployment)
       // The first use of a connection may cost statements of its own.
       const { subjectToken } = await issue(deployment, {}, token)
@@ -70,6 +74,37 @@ for (const kind of DATABASES) {
       const { subjectToken } = await issue(deployment, {}, token)
       const refused = { subject_token: subjectToken, resource: 'https://unknown.example.com' }
       expect(await during(() => exchange(deployment, refused))).to.deep.equal(['SELECT'])
+    })
+
+    it('are one read for an API that exchanges a JWT of an impersonation, refused or not', async () => {
+      const { accessToken } = await viewed(deployment)
+      for (const _ of [1, 2])
+        expect(await during(() => passedOn(deployment, accessToken))).to.deep.equal(['SELECT'])
+      const refused = { resource: 'https://unknown.example.com' }
+      expect(await during(() => passOn(deployment, accessToken, refused))).to.deep.equal(['SELECT'])
+    })
+
+    it("are none for a JWT that is a user's own", async () => {
+      const accessToken = await ownToken(deployment)
+      expect(await during(() => passedOn(deployment, accessToken))).to.deep.equal([])
+    })
+
+    it('are those of an opaque token itself, and one for its record', async () => {
+      const parameters = { resource: OPAQUE_API, scope: 'orders:read' }
+      const { accessToken } = await viewed(deployment, parameters)
+      // The token, its Grant, its record.
+      const three = ['SELECT', 'SELECT', 'SELECT']
+      expect(await during(() => passedOn(deployment, accessToken))).to.deep.equal(three)
+      const request = { accountId: 'alice', audience: OPAQUE_API, scope: 'orders:read' }
+      const granted = await actorToken(deployment, request)
+      expect(await during(() => passedOn(deployment, granted))).to.deep.equal(['SELECT', 'SELECT'])
+      const own = await actorToken(deployment, { ...request, withGrant: false })
+      expect(await during(() => passedOn(deployment, own))).to.deep.equal(['SELECT'])
+    })
+
+    it('are none for an access token of a client that may not exchange it', async () => {
+      const accessToken = await ownToken(deployment)
+      expect(await during(() => exchange(deployment, { subject_token: accessToken }))).to.deep.equal([])
     })
 
     it('are none for a management request that is refused', async () => {

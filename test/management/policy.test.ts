@@ -76,7 +76,7 @@ describe('management: the policy', () => {
           resource: API,
           scope: 'orders:read',
         })
-        for (const part of [asked[0], question.actor, question.client, question.context.nested]) {
+        for (const part of [asked[0], question.actor, question.client, question.context?.nested]) {
           expect(part).to.be.frozen
         }
       })

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../src/constants.ts'
 import {
+  registeredAudiences,
   registeredManagementScopes,
   registeredResources,
   validateClientMetadata,
@@ -240,6 +241,62 @@ describe('token_exchange_resources', () => {
     expect(registeredResources({ token_exchange_resources: [API] })).to.deep.equal([API])
     for (const unreadable of [API, null, [1], ['/relative'], {}]) {
       expect(registeredResources({ token_exchange_resources: unreadable })).to.deep.equal([])
+    }
+  })
+})
+
+describe('token_exchange_audiences', () => {
+  const WIDER = 'token_exchange_audiences may only be narrowed'
+  const EMPTIED = 'token_exchange_audiences may not become empty'
+  const STRANGER = 'token_exchange_audiences is not for self-registered clients'
+  const RESOURCES = 'token_exchange_resources may only be narrowed'
+  const MALFORMED = 'token_exchange_audiences must be an array of strings'
+  const plain: RawMetadata = { ...MACHINE, scope: undefined, grant_types: [TOKEN_EXCHANGE] }
+  const audiences = (...names: unknown[]): RawMetadata => ({ ...plain, token_exchange_audiences: names })
+  const limited = (...names: string[]): RawMetadata => ({
+    ...audiences('a'),
+    token_exchange_resources: names,
+  })
+
+  const cases: [
+    title: string,
+    ctx: KoaContextWithOIDC | undefined,
+    wanted: RawMetadata,
+    sentence: string | undefined,
+  ][] = [
+    ['are for clients with the policy', INVITED, audiences('a'), undefined],
+    ['are not for strangers', registration(), { ...audiences('a'), grant_types: [] }, STRANGER],
+    ['are not for strangers, even empty', registration(), { ...audiences(), grant_types: [] }, STRANGER],
+    ['may be what the administrator wrote', undefined, audiences('a'), undefined],
+    ['are kept by an update', updateOf(audiences('a', 'b')), audiences('b', 'a'), undefined],
+    ['shrink by an update', updateOf(audiences('a', 'b')), audiences('b'), undefined],
+    ['are not widened by an update', updateOf(audiences('a')), audiences('a', 'b'), WIDER],
+    ['are not exchanged for others by an update', updateOf(audiences('a')), audiences('b'), WIDER],
+    ['are not emptied by an update', updateOf(audiences('a')), audiences(), EMPTIED],
+    ['are not removed by an update', updateOf(audiences('a')), plain, WIDER],
+    ['are not added by an update', updateOf(plain), audiences('a'), STRANGER],
+    ['are not added by an update, even empty', updateOf(plain), audiences(), STRANGER],
+    ['that are empty stay so', updateOf(audiences()), audiences(), undefined],
+    ['that are empty are not removed', updateOf(audiences()), plain, WIDER],
+    ['that are empty are not filled', updateOf(audiences()), audiences('a'), WIDER],
+    ['let no update add resources, absent meaning none', updateOf(audiences('a')), limited(API), RESOURCES],
+    ['let an update confine to no resource', updateOf(audiences('a')), limited(), undefined],
+    ['let an update narrow the resources', updateOf(limited(API, `${API}/b`)), limited(API), undefined],
+    ['let no update remove the resources', updateOf(limited(API)), audiences('a'), RESOURCES],
+    ['are strings', undefined, audiences(7), MALFORMED],
+    ['are not blank', undefined, audiences(''), MALFORMED],
+    ['are a list', undefined, { ...plain, token_exchange_audiences: 'a' }, MALFORMED],
+    ['are not null', undefined, { ...plain, token_exchange_audiences: null }, MALFORMED],
+  ]
+  for (const [title, ctx, wanted, sentence] of cases) {
+    it(title, () => expect(refusal(ctx, wanted)).to.equal(sentence))
+  }
+
+  it('that cannot be read are none, and make an API all the same', () => {
+    expect(registeredAudiences({})).to.equal(undefined)
+    expect(registeredAudiences({ token_exchange_audiences: ['a'] })).to.deep.equal(['a'])
+    for (const unreadable of ['a', null, [1], [''], {}, [['a']]]) {
+      expect(registeredAudiences({ token_exchange_audiences: unreadable })).to.deep.equal([])
     }
   })
 })

@@ -21,6 +21,7 @@ const [CREATE, READ, REVOKE] = ['subject-tokens:create', 'subject-tokens:read', 
 const NOTHING = { mayExchange: false, scopes: [] }
 const EXCHANGING: RawMetadata = { ...HARMLESS, grant_types: ['authorization_code', TOKEN_EXCHANGE] }
 const CONFINED: RawMetadata = { ...EXCHANGING, token_exchange_resources: [API] }
+const AS_API: RawMetadata = { ...EXCHANGING, token_exchange_audiences: ['orders', 'reports'] }
 
 const features = {
   registration: { enabled: true, initialAccessToken: true },
@@ -72,6 +73,7 @@ describe('registration: an update', () => {
       ['a machine with scopes', { ...MACHINE, scope: `${CREATE} ${READ}` }],
       ['an exchanging client', EXCHANGING],
       ['a confined client', CONFINED],
+      ['an API', AS_API],
       ['a client confined to nothing', { ...EXCHANGING, token_exchange_resources: [] }],
       [
         'a client with everything',
@@ -89,6 +91,7 @@ describe('registration: an update', () => {
         const once = await taken(update(client))
         const twice = await taken(update(once, { client_name: 'renamed' }))
         expect(twice.token_exchange_resources).to.deep.equal(metadata.token_exchange_resources)
+        expect(twice.token_exchange_audiences).to.deep.equal(metadata.token_exchange_audiences)
         expect(await privileges(on.deployment, client)).to.deep.equal(held)
       })
     }
@@ -110,6 +113,12 @@ describe('registration: an update', () => {
         { ...CONFINED, token_exchange_resources: [] },
         { token_exchange_resources: [API] },
       ],
+      ['audiences', EXCHANGING, { token_exchange_audiences: ['orders'] }],
+      ['no audiences, which makes it an API', EXCHANGING, { token_exchange_audiences: [] }],
+      ['audiences to a stranger', HARMLESS, { token_exchange_audiences: ['orders'] }],
+      ['an audience', AS_API, { token_exchange_audiences: ['orders', 'reports', 'billing'] }],
+      ['another audience', AS_API, { token_exchange_audiences: ['billing'] }],
+      ['resources to an API, which has none without', AS_API, { token_exchange_resources: [API] }],
       ['a resource that differs in case', CONFINED, { token_exchange_resources: [API.toUpperCase()] }],
     ]
     for (const [title, metadata, changes] of added) {
@@ -130,6 +139,17 @@ describe('registration: an update', () => {
       it(`cannot remove token_exchange_resources: ${title}`, async () =>
         expectRefused(await registered(CONFINED), { token_exchange_resources: value }))
     }
+
+    for (const value of [undefined, null, [], '', 'orders', [['orders']]]) {
+      it(`cannot remove or empty token_exchange_audiences: ${JSON.stringify(value)}`, async () =>
+        expectRefused(await registered(AS_API), { token_exchange_audiences: value }))
+    }
+
+    it('may leave audiences out, which do not come back', async () => {
+      const smaller = await taken(update(await registered(AS_API), { token_exchange_audiences: ['reports'] }))
+      expect(smaller.token_exchange_audiences).to.deep.equal(['reports'])
+      await expectRefused(smaller, { token_exchange_audiences: ['orders', 'reports'] })
+    })
 
     it('adds nothing for a stranger, not even one scope', async () => {
       const client = await stranger(HARMLESS)

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import { dpopKey } from '../../fixtures/dpop.ts'
-import type { Verifier } from '../../src/resource-server/index.ts'
+import { assertInPerson, type Verifier } from '../../src/resource-server/index.ts'
 import {
   AUDIENCE,
   type Changes,
@@ -15,7 +15,7 @@ import {
   startIssuer,
   withBearer,
 } from './issuer.ts'
-import { expectInvalidToken, expectUnavailable } from './refusals.ts'
+import { expectInvalidToken, expectUnavailable, refusalOf } from './refusals.ts'
 import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const introspection = { clientId: 'orders api', clientSecret: 'a:b+c/ü' }
@@ -94,6 +94,37 @@ describe('resource server: opaque tokens', () => {
     expect(issuer.asked.filter((path) => path.includes('status-lists'))).to.deep.equal([])
   })
 
+  it('tells people from APIs, newest first', async () => {
+    const act = {
+      ...{ sub: 'billing', client_id: 'billing' },
+      act: { sub: 'orders', client_id: 'orders', act: { sub: 'bob', act: { sub: 'carol' } } },
+    }
+    respondWith({ act })
+    const caller = await verify(withBearer('opaque'))
+    expect(caller).to.deep.include({
+      user: 'alice',
+      actor: { sub: 'bob' },
+      actors: [{ sub: 'bob' }, { sub: 'carol' }],
+      through: ['billing', 'orders'],
+      impersonated: true,
+    })
+    expect((await refusalOf(() => assertInPerson(caller))).status).to.equal(403)
+  })
+
+  it('takes a user whose token came through an API for the user', async () => {
+    respondWith({ act: { sub: 'orders', client_id: 'orders' } })
+    const caller = await verify(withBearer('opaque'))
+    expect(caller).to.deep.include({ actors: [], through: ['orders'], impersonated: false })
+    expect(() => assertInPerson(caller)).not.to.throw()
+    respondWith({
+      act: { sub: 'orders', client_id: 'orders' },
+      status: { status_list: { idx: 1, uri: `${issuer.base}/0` } },
+    })
+    const behind = await verify(withBearer('opaque'))
+    expect(behind).to.deep.include({ actors: [], through: ['orders'], impersonated: true })
+    expect((await refusalOf(() => assertInPerson(behind))).body.error).to.equal('access_denied')
+  })
+
   it("takes a client's own token, which names no subject, for the client's", async () => {
     respondWith({ sub: undefined, client_id: 'batch' })
     expect(await verify(withBearer('opaque'))).to.include({ user: 'batch', clientId: 'batch' })
@@ -135,6 +166,16 @@ describe('resource server: opaque tokens', () => {
     ['from the future', { iat: NOW + 61 }, 'iat'],
     ['without client', { client_id: undefined }, 'client_id'],
     ['with a malformed act', { act: {} }, 'act is malformed'],
+    [
+      'with an API that names itself twice, and differently',
+      { act: { sub: 'bob', client_id: 'orders' } },
+      'act is malformed',
+    ],
+    [
+      'with a malformed person behind an API',
+      { act: { sub: 'orders', client_id: 'orders', act: { sub: 'bob', iss: 'x' } } },
+      'act is malformed',
+    ],
     ['with a malformed status', { status: {} }, 'status is malformed'],
     [
       'with a foreign status',

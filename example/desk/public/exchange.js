@@ -23,7 +23,7 @@ export async function exchange({ subjectToken, actorToken }, send) {
     actor_token: actorToken,
     actor_token_type: ACCESS_TOKEN_TYPE,
     resource: ordersApi,
-    scope: 'orders:read',
+    scope: 'orders:read payments:read',
   }
   const options = { ...transport, [oauth.customFetch]: send }
   const response = await oauth.genericTokenEndpointRequest(

@@ -2,10 +2,12 @@
 import type { Client, ClientMetadata, Configuration } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../constants.ts'
 import { registeredManagementScopes, registeredResources } from '../../provider/client-metadata.ts'
+import { checkDownstream, isApi } from './downstream.ts'
 import { type Finding, fault, messageOf, note, ok, warning } from './finding.ts'
 import type { Deployment } from './module.ts'
 
-export async function checkClients({ inside: { provider, configuration } }: Deployment): Promise<Finding[]> {
+export async function checkClients(deployment: Deployment): Promise<Finding[]> {
+  const { provider, configuration } = deployment.inside
   const findings: Finding[] = []
   const clients: Client[] = []
   for (const { client_id: id } of configuration.clients ?? []) {
@@ -22,7 +24,12 @@ export async function checkClients({ inside: { provider, configuration } }: Depl
   if (findings.length === 0 && clients.length > 0) {
     findings.push(ok('clients', `the metadata of ${clients.length} static clients is valid`))
   }
-  return [...findings, ...checkRoles(clients), ...checkStrangers(configuration)]
+  return [
+    ...findings,
+    ...checkRoles(clients),
+    ...(await checkDownstream(deployment, clients)),
+    ...checkStrangers(configuration),
+  ]
 }
 
 const descriptionOf = (error: unknown): string => {
@@ -39,7 +46,7 @@ const adviceFor = (error: unknown): string =>
 function checkRoles(clients: readonly Client[]): Finding[] {
   const names = (found: readonly Client[]) => found.map(({ clientId }) => clientId).join(', ')
   const issuers = clients.filter((client) => registeredManagementScopes(client).has('subject-tokens:create'))
-  const exchangers = clients.filter((client) => client.grantTypes?.includes(TOKEN_EXCHANGE))
+  const exchangers = clients.filter((client) => client.grantTypes?.includes(TOKEN_EXCHANGE) && !isApi(client))
   const unlimited = exchangers.filter((client) => registeredResources(client.metadata()) === undefined)
   return [
     issuers.length > 0

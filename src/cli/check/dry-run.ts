@@ -1,16 +1,15 @@
 /** Asks the deployment's own functions about an example, and writes nothing. */
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
-import type { Account, OIDCContext } from 'oidc-provider'
+import type { Account } from 'oidc-provider'
 import { askCustomClaims } from '../../callbacks/claims.ts'
 import { assertPolicyAllows } from '../../callbacks/policy.ts'
 import { epochTime } from '../../clock.ts'
 import { TOKEN_EXCHANGE } from '../../constants.ts'
-import type { PolicyRequest } from '../../options.ts'
+import type { ImpersonationPolicyRequest } from '../../options.ts'
 import type { JsonObject } from '../../plain-json.ts'
-import { type AccountContext, findAccount } from '../../provider/grants.ts'
+import { findAccount } from '../../provider/grants.ts'
 import { reasonOf } from '../../refusals.ts'
 import { mintId } from '../../subject-tokens/id.ts'
+import { contextOf } from './context.ts'
 import { type Finding, fault, messageOf, ok } from './finding.ts'
 import type { Deployment, Example } from './module.ts'
 
@@ -43,15 +42,11 @@ export async function dryRun({ inside }: Deployment, example: Example): Promise<
 
 const privateReason = (error: unknown): string => (error instanceof Error ? reasonOf(error) : String(error))
 
-/** A context as `findAccount` knows it, of a request that no one sent. */
-function contextOf({ provider }: Deployment['inside']): AccountContext {
-  const request = new IncomingMessage(new Socket())
-  const ctx = provider.createContext(request, new ServerResponse(request))
-  const oidc: OIDCContext = new provider.OIDCContext(ctx as never)
-  return Object.assign(ctx, { oidc }) as unknown as AccountContext
-}
-
-function policyRequest(stage: 'issuance' | 'exchange', example: Example, account: Account): PolicyRequest {
+function policyRequest(
+  stage: 'issuance' | 'exchange',
+  example: Example,
+  account: Account,
+): ImpersonationPolicyRequest {
   const { actorId, clientId, createdBy, resource, scope, context } = example
   return {
     stage,

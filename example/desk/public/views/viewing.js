@@ -3,17 +3,20 @@ import { MEANINGS, TIMES } from '../claims.js'
 import { byId, element } from '../element.js'
 import { show } from '../navigation.js'
 import { clock } from '../times.js'
+import { chainOf } from './chain.js'
 import { wirePanel } from './wire-panel.js'
 
 export function showViewing({ customer, claims, orders, wire }) {
   byId('orders').replaceChildren(
     ...orders.orders.map(({ id, item }) => element('li', {}, item, element('span', {}, `Order ${id}`))),
   )
-  const { customer: seen, actor, scope, impersonation } = orders
+  const { customer: seen, actor, scope, impersonation, billing } = orders
   byId('api-saw').replaceChildren(
     ...fact('customer', seen),
     ...fact('actor', actor),
     ...fact('scope', scope),
+    // The orders API has asked another API, which knows the whole chain.
+    ...(billing ? fact('billing', chainOf(billing)) : []),
     ...fact('impersonation', impersonation),
   )
   const others = Object.keys(claims).filter((name) => !(name in MEANINGS))

@@ -1,0 +1,17 @@
+/** What an API sends when the verifier or a guard refuses. */
+import type { Middleware } from 'koa'
+// Yours: 'oidc-provider-impersonation/resource-server'.
+import { Forbidden, ProviderUnavailable, Unauthorized } from '../src/resource-server/index.ts'
+
+export const sendRefusals: Middleware = async (ctx, next) => {
+  try {
+    await next()
+  } catch (error) {
+    const isRefusal =
+      error instanceof Unauthorized || error instanceof Forbidden || error instanceof ProviderUnavailable
+    if (!isRefusal) throw error
+    ctx.status = error.status
+    ctx.set(error.headers)
+    ctx.body = error.body
+  }
+}

@@ -1,0 +1,154 @@
+/** Which APIs may exchange the tokens they receive, and whether they can get where they are registered to go. */
+import type { Client } from 'oidc-provider'
+import { TOKEN_EXCHANGE } from '../../constants.ts'
+import { authenticates, registeredAudiences, registeredResources } from '../../provider/client-metadata.ts'
+import { type Finding, fault, note, ok, warning } from './finding.ts'
+import type { Deployment } from './module.ts'
+import { type LookUp, resourceLookUp } from './resources.ts'
+
+const ABOUT = 'downstream'
+
+export async function checkDownstream(
+  deployment: Deployment,
+  clients: readonly Client[],
+): Promise<Finding[]> {
+  const { onBehalfOf } = deployment.inside.options
+  const apis = clients.filter(isApi)
+  const names = namesOf(apis)
+  if (!onBehalfOf) return apis.length === 0 ? [] : [switchedOff(names)]
+  if (apis.length === 0) {
+    const text = 'no static client may; clients that are stored elsewhere were not looked at'
+    return [note('who may go downstream', text), ...checkScopes(onBehalfOf)]
+  }
+  const lookUp = resourceLookUp(deployment)
+  const findings = [...checkScopes(onBehalfOf), ...checkShared(apis)]
+  for (const api of apis) {
+    findings.push(
+      ...checkDoor(api),
+      ...(await checkAudiences(api, clients, lookUp)),
+      ...(await checkTargets(api, lookUp, onBehalfOf.targets)),
+    )
+  }
+  return [ok('who may go downstream', names), ...findings]
+}
+
+/** It exchanges the tokens it receives, and never a subject token. */
+export const isApi = (client: Client): boolean => registeredAudiences(client.metadata()) !== undefined
+
+const switchedOff = (names: string): Finding =>
+  warning(
+    ABOUT,
+    `onBehalfOf is off, so these can exchange nothing, because of their token_exchange_audiences: ${names}`,
+    'set onBehalfOf, or remove token_exchange_audiences',
+  )
+
+const checkScopes = ({ scopes }: { readonly scopes: string }): Finding[] =>
+  scopes === 'policy'
+    ? [
+        warning(
+          ABOUT,
+          "scopes is 'policy': an API may get scopes that the token it received lacks, if isAllowed lets it",
+          "decide on scope in isAllowed, at the stage onBehalfOf, or leave the default 'subset'",
+        ),
+      ]
+    : []
+
+/** A client with an audience can exchange the tokens of that API. */
+function checkShared(apis: readonly Client[]): Finding[] {
+  const audiences = new Set(apis.flatMap(audiencesOf))
+  return [...audiences].flatMap((audience) => {
+    const sharing = apis.filter((api) => audiencesOf(api).includes(audience))
+    if (sharing.length < 2) return []
+    const text = `${namesOf(sharing)} all exchange tokens for ${audience}`
+    return [warning(ABOUT, text, 'leave the audience to the API that has it')]
+  })
+}
+
+/** Without these, every request of the client is refused. */
+function checkDoor(api: Client): Finding[] {
+  const { clientId } = api
+  const findings: Finding[] = []
+  if (!authenticates(api)) {
+    const text = `"${clientId}" does not authenticate: anyone could send its id, so it is refused`
+    findings.push(fault(ABOUT, text, 'give it a secret or a key, or remove token_exchange_audiences'))
+  }
+  if (!api.grantTypes?.includes(TOKEN_EXCHANGE)) {
+    const text = `"${clientId}" has token_exchange_audiences, and not the grant`
+    findings.push(fault(ABOUT, text, `add ${TOKEN_EXCHANGE} to its grant_types`))
+  }
+  return findings
+}
+
+async function checkAudiences(api: Client, clients: readonly Client[], lookUp: LookUp): Promise<Finding[]> {
+  const { clientId } = api
+  const audiences = audiencesOf(api)
+  if (audiences.length === 0) {
+    const text = `"${clientId}" has no audience: it can exchange no token`
+    return [fault(ABOUT, text, 'name in token_exchange_audiences what aud of its tokens says')]
+  }
+  const issued = await audiencesIssued([...audiences, ...clients.flatMap(resourcesOf)], clients, lookUp)
+  return audiences
+    .filter((audience) => !issued.has(audience))
+    .map((audience) =>
+      warning(
+        ABOUT,
+        `"${clientId}" exchanges tokens for ${audience}, and no resource that is known here has that audience`,
+        'compare it, character by character, with what getResourceServerInfo returns as audience',
+      ),
+    )
+}
+
+/** What `aud` may say of tokens that static clients get for these resources. */
+async function audiencesIssued(
+  resources: readonly string[],
+  clients: readonly Client[],
+  lookUp: LookUp,
+): Promise<ReadonlySet<string>> {
+  const issued = new Set<string>()
+  for (const resource of new Set(resources)) {
+    for (const client of clients) {
+      const found = await lookUp(resource, client)
+      if (typeof found === 'object') issued.add(found.audience)
+    }
+  }
+  return issued
+}
+
+async function checkTargets(api: Client, lookUp: LookUp, targets: string): Promise<Finding[]> {
+  const { clientId } = api
+  const registered = registeredResources(api.metadata())
+  if (registered === undefined && targets === 'policy') {
+    const text = `"${clientId}" may go wherever isAllowed lets it`
+    return [warning(ABOUT, text, 'give it token_exchange_resources')]
+  }
+  const resources = resourcesOf(api)
+  if (resources.length === 0) {
+    const text = `"${clientId}" may go nowhere: it has no token_exchange_resources`
+    return [fault(ABOUT, text, 'name in token_exchange_resources the resources of the APIs that it calls')]
+  }
+  const findings = await Promise.all(resources.map((resource) => checkTarget(api, resource, lookUp)))
+  return findings.flat()
+}
+
+async function checkTarget(api: Client, resource: string, lookUp: LookUp): Promise<Finding[]> {
+  const found = await lookUp(resource, api)
+  const start = `"${api.clientId}" may go to ${resource}`
+  if (found === undefined)
+    return [fault(ABOUT, `${start}, which is no resource for it`, 'let getResourceServerInfo return it')]
+  if (typeof found === 'string')
+    return [fault(ABOUT, `${start}: getResourceServerInfo fails: ${found}`, 'correct the function')]
+  if (found.format !== 'jwt') {
+    const text = `${start}, whose tokens are opaque: nothing could end them with the first one`
+    return [fault(ABOUT, text, "set accessTokenFormat: 'jwt' for that resource")]
+  }
+  const own = audiencesOf(api)
+  if (own.includes(found.audience) || own.includes(resource)) {
+    const text = `${start}, which is the API itself`
+    return [warning(ABOUT, text, 'remove it from token_exchange_resources')]
+  }
+  return []
+}
+
+const namesOf = (clients: readonly Client[]): string => clients.map(({ clientId }) => clientId).join(', ')
+const audiencesOf = (client: Client): readonly string[] => registeredAudiences(client.metadata()) ?? []
+const resourcesOf = (client: Client): readonly string[] => registeredResources(client.metadata()) ?? []

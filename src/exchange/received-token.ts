@@ -1,0 +1,122 @@
+import { RESERVED_CLAIMS } from '../constants.ts'
+import { isPlainObject, type JsonObject } from '../plain-json.ts'
+import { subjectIdentifier } from '../provider/access-token.ts'
+import { registeredAudiences } from '../provider/client-metadata.ts'
+import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
+import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
+import { subjectTokenRefused } from '../refusals.ts'
+import type { ActingParty } from '../subject-tokens/subject-token.ts'
+import type { ExchangeService } from './service.ts'
+import { findUser, type Subject } from './subject.ts'
+
+/** An access token that the client received as an API, to act for its user. */
+export interface ReceivedToken extends Subject {
+  readonly notAfter: number
+  /** The people who act, newest first; absent if none does. */
+  readonly people?: ActingParty
+  /** The APIs that passed the user on before, newest first: client ids. */
+  readonly through: readonly string[]
+  /** The client that it was issued to. */
+  readonly clientId: string
+  readonly audience: string
+  readonly scope?: string
+  readonly bound: boolean
+  readonly jti?: string
+  /** Its claims that are not reserved. */
+  readonly claims: JsonObject
+}
+
+interface Received {
+  readonly subjectToken: string
+  readonly sender: SenderConstraint
+}
+
+/** Verifies the access token, and finds its user. A refusal does not tell the client why. */
+export async function findReceivedToken(
+  ctx: GrantContext,
+  service: Pick<ExchangeService, 'settings' | 'store' | 'statusLists'>,
+  { subjectToken, sender }: Received,
+): Promise<ReceivedToken> {
+  const token = await findOwnToken({ ...service, ctx, refused: subjectTokenRefused }, subjectToken)
+  const audience = audienceOf(ctx, token)
+  const bound = token.cnf !== undefined
+  // The API cannot have the key that the token is bound to. What it gets must be no easier to use than that.
+  if (bound && !sender.dPoP && !sender.certificate)
+    throw subjectTokenRefused({ private: 'bound to a key, and the new token would not be' })
+  const { people, through } = readAct(token.act)
+  const { userId, actor } = await usersOf(ctx, service, { token, people })
+  const account = await findUser(ctx, userId, token.model)
+  const { record, exp, client, scope, jti } = token
+  return {
+    userId,
+    account,
+    ...(record && { record }),
+    ...(actor && { people: actor }),
+    through,
+    apis: [ctx.oidc.client.clientId, ...through],
+    notAfter: exp,
+    clientId: client.clientId,
+    audience,
+    ...(scope !== undefined && { scope }),
+    bound,
+    ...(jti !== undefined && { jti }),
+    claims: unreserved(token.claims),
+  }
+}
+
+/** One audience, which is this client: a token for several APIs would let each of them speak for the others. */
+function audienceOf(ctx: GrantContext, { aud }: OwnToken): string {
+  const own = registeredAudiences(ctx.oidc.client) ?? []
+  if (typeof aud !== 'string' || !own.includes(aud))
+    throw subjectTokenRefused({ private: 'for another audience' })
+  return aud
+}
+
+interface Links {
+  readonly people: readonly string[]
+  readonly through: readonly string[]
+}
+
+/** The links of an `act` claim, newest first. APIs, which have a `client_id`, stand outside people. */
+function readAct(value: unknown, { people, through }: Links = { people: [], through: [] }): Links {
+  if (value === undefined) return { people, through }
+  const { sub, act, client_id: clientId, ...rest } = isPlainObject(value) ? value : {}
+  const isApi = clientId !== undefined
+  if (
+    typeof sub !== 'string' ||
+    sub === '' ||
+    Object.keys(rest).length > 0 ||
+    (isApi && (clientId !== sub || people.length > 0))
+  ) {
+    throw subjectTokenRefused({ private: 'a malformed act claim' })
+  }
+  return readAct(act, isApi ? { people, through: [...through, sub] } : { people: [...people, sub], through })
+}
+
+/** The user, and the people who act. Of what began as an impersonation, its record says who they are. */
+async function usersOf(
+  ctx: GrantContext,
+  { settings }: Pick<ExchangeService, 'settings'>,
+  { token, people }: { readonly token: OwnToken; readonly people: readonly string[] },
+): Promise<{ readonly userId: string; readonly actor?: ActingParty }> {
+  const { record, sub, client, model } = token
+  if (!record) {
+    if (people.length > 0) throw subjectTokenRefused({ private: 'someone acts, and it has no status' })
+    if (client.subjectType === 'pairwise')
+      throw subjectTokenRefused({ private: 'of a client with pairwise subjects, and it has no status' })
+    return { userId: sub }
+  }
+  const { userId, use } = record
+  // An opaque token holds the account id, whatever the subjects of its client are.
+  const named = model ? userId : await subjectIdentifier(ctx, settings, { accountId: userId, client })
+  if (sub !== named) throw subjectTokenRefused({ private: 'its status is of another user' })
+  if (people.length !== lengthOf(use.actor))
+    throw subjectTokenRefused({ private: 'its status is of other people' })
+  return { userId, ...(use.actor && { actor: use.actor }) }
+}
+
+const lengthOf = (actor: ActingParty | undefined): number => (actor ? 1 + lengthOf(actor.act) : 0)
+
+/** A token of ours is JSON throughout. */
+const unreserved = (claims: OwnToken['claims']): JsonObject =>
+  Object.fromEntries(Object.entries(claims).filter(([name]) => !RESERVED_CLAIMS.has(name))) as JsonObject

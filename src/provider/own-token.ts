@@ -1,0 +1,157 @@
+/**
+ * Reads an access token of this provider that a request holds: valid as introspection would judge it, without clock
+ * tolerance. Opaque tokens are looked up, JWTs are verified; a token with a `status` is looked up by it, too.
+ */
+import type { AccessToken, Client } from 'oidc-provider'
+import type { Seconds } from '../clock.ts'
+import { TOKEN_EXCHANGE } from '../constants.ts'
+import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import type { SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
+import type { AccessTokenPayload } from './access-token-jwt.ts'
+import { findClient } from './clients.ts'
+import type { GrantContext } from './grants.ts'
+import type { Settings } from './settings.ts'
+import { readStatusIndex, type StatusLists } from './status-reference.ts'
+
+export interface OwnToken {
+  /** The user: the account id in an opaque token; in a JWT the identifier by which its client knows the user. */
+  readonly sub: string
+  readonly client: Client
+  readonly scope?: string
+  readonly exp: Seconds
+  /** Of a JWT; the id of an opaque token is its value. */
+  readonly jti?: string
+  /** As they stand in the token: what they must be differs between endpoints. */
+  readonly aud: unknown
+  readonly act: unknown
+  readonly cnf: unknown
+  /** All claims of a JWT; those of an opaque token that the provider does not write itself. */
+  readonly claims: Readonly<Record<string, unknown>>
+  /** The record that its `status` leads to. It was exchanged, and not stopped. */
+  readonly record?: ExchangedToken
+  /** The stored token of an opaque one, which is passed to `findAccount`. */
+  readonly model?: AccessToken
+}
+
+type ExchangedToken = SubjectToken & { readonly use: SubjectTokenUse }
+
+/** The refusal of the parameter that the token came in. */
+type Refused = (says: { readonly private: string }) => Error
+
+/** What such a token is read with. */
+export interface OwnTokenReader {
+  readonly settings: Pick<Settings, 'verifyAccessToken'>
+  readonly store: Pick<SubjectTokenStore, 'findByStatusIndex'>
+  /** Absent where the deployment has none. */
+  readonly statusLists: StatusLists | undefined
+}
+
+interface Reading extends OwnTokenReader {
+  readonly ctx: GrantContext
+  readonly refused: Refused
+}
+
+export async function findOwnToken(reading: Reading, value: string): Promise<OwnToken> {
+  // An opaque token is base64url: only a JWT has dots.
+  const read = value.includes('.') ? await readJwt(reading, value) : await readOpaque(reading, value)
+  const { clientId, ...token } = read
+  const client = await findClient(reading.ctx.oidc.provider, clientId)
+  if (!client) throw reading.refused({ private: 'its client is gone' })
+  return { ...token, client }
+}
+
+/** A token whose client has not been looked up. */
+type Read = Omit<OwnToken, 'client'> & { readonly clientId: string }
+
+async function readJwt(reading: Reading, value: string): Promise<Read> {
+  const claims = await verify(reading, value)
+  const { sub, client_id: clientId, scope, exp, jti, aud, act, cnf, status } = claims
+  if (sub === clientId) throw reading.refused({ private: 'a token of the client itself' })
+  const record = status === undefined ? undefined : await findRecord(reading, status)
+  return {
+    sub,
+    clientId,
+    ...(typeof scope === 'string' && { scope }),
+    exp,
+    ...(jti !== undefined && { jti }),
+    aud,
+    act,
+    cnf,
+    claims,
+    ...(record && { record }),
+  }
+}
+
+async function verify({ ctx, settings, refused }: Reading, value: string): Promise<AccessTokenPayload> {
+  try {
+    return await settings.verifyAccessToken(value, ctx.oidc.issuer)
+  } catch (error) {
+    // The message is a code, never what the token holds.
+    throw refused({ private: error instanceof Error ? error.message : 'not a JWT access token of ours' })
+  }
+}
+
+async function readOpaque(reading: Reading, value: string): Promise<Read> {
+  const { ctx, refused } = reading
+  // Finds nothing for a token whose session has ended.
+  const model = await ctx.oidc.provider.AccessToken.find(value)
+  // `find` allows the provider's clock tolerance.
+  if (!model?.isValid || !model.accountId || !model.clientId || !model.exp)
+    throw refused({ private: 'unknown or expired' })
+  const { accountId: sub, clientId, scope, exp, aud, jkt, 'x5t#S256': thumbprint, extra = {} } = model
+  if (model.grantId) await assertGrant(reading, model)
+  const record = await recordOf(reading, model)
+  return {
+    sub,
+    clientId,
+    ...(scope !== undefined && { scope }),
+    exp,
+    aud,
+    act: extra.act,
+    cnf:
+      jkt || thumbprint ? { ...(jkt && { jkt }), ...(thumbprint && { 'x5t#S256': thumbprint }) } : undefined,
+    claims: extra,
+    ...(record && { record }),
+    model,
+  }
+}
+
+async function assertGrant(
+  { ctx, refused }: Reading,
+  { grantId, clientId, accountId }: AccessToken,
+): Promise<void> {
+  const grant = await ctx.oidc.provider.Grant.find(grantId, { ignoreExpiration: true })
+  if (!grant?.isValid) throw refused({ private: 'its grant has ended' })
+  if (grant.clientId !== clientId || grant.accountId !== accountId) {
+    throw refused({ private: 'its grant belongs to another client or account' })
+  }
+}
+
+/** A token that was exchanged has a record in any case. */
+async function recordOf(
+  reading: Reading,
+  { extra, gty, grantId }: AccessToken,
+): Promise<ExchangedToken | undefined> {
+  const exchanged = gty === TOKEN_EXCHANGE
+  if (!exchanged && extra?.status === undefined) return undefined
+  const record = await findRecord(reading, extra?.status)
+  if (exchanged && record.use.grantId !== grantId)
+    throw reading.refused({ private: 'its status is of another token' })
+  return record
+}
+
+/** The record that a `status` refers to. Refuses a token that was stopped, and one whose status is not ours. */
+async function findRecord(
+  { ctx, store, statusLists, refused }: Reading,
+  status: unknown,
+): Promise<ExchangedToken> {
+  const index = statusLists && readStatusIndex(statusLists, status)
+  if (index === undefined) throw refused({ private: 'its status is in no list of ours' })
+  const record = await store.findByStatusIndex(ctx.oidc.issuer, index)
+  if (!record) throw refused({ private: 'its status has no record' })
+  if (record.revokedAt !== undefined) throw refused({ private: 'stopped' })
+  const { use } = record
+  // After a restore, the place may have been given to a later token.
+  if (!use) throw refused({ private: 'its status is of a token that was not exchanged' })
+  return { ...record, use }
+}

@@ -1,0 +1,68 @@
+/** The suite against a deployment that runs, with settings from the environment. */
+import { expect } from 'chai'
+import { actorToken } from '../../fixtures/actor-tokens.ts'
+import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
+import { show } from '../../fixtures/management.ts'
+import { issue } from '../../fixtures/requests.ts'
+import { deployment as configurationOf } from '../../suite/src/drivers/deployment.ts'
+import { type Report, run } from '../../suite/src/run.ts'
+
+const environmentOf = async (deployment: Deployment) => ({
+  SUITE_ISSUER: deployment.issuer,
+  SUITE_BACKEND_ID: 'backend',
+  SUITE_BACKEND_SECRET: 'backend-secret',
+  SUITE_CLIENT_ID: 'web',
+  SUITE_CLIENT_SECRET: 'web-secret',
+  SUITE_USER: 'alice',
+  SUITE_RESOURCE: API,
+  SUITE_SCOPES: 'orders:read orders:write',
+  SUITE_OPAQUE_RESOURCE: OPAQUE_API,
+  SUITE_OPAQUE_SCOPES: 'orders:read',
+  SUITE_INTROSPECTING_ID: 'resource-server',
+  SUITE_INTROSPECTING_SECRET: 'resource-server-secret',
+  SUITE_ACTOR: 'bob',
+  SUITE_ACTOR_TOKEN: await actorToken(deployment),
+  SUITE_DPOP: '1',
+})
+
+const notPassed = ({ results }: Report) =>
+  results
+    .filter(({ outcome }) => outcome !== 'passed' && outcome !== 'skipped')
+    .map(({ check, detail }) => `${check.id}: ${detail}`)
+
+describe('suite: a deployment that runs', () => {
+  it('passes over HTTP alone, and nothing that the suite issued stays usable', () =>
+    withDeployment({ options: { requiredContext: ['reason'] } }, async (deployment) => {
+      const own = await issue(deployment, { userId: 'alice', context: { reason: 'a ticket' } })
+      const report = await run(configurationOf(await environmentOf(deployment)))
+      expect(notPassed(report)).to.deep.equal([])
+      expect(report.results.filter(({ outcome }) => outcome === 'passed').length).to.be.greaterThan(110)
+
+      const [rows] = await deployment.database.sequelize.query(
+        'SELECT id, context, revoked_at FROM subject_tokens WHERE expires_at > created_at + 1',
+      )
+      const others = rows.filter((row) => Reflect.get(row as object, 'id') !== own.id) as Record<
+        string,
+        unknown
+      >[]
+      expect(others.length).to.be.greaterThan(100)
+      expect(others.filter(({ revoked_at }) => revoked_at === null)).to.deep.equal([])
+      expect(others.every(({ context }) => String(context).includes('token-exchange-suite'))).to.equal(true)
+      expect((await show(deployment, own.id)).body.state).to.equal('active')
+    }))
+
+  it('needs no more than one user, one client and one resource', () =>
+    withDeployment({}, async (deployment) => {
+      const all = await environmentOf(deployment)
+      const few = Object.entries(all).filter(([name]) => !/OPAQUE|INTROSPECTING|ACTOR|DPOP/.test(name))
+      const report = await run(configurationOf(Object.fromEntries(few)), { only: ['request.', 'jwt.'] })
+      expect(notPassed(report)).to.deep.equal([])
+    }))
+
+  it('names the variables that are missing', () => {
+    expect(() => configurationOf({ SUITE_ISSUER: 'https://id.example.com/oidc' })).to.throw(
+      TypeError,
+      'set these variables: SUITE_RESOURCE, SUITE_USER, SUITE_BACKEND_ID, SUITE_BACKEND_SECRET, SUITE_CLIENT_ID, SUITE_SCOPES',
+    )
+  })
+})
