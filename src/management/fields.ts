@@ -13,10 +13,12 @@ export function parseName(field: string, value: unknown): string {
 export function assertKnown(body: Record<string, unknown>, fields: readonly string[]): void {
   const unknown = Object.keys(body).find((field) => !fields.includes(field))
   if (unknown === undefined) return
-  // Its name, if that is safe to echo.
-  const name = /^[\w.-]{1,64}$/.test(unknown) ? unknown : 'a member of the body'
-  throw invalidRequest({ public: `${name} is unknown` })
+  throw unknownName(unknown, 'a member of the body')
 }
+
+/** Names what the caller sent, if that is safe to echo: shorter than any token, which may have been sent as a name. */
+export const unknownName = (name: string, otherwise: string) =>
+  invalidRequest({ public: `${/^[\w.-]{1,32}$/.test(name) ? name : otherwise} is unknown` })
 
 /** The one of these members that is given. */
 export function onlyOne<Name extends string>(

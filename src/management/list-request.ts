@@ -3,7 +3,7 @@ import { isId } from '../subject-tokens/id.ts'
 import type { KillFilter, SubjectTokenFilter } from '../subject-tokens/store.ts'
 import type { SubjectTokenState } from '../subject-tokens/subject-token.ts'
 import { invalidRequest } from './errors.ts'
-import { onlyOne, parseName } from './fields.ts'
+import { onlyOne, parseName, unknownName } from './fields.ts'
 import { KILLED_BY, killFilterOf } from './revocation-request.ts'
 import { MAX_DAYS } from './summary.ts'
 
@@ -114,10 +114,7 @@ export function single<Name extends string>(
   const given: Partial<Record<Name, string>> = {}
   for (const [parameter, value] of decode(query)) {
     const name = names.find((known) => known === parameter)
-    if (!name)
-      throw invalidRequest({
-        public: `${/^\w{1,64}$/.test(parameter) ? parameter : 'a query parameter'} is unknown`,
-      })
+    if (!name) throw unknownName(parameter, 'a query parameter')
     if (given[name] !== undefined) throw invalidRequest({ public: `${name} must not be repeated` })
     given[name] = value
   }

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
 
 const PAGES = readdirSync(ROOT).filter((file) => file.endsWith('.md'))
-const FOLDERS = ['docs', 'src', 'example', 'bench', 'fixtures', 'suite', 'test']
+const FOLDERS = ['docs', 'src', 'example', 'bench', 'fuzz', 'fixtures', 'suite', 'test']
 const PROSE = /\.(md|ts|js|html|css)$/
 
 const filesOf = (folder: string): string[] =>

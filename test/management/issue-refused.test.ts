@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import type { HttpResponse } from '../../fixtures/http.ts'
+import { type HttpResponse, send } from '../../fixtures/http.ts'
 import { managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 
 const ASTRAL = '🎫'
@@ -127,6 +127,21 @@ describe('management: what POST /subject-tokens refuses', () => {
     const response = await post({ userId: 'alice', '<script>alert(1)</script>': 1 })
     await expectRefused(response)
     expect(response.text).not.to.include('<script>')
+  })
+
+  it('does not repeat a token that was sent as a name', async () => {
+    for (const name of [`sub_${'a'.repeat(43)}`, 'b'.repeat(43), token]) {
+      const responses = [
+        await post({ userId: 'alice', [name]: 1 }),
+        await send(`${deployment.subjectTokens}?${name}=1`, {
+          headers: { authorization: `Bearer ${token}` },
+        }),
+      ]
+      for (const response of responses) {
+        await expectRefused(response)
+        expect(response.text).not.to.include(name)
+      }
+    }
   })
 
   it('does not repeat a member name of 10,000 characters', async () => {

@@ -1,0 +1,73 @@
+/** The pages of the console: whatever is asked, a page or a refusal, without markup of the caller. */
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { defineGroup } from '../group.ts'
+import { expectResponse } from '../oracles.ts'
+import type { World } from '../world.ts'
+import { prepare } from './prepared.ts'
+import { encode, encodePairs, fill, headerValue, pairs, value } from './values.ts'
+
+const FIELDS = [
+  'userId',
+  'actorId',
+  'clientId',
+  'createdBy',
+  'state',
+  'from',
+  'to',
+  'cursor',
+  'show',
+  'id',
+  'reason',
+  'confirm',
+]
+const STATUSES = [200, 303, 400, 403, 404, 405, 413, 415]
+
+const path = fc.oneof(
+  {
+    arbitrary: fc.constantFrom('', '/history', '/history.csv', '/alarms', '/stop', '/stop-all', '/{id}'),
+    weight: 9,
+  },
+  { arbitrary: value.map((text) => `/${encode(text)}`), weight: 1 },
+)
+const stopping = fc.constant<[string, string][]>([
+  ['id', '{id}'],
+  ['reason', 'fuzz'],
+])
+const headers = fc.dictionary(
+  fc.constantFrom('sec-fetch-site', 'origin', 'content-type', 'accept-language'),
+  fc.oneof(headerValue, fc.constantFrom('same-origin', 'cross-site', 'none')),
+  { maxKeys: 2 },
+)
+const requests = fc.array(
+  fc.record({
+    method: fc.constantFrom('GET', 'GET', 'GET', 'POST', 'POST', 'HEAD', 'PUT'),
+    path,
+    query: pairs(FIELDS),
+    form: fc.oneof({ arbitrary: pairs(FIELDS), weight: 4 }, { arbitrary: stopping, weight: 1 }),
+    headers: fc.oneof(
+      { arbitrary: fc.constant({ 'sec-fetch-site': 'same-origin' }), weight: 4 },
+      { arbitrary: headers, weight: 1 },
+    ),
+  }),
+  { minLength: 1, maxLength: 12 },
+)
+type Request = typeof requests extends fc.Arbitrary<readonly (infer One)[]> ? One : never
+
+export const pages = defineGroup('console', requests, async (world: World, all: readonly Request[]) => {
+  const { walk, ...prepared } = await prepare(world)
+  // Pages repeat what was typed, also a token that someone typed where none belongs.
+  const filled = { ...prepared.filled, '{subject}': '', '{actor}': '', '{management}': '' }
+  for (const { method, path, query, form, headers } of all) {
+    const search = query.length > 0 ? `?${encodePairs(query, filled)}` : ''
+    const response = await world.send(walk.issuer(0), {
+      method,
+      path: `/impersonations${fill(path, filled)}${search}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      ...(method !== 'GET' && method !== 'HEAD' && { body: encodePairs(form, filled) }),
+    })
+    expectResponse(world.secrets, response, STATUSES)
+    expect(response.text, 'markup of the caller').not.to.include('<x-fuzz')
+    expect(response.headers.get('content-security-policy')).to.include("default-src 'none'")
+  }
+})

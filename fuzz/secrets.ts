@@ -1,0 +1,45 @@
+/** Tokens that were seen in a run. None may appear in a body, an event, a log or a column. */
+import { createHash } from 'node:crypto'
+
+/** The oldest are forgotten: a run of any length takes the same memory. */
+const MOST = 20_000
+
+export interface Secrets {
+  /** A subject token, an opaque access token or a JWT. */
+  keep(token: string): void
+  /** What a text must not hold: a token, or the hash of one. */
+  foundIn(text: string): string | undefined
+  /** Tables hold hashes, and no token. */
+  clearIn(text: string): string | undefined
+}
+
+export function collectSecrets(): Secrets {
+  const tokens = new Set<string>()
+  const hashes = new Set<string>()
+  const find = (text: string, sets: readonly Set<string>[]) => {
+    for (const [word] of text.matchAll(/sub_[\w-]{43}|[\w-]{40,}/g))
+      if (sets.some((set) => set.has(word))) return `${word.slice(0, 12)}…`
+    return undefined
+  }
+  return {
+    keep(token) {
+      // Of a JWT each part is searched for: its dots separate words.
+      for (const part of token.split('.').slice(-2)) remember(tokens, part)
+      const digest = createHash('sha256').update(token).digest()
+      remember(hashes, digest.toString('base64url'))
+      remember(hashes, digest.toString('hex'))
+    },
+    foundIn: (text) => find(text, [tokens, hashes]),
+    clearIn: (text) => find(text, [tokens]),
+  }
+}
+
+function remember(words: Set<string>, word: string): void {
+  if (word.length < 40) return
+  words.add(word)
+  if (words.size <= MOST) return
+  for (const oldest of words) {
+    words.delete(oldest)
+    return
+  }
+}

@@ -1,0 +1,176 @@
+/** The exchange: what is sent, and what must come of it. */
+import { expect } from 'chai'
+import type { ClientMetadata } from 'oidc-provider'
+import { now } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API, RESOURCES } from '../../fixtures/deployment.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { APPLICATIONS } from '../setting.ts'
+import { grant } from './granting.ts'
+import { type ActorToken, type Lane, replay, type Token } from './model.ts'
+import type { Exchange } from './steps.ts'
+import { stopOne } from './stopping.ts'
+import { type Attempt, judge, type Refusal } from './verdict.ts'
+import { actorOf, applicationOf, expectRefused, other, tokenOf, type Walk } from './walk.ts'
+
+/** An attempt, and the request that makes it. */
+export interface Sent extends Attempt {
+  readonly client: ClientMetadata
+  readonly subjectToken: string
+  /** The key that the access token will be bound to. */
+  readonly jkt?: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export async function exchange(walk: Walk, lane: Lane, step: Exchange): Promise<void> {
+  const token = tokenOf(lane, step.token)
+  if (!token) return
+  const sent = await prepare(walk, lane, token, step)
+  const verdict = judge(sent, walk.world.people, now())
+  // A proof is accepted once: simultaneous requests with one would race for it, too.
+  if (step.revoked && !sent.proof && 'granted' in verdict) return exchangeAndRevoke(walk, lane, sent, token)
+  const times = sent.proof ? 1 : step.race
+  const responses = await Promise.all(Array.from({ length: times }, () => post(walk, sent)))
+  const winner = responses.find(({ status }) => status === 200)
+  if ('refused' in verdict) {
+    for (const response of responses) settleRefused(walk, sent, response, verdict.refused)
+    return
+  }
+  expect(
+    responses.filter(({ status }) => status === 200),
+    `winners of ${times}: ${responses.map(({ text }) => text).join(' ')}`,
+  ).to.have.lengthOf(1)
+  if (winner)
+    await grant(walk, lane, {
+      sent,
+      token,
+      scope: verdict.granted.scope,
+      response: winner,
+      disturbed: times > 1,
+    })
+  const again = judge(sent, walk.world.people, now())
+  if (!('refused' in again)) throw new Error('a spent token must be refused')
+  for (const response of responses)
+    if (response !== winner) settleRefused(walk, sent, response, again.refused)
+}
+
+async function prepare(walk: Walk, lane: Lane, token: Token, step: Exchange): Promise<Sent> {
+  const index = step.astray ? other(token.issuer) : token.issuer
+  const { rules, deployment } = walk.issuer(index)
+  const client = clientFor(token, step.client)
+  const resource = resourceFor(token, step.resource, deployment.baseUrl)
+  return {
+    issuer: index,
+    rules,
+    client,
+    token: step.astray ? undefined : token,
+    actor: step.actor === undefined ? undefined : actorFor(lane, token, step.actor),
+    resource,
+    offered: RESOURCES[resource]?.scope,
+    scopes: step.scope?.split(' ') ?? [],
+    subjectToken: token.secret,
+    ...(await prove(walk, index, client, step.proof)),
+  }
+}
+
+/** Mostly one that the subject token allows. */
+function clientFor({ clientId }: Token, pick: number): ClientMetadata {
+  const bound = APPLICATIONS.find((client) => client.client_id === clientId)
+  return bound && pick % 4 > 0 ? bound : applicationOf(pick)
+}
+
+function resourceFor({ resource }: Token, pick: number, baseUrl: string): string {
+  if (resource !== undefined && pick % 4 > 0) return resource
+  const known = pick % 2 === 0 ? API : OPAQUE_API
+  const unknown = pick % 5 === 0 ? 'https://unknown.example.com' : `${baseUrl}/api`
+  return pick % 12 === 11 ? unknown : known
+}
+
+/** Mostly one that may act; now and then a text that is no token. */
+function actorFor(lane: Lane, token: Token, pick: number): ActorToken | null {
+  const suited = lane.actors.filter(
+    ({ issuer, sub, openid }) =>
+      openid && issuer === token.issuer && sub !== token.userId && (token.actorId ?? sub) === sub,
+  )
+  if (pick % 11 === 0) return null
+  return (pick % 4 > 0 ? suited[pick % suited.length] : undefined) ?? actorOf(lane, pick) ?? null
+}
+
+async function prove(
+  { key, issuer, proofs }: Walk,
+  index: 0 | 1,
+  client: ClientMetadata,
+  wanted: Exchange['proof'],
+): Promise<Pick<Sent, 'proof' | 'jkt' | 'headers'>> {
+  if (wanted === undefined) return { headers: {} }
+  if (wanted === 'garbage') return { proof: wanted, headers: { dpop: 'eyJhbGciOiJub25lIn0.e30.' } }
+  const used = proofs.get(`${index} ${client.client_id}`)
+  const again = wanted === 'used' && used && now() - used.at <= PROOF_LIVES ? used.proof : undefined
+  const dpop = again ?? (await key.proof(issuer(index).deployment))
+  return { proof: again === undefined ? 'fresh' : 'used', jkt: key.thumbprint, headers: { dpop } }
+}
+
+/** Less than what the provider allows for a proof. */
+const PROOF_LIVES = 30
+
+function post(walk: Walk, { issuer, client, subjectToken, actor, resource, scopes, headers }: Sent) {
+  return walk.postToken(
+    issuer,
+    client,
+    {
+      grant_type: TOKEN_EXCHANGE,
+      subject_token: subjectToken,
+      subject_token_type: ACCESS_TOKEN_TYPE,
+      resource,
+      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+      ...(actor !== undefined && {
+        actor_token: actor?.value ?? 'not-a-token',
+        actor_token_type: ACCESS_TOKEN_TYPE,
+      }),
+    },
+    headers,
+  )
+}
+
+function settleRefused(walk: Walk, sent: Sent, response: HttpResponse, refused: Refusal): void {
+  const { issuer, client, rules, token } = sent
+  expectRefused(walk, response, refused)
+  const clientId = client.client_id
+  if (refused.event === 'refused') {
+    const payload = { stage: 'exchange', error: refused.error, clientId }
+    walk.expectEvent({ issuer, name: 'subject_token.refused', payload })
+  }
+  if (refused.event !== 'replayed' || !token?.use) return
+  const { use, id, userId } = token
+  const ended = replay(token, rules, client, now())
+  const payload = {
+    id,
+    userId,
+    clientId,
+    usedBy: use.clientId,
+    sameClient: clientId === use.clientId,
+    usedAt: use.at,
+    secondsAfter: now() - use.at,
+    resource: use.resource,
+    jti: use.accessToken.jti,
+    ended,
+  }
+  walk.expectEvent({ issuer, name: 'subject_token.replayed', payload })
+}
+
+/** Both at the same moment: whichever came first, nothing of the impersonation is left. */
+async function exchangeAndRevoke(walk: Walk, lane: Lane, sent: Sent, token: Token): Promise<void> {
+  const [response, revoked] = await Promise.all([
+    post(walk, sent),
+    walk.manage(lane, token.issuer, { method: 'DELETE', path: `/${token.id}` }),
+  ])
+  expect(revoked.status, revoked.text).to.equal(204)
+  if (response.status === 200) {
+    const verdict = judge(sent, walk.world.people, now())
+    const scope = 'granted' in verdict ? verdict.granted.scope : undefined
+    await grant(walk, lane, { sent, token, scope, response, disturbed: true })
+  }
+  stopOne(walk, token, { cause: 'api', client: lane.backend.client_id })
+  const verdict = judge(sent, walk.world.people, now())
+  if (response.status !== 200 && 'refused' in verdict) settleRefused(walk, sent, response, verdict.refused)
+}

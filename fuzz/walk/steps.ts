@@ -1,0 +1,153 @@
+/** What may happen in a walk. Numbers are taken modulo what there is to choose from, so that every walk makes sense. */
+import fc from 'fast-check'
+
+const pick = fc.nat(1000)
+const issuer = fc.constantFrom(0 as const, 0 as const, 1 as const)
+/** In one of so many cases. */
+const oneIn = <Value>(count: number, value: fc.Arbitrary<Value>) =>
+  fc.oneof({ arbitrary: fc.constant(undefined), weight: count - 1 }, { arbitrary: value, weight: 1 })
+const maybe = <Value>(value: fc.Arbitrary<Value>) => oneIn(2, value)
+const seldom = <Value>(value: fc.Arbitrary<Value>) => oneIn(5, value)
+
+const SCOPES = ['orders:read', 'orders:write', 'openid', 'offline_access', 'profile', 'unknown']
+const scope = fc
+  .uniqueArray(fc.constantFrom(...SCOPES), { minLength: 1, maxLength: 4 })
+  .map((names) => names.join(' '))
+
+/** What the deployment's functions do is written in it: see `optionsFor`. */
+interface Context {
+  readonly reason?: string | null
+  readonly issuance?: string
+  readonly exchange?: string
+  readonly claims?: string
+  readonly extra?: unknown
+}
+const fails = fc.constantFrom('deny', 'throw')
+const usual: fc.Arbitrary<Context> = fc.constant({ reason: 'asked' })
+const context: fc.Arbitrary<Context> = fc.record(
+  {
+    reason: fc.constantFrom('asked', 'SUP-1', ' ', null),
+    issuance: fails,
+    exchange: fails,
+    claims: fc.constantFrom('deny', 'throw', 'reserved'),
+    extra: fc.jsonValue({ maxDepth: 2 }),
+  },
+  { requiredKeys: [] },
+)
+
+const issue = fc.record({
+  kind: fc.constant('issue'),
+  issuer,
+  user: pick,
+  alias: fc.boolean(),
+  actor: seldom(pick),
+  client: seldom(pick),
+  resource: seldom(pick),
+  scope: seldom(scope),
+  expiresIn: maybe(fc.constantFrom(1, 2, 60, 600, 3600)),
+  context: fc.oneof({ arbitrary: usual, weight: 3 }, { arbitrary: context, weight: 1 }),
+})
+
+/** An exchange. With `race`, as many at once. */
+const exchange = fc.record({
+  kind: fc.constant('exchange'),
+  token: pick,
+  /** At another issuer than that of the token. */
+  astray: fc.oneof({ arbitrary: fc.constant(false), weight: 9 }, { arbitrary: fc.constant(true), weight: 1 }),
+  client: pick,
+  resource: pick,
+  scope: maybe(scope),
+  actor: fc.oneof({ arbitrary: fc.constant(undefined), weight: 2 }, { arbitrary: pick, weight: 2 }),
+  proof: fc.constantFrom(
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    'fresh' as const,
+    'used' as const,
+    'garbage' as const,
+  ),
+  race: fc.constantFrom(1, 1, 1, 1, 1, 2, 5),
+  /** Revoked through the management API at the same moment. */
+  revoked: fc.constantFrom(false, false, false, false, false, true),
+})
+
+/** A token by which a person can act. */
+const login = fc.record({
+  kind: fc.constant('login'),
+  issuer,
+  person: pick,
+  client: pick,
+  format: fc.constantFrom('jwt' as const, 'opaque' as const),
+  openid: fc.oneof({ arbitrary: fc.constant(true), weight: 5 }, { arbitrary: fc.constant(false), weight: 1 }),
+})
+
+const show = fc.record({ kind: fc.constant('show'), token: pick, astray: fc.boolean() })
+const look = fc.record({ kind: fc.constant('look'), token: pick })
+const revoke = fc.record({
+  kind: fc.constant('revoke'),
+  token: pick,
+  says: fc.boolean(),
+  astray: seldom(fc.constant(true)),
+})
+
+const BY = ['userId', 'actorId', 'createdBy'] as const
+export type By = (typeof BY)[number]
+const named = { by: fc.constantFrom(...BY), name: pick, alias: fc.boolean() }
+
+const kill = fc.record({ kind: fc.constant('kill'), issuer, ...named, says: fc.boolean() })
+const list = fc.record({
+  kind: fc.constant('list'),
+  issuer,
+  ...named,
+  state: seldom(fc.constantFrom('active', 'expired', 'consumed', 'revoked')),
+  live: seldom(fc.boolean()),
+  replayed: seldom(fc.boolean()),
+  withoutActor: seldom(fc.boolean()),
+  client: seldom(pick),
+  limit: fc.constantFrom(1, 2, 50, 100),
+})
+
+/** The account of a person is disabled, or enabled again. */
+const account = fc.record({ kind: fc.constant('account'), person: pick })
+
+const step = fc.oneof(
+  { arbitrary: issue, weight: 30 },
+  { arbitrary: exchange, weight: 40 },
+  { arbitrary: login, weight: 8 },
+  { arbitrary: show, weight: 10 },
+  { arbitrary: look, weight: 8 },
+  { arbitrary: revoke, weight: 5 },
+  { arbitrary: kill, weight: 6 },
+  { arbitrary: list, weight: 8 },
+  { arbitrary: account, weight: 1 },
+)
+
+/** How time passes before a round: some seconds, or until just before or just at the next expiry. */
+const time = fc.oneof(
+  { arbitrary: fc.constantFrom(0, 1, 2, 3, 11), weight: 12 },
+  { arbitrary: fc.constantFrom(60, 121, 601), weight: 1 },
+  { arbitrary: fc.constantFrom('before' as const, 'at' as const), weight: 3 },
+)
+
+type Of<Value> = Value extends fc.Arbitrary<infer Type> ? Type : never
+export type Issue = Of<typeof issue>
+export type Exchange = Of<typeof exchange>
+export type Login = Of<typeof login>
+export type Show = Of<typeof show>
+export type Look = Of<typeof look>
+export type Revoke = Of<typeof revoke>
+export type Kill = Of<typeof kill>
+export type List = Of<typeof list>
+export type AccountChange = Of<typeof account>
+export type Step = Of<typeof step>
+
+export const LANES = 4
+const round = fc.record({
+  time,
+  steps: fc.array(fc.record({ lane: fc.nat(LANES - 1), step }), { minLength: 1, maxLength: 12 }),
+})
+export type Round = Of<typeof round>
+
+/** Rounds one after another. In a round the lanes, which share no people, walk at the same time. */
+export const walks: fc.Arbitrary<Round[]> = fc.array(round, { minLength: 1, maxLength: 16 })

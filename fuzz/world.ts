@@ -1,0 +1,183 @@
+/** Everything that one run sends requests to, and what it has seen of it so far. */
+import { inspect } from 'node:util'
+import type { AdapterFactory, Provider } from 'oidc-provider'
+import { Sequelize } from 'sequelize'
+import { type StoppedClock, stopClock } from '../fixtures/clock.ts'
+import { type ConsoleDeployment, startConsole } from '../fixtures/console.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../fixtures/databases.ts'
+import { type Deployment, type DeploymentOverrides, startDeployment } from '../fixtures/deployment.ts'
+import type { HttpResponse } from '../fixtures/http.ts'
+import { readDatabaseUrl } from '../src/cli/database-url.ts'
+import type { ImpersonationOptions, SubjectTokenStore } from '../src/index.ts'
+import { createAdapter, createSubjectTokenStore } from '../src/sequelize/index.ts'
+import { collectSecrets, type Secrets } from './secrets.ts'
+import {
+  configurationFor,
+  MORE_CLIENTS,
+  optionsFor,
+  type People,
+  people,
+  RULES,
+  type Rules,
+  withBackends,
+} from './setting.ts'
+import { openWire, type Wire, type WireRequest } from './wire.ts'
+
+/** A bug that is planted to see whether it is found. */
+export interface Plant {
+  readonly store?: (store: SubjectTokenStore) => SubjectTokenStore
+  readonly options?: Partial<ImpersonationOptions>
+  readonly before?: DeploymentOverrides['before']
+  readonly adapter?: (adapter: AdapterFactory) => AdapterFactory
+  readonly provider?: (provider: Provider) => void
+}
+
+export interface Issuer {
+  readonly deployment: Deployment
+  readonly rules: Rules
+  readonly wire: Wire
+}
+
+export interface World {
+  readonly kind: DatabaseKind
+  readonly issuers: readonly [Issuer, Issuer]
+  /** Mounted at the first issuer. */
+  readonly console: ConsoleDeployment
+  readonly clock: StoppedClock
+  readonly people: People
+  readonly secrets: Secrets
+  readonly sequelize: Sequelize
+  /** Requests so far, and responses by group and status. */
+  readonly sent: { count: number }
+  readonly answers: Map<string, number>
+  /** A name that no earlier case of the run has had. */
+  name(): string
+  send(issuer: Issuer, request: WireRequest): Promise<HttpResponse>
+  raw(issuer: Issuer, bytes: Buffer): Promise<HttpResponse | undefined>
+  /** What went wrong beside the responses since the last call. */
+  faults(): string[]
+  close(): Promise<void>
+}
+
+export interface WorldOptions {
+  readonly kind: DatabaseKind
+  readonly plant?: Plant
+  /** Milliseconds until a request without response counts as one that hangs. */
+  readonly timeLimit?: number
+}
+
+export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldOptions): Promise<World> {
+  const database = await openDatabase(kind)
+  const secrets = collectSecrets()
+  const statements = new Set<string>()
+  const sequelize = new Sequelize({
+    ...readDatabaseUrl(database.url),
+    logging: (sql) => void statements.add(sql),
+  })
+  const clock = stopClock()
+  const everyone = people()
+  const overrides = (index: 0 | 1) => overridesOf({ ...database, sequelize }, everyone, plant, index)
+  const first = await startConsole({ authorize: () => ADMINISTRATOR }, overrides(0))
+  const second = await startDeployment(overrides(1))
+  for (const { provider } of [first, second]) plant.provider?.(provider)
+  const issuers = [issuerOf(first, RULES[0], timeLimit), issuerOf(second, RULES[1], timeLimit)] as const
+  const rejections = watchRejections()
+  const sent = { count: 0 }
+  const answers = new Map<string, number>()
+  let names = 0
+
+  const answered = <Response extends HttpResponse | undefined>(response: Response): Response => {
+    sent.count += 1
+    const status = String(response?.status ?? 'closed')
+    answers.set(status, (answers.get(status) ?? 0) + 1)
+    return response
+  }
+  const texts = () => {
+    const told = issuers.flatMap(({ deployment }) => toldBy(deployment))
+    const all = [...statements, ...told]
+    statements.clear()
+    return all
+  }
+
+  return {
+    kind,
+    issuers,
+    console: first,
+    clock,
+    people: everyone,
+    secrets,
+    sequelize,
+    sent,
+    answers,
+    name() {
+      names += 1
+      return String(names)
+    },
+    send: async (issuer, request) => answered(await issuer.wire.send(request)),
+    raw: async (issuer, bytes) => answered(await issuer.wire.raw(bytes)),
+    faults: () => [
+      ...texts().flatMap((text) => leakIn(secrets, text)),
+      ...rejections.take().map((error) => `an unhandled rejection: ${inspect(error)}`),
+    ],
+    async close() {
+      for (const { wire, deployment } of issuers) {
+        wire.close()
+        await deployment.close()
+      }
+      clock.restore()
+      rejections.stop()
+      await sequelize.close()
+      await database.close()
+    },
+  }
+}
+
+const ADMINISTRATOR = { id: 'dora', can: ['see', 'stop', 'stopAll'] } as const
+
+function overridesOf(database: Database, everyone: People, plant: Plant, index: 0 | 1): DeploymentOverrides {
+  const { sequelize } = database
+  const store = createSubjectTokenStore(sequelize)
+  const stored = createAdapter(sequelize, { namespace: `issuer-${index}` })
+  return {
+    database,
+    clients: MORE_CLIENTS,
+    options: { ...optionsFor(RULES[index]), store: plant.store?.(store) ?? store, ...plant.options },
+    configuration: {
+      ...configurationFor(everyone),
+      adapter: withBackends(plant.adapter?.(stored) ?? stored),
+    },
+    ...(plant.before && { before: plant.before }),
+  }
+}
+
+const issuerOf = (deployment: Deployment, rules: Rules, timeLimit: number): Issuer => ({
+  deployment,
+  rules,
+  wire: openWire(deployment.baseUrl, timeLimit),
+})
+
+/** The events and errors of a deployment since the last call. */
+const toldBy = ({ events, errors }: Deployment): string[] => [
+  ...events.splice(0).map((event) => JSON.stringify(event)),
+  ...errors.splice(0).map((error) => inspect(error, { depth: 6, showHidden: true, maxStringLength: null })),
+]
+
+function leakIn(secrets: Secrets, text: string): string[] {
+  const secret = secrets.foundIn(text)
+  return secret === undefined ? [] : [`a log or an event holds ${secret}: ${text.slice(0, 300)}`]
+}
+
+/** Takes the place of the test runner's listener, which would end the run. */
+function watchRejections() {
+  const found: unknown[] = []
+  const others = process.listeners('unhandledRejection')
+  const listener = (error: unknown) => void found.push(error)
+  process.removeAllListeners('unhandledRejection').on('unhandledRejection', listener)
+  return {
+    take: () => found.splice(0),
+    stop() {
+      process.off('unhandledRejection', listener)
+      for (const other of others) process.on('unhandledRejection', other)
+    },
+  }
+}
