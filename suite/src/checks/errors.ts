@@ -58,7 +58,7 @@ export const errorChecks: readonly Check[] = [
     id: 'errors.no-store',
     says: 'A refusal is not cached either.',
     source: 'RFC 6749 §5.1',
-    level: 'SHOULD',
+    level: 'BCP',
     async run(session) {
       for (const { headers } of await refusals(session))
         holds(/\bno-store\b/i.test(headers.get('cache-control') ?? ''), 'Cache-Control lacks no-store')

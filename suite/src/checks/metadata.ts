@@ -38,6 +38,7 @@ export const metadataChecks: readonly Check[] = [
     id: 'metadata.grant-types',
     says: 'grant_types_supported lists the token exchange grant.',
     source: 'RFC 8414 §2',
+    level: 'SHOULD',
     async run(session) {
       const { grant_types_supported: grants } = await metadataOf(session)
       holds(Array.isArray(grants) && grants.includes(TOKEN_EXCHANGE), 'it does not')

@@ -26,6 +26,7 @@ export const onBehalfOfChecks: readonly Check[] = [
     id: 'on-behalf-of.act',
     says: 'The new token says that the API acts: act names the client.',
     source: 'RFC 8693 §1.1, §4.1',
+    level: 'BCP',
     async run(session) {
       const act = actOf(await session.claims(await session.sample()))
       holds(act !== undefined, 'the token has no act: it looks as if the user had called')

@@ -85,7 +85,7 @@ export const responseChecks: readonly Check[] = [
     id: 'response.no-refresh-token',
     says: 'A refresh token is not issued where the subject token limits how long access lasts.',
     source: 'RFC 8693 §2.2.1',
-    level: 'SHOULD',
+    level: 'BCP',
     async run(session) {
       const { answer } = await session.sample()
       holds(answer.body?.refresh_token === undefined, 'there is a refresh_token')
@@ -95,7 +95,7 @@ export const responseChecks: readonly Check[] = [
     id: 'response.no-refresh-by-scope',
     says: 'Asking for offline_access does not turn an exchange into lasting access.',
     source: 'RFC 8693 §2.2.1',
-    level: 'SHOULD',
+    level: 'BCP',
     async run(session) {
       const scope = `${session.target.scopes[0]} offline_access`
       const answer = await session.exchange({ scope })

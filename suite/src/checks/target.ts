@@ -42,6 +42,7 @@ export const targetChecks: readonly Check[] = [
     id: 'target.unknown-resource',
     says: 'A resource that the server does not know is refused with invalid_target.',
     source: 'RFC 8693 §2.2.2, RFC 8707 §2',
+    level: 'SHOULD',
     async run(session) {
       await assertRefused(session, UNKNOWN_TARGET)
     },
@@ -97,6 +98,7 @@ export const targetChecks: readonly Check[] = [
     id: 'target.two-resources',
     says: 'Of two resources neither is left aside: the token is for both, or the request is refused.',
     source: 'RFC 8693 §2.1.1, RFC 8707 §2.2',
+    level: 'SHOULD',
     async run(session) {
       const answer = await session.exchange({ resource: [resourceOf(session), UNKNOWN_TARGET] })
       refused(session, answer, 'invalid_target', BAD_TARGET)
@@ -107,6 +109,7 @@ export const targetChecks: readonly Check[] = [
     id: 'target.two-known-resources',
     says: 'Two resources that the server knows: the token is for both, or the request is refused.',
     source: 'RFC 8693 §2.1.1, RFC 8707 §2.2',
+    level: 'SHOULD',
     async run(session) {
       const [one, other] = [session.targetOf('jwt'), session.targetOf('opaque')]
       const resource = [one, other].map(({ parameters, audience }) => parameters.resource ?? audience)
@@ -124,6 +127,7 @@ export const targetChecks: readonly Check[] = [
     id: 'target.order-of-two',
     says: 'An unknown resource is refused in the first place as in the last.',
     source: 'RFC 8707 §2',
+    level: 'SHOULD',
     async run(session) {
       const answer = await session.exchange({ resource: [UNKNOWN_TARGET, resourceOf(session)] })
       refused(session, answer, 'invalid_target', BAD_TARGET)
