@@ -32,11 +32,11 @@ export type CallbackName = Extract<
 
 /**
  * Throw it in `isAllowed` or `getCustomJwtClaims` to deny, with a reason for the operator. The client reads
- * `access_denied` and a fixed text; the message becomes `reason` of the event `subject_token.refused`.
+ * `access_denied` and a fixed text; the message becomes `reason` of the event about it.
  *
  * @example
  * isAllowed({ context }) {
- *   if (!isOpen(context.ticketId)) throw new AccessDenied('the ticket is closed')
+ *   if (!isOpen(context?.ticketId)) throw new AccessDenied('the ticket is closed')
  *   return true
  * }
  */

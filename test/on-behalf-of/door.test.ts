@@ -4,6 +4,7 @@ import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient, webClient } from '../../fixtures/clients.ts'
 import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import type { Parameters } from '../../fixtures/http.ts'
+import { askAsMachine, metadataWeb, SELF_DESCRIBED_MACHINE } from '../../fixtures/metadata-documents.ts'
 import {
   apiClient,
   BILLING,
@@ -15,7 +16,7 @@ import {
 } from '../../fixtures/on-behalf-of.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
-import { TOKEN_EXCHANGE } from '../../src/index.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectNotPassedOn, UNAUTHORIZED } from './refusals.ts'
 
 const SECRET = `sub_${'x'.repeat(43)}`
@@ -70,6 +71,23 @@ describe('on behalf of: who may send what', () => {
     expect(body).to.deep.equal({
       error: 'invalid_request',
       error_description: 'requested grant type is not allowed for this client',
+    })
+  })
+
+  it('refuses a client that describes itself as an API in a metadata document', async () => {
+    const web = metadataWeb()
+    const { token_exchange_audiences, token_exchange_resources } = apiClient()
+    web.document = { ...SELF_DESCRIBED_MACHINE, token_exchange_audiences, token_exchange_resources }
+    await withDeployment(downstream({}, { configuration: web.configuration }), async (own) => {
+      const request = { grant_type: TOKEN_EXCHANGE, subject_token_type: ACCESS_TOKEN_TYPE, resource: BILLING }
+      const token = await ownToken(own)
+      await passedOn(own, token)
+      const { status, body } = await askAsMachine(own, { ...request, subject_token: token })
+      expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
+      expect(own.events.at(-1)).to.deep.include({ name: 'access_token.refused' })
+      expect(own.events.at(-1)?.payload).to.include({
+        reason: 'the client describes itself in a metadata document',
+      })
     })
   })
 
