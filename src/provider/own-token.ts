@@ -55,6 +55,7 @@ export async function findOwnToken(reading: Reading, value: string): Promise<Own
   // An opaque token is base64url: only a JWT has dots.
   const read = value.includes('.') ? await readJwt(reading, value) : await readOpaque(reading, value)
   const { clientId, ...token } = read
+  if (token.sub === clientId) throw reading.refused({ private: 'a token of the client itself' })
   const client = await findClient(reading.ctx.oidc.provider, clientId)
   if (!client) throw reading.refused({ private: 'its client is gone' })
   return { ...token, client }
@@ -66,7 +67,6 @@ type Read = Omit<OwnToken, 'client'> & { readonly clientId: string }
 async function readJwt(reading: Reading, value: string): Promise<Read> {
   const claims = await verify(reading, value)
   const { sub, client_id: clientId, scope, exp, jti, aud, act, cnf, status } = claims
-  if (sub === clientId) throw reading.refused({ private: 'a token of the client itself' })
   const record = status === undefined ? undefined : await findRecord(reading, status)
   return {
     sub,

@@ -157,6 +157,8 @@ describe('on behalf of: the received token', () => {
     )
     await refuses(moved, 'its grant belongs to another client or account')
 
+    const itself = await actorToken(deployment, { ...request, accountId: 'spa' })
+    await refuses(itself, 'a token of the client itself')
     await refuses(await actorToken(deployment, { ...request, audience: BILLING }), 'for another audience')
     await refuses(
       await actorToken(deployment, { accountId: 'alice', scope: 'orders:read' }),
