@@ -25,6 +25,8 @@ export function impersonationOf(sequelize: Sequelize): Impersonation {
     },
     getCustomJwtClaims: ({ context }) => {
       const { subjectTokenId, subjectTokenContext } = context.grant
+      // The token of a customer that an API passes on: no one views anything.
+      if (subjectTokenId === undefined) return {}
       const { reason, ticketId } = subjectTokenContext
       // The id leads from the log of an API to the record.
       return { impersonation: { id: subjectTokenId, reason, ticket_id: ticketId } }
