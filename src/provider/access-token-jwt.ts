@@ -35,9 +35,13 @@ const ASYMMETRIC = [
   'ML-DSA-87',
 ]
 
+/** RFC 7515 §3.1. The decoder of the library would skip white space, so that one token had many spellings. */
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
 export function createAccessTokenVerifier(keys: readonly PublicJwk[]): AccessTokenVerifier {
   let resolveKey: ReturnType<typeof createLocalJWKSet> | undefined
   return async (jwt, issuer) => {
+    if (!COMPACT.test(jwt)) throw new Error('ERR_JWS_INVALID')
     resolveKey ??= createLocalJWKSet({ keys: (await Promise.all(keys.map(withKeyId))) as JWK[] })
     const { payload } = await jwtVerify(jwt, resolveKey, {
       issuer,

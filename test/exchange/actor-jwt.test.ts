@@ -70,6 +70,8 @@ describe('token exchange: an actor token in JWT form', () => {
     ['without signature (alg none)', () => actorJwt(deployment).then(withoutSignature)],
     ['without its signature', () => actorJwt(deployment).then((jwt) => jwt.replace(/[^.]+$/, ''))],
     ['with changed claims', () => actorJwt(deployment).then(withChangedClaims)],
+    ['with a line break behind it', () => actorJwt(deployment).then((jwt) => `${jwt}\n`)],
+    ['with a space in its signature', () => actorJwt(deployment).then((jwt) => jwt.replace(/.{3}$/, ' $&'))],
     ['signed by HS256 with our public key', () => signedWithPublicKey(deployment)],
   ]
   for (const [title, make] of forged) {
