@@ -1,7 +1,7 @@
 /** The deployments that are fuzzed: two issuers with different options over one database, and who exists there. */
 import type { Adapter, AdapterFactory, ClientMetadata, Configuration } from 'oidc-provider'
 import { machineClient, publicClient, webClient } from '../fixtures/clients.ts'
-import { API } from '../fixtures/deployment.ts'
+import { API, RESOURCES } from '../fixtures/deployment.ts'
 import { AccessDenied, type ImpersonationOptions } from '../src/index.ts'
 
 /** What the model must know of an issuer. */
@@ -44,8 +44,31 @@ export const APPLICATIONS: readonly ClientMetadata[] = [
   webClient({ client_id: 'barred', client_secret: 'barred-secret', grant_types: ['authorization_code'] }),
 ]
 
+/** The API that is called with an access token of the exchange calls this one (docs/protocol.md §8). */
+export const BILLING = 'https://billing.example.com'
+
+/** The orders API, which may exchange what it receives. */
+export const ORDERS_API = webClient({
+  client_id: 'orders-api',
+  client_secret: 'orders-secret',
+  token_endpoint_auth_method: 'client_secret_post',
+  token_exchange_audiences: [API],
+  token_exchange_resources: [BILLING],
+})
+
 /** Those that `fixtures/deployment.ts` does not add by itself. */
-export const MORE_CLIENTS = APPLICATIONS.slice(2)
+export const MORE_CLIENTS = [...APPLICATIONS.slice(2), ORDERS_API]
+
+export const ALL_RESOURCES = {
+  ...RESOURCES,
+  [BILLING]: {
+    scope: 'orders:read',
+    audience: BILLING,
+    accessTokenFormat: 'jwt',
+    accessTokenTTL: 600,
+    jwt: { sign: { alg: 'ES256' } },
+  },
+} as const
 
 export const backend = (name: string): ClientMetadata => machineClient({ client_id: `backend-${name}` })
 
@@ -103,7 +126,7 @@ export const optionsFor = (rules: Rules): Partial<ImpersonationOptions> => ({
   maxAccessTokenTTL: rules.maxAccessTokenTTL,
   replayLeeway: rules.replayLeeway,
   requiredContext: rules.requiredContext,
-  ...(!rules.statusList && { statusList: false }),
+  ...(rules.statusList ? { onBehalfOf: true } : { statusList: false }),
   isAllowed({ stage, context }) {
     decide(context?.[stage])
     return true

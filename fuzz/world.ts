@@ -12,6 +12,7 @@ import type { ImpersonationOptions, SubjectTokenStore } from '../src/index.ts'
 import { createAdapter, createSubjectTokenStore } from '../src/sequelize/index.ts'
 import { collectSecrets, type Secrets } from './secrets.ts'
 import {
+  ALL_RESOURCES,
   configurationFor,
   MORE_CLIENTS,
   optionsFor,
@@ -141,6 +142,7 @@ function overridesOf(database: Database, everyone: People, plant: Plant, index: 
   return {
     database,
     clients: MORE_CLIENTS,
+    resources: ALL_RESOURCES,
     options: { ...optionsFor(RULES[index]), store: plant.store?.(store) ?? store, ...plant.options },
     configuration: {
       ...configurationFor(everyone),

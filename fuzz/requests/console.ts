@@ -57,7 +57,7 @@ type Request = typeof requests extends fc.Arbitrary<readonly (infer One)[]> ? On
 export const pages = defineGroup('console', requests, async (world: World, all: readonly Request[]) => {
   const { walk, ...prepared } = await prepare(world)
   // Pages repeat what was typed, also a token that someone typed where none belongs.
-  const filled = { ...prepared.filled, '{subject}': '', '{actor}': '', '{management}': '' }
+  const filled = { ...prepared.filled, '{subject}': '', '{actor}': '', '{received}': '', '{management}': '' }
   for (const { method, path, query, form, headers } of all) {
     const search = query.length > 0 ? `?${encodePairs(query, filled)}` : ''
     const response = await world.send(walk.issuer(0), {

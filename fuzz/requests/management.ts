@@ -142,7 +142,7 @@ export const management = defineGroup(
     const prepared = await prepare(world)
     let issued = 1
     for (const request of all) {
-      const text = fill(request.body, prepared.filled)
+      const text = fill(withoutTokens(request.body), prepared.filled)
       const response = await send(world, prepared, request, text)
       judge(world, request, response)
       if (response.status !== 201) continue
@@ -179,6 +179,10 @@ function send(
     ...(method !== 'GET' && method !== 'HEAD' && { body }),
   })
 }
+
+/** What a backend writes into a record, it reads there again: a token as the value of a field says nothing. */
+const withoutTokens = (body: string): string =>
+  body.replaceAll(/:"\{(?:subject|actor|received|management)\}"/g, ':"x"')
 
 const ROUTES: readonly [RegExp, string][] = [
   [/^\/subject-tokens$/, '/subject-tokens'],

@@ -1,6 +1,6 @@
 /** What a case of requests begins with: a subject token that is good, and tokens of every other kind. */
 import { expect } from 'chai'
-import { actorToken } from '../../fixtures/actor-tokens.ts'
+import { actorJwt, actorToken } from '../../fixtures/actor-tokens.ts'
 import { API } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { idFrom } from '../../fixtures/requests.ts'
@@ -30,12 +30,14 @@ export async function prepare(world: World): Promise<Prepared> {
   const filled: Filled = {
     '{subject}': response.body.subjectToken,
     '{actor}': await actorToken(walk.issuer(0).deployment, { accountId: actor }),
+    '{received}': await actorJwt(walk.issuer(0).deployment, { sub: user, scope: 'orders:read' }),
     '{management}': await walk.managementToken(lane, 0),
     '{id}': idFrom(response),
     '{backend}': lane.backend.client_id,
     '{user}': user,
   }
-  for (const place of ['{subject}', '{actor}', '{management}'] as const) world.secrets.keep(filled[place])
+  for (const place of ['{subject}', '{actor}', '{received}', '{management}'] as const)
+    world.secrets.keep(filled[place])
   const exchange = () =>
     walk.postToken(0, spa, {
       grant_type: TOKEN_EXCHANGE,

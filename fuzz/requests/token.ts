@@ -1,11 +1,13 @@
 /** Exchanges in which something is changed, at the token endpoint and beside it. */
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { decodeJwt } from 'jose'
 import { API } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
 import { defineGroup } from '../group.ts'
 import { expectError, expectNoSecret } from '../oracles.ts'
+import { BILLING, ORDERS_API } from '../setting.ts'
 import type { World } from '../world.ts'
 import { type Prepared, prepare } from './prepared.ts'
 import { encodePairs, fill, headerValue, value } from './values.ts'
@@ -16,6 +18,15 @@ const VALID: readonly [string, string][] = [
   ['subject_token', '{subject}'],
   ['subject_token_type', ACCESS_TOKEN_TYPE],
   ['resource', API],
+]
+/** By which an API exchanges what it received (docs/protocol.md §8). */
+const ON_BEHALF_OF: typeof VALID = [
+  ['grant_type', TOKEN_EXCHANGE],
+  ['client_id', ORDERS_API.client_id],
+  ['client_secret', String(ORDERS_API.client_secret)],
+  ['subject_token', '{received}'],
+  ['subject_token_type', ACCESS_TOKEN_TYPE],
+  ['resource', BILLING],
 ]
 const NAMES = [
   ...VALID.map(([name]) => name),
@@ -67,6 +78,7 @@ const requests = fc.array(
     headers: seldom<Record<string, string>>({}, headers),
     changes: fc.array(change, { minLength: 1, maxLength: 4 }),
     json: seldom(false, fc.constant(true)),
+    onBehalfOf: fc.constantFrom(false, false, true),
   }),
   { minLength: 1, maxLength: 15 },
 )
@@ -78,15 +90,19 @@ export const token = defineGroup('token', requests, async (world: World, all: re
   for (const request of all) {
     const response = await send(world, prepared, request)
     judge(world, response)
-    spent ||= response.body?.issued_token_type !== undefined
+    spent ||= response.body?.issued_token_type !== undefined && !isByApi(response.body.access_token)
   }
   // What was refused has spent nothing.
   const { status, text } = await prepared.exchange()
   expect(status, `the subject token afterwards: ${text}`).to.equal(spent ? 400 : 200)
 })
 
-function send(world: World, { walk, filled }: Prepared, { method, path, headers, changes, json }: Request) {
-  const parameters = changed(changes)
+function send(
+  world: World,
+  { walk, filled }: Prepared,
+  { method, path, headers, changes, json, onBehalfOf }: Request,
+) {
+  const parameters = changed(onBehalfOf ? ON_BEHALF_OF : VALID, changes)
   const body = json
     ? JSON.stringify(Object.fromEntries(parameters.map(([key, text]) => [key, fill(text, filled)])))
     : encodePairs(parameters, filled)
@@ -99,14 +115,18 @@ function send(world: World, { walk, filled }: Prepared, { method, path, headers,
   })
 }
 
-function changed(changes: Request['changes']): [string, string][] {
-  let parameters = VALID.map(([key, text]): [string, string] => [key, text])
+function changed(whole: typeof VALID, changes: Request['changes']): [string, string][] {
+  let parameters = whole.map(([key, text]): [string, string] => [key, text])
   for (const { how, name: key, value: text } of changes) {
     if (how !== 'add') parameters = parameters.filter(([other]) => other !== key)
     if (how !== 'drop') parameters.push([key, text])
   }
   return parameters
 }
+
+/** Whether an API is the newest actor: what it exchanged is not spent. */
+const isByApi = (token: string): boolean =>
+  token.includes('.') && Object(decodeJwt(token).act).client_id === ORDERS_API.client_id
 
 /** Nothing that a client sends is an error of the server. */
 function judge({ secrets }: World, response: HttpResponse): void {

@@ -4,7 +4,7 @@ import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
 
 /** Stands for a token that is filled in when the request is sent. */
-const PLACES = ['{subject}', '{actor}', '{management}', '{id}', '{backend}', '{user}'] as const
+const PLACES = ['{subject}', '{actor}', '{received}', '{management}', '{id}', '{backend}', '{user}'] as const
 
 /** Would be markup if it were written into a page as it is. */
 const MARKUP = '<x-fuzz onload="a">'

@@ -1,5 +1,4 @@
 /** A short run of `npm run fuzz` on every database: docs/fuzz.md says what it looks at. */
-import { randomInt } from 'node:crypto'
 import { expect } from 'chai'
 import { itOn } from '../../fixtures/on-database.ts'
 import { GROUPS } from '../../fuzz/groups.ts'
@@ -8,13 +7,15 @@ import { run } from '../../fuzz/run.ts'
 /** 20,000 in all. */
 const REQUESTS = { sqlite: 8000, postgres: 6000, mysql: 6000 } as const
 
+/** Always the same, so that a commit is not red for what an earlier one did. `npm run fuzz` takes another each time. */
+const SEED = 20_000
+
 describe('fuzz', function () {
   this.timeout(300_000)
 
   for (const [kind, count] of Object.entries(REQUESTS) as [keyof typeof REQUESTS, number][]) {
     itOn(kind, `finds nothing in ${count} requests on ${kind}`, async () => {
-      const seed = randomInt(2 ** 31)
-      const { failure, requests } = await run({ kind, groups: GROUPS, seed, count })
+      const { failure, requests } = await run({ kind, groups: GROUPS, seed: SEED, count })
       const { group = '', path = '' } = failure ?? {}
       const again = `npm run fuzz -- --kind ${kind} --group ${group} --seed ${failure?.seed} --path ${path}`
       expect(failure, again).to.equal(undefined)
@@ -23,7 +24,9 @@ describe('fuzz', function () {
   }
 
   it('sends the same requests again for the same seed', async () => {
-    const once = () => run({ kind: 'sqlite', groups: GROUPS, seed: 7, count: 200 })
+    // In the others, requests race each other or the end of their connection.
+    const groups = GROUPS.filter(({ name }) => ['token', 'management', 'console'].includes(name))
+    const once = () => run({ kind: 'sqlite', groups, seed: 7, count: 200 })
     const [one, other] = [await once(), await once()]
     expect(one.failure).to.equal(undefined)
     expect(one.answers).to.deep.equal(other.answers)
