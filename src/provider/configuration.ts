@@ -18,7 +18,8 @@ import {
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
-import { authenticates, registeredManagementScopes, validateClientMetadata } from './client-metadata.ts'
+import { authenticates, registeredManagementScopes } from './client-metadata.ts'
+import { validateClientMetadata } from './registration.ts'
 import type { Settings } from './settings.ts'
 import { readClaims } from './token-claims.ts'
 

@@ -6,8 +6,8 @@ import {
   registeredAudiences,
   registeredManagementScopes,
   registeredResources,
-  validateClientMetadata,
 } from '../../src/provider/client-metadata.ts'
+import { validateClientMetadata } from '../../src/provider/registration.ts'
 
 type RawMetadata = Readonly<Record<string, unknown>>
 

@@ -1,0 +1,152 @@
+/**
+ * What a client may register (protocol.md §2.3). The provider calls its metadata validator for static, stored and
+ * dynamic clients, with `ctx` for the last only: those describe themselves, while an administrator wrote the others.
+ * The metadata is raw: no member has been checked for its type yet.
+ */
+import { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import {
+  IMPERSONATION_POLICY,
+  type ManagementScope,
+  TOKEN_EXCHANGE,
+  TOKEN_EXCHANGE_AUDIENCES,
+  TOKEN_EXCHANGE_RESOURCES,
+} from '../constants.ts'
+import { isAudienceList, isResourceList, managementScopesIn, type RawMetadata } from './client-metadata.ts'
+
+/** The text is public: the sender of the registration reads it (RFC 7591 §3.2.2). */
+const invalidClientMetadata = (text: string) => new errors.InvalidClientMetadata(text)
+
+/** What its metadata lets a client do with impersonation. */
+interface Privileges {
+  readonly scopes: readonly ManagementScope[]
+  /** The provider's scopes it may ask for; `undefined`: any. */
+  readonly requestable: readonly string[] | undefined
+  /** Its grants among those that are reserved. */
+  readonly grants: readonly string[]
+  /** `undefined`: any resource; for a client that has audiences: none. */
+  readonly resources: readonly string[] | undefined
+  /** The audiences whose access tokens it may exchange; `undefined`: it is no such client. */
+  readonly audiences: readonly string[] | undefined
+  /** Whether it proves who it is: a client id is no secret. */
+  readonly authenticates: boolean
+  /** What binds its access tokens to a key. */
+  readonly bindings: readonly string[]
+  readonly subjectType: unknown
+}
+
+/**
+ * `reservedGrants` are those that no client may give itself.
+ *
+ * @throws {errors.InvalidClientMetadata} when the metadata is malformed, or a self-registered client takes more than
+ * it was given.
+ */
+export function validateClientMetadata(
+  ctx: KoaContextWithOIDC | undefined,
+  metadata: RawMetadata,
+  reservedGrants: readonly string[],
+): void {
+  const wanted = privilegesOf(metadata, reservedGrants)
+  if (!ctx) return
+  if (ctx.oidc.route === 'client_update') {
+    const held = privilegesOf(ctx.oidc.client?.metadata() ?? {}, reservedGrants)
+    assertNotWidened(wanted, held)
+    assertNotWeakened(wanted, held)
+  } else if (!ctx.oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) {
+    assertNotWidened(wanted, NO_PRIVILEGES)
+  }
+  const [scope] = wanted.authenticates ? [] : managementScopesIn(metadata.scope)
+  if (scope) throw invalidClientMetadata(`scope ${scope} is only for clients that authenticate`)
+}
+
+type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'grants' | 'resources' | 'audiences'>
+
+const NO_PRIVILEGES: Wideable = {
+  scopes: [],
+  requestable: undefined,
+  grants: [],
+  resources: undefined,
+  audiences: undefined,
+}
+
+function assertNotWidened(wanted: Wideable, held: Wideable): void {
+  const scope = wanted.scopes.find((name) => !held.scopes.includes(name))
+  if (scope) throw invalidClientMetadata(`scope ${scope} is not for self-registered clients`)
+  const grant = wanted.grants.find((name) => !held.grants.includes(name))
+  if (grant) throw invalidClientMetadata(`grant type ${grant} is not for self-registered clients`)
+  // Which scopes a client that impersonates may request is a privilege too.
+  if (mayExchange(wanted)) assertWithin('scope', wanted.requestable, held.requestable)
+  assertWithin(TOKEN_EXCHANGE_RESOURCES, wanted.resources, held.resources)
+  assertAudiences(wanted, held)
+}
+
+/** Which tokens of others a client may exchange: an update leaves it at least one, so that it does not change sides. */
+function assertAudiences(wanted: Wideable, held: Wideable): void {
+  if (held.audiences === undefined) {
+    if (wanted.audiences !== undefined)
+      throw invalidClientMetadata(`${TOKEN_EXCHANGE_AUDIENCES} is not for self-registered clients`)
+    return
+  }
+  assertWithin(TOKEN_EXCHANGE_AUDIENCES, wanted.audiences, held.audiences)
+  if (wanted.audiences?.length === 0 && held.audiences.length > 0)
+    throw invalidClientMetadata(`${TOKEN_EXCHANGE_AUDIENCES} may not become empty`)
+  // To such a client, absent resources allow none.
+  if (held.resources === undefined && wanted.resources !== undefined)
+    assertWithin(TOKEN_EXCHANGE_RESOURCES, wanted.resources, [])
+}
+
+/** An absent list allows everything, so leaving it out widens. */
+function assertWithin(
+  member: string,
+  wanted: readonly string[] | undefined,
+  held: readonly string[] | undefined,
+): void {
+  if (held === undefined || wanted?.every((name) => held.includes(name))) return
+  throw invalidClientMetadata(`${member} may only be narrowed`)
+}
+
+/** Judged by what the client has now: one update cannot both give up its privileges and weaken it. */
+function assertNotWeakened(wanted: Privileges, held: Privileges): void {
+  if (!mayExchange(held) && held.scopes.length === 0) return
+  if (held.authenticates && !wanted.authenticates) {
+    throw invalidClientMetadata('token_endpoint_auth_method may not become none')
+  }
+  const dropped = held.bindings.find((binding) => !wanted.bindings.includes(binding))
+  if (dropped) throw invalidClientMetadata(`${dropped} may not be dropped`)
+  if (wanted.subjectType !== held.subjectType) throw invalidClientMetadata('subject_type may not change')
+}
+
+const mayExchange = ({ grants }: Wideable): boolean => grants.includes(TOKEN_EXCHANGE)
+
+const BINDINGS = ['dpop_bound_access_tokens', 'tls_client_certificate_bound_access_tokens']
+
+function privilegesOf(metadata: RawMetadata, reservedGrants: readonly string[]): Privileges {
+  const { scope, grant_types: grantTypes } = metadata
+  const { [TOKEN_EXCHANGE_RESOURCES]: resources, [TOKEN_EXCHANGE_AUDIENCES]: audiences } = metadata
+  if (resources !== undefined && !isResourceList(resources)) {
+    throw invalidClientMetadata(`${TOKEN_EXCHANGE_RESOURCES} must be an array of absolute URIs`)
+  }
+  if (audiences !== undefined && !isAudienceList(audiences)) {
+    throw invalidClientMetadata(`${TOKEN_EXCHANGE_AUDIENCES} must be an array of strings`)
+  }
+  const requestable = typeof scope === 'string' && scope !== '' ? scope.split(' ') : undefined
+  const isPublic = mayBePublic(metadata)
+  return {
+    scopes: isPublic ? [] : managementScopesIn(scope),
+    requestable,
+    grants: Array.isArray(grantTypes) ? reservedGrants.filter((grant) => grantTypes.includes(grant)) : [],
+    resources,
+    audiences,
+    authenticates: !isPublic,
+    bindings: BINDINGS.filter((binding) => metadata[binding] === true),
+    subjectType: metadata.subject_type,
+  }
+}
+
+/**
+ * Whether the client will send no credentials. The provider has filled in its defaults; but where
+ * `features.rpMetadataChoices` lets a client list methods, it chooses one only later.
+ */
+function mayBePublic(metadata: RawMetadata): boolean {
+  const { token_endpoint_auth_method: method, token_endpoint_auth_methods_supported: choices } = metadata
+  return method === 'none' || (method === undefined && Array.isArray(choices) && choices.includes('none'))
+}
