@@ -1,6 +1,6 @@
 /** A person who changes their mind, a network that hangs, and a sign-in that ends at a bad moment. */
 import { expect } from 'chai'
-import { ask, banner, heading, inChromium, says, signIn, view } from './desk.ts'
+import { ask, banner, heading, inChromium, record, STATE, says, signIn, view } from './desk.ts'
 import { holdExchange } from './exchange.ts'
 import { expectNothingViewed } from './shown.ts'
 
@@ -75,6 +75,19 @@ inChromium('the support desk: bad moments', (openDesk) => {
     await expectNothingViewed(page)
     await page.clock.runFor(16_000)
     await says(page, 'alert', 'The view of Alice Archer is closed here, but not in the record. No response.')
+  })
+
+  it('shows what is live, with its button, also where the clock of the browser is wrong', async () => {
+    const { page } = await openDesk()
+    await page.clock.install({ time: Date.now() + 600_000 })
+    await signIn(page)
+    await view(page)
+    await page.reload()
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await heading(page, 'Customers')
+    await page.getByRole('button', { name: 'Continue here' }).waitFor()
+    expect((await record(page))[0]?.[STATE]).to.match(/^Live [45]:\d\d left/)
+    await page.getByRole('button', { name: 'Stop Sam Sawyer viewing Alice Archer' }).waitFor()
   })
 
   it('ends the view when the backend refuses to show its record', async () => {
