@@ -32,7 +32,8 @@ export type CallbackName = Extract<
 
 /**
  * Throw it in `isAllowed` or `getCustomJwtClaims` to deny, with a reason for the operator. The client reads
- * `access_denied` and a fixed text; the message becomes `reason` of the event about it.
+ * `access_denied` and a fixed text; the message becomes `reason` of the event `subject_token.refused`, or of
+ * `access_token.refused`.
  *
  * @example
  * isAllowed({ context }) {

@@ -11,10 +11,11 @@ export function authenticate(introspect: Introspect): Middleware {
     if (!ctx.get('Authorization')) throw missingToken()
     const [, token] = /^Bearer +([\w\-.~+/]+=*)$/i.exec(ctx.get('Authorization')) ?? []
     if (!token) throw invalidToken()
-    const { active, client_id, sub, act, cnf } = await introspect(token)
-    // Issued to the desk, for the engineer in person (an `act` would name someone else), and not bound to a key,
-    // because proofs are not checked here.
-    const good = active && client_id === supportDesk.client_id && !act && !cnf && typeof sub === 'string'
+    const { active, client_id, sub, act, cnf, status } = await introspect(token)
+    // Issued to the desk, for the engineer in person (no `act`, which would name someone else, and no `status`, which marks
+    // an impersonation without actor), and not bound to a key, because proofs are not checked here.
+    const isOwn = client_id === supportDesk.client_id && !act && !status && !cnf
+    const good = active && isOwn && typeof sub === 'string'
     if (!good) throw invalidToken()
     const person = findPerson(sub)
     if (person?.role !== 'support')

@@ -52,13 +52,22 @@ export function shown(record: SubjectTokenRecord): object {
   const { createdAt, expiresAt, consumedAt, revokedAt, revocation } = record
   const { cause, by, reason } = revocation ?? {}
   return {
-    ...{ id, userId, actorId, actor, context, resource, scope, state },
+    ...{ id, userId, actorId, actor, resource, scope, state },
+    context: textsOf(context),
     ...{ createdAt, expiresAt, consumedAt, revokedAt },
     ...(accessToken && { accessToken: { expiresAt: accessToken.expiresAt } }),
     ...(revocation && { revocation: { cause, by, reason } }),
     names: namesOf([userId, actorId, actor?.sub, by]),
   }
 }
+
+/** Another backend may have sent any JSON. */
+const textsOf = (context: SubjectTokenRecord['context']): Record<string, string> =>
+  Object.fromEntries(
+    ['reason', 'ticketId'].filter((name) => name in context).map((name) => [name, written(context[name])]),
+  )
+
+const written = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** By id, so that the page needs no list of everyone. */
 const namesOf = (ids: readonly (string | undefined)[]): Record<string, string> =>

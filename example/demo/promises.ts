@@ -99,6 +99,7 @@ export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticket
 
 export const ordersResponse = ({ userId, actorId, reason, ticketId }: Impersonated) => ({
   status: 200,
+  cacheControl: NO_STORE,
   body: {
     customer: userId,
     actor: { sub: actorId },
@@ -151,7 +152,11 @@ export const billingToken = (who: Impersonated) => {
   }
 }
 
-export const paymentsResponse = (who: Impersonated) => ({ status: 200, body: paymentsOf(who) })
+export const paymentsResponse = (who: Impersonated) => ({
+  status: 200,
+  cacheControl: NO_STORE,
+  body: paymentsOf(who),
+})
 
 /** Who stops it, and why. */
 export const STOP = { by: 'robin', reason: 'The ticket is closed' }
@@ -187,6 +192,7 @@ export const recordResponse = ({ baseUrl, userId, actorId, clientId, reason, tic
 /** The same text for every bad access token. */
 export const stoppedResponse = {
   status: 401,
+  cacheControl: NO_STORE,
   body: { error: 'invalid_token', error_description: 'the access token is invalid' },
 }
 

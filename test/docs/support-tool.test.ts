@@ -161,6 +161,19 @@ describe('docs: support tool', function () {
     })
   })
 
+  it('outlives an outage of its backend, and ends if the backend does not know it any more', async () => {
+    let tab: Awaited<ReturnType<typeof openTab>> | undefined
+    await served(async () => {
+      tab = await openTab('forgotten')
+      await tab.start()
+    })
+    expect(tab?.ends).to.deep.equal([])
+    await served(async () => {
+      await until(() => tab?.ends.length === 1)
+      expect(tab?.ends).to.deep.equal(['The backend no longer shows it to you.'])
+    })
+  })
+
   it('has a backend that lets no one view a person who is not a customer', async () => {
     await served(async () => {
       const tab = await openTab('denied')

@@ -13,6 +13,7 @@ import { Browser } from '../../example/demo/browser.ts'
 import { type Example, startExample } from '../../example/deployment.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type HttpResponse, send } from '../../fixtures/http.ts'
+import { createImpersonationClient } from '../../src/client/index.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const VALID = { userId: 'alice', reason: 'A teapot is missing', ticketId: 'T-1' }
@@ -335,6 +336,15 @@ describe('the backend of the example', () => {
       expect(item.names).to.deep.equal({ alice: 'Alice Archer', sam: 'Sam Sawyer' })
       for (const id of ['unknown', '%2e%2e', 'a%2Fb', 'x'.repeat(65)])
         expect((await one(id)).status, id).to.equal(404)
+    })
+
+    it('shows the reason and the ticket as text, whatever another backend has sent, and nothing else of it', async () => {
+      const { client_id: clientId, client_secret: clientSecret } = supportBackend
+      const other = createImpersonationClient({ issuer: `${example.baseUrl}/oidc`, clientId, clientSecret })
+      const context = { reason: { toString: 1, valueOf: 1 }, ticketId: ['T-1'], notes: 'private' }
+      await other.issue({ userId: 'alice', context })
+      const [item] = (await record()).body.items
+      expect(item.context).to.deep.equal({ reason: '{"toString":1,"valueOf":1}', ticketId: '["T-1"]' })
     })
 
     it('lists what is live, and what was started in a time', async () => {

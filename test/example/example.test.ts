@@ -187,6 +187,16 @@ describe('the example', () => {
         expect((await callApi(example, 'GET', where, writer)).status, where).to.equal(403)
     })
 
+    it('lets no browser keep what it shows', async () => {
+      const token = await impersonate(example, 'orders:read')
+      for (const where of ['/orders', '/profile', '/orders/1001/invoice', '/orders/9999/invoice']) {
+        const { headers } = await callApi(example, 'GET', where, token)
+        expect(headers.get('cache-control'), where).to.equal('no-store')
+      }
+      const payments = await fetch(`${example.baseUrl}/billing-api/payments`)
+      expect(payments.headers.get('cache-control')).to.equal('no-store')
+    })
+
     it('reserves for the customer what only the customer may do', async () => {
       const token = await impersonate(example, 'orders:read orders:write')
       expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(200)

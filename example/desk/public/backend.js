@@ -1,5 +1,6 @@
 /** The integrator's backend. It decides; this page only sends requests. */
 import { backendUrl } from './configuration.js'
+import { send as sendInTime } from './send.js'
 import { engineer } from './session.js'
 
 export class BackendError extends Error {
@@ -39,7 +40,7 @@ export async function stopImpersonation(id, reason) {
   return (await call('POST', `/impersonations/${encodeURIComponent(id)}/stop`, { reason })).json()
 }
 
-async function call(method, path, body, send = fetch) {
+async function call(method, path, body, send = sendInTime) {
   const headers = { Authorization: `Bearer ${engineer()?.accessToken}` }
   if (body) headers['Content-Type'] = 'application/json'
   const response = await send(`${backendUrl}${path}`, { method, headers, body: body && JSON.stringify(body) })

@@ -44,7 +44,7 @@ export async function startViewing(customer, given, visit) {
   markStarting(customer)
   tellProgress('Asking the backend …')
   try {
-    await startImpersonation(customer, given, wire)
+    await startImpersonation(customer, given, wire, closeViewing)
     forgetReason(customer)
     hideOpenView()
     showBanner(runningImpersonation(), () => expire(visit))
@@ -112,6 +112,13 @@ const leaveView = async (visit) => {
   if (viewAsked() === 'viewing') await visit('customers')
 }
 
+/** The backend does not show the record to this engineer any more, or has none. */
+export async function endRefused(error, visit) {
+  closeViewing()
+  await leaveView(visit)
+  alertPerson(explain(error))
+}
+
 /** An API that refuses the token knows something that this page does not know yet. */
 export async function readInvoice(orderId, visit) {
   const view = runningImpersonation()
@@ -119,7 +126,10 @@ export async function readInvoice(orderId, visit) {
     return await readCustomersInvoice(orderId)
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error
-    await lookAtRecord((record) => endStopped(record, visit))
+    await lookAtRecord({
+      onStopped: (record) => endStopped(record, visit),
+      onRefused: (refusal) => endRefused(refusal, visit),
+    })
     if (runningImpersonation() !== view) return undefined
     closeViewing()
     await leaveView(visit)

@@ -17,12 +17,12 @@ let token
  */
 export const runningImpersonation = () => running
 
-/** Sends the requests of the flow. The first one ends the previous view, because the backend ends it too. */
-export async function startImpersonation(customer, given, wire) {
+/** Sends the requests of the flow. The first one ends the previous view, which `closeFormer` removes from the page. */
+export async function startImpersonation(customer, given, wire, closeFormer) {
   const actor = engineer()
   const request = { userId: customer.id, ...given }
   const { subjectToken, recordId } = await requestImpersonation(request, wire.fetch)
-  dropImpersonation()
+  closeFormer()
   try {
     const tokens = { subjectToken, actorToken: actor.accessToken }
     const { access_token, expires_in } = await exchange(tokens, wire.fetch)

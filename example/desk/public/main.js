@@ -6,6 +6,7 @@ import {
   askAndStart,
   closeViewing,
   endOpenView,
+  endRefused,
   endStopped,
   endViewing,
   readInvoice,
@@ -19,10 +20,10 @@ import { engineer, finishSignIn, forgetSignIn, signIn, signOut } from './session
 import { onNews } from './tabs.js'
 import { clearCustomers, showCustomers } from './views/customers.js'
 import { hideOpenView, openViewShown, showOpenView } from './views/open-view.js'
-import { closeReason } from './views/reason-dialog.js'
+import { closeReason, forgetReasons } from './views/reason-dialog.js'
 import { clearRecord, showRecord } from './views/record.js'
 import { closeDetails } from './views/record-details.js'
-import { closeStopReason } from './views/stop-dialog.js'
+import { closeStopReason, forgetStopReasons } from './views/stop-dialog.js'
 import { showViewing } from './views/viewing.js'
 import { watchViews } from './watch.js'
 
@@ -50,6 +51,7 @@ watchViews({
     await endStopped(record, visit)
     await findOpenView()
   },
+  onRefused: (error) => endRefused(error, visit),
 })
 onNews(() => attempt(findOpenView))
 
@@ -89,7 +91,8 @@ async function open() {
     if (!isIn) show('none', 'Support desk')
     throw error
   })
-  if (isIn) return
+  // The sign-in may have ended meanwhile.
+  if (isIn || !engineer()) return
   isIn = true
   byId('nav').hidden = false
   await findOpenView()
@@ -110,7 +113,7 @@ const readOf = (orderId) => readInvoice(orderId, visit)
 async function findOpenView() {
   if (!isIn || runningImpersonation()) return
   const record = await readOpenView()
-  if (!record || runningImpersonation()) return hideOpenView()
+  if (!record || !isIn || runningImpersonation()) return hideOpenView()
   const customer = { id: record.userId, name: record.names[record.userId] }
   showOpenView(record, {
     resume: ({ reason, ticketId }) => attempt(() => startViewing(customer, { reason, ticketId }, visit)),
@@ -135,6 +138,8 @@ function forgetEverything() {
   forgetSignIn()
   closeViewing()
   closeDialogs()
+  forgetReasons()
+  forgetStopReasons()
   hideOpenView()
   clearCustomers()
   clearRecord()

@@ -4,6 +4,7 @@
  */
 import { afterSignOut, client, redirectUri } from './configuration.js'
 import { provider, transport } from './provider.js'
+import { compareClocks } from './times.js'
 import * as oauth from './vendor/oauth4webapi.js'
 
 const WAITING = 'sign-in'
@@ -68,7 +69,8 @@ export async function finishSignIn(callback, onEnd) {
 }
 
 async function personOf(as, tokens) {
-  const { sub } = oauth.getValidatedIdTokenClaims(tokens)
+  const { sub, iat } = oauth.getValidatedIdTokenClaims(tokens)
+  compareClocks(iat)
   const response = await oauth.userInfoRequest(as, client, tokens.access_token, transport)
   const { name } = await oauth.processUserInfoResponse(as, client, sub, response)
   return { id: sub, name }

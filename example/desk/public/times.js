@@ -13,6 +13,21 @@ const UNITS = [
   ['minute', 60],
 ]
 
+/** Smaller differences may be the way of the response. In milliseconds. */
+const NOTICEABLE = 5000
+
+/** By how much the clock of this browser is ahead of the provider's, in milliseconds. */
+let ahead = 0
+
+/** `seconds` is the present by the provider's clock, which the times of the record are by. */
+export function compareClocks(seconds) {
+  const difference = Date.now() - seconds * 1000
+  ahead = Math.abs(difference) > NOTICEABLE ? difference : 0
+}
+
+/** How long it is until then, by the provider's clock, in milliseconds. */
+export const until = (seconds) => seconds * 1000 - Date.now() + ahead
+
 export const clock = (seconds) => CLOCK.format(seconds * 1000)
 
 /** An ISO 8601 date. */
@@ -36,7 +51,7 @@ export function refreshMoments(within) {
 }
 
 function ago(seconds) {
-  const passed = Date.now() / 1000 - seconds
+  const passed = -until(seconds) / 1000
   const [unit, length] = UNITS.find(([, length]) => passed >= length) ?? []
   return unit ? AGO.format(-Math.floor(passed / length), unit) : 'just now'
 }

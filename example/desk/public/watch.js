@@ -1,5 +1,5 @@
 /** Looks at the record of the running view: anyone may stop it, from anywhere. */
-import { readImpersonation } from './backend.js'
+import { BackendError, readImpersonation } from './backend.js'
 import { isSignInOver } from './failures.js'
 import { runningImpersonation } from './impersonation.js'
 import { alertPerson, clearMessages, messageShown } from './messages.js'
@@ -11,10 +11,22 @@ const EVERY = 5000
 const UNSEEN =
   'The backend cannot be reached. This page cannot see at the moment whether someone stops the view; its time still ends it.'
 
-/** `onStopped` is called with the record, once, when it is revoked; `attempt` runs actions that may fail. */
-export function watchViews({ onStopped, attempt }) {
-  const look = () => attempt(() => lookAtRecord(onStopped))
-  setInterval(look, EVERY)
+let underWay = 0
+
+/**
+ * `onStopped` is called with the record, once, when it is revoked, and `onRefused` with the error when the backend does not
+ * show it any more; `attempt` runs actions that may fail.
+ */
+export function watchViews({ attempt, ...listeners }) {
+  async function look() {
+    underWay++
+    await attempt(() => lookAtRecord(listeners))
+    underWay--
+  }
+  setInterval(() => {
+    // A backend that hangs gets no second question: the browser has few connections, and stopping needs one.
+    if (underWay === 0) look()
+  }, EVERY)
   // Browsers slow the timers of hidden pages down.
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden) look()
@@ -22,15 +34,20 @@ export function watchViews({ onStopped, attempt }) {
   onNews(look)
 }
 
-export async function lookAtRecord(onStopped) {
+export async function lookAtRecord({ onStopped, onRefused }) {
   const view = runningImpersonation()
   if (!view) return
   const record = await readImpersonation(view.recordId).catch((error) => {
     if (isSignInOver(error)) throw error
-    if (runningImpersonation() === view) alertPerson(UNSEEN)
+    if (runningImpersonation() !== view) return
+    if (isRefusal(error)) return onRefused(error)
+    if (messageShown() !== UNSEEN) alertPerson(UNSEEN)
   })
   // It may have ended meanwhile, or be another one.
   if (!record || runningImpersonation() !== view) return
   if (messageShown() === UNSEEN) clearMessages()
   if (record.state === 'revoked') await onStopped(record)
 }
+
+/** A decision of the backend, unlike a failure. */
+const isRefusal = (error) => error instanceof BackendError && [403, 404].includes(error.status)

@@ -1,4 +1,5 @@
 /** Records requests and responses for display. Tokens are truncated before anything is kept. */
+import { send as sendInTime } from './send.js'
 
 const TOKEN = /[\w-]{24,}(\.[\w-]+)*/g
 
@@ -9,7 +10,7 @@ const shortened = (text) => text.replace(TOKEN, (token) => `${token.slice(0, 12)
 export function openWire() {
   const entries = []
   async function send(url, init) {
-    const response = await fetch(url, init)
+    const response = await sendInTime(url, init)
     entries.push({
       method: init.method,
       url: String(url),

@@ -25,6 +25,8 @@ export async function showCustomers(given) {
 export function clearCustomers() {
   asked++
   isLoaded = false
+  clearTimeout(pause)
+  clearRefusedRequests()
   byId('search').reset()
   byId('people').replaceChildren()
   byId('people-count').textContent = ''

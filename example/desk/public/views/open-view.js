@@ -1,6 +1,6 @@
 /** Says that the record still has a view of this engineer that this page does not show. */
 import { byId, element } from '../element.js'
-import { clock } from '../times.js'
+import { clock, until } from '../times.js'
 
 let shown
 let timer
@@ -13,8 +13,8 @@ export function showOpenView(record, { resume, stop }) {
   shown = record
   const { userId, names, context, expiresAt, accessToken } = record
   const name = names[userId] ?? userId
-  const until = accessToken?.expiresAt ?? expiresAt
-  timer = setTimeout(hideOpenView, until * 1000 - Date.now())
+  const ends = accessToken?.expiresAt ?? expiresAt
+  timer = setTimeout(hideOpenView, until(ends))
   const button = (text, className, onclick) => element('button', { type: 'button', className, onclick }, text)
   byId('open-view').append(
     element(
@@ -22,7 +22,7 @@ export function showOpenView(record, { resume, stop }) {
       {},
       'Your view of ',
       element('strong', {}, name),
-      ` is still open on the record, until ${clock(until)}: in another tab, or from before this page was loaded.`,
+      ` is still open on the record, until ${clock(ends)}: in another tab, or from before this page was loaded.`,
     ),
     element(
       'div',

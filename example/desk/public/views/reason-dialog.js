@@ -35,4 +35,9 @@ function lasts() {
 
 export const forgetReason = ({ id }) => dialog.forget(id)
 
+export function forgetReasons() {
+  dialog.forgetAll()
+  byId('reason-id').replaceChildren()
+}
+
 export const closeReason = () => dialog.close()

@@ -36,6 +36,7 @@ export function showDetails(item) {
 export function closeDetails() {
   dialog.close()
   byId('details').replaceChildren()
+  byId('details-title').replaceChildren()
 }
 
 const fact = (name, value, ...more) => [

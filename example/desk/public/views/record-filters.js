@@ -17,7 +17,10 @@ export function onFilters(listener) {
   })
 }
 
-export const resetFilters = () => form.reset()
+export function resetFilters() {
+  form.reset()
+  byId('customer-ids').replaceChildren()
+}
 
 /** What is filled in, as the backend names it. */
 export function chosenFilters() {

@@ -1,7 +1,7 @@
 /** One row of the record: who, whom, why, when, and whether it is still live. */
 import { ticketUrl } from '../configuration.js'
 import { element } from '../element.js'
-import { countdown, moment } from '../times.js'
+import { countdown, moment, until } from '../times.js'
 
 /** Rows that are still live get a button that calls `onStop` with its label. */
 export function recordRow(item, { onStop, onDetails }) {
@@ -62,7 +62,7 @@ export function stateOf({ state, expiresAt, accessToken }) {
   return state === 'active' && isOver(expiresAt) ? 'expired' : state
 }
 
-const isOver = (seconds) => seconds === undefined || seconds * 1000 <= Date.now()
+const isOver = (seconds) => seconds === undefined || until(seconds) <= 0
 
 const canBeStopped = (item) => ['active', 'live'].includes(stateOf(item))
 
@@ -74,7 +74,7 @@ function stateShown(item) {
   return [pill]
 }
 
-const left = ({ accessToken }) => `${countdown(accessToken.expiresAt * 1000 - Date.now())} left`
+const left = ({ accessToken }) => `${countdown(until(accessToken.expiresAt))} left`
 
 /** Counts down. Returns whether the row still shows what its record is. */
 export function isCurrent(row, item) {

@@ -53,6 +53,13 @@ export function requiredDialog(name, fields) {
       drafts.delete(id)
       if (askedFor === id) askedFor = undefined
     },
+    /** Nothing that was typed stays, nor whom it was about. */
+    forgetAll() {
+      drafts.clear()
+      askedFor = undefined
+      form.reset()
+      byId(`${name}-title`).replaceChildren()
+    },
     close: () => dialog.close(),
   }
 }

@@ -10,4 +10,6 @@ export async function askStopReason(id, what) {
   return given?.[0]
 }
 
+export const forgetStopReasons = () => dialog.forgetAll()
+
 export const closeStopReason = () => dialog.close()

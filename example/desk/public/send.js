@@ -1,0 +1,12 @@
+/** Sends a request, and does not wait forever. */
+
+/** Milliseconds. Longer than the services that are asked wait for each other. */
+const PATIENCE = 15_000
+
+/** Like `fetch`. No response in time is the same as none at all: a `TypeError`. */
+export function send(url, init) {
+  const controller = new AbortController()
+  // It covers the body as well. When everything has arrived, it changes nothing.
+  setTimeout(() => controller.abort(new TypeError('no response in time')), PATIENCE)
+  return fetch(url, { ...init, signal: controller.signal })
+}
