@@ -1,0 +1,82 @@
+/**
+ * Changes the code of a room in every small way, and runs the room's tests on each change: `npm run mutation [-- room …]`.
+ * An argument may also be a file of `src`. Prints a table, and fails if a mutant survives that
+ * `test/mutation/survivors.json` does not name, or if it names one that does not survive.
+ */
+import { parseArgs } from 'node:util'
+import { ROOMS, type Room } from './mutation/rooms.ts'
+import { type Mutant, runRoom } from './mutation/stryker.ts'
+import { isSame, type Place, placeOf, readSurvivors } from './mutation/survivors.ts'
+
+const { values, positionals } = parseArgs({
+  options: { jobs: { type: 'string', default: '2' } },
+  allowPositionals: true,
+})
+
+function roomOf(argument: string): [string, Room] {
+  const name = argument.startsWith('src/') ? (argument.split('/')[1] ?? '') : argument
+  const room = ROOMS[name] ?? (name.endsWith('.ts') ? ROOMS.files : undefined)
+  if (!room)
+    throw new Error(`not a room, nor a file of one: ${argument} (rooms: ${Object.keys(ROOMS).join(', ')})`)
+  return [name, name === argument ? room : { ...room, mutate: [argument] }]
+}
+
+const isAlive = ({ status }: Mutant): boolean => status === 'Survived' || status === 'NoCoverage'
+
+interface Outcome {
+  readonly row: Record<string, string | number>
+  readonly unnamed: readonly (Place & { readonly status: string })[]
+  /** Named as a survivor, and killed. */
+  readonly killed: readonly Place[]
+}
+
+function outcomeOf(mutants: readonly Mutant[]): Outcome {
+  const count = (status: Mutant['status']): number =>
+    mutants.filter((mutant) => mutant.status === status).length
+  const places = new Map(mutants.map((mutant) => [mutant, placeOf(mutant)]))
+  const named = readSurvivors()
+  const isNamed = (mutant: Mutant): boolean => {
+    const place = places.get(mutant)
+    return place !== undefined && named.some((survivor) => isSame(survivor, place))
+  }
+  const alive = mutants.filter(isAlive)
+  const unnamed = alive.filter((mutant) => !isNamed(mutant))
+  const detected = count('Killed') + count('Timeout')
+  return {
+    row: {
+      mutants: detected + alive.length,
+      killed: count('Killed'),
+      timeout: count('Timeout'),
+      survived: count('Survived'),
+      'no coverage': count('NoCoverage'),
+      static: count('Ignored'),
+      named: alive.length - unnamed.length,
+      score: `${((100 * detected) / (detected + unnamed.length)).toFixed(1)} %`,
+    },
+    unnamed: unnamed.map((mutant) => ({ ...placeOf(mutant), status: mutant.status })),
+    killed: mutants.filter((mutant) => mutant.status === 'Killed' && isNamed(mutant)).map(placeOf),
+  }
+}
+
+const show = ({ file, line, mutated }: Place): string => `${file}\n  - ${line}\n  + ${mutated}`
+
+const table: Record<string, Outcome['row']> = {}
+for (const argument of positionals.length > 0 ? positionals : Object.keys(ROOMS)) {
+  const [name, room] = roomOf(argument)
+  const { row, unnamed, killed } = outcomeOf(await runRoom(name, room, Number(values.jobs)))
+  table[argument] = row
+  for (const { status, ...place } of unnamed)
+    console.log(`${status === 'NoCoverage' ? 'No test reaches' : 'Survived'}: ${show(place)}`)
+  for (const place of killed) console.log(`Named as a survivor, but a test kills it: ${show(place)}`)
+  if (unnamed.length + killed.length > 0) process.exitCode = 1
+  if (unnamed.length > 0)
+    console.log(
+      JSON.stringify(
+        unnamed.map(({ status: _, ...place }) => place),
+        null,
+        2,
+      ),
+    )
+  console.table({ [argument]: row })
+}
+if (Object.keys(table).length > 1) console.table(table)

@@ -1,0 +1,60 @@
+/** The rooms of `src`, each with the tests that hold its rules. */
+
+export interface Room {
+  readonly mutate: readonly string[]
+  readonly tests: readonly string[]
+}
+
+const tests = (...names: readonly string[]): string[] => names.map((name) => `test/${name}.test.ts`)
+
+const folder = (name: string, ...found: readonly string[]): Room => ({
+  mutate: [`src/${name}/**/*.ts`],
+  tests: tests(...found),
+})
+
+/** The smallest first. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  'subject-tokens': folder(
+    'subject-tokens',
+    'subject-tokens/*',
+    'testing/*',
+    'ready',
+    'exchange/subject',
+    'management/issue',
+  ),
+  callbacks: folder(
+    'callbacks',
+    'callbacks/*',
+    'exchange/{claims*,policy,actor,delegation,extra-token-claims}',
+    'management/{functions,policy}',
+    'on-behalf-of/{callbacks,door}',
+  ),
+  'status-lists': folder('status-lists', 'status-lists/*'),
+  files: {
+    mutate: ['src/*.ts'],
+    tests: tests(
+      '{options,plain-json,ready}',
+      'status-lists/*',
+      'management/{outage,registration}',
+      'exchange/events',
+      'provider/configuration',
+    ),
+  },
+  testing: folder('testing', 'testing/*'),
+  client: folder('client', 'client/*'),
+  cli: folder('cli', 'cli', 'cli-*'),
+  exchange: folder('exchange', 'exchange/*', 'on-behalf-of/*'),
+  provider: folder(
+    'provider',
+    'provider/*',
+    'exchange/{actor*,sender,target,chain}',
+    'on-behalf-of/{received-token,door}',
+  ),
+  'resource-server': folder('resource-server', 'resource-server/*'),
+  management: folder('management', 'management/*'),
+  console: folder('console', 'console/*'),
+  sequelize: folder(
+    'sequelize',
+    'sequelize/{batch,batches,contracts,dialects,fates,faults,node-sqlite,plans,replays,sqlite-lock}',
+  ),
+}
