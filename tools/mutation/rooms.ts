@@ -25,9 +25,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   callbacks: folder(
     'callbacks',
     'callbacks/*',
-    'exchange/{claims*,policy,actor,delegation,extra-token-claims}',
+    'exchange/{claims*,extra-token-claims,policy}',
     'management/{functions,policy}',
-    'on-behalf-of/{callbacks,door}',
   ),
   'status-lists': folder('status-lists', 'status-lists/*'),
   files: {
