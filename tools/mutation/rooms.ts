@@ -49,7 +49,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     'exchange/{actor*,sender,target,chain}',
     'on-behalf-of/{received-token,door}',
   ),
-  'resource-server': folder('resource-server', 'resource-server/*'),
+  'resource-server': folder('resource-server', 'resource-server/!(anything|deployment|downstream|workers)'),
   management: folder('management', 'management/*'),
   console: folder('console', 'console/*'),
   sequelize: folder(
