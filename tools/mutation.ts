@@ -4,9 +4,10 @@
  * `test/mutation/survivors.json` does not name, or if it names one that does not survive.
  */
 import { parseArgs } from 'node:util'
+import { type Outcome, outcomeOf } from './mutation/outcome.ts'
 import { ROOMS, type Room } from './mutation/rooms.ts'
-import { type Mutant, runRoom } from './mutation/stryker.ts'
-import { isSame, type Place, placeOf, readSurvivors } from './mutation/survivors.ts'
+import { runRoom } from './mutation/stryker.ts'
+import type { Place } from './mutation/survivors.ts'
 
 const { values, positionals } = parseArgs({
   options: { jobs: { type: 'string', default: '2' } },
@@ -19,48 +20,6 @@ function roomOf(argument: string): [string, Room] {
   if (!room)
     throw new Error(`not a room, nor a file of one: ${argument} (rooms: ${Object.keys(ROOMS).join(', ')})`)
   return [name, name === argument ? room : { ...room, mutate: [argument] }]
-}
-
-const isAlive = ({ status }: Mutant): boolean => status === 'Survived' || status === 'NoCoverage'
-
-interface Outcome {
-  readonly row: Record<string, string | number>
-  readonly unnamed: readonly (Place & { readonly status: string })[]
-  /** Named as survivors, and killed, or no mutants of this code. */
-  readonly stale: readonly Place[]
-}
-
-function outcomeOf(mutants: readonly Mutant[]): Outcome {
-  const count = (status: Mutant['status']): number =>
-    mutants.filter((mutant) => mutant.status === status).length
-  const named = readSurvivors()
-  const found = mutants.map((mutant) => ({
-    status: mutant.status,
-    alive: isAlive(mutant),
-    ...placeOf(mutant),
-  }))
-  const alive = found.filter((mutant) => mutant.alive)
-  const unnamed = alive.filter((mutant) => !named.some((survivor) => isSame(survivor, mutant)))
-  const detected = count('Killed') + count('Timeout')
-  return {
-    row: {
-      mutants: detected + alive.length,
-      killed: count('Killed'),
-      timeout: count('Timeout'),
-      survived: count('Survived'),
-      'no coverage': count('NoCoverage'),
-      static: count('Ignored'),
-      named: alive.length - unnamed.length,
-      score: `${((100 * detected) / (detected + unnamed.length)).toFixed(1)} %`,
-    },
-    unnamed: unnamed.map(({ alive: _, ...mutant }) => mutant),
-    // A survivor may also run into the time limit, on a busy machine.
-    stale: named.filter(
-      (survivor) =>
-        found.some(({ file }) => file === survivor.file) &&
-        !found.some((mutant) => (mutant.alive || mutant.status === 'Timeout') && isSame(survivor, mutant)),
-    ),
-  }
 }
 
 const show = ({ file, line, mutated }: Place): string => `${file}\n  - ${line}\n  + ${mutated}`
