@@ -1,4 +1,4 @@
-/** The rooms of `src`, each with the tests that hold its rules. */
+/** The rooms of `src`, each with the tests that hold its rules: those first that fail for most mutants, which saves time. */
 
 export interface Room {
   readonly mutate: readonly string[]
@@ -42,7 +42,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   testing: folder('testing', 'testing/*'),
   client: folder('client', 'client/*'),
   cli: folder('cli', 'cli', 'cli-*'),
-  exchange: folder('exchange', 'exchange/*', 'on-behalf-of/*'),
+  exchange: folder('exchange', 'exchange/reasons', 'exchange/!(reasons)', 'on-behalf-of/*'),
   provider: folder(
     'provider',
     'provider/*',
