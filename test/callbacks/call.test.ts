@@ -1,6 +1,8 @@
 /** How a function of the deployment is called (protocol.md §5): under a time limit, which leaves nothing running. */
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import { callDeployment } from '../../src/callbacks/call.ts'
+import { checkOf, reasonOf } from '../../src/refusals.ts'
 
 /** Timers that keep the process alive. Mocha sets its own once a test has returned its promise. */
 const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
@@ -32,5 +34,23 @@ describe('a call of the deployment', () => {
     const call = callDeployment('isAllowed', LIMIT, () => true)
     expect(timers()).to.equal(before)
     expect(await call).to.equal(true)
+  })
+
+  it('is given up at the limit, not a millisecond before, and the operator reads why', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      let told: unknown
+      const call = callDeployment('isAllowed', LIMIT, () => new Promise<never>(() => {})).catch((error) => {
+        told = [checkOf(error), reasonOf(error)]
+      })
+      mock.timers.tick(LIMIT * 1000 - 1)
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(told).to.equal(undefined)
+      mock.timers.tick(1)
+      await call
+      expect(told).to.deep.equal(['isAllowed', 'isAllowed took more than 3600 s'])
+    } finally {
+      mock.timers.reset()
+    }
   })
 })

@@ -99,6 +99,23 @@ describe('token exchange: single use', () => {
     })
   }
 
+  it('destroys no Grant for those who lose a JWT, which has none', async () => {
+    const { adapter } = storedModels()
+    const start = starter()
+    const destroyed: string[] = []
+    const watched: typeof adapter = (model) => ({
+      ...adapter(model),
+      destroy: async (id) => void destroyed.push(`${model}:${id}`),
+    })
+    const overrides = { options: { getCustomJwtClaims: start.wait }, configuration: { adapter: watched } }
+    await withDeployment(overrides, async (deployment) => {
+      const { subjectToken } = await issue(deployment)
+      start.expect(2)
+      expectOneWinner(await race(deployment, 2, { subject_token: subjectToken }))
+      expect(destroyed).to.deep.equal([])
+    })
+  })
+
   describe('with an opaque access token', () => {
     it("destroys the losers' Grants, and ends the winner's token", async () => {
       const models = storedModels()

@@ -111,6 +111,7 @@ describe('resource server: guards', () => {
           expect(() => assertReadOnly(one, method as never)).not.to.throw()
         const refusal = await refusalOf(() => assertReadOnly(engineer, method as never))
         expect([refusal.status, refusal.body.error]).to.deep.equal([403, 'access_denied'])
+        expect(refusal.body.error_description).to.equal('only the user can change this')
       })
     }
   })

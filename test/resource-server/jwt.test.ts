@@ -109,6 +109,13 @@ describe('resource server: JWT', () => {
     })
   }
 
+  it('requires the claims of RFC 9068 §2.2 from the first token on', async () => {
+    for (const claim of ['iss', 'exp', 'aud', 'sub', 'client_id', 'iat', 'jti']) {
+      const token = await issuer.token({ [claim]: undefined })
+      await expectInvalidToken(issuer.verifier()(withBearer(token)), claim)
+    }
+  })
+
   const wrongHeaders: [title: string, header: Changes][] = [
     ['an ID token', { typ: 'JWT' }],
     ['one without type', { typ: undefined }],

@@ -1,13 +1,11 @@
 /** The public ids of subject tokens sort by creation (protocol.md §2.2), whatever the clock does. */
 import { expect } from 'chai'
-import { earliestId, secondOf } from '../../src/subject-tokens/id.ts'
 
-/** A generator that has handed out nothing yet. */
-async function freshGenerator(): Promise<() => string> {
-  const fresh = `${import.meta.resolve('../../src/subject-tokens/id.ts')}?${Math.random()}`
-  const { mintId }: typeof import('../../src/subject-tokens/id.ts') = await import(fresh)
-  return mintId
-}
+type Ids = typeof import('../../src/subject-tokens/id.ts')
+
+/** A generator that has handed out nothing yet, and what reads its ids. */
+const freshIds = (): Promise<Ids> =>
+  import(`${import.meta.resolve('../../src/subject-tokens/id.ts')}?${Math.random()}`)
 
 const millisecondOf = (id: string): number => Number.parseInt(id.slice(0, 12), 16)
 const sequenceOf = (id: string): number => Number.parseInt(id.slice(12, 16), 16)
@@ -18,12 +16,15 @@ const realNow = Date.now
 const START = Date.UTC(2026, 10, 21)
 
 describe('the id of a subject token', () => {
-  let mintId: () => string
+  let mintId: Ids['mintId']
+  let isId: Ids['isId']
+  let secondOf: Ids['secondOf']
+  let earliestId: Ids['earliestId']
   let now = START
   beforeEach(async () => {
     now = START
     Date.now = () => now
-    mintId = await freshGenerator()
+    ;({ mintId, isId, secondOf, earliestId } = await freshIds())
   })
   afterEach(() => {
     Date.now = realNow
@@ -42,6 +43,22 @@ describe('the id of a subject token', () => {
     expect([millisecondOf(first), sequenceOf(first)]).to.deep.equal([START, 0])
     expect([millisecondOf(second), sequenceOf(second)]).to.deep.equal([START, 1])
     expect(first.slice(16)).not.to.equal(second.slice(16))
+  })
+
+  it('is told from every other text by its form', () => {
+    const id = mintId()
+    expect(isId(id)).to.equal(true)
+    const others = [
+      '',
+      'a',
+      id.slice(1),
+      `${id}0`,
+      `0${id}`,
+      `${id}\n`,
+      id.replace(/^./, 'g'),
+      'A'.repeat(32),
+    ]
+    expect(others.filter((text) => isId(text))).to.deep.equal([])
   })
 
   it('starts the sequence anew with each millisecond', () => {

@@ -1,0 +1,46 @@
+/**
+ * Changes the code of a room in every small way, and runs the room's tests on each change: `npm run mutation [-- room …]`.
+ * An argument may also be a file of `src`. Prints a table, and fails if a mutant survives that
+ * `test/mutation/survivors.json` does not name, or if it names one that does not survive.
+ */
+import { parseArgs } from 'node:util'
+import { type Outcome, outcomeOf } from './mutation/outcome.ts'
+import { ROOMS, type Room } from './mutation/rooms.ts'
+import { runRoom } from './mutation/stryker.ts'
+import type { Place } from './mutation/survivors.ts'
+
+const { values, positionals } = parseArgs({
+  options: { jobs: { type: 'string', default: '2' } },
+  allowPositionals: true,
+})
+
+function roomOf(argument: string): [string, Room] {
+  const name = argument.startsWith('src/') ? (argument.split('/')[1] ?? '') : argument
+  const room = ROOMS[name] ?? (name.endsWith('.ts') ? ROOMS.files : undefined)
+  if (!room)
+    throw new Error(`not a room, nor a file of one: ${argument} (rooms: ${Object.keys(ROOMS).join(', ')})`)
+  return [name, name === argument ? room : { ...room, mutate: [argument] }]
+}
+
+const show = ({ file, line, mutated }: Place): string => `${file}\n  - ${line}\n  + ${mutated}`
+
+const table: Record<string, Outcome['row']> = {}
+for (const argument of positionals.length > 0 ? positionals : Object.keys(ROOMS)) {
+  const [name, room] = roomOf(argument)
+  const { row, unnamed, stale } = outcomeOf(await runRoom(name, room, Number(values.jobs)))
+  table[argument] = row
+  for (const { status, ...place } of unnamed)
+    console.log(`${status === 'NoCoverage' ? 'No test reaches' : 'Survived'}: ${show(place)}`)
+  for (const place of stale) console.log(`Named as a survivor, and does not survive: ${show(place)}`)
+  if (unnamed.length + stale.length > 0) process.exitCode = 1
+  if (unnamed.length > 0)
+    console.log(
+      JSON.stringify(
+        unnamed.map(({ status: _, ...place }) => place),
+        null,
+        2,
+      ),
+    )
+  console.table({ [argument]: row })
+}
+if (Object.keys(table).length > 1) console.table(table)
