@@ -63,7 +63,7 @@ describe('resource server: the introspection response', () => {
     expect(await told({ nbf: SECOND - 1 })).to.include({ nbf: SECOND - 1 })
   })
 
-  it('is named where it is no JSON object', async () => {
+  it('is named if it holds anything but a JSON object', async () => {
     expect((await introspect('[]')).told).to.have.property('reason', 'introspection: not a JSON object')
   })
 
