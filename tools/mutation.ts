@@ -1,6 +1,6 @@
 /**
  * Changes the code of a room in every small way, and runs the room's tests on each change: `npm run mutation [-- room …]`.
- * An argument may also be a file of `src`. Prints a table, and fails if a mutant survives that
+ * An argument may also be a pattern of files in one room. Prints a table, and fails if a mutant survives that
  * `test/mutation/survivors.json` does not name, or if it names one that does not survive.
  */
 import { parseArgs } from 'node:util'
@@ -18,7 +18,7 @@ function roomOf(argument: string): [string, Room] {
   const name = argument.startsWith('src/') ? (argument.split('/')[1] ?? '') : argument
   const room = ROOMS[name] ?? (name.endsWith('.ts') ? ROOMS.files : undefined)
   if (!room)
-    throw new Error(`not a room, nor a file of one: ${argument} (rooms: ${Object.keys(ROOMS).join(', ')})`)
+    throw new Error(`not a room, nor files of one: ${argument} (rooms: ${Object.keys(ROOMS).join(', ')})`)
   return [name, name === argument ? room : { ...room, mutate: [argument] }]
 }
 

@@ -33,7 +33,7 @@ describe('resource server: guards', () => {
     for (const scope of ['orders:write', 'orders', 'Orders:read', 'orders:read:all']) {
       it(`refuses without ${scope}, and names it (RFC 6750 §3.1)`, async () => {
         const refusal = await refusalOf(() => assertScope(caller(), scope))
-        expect(refusal).to.be.instanceOf(Forbidden)
+        expect(refusal).to.be.instanceOf(Forbidden).with.property('name', 'Forbidden')
         expect(refusal.status).to.equal(403)
         expect(refusal.body).to.deep.equal({
           error: 'insufficient_scope',

@@ -45,6 +45,7 @@ export async function expectUnavailable(
     503,
     'temporarily_unavailable',
   ])
+  expect(refusal.body.error_description).to.equal('access tokens cannot be verified at the moment')
   expect(refusal.headers).to.deep.equal({ 'retry-after': '1' })
   if (reason !== undefined) expect(refusal.reason).to.match(new RegExp(reason))
   return refusal.reason
