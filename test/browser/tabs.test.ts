@@ -22,7 +22,7 @@ inChromium('the support desk: two tabs', (openDesk) => {
     const other = await secondTab(page)
     await view(page)
     // The first tab asks by no timer from here on: it must hear from the second.
-    await page.clock.pauseAt(Date.now() + 3000)
+    await page.clock.pauseAt(Date.now() + 10_000)
     const open = other.getByRole('region', { name: 'A view that is still open' })
     await open.filter({ hasText: 'Your view of Alice Archer is still open on the record' }).waitFor()
     await view(other, 'Bob Baker')
