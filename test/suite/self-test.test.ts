@@ -37,7 +37,7 @@ describe('suite: self-test', () => {
     const [must, should, bcp, advisory] = levels
     expect(page).to.include(`${CATALOGUE.length} checks of token exchange`)
     expect(page).to.include(
-      `${must} are a MUST, ${should} a SHOULD, ${bcp} come from best current practice, and ${advisory} from advisories`,
+      `${must} are a MUST and ${should} a SHOULD, ${bcp} come from best current practice, and ${advisory} from advisories`,
     )
     expect(page).to.include(`makes ${FAULT_NAMES.length} mistakes on request`)
   })
