@@ -13,7 +13,7 @@ export function exchange(
 ): Promise<ExchangedToken> {
   const { subjectToken, actorToken, resource, scope } = request
   return call.run(async () => {
-    const answer = await requestToken(call, {
+    const response = await requestToken(call, {
       grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
       parameters: {
         subject_token: subjectToken,
@@ -24,7 +24,7 @@ export function exchange(
       },
       secrets: actorToken === undefined ? [subjectToken] : [subjectToken, actorToken],
     })
-    const { access_token: accessToken, expires_in: expiresIn, scope: granted } = answer
+    const { access_token: accessToken, expires_in: expiresIn, scope: granted } = response
     if (expiresIn === undefined) throw invalidResponse(200, 'a token without expires_in')
     return { accessToken, expiresIn, ...(granted !== undefined && { scope: granted }) }
   })

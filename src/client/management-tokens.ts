@@ -40,11 +40,11 @@ function managementToken(
   const kept = new Kept(async () => {
     const call = new Call(options.timeout)
     const parameters = { resource: options.managementResource, scope }
-    const answer = await call.run(() =>
+    const response = await call.run(() =>
       request(call, { grantType: 'client_credentials', parameters, secrets: [] }),
     )
-    const life = answer.expires_in ?? 2 * MARGIN
-    return { value: answer.access_token, life: Math.max(life - MARGIN, life / 2) }
+    const life = response.expires_in ?? 2 * MARGIN
+    return { value: response.access_token, life: Math.max(life - MARGIN, life / 2) }
   })
   return {
     get: () => kept.get(),

@@ -23,10 +23,10 @@ export function resourceLookUp({ inside }: Deployment): LookUp {
   const ask: LookUp = async (resource, client) => {
     if (!getInfo || !isResourceIndicator(resource)) return undefined
     try {
-      const answer = Promise.resolve(getInfo(contextOf(inside), resource, client))
+      const info = Promise.resolve(getInfo(contextOf(inside), resource, client))
       const { audience = resource, accessTokenFormat = 'opaque' } = await within(
         options.customClaimsTimeout,
-        answer,
+        info,
       )
       return { audience, format: accessTokenFormat }
     } catch (error) {
