@@ -14,7 +14,8 @@ export function impersonationOf(sequelize: Sequelize): Impersonation {
     requiredContext: ['reason', 'ticketId'],
     // `requireActor` is off because the requests that `npm start` prints sign no one in. Yours should be on.
     statusList: { ttl: STATUS_LIST_TTL },
-    // The backend binds its subject tokens to the orders API. From there they may go on to the payments.
+    // The backend binds its subject tokens to the orders API. From there they may go on to the payments, and nowhere else:
+    // `token_exchange_resources` of the orders API names nothing more. Without that list, isAllowed would have to decide.
     onBehalfOf: { targets: 'policy' },
     // Called when the subject token is issued, again when it is exchanged, and for each token that an API exchanges.
     isAllowed: (request) => {

@@ -69,8 +69,9 @@ const textsOf = (context: SubjectTokenRecord['context']): Record<string, string>
 
 const written = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** By id, so that the page needs no list of everyone. */
+/**
+ * By id, so that the page needs no list of everyone. An id without a person is its own name: the page must not find what
+ * every object inherits instead, because another backend may have sent `constructor`.
+ */
 const namesOf = (ids: readonly (string | undefined)[]): Record<string, string> =>
-  Object.fromEntries(
-    ids.flatMap((id) => (id ? (findPerson(id) ?? []) : [])).map(({ id, name }) => [id, name]),
-  )
+  Object.fromEntries(ids.flatMap((id) => (id ? [[id, findPerson(id)?.name ?? id]] : [])))

@@ -347,6 +347,22 @@ describe('the backend of the example', () => {
       expect(item.context).to.deep.equal({ reason: '{"toString":1,"valueOf":1}', ticketId: '["T-1"]' })
     })
 
+    it('names each id, by itself where it knows no one, so that the page needs no other name for it', async () => {
+      const { client_id: clientId, client_secret: clientSecret } = supportBackend
+      const other = createImpersonationClient({ issuer: `${example.baseUrl}/oidc`, clientId, clientSecret })
+      const { id } = await other.issue({
+        userId: 'alice',
+        context: { reason: 'A test', ticketId: 'T-1' },
+      })
+      // A member that every object inherits.
+      await other.stop({ id, by: 'constructor', reason: 'A test' })
+      const [item] = (await record()).body.items
+      expect(Object.entries(item.names)).to.have.deep.members([
+        ['alice', 'Alice Archer'],
+        ['constructor', 'constructor'],
+      ])
+    })
+
     it('lists what is live, and what was started in a time', async () => {
       const { subjectToken } = (await request()).body
       const { createdAt } = (await record()).body.items[0]
