@@ -56,14 +56,14 @@ describe('resource server: keys', () => {
     const sent: unknown[] = []
     const own = issuer.verifier({
       fetch: (url, init) => {
-        sent.push([url, init?.redirect, init?.signal instanceof AbortSignal])
+        sent.push([url, init?.redirect, init?.signal instanceof AbortSignal, init?.headers])
         return fetch(url, init)
       },
     })
     await own(withBearer(await issuer.token()))
     expect(sent).to.deep.equal([
-      [issuer.issuer.replace('/oidc', METADATA), 'manual', true],
-      [`${issuer.issuer}/jwks`, 'manual', true],
+      [issuer.issuer.replace('/oidc', METADATA), 'manual', true, { accept: 'application/json' }],
+      [`${issuer.issuer}/jwks`, 'manual', true, { accept: 'application/json' }],
     ])
   })
 
