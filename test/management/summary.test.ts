@@ -140,10 +140,17 @@ describe('management: the summary', () => {
       expect(body).to.deep.equal({ live: 0, days: [{ date: '2026-11-19', ...NOTHING }] })
     })
 
+    const sentenceOf = (query: string) => {
+      if (query.startsWith('day=')) return 'day is unknown'
+      const rule = query.includes('&') ? 'must not be repeated' : 'must be a whole number from 1 to 90'
+      return `days ${rule}`
+    }
     for (const query of [
       'days=',
       'days=0',
       'days=91',
+      'days=100',
+      'days=x1',
       'days=1.5',
       'days=01',
       'days=-1',
@@ -153,7 +160,7 @@ describe('management: the summary', () => {
       it(`refuses ?${query}`, async () => {
         const { status, body } = await manage(deployment, 'GET', `/summary?${query}`)
         expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
-        expect(body.error_description).to.match(/^days? /)
+        expect(body.error_description).to.equal(sentenceOf(query))
       })
     }
 
