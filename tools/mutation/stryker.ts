@@ -4,20 +4,18 @@ import type { Room } from './rooms.ts'
 
 export type Mutant = Awaited<ReturnType<Stryker['runMutationTest']>>[number]
 
-/** A database server for every mutant is too slow: what holds a rule holds it on SQLite too. */
-const WITHOUT_SERVERS = '/^(?!.*\\b(?:postgres|mysql|mariadb))/i'
-
-const NODE_ARGUMENTS = ['--import', import.meta.resolve('./mocha-names.ts')]
+const OF_CHECKER = ['--import', import.meta.resolve('./mocha-names.ts')]
+const OF_RUNNER = [...OF_CHECKER, '--import', import.meta.resolve('./before-hooks.ts')]
 
 /** Measures in a copy of the repository, `coverage/mutants`, and leaves a page of every mutant in `coverage`. */
-export const runRoom = (name: string, { mutate, tests }: Room, jobs: number): Promise<Mutant[]> =>
+export const runRoom = (name: string, { mutate, tests, titles }: Room, jobs: number): Promise<Mutant[]> =>
   new Stryker({
     mutate: [...mutate],
     plugins: [import.meta.resolve('@stryker-mutator/mocha-runner')],
     testRunner: 'mocha',
-    testRunnerNodeArgs: NODE_ARGUMENTS,
-    checkerNodeArgs: NODE_ARGUMENTS,
-    mochaOptions: { spec: [...tests], grep: WITHOUT_SERVERS },
+    testRunnerNodeArgs: OF_RUNNER,
+    checkerNodeArgs: OF_CHECKER,
+    mochaOptions: { spec: [...tests], grep: titles },
     coverageAnalysis: 'perTest',
     ignoreStatic: true,
     concurrency: jobs,
