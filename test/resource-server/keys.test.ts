@@ -229,6 +229,7 @@ describe('resource server: keys', () => {
     ['keys that are a page', JWKS, (_, response) => respond(response, 'page'), 'not a JSON object'],
     ['keys that are no set', JWKS, json(() => ({ keys: {} })), 'not a key set'],
     ['keys that are no keys', JWKS, json(() => ({ keys: ['key'] })), 'not a key set'],
+    ['keys of which one is none', JWKS, json(({ keys }) => ({ keys: [...keys, 'key'] })), 'not a key set'],
     ['keys without end', JWKS, (_, response) => respond(response, 'x'.repeat(300_000)), 'more than'],
     [
       'a key that is none',

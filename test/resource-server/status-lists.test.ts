@@ -230,8 +230,8 @@ describe('resource server: status lists', () => {
     ['whose list is null', { status_list: null }, 'bits'],
     ['whose list is an array', { status_list: [1] }, 'bits'],
     ['without bits', { status_list: { lst: listOf([]).lst } }, 'bits'],
-    ['without lst', { status_list: { bits: 1 } }, 'lst'],
-    ['whose lst is an array', { status_list: { bits: 1, lst: [] } }, 'lst'],
+    ['without lst', { status_list: { bits: 1 } }, 'lst$'],
+    ['whose lst is an array', { status_list: { bits: 1, lst: [] } }, 'lst$'],
     ['whose lst is no base64url', { status_list: { bits: 1, lst: 'ä€' } }, 'cannot be decompressed'],
     ['whose lst is empty', { status_list: { bits: 1, lst: '' } }, 'cannot be decompressed'],
     ['whose lst is junk', { status_list: { bits: 1, lst: 'AAAA' } }, 'cannot be decompressed'],
@@ -256,7 +256,7 @@ describe('resource server: status lists', () => {
   }
   for (const [title, claims, reason] of brokenClaims) {
     it(`does not believe a list ${title}`, async () => {
-      expect(await withList(await signList(`${issuer.base}/0`, claims))).to.include(reason)
+      expect(await withList(await signList(`${issuer.base}/0`, claims))).to.match(new RegExp(reason))
     })
   }
 
