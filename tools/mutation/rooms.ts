@@ -54,7 +54,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   provider: folder(
     'provider',
     'provider/*',
-    'exchange/{actor*,sender,target,chain}',
+    'exchange/{reasons,actor*,sender,target,chain,unstorable,quoted-input}',
     'on-behalf-of/{received-token,door}',
   ),
   'resource-server': folder('resource-server', 'resource-server/!(anything|deployment|downstream|workers)'),

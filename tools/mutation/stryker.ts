@@ -1,4 +1,5 @@
 import './mocha-names.ts'
+import { globSync } from 'node:fs'
 import { Stryker } from '@stryker-mutator/core'
 import type { Room } from './rooms.ts'
 
@@ -15,7 +16,8 @@ export const runRoom = (name: string, { mutate, tests, titles }: Room, jobs: num
     testRunner: 'mocha',
     testRunnerNodeArgs: OF_RUNNER,
     checkerNodeArgs: OF_CHECKER,
-    mochaOptions: { spec: [...tests], grep: titles },
+    // Mocha itself finds no file by a pattern that has braces and nothing else.
+    mochaOptions: { spec: tests.flatMap((pattern) => globSync(pattern).sort()), grep: titles },
     coverageAnalysis: 'perTest',
     ignoreStatic: true,
     concurrency: jobs,
