@@ -54,8 +54,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   provider: folder(
     'provider',
     'provider/*',
-    'exchange/{reasons,actor*,sender,target,chain,unstorable,quoted-input}',
+    'exchange/{reasons,actor*,sender,target,chain,delegation,events,granted-scope,quoted-input,replay,scope}',
+    'exchange/{spent-or-unspent,unstorable}',
+    'management/{registration,resource}',
     'on-behalf-of/{received-token,door}',
+    'status-lists/{http,list}',
+    'options',
   ),
   'resource-server': folder('resource-server', 'resource-server/!(anything|deployment|downstream|workers)'),
   management: folder('management', 'management/*'),
