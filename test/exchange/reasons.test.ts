@@ -173,8 +173,15 @@ const CASES: Case[] = [
   },
   { ...actor, reason: 'a malformed act claim', parameters: byActor({ act: { sub: 'carol', iss: 'x' } }) },
   { ...actor, reason: 'a malformed act claim', parameters: byActor({ act: { sub: '' } }) },
+  { ...actor, reason: 'a malformed act claim', parameters: byActor({ act: { sub: 7 } }) },
   { ...actor, reason: 'a malformed aud claim', parameters: byActor({ aud: [API, 7] }) },
-  { ...actor, reason: 'bound to an unknown kind of key', parameters: byActor({ cnf: { kid: 'x' } }) },
+  ...[{ kid: 'x' }, { jkt: 'x', kid: 'x' }, { jkt: 7, 'x5t#S256': 'x' }, { jkt: 'x', 'x5t#S256': 7 }].map(
+    (cnf): Case => ({
+      ...actor,
+      reason: 'bound to an unknown kind of key',
+      parameters: byActor({ cnf }),
+    }),
+  ),
   {
     ...actor,
     reason: 'bound to a DPoP key that was not proven',

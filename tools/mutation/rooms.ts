@@ -54,7 +54,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   provider: folder(
     'provider',
     'provider/*',
-    'exchange/{reasons,actor*,sender,target,chain,delegation,events,granted-scope,quoted-input,replay,scope}',
+    'exchange/{reasons,actor*,sender,target,chain,delegation*,events,granted-scope,quoted-input,replay,scope}',
     'exchange/{spent-or-unspent,unstorable}',
     'management/{registration,resource}',
     'on-behalf-of/{received-token,door}',
