@@ -169,6 +169,9 @@ describe('status lists: the route', () => {
       const before = statements.length
       await Promise.all(Array.from({ length: 50 }, (_, number) => ask(`/${number + 2}`)))
       expect(statements.slice(before)).to.deep.equal([])
+      clock.tick(1)
+      for (const path of ['/x', '/00']) await ask(path)
+      expect(statements.slice(before)).to.deep.equal([])
     })
 
     it('or 200 to whatever comes', () =>
@@ -223,6 +226,7 @@ describe('status lists: the route', () => {
     await withDeployment({ configuration: { jwks: { keys: [new Remote()] }, features } }, async (own) => {
       for (const count of [1, 2]) {
         expectError(await askList(own), 500)
+        expect(own.errors).to.have.length(count)
         expectError(await askList(own, '/7'), 404)
         expect(own.errors).to.have.length(count)
       }
