@@ -210,6 +210,21 @@ describe('management: the body', () => {
         }))
     }
 
+    it('is read where the host has the body from elsewhere, and nothing has read the request', () => {
+      const given: Middleware = (ctx, next) => {
+        if (ctx.path.startsWith('/api')) Object.assign(ctx.request, { body: { userId: 'carol' } })
+        return next()
+      }
+      return withDeployment({ before: [given] }, async (other) => {
+        const bearer = await managementToken(other)
+        const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
+        const response = await send(other.subjectTokens, { method: 'POST', headers, body: VALID })
+        expect(response.status, response.text).to.equal(201)
+        const store = createSubjectTokenStore(other.database.sequelize)
+        expect(await store.get(other.issuer, idFrom(response))).to.include({ userId: 'carol' })
+      })
+    })
+
     describe('of a size', () => {
       const state: { left: unknown } = { left: undefined }
       let parsing: Deployment
@@ -263,6 +278,7 @@ describe('management: the body', () => {
       ['null', null, NOT_READ],
       ['an array', [], NO_OBJECT],
       ['a number', 7, NO_OBJECT],
+      ['a function', () => {}, NO_OBJECT],
     ] as const) {
       it(`is 400 when the parser left ${title}`, () =>
         withDeployment(

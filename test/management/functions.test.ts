@@ -96,6 +96,21 @@ describe('management: the functions behind the routes', () => {
     expect(reports).to.have.lengthOf(2)
   })
 
+  it('ask the store once where a name has no account, or no other one', async () => {
+    const asked: unknown[] = []
+    const store = {
+      ...service.store,
+      revokeWhere(...call: Parameters<typeof service.store.revokeWhere>) {
+        asked.push(call[1])
+        return service.store.revokeWhere(...call)
+      },
+    }
+    for (const userId of ['nobody', 'broken', 'alice', 'alias:alice'])
+      await revokeSubjectTokens({ ...service, store }, caller, { userId }, BY)
+    const names = ['nobody', 'broken', 'alice', 'alias:alice', 'alice']
+    expect(asked).to.deep.equal(names.map((userId) => ({ userId })))
+  })
+
   it('let other work run between the slices of a count', async () => {
     const order: string[] = []
     let counting = true

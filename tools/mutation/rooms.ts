@@ -62,7 +62,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     'options',
   ),
   'resource-server': folder('resource-server', 'resource-server/!(anything|deployment|downstream|workers)'),
-  management: folder('management', 'management/*'),
+  management: folder('management', 'management/*', 'console/mount'),
   console: folder('console', 'console/*'),
   sequelize: {
     mutate: [
