@@ -79,6 +79,8 @@ const OURS = [
   '/subject-tokens',
   '/subject-tokens?userId=alice',
   '/subject-tokens?',
+  '/subject-tokens?userId=/',
+  '/subject-tokens?userId=/?x',
   '/subject-tokens/x',
   '/subject-tokens/X',
   '/subject-tokens/x?y',
