@@ -345,6 +345,15 @@ describe('token exchange: what the operator reads where the deployment is set up
     },
     {
       check: 'issue',
+      reason: 'pairwiseIdentifier must return a non-empty string',
+      overrides: {
+        clients: [pairwise],
+        configuration: { subjectTypes: ['public', 'pairwise'], pairwiseIdentifier: async () => '' },
+      },
+      client: pairwise,
+    },
+    {
+      check: 'issue',
       reason: 'extraTokenClaims was replaced after impersonation.configure()',
       overrides: tampered(() => ({ extraTokenClaims: () => ({}) })),
     },

@@ -55,7 +55,11 @@ describe('token exchange: failures', () => {
         }
         await withDeployment(overrides, async (deployment) => {
           const { subjectToken } = await issue(deployment)
+          const destroyed: unknown[] = []
+          deployment.provider.on('access_token.destroyed', (token) => void destroyed.push(token.format))
           const response = await exchange(deployment, { subject_token: subjectToken, resource })
+          // A JWT is nowhere to be destroyed.
+          expect(destroyed).to.deep.equal(resource === API ? [] : ['opaque'])
           // Before the token is used again, which would end what was kept.
           const kept = [...models.payloads.keys()].filter((key) => key.startsWith('AccessToken:'))
           expect(kept).to.deep.equal([])
