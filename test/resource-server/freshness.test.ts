@@ -170,6 +170,17 @@ describe('resource server: freshness of status lists', () => {
     await until(async () => (await seen()) === 'valid')
   })
 
+  it('says that only an older list can be had, once the newer one has ended', async () => {
+    await issuer.publish([0], { iat: NOW, exp: NOW + 30.4 })
+    expect(await seen()).to.equal('stopped')
+    issuer.clock.tick(30)
+    await issuer.publish([], { iat: NOW - 1, exp: NOW + 600 })
+    expect(await seen()).to.equal('stopped')
+    issuer.clock.tick(0.5)
+    const token = await issuer.tokenWithStatus(0)
+    await expectUnavailable(verify(withBearer(token)), '^status list: older than before$')
+  })
+
   it('does not repeat a request that failed within a second, with an old list or without', async () => {
     fails()
     for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('ProviderUnavailable')
@@ -280,6 +291,21 @@ describe('resource server: freshness of status lists', () => {
     })
   }
 
+  it('takes no mistake for an outage that the old list bridges', async () => {
+    let broken = false
+    const assertNotStopped = await withSend(({ url }) => {
+      if (broken) throw new TypeError('not a function')
+      return signList(url)
+    })
+    const check = () => assertNotStopped({ uri: `${issuer.base}/0`, index: 0 })
+    await check()
+    broken = true
+    for (const seconds of [30, 1]) {
+      issuer.clock.tick(seconds)
+      expect(await check().catch((error: unknown) => error)).to.be.instanceOf(TypeError)
+    }
+  })
+
   it('keeps the thousand lists that it fetched last', async () => {
     const sent: string[] = []
     const assertNotStopped = await withSend(({ url }) => {
@@ -307,44 +333,51 @@ describe('resource server: freshness of status lists', () => {
     await expectUnavailable(verify(withBearer(token)), 'keys: HTTP status 500')
   })
 
-  describe("on Cloudflare's workers", () => {
-    beforeEach(() => void Reflect.set(globalThis, 'WebSocketPair', class {}))
-    afterEach(() => void Reflect.deleteProperty(globalThis, 'WebSocketPair'))
+  for (const [where, mark] of [
+    ["Cloudflare's workers", 'WebSocketPair'],
+    ['an edge runtime', 'EdgeRuntime'],
+  ] as const) {
+    describe(`on ${where}`, () => {
+      beforeEach(() => void Reflect.set(globalThis, mark, class {}))
+      afterEach(() => void Reflect.deleteProperty(globalThis, mark))
 
-    it('has each request fetch for itself, because none can wait for what another one began', async () => {
-      await verify(withBearer(await issuer.token()))
-      const open = hangs()
-      const results = [seen(), seen(), seen()]
-      await until(() => open.length === 3)
-      for (const response of open) respond(response, issuer.lists.get(0) ?? '')
-      expect(await Promise.all(results)).to.deep.equal(['valid', 'valid', 'valid'])
-      expect(await seen()).to.equal('valid')
-      expect(fetched()).to.equal(3)
-    })
-
-    it('has one request look for an unknown key, however many name one', async () => {
-      await verify(withBearer(await issuer.token()))
-      issuer.clock.tick(5)
-      const attempts = Array.from({ length: 20 }, async (_, number) => {
-        const token = await issuer.token({}, { header: { kid: `made-up-${number}` } })
-        return verify(withBearer(token)).then(
-          () => 'valid',
-          ({ name, reason }) => (name === 'Unauthorized' ? name : reason),
-        )
+      it('has each request fetch for itself, because none can wait for what another one began', async () => {
+        await verify(withBearer(await issuer.token()))
+        const open = hangs()
+        const results = [seen(), seen(), seen()]
+        await until(() => open.length === 3)
+        for (const response of open) respond(response, issuer.lists.get(0) ?? '')
+        expect(await Promise.all(results)).to.deep.equal(['valid', 'valid', 'valid'])
+        expect(await seen()).to.equal('valid')
+        expect(fetched()).to.equal(3)
       })
-      expect(new Set(await Promise.all(attempts))).to.deep.equal(new Set(['Unauthorized', 'keys: under way']))
-      expect(issuer.asked.filter((path) => path === JWKS)).to.have.length(2)
-    })
 
-    it('leaves nothing to the background, which ends with the request', async () => {
-      await seen()
-      issuer.clock.tick(29)
-      expect(await seen()).to.equal('valid')
-      await fetch(`${issuer.issuer}/waiting`)
-      expect(fetched()).to.equal(1)
-      await issuer.publish([0])
-      issuer.clock.tick(1)
-      expect(await seen()).to.equal('stopped')
+      it('has one request look for an unknown key, however many name one', async () => {
+        await verify(withBearer(await issuer.token()))
+        issuer.clock.tick(5)
+        const attempts = Array.from({ length: 20 }, async (_, number) => {
+          const token = await issuer.token({}, { header: { kid: `made-up-${number}` } })
+          return verify(withBearer(token)).then(
+            () => 'valid',
+            ({ name, reason }) => (name === 'Unauthorized' ? name : reason),
+          )
+        })
+        expect(new Set(await Promise.all(attempts))).to.deep.equal(
+          new Set(['Unauthorized', 'keys: under way']),
+        )
+        expect(issuer.asked.filter((path) => path === JWKS)).to.have.length(2)
+      })
+
+      it('leaves nothing to the background, which ends with the request', async () => {
+        await seen()
+        issuer.clock.tick(29)
+        expect(await seen()).to.equal('valid')
+        await fetch(`${issuer.issuer}/waiting`)
+        expect(fetched()).to.equal(1)
+        await issuer.publish([0])
+        issuer.clock.tick(1)
+        expect(await seen()).to.equal('stopped')
+      })
     })
-  })
+  }
 })
