@@ -109,6 +109,18 @@ describe('management: the functions behind the routes', () => {
       await revokeSubjectTokens({ ...service, store }, caller, { userId }, BY)
     const names = ['nobody', 'broken', 'alice', 'alias:alice', 'alice']
     expect(asked).to.deep.equal(names.map((userId) => ({ userId })))
+
+    const list: typeof service.store.list = async (_issuer, filter) => {
+      asked.push(filter)
+      return { tokens: [] }
+    }
+    asked.length = 0
+    for (const userId of ['nobody', 'broken', 'alice', 'alias:alice']) {
+      const request = { filter: { userId: [userId] as const }, limit: 1 }
+      await listSubjectTokens({ ...service, store: { ...service.store, list } }, caller, request)
+    }
+    const filters = [['nobody'], ['broken'], ['alice'], ['alias:alice', 'alice']]
+    expect(asked).to.deep.equal(filters.map((userId) => ({ userId })))
   })
 
   it('let other work run between the slices of a count', async () => {
