@@ -150,6 +150,7 @@ describe('management: the functions behind the routes', () => {
     expect(await rejection(issueFor('nobody'))).to.include({ status: 404, message: 'user not found' })
     expect(await rejection(issueFor('carol'))).to.include({ error: 'access_denied' })
     expect(names()).to.deep.equal(['subject_token.refused'])
+    expect(deployment.events[0]?.payload).not.to.have.property('actor')
     for (const id of ['x', '0'.repeat(32)]) {
       const unknown = { status: 404, message: 'subject token not found' }
       expect(await rejection(showSubjectToken(service, id))).to.include(unknown)
