@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util'
 import { type Outcome, outcomeOf } from './mutation/outcome.ts'
 import { ROOMS, type Room, roomWith } from './mutation/rooms.ts'
-import { runRoom } from './mutation/stryker.ts'
+import { runRoom, unrepeatable } from './mutation/stryker.ts'
 import type { Place } from './mutation/survivors.ts'
 
 const { values, positionals } = parseArgs({
@@ -28,6 +28,9 @@ const show = ({ file, line, mutated }: Place): string => `${file}\n  - ${line}\n
 const table: Record<string, Outcome['row']> = {}
 for (const argument of positionals.length > 0 ? positionals : Object.keys(ROOMS)) {
   const [name, room] = roomOf(argument)
+  // Once for a room: it takes as long as its tests take twice.
+  const failed = name === argument ? await unrepeatable(room) : ''
+  if (failed) throw new Error(`tests that fail, or fail the second time in one process:\n${failed}`)
   const { row, unnamed, stale } = outcomeOf(await runRoom(name, room, Number(values.jobs)))
   table[argument] = row
   for (const { status, ...place } of unnamed)

@@ -1,5 +1,8 @@
 import './mocha-names.ts'
+import { execFile } from 'node:child_process'
 import { globSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { Stryker } from '@stryker-mutator/core'
 import type { Room } from './rooms.ts'
 
@@ -8,16 +11,25 @@ export type Mutant = Awaited<ReturnType<Stryker['runMutationTest']>>[number]
 const OF_CHECKER = ['--import', import.meta.resolve('./mocha-names.ts')]
 const OF_RUNNER = [...OF_CHECKER, '--import', import.meta.resolve('./before-hooks.ts')]
 
+// Mocha itself finds no file by a pattern that has braces and nothing else.
+const filesOf = ({ tests }: Room): string[] => tests.flatMap((pattern) => globSync(pattern).sort())
+
+/** The tests that fail where they run twice in one process; nothing can be measured with them. */
+export async function unrepeatable(room: Room): Promise<string> {
+  const program = fileURLToPath(import.meta.resolve('./repeatable.ts'))
+  const { stdout } = await promisify(execFile)(process.execPath, [program, room.titles, ...filesOf(room)])
+  return stdout
+}
+
 /** Measures in a copy of the repository, `coverage/mutants`, and leaves a page of every mutant in `coverage`. */
-export const runRoom = (name: string, { mutate, tests, titles }: Room, jobs: number): Promise<Mutant[]> =>
+export const runRoom = (name: string, room: Room, jobs: number): Promise<Mutant[]> =>
   new Stryker({
-    mutate: [...mutate],
+    mutate: [...room.mutate],
     plugins: [import.meta.resolve('@stryker-mutator/mocha-runner')],
     testRunner: 'mocha',
     testRunnerNodeArgs: OF_RUNNER,
     checkerNodeArgs: OF_CHECKER,
-    // Mocha itself finds no file by a pattern that has braces and nothing else.
-    mochaOptions: { spec: tests.flatMap((pattern) => globSync(pattern).sort()), grep: titles },
+    mochaOptions: { spec: filesOf(room), grep: room.titles },
     coverageAnalysis: 'perTest',
     ignoreStatic: true,
     concurrency: jobs,
