@@ -152,6 +152,7 @@ const CASES: Case[] = [
   { ...actor, reason: 'unknown or expired', parameters: () => withActor('x') },
   { ...actor, reason: 'ERR_JWT_EXPIRED', parameters: byActor({ exp: 1 }) },
   { ...actor, reason: 'claims of a wrong type', parameters: byActor({ client_id: ['spa'] }) },
+  { ...actor, reason: 'claims of a wrong type', parameters: byActor({ sub: 7 }) },
   { ...actor, reason: 'without scope openid', parameters: byActor({ scope: 'profile' }) },
   { ...actor, reason: 'its account is gone or disabled', parameters: byActor({ sub: 'nobody' }) },
   { ...actor, reason: 'its client is gone', parameters: byActor({ client_id: 'gone' }) },
