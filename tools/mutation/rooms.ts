@@ -56,7 +56,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     'exchange/{reasons,actor*}',
     'on-behalf-of/received-token',
     'provider/*',
-    'exchange/{chain,delegation*,events,granted-scope,quoted-input,replay,scope,sender,spent-or-unspent}',
+    'exchange/{chain,delegation*,events,extra-token-claims,granted-scope,quoted-input,replay,scope,sender,spent-or-unspent}',
     'exchange/{target,unstorable}',
     'management/{registration,resource}',
     'on-behalf-of/door',
