@@ -5,7 +5,7 @@ import { fitting } from './cut.ts'
 import { html } from './html.ts'
 import { pageOf } from './page.ts'
 import { addressOf, pager } from './pager.ts'
-import { recordTable } from './rows.ts'
+import { recordTable } from './records.ts'
 import { marked } from './search.ts'
 import { namesIn, type Visit } from './visit.ts'
 

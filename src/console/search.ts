@@ -1,7 +1,7 @@
 import type { Seconds } from '../clock.ts'
 import { invalidRequest } from '../management/errors.ts'
 import { type ListRequest, parseListRequest, single } from '../management/list-request.ts'
-import { ROWS } from './rows.ts'
+import { ROWS } from './records.ts'
 import { dateOf } from './words.ts'
 
 /** The fields of the filter, as the form names them. */

@@ -2,7 +2,7 @@ import type { Seconds } from '../clock.ts'
 import type { SubjectTokenRecord } from '../management/inspect.ts'
 import { cut, type Lengths, USUAL } from './cut.ts'
 import { type Html, html } from './html.ts'
-import type { Names } from './names.ts'
+import type { Names } from './people.ts'
 import { clockOf, lengthOf } from './words.ts'
 
 /** Whether someone acts as the user right now. */

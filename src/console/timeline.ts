@@ -2,7 +2,7 @@ import type { Seconds } from '../clock.ts'
 import type { SubjectTokenRecord } from '../management/inspect.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
 import { type Html, html } from './html.ts'
-import type { Names } from './names.ts'
+import type { Names } from './people.ts'
 import { clockOf, lengthOf } from './words.ts'
 
 interface Happening {

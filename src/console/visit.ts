@@ -6,8 +6,8 @@ import type { SubjectTokenRecord } from '../management/inspect.ts'
 import type { ManagementService } from '../management/service.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
-import { type Names, namesOf } from './names.ts'
 import type { Administrator, ResolvedConsoleOptions } from './options.ts'
+import { type Names, namesOf } from './people.ts'
 
 /** One request of an administrator, as the pages see it. */
 export interface Visit {
