@@ -1,92 +1,107 @@
-import type { SubjectTokenRecord } from '../management/inspect.ts'
+/** Pages of records: the table of Now, History and Alarms. */
+import { listSubjectTokens, type SubjectTokenRecord } from '../management/inspect.ts'
+import { type ListRequest, parseListRequest } from '../management/list-request.ts'
 import type { JsonObject } from '../plain-json.ts'
-import { cut, type Lengths } from './cut.ts'
-import { type Html, html } from './html.ts'
+import { addressOf, queryOf } from './form.ts'
+import { type Html, html, type Look } from './html.ts'
 import type { ConsoleOptions } from './options.ts'
-import { may } from './page.ts'
-import { linked, type Names } from './people.ts'
+import { linked, short } from './people.ts'
 import { canStop, stateCell } from './state.ts'
-import type { Visit } from './visit.ts'
-import { ago, clockOf } from './words.ts'
+import { may, type Visit } from './visit.ts'
+import { ago, clockOf, cut, TEXT } from './words.ts'
 
-/** Records on a page. */
-export const ROWS = 25
+const ROWS = 25
 
-/** The table of Now, History and Alarms. `empty` is said where there are none. End tags that HTML implies are left out. */
-export function recordTable(
-  visit: Visit,
-  records: readonly SubjectTokenRecord[],
-  names: Names,
-  empty: string,
-  lengths: Lengths,
-): Html {
-  if (records.length === 0) return html`<p class="empty">${empty}</p>`
+/** Parameters of `GET /subject-tokens`. A blank one counts as absent. */
+export type Search = Readonly<Record<string, string | number | undefined>>
+
+export const requestOf = (search: Search, limit: number): ListRequest =>
+  parseListRequest(queryOf({ ...search, limit }))
+
+type Pages = AsyncGenerator<Awaited<ReturnType<typeof listSubjectTokens>>>
+
+/** At most so many, one after the other. */
+export async function* pagesOf({ service, lookup }: Visit, first: ListRequest, most: number): Pages {
+  let request = first
+  for (let read = 0; read < most; read += 1) {
+    const page = await listSubjectTokens(service, lookup, request)
+    yield page
+    if (page.nextCursor === undefined) return
+    request = { ...first, cursor: page.nextCursor }
+  }
+}
+
+/** A table, and links to the first page and to the next. `empty` is said where there are none. */
+export async function recordList(visit: Visit, search: Search, empty: string): Promise<Html> {
+  const { service, lookup, ctx, base, path } = visit
+  const { items, nextCursor } = await listSubjectTokens(service, lookup, requestOf(search, ROWS))
+  const link = (label: string, cursor?: string) => {
+    const query = { ...Object.fromEntries(new URLSearchParams(ctx.querystring)), cursor }
+    return html`<a class="button" href="${addressOf(base + path || '/', query)}"${cursor && html` rel="next"`}>${label}</a>`
+  }
+  const newest = search.cursor !== undefined && link('Newest')
+  const older = nextCursor !== undefined && link('Older', nextCursor)
+  const none = older ? 'None on this page. There may be older ones.' : empty
+  return html`${items.length > 0 ? tableOf(visit, items) : html`<p class="card empty">${none}</p>`}
+${(newest || older) && html`<nav class="line" aria-label="Pages">${newest}${older}</nav>`}`
+}
+
+/** End tags that HTML implies are left out. */
+function tableOf(visit: Visit, records: readonly SubjectTokenRecord[]): Html {
   const stops = may(visit, 'stop') && records.some((record) => canStop(record, visit.now))
   return html`<table class="records"><thead><tr><th>Engineer → user<th>Why<th>May<th>Started<th>State${stops && html`<td>`}
-<tbody>${records.map((record) => row(visit, record, names, { stops, lengths }))}</table>`
+<tbody>${records.map((record) => rowOf(visit, record, stops))}</table>`
 }
 
-interface Layout {
-  /** Whether a row has a link to stop it. */
-  readonly stops: boolean
-  readonly lengths: Lengths
-}
-
-function row(visit: Visit, record: SubjectTokenRecord, names: Names, { stops, lengths }: Layout): Html {
-  const { base, now, options } = visit
-  const { name } = lengths
-  const { id, userId, usedBy, clientId, createdBy, resource, scope, createdAt } = record
+function rowOf({ base, now, options }: Visit, record: SubjectTokenRecord, stops: boolean): Html {
+  const { id, usedBy, clientId, createdBy, resource, scope, createdAt, context } = record
   const where = (resource ?? 'any resource').replace(/^https?:\/\//, '')
-  return html`<tr><th><a href="${base}/${id}">${engineerOf(record, names, name)} → ${names.short(userId, name)}</a><small>${cut(name, usedBy ?? clientId ?? createdBy)}</small>
-<td>${whyOf(record.context, options.ticketUrl, lengths)}
-<td>${scope !== undefined && html`<code>${cut(name, scope)}</code>`}<small>${cut(name, where)}</small>
+  const stop = canStop(record, now) && html`<a class="danger" href="${base}/${id}#stop">Stop</a>`
+  return html`<tr><th><a href="${base}/${id}">${titleOf(record)}</a><small>${cut(usedBy ?? clientId ?? createdBy)}</small>
+<td>${whyOf(context, options.ticketUrl)}
+<td>${scope !== undefined && html`<code>${cut(scope)}</code>`}<small>${cut(where)}</small>
 <td>${ago(createdAt, now)} <small>${clockOf(createdAt, now)}</small>
-<td>${stateCell(record, names, now, lengths)}${stops && html`<td>${canStop(record, now) && html`<a href="${base}/${id}#stop">Stop</a>`}`}
+<td>${stateCell(record, now)}${stops && html`<td>${stop}`}
 `
 }
 
-function engineerOf({ actor, actorId, state }: SubjectTokenRecord, names: Names, longest: number): Html {
-  const engineer = actor?.sub ?? (state === 'consumed' ? undefined : actorId)
-  return engineer === undefined ? html`<em>no engineer named</em>` : names.short(engineer, longest)
+/** Who acts, or until it is used: who will have to. */
+export const engineerOf = ({ actor, actorId, consumedAt }: SubjectTokenRecord): string | undefined =>
+  consumedAt === undefined ? actorId : actor?.sub
+
+export function titleOf(record: SubjectTokenRecord): Html {
+  const engineer = engineerOf(record)
+  return html`${engineer === undefined ? html`<em>no engineer named</em>` : short(engineer)} → ${short(record.userId)}`
 }
 
 /** Names that deployments use in the context; it is free-form. */
 export const ticketIn = (context: JsonObject) => textIn(context, ['ticketId', 'ticket_id', 'ticket'])
 export const reasonIn = (context: JsonObject) => textIn(context, ['reason'])
 
+const textIn = (context: JsonObject, names: readonly string[]): string | undefined =>
+  names
+    .map((name) => (Object.hasOwn(context, name) ? context[name] : undefined))
+    .find((value) => typeof value === 'number' || (typeof value === 'string' && value.trim() !== ''))
+    ?.toString()
+
 /** The ticket, as a link where there is one, and the reason; else the context as it is. */
-export function whyOf(
-  context: JsonObject,
-  ticketUrl: ConsoleOptions['ticketUrl'],
-  { name, text }: Lengths,
-): Html {
+export function whyOf(context: JsonObject, ticketUrl: ConsoleOptions['ticketUrl'], longest = TEXT): Html {
+  const url = addressBy(ticketUrl, context)
   const ticket = ticketIn(context)
-  const reason = reasonIn(context)
-  if (ticket === undefined && reason === undefined) {
-    const members = Object.keys(context).length > 0 ? JSON.stringify(context) : ''
-    return html`${linked(urlOf(ticketUrl, context, text), html`<bdi>${cut(text, members)}</bdi>`)}`
-  }
-  const shown = html`${cut(name, ticket ?? 'Ticket')}`
-  const url = urlOf(ticketUrl, context, text)
-  return html`${(ticket !== undefined || url !== undefined) && linked(url, shown)} <bdi>${cut(text, reason ?? '')}</bdi>`
+  const other = ticket === undefined ? JSON.stringify(context).replace(/^{}$/, '') : ''
+  // A long address would make a row long.
+  const link = ({ share }: Look) =>
+    linked(url.length <= longest * share && url, cut(ticket ?? (url && 'Ticket')))
+  return html`${link} <bdi>${cut(reasonIn(context) ?? other, longest)}</bdi>`
 }
 
-function textIn(context: JsonObject, names: readonly string[]): string | undefined {
-  const found = names.filter((name) => Object.hasOwn(context, name)).map((name) => context[name])
-  return found
-    .filter((value) => typeof value === 'string' || typeof value === 'number')
-    .map(String)
-    .find((text) => text.trim() !== '')
-}
-
-/** A function that fails has no address to give, and a long one would make a row long. */
-function urlOf(ticketUrl: ConsoleOptions['ticketUrl'], context: JsonObject, longest: number): unknown {
+function addressBy(ticketUrl: ConsoleOptions['ticketUrl'], context: JsonObject): string {
   try {
     const url: unknown = ticketUrl?.(context)
     // Of a function that is asynchronous by mistake: unhandled, a rejection would end the process.
     if (typeof url === 'object') Promise.resolve(url).catch(() => undefined)
-    return typeof url === 'string' && url.length <= longest ? url : undefined
+    return typeof url === 'string' ? url : ''
   } catch {
-    return undefined
+    return ''
   }
 }
