@@ -144,6 +144,14 @@ describe('console: stopping all of a person', () => {
     })
   }
 
+  it('shows the page again when no reason was sent at all, and stops nothing', async () => {
+    const id = await console.keep({ userId: 'ian' })
+    const response = await console.post('/stop-all', { userId: 'ian', confirm: 'ian' })
+    expect(response.status).to.equal(400)
+    expect(response.text).to.include('role="alert"').and.to.include('name="confirm"')
+    expect((await show(console, id)).body.state).to.equal('active')
+  })
+
   it('needs a right of its own', async () => {
     console.change({ authorize: () => ({ ...DORA, can: ['see', 'stop'] }) })
     const id = await console.keep({ userId: 'jack' })
