@@ -344,15 +344,18 @@ describe('token exchange: what the operator reads where the deployment is set up
       overrides: { clients: [pairwise], configuration: { subjectTypes: ['public', 'pairwise'] } },
       client: pairwise,
     },
-    {
+    ...['', 7, undefined].map((identifier) => ({
       check: 'issue',
       reason: 'pairwiseIdentifier must return a non-empty string',
       overrides: {
         clients: [pairwise],
-        configuration: { subjectTypes: ['public', 'pairwise'], pairwiseIdentifier: async () => '' },
+        configuration: {
+          subjectTypes: ['public', 'pairwise'] as const,
+          pairwiseIdentifier: async () => identifier as string,
+        },
       },
       client: pairwise,
-    },
+    })),
     {
       check: 'issue',
       reason: 'extraTokenClaims was replaced after impersonation.configure()',
