@@ -61,6 +61,7 @@ describe('management: the body', () => {
       'application/json',
       'Application/JSON',
       'application/json;charset=utf-8',
+      'application/json ;charset=utf-8',
       'application/json; charset="UTF-8"',
     ]) {
       it(`${type} is accepted`, async () => {
