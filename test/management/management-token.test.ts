@@ -42,6 +42,19 @@ describe('a management token that was verified for another endpoint', () => {
   }
 })
 
+describe('a management token that is not valid', () => {
+  it('is refused for the reason that the verifier gives', async () => {
+    const reason = new Error('ERR_JWT_EXPIRED')
+    const settings = { verifyAccessToken: () => Promise.reject(reason) } as unknown as Arguments[1]
+    const verify = managementTokenVerifier(
+      { issuer: 'https://id.example.com/oidc' } as Arguments[0],
+      settings,
+    )
+    const error = await verify('jwt').catch((thrown: Error) => thrown)
+    expect(error).to.include({ message: 'the access token is invalid', cause: reason })
+  })
+})
+
 describe('a request to the management API', () => {
   type Given = Parameters<typeof authenticate>
   const refusalOf = (authorization: string, client?: object) => {
