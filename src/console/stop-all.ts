@@ -70,7 +70,7 @@ ${field(html`Type <code>${id}</code> to confirm`, 'confirm', typed.confirm, html
 
 const MOST = 100
 /** Requests for a count. Each reads a bounded number of rows. */
-const PATIENCE = 5
+const PATIENCE = 2
 
 async function countOf(visit: Visit, person: People): Promise<string> {
   // What is older has ended: a subject token lives for a day at most, and its access token for another.
