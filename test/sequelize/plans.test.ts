@@ -2,17 +2,20 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { now } from '../../fixtures/clock.ts'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { type Run, recordRuns } from '../../fixtures/runs.ts'
-import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { BY_API, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import type { KillFilter, SubjectTokenFilter } from '../../src/subject-tokens/store.ts'
 
 const ROWS = 3000
+/** Of this file, not of the process: the ids that are minted below must be of the times that are asked for. */
+const NOW = now()
 const TOKEN = newToken()
 const USE = newUse()
 
