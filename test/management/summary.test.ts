@@ -114,6 +114,12 @@ describe('management: the summary', () => {
         (await ask(times)).filter(({ sql }) => /SELECT COUNT/.test(sql)).length
       expect(await counts(10)).to.equal(6)
       expect(await counts(10)).to.equal(0)
+      const longest = async () =>
+        (await recordRuns(on.database, () => summary('?days=90'))).filter(({ sql }) =>
+          /SELECT COUNT/.test(sql),
+        )
+      expect(await longest()).to.have.length(85)
+      expect(await longest()).to.have.length(0)
     })
 
     it('counts again after a failure, which is 503', async () => {
