@@ -22,6 +22,7 @@ import {
   type Rules,
   withBackends,
 } from './setting.ts'
+import { watchTables } from './tables.ts'
 import { openWire, type Wire, type WireRequest } from './wire.ts'
 
 /** A bug that is planted to see whether it is found. */
@@ -55,6 +56,8 @@ export interface World {
   name(): string
   send(issuer: Issuer, request: WireRequest): Promise<HttpResponse>
   raw(issuer: Issuer, bytes: Buffer): Promise<HttpResponse | undefined>
+  /** The beginning of a token in a row that was written since the last call. */
+  tokenInTables(): Promise<string | undefined>
   /** What went wrong beside the responses since the last call. */
   faults(): string[]
   close(): Promise<void>
@@ -116,6 +119,7 @@ export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldO
     },
     send: async (issuer, request) => answered(await issuer.wire.send(request)),
     raw: async (issuer, bytes) => answered(await issuer.wire.raw(bytes)),
+    tokenInTables: watchTables(sequelize, secrets),
     faults: () => [
       ...texts().flatMap((text) => leakIn(secrets, text)),
       ...rejections.take().map((error) => `an unhandled rejection: ${inspect(error)}`),

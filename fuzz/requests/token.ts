@@ -85,7 +85,7 @@ const requests = fc.array(
 type Request = typeof requests extends fc.Arbitrary<readonly (infer One)[]> ? One : never
 
 export const token = defineGroup('token', requests, async (world: World, all: readonly Request[]) => {
-  const prepared = await prepare(world)
+  const prepared = await prepare(world, JSON.stringify([all, ON_BEHALF_OF]))
   let spent = false
   for (const request of all) {
     const response = await send(world, prepared, request)
