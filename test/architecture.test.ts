@@ -139,6 +139,24 @@ describe('architecture', () => {
     expect(files).to.deep.equal([path.join('provider', 'grants.ts')])
   })
 
+  it('lets no command but check load the provider, an optional peer whose load takes longer than the command', () => {
+    // What `import()` loads is not in the way of the others.
+    const loaded = (file: string) =>
+      [
+        ...readFileSync(path.join(SRC, file), 'utf8').matchAll(
+          /^(?:import|export) (?!type ).*?from '([^']+)'/gms,
+        ),
+      ].map(([, specifier = '']) =>
+        specifier.startsWith('.') ? path.join(path.dirname(file), specifier) : specifier,
+      )
+    const reached = new Set(['cli/main.ts'])
+    for (const file of reached) {
+      if (file.endsWith('.ts')) for (const to of loaded(file)) reached.add(to)
+    }
+    expect([...reached]).to.include.members(['sequelize', 'sequelize/schema/purge.ts'])
+    expect([...reached].filter((file) => file === 'oidc-provider' || file === 'koa')).to.deep.equal([])
+  })
+
   it('keeps HTTP and SQL out of the domain, not even one step away', () => {
     const reached = new Set(sources.filter((file) => roomOf(file) === 'subject-tokens'))
     for (const file of reached) {

@@ -1,8 +1,9 @@
 /** What each command does. Returns what it prints. */
 import type { Sequelize } from 'sequelize'
 import { endUnspent } from '../sequelize/end-unspent.ts'
-import { migrate, type Purged, purge } from '../sequelize/index.ts'
 import { ddlOf } from '../sequelize/schema/ddl.ts'
+import { migrate } from '../sequelize/schema/migrate.ts'
+import { type Purged, purge } from '../sequelize/schema/purge.ts'
 import { type Status, statusOf } from '../sequelize/schema/status.ts'
 import type { DatabaseCommand } from './command-line.ts'
 

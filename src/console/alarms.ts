@@ -1,13 +1,8 @@
 import { invalidRequest } from '../management/errors.ts'
-import { listSubjectTokens } from '../management/inspect.ts'
 import { single } from '../management/list-request.ts'
-import { fitting } from './cut.ts'
 import { html } from './html.ts'
-import { pageOf } from './page.ts'
-import { addressOf, pager } from './pager.ts'
-import { recordTable } from './rows.ts'
-import { marked } from './search.ts'
-import { namesIn, type Visit } from './visit.ts'
+import { recordList } from './records.ts'
+import type { Page, Visit } from './visit.ts'
 
 const KINDS = {
   replayed: {
@@ -20,31 +15,24 @@ const KINDS = {
     text: 'A subject token was exchanged without proof of who acts. The access token does not name an engineer.',
     empty: 'Every exchange named an engineer.',
   },
-} as const
-
-type Kind = keyof typeof KINDS
-
-/** What deserves a look, whether it was stopped since or not. */
-export async function showAlarms(visit: Visit): Promise<void> {
-  const { ctx, service, lookup, base } = visit
-  const { show = 'replayed', cursor } = single(ctx.querystring, ['show', 'cursor'])
-  if (!isKind(show)) throw invalidRequest({ public: 'show must be replayed or withoutActor' })
-  const { items, nextCursor } = await listSubjectTokens(service, lookup, marked(show, cursor))
-  const names = await namesIn(visit, items)
-  const tab = (kind: Kind) =>
-    html`<a href="${addressOf(`${base}/alarms`, { show: kind })}"${kind === show && html` aria-current="true"`}>${KINDS[kind].label}</a>`
-  ctx.body = fitting((lengths) =>
-    pageOf(visit, {
-      title: 'Alarms',
-      at: '/alarms',
-      who: names.short(visit.administrator.id),
-      body: html`<h1>Alarms</h1>
-<nav class="tabs" aria-label="Kinds of alarms">${tab('replayed')}${tab('withoutActor')}</nav>
-<p>${KINDS[show].text}</p>
-${recordTable(visit, items, names, KINDS[show].empty, lengths)}
-${pager(visit, '/alarms', { show }, { cursor, nextCursor })}`,
-    }),
-  )
 }
 
-const isKind = (show: string): show is Kind => Object.hasOwn(KINDS, show)
+/** What deserves a look, whether it was stopped since or not. */
+export async function alarmsPage(visit: Visit): Promise<Page> {
+  const { show = 'replayed', cursor } = single(visit.ctx.querystring, ['show', 'cursor'])
+  const kinds = Object.entries(KINDS)
+  const [, shown] = kinds.find(([kind]) => kind === show) ?? []
+  if (!shown) throw invalidRequest({ public: 'show must be replayed or withoutActor' })
+  const list = await recordList(visit, { [show]: 'true', cursor }, shown.empty)
+  const tabs = kinds.map(([kind, { label }]) => {
+    const current = kind === show && html` aria-current="true"`
+    return html`<a href="${visit.base}/alarms?show=${kind}"${current}>${label}</a>`
+  })
+  return {
+    title: 'Alarms',
+    body: html`<h1>Alarms</h1>
+<nav class="line tabs" aria-label="Kinds of alarms">${tabs}</nav>
+<p>${shown.text}</p>
+${list}`,
+  }
+}

@@ -1,16 +1,12 @@
 import type { Context, Middleware } from 'koa'
 import { epochTime } from '../clock.ts'
 import { type Impersonation, type Inside, insideOf } from '../impersonation.ts'
-import { managementErrorOf } from '../management/errors.ts'
 import { createHandler, type NodeHandler, originalPathOf } from '../management/handler.ts'
-import { RETRY_AFTER } from '../outage.ts'
-import { administratorOf, assertRight } from './administrator.ts'
+import { administratorOf, assertRight, assertSameOrigin } from './admission.ts'
 import { type ConsoleOptions, type ResolvedConsoleOptions, resolveConsoleOptions } from './options.ts'
-import { assertSameOrigin } from './origin.ts'
-import { errorPage, setHeaders } from './page.ts'
-import { routeOf } from './routes.ts'
-import { lookupOf, type Visit } from './visit.ts'
-import { sentenceOf } from './words.ts'
+import { setHeaders, showError, showPage } from './page.ts'
+import { handlerOf, routeOf } from './routes.ts'
+import { lookupOf } from './visit.ts'
 
 /** Pages for administrators: who is viewed, what happened, and how to stop it. */
 export interface Console {
@@ -51,74 +47,48 @@ export function createConsole(impersonation: Impersonation, given: ConsoleOption
   const options = resolveConsoleOptions(given)
   const { prefix } = options
   const owns = (path: string) => path === (prefix || '/') || path.startsWith(`${prefix}/`)
-  const respond: Middleware = (ctx, next) => responding(ctx, next)
-  const serve: Middleware = (ctx) =>
-    visit(ctx, String(Reflect.get(ctx, 'newRouterPath')), { inside, options })
+  const respond: Middleware = (ctx, next) => next().catch((thrown: unknown) => showError(ctx, thrown))
+  const serve: Middleware = (ctx) => visit(ctx, String(Reflect.get(ctx, 'newRouterPath')), inside, options)
   return {
-    routes: () => (ctx, next) =>
-      owns(ctx.path) ? responding(ctx, () => visit(ctx, ctx.path, { inside, options })) : next(),
+    routes: () => (ctx, next) => (owns(ctx.path) ? visit(ctx, ctx.path, inside, options) : next()),
     handler: () => createHandler({ provider: inside.provider, prefix, owns, respond, serve }),
   }
 }
 
-interface Deployed {
-  readonly inside: Inside
-  readonly options: ResolvedConsoleOptions
-}
-
 /** Each step refuses before the next one looks at anything (protocol.md §9). */
-async function visit(ctx: Context, path: string, { inside, options }: Deployed): Promise<void> {
-  assertSameOrigin(ctx)
-  const administrator = await administratorOf(ctx, options.authorize, inside.options.customClaimsTimeout)
-  const { right, handlerFor } = routeOf(path.slice(options.prefix.length))
-  assertRight(administrator, right)
-  const base = baseOf(ctx, path, options.prefix)
-  if (administrator.can.includes('see')) homes.set(ctx, base)
-  const handle = handlerFor(ctx)
-  const lookup = lookupOf(ctx, inside.provider)
-  await handle({ ctx, service: inside, options, administrator, base, now: epochTime(), lookup })
+async function visit(
+  ctx: Context,
+  whole: string,
+  service: Inside,
+  { prefix, authorize, ...options }: ResolvedConsoleOptions,
+): Promise<void> {
+  let home: string | undefined
+  try {
+    setHeaders(ctx)
+    assertSameOrigin(ctx)
+    const administrator = await administratorOf(ctx, authorize, service.options.customClaimsTimeout)
+    const path = whole.slice(prefix.length).replace(/^\/$/, '')
+    const route = routeOf(path)
+    assertRight(administrator, route[0])
+    const base = baseOf(ctx, whole, prefix)
+    if (administrator.can.includes('see')) home = base
+    const handle = handlerOf(route, ctx)
+    const lookup = lookupOf(ctx, service.provider)
+    const asked = { ctx, service, lookup, options, administrator, base, path, now: epochTime() }
+    const result = await handle(asked)
+    if (typeof result === 'object') await showPage(asked, result)
+    if (typeof result !== 'string') return
+    ctx.status = 303
+    ctx.redirect(result)
+  } catch (thrown) {
+    showError(ctx, thrown, home)
+  }
 }
-
-/** Where the pages are, for requests whose sender may see them. */
-const homes = new WeakMap<Context, Visit['base']>()
 
 /** Where the browser finds the console: the host may have mounted it below a path of its own. */
-function baseOf(ctx: Context, path: string, prefix: string): Visit['base'] {
+function baseOf(ctx: Context, path: string, prefix: string): string {
   const original = originalPathOf(ctx)
   const base = original.endsWith(path) ? original.slice(0, original.length - path.length) : ''
   // An address that begins with two slashes would name another host.
   return /^(\/[^/\\]+)*$/.test(base) ? base + prefix : prefix
-}
-
-const TITLES: Readonly<Record<number, string>> = {
-  403: 'Not allowed',
-  404: 'Not found',
-  405: 'Not possible',
-  503: 'Not available right now',
-}
-
-async function responding(ctx: Context, next: () => Promise<unknown>): Promise<void> {
-  setHeaders(ctx)
-  ctx.type = 'html'
-  try {
-    await next()
-  } catch (thrown) {
-    const { status, message } = managementErrorOf(thrown)
-    ctx.status = status
-    ctx.body = errorPage(
-      TITLES[status] ?? 'This did not work',
-      SENTENCES[status] ?? sentenceOf(message),
-      homes.get(ctx),
-    )
-    if (status === 503) ctx.set('Retry-After', String(RETRY_AFTER))
-    // Koa's way to inform the operator.
-    if (status >= 500) ctx.app.emit('error', thrown, ctx)
-  }
-}
-
-const SENTENCES: Readonly<Record<number, string>> = {
-  404: 'There is no such page, or no such record.',
-  405: 'This address does not take requests of this kind.',
-  500: 'Something went wrong. The operators of this service can find the reason in their log.',
-  503: 'The records cannot be read right now. Try again in a few seconds.',
 }

@@ -1,13 +1,12 @@
+import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { SubjectTokenRecord } from '../management/inspect.ts'
-import { listSubjectTokens } from '../management/inspect.ts'
 import type { ListRequest } from '../management/list-request.ts'
-import { showHistory } from './history.ts'
-import { inputErrorOf } from './refusal.ts'
-import { reasonIn, ticketIn } from './rows.ts'
-import { searchOf } from './search.ts'
-import { isLive } from './state.ts'
-import type { Visit } from './visit.ts'
+import { tried } from './form.ts'
+import { historyPage, searchOf } from './history.ts'
+import { engineerOf, pagesOf, reasonIn, requestOf, ticketIn } from './records.ts'
+import { endOf, isLive } from './state.ts'
+import type { Page, Visit } from './visit.ts'
 import { dateOf, isoOf } from './words.ts'
 
 const MOST = 10_000
@@ -15,49 +14,33 @@ const AT_ONCE = 100
 /** Pages may be empty: storage reads up to 1,000 rows for one. */
 const MOST_PAGES = 1_000
 
-/** The history as a file, under the same filter. */
-export async function downloadHistory(visit: Visit): Promise<void> {
+export async function downloadHistory(visit: Visit): Promise<Page | undefined> {
   const { ctx, now } = visit
-  let search: ListRequest
-  try {
-    search = searchOf(ctx.querystring, AT_ONCE)
-  } catch (thrown) {
-    inputErrorOf(thrown)
-    return showHistory(visit)
-  }
-  const lines = linesOf(visit, search)
+  const { result: request } = await tried(() => requestOf(searchOf(ctx.querystring), AT_ONCE))
+  // Which says what is wrong.
+  if (!request) return historyPage(visit)
+  const file = Readable.from(linesOf(visit, request))
   // Before the status is sent: storage that is down is a 503.
-  const first = await lines.next()
-  const file = Readable.from(resumed(first.value ?? '', lines))
+  await once(file, 'readable')
   // A file that is cut off must not look complete. Koa 2 would leave the response open.
   file.on('error', () => ctx.res.destroy())
   ctx.type = 'text/csv'
   ctx.attachment(`impersonations-${dateOf(now)}.csv`)
   ctx.body = file
+  return undefined
 }
 
 /** One text for each page of storage, also for an empty one: there it ends when the client has left. */
-async function* linesOf(
-  { service, lookup, now }: Visit,
-  search: ListRequest,
-): AsyncGenerator<string, undefined> {
+async function* linesOf(visit: Visit, request: ListRequest): AsyncGenerator<string> {
   let head = lineOf(Object.keys(COLUMNS))
   let left = MOST
-  let request = search
-  for (let page = 0; page < MOST_PAGES && left > 0; page += 1) {
-    const { items, nextCursor } = await listSubjectTokens(service, lookup, request)
+  for await (const { items } of pagesOf(visit, request, MOST_PAGES)) {
     const taken = items.slice(0, left)
-    yield head + taken.map((record) => lineOf(cellsOf(record, now))).join('')
-    if (nextCursor === undefined) return
+    yield head + taken.map((record) => lineOf(cellsOf(record, visit.now))).join('')
     head = ''
     left -= taken.length
-    request = { ...search, cursor: nextCursor }
+    if (left === 0) return
   }
-}
-
-async function* resumed(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield first
-  yield* rest
 }
 
 type Column = (record: SubjectTokenRecord, now: number) => string | number | undefined
@@ -65,7 +48,7 @@ type Column = (record: SubjectTokenRecord, now: number) => string | number | und
 /** Those of the history, with ids instead of names. */
 const COLUMNS: Readonly<Record<string, Column>> = {
   started: ({ createdAt }) => isoOf(createdAt),
-  engineer: ({ actor, actorId, consumedAt }) => (consumedAt === undefined ? actorId : actor?.sub),
+  engineer: engineerOf,
   user: ({ userId }) => userId,
   application: ({ usedBy, clientId }) => usedBy ?? clientId,
   backend: ({ createdBy }) => createdBy,
@@ -75,7 +58,7 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   resource: ({ resource }) => resource,
   state: (record, now) => (isLive(record, now) ? 'live' : record.state),
   exchanged: ({ consumedAt }) => consumedAt && isoOf(consumedAt),
-  until: ({ accessToken, expiresAt }) => isoOf(accessToken?.expiresAt ?? expiresAt),
+  until: (record) => isoOf(endOf(record)),
   'used again': ({ replay }) => replay && isoOf(replay.at),
   stopped: ({ revokedAt }) => revokedAt && isoOf(revokedAt),
   'stopped by': ({ revocation }) => revocation?.by,

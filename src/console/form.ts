@@ -1,52 +1,62 @@
+/** Queries and forms are of one kind: as they come, as they are shown again, and as links send them. */
 import type { Context } from 'koa'
 import { parsedBody, read } from '../management/body.ts'
-import { invalidRequest } from '../management/errors.ts'
-import { single } from '../management/list-request.ts'
+import { invalidRequest, ManagementError } from '../management/errors.ts'
 import { isPlainObject } from '../plain-json.ts'
-import { inputErrorOf } from './refusal.ts'
+import { type Html, html, type Value } from './html.ts'
 
-/** The fields of a form, as a browser sends them or as a parser of the host application has left them. */
-export interface Form<Name extends string> {
-  /** The first value of each field, for a page that shows what was typed. */
-  readonly typed: Readonly<Partial<Record<Name, string>>>
-  /** Each of the fields at most once. @throws a refusal for a field that is repeated or unknown. */
-  fields(): Readonly<Partial<Record<Name, string>>>
-}
+const notAForm = () => invalidRequest({ public: 'the body must be a form' })
 
-export async function readForm<Name extends string>(
-  ctx: Context,
-  names: readonly Name[],
-): Promise<Form<Name>> {
-  const { type } = ctx.request
-  if (type.trim().toLowerCase() !== 'application/x-www-form-urlencoded')
-    throw invalidRequest({ public: 'the body must be a form' })
-  const parsed = parsedBody(ctx)
-  const body = parsed === undefined ? await readText(ctx) : fromParser(parsed)
-  const given = new URLSearchParams(body)
-  const typed: Partial<Record<Name, string>> = {}
-  for (const name of names) typed[name] = given.get(name) ?? undefined
-  return { typed, fields: () => single(body, names) }
-}
-
-/** At most 64 KiB. */
-async function readText(ctx: Context): Promise<string> {
-  try {
-    return (await read(ctx)).toString()
-  } catch (error) {
-    throw invalidRequest({ public: inputErrorOf(error) })
-  }
-}
-
-function fromParser(body: unknown): string {
+/** The form in the body, at most 64 KiB, as a browser sends it or as a parser of the host application has left it. */
+export async function readForm(ctx: Context): Promise<string> {
+  if (ctx.request.type.trim().toLowerCase() !== 'application/x-www-form-urlencoded') throw notAForm()
+  const body = parsedBody(ctx) ?? (await read(ctx))
   if (typeof body === 'string' || Buffer.isBuffer(body)) return body.toString()
-  if (!isPlainObject(body)) throw invalidRequest({ public: 'the body must be a form' })
-  const fields = Object.entries(body).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).map((one: unknown) => [name, one] as const),
-  )
+  if (!isPlainObject(body)) throw notAForm()
   const form = new URLSearchParams()
-  for (const [name, value] of fields) {
-    if (typeof value !== 'string') throw invalidRequest({ public: 'the body must be a form' })
-    form.append(name, value)
+  for (const [name, values] of Object.entries(body)) {
+    for (const value of [values].flat()) {
+      if (typeof value !== 'string') throw notAForm()
+      form.append(name, value)
+    }
   }
   return String(form)
 }
+
+/** Fields with what was typed, right or wrong. */
+export type Typed<Name extends string = string> = Readonly<Partial<Record<Name, string | undefined>>>
+
+/** The first value of each field that is not blank. */
+export function typedIn<Name extends string>(form: string, names: readonly Name[]): Typed<Name> {
+  const given = new URLSearchParams(form)
+  return Object.fromEntries(names.map((name) => [name, given.get(name) || undefined])) as Typed<Name>
+}
+
+/** The result, or what was wrong with the input. Every other error is thrown on. */
+export async function tried<Result>(
+  work: () => Result | Promise<Result>,
+): Promise<{ readonly result?: Result; readonly error?: ManagementError }> {
+  try {
+    return { result: await work() }
+  } catch (error) {
+    if (error instanceof ManagementError && error.status === 400) return { error }
+    throw error
+  }
+}
+
+/** An input with its label, and with what was typed before. */
+export const field = (label: Value, name: string, typed = '', attributes?: Html): Html =>
+  html`<label>${label}<input name="${name}" value="${typed}"${attributes}></label>`
+
+/** A query, without what is blank. */
+export function queryOf(fields: Readonly<Record<string, string | number | undefined>>): string {
+  const query = new URLSearchParams()
+  for (const [name, value = ''] of Object.entries(fields)) if (value !== '') query.set(name, String(value))
+  return String(query)
+}
+
+/** Browsers encode what is not ASCII themselves. Encoded, it would take three times the bytes. */
+const NOT_ASCII = /(%[89A-F][0-9A-F])+/g
+
+export const addressOf = (path: string, fields: Typed): string =>
+  `${path}?${queryOf(fields).replace(NOT_ASCII, decodeURIComponent)}`.replace(/\?$/, '')

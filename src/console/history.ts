@@ -1,76 +1,69 @@
-import { listSubjectTokens } from '../management/inspect.ts'
-import { fitting } from './cut.ts'
+import type { Seconds } from '../clock.ts'
+import { invalidRequest } from '../management/errors.ts'
+import { single } from '../management/list-request.ts'
+import { addressOf, field, type Typed, tried, typedIn } from './form.ts'
 import { type Html, html } from './html.ts'
-import { pageOf } from './page.ts'
-import { addressOf, pager } from './pager.ts'
-import { inputErrorOf } from './refusal.ts'
-import { recordTable } from './rows.ts'
-import { searchOf, type Typed, typedIn } from './search.ts'
-import { stopAllLinks } from './stop-all-form.ts'
-import { errorLine } from './stop-form.ts'
-import { namesIn, type Visit } from './visit.ts'
-import { sentenceOf } from './words.ts'
+import { recordList, type Search } from './records.ts'
+import { stopAllLinks } from './stop-all.ts'
+import type { Page, Visit } from './visit.ts'
+import { dateOf } from './words.ts'
 
-/** All records, filtered. */
-export async function showHistory(visit: Visit): Promise<void> {
-  const { ctx, service, lookup } = visit
-  const typed = typedIn(ctx.querystring)
-  let error: string | undefined
-  const request = (() => {
-    try {
-      return searchOf(ctx.querystring)
-    } catch (thrown) {
-      error = sentenceOf(inputErrorOf(thrown))
-      return undefined
-    }
-  })()
-  const { items, nextCursor } = request ? await listSubjectTokens(service, lookup, request) : { items: [] }
-  const names = await namesIn(visit, items)
-  const { cursor, ...filter } = typed
-  if (error !== undefined) ctx.status = 400
-  ctx.body = fitting((lengths) =>
-    pageOf(visit, {
-      title: 'History',
-      at: '/history',
-      who: names.short(visit.administrator.id),
-      body: html`<h1>History</h1>
-${errorLine(error)}${filterForm(visit, filter)}
-${request && recordTable(visit, items, names, emptyText(filter, nextCursor), lengths)}
-${pager(visit, '/history', filter, { cursor, nextCursor })}`,
-    }),
-  )
+const FILTER = ['userId', 'actorId', 'clientId', 'createdBy', 'state', 'from', 'to'] as const
+
+export async function historyPage(visit: Visit): Promise<Page> {
+  const query = visit.ctx.querystring
+  const filter = typedIn(query, FILTER)
+  const isFiltered = Object.values(filter).some((value) => value !== undefined)
+  const empty = isFiltered ? 'No record matches this filter.' : 'No one has been impersonated yet.'
+  const { result: list, error } = await tried(() => recordList(visit, searchOf(query), empty))
+  const address = `${visit.base}/history`
+  const clear = isFiltered && html`<a class="button" href="${address}">Clear</a>`
+  return {
+    title: 'History',
+    error,
+    body: html`<h1>History</h1>
+<form class="filter" action="${address}" role="search" autocomplete="off">${fieldsOf(filter)}
+<p class="line"><button>Filter</button>${clear}
+<a class="button" href="${addressOf(`${address}.csv`, filter)}" download title="Up to 10,000 records">Export CSV</a>${stopAllLinks(visit, filter)}</p></form>
+${list}`,
+  }
 }
 
-/** A page may be empty although there are more. */
-function emptyText(filter: Typed, nextCursor: string | undefined): string {
-  if (nextCursor !== undefined) return 'None on this page. There may be older ones.'
-  return Object.keys(filter).length === 0
-    ? 'No one has been impersonated yet.'
-    : 'No record matches this filter.'
+const STATES = Object.entries({
+  '': 'Any state',
+  live: 'Live now',
+  active: 'Not used yet',
+  consumed: 'Used, not stopped',
+  expired: 'Never used',
+  revoked: 'Stopped',
+})
+
+function fieldsOf({ userId, actorId, clientId, createdBy, state = '', from, to }: Typed): Html {
+  const option = ([value, label]: readonly [string, string]) =>
+    html`<option value="${value}"${state === value && html` selected`}>${label}</option>`
+  const day = html` type="date"`
+  return html`${field('User', 'userId', userId)}${field('Engineer', 'actorId', actorId)}
+${field('Application', 'clientId', clientId)}${field('Backend', 'createdBy', createdBy)}
+<label>State<select name="state">${STATES.map(option)}</select></label>
+${field('From', 'from', from, day)}${field('To', 'to', to, day)}`
 }
 
-const STATES = [
-  ['', 'Any state'],
-  ['live', 'Live now'],
-  ['active', 'Not used yet'],
-  ['consumed', 'Used, not stopped'],
-  ['expired', 'Never used'],
-  ['revoked', 'Stopped'],
-] as const
+const DAY: Seconds = 86_400
 
-function filterForm(visit: Visit, filter: Typed): Html {
-  const { base } = visit
-  const field = (
-    name: 'userId' | 'actorId' | 'clientId' | 'createdBy' | 'from' | 'to',
-    label: string,
-    type?: 'date',
-  ) =>
-    html`<label>${label}<input name="${name}"${type && html` type="${type}"`}${filter[name] !== undefined && html` value="${filter[name]}"`}></label>`
-  const option = ([value, label]: (typeof STATES)[number]) =>
-    html`<option value="${value}"${(filter.state ?? '') === value && html` selected`}>${label}</option>`
-  const isFiltered = Object.keys(filter).length > 0
-  return html`<form class="filter" method="get" action="${base}/history" role="search" autocomplete="off">${field('userId', 'User')}${field('actorId', 'Engineer')}${field('clientId', 'Application')}${field('createdBy', 'Backend')}
-<label>State<select name="state">${STATES.map(option)}</select></label>${field('from', 'From', 'date')}${field('to', 'To', 'date')}
-<p><button>Filter</button>${isFiltered && html`<a href="${base}/history">Clear</a>`}
-<a href="${addressOf(`${base}/history.csv`, filter)}" download title="Up to 10,000 records">Export CSV</a>${stopAllLinks(visit, filter)}</p></form>`
+/** What was typed, as the management API is asked for it. */
+export function searchOf(query: string): Search {
+  const { state, from, to, ...others } = single(query, [...FILTER, 'cursor'])
+  return {
+    ...others,
+    ...(state === 'live' ? { live: 'true' } : { state }),
+    createdAfter: from && dayOf('from', from),
+    createdBefore: to && dayOf('to', to) + DAY,
+  }
+}
+
+function dayOf(name: string, value: string): Seconds {
+  const at = Date.parse(`${value}T00:00:00Z`) / 1000
+  // Dates such as 31 February are read as others.
+  if (at >= 0 && dateOf(at) === value) return at
+  throw invalidRequest({ public: `${name} must be a date such as 2026-11-21` })
 }

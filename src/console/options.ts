@@ -55,13 +55,11 @@ export interface ResolvedConsoleOptions extends ConsoleOptions {
 /** @throws {TypeError} that names the option. */
 export function resolveConsoleOptions(given: ConsoleOptions): ResolvedConsoleOptions {
   if (!isPlainObject(given)) throw new TypeError('createConsole takes an options object')
-  const { prefix: path = '/impersonations', authorize, nameOf, ticketUrl, ...unknown } = given
+  const { prefix = '/impersonations', authorize, nameOf, ticketUrl, ...unknown } = given
   for (const name of Object.keys(unknown)) throw new TypeError(`unknown option: ${name}`)
-  if (typeof authorize !== 'function') throw new TypeError('option authorize must be a function')
-  for (const [name, value] of Object.entries({ nameOf, ticketUrl })) {
-    if (value !== undefined && typeof value !== 'function')
+  for (const [name, value] of Object.entries({ nameOf, ticketUrl, authorize })) {
+    if (typeof value !== 'function' && (value !== undefined || name === 'authorize'))
       throw new TypeError(`option ${name} must be a function`)
   }
-  const { prefix } = resolveMounting('createConsole', { prefix: path })
-  return Object.freeze({ prefix, authorize, nameOf, ticketUrl })
+  return { ...resolveMounting('createConsole', { prefix }), authorize, nameOf, ticketUrl }
 }

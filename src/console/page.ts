@@ -1,86 +1,88 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
+import { managementErrorOf } from '../management/errors.ts'
+import { RETRY_AFTER } from '../outage.ts'
 import { Html, html } from './html.ts'
-import type { ConsoleRight } from './options.ts'
+import { NO_NAMES, peopleIn, short } from './people.ts'
 import { SCRIPT, TRUSTED_TYPES_POLICY } from './script.ts'
 import { STYLE } from './style.ts'
-import type { Visit } from './visit.ts'
+import { may, type Page, type Visit } from './visit.ts'
+import { sentenceOf } from './words.ts'
 
-interface Page {
-  /** Of the browser's tab. */
-  readonly title: string
-  /** The page of the navigation that it is or belongs to. */
-  readonly at?: '' | '/history' | '/alarms'
-  /** Seconds between two looks at what has changed, if the page is to follow it. */
-  readonly refresh?: number
-  readonly body: Html
-  /** Who is signed in. */
-  readonly who?: Html
-}
+const PAGES = { Now: '', History: '/history', Alarms: '/alarms' }
 
-const PAGES = [
-  ['', 'Now'],
-  ['/history', 'History'],
-  ['/alarms', 'Alarms'],
-] as const
+/** Bytes of a page with rows: texts are cut until it fits. */
+const MOST = 30_000
 
-/** A whole page of the console. */
-export function pageOf({ base, now, administrator }: Visit, { at, who, ...page }: Page): string {
-  const link = ([path, name]: (typeof PAGES)[number]) =>
-    html`<a href="${base + path || '/'}"${at === path && html` aria-current="page"`}>${name}</a>`
-  const navigation = html`<nav aria-label="Console">${administrator.can.includes('see') && PAGES.map(link)}</nav>`
-  return documentOf(
-    page,
-    html`<body data-now="${now}">
-<a class="skip" href="#main">Skip to main content</a>
-<header><strong>Impersonation</strong>${navigation}<span class="who">${who ?? administrator.id}</span></header>
-<main id="main" tabindex="-1"><p id="stale" role="status"></p><div id="fresh"${
-      page.refresh !== undefined && html` data-refresh="${page.refresh}"`
-    }>
-${page.body}
+export async function showPage(visit: Visit, { title, error, body, refresh }: Page): Promise<void> {
+  const { ctx, base, now, administrator } = visit
+  const links = Object.entries(PAGES).map(([name, path]) => {
+    const current = name === title && html` aria-current="page"`
+    return html`<a href="${base + path || '/'}"${current}>${name}</a>`
+  })
+  const page = documentOf(
+    title,
+    html`<a class="skip" href="#main">Skip to main content</a>
+<header><strong>Impersonation</strong><nav aria-label="Console">${may(visit, 'see') && links}</nav><small>${short(administrator.id)}</small></header>
+<main id="main" tabindex="-1"><p id="stale" role="status"></p><div id="fresh" data-now="${now}"${refresh !== undefined && html` data-refresh="${refresh}"`}>
+${error && html`<p class="error" id="error" role="alert">${sentenceOf(error.message)}</p>`}${body}
 </div></main>
 <footer>Times are in UTC.<noscript> Reload the page to see what has changed.</noscript></footer>
-${Html.constant('script', SCRIPT)}
-</body>`,
+${Html.constant('script', SCRIPT)}`,
   )
+  const personOf = await peopleIn(page, visit)
+  let text = page.write({ share: 1, personOf })
+  for (let share = 0.7; Buffer.byteLength(text) > MOST && share > 0.05; share *= 0.7)
+    text = page.write({ share, personOf })
+  if (error) ctx.status = 400
+  ctx.body = text
+}
+
+const ERRORS: Readonly<Record<number, readonly [title: string, text?: string]>> = {
+  403: ['Not allowed'],
+  404: ['Not found', 'There is no such page, or no such record.'],
+  405: ['Not possible', 'This address does not take requests of this kind.'],
+  500: ['This did not work', 'The operators of this service can find the reason in their log.'],
+  503: ['Not available right now', 'The records cannot be read right now. Try again in a few seconds.'],
 }
 
 /** For a request that reached no page. `home` is for those who may see the console. */
-export const errorPage = (title: string, text: string, home: string | undefined): string =>
-  documentOf(
-    { title },
-    html`<body><main id="main"><h1>${title}</h1><p>${text}</p>${home !== undefined && html`<p><a href="${home || '/'}">Back to the console</a></p>`}</main></body>`,
-  )
+export function showError(ctx: Context, thrown: unknown, home?: string): void {
+  const { status, message } = managementErrorOf(thrown)
+  const [title, text = sentenceOf(message)] = ERRORS[status] ?? ['This did not work']
+  const back = home !== undefined && html`<p><a href="${home || '/'}">Back to the console</a></p>`
+  setHeaders(ctx)
+  ctx.status = status === 413 ? 400 : status
+  const body = html`<main id="main"><h1>${title}</h1><p>${text}</p>${back}</main>`
+  ctx.body = documentOf(title, body).write(NO_NAMES)
+  if (status === 503) ctx.set('Retry-After', String(RETRY_AFTER))
+  // Koa's way to inform the operator.
+  if (status >= 500) ctx.app.emit('error', thrown, ctx)
+}
 
-const documentOf = ({ title }: Pick<Page, 'title'>, body: Html): string =>
+const documentOf = (title: string, body: Html): Html =>
   html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · Impersonation</title>
 ${Html.constant('style', STYLE)}</head>
-${body}</html>
-`.toString()
-
-/** Whether the administrator is offered what needs this right. */
-export const may = ({ administrator }: Visit, right: ConsoleRight): boolean =>
-  administrator.can.includes(right)
+<body>${body}</body></html>
+`
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-const POLICY = [
-  "default-src 'none'",
-  `script-src ${hashOf(SCRIPT)}`,
-  `style-src ${hashOf(STYLE)}`,
-  "connect-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "require-trusted-types-for 'script'",
-  `trusted-types ${TRUSTED_TYPES_POLICY}`,
-].join('; ')
-
 const HEADERS = {
   'Cache-Control': 'no-store',
-  'Content-Security-Policy': POLICY,
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    `script-src ${hashOf(SCRIPT)}`,
+    `style-src ${hashOf(STYLE)}`,
+    "connect-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "require-trusted-types-for 'script'",
+    `trusted-types ${TRUSTED_TYPES_POLICY}`,
+  ].join('; '),
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   // Not `no-referrer`: browsers would send the forms with `Origin: null`.
@@ -91,4 +93,7 @@ const HEADERS = {
 }
 
 /** On every response, errors included. */
-export const setHeaders = (ctx: Context): void => ctx.set(HEADERS)
+export function setHeaders(ctx: Context): void {
+  ctx.set(HEADERS)
+  ctx.type = 'html'
+}

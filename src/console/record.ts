@@ -1,84 +1,143 @@
-import type { SubjectTokenRecord } from '../management/inspect.ts'
-import { showSubjectToken } from '../management/inspect.ts'
-import { assertNoQuery } from '../management/list-request.ts'
-import type { JsonObject } from '../plain-json.ts'
-import { USUAL } from './cut.ts'
-import { type Html, html } from './html.ts'
-import type { Names } from './names.ts'
-import { may, pageOf } from './page.ts'
-import { whyOf } from './rows.ts'
-import { canStop, stateCell } from './state.ts'
-import { stopAllLinks } from './stop-all-form.ts'
-import { errorLine, stopForm, type Typed } from './stop-form.ts'
-import { timelineOf } from './timeline.ts'
-import { namesIn, type Visit } from './visit.ts'
+import type { Seconds } from '../clock.ts'
+import { invalidRequest } from '../management/errors.ts'
+import { type SubjectTokenRecord, showSubjectToken } from '../management/inspect.ts'
+import { assertNoQuery, single } from '../management/list-request.ts'
+import { parseRevocationRequest } from '../management/revocation-request.ts'
+import { revokeSubjectToken } from '../management/revoke.ts'
+import type { ActClaim } from '../subject-tokens/subject-token.ts'
+import { field, readForm, type Typed, tried, typedIn } from './form.ts'
+import { type Html, html, type Value } from './html.ts'
+import { short, whole } from './people.ts'
+import { engineerOf, titleOf, whyOf } from './records.ts'
+import { canStop, endOf, stateCell } from './state.ts'
+import { stopAllLinks } from './stop-all.ts'
+import { may, type Page, type Visit } from './visit.ts'
+import { clockOf, lengthOf } from './words.ts'
 
-export async function showRecord(visit: Visit, id: string): Promise<void> {
-  const record = await showSubjectToken(visit.service, id)
+export async function recordPage(visit: Visit): Promise<Page> {
+  const record = await showSubjectToken(visit.service, visit.path.slice(1))
   assertNoQuery(visit.ctx.querystring)
-  await writeRecord(visit, record)
+  return pageOf(visit, record)
 }
 
-/** After a refusal with what was typed. */
-export async function writeRecord(visit: Visit, record: SubjectTokenRecord, typed?: Typed): Promise<void> {
-  const { ctx, now } = visit
-  const names = await namesIn(visit, [record])
-  const { userId, context } = record
-  const engineer = record.actor?.sub ?? record.actorId
-  ctx.body = pageOf(visit, {
-    title: 'Record',
-    at: '/history',
-    // Only what is under way changes.
-    ...(canStop(record, now) && { refresh: 15 }),
-    who: names.short(visit.administrator.id),
-    body: html`<h1>${engineer === undefined ? html`No engineer named` : names.short(engineer)} → ${names.short(userId)}</h1>
-<p class="state">${stateCell(record, names, now)}</p>
-<p class="why">${whyOf(context, visit.options.ticketUrl, { ...USUAL, text: 1_000 })}</p>
-${canStop(record, now) && may(visit, 'stop') && html`<section class="act"><h2>Stop this impersonation</h2>${errorLine(typed?.error)}${stopForm(visit, record.id, typed)}</section>`}
-<div class="two"><section><h2>What happened</h2>
-${timelineOf(record, names, now)}</section>
-<section><h2>Details</h2>
-${details(record, names)}<p class="links">${stopAllLinks(visit, { userId, actorId: engineer })}</p></section></div>`,
+/** Stops one, for a reason, and leads to its record. */
+export async function stopOne(visit: Visit): Promise<Page | string> {
+  const { service, base, administrator } = visit
+  const form = await readForm(visit.ctx)
+  const { id, reason } = typedIn(form, ['id', 'reason'])
+  if (id === undefined) throw invalidRequest({ public: 'id is required' })
+  const record = await showSubjectToken(service, id)
+  const { error } = await tried(() => {
+    const { says } = parseRevocationRequest({ reason: '', ...single(form, ['id', 'reason']) })
+    return revokeSubjectToken(service, id, { ...says, cause: 'console', by: administrator.id })
   })
+  if (!error) return `${base}/${id}`
+  // The page is the record.
+  if (!may(visit, 'see')) throw error
+  return pageOf(visit, record, { reason, error })
 }
 
-function details(record: SubjectTokenRecord, names: Names): Html {
-  const { accessToken, context } = record
-  const rows: readonly (readonly [string, Html | undefined])[] = [
-    ['User', names.whole(record.userId)],
-    ['Engineer', engineers(record, names)],
-    ['Bound to engineer', record.actorId === undefined ? undefined : names.whole(record.actorId)],
-    ['Backend', code(record.createdBy)],
-    ['Application', code(record.usedBy)],
-    ['Bound to application', code(record.clientId)],
-    ['Resource', code(record.resource)],
-    ['Scopes', code(record.scope)],
-    ['Token id (jti)', code(accessToken?.jti)],
-    ['Access token', accessToken && html`${accessToken.format === 'jwt' ? 'JWT' : 'opaque'}`],
-    ['Context', Object.keys(context).length > 0 ? html`<pre>${jsonOf(context)}</pre>` : undefined],
-    ['Record', code(record.id)],
+type Mistake = Typed<'reason'> & Pick<Page, 'error'>
+
+function pageOf(visit: Visit, record: SubjectTokenRecord, { reason, error }: Mistake = {}): Page {
+  const { base, now, options } = visit
+  const { id, userId, context } = record
+  const goesOn = canStop(record, now)
+  const wrong = error && html` aria-invalid="true" aria-describedby="error"`
+  const stop = html`<section class="card"><h2>Stop this impersonation</h2><form class="line" method="post" action="${base}/stop" autocomplete="off"><input type="hidden" name="id" value="${id}">
+${field('Reason', 'reason', reason, html` id="stop" required maxlength="1000"${wrong}`)}<button class="danger">Stop now</button></form></section>`
+  return {
+    title: 'Record',
+    error,
+    refresh: goesOn ? 15 : undefined,
+    body: html`<h1>${titleOf(record)}</h1>
+<p>${stateCell(record, now)}</p>
+<p class="why">${whyOf(context, options.ticketUrl, 1_000)}</p>
+${goesOn && may(visit, 'stop') && stop}
+<div class="two"><section class="card"><h2>What happened</h2>
+${timelineOf(record, now)}</section>
+<section class="card"><h2>Details</h2>
+${detailsOf(record)}<p class="line">${stopAllLinks(visit, { userId, actorId: engineerOf(record) })}</p></section></div>`,
+  }
+}
+
+type Happening = readonly [at: Seconds | undefined, kind: '' | 'bad' | 'warn' | 'future', text: Value]
+
+/** What happened to a subject token, oldest first, and when what is under way will end. */
+function timelineOf(record: SubjectTokenRecord, now: Seconds): Html {
+  const { createdAt, createdBy, expiresAt, consumedAt, replay, revokedAt, revocation } = record
+  const life = lengthOf(expiresAt - createdAt)
+  // Unless it was stopped before.
+  const end = revokedAt === undefined ? endOf(record) : undefined
+  const isAhead = end !== undefined && end > now
+  const unused = isAhead ? 'expires if it is not used' : 'expired without being used'
+  const used = `${isAhead ? 'will end' : 'ended'}: the access token expires`
+  const happenings: readonly Happening[] = [
+    [createdAt, '', html`issued by <code>${createdBy}</code>, to be used within ${life}`],
+    [consumedAt, '', html`exchanged ${exchangeOf(record)}`],
+    [replay?.at, 'bad', html`used again by <code>${replay?.clientId}</code>, and refused`],
+    [revokedAt, revocation?.cause === 'replay' ? 'bad' : 'warn', html`stopped ${stopOf(record)}`],
+    [end, isAhead ? 'future' : '', consumedAt === undefined ? unused : used],
   ]
+  const dated = happenings.filter(([at]) => at !== undefined).sort(([one = 0], [other = 0]) => one - other)
+  const line = ([at = 0, kind, text]: Happening) =>
+    html`<li class="${kind}"><time>${clockOf(at, now)}</time> <span>${text}</span></li>`
+  return html`<ol class="timeline">${dated.map(line)}</ol>`
+}
+
+function exchangeOf(record: SubjectTokenRecord): Html {
+  const { consumedAt = 0, usedBy, actor, accessToken } = record
+  const token = accessToken?.format === 'jwt' ? 'a JWT' : 'an opaque access token'
+  const jti = accessToken?.jti !== undefined && html` <code>${accessToken.jti}</code>`
+  const engineer = actor ? html`for ${short(actor.sub)}` : 'without an engineer'
+  return html`by <code>${usedBy}</code> ${engineer}: ${token}${jti}, valid for ${lengthOf(endOf(record) - consumedAt)}`
+}
+
+const WAYS = {
+  api: 'through the management API',
+  console: 'in the console',
+  replay: 'because the subject token was used again',
+  command: 'by the command line',
+}
+
+function stopOf({ revocation }: SubjectTokenRecord): Value {
+  if (!revocation) return undefined
+  const { cause, client, by, reason } = revocation
+  return html`${by !== undefined && html`by ${whole(by)} `}${WAYS[cause]}${client !== undefined && html` (<code>${client}</code>)`}${
+    reason !== undefined && html`: “<bdi>${reason}</bdi>”`
+  }`
+}
+
+function detailsOf(record: SubjectTokenRecord): Html {
+  const { userId, actor, actorId, createdBy, usedBy, clientId, resource, scope, accessToken } = record
+  const from =
+    actor?.clientId !== undefined && html`<small>signed in at <code>${actor.clientId}</code></small>`
+  const rows = Object.entries<Value>({
+    User: whole(userId),
+    Engineer: actor && html`${chainOf(actor)}${from}`,
+    'Bound to engineer': actorId !== undefined && whole(actorId),
+    Backend: code(createdBy),
+    Application: code(usedBy),
+    'Bound to application': code(clientId),
+    Resource: code(resource),
+    Scopes: code(scope),
+    'Token id (jti)': code(accessToken?.jti),
+    'Access token': accessToken && (accessToken.format === 'jwt' ? 'JWT' : 'opaque'),
+    Context: contextOf(record),
+    Record: code(record.id),
+  })
   return html`<dl>${rows.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
-/** Indented, unless it is so deep that indentation makes most of it. */
-function jsonOf(context: JsonObject): string {
-  const indented = JSON.stringify(context, null, 2)
-  return indented.length <= 10_000 ? indented : JSON.stringify(context)
-}
-
 /** The newest first, each acting for the one before (RFC 8693 §4.1). */
-function engineers({ actor }: SubjectTokenRecord, names: Names): Html | undefined {
-  const people: Html[] = []
-  for (let link: SubjectTokenRecord['actor'] = actor; link; link = link.act)
-    people.push(names.whole(link.sub))
-  if (people.length === 0) return undefined
-  const from =
-    actor?.clientId === undefined
-      ? undefined
-      : html`<small>signed in at <code>${actor.clientId}</code></small>`
-  return html`${people.map((person, place) => html`${place > 0 && ', who was authorized by '}${person}`)}${from}`
+const chainOf = ({ sub, act }: ActClaim): Html =>
+  html`${whole(sub)}${act && html`, who was authorized by ${chainOf(act)}`}`
+
+/** Indented, unless it is so deep that indentation makes most of it. */
+function contextOf({ context }: SubjectTokenRecord): Value {
+  const indented = JSON.stringify(context, null, 2)
+  const text = indented.length <= 10_000 ? indented : JSON.stringify(context)
+  return text !== '{}' && html`<pre>${text}</pre>`
 }
 
-const code = (text: string | undefined): Html | undefined =>
-  text === undefined ? undefined : html`<code>${text}</code>`
+const code = (text: string | undefined): Value => text !== undefined && html`<code>${text}</code>`

@@ -1,57 +1,42 @@
 import type { Context } from 'koa'
 import { methodNotAllowed, pathNotFound } from '../management/errors.ts'
 import { isId } from '../subject-tokens/id.ts'
-import { showAlarms } from './alarms.ts'
+import { alarmsPage } from './alarms.ts'
 import { downloadHistory } from './csv.ts'
-import { showHistory } from './history.ts'
-import { showNow } from './now.ts'
+import { historyPage } from './history.ts'
+import { nowPage } from './now.ts'
 import type { ConsoleRight } from './options.ts'
-import { showRecord } from './record.ts'
-import { stopOne } from './stop.ts'
+import { recordPage, stopOne } from './record.ts'
 import { confirmStopAll, stopAll } from './stop-all.ts'
-import type { Visit } from './visit.ts'
+import type { Page, Visit } from './visit.ts'
 
-type Handler = (visit: Visit) => Promise<void>
+/** Returns a page, or the address of the next one; nothing where it has responded itself. */
+type Handler = (visit: Visit) => Promise<Page | string | undefined>
 
-interface Route {
-  /** Without it the administrator does not learn whether there is such a page. */
-  readonly right: ConsoleRight
-  /** @throws a refusal where there is no such page, or not by this method. */
-  handlerFor(ctx: Context): Handler
-}
+/** Without the right, the administrator does not learn whether there is such a page. */
+type Route = readonly [ConsoleRight, { readonly GET?: Handler; readonly POST?: Handler }]
 
-interface Methods {
-  readonly GET?: Handler
-  readonly POST?: Handler
-}
-
-const ROUTES: Readonly<Record<string, readonly [ConsoleRight, Methods]>> = {
-  '': ['see', { GET: showNow }],
-  '/history': ['see', { GET: showHistory }],
+const ROUTES: Readonly<Record<string, Route>> = {
+  '': ['see', { GET: nowPage }],
+  '/history': ['see', { GET: historyPage }],
   '/history.csv': ['see', { GET: downloadHistory }],
-  '/alarms': ['see', { GET: showAlarms }],
+  '/alarms': ['see', { GET: alarmsPage }],
   '/stop': ['stop', { POST: stopOne }],
   '/stop-all': ['stopAll', { GET: confirmStopAll, POST: stopAll }],
 }
 
-/** The route of a path below the prefix. */
+/** The route of a path below the prefix. One without methods is none. */
 export function routeOf(path: string): Route {
-  // Of a console at the root.
-  const known = Object.hasOwn(ROUTES, path === '/' ? '' : path) ? ROUTES[path === '/' ? '' : path] : undefined
-  if (known) return { right: known[0], handlerFor: byMethod(known[1]) }
-  const id = path.slice(1)
-  if (isId(id)) return { right: 'see', handlerFor: byMethod({ GET: (visit) => showRecord(visit, id) }) }
-  return {
-    right: 'see',
-    handlerFor() {
-      throw pathNotFound()
-    },
-  }
+  const known = Object.hasOwn(ROUTES, path) ? ROUTES[path] : undefined
+  return known ?? ['see', isId(path.slice(1)) ? { GET: recordPage } : {}]
 }
 
-const byMethod = (methods: Methods) => (ctx: Context) => {
+/** @throws a refusal where there is no such page, or not by this method. */
+export function handlerOf([, methods]: Route, ctx: Context): Handler {
   const handle = methods[ctx.method === 'HEAD' ? 'GET' : (ctx.method as 'GET' | 'POST')]
   if (handle) return handle
-  ctx.set('Allow', [...(methods.GET ? ['GET', 'HEAD'] : []), ...(methods.POST ? ['POST'] : [])].join(', '))
+  const allowed = Object.keys(methods).flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  if (allowed.length === 0) throw pathNotFound()
+  ctx.set('Allow', allowed.join(', '))
   throw methodNotAllowed()
 }

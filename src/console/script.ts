@@ -1,76 +1,67 @@
 /** The one policy of Trusted Types. */
 export const TRUSTED_TYPES_POLICY = 'impersonation-console'
 
-/** Without the indentation. */
-export const SCRIPT = source().replaceAll(/^ +/gm, '')
-
 /** Countdowns, and the page as it is now without losing the reader's place. Everything works without it. */
-function source(): string {
-  return `'use strict'
+const SOURCE = `'use strict'
 {
-  const fresh = document.getElementById('fresh')
   const stale = document.getElementById('stale')
   const policy = window.trustedTypes?.createPolicy('${TRUSTED_TYPES_POLICY}', { createHTML: (text) => text })
-  const parse = (text) =>
-    new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, 'text/html')
-  let ahead = 0
-  const setClock = (body) => { ahead = Number(body.dataset.now) * 1000 - Date.now() }
-  setClock(document.body)
+  let fresh
+  let ahead
 
-  const two = (part) => String(part).padStart(2, '0')
   const lengthOf = (left) => {
     const hours = Math.floor(left / 3600)
-    const minutes = Math.floor(left / 60) % 60
-    return (hours ? hours + ':' + two(minutes) : minutes) + ':' + two(left % 60)
+    const rest = new Date(left * 1000).toISOString().slice(14, 19)
+    return hours ? hours + ':' + rest : rest.replace(/^0/, '')
   }
   const tick = () => {
-    const now = Math.floor((Date.now() + ahead) / 1000)
-    for (const element of document.querySelectorAll('[data-until]')) {
-      const left = Math.max(0, Number(element.dataset.until) - now)
+    for (const element of fresh.querySelectorAll('[data-until]')) {
+      const left = Math.max(0, element.dataset.until - Math.floor((Date.now() + ahead) / 1000))
       element.textContent = lengthOf(left)
       element.classList.toggle('soon', left < 60)
-      if (left === 0) element.removeAttribute('data-until')
     }
   }
-  tick()
-  setInterval(tick, 1000)
+  const show = (element) => {
+    fresh = element
+    ahead = fresh.dataset.now * 1000 - Date.now()
+    tick()
+  }
 
   const isBusy = () =>
     document.hidden || !getSelection().isCollapsed ||
-    [...fresh.querySelectorAll('input, textarea')].some((field) => field.value !== field.defaultValue)
-  const placeOf = (element) => {
-    if (!fresh.contains(element)) return
-    if (element.id) return '#' + CSS.escape(element.id)
-    const href = element.getAttribute('href')
-    return href ? '[href="' + CSS.escape(href) + '"]' : undefined
+    [...fresh.querySelectorAll('input')].some((field) => field.value !== field.defaultValue)
+  const replace = (next) => {
+    const focused = document.activeElement
+    const place = focused.id ? '#' + focused.id : '[href="' + CSS.escape(focused.getAttribute('href')) + '"]'
+    const isLost = fresh.contains(focused)
+    for (const { id } of fresh.querySelectorAll('details[open]')) next.querySelector('#' + id)?.setAttribute('open', '')
+    fresh.replaceWith(next)
+    if (isLost) next.querySelector(place)?.focus({ preventScroll: true })
+    show(next)
   }
   const refresh = async () => {
-    if (isBusy()) return
+    if (!fresh.dataset.refresh || isBusy()) return
     try {
       const response = await fetch(location.href, { cache: 'no-store', redirect: 'error' })
       if (response.status >= 500) throw new Error('no page')
       if (!response.ok) return location.reload()
-      const page = parse(await response.text())
+      const text = await response.text()
+      const page = new DOMParser().parseFromString(policy?.createHTML(text) ?? text, 'text/html')
       const next = page.getElementById('fresh')
       if (!next || isBusy()) return
-      const place = placeOf(document.activeElement)
-      const opened = [...fresh.querySelectorAll('details[open][id]')].map(({ id }) => id)
-      fresh.dataset.refresh = next.dataset.refresh ?? 60
-      fresh.replaceChildren(...next.childNodes)
-      for (const id of opened) document.getElementById(id)?.setAttribute('open', '')
-      if (place) fresh.querySelector(place)?.focus({ preventScroll: true })
-      setClock(page.body)
-      tick()
+      replace(next)
       stale.textContent = ''
     } catch {
       stale.textContent = 'This page could not be updated. What it shows may be out of date.'
     }
   }
-  const wait = () => setTimeout(() => refresh().finally(wait), Number(fresh.dataset.refresh) * 1000)
-  if (fresh.dataset.refresh) {
-    wait()
-    document.addEventListener('visibilitychange', () => { if (!document.hidden) void refresh() })
-  }
+  const wait = () => setTimeout(() => refresh().finally(wait), (fresh.dataset.refresh ?? 60) * 1000)
+
+  show(document.getElementById('fresh'))
+  setInterval(tick, 1000)
+  wait()
+  document.addEventListener('visibilitychange', refresh)
 }
 `
-}
+
+export const SCRIPT = SOURCE.replaceAll(/^ +/gm, '')

@@ -1,9 +1,8 @@
 import type { Seconds } from '../clock.ts'
 import type { SubjectTokenRecord } from '../management/inspect.ts'
-import { cut, type Lengths, USUAL } from './cut.ts'
-import { type Html, html } from './html.ts'
-import type { Names } from './names.ts'
-import { clockOf, lengthOf } from './words.ts'
+import { type Html, html, type Value } from './html.ts'
+import { short } from './people.ts'
+import { clockOf, cut, lengthOf, TEXT } from './words.ts'
 
 /** Whether someone acts as the user right now. */
 export const isLive = ({ state, accessToken }: SubjectTokenRecord, now: Seconds): boolean =>
@@ -13,45 +12,37 @@ export const isLive = ({ state, accessToken }: SubjectTokenRecord, now: Seconds)
 export const canStop = (record: SubjectTokenRecord, now: Seconds): boolean =>
   record.state === 'active' || isLive(record, now)
 
-/** The state as a person would say it, and a line of detail. `names` holds those of the record. */
-export function stateCell(
-  record: SubjectTokenRecord,
-  names: Names,
-  now: Seconds,
-  lengths: Lengths = USUAL,
-): Html {
-  const { state, replay, revocation } = record
-  const wasReplayed = replay !== undefined && revocation?.cause !== 'replay'
-  return html`${wasReplayed && pill('bad', 'used again')}${state === 'revoked' ? stopped(record, names, now, lengths) : unstopped(record, now)}`
+/** When it ends: the access token, or before there is one the subject token. */
+export const endOf = ({ accessToken, consumedAt, expiresAt }: SubjectTokenRecord): Seconds =>
+  accessToken?.expiresAt ?? consumedAt ?? expiresAt
+
+const pill = (kind: '' | 'live' | 'warn' | 'bad', text: Value, detail?: Html): Html =>
+  html`<b class="pill ${kind}">${text}</b>${detail && html`<small>${detail}</small>`}`
+
+/** The state as a person would say it, and a line of detail. */
+export function stateCell(record: SubjectTokenRecord, now: Seconds): Html {
+  const { replay, revocation, revokedAt = 0 } = record
+  if (revocation?.cause !== 'replay')
+    return html`${replay && pill('bad', 'used again')}${stateOf(record, now)}`
+  const by = html`by <bdi>${cut(replay?.clientId ?? '')}</bdi>, ${clockOf(revokedAt, now)}`
+  return pill('bad', 'used again', by)
 }
 
-function stopped(
-  { revocation, revokedAt = 0, replay }: SubjectTokenRecord,
-  names: Names,
-  now: Seconds,
-  { name, text }: Lengths,
-): Html {
-  if (revocation?.cause === 'replay')
-    return html`${pill('bad', 'used again')}<small>by <bdi>${cut(name, replay?.clientId ?? '')}</bdi>, ${clockOf(revokedAt, now)}</small>`
-  const { by, reason } = revocation ?? {}
-  return html`${pill('warn', 'stopped')}<small>${by !== undefined && html`by ${names.short(by, name)}`} ${
-    reason !== undefined && html`“<bdi>${cut(text, reason)}</bdi>”`
-  }</small>`
-}
-
-function unstopped(record: SubjectTokenRecord, now: Seconds): Html {
-  const { state, accessToken, expiresAt, consumedAt = 0 } = record
-  if (isLive(record, now)) {
-    const until = accessToken?.expiresAt ?? now
-    const left = html`<span data-until="${until}">${lengthOf(until - now)}</span>`
-    return html`${pill('live', html`live · ${left}`)}`
+function stateOf(record: SubjectTokenRecord, now: Seconds): Html {
+  const { state, revocation: { by, reason } = {}, consumedAt = 0, expiresAt } = record
+  const end = endOf(record)
+  if (isLive(record, now))
+    return pill('live', html`live · <span data-until="${end}">${lengthOf(end - now)}</span>`)
+  switch (state) {
+    case 'active':
+      return pill('', 'not used yet', html`until ${clockOf(expiresAt, now)}`)
+    case 'expired':
+      return pill('', 'never used')
+    case 'consumed':
+      return pill('', `ended after ${lengthOf(end - consumedAt)}`)
+    case 'revoked': {
+      const why = reason !== undefined && html`“<bdi>${cut(reason, TEXT)}</bdi>”`
+      return pill('warn', 'stopped', html`${by !== undefined && html`by ${short(by)} `}${why}`)
+    }
   }
-  if (state === 'active')
-    return html`${pill('', 'not used yet')}<small>until ${clockOf(expiresAt, now)}</small>`
-  if (state === 'expired') return pill('', 'never used')
-  const length = (accessToken?.expiresAt ?? consumedAt) - consumedAt
-  return pill('', `ended after ${lengthOf(length)}`)
 }
-
-const pill = (kind: '' | 'live' | 'warn' | 'bad', text: Html | string): Html =>
-  html`<b class="pill ${kind}">${text}</b>`

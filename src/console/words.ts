@@ -1,5 +1,6 @@
 /** Times and texts as people read them. Times are UTC, because administrators of several places compare them. */
 import type { Seconds } from '../clock.ts'
+import type { Value } from './html.ts'
 
 /** `2026-11-21T20:10:48Z` */
 export const isoOf = (at: Seconds): string => new Date(at * 1000).toISOString().replace('.000', '')
@@ -15,33 +16,43 @@ export function clockOf(at: Seconds, now: Seconds): string {
 
 /** `2 min ago` */
 export function ago(at: Seconds, now: Seconds): string {
-  const seconds = Math.max(0, now - at)
-  if (seconds < 60) return 'just now'
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`
-  const days = Math.floor(seconds / 86_400)
-  return days === 1 ? 'yesterday' : `${days} days ago`
+  const minutes = Math.floor((now - at) / 60)
+  if (minutes < 1) return 'just now'
+  if (minutes < 60) return `${minutes} min ago`
+  return minutes < 1440 ? `${Math.floor(minutes / 60)} h ago` : `${Math.floor(minutes / 1440)} d ago`
 }
 
 /** `3:04`, and `1:03:04` from an hour on. */
 export function lengthOf(seconds: Seconds): string {
   const whole = Math.max(0, seconds)
-  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
-  const [hours = 0, minutes = 0, rest = 0] = parts
-  const two = (part: number) => String(part).padStart(2, '0')
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`
+  const hours = Math.floor(whole / 3600)
+  const rest = isoOf(whole).slice(14, 19)
+  return hours > 0 ? `${hours}:${rest}` : rest.replace(/^0/, '')
 }
 
-/** The text of an error of the management API, whose names of fields are in the API's terms. */
-export function sentenceOf(message: string): string {
-  const [, name = '', rest = ''] = /^(\w+)(.*)$/s.exec(message) ?? []
-  const text = (LABELS[name] ?? name) + rest
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
-}
+/** The most characters of a name in a row, and of another text. */
+const NAME = 32
+export const TEXT = 120
+
+/** A text in a row, cut where there is no room for all of it. The record shows it whole. */
+export const cut =
+  (text: string, longest = NAME): Value =>
+  ({ share }) => {
+    const most = Math.ceil(longest * share)
+    // Two UTF-16 units at most are a character: more need not be counted.
+    const characters = [...text.slice(0, 2 * most + 2)]
+    return characters.length <= most ? text : `${characters.slice(0, most).join('')}…`
+  }
 
 const LABELS: Readonly<Record<string, string>> = {
   userId: 'user',
   actorId: 'engineer',
   clientId: 'application',
   createdBy: 'backend',
+}
+
+/** The text of an error of the management API, which names fields in the API's terms. */
+export function sentenceOf(message: string): string {
+  const text = message.replace(/\w+(Id|By)\b/g, (name) => LABELS[name] ?? name)
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }

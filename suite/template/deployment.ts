@@ -15,6 +15,8 @@
  * - `SUITE_ACTOR_TOKEN`, `SUITE_ACTOR`: an actor token and its `sub`, for delegation
  * - `SUITE_OPAQUE_RESOURCE`, `SUITE_OPAQUE_SCOPES`, `SUITE_OPAQUE_AUDIENCE`: a resource whose tokens are opaque
  * - `SUITE_INTROSPECTING_ID`, `SUITE_INTROSPECTING_SECRET`: a client that may introspect
+ * - `SUITE_API_ID`, `SUITE_API_SECRET`, `SUITE_DOWNSTREAM_RESOURCE`, `SUITE_DOWNSTREAM_SCOPES`: the client of the API behind
+ *   `SUITE_RESOURCE`, and the API that it calls for its users; `SUITE_DOWNSTREAM_AUDIENCE`, if `aud` is not that resource
  * - `SUITE_DPOP`: `1` if the deployment supports DPoP
  */
 import { deployment } from 'token-exchange-suite/deployment'

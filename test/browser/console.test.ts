@@ -173,6 +173,15 @@ consoleInChromium('the console: its script', (open) => {
     expect(await left.getAttribute('class')).to.equal('soon')
   })
 
+  it("counts down by the server's clock, however wrong that of the browser is", async () => {
+    const console = await open()
+    const page = await console.open()
+    await page.clock.install({ time: Date.now() - 3_600_000 })
+    await page.goto('/impersonations')
+    await page.clock.runFor(2_000)
+    expect(await page.locator('[data-until]').first().textContent()).to.match(/^(10:00|9:5\d)$/)
+  })
+
   it('shows what has changed, and keeps focus, place and what is open', async () => {
     const console = await open()
     const page = await console.open({ viewport: { width: 800, height: 400 } })
@@ -185,7 +194,7 @@ consoleInChromium('the console: its script', (open) => {
     await console.post('/stop', { id: console.ids.live, reason: 'x' })
     await page.clock.runFor(16_000)
     await page.getByRole('link', { name: 'Sam Sawyer → Alice Archer' }).waitFor({ state: 'detached' })
-    expect(await page.evaluate('document.activeElement.textContent')).to.include('Bob Baker')
+    expect(await page.evaluate('document.activeElement.textContent')).to.equal('Robin Reed → Bob Baker')
     expect(await page.evaluate('scrollY')).to.equal(200)
     expect(await page.locator('#all').getAttribute('open')).to.equal('')
   })
@@ -208,6 +217,13 @@ consoleInChromium('the console: its script', (open) => {
     await page.route('**/impersonations', (route) => route.abort())
     await page.clock.runFor(16_000)
     await page.getByRole('status').filter({ hasText: 'out of date' }).waitFor()
+    await page.unroute('**/impersonations')
+    await page.clock.runFor(16_000)
+    const status = page.getByRole('status')
+    await status.filter({ hasText: 'out of date' }).waitFor({ state: 'detached' })
+    await page.route('**/impersonations', (route) => route.fulfill({ status: 503, body: 'down' }))
+    await page.clock.runFor(16_000)
+    await status.filter({ hasText: 'out of date' }).waitFor()
     await page.unroute('**/impersonations')
     console.change({ authorize: () => undefined })
     await page.clock.runFor(16_000)

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { tooLate } from '../../fixtures/clock.ts'
 import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
 import { show } from '../../fixtures/management.ts'
-import type { ConsoleOptions } from '../../src/console/index.ts'
+import type { ConsoleOptions, ConsoleRight } from '../../src/console/index.ts'
 
 describe('console: authorize', () => {
   let console: ConsoleDeployment
@@ -36,6 +36,18 @@ describe('console: authorize', () => {
     const { text } = await console.post('/stop', {})
     expect(text).to.include('<p>You may not stop impersonations.</p>')
     expect(foreign.text).to.match(/<p>[^<.]+\.<\/p>/)
+  })
+
+  it('speaks of a stop only to those who may stop one and see nothing', async () => {
+    const refusal = async (can: readonly ConsoleRight[], path: string) => {
+      console.change({ authorize: () => ({ id: 'dora', can }) })
+      return (await console.get(path)).text
+    }
+    expect(await refusal(['stop'], '')).to.include('<p>You may not see this console. A stop that led here')
+    expect(await refusal(['stopAll'], '')).to.include('<p>You may not see this console.</p>')
+    expect(await refusal(['see', 'stop'], '/stop-all')).to.include(
+      '<p>You may not stop all impersonations of a person.</p>',
+    )
   })
 
   it('fails, and tells only the operator, when it throws or rejects', async () => {

@@ -147,7 +147,7 @@ describe('console: a long CSV', () => {
   })
 })
 
-describe('console: a CSV of which storage finds nothing, page after page', () => {
+describe('console: a list of which storage finds nothing, page after page', () => {
   let console: ConsoleDeployment
   let store: SubjectTokenStore
   let pages = 0
@@ -192,6 +192,13 @@ describe('console: a CSV of which storage finds nothing, page after page', () =>
     onPage = (page) => page > 1_000 && Promise.reject(new Error('one page too many'))
     expect(rowsOf((await console.get('/history.csv?state=active')).text)).to.have.length(0)
     expect(pages).to.equal(1_000)
+  })
+
+  it('is counted before a kill switch in two requests for each kind, and the page says that there may be more', async () => {
+    expect((await console.get('/stop-all?userId=alice')).text).to.include(
+      '<strong>at least 0 impersonations</strong>',
+    )
+    expect(pages).to.equal(4)
   })
 
   it('reads no further once the client has left', async () => {

@@ -87,6 +87,7 @@ const ROWS: readonly Row[] = [
   { title: 'an unknown parameter', path: '/history?x=1', status: 400 },
   { title: 'a parameter of Now', path: '?x=1', status: 400 },
   { title: 'both names', path: '/stop-all?userId=a&actorId=b', status: 400 },
+  { title: 'both names, one of them blank', path: '/stop-all?userId=&actorId=b', status: 400 },
   { title: 'neither name', path: '/stop-all', status: 400 },
   { title: 'no id', method: 'POST', path: '/stop', body: { reason: 'x' }, status: 400 },
 ]

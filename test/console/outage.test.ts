@@ -10,6 +10,9 @@ describe('console: when storage is down', () => {
   let console: ConsoleDeployment
   let id: string
   let down: 'nothing' | 'everything' | 'numbers' | 'stops' = 'nothing'
+  /** Numbers that are counted forever. */
+  let isSlow = false
+  const slowly = () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) })
   before(async () => {
     database = await openDatabase('sqlite')
     const real = createSubjectTokenStore(database.sequelize)
@@ -22,6 +25,7 @@ describe('console: when storage is down', () => {
           stops: /^revoke/,
         }[down]
         if (isDown.test(String(name))) throw new Error('private: the disk is gone')
+        if (isSlow && name === 'summarize') return slowly
         return Reflect.get(target, name)
       },
     }) as SubjectTokenStore
@@ -64,5 +68,12 @@ describe('console: when storage is down', () => {
     expect(response.status).to.equal(200)
     expect(response.text).to.include(id).and.to.include('Counting …')
     expect(console.errors.length).to.be.greaterThan(0)
+  })
+
+  it('shows who is viewed without waiting for numbers that are still being counted', async () => {
+    isSlow = true
+    const response = await console.get()
+    expect(response.status).to.equal(200)
+    expect(response.text).to.include(id).and.to.include('Counting …').and.to.include('data-refresh="2"')
   })
 })

@@ -233,6 +233,18 @@ describe('console: long lists and long texts', () => {
     expect(new Set(seen).size).to.equal(85)
   })
 
+  it('keeps the filter on the way through the pages', async () => {
+    const first = await console.get('/history?actorId=maximilian.featherstone&from=2026-01-01&clientId=')
+    const [, older = ''] = /href="\/impersonations([^"]*)" rel="next"/.exec(first.text) ?? []
+    expect(older).to.match(
+      /^\/history\?actorId=maximilian.featherstone&amp;from=2026-01-01&amp;cursor=\w{32}$/,
+    )
+    const second = await console.get(older.replaceAll('&amp;', '&'))
+    expect(second.text).to.match(
+      /href="\/impersonations\/history\?actorId=maximilian.featherstone&amp;from=2026-01-01">Newest/,
+    )
+  })
+
   it('cuts a reason at 120 characters in a row, and shows all of it in the record', async () => {
     const response = await console.get('/history')
     expect(response.text)
@@ -241,5 +253,22 @@ describe('console: long lists and long texts', () => {
     const [id] = shown(response)
     const { text } = await console.get(`/${id}`)
     expect(text).to.include(long(8000)).and.to.include('href="https://tickets.example.com/long long ')
+  })
+
+  it('links to a ticket by up to 120 characters in a row, and up to 1,000 in the record', async () => {
+    const addressOf = (length: number) => `https://tickets.example.com/${'x'.repeat(length - 28)}`
+    const id = await console.keep({ userId: 'zoe', context: { ticketId: 'T-1' } })
+    for (const [length, path, isLinked] of [
+      [120, '/history?userId=zoe', true],
+      [121, '/history?userId=zoe', false],
+      [1_000, `/${id}`, true],
+      [1_001, `/${id}`, false],
+    ] as const) {
+      console.change({ ticketUrl: () => addressOf(length) })
+      const { text } = await console.get(path)
+      expect(text.includes(`<a href="${addressOf(length)}">T-1</a>`), `${length}`).to.equal(isLinked)
+      expect(text).to.include('T-1')
+    }
+    console.change({})
   })
 })

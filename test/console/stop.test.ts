@@ -73,6 +73,15 @@ describe('console: stopping one', () => {
     expect((await show(console, id)).body.state).to.equal('consumed')
   })
 
+  it('takes a form whose type is written in capitals', async () => {
+    const id = await console.keep({ use: {} })
+    const headers = {
+      'sec-fetch-site': 'same-origin',
+      'content-type': 'Application/X-WWW-Form-URLencoded; charset=UTF-8',
+    }
+    expect((await console.post('/stop', { id, reason: REASON }, headers)).status).to.equal(303)
+  })
+
   it('refuses a form that is too large', async () => {
     const id = await console.keep({ use: {} })
     expect((await console.post('/stop', { id, reason: 'x'.repeat(70_000) })).status).to.equal(400)
@@ -117,8 +126,33 @@ describe('console: stopping all of a person', () => {
   })
 
   it('counts to a hundred', async () => {
-    for (let copies = 0; copies < 101; copies += 1) await console.keep({ userId: 'henry' })
-    expect((await console.get('/stop-all?userId=henry')).text).to.include('100 or more impersonations')
+    const text = async () => (await console.get('/stop-all?userId=henry')).text
+    for (let copies = 0; copies < 99; copies += 1) await console.keep({ userId: 'henry' })
+    expect(await text()).to.include('<strong>99 impersonations</strong>')
+    await console.keep({ userId: 'henry', use: {} })
+    expect(await text()).to.include('<strong>100 or more impersonations</strong>')
+  })
+
+  it('asks for the reason and the id in the browser, too', async () => {
+    const { text } = await console.get('/stop-all?userId=ian')
+    expect(text).to.match(/name="reason" value="" required maxlength="1000"/)
+    expect(text).to.match(/Type <code>ian<\/code> to confirm<input name="confirm" value="" required/)
+    expect(text).to.include('<a class="button" href="/impersonations">Cancel</a>')
+  })
+
+  it('is led to from a filter by user and from one by engineer, and from no other', async () => {
+    const links = async (query: string) =>
+      [...(await console.get(`/history?${query}`)).text.matchAll(/href="[^"]*(\/stop-all[^"]*)"/g)].map(
+        ([, address]) => address,
+      )
+    expect(await links('userId=ian')).to.deep.equal(['/stop-all?userId=ian'])
+    expect(await links('actorId=sam')).to.deep.equal(['/stop-all?actorId=sam'])
+    expect(await links('clientId=desk')).to.deep.equal([])
+  })
+
+  it('says that the id must be typed as it is', async () => {
+    const { text } = await all({ userId: 'ian', confirm: 'ivan' })
+    expect(text).to.include('role="alert">The id must be typed exactly as shown.</p>')
   })
 
   const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -143,6 +177,14 @@ describe('console: stopping all of a person', () => {
       expect((await show(console, id)).body.state).to.equal('active')
     })
   }
+
+  it('shows the page again when no reason was sent at all, and stops nothing', async () => {
+    const id = await console.keep({ userId: 'ian' })
+    const response = await console.post('/stop-all', { userId: 'ian', confirm: 'ian' })
+    expect(response.status).to.equal(400)
+    expect(response.text).to.include('role="alert"').and.to.include('name="confirm"')
+    expect((await show(console, id)).body.state).to.equal('active')
+  })
 
   it('needs a right of its own', async () => {
     console.change({ authorize: () => ({ ...DORA, can: ['see', 'stop'] }) })

@@ -2,19 +2,26 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { now } from '../../fixtures/clock.ts'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { type Run, recordRuns } from '../../fixtures/runs.ts'
-import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { BY_API, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import type { KillFilter, SubjectTokenFilter } from '../../src/subject-tokens/store.ts'
 
 const ROWS = 3000
+/** Of this file, not of the process: the ids that are minted below must be of the times that are asked for. */
+const NOW = now()
 const TOKEN = newToken()
 const USE = newUse()
+
+/** Ids of PostgreSQL's many rows begin like this, and their numbers follow. */
+const PREFIX = mintId().slice(0, 16)
+const MIDDLE = `${PREFIX}${'7530'.padStart(16, '0')}`
 
 const TIMES = { createdAfter: NOW - 86_400, createdBefore: NOW + 60 }
 
@@ -112,7 +119,7 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
     index: OF_ACTOR,
   },
   'list the tokens of a user and an actor, after a page': {
-    run: (database) => list(database, { userId: ['alice'], actorId: ['bob', 'carol'] }, { cursor: TOKEN.id }),
+    run: (database) => list(database, { userId: ['alice'], actorId: ['bob', 'carol'] }, { cursor: MIDDLE }),
     index: /subject_tokens_user_id/,
   },
   'list the tokens of a client': {
@@ -168,6 +175,28 @@ const HOT: Readonly<Record<string, { run: (database: Database) => Promise<unknow
     run: ({ sequelize }) => createAdapter(sequelize)('AccessToken').revokeByGrantId('known'),
     index: /oidc_models_grant_id/,
   },
+}
+
+const MEASURE = 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)'
+
+/** What ends before the last row of the name, or of the issuer: here each has all 60,000, whose index takes hundreds of pages. */
+const ENDING_EARLY: Readonly<Record<string, (database: Database) => Promise<unknown>>> = {
+  'list the tokens in a state': (database) => list(database, { state: 'revoked' }),
+  'list the tokens of a time without any': (database) => list(database, { createdAfter: NOW + 86_400 }),
+  'list the tokens of a backend and a time without any': (database) =>
+    list(database, { createdBy: 'b', createdAfter: NOW + 86_400 }),
+  'list what was exchanged without an actor, of a time without any': (database) =>
+    list(database, { withoutActor: true, createdAfter: NOW + 86_400 }),
+  'list the oldest tokens of a user': (database) =>
+    list(database, { userId: ['alice'] }, { cursor: TOKEN.id }),
+  'list the oldest tokens of a backend': (database) =>
+    list(database, { createdBy: 'b' }, { cursor: TOKEN.id }),
+  'end the tokens that a backend issued long ago': ({ sequelize }) =>
+    allOf(
+      createSubjectTokenStore(sequelize).revokeWhere(ISSUER, { createdBy: 'b' }, NOW + 10 * 86_400, BY_API),
+    ),
+  'count what was created in a time without any': ({ sequelize }) =>
+    count(createSubjectTokenStore(sequelize).summarize(ISSUER, NOW + 86_400, NOW + 90_000)),
 }
 
 const EXPLAIN: Readonly<Record<DatabaseKind, string>> = {
@@ -227,6 +256,21 @@ for (const kind of DATABASES) {
         before(() => analyze(database))
         look(() => database, unbounded, forAnyValues)
       })
+      describe('read no more of an index than they find there', () => {
+        // Otherwise an index alone does not tell which rows are there.
+        before(() => database.sequelize.query('VACUUM ANALYZE subject_tokens'))
+        for (const [purpose, run] of Object.entries(ENDING_EARLY)) {
+          for (const explain of [measured, measuredForAnyValues])
+            it(`to ${purpose}, ${explain === measured ? 'for these values' : 'for any values'}`, async () => {
+              const runs = await recordRuns(database, () => run(database))
+              expect(runs).not.to.have.length(0)
+              for (const one of runs) {
+                for (const { name, pages, loops } of await explain(database, one))
+                  expect(pages, `${name}, ${one.sql}`).to.be.at.most(30 + 8 * loops)
+              }
+            })
+        }
+      })
     }
     describe('for these values', () => {
       before(() => analyze(database))
@@ -239,24 +283,61 @@ for (const kind of DATABASES) {
 const MANY = `INSERT INTO subject_tokens
   (id, token_hash, issuer, user_id, actor_id, used_actor_id, context, created_by, created_at, expires_at,
     consumed_at, consumed_by, access_token_expires_at, without_actor)
-  SELECT '${mintId().slice(0, 16)}' || lpad(to_hex(n), 16, '0'), md5('h' || n), '${ISSUER}', md5('u' || n),
+  SELECT '${PREFIX}' || lpad(to_hex(n), 16, '0'), md5('h' || n), '${ISSUER}', md5('u' || n),
     md5('a' || n), md5('d' || n), '{"a":"' || repeat('x', 1400) || '"}', 'b', 1, ${NOW + 600}, 1, 'spa',
     ${NOW - 60000} + n, 1
   FROM generate_series(1, 60000) n`
 
 /** The plan that PostgreSQL keeps for a prepared statement, whatever it is executed with. */
-function forAnyValues({ sequelize }: Database, { sql, bindings: [bind = []] }: Run): Promise<unknown> {
+function forAnyValues(database: Database, run: Run): Promise<object[]> {
+  return explainGeneric(database, run, 'EXPLAIN')
+}
+
+function explainGeneric(
+  { sequelize }: Database,
+  { sql, bindings: [bind = []] }: Run,
+  explain: string,
+): Promise<object[]> {
   return sequelize.transaction(async (transaction) => {
     const run = (text: string) => sequelize.query(text, { transaction, type: QueryTypes.SELECT })
     await run('SET LOCAL plan_cache_mode = force_generic_plan')
     await run(`PREPARE generic AS ${sql}`)
     const values = bind.map((value) => (value === null ? 'NULL' : sequelize.escape(String(value))))
     try {
-      return await run(`EXPLAIN EXECUTE generic${values.length > 0 ? `(${values.join(', ')})` : ''}`)
+      return await run(`${explain} EXECUTE generic${values.length > 0 ? `(${values.join(', ')})` : ''}`)
     } finally {
       await run('DEALLOCATE generic')
     }
   })
+}
+
+/** An index that a statement has read: pages, also those in memory, in all of its scans. */
+interface Reading {
+  readonly name: string
+  readonly pages: number
+  readonly loops: number
+}
+
+async function measured({ sequelize }: Database, { sql, bindings: [bind = []] }: Run): Promise<Reading[]> {
+  return readingsIn(await sequelize.query(`${MEASURE} ${sql}`, { type: QueryTypes.SELECT, bind: [...bind] }))
+}
+
+async function measuredForAnyValues(database: Database, run: Run): Promise<Reading[]> {
+  return readingsIn(await explainGeneric(database, run, MEASURE))
+}
+
+function readingsIn(plan: unknown): Reading[] {
+  if (typeof plan !== 'object' || plan === null) return []
+  const own: Reading[] = []
+  if ('Index Name' in plan) {
+    const number = (name: string) => Number(Reflect.get(plan, name))
+    own.push({
+      name: String(plan['Index Name']),
+      pages: number('Shared Hit Blocks') + number('Shared Read Blocks'),
+      loops: number('Actual Loops'),
+    })
+  }
+  return [...own, ...Object.values(plan).flatMap(readingsIn)]
 }
 
 const analyze = ({ kind, sequelize }: Database) =>

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
 import { show } from '../../fixtures/management.ts'
+import { BILLING, downstream } from '../../fixtures/on-behalf-of.ts'
 import { issue } from '../../fixtures/requests.ts'
 import { deployment as configurationOf } from '../../suite/src/drivers/deployment.ts'
 import { type Report, run } from '../../suite/src/run.ts'
@@ -30,11 +31,17 @@ const notPassed = ({ results }: Report) =>
     .filter(({ outcome }) => outcome !== 'passed' && outcome !== 'skipped')
     .map(({ check, detail }) => `${check.id}: ${detail}`)
 
+/** There is one. */
+function only<Value>([value, ...others]: readonly Value[]): Value {
+  if (value === undefined || others.length > 0) throw new Error(`${1 + others.length} instead of one`)
+  return value
+}
+
 describe('suite: a deployment that runs', () => {
   it('passes over HTTP alone, and nothing that the suite issued stays usable', () =>
     withDeployment({ options: { requiredContext: ['reason'] } }, async (deployment) => {
       const own = await issue(deployment, { userId: 'alice', context: { reason: 'a ticket' } })
-      const report = await run(configurationOf(await environmentOf(deployment)))
+      const report = await run(only(configurationOf(await environmentOf(deployment))))
       expect(notPassed(report)).to.deep.equal([])
       expect(report.results.filter(({ outcome }) => outcome === 'passed').length).to.be.greaterThan(110)
 
@@ -51,11 +58,38 @@ describe('suite: a deployment that runs', () => {
       expect((await show(deployment, own.id)).body.state).to.equal('active')
     }))
 
+  it('passes where an API exchanges what it receives, and nothing stays usable', () =>
+    withDeployment(downstream(), async (deployment) => {
+      const [, onBehalfOf] = configurationOf({
+        ...(await environmentOf(deployment)),
+        SUITE_API_ID: 'orders-api',
+        SUITE_API_SECRET: 'orders-secret',
+        SUITE_DOWNSTREAM_RESOURCE: BILLING,
+        SUITE_DOWNSTREAM_SCOPES: 'orders:read orders:write',
+      })
+      if (!onBehalfOf) throw new Error('no second run')
+      const report = await run(onBehalfOf)
+      expect(notPassed(report)).to.deep.equal([])
+      const passed = report.results.filter(({ outcome }) => outcome === 'passed').map(({ check }) => check.id)
+      expect(passed).to.include.members([
+        'on-behalf-of.act',
+        'on-behalf-of.chain',
+        'on-behalf-of.expiry',
+        'subject.revoked',
+        'subject.other-audience',
+        'scope.ceiling',
+      ])
+      const [[row]] = await deployment.database.sequelize.query(
+        'SELECT COUNT(*) AS alive FROM subject_tokens WHERE revoked_at IS NULL AND expires_at > created_at + 1',
+      )
+      expect(Number(Object(row).alive)).to.equal(0)
+    }))
+
   it('needs no more than one user, one client and one resource', () =>
     withDeployment({}, async (deployment) => {
       const all = await environmentOf(deployment)
       const few = Object.entries(all).filter(([name]) => !/OPAQUE|INTROSPECTING|ACTOR|DPOP/.test(name))
-      const report = await run(configurationOf(Object.fromEntries(few)), { only: ['request.', 'jwt.'] })
+      const report = await run(only(configurationOf(Object.fromEntries(few))), { only: ['request.', 'jwt.'] })
       expect(notPassed(report)).to.deep.equal([])
     }))
 

@@ -13,7 +13,7 @@ let token
 
 /**
  * What is being viewed, without the token: `{ recordId, customer, actor, reason, ticketId, claims, orders, profile,
- * wire, endsAt, endsWithSignIn }`, if anything.
+ * wire, lasts, endsAt, endsWithSignIn }`, if anything. `lasts` are the milliseconds that its token was given.
  */
 export const runningImpersonation = () => running
 
@@ -26,14 +26,15 @@ export async function startImpersonation(customer, given, wire, closeFormer) {
   try {
     const tokens = { subjectToken, actorToken: actor.accessToken }
     const { access_token, expires_in } = await exchange(tokens, wire.fetch)
-    const ends = endOf(Date.now() + expires_in * 1000, actor.endsAt - FOR_THE_RECORD)
+    const lasts = expires_in * 1000
+    const ends = endOf(Date.now() + lasts, actor.endsAt - FOR_THE_RECORD)
     const orders = await readOrders(access_token, wire.fetch)
     const profile = await readProfile(access_token, wire.fetch)
     // The sign-in may have ended in the meantime, and everything that depends on it.
     if (engineer() !== actor) throw new SignInOver()
     token = access_token
     const claims = decode(access_token)
-    running = { recordId, customer, actor, ...given, claims, orders, profile, wire, ...ends }
+    running = { recordId, customer, actor, ...given, claims, orders, profile, wire, lasts, ...ends }
   } catch (error) {
     // Do not leave a started impersonation behind. If stopping it fails too, report the first error.
     await stopImpersonation(recordId, 'The view could not start').catch(() => {})

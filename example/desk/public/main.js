@@ -12,6 +12,7 @@ import {
   readInvoice,
   startViewing,
   stopRecorded,
+  viewOn,
 } from './flow.js'
 import { runningImpersonation } from './impersonation.js'
 import { alertPerson, clearMessages } from './messages.js'
@@ -38,6 +39,7 @@ byId('sign-in').addEventListener('click', () => attempt(() => signIn(viewAsked()
 byId('sign-in').disabled = false
 byId('sign-out').addEventListener('click', () => attempt(leave))
 document.addEventListener('end', () => attempt(() => endViewing(visit)))
+document.addEventListener('more', () => attempt(() => viewOn(visit)))
 window.addEventListener('hashchange', () => {
   if (viewAsked() || location.hash === '') attempt(open)
 })

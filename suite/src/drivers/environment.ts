@@ -18,6 +18,13 @@ export interface Settings {
     readonly scopes: readonly string[]
   }
   readonly actor?: { readonly token: string; readonly sub: string }
+  /** The client of the API behind `resource`, and the API that it calls for its users. */
+  readonly api?: {
+    readonly client: { readonly id: string; readonly secret: string }
+    readonly resource: string
+    readonly audience: string
+    readonly scopes: readonly string[]
+  }
   readonly context: Readonly<Record<string, unknown>>
   readonly dpop: boolean
 }
@@ -58,7 +65,7 @@ export function settingsOf(environment: Environment): Settings {
 /** What is tested only if it is set. */
 function optional(
   get: (name: string) => string | undefined,
-): Pick<Settings, 'introspecting' | 'opaque' | 'actor'> {
+): Pick<Settings, 'introspecting' | 'opaque' | 'actor' | 'api'> {
   const [id, secret] = [get('INTROSPECTING_ID'), get('INTROSPECTING_SECRET')]
   const [opaque, scopes] = [get('OPAQUE_RESOURCE'), get('OPAQUE_SCOPES')]
   const [token, sub] = [get('ACTOR_TOKEN'), get('ACTOR')]
@@ -69,5 +76,14 @@ function optional(
         opaque: { resource: opaque, audience: get('OPAQUE_AUDIENCE') ?? opaque, scopes: scopes.split(' ') },
       }),
     ...(token !== undefined && sub !== undefined && { actor: { token, sub } }),
+    ...apiOf(get),
   }
+}
+
+function apiOf(get: (name: string) => string | undefined): Pick<Settings, 'api'> {
+  const [id, secret] = [get('API_ID'), get('API_SECRET')]
+  const [resource, scopes] = [get('DOWNSTREAM_RESOURCE'), get('DOWNSTREAM_SCOPES')]
+  if (id === undefined || secret === undefined || resource === undefined || scopes === undefined) return {}
+  const audience = get('DOWNSTREAM_AUDIENCE') ?? resource
+  return { api: { client: { id, secret }, resource, audience, scopes: scopes.split(' ') } }
 }

@@ -59,7 +59,7 @@ export class ManagementTokens {
     const changes = CHANGES(this.#api.scope)[kind]
     if (!changes) return undefined
     const { token, id } = await this.issue(changes)
-    if (kind === 'revoked') await this.#revoke(id)
+    if (kind === 'revoked') await this.revoke(id)
     return token
   }
 
@@ -81,9 +81,13 @@ export class ManagementTokens {
     return this.#accessToken
   }
 
+  revoke(id: string): Promise<Answer> {
+    return this.#call('DELETE', `/${id}`)
+  }
+
   /** Ends everything that was issued here. */
   async close(): Promise<void> {
-    for (const id of this.#ids.splice(0)) await this.#revoke(id)
+    for (const id of this.#ids.splice(0)) await this.revoke(id)
   }
 
   #expiring(): Promise<Issued> {
@@ -97,10 +101,6 @@ export class ManagementTokens {
     const left = at + 2100 - Date.now()
     if (left > 0) await sleep(left)
     return token
-  }
-
-  #revoke(id: string): Promise<Answer> {
-    return this.#call('DELETE', `/${id}`)
   }
 
   async #call(method: string, path: string, body?: string): Promise<Answer> {

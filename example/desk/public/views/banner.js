@@ -3,9 +3,15 @@ import '../vendor/impersonation-banner.js'
 import { byId, element } from '../element.js'
 
 const ICON = document.querySelector('link[rel=icon]')
+const MINUTE = 60_000
 
-/** Its button emits `end`, which bubbles. */
-export function showBanner({ customer, actor, ticketId, endsAt }, onExpiry) {
+let lastMinute
+
+/**
+ * Its button emits `end`, and in the last minute another one emits `more`. Both bubble. A view that ends with the sign-in
+ * cannot go on.
+ */
+export function showBanner({ customer, actor, ticketId, lasts, endsAt, endsWithSignIn }, onExpiry) {
   hideBanner()
   // The names matter more than a ticket that fills the row.
   const reason = ticketId.length > 30 ? `${ticketId.slice(0, 29)}…` : ticketId
@@ -16,7 +22,20 @@ export function showBanner({ customer, actor, ticketId, endsAt }, onExpiry) {
     'Back',
     element('span', {}, ' to the view'),
   )
-  const banner = element('impersonation-banner', { id: 'banner', ...shown }, back)
+  const minutes = `${Math.round(lasts / MINUTE)}`
+  const words = element('span', {}, ' more minutes')
+  const more = element('button', { id: 'banner-more', type: 'button', hidden: true }, minutes, words)
+  more.ariaLabel = `${minutes} more minutes`
+  more.addEventListener('click', () => more.dispatchEvent(new Event('more', { bubbles: true })))
+  const banner = element('impersonation-banner', { id: 'banner', ...shown }, back, more)
+  if (!endsWithSignIn) {
+    lastMinute = setTimeout(
+      () => {
+        more.hidden = false
+      },
+      endsAt - MINUTE - Date.now(),
+    )
+  }
   banner.addEventListener('over', onExpiry)
   document.querySelector('header').before(banner)
   document.body.classList.add('viewing')
@@ -24,6 +43,7 @@ export function showBanner({ customer, actor, ticketId, endsAt }, onExpiry) {
 }
 
 export function hideBanner() {
+  clearTimeout(lastMinute)
   byId('banner')?.remove()
   document.body.classList.remove('viewing')
   ICON.href = new URL('../icon.svg', import.meta.url)

@@ -15,10 +15,31 @@ export function onFilters(listener) {
     form.reset()
     listener()
   })
+  byId('chosen-filters').addEventListener('click', ({ target }) => {
+    const field = form.elements[target.value]
+    if (!field) return
+    field.value = ''
+    field.focus()
+    listener()
+  })
+}
+
+/** One button for each filter in force, which takes it away. */
+export function showChosenFilters() {
+  const chosen = [...form.elements].filter(({ name, value }) => name !== '' && value !== '')
+  byId('chosen-filters').replaceChildren(...chosen.map(chip))
+}
+
+function chip(field) {
+  const text = `${field.labels[0].textContent}: ${field.selectedOptions?.[0].text ?? field.value}`
+  const button = element('button', { type: 'button', className: 'chip', value: field.name }, `${text} ×`)
+  button.ariaLabel = `Remove the filter ${text}`
+  return element('li', {}, button)
 }
 
 export function resetFilters() {
   form.reset()
+  showChosenFilters()
   byId('customer-ids').replaceChildren()
 }
 

@@ -7,7 +7,13 @@ import { show, viewAsked } from '../navigation.js'
 import { onNews } from '../tabs.js'
 import { refreshMoments } from '../times.js'
 import { showDetails } from './record-details.js'
-import { chosenFilters, offerEngineers, onFilters, resetFilters } from './record-filters.js'
+import {
+  chosenFilters,
+  offerEngineers,
+  onFilters,
+  resetFilters,
+  showChosenFilters,
+} from './record-filters.js'
 import { isCurrent, recordRow } from './record-table.js'
 
 const PAGE = '10'
@@ -67,6 +73,7 @@ onNews(() => attempt?.(refreshRecord))
 async function load() {
   clearMessages()
   filters = chosenFilters()
+  showChosenFilters()
   const table = byId('record-rows')
   table.ariaBusy = 'true'
   if (shown.size === 0) table.replaceChildren(...[1, 2, 3].map(skeleton))

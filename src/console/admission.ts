@@ -1,0 +1,68 @@
+/** Who may come in: first the origin of a request, then the person, then their rights. */
+import type { Context } from 'koa'
+import { within } from '../callbacks/call.ts'
+import type { Seconds } from '../clock.ts'
+import { ManagementError } from '../management/errors.ts'
+import { isPlainObject, isStorableName } from '../plain-json.ts'
+import type { Administrator, ConsoleOptions, ConsoleRight } from './options.ts'
+
+const forbidden = (text: string) => new ManagementError({ status: 403, error: 'forbidden', public: text })
+
+/**
+ * Refuses a request that may change something, unless a page of this origin sent it. The console may share its origin
+ * with the provider, and a browser sends its cookies with the requests of other pages, too.
+ */
+export function assertSameOrigin(ctx: Context): void {
+  if (ctx.method === 'GET' || ctx.method === 'HEAD') return
+  const site = ctx.req.headers['sec-fetch-site']
+  // Browsers leave it out at origins that are not trustworthy, such as plain HTTP.
+  const isOwn = site === undefined ? isOrigin(ctx.req.headers.origin ?? '', ctx) : site === 'same-origin'
+  if (!isOwn) throw forbidden('this request did not come from a page of the console')
+}
+
+/** As browsers spell them (RFC 6454 §6.2): nothing after the host. */
+const ORIGIN = /^(https?:\/\/)([\w.-]+|\[[\da-f:]+\])(:\d+)?$/i
+
+/** Whether the host of an origin is that of the request, by the scheme of the origin. */
+function isOrigin(origin: string, { host, req }: Context): boolean {
+  const [, scheme = ''] = ORIGIN.exec(origin) ?? []
+  const [own, raw] = [scheme + host, scheme + (req.headers.host ?? host)]
+  // Koa reads past some of what does not belong in a Host header.
+  if (![origin, own, raw].every((address) => ORIGIN.test(address) && URL.canParse(address))) return false
+  return new URL(origin).host === new URL(own).host
+}
+
+const REFUSALS: Readonly<Record<ConsoleRight, string>> = {
+  see: 'you may not see this console',
+  stop: 'you may not stop impersonations',
+  stopAll: 'you may not stop all impersonations of a person',
+}
+
+/** @throws a refusal for no one; an error for what `authorize` may not return, which tells the client nothing. */
+export async function administratorOf(
+  ctx: Context,
+  authorize: ConsoleOptions['authorize'],
+  timeLimit: Seconds,
+): Promise<Administrator> {
+  const asking = async (): Promise<unknown> => authorize(ctx)
+  const given = await within(timeLimit, asking()).catch((cause: unknown) => {
+    // Whatever its class: none must decide that it is a refusal.
+    throw new Error('authorize failed', { cause })
+  })
+  if (given === undefined || given === null || given === false) throw forbidden(REFUSALS.see)
+  if (!isAdministrator(given))
+    throw new TypeError("authorize must return { id, can: ['see', 'stop', 'stopAll'] } or undefined")
+  return { id: given.id, can: [...given.can] }
+}
+
+function isAdministrator(value: unknown): value is Administrator {
+  if (!isPlainObject(value) || !isStorableName(value.id) || !Array.isArray(value.can)) return false
+  return value.can.every((right) => Object.keys(REFUSALS).includes(right))
+}
+
+export function assertRight({ can }: Administrator, right: ConsoleRight): void {
+  if (can.includes(right)) return
+  // A successful stop leads to its record, also those who may not see it.
+  const stopped = right === 'see' && can.includes('stop') ? '. A stop that led here was carried out' : ''
+  throw forbidden(REFUSALS[right] + stopped)
+}
