@@ -1,9 +1,11 @@
 /** `npm run fuzz`: see docs/fuzz.md. */
+import type { DatabaseKind } from '../fixtures/databases.ts'
 import { endRun } from '../fixtures/end-of-run.ts'
-import { parseOptions, USAGE } from './options.ts'
-import { type Failure, type Report, type RunOptions, run } from './run.ts'
+import { linesOf, sumOf } from './counts.ts'
+import { type CommandLine, parseOptions, USAGE } from './options.ts'
+import { type Failure, type Report, run, seedOfPiece } from './run.ts'
 
-function optionsOrExit(): RunOptions {
+function optionsOrExit(): CommandLine {
   try {
     const options = parseOptions(process.argv.slice(2))
     if (options !== 'help') return options
@@ -15,18 +17,27 @@ function optionsOrExit(): RunOptions {
   }
 }
 
-function print({ requests, answers, growth, failure }: Report, kind: string, seconds: number): void {
-  for (const [group, counts] of Object.entries(answers)) {
-    const statuses = Object.entries(counts).map(([status, count]) => `${status}: ${count}`)
-    console.log(`${group.padEnd(12)}${statuses.join('  ')}`)
-  }
-  console.log(
-    `${requests} requests in ${Math.round(seconds)} s; the heap grew by ${Math.round(growth / 1024)} KiB`,
-  )
-  if (failure) printFailure(failure, kind)
+interface Cost {
+  /** Milliseconds. */
+  readonly time: number
+  /** Microseconds of this process: the fuzzer, and the service that it tests. */
+  readonly cpu: number
 }
 
-function printFailure({ group, seed, path, message, example }: Failure, kind: string): void {
+async function measure<Value>(work: () => Promise<Value>): Promise<Cost & { readonly value: Value }> {
+  const [start, before] = [performance.now(), process.cpuUsage()]
+  const value = await work()
+  const { user, system } = process.cpuUsage(before)
+  return { value, time: performance.now() - start, cpu: user + system }
+}
+
+function print(kind: DatabaseKind, seed: string, { answers, requests }: Report, { time, cpu }: Cost): void {
+  for (const line of linesOf(kind, seed, answers)) console.log(line)
+  const each = (cpu / 1000 / Math.max(1, requests)).toFixed(2)
+  console.log(`${requests} requests in ${Math.round(time / 1000)} s, each ${each} ms of CPU`)
+}
+
+function printFailure({ group, seed, path, message, example }: Failure, kind: DatabaseKind): void {
   console.error(`\n${group}: ${message}\n\n${example}`)
   if (path !== '') {
     const options = `--kind ${kind} --group ${group} --seed ${seed} --path ${path}`
@@ -35,23 +46,39 @@ function printFailure({ group, seed, path, message, example }: Failure, kind: st
   process.exitCode = 1
 }
 
-const options = optionsOrExit()
+const { pieces, count, seed: first, ...options } = optionsOrExit()
+const { kind } = options
 let interrupted = false
 // The run ends after the cases that are under way, and tells what it saw.
 process.once('SIGINT', () => {
   interrupted = true
 })
-console.log(`seed ${options.seed}, ${options.count} requests on ${options.kind}`)
-const start = performance.now()
+console.log(`seed ${first}, ${count} requests on ${kind}`)
 const tell = (requests: number) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${requests}`)
 }
+
+/** A failure ends its piece, and not the others. */
+async function runPieces(): Promise<Report[]> {
+  const reports: Report[] = []
+  for (let piece = 0; piece < pieces && !interrupted; piece += 1) {
+    const seed = seedOfPiece(first, piece)
+    const given = { ...options, seed, count: count / pieces, tell, isOver: () => interrupted }
+    const { value, ...cost } = await measure(() => run(given))
+    reports.push(value)
+    print(kind, `seed ${seed}`, value, cost)
+    console.log(`the heap grew by ${Math.round(value.growth / 1024)} KiB`)
+    if (value.failure) printFailure(value.failure, kind)
+  }
+  return reports
+}
+
 try {
-  print(
-    await run({ ...options, tell, isOver: () => interrupted }),
-    options.kind,
-    (performance.now() - start) / 1000,
-  )
+  const { value: reports, ...cost } = await measure(runPieces)
+  if (pieces > 1) {
+    const requests = reports.reduce((sum, report) => sum + report.requests, 0)
+    print(kind, 'all', { requests, answers: sumOf(reports.map(({ answers }) => answers)), growth: 0 }, cost)
+  }
 } finally {
   await endRun()
 }

@@ -6,24 +6,31 @@ import type { Group } from './group.ts'
 import { GROUPS } from './groups.ts'
 import type { RunOptions } from './run.ts'
 
+export interface CommandLine extends RunOptions {
+  /** Runs one after the other, each with a seed and a database of its own. */
+  readonly pieces: number
+}
+
 const NAMES = GROUPS.map(({ name }) => name)
 
 export const USAGE = `npm run fuzz -- [options]
 
-  --count <n>      requests, shared among the groups  (default 20000)
+  --count <n>      requests, shared among the groups and pieces  (default 20000)
+  --pieces <n>     so many runs, one after the other, each with a seed and a database of its own  (default 1)
   --kind <kind>    the database: ${DATABASES.join(', ')}  (default sqlite)
-  --group <name>   one group: ${NAMES.join(', ')}  (default all)
+  --group <names>  some of the groups: ${NAMES.join(',')}  (default all)
   --seed <n>       what is generated; printed at the start  (default: another one each time)
   --path <path>    with --seed and --group: one case, as a failure prints it
   --help           this text
 `
 
 /** Returns `'help'` for `--help`. @throws {Error} naming the option that is wrong. */
-export function parseOptions(args: readonly string[]): RunOptions | 'help' {
+export function parseOptions(args: readonly string[]): CommandLine | 'help' {
   const { values } = parseArgs({
     args: [...args],
     options: {
       count: { type: 'string', default: '20000' },
+      pieces: { type: 'string', default: '1' },
       kind: { type: 'string', default: 'sqlite' },
       group: { type: 'string' },
       seed: { type: 'string' },
@@ -36,9 +43,10 @@ export function parseOptions(args: readonly string[]): RunOptions | 'help' {
     throw new Error('--path needs the --seed and the --group that were printed with it')
   return {
     kind: kindOf(values.kind),
-    groups: values.group === undefined ? GROUPS : [groupOf(values.group)],
+    groups: values.group === undefined ? GROUPS : values.group.split(',').map(groupOf),
     seed: values.seed === undefined ? randomInt(2 ** 31) : whole('seed', values.seed),
     count: whole('count', values.count),
+    pieces: Math.max(1, whole('pieces', values.pieces)),
     ...(values.path !== undefined && { path: values.path }),
   }
 }

@@ -1,7 +1,8 @@
 /** Bugs that a run must find. They are planted around the service: in its store, its options and its host. */
 import type { Middleware } from 'koa'
-import type { AdapterFactory, AdapterPayload, Provider } from 'oidc-provider'
+import type { AccessToken, Adapter, AdapterFactory, Provider } from 'oidc-provider'
 import type { SubjectToken, SubjectTokenStore } from '../src/index.ts'
+import { APIS } from './setting.ts'
 import type { Plant } from './world.ts'
 
 type Change = (store: SubjectTokenStore) => Partial<SubjectTokenStore>
@@ -13,6 +14,15 @@ const found = (change: (token: SubjectToken) => SubjectToken): Plant =>
   inStore((store) => ({
     async findByHash(issuer, hash) {
       const token = await store.findByHash(issuer, hash)
+      return token && change(token)
+    },
+  }))
+
+/** What an access token of an impersonation leads to, changed. */
+const byStatus = (change: (token: SubjectToken) => SubjectToken): Plant =>
+  inStore((store) => ({
+    async findByStatusIndex(issuer, index) {
+      const token = await store.findByStatusIndex(issuer, index)
       return token && change(token)
     },
   }))
@@ -84,6 +94,50 @@ export const PLANTS: Readonly<Record<string, () => Plant>> = {
         return { ...rest, tokens: tokens.length > 1 ? tokens.slice(0, -1) : tokens }
       },
     })),
+  'an API passes on what was stopped': () => byStatus(({ revokedAt: _, ...token }) => token),
+  'an API passes on what was bound to a resource': () => byStatus(({ resource: _, ...token }) => token),
+  'an API passes on without the people who act': () => byStatus(withoutActor),
+  'APIs pass on without a limit': () => ({ onBehalfOf: { hops: 9 } }),
+  'an API widens the scopes': () => ({ onBehalfOf: { hops: 2, scopes: 'policy' } }),
+  'an API reaches any resource': () => ({ onBehalfOf: { hops: 2, targets: 'policy' } }),
+  'the token of an API outlives the one it received': () => ({ provider: longerForApis }),
+  'no event tells that an API passed a user on': () => ({ provider: silent('access_token.exchanged') }),
+  'a stop forgets who it was': () =>
+    inStore((store) => ({
+      revoke: (issuer, id, now, { by: _, ...revocation }) => store.revoke(issuer, id, now, revocation),
+    })),
+  'of two names in a kill switch, the second is ignored': () =>
+    before((ctx, next) => {
+      const { userId } = ctx.query
+      if (ctx.method === 'DELETE' && typeof userId === 'string')
+        ctx.querystring = new URLSearchParams({ userId }).toString()
+      return next()
+    }),
+  'the kill switch counts one too few': () =>
+    inStore((store) => ({
+      async *revokeWhere(...given) {
+        for await (const batch of store.revokeWhere(...given)) yield batch.slice(1)
+      },
+    })),
+  'an access token outlives its revocation': () => ({ adapter: keepAccessTokens }),
+  'introspection shows what has ended': () =>
+    onResponse((ctx) => {
+      if (Object(ctx.body).active === false) ctx.body = { active: true }
+    }),
+  'the summary counts no replays': () =>
+    inStore((store) => ({
+      async *summarize(...given) {
+        for await (const counts of store.summarize(...given)) yield { ...counts, replayed: 0 }
+      },
+    })),
+  'the summary counts for another day': () =>
+    inStore((store) => ({
+      summarize: (issuer, from, until) => store.summarize(issuer, from - 86_400, until - 86_400),
+    })),
+  'the summary counts as live what has ended': () =>
+    inStore((store) => ({ countLive: (issuer, now) => store.countLive(issuer, now - 600) })),
+  'purge deletes too early': () => ({ retention: (retention) => Math.max(0, retention - 60) }),
+  'purge deletes too late': () => ({ retention: (retention) => retention + 1 }),
   'status lists show nothing': () => inStore(() => ({ findStopped: async () => [] })),
   'access tokens live too long': () => ({ options: { maxAccessTokenTTL: 7200 } }),
   'chains of actors have no limit': () => ({ options: { maxDelegationDepth: 10 } }),
@@ -131,6 +185,12 @@ const withoutUse = (token: SubjectToken | undefined): SubjectToken | undefined =
   return rest
 }
 
+const withoutActor = (token: SubjectToken): SubjectToken => {
+  if (!token.use) return token
+  const { actor: _, ...use } = token.use
+  return { ...token, use }
+}
+
 function ofAnyIssuer(): Plant {
   const issuers = new Set<string>()
   return inStore((store) => ({
@@ -149,19 +209,47 @@ function emitTwice(provider: Provider): void {
   provider.rawListeners = (event) => [...listeners(event), ...listeners(event)]
 }
 
-const storeUnhashed = (adapter: AdapterFactory): AdapterFactory => {
-  return (model) => {
-    const stored = adapter(model)
-    if (model !== 'AccessToken') return stored
-    return new Proxy(stored, {
-      get: (target, member) =>
-        member === 'upsert'
-          ? (id: string, payload: AdapterPayload, life: number) =>
-              target.upsert(id, { ...payload, extra: { ...payload.extra, id } }, life)
-          : Reflect.get(target, member),
-    })
+const silent =
+  (name: string) =>
+  (provider: Provider): void => {
+    const listeners = provider.rawListeners.bind(provider)
+    provider.rawListeners = (event) => (event === name ? [] : listeners(event))
+  }
+
+function longerForApis(provider: Provider): void {
+  const { prototype } = provider.AccessToken
+  const { save } = prototype
+  prototype.save = function (this: AccessToken) {
+    if (APIS.some(({ client_id: id }) => id === this.clientId)) this.exp = Number(this.exp) + 1
+    return save.call(this)
   }
 }
+
+/** Adapters, with some methods replaced. */
+const adapters =
+  (change: (model: string, stored: Adapter) => Partial<Adapter>) =>
+  (adapter: AdapterFactory): AdapterFactory =>
+  (model) => {
+    const stored = adapter(model)
+    const changed = change(model, stored)
+    return new Proxy(stored, {
+      get: (target, member) => Reflect.get(changed, member) ?? Reflect.get(target, member).bind(target),
+    })
+  }
+
+const storeUnhashed = adapters((model, stored) => ({
+  upsert: (id, payload, life) =>
+    stored.upsert(
+      id,
+      model === 'AccessToken' ? { ...payload, extra: { ...payload.extra, id } } : payload,
+      life,
+    ),
+}))
+
+const keepAccessTokens = adapters((model) => ({
+  ...(model === 'AccessToken' && { destroy: async () => {} }),
+  revokeByGrantId: async () => {},
+}))
 
 function leak(): Plant {
   const kept: string[] = []

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import type { DatabaseKind } from '../fixtures/databases.ts'
 import type { Group } from './group.ts'
 import { heapAfterCollection } from './memory.ts'
-import { tokenInTables } from './tables.ts'
 import { openWorld, type Plant, type World } from './world.ts'
 
 export interface RunOptions {
@@ -33,10 +32,12 @@ export interface Failure {
   readonly example: string
 }
 
+/** Responses by group and status. */
+export type Answers = Readonly<Record<string, Readonly<Record<string, number>>>>
+
 export interface Report {
   readonly requests: number
-  /** Responses by group and status. */
-  readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>
+  readonly answers: Answers
   /** Bytes by which the heap has grown in the second half of the run. */
   readonly growth: number
   readonly failure?: Failure
@@ -89,6 +90,11 @@ function addTo(
 const CASES = 25
 /** More than the seeds of a turn. */
 const SEEDS = 1_000_003
+/** More than the seeds of a run. */
+const SEEDS_OF_RUN = TURNS * SEEDS
+
+/** The seed of a piece of a longer run, by its number from 0. No two send the same requests. */
+export const seedOfPiece = (first: number, piece: number): number => (first + piece * SEEDS_OF_RUN) % 2 ** 31
 
 async function runGroup(
   world: World,
@@ -102,7 +108,7 @@ async function runGroup(
     const failure = await check(world, group, { seed, shrinks, until })
     if (failure) return failure
     tell?.(world.sent.count)
-    const token = await tokenInTables(world)
+    const token = await world.tokenInTables()
     if (token !== undefined)
       return { ...NOWHERE, group: group.name, seed, message: `a column holds ${token}` }
   }

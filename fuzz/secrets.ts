@@ -4,6 +4,9 @@ import { createHash } from 'node:crypto'
 /** The oldest are forgotten: a run of any length takes the same memory. */
 const MOST = 20_000
 
+/** Looked for from the beginning of a word only: most words are shorter. */
+const WORDS = /(?<![\w-])[\w-]{40,}/g
+
 export interface Secrets {
   /** A subject token, an opaque access token or a JWT. */
   keep(token: string): void
@@ -17,8 +20,11 @@ export function collectSecrets(): Secrets {
   const tokens = new Set<string>()
   const hashes = new Set<string>()
   const find = (text: string, sets: readonly Set<string>[]) => {
-    for (const [word] of text.matchAll(/sub_[\w-]{43}|[\w-]{40,}/g))
-      if (sets.some((set) => set.has(word))) return `${word.slice(0, 12)}…`
+    for (const [word] of text.matchAll(WORDS)) {
+      const place = word.indexOf('sub_')
+      const secret = place < 0 ? word : word.slice(place, place + 47)
+      if (sets.some((set) => set.has(word) || set.has(secret))) return `${secret.slice(0, 12)}…`
+    }
     return undefined
   }
   return {

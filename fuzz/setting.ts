@@ -1,7 +1,8 @@
 /** The deployments that are fuzzed: two issuers with different options over one database, and who exists there. */
-import type { Adapter, AdapterFactory, ClientMetadata, Configuration } from 'oidc-provider'
+import type { Adapter, AdapterFactory, ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
 import { machineClient, publicClient, webClient } from '../fixtures/clients.ts'
-import { API, RESOURCES } from '../fixtures/deployment.ts'
+import { API, OPAQUE_API, RESOURCES } from '../fixtures/deployment.ts'
+import { apiClient, BILLING, billingApi, LEDGER } from '../fixtures/on-behalf-of.ts'
 import { AccessDenied, type ImpersonationOptions } from '../src/index.ts'
 
 /** What the model must know of an issuer. */
@@ -11,6 +12,8 @@ export interface Rules {
   readonly replayLeeway: number
   readonly requiredContext: readonly string[]
   readonly statusList: boolean
+  /** How many APIs may pass a user on; absent where none may. */
+  readonly hops?: number
 }
 
 export const RULES: readonly [Rules, Rules] = [
@@ -20,6 +23,7 @@ export const RULES: readonly [Rules, Rules] = [
     replayLeeway: 0,
     requiredContext: [],
     statusList: true,
+    hops: 2,
   },
   {
     maxDelegationDepth: 1,
@@ -44,31 +48,54 @@ export const APPLICATIONS: readonly ClientMetadata[] = [
   webClient({ client_id: 'barred', client_secret: 'barred-secret', grant_types: ['authorization_code'] }),
 ]
 
-/** The API that is called with an access token of the exchange calls this one (docs/protocol.md §8). */
-export const BILLING = 'https://billing.example.com'
+/** APIs, which exchange what they receive (docs/protocol.md §8). The last does not authenticate. */
+export const APIS: readonly ClientMetadata[] = [
+  apiClient({ token_exchange_resources: [BILLING, API, OPAQUE_API] }),
+  billingApi({ token_exchange_resources: [LEDGER, API, BILLING] }),
+  webClient({
+    client_id: 'ledger-api',
+    client_secret: 'ledger-secret',
+    scope: 'openid',
+    subject_type: 'pairwise',
+    token_exchange_audiences: [LEDGER, API],
+    token_exchange_resources: [API, BILLING],
+  }),
+  apiClient({
+    client_id: 'search-api',
+    client_secret: 'search-secret',
+    token_exchange_audiences: [API],
+    token_exchange_resources: undefined,
+  }),
+  publicClient({
+    client_id: 'loose-api',
+    token_exchange_audiences: [API],
+    token_exchange_resources: [BILLING],
+  }),
+]
 
-/** The orders API, which may exchange what it receives. */
-export const ORDERS_API = webClient({
-  client_id: 'orders-api',
-  client_secret: 'orders-secret',
+/** Sends its secret in the body, so that one form is a whole request. */
+export const POSTING_API = apiClient({
+  client_id: 'posting-api',
+  client_secret: 'posting-secret',
   token_endpoint_auth_method: 'client_secret_post',
-  token_exchange_audiences: [API],
-  token_exchange_resources: [BILLING],
 })
 
 /** Those that `fixtures/deployment.ts` does not add by itself. */
-export const MORE_CLIENTS = [...APPLICATIONS.slice(2), ORDERS_API]
+export const MORE_CLIENTS = [...APPLICATIONS.slice(2), ...APIS, POSTING_API]
 
-export const ALL_RESOURCES = {
+const jwtResource = (audience: string, scope: string, accessTokenTTL: number): ResourceServer => ({
+  scope,
+  audience,
+  accessTokenFormat: 'jwt',
+  accessTokenTTL,
+  jwt: { sign: { alg: 'ES256' } },
+})
+
+export const ALL_RESOURCES: Readonly<Record<string, ResourceServer>> = {
   ...RESOURCES,
-  [BILLING]: {
-    scope: 'orders:read',
-    audience: BILLING,
-    accessTokenFormat: 'jwt',
-    accessTokenTTL: 600,
-    jwt: { sign: { alg: 'ES256' } },
-  },
-} as const
+  [BILLING]: jwtResource(BILLING, 'orders:read orders:write openid offline_access profile', 600),
+  [LEDGER]: jwtResource(LEDGER, 'orders:read profile', 60),
+}
 
 export const backend = (name: string): ClientMetadata => machineClient({ client_id: `backend-${name}` })
 
@@ -112,7 +139,14 @@ export const configurationFor = ({ accountOf }: People): Configuration => ({
   },
   subjectTypes: ['public', 'pairwise'],
   pairwiseIdentifier: (_ctx, accountId, client) => pairwise(client.clientId, accountId),
-  features: { dPoP: { enabled: true }, devInteractions: { enabled: false } },
+  features: {
+    dPoP: { enabled: true },
+    devInteractions: { enabled: false },
+    revocation: {
+      enabled: true,
+      allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+    },
+  },
 })
 
 /** What the policy and the claims function do is written in the context, by stage. */
@@ -121,19 +155,20 @@ function decide(what: unknown): void {
   if (what === 'throw') throw new Error('failed by the context')
 }
 
-export const optionsFor = (rules: Rules): Partial<ImpersonationOptions> => ({
-  maxDelegationDepth: rules.maxDelegationDepth,
-  maxAccessTokenTTL: rules.maxAccessTokenTTL,
-  replayLeeway: rules.replayLeeway,
-  requiredContext: rules.requiredContext,
-  ...(rules.statusList ? { onBehalfOf: true } : { statusList: false }),
+export const optionsFor = ({ statusList, hops, ...rules }: Rules): Partial<ImpersonationOptions> => ({
+  ...rules,
+  ...(!statusList && { statusList }),
+  ...(hops !== undefined && { onBehalfOf: { hops } }),
   isAllowed({ stage, context }) {
     decide(context?.[stage])
     return true
   },
-  getCustomJwtClaims({ context }) {
-    const { subjectTokenContext } = context.grant
-    decide(subjectTokenContext.claims)
-    return subjectTokenContext.claims === 'reserved' ? { sub: 'mallory' } : { told: subjectTokenContext }
+  getCustomJwtClaims({ context: { grant } }) {
+    const { kind, subjectTokenContext: told } = grant
+    const what = kind === 'onBehalfOf' ? told.onward : told.claims
+    decide(what)
+    if (what === 'reserved') return { sub: 'mallory' }
+    const { through = [], subjectTokenClaims: parent = {} } = grant
+    return kind === 'onBehalfOf' ? { told, through, parent } : { told }
   },
 })

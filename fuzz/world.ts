@@ -9,7 +9,7 @@ import { type Deployment, type DeploymentOverrides, startDeployment } from '../f
 import type { HttpResponse } from '../fixtures/http.ts'
 import { readDatabaseUrl } from '../src/cli/database-url.ts'
 import type { ImpersonationOptions, SubjectTokenStore } from '../src/index.ts'
-import { createAdapter, createSubjectTokenStore } from '../src/sequelize/index.ts'
+import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../src/sequelize/index.ts'
 import { collectSecrets, type Secrets } from './secrets.ts'
 import {
   ALL_RESOURCES,
@@ -22,15 +22,20 @@ import {
   type Rules,
   withBackends,
 } from './setting.ts'
+import { watchTables } from './tables.ts'
 import { openWire, type Wire, type WireRequest } from './wire.ts'
 
 /** A bug that is planted to see whether it is found. */
 export interface Plant {
   readonly store?: (store: SubjectTokenStore) => SubjectTokenStore
   readonly options?: Partial<ImpersonationOptions>
+  /** Where the issuer has this option. */
+  readonly onBehalfOf?: ImpersonationOptions['onBehalfOf']
   readonly before?: DeploymentOverrides['before']
   readonly adapter?: (adapter: AdapterFactory) => AdapterFactory
   readonly provider?: (provider: Provider) => void
+  /** What is purged in place of a retention. */
+  readonly retention?: (retention: number) => number
 }
 
 export interface Issuer {
@@ -53,8 +58,11 @@ export interface World {
   readonly answers: Map<string, number>
   /** A name that no earlier case of the run has had. */
   name(): string
+  purge(retention: number): Promise<Purged>
   send(issuer: Issuer, request: WireRequest): Promise<HttpResponse>
   raw(issuer: Issuer, bytes: Buffer): Promise<HttpResponse | undefined>
+  /** The beginning of a token in a row that was written since the last call. */
+  tokenInTables(): Promise<string | undefined>
   /** What went wrong beside the responses since the last call. */
   faults(): string[]
   close(): Promise<void>
@@ -114,8 +122,10 @@ export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldO
       names += 1
       return String(names)
     },
+    purge: (retention) => purge(sequelize, { retention: plant.retention?.(retention) ?? retention }),
     send: async (issuer, request) => answered(await issuer.wire.send(request)),
     raw: async (issuer, bytes) => answered(await issuer.wire.raw(bytes)),
+    tokenInTables: watchTables(sequelize, secrets),
     faults: () => [
       ...texts().flatMap((text) => leakIn(secrets, text)),
       ...rejections.take().map((error) => `an unhandled rejection: ${inspect(error)}`),
@@ -143,7 +153,12 @@ function overridesOf(database: Database, everyone: People, plant: Plant, index: 
     database,
     clients: MORE_CLIENTS,
     resources: ALL_RESOURCES,
-    options: { ...optionsFor(RULES[index]), store: plant.store?.(store) ?? store, ...plant.options },
+    options: {
+      ...optionsFor(RULES[index]),
+      store: plant.store?.(store) ?? store,
+      ...plant.options,
+      ...(plant.onBehalfOf && RULES[index].hops !== undefined && { onBehalfOf: plant.onBehalfOf }),
+    },
     configuration: {
       ...configurationFor(everyone),
       adapter: withBackends(plant.adapter?.(stored) ?? stored),

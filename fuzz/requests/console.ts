@@ -1,6 +1,7 @@
 /** The pages of the console: whatever is asked, a page or a refusal, without markup of the caller. */
 import { expect } from 'chai'
 import fc from 'fast-check'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { defineGroup } from '../group.ts'
 import { expectResponse } from '../oracles.ts'
 import type { World } from '../world.ts'
@@ -55,7 +56,7 @@ const requests = fc.array(
 type Request = typeof requests extends fc.Arbitrary<readonly (infer One)[]> ? One : never
 
 export const pages = defineGroup('console', requests, async (world: World, all: readonly Request[]) => {
-  const { walk, ...prepared } = await prepare(world)
+  const { walk, ...prepared } = await prepare(world, '')
   // Pages repeat what was typed, also a token that someone typed where none belongs.
   const filled = { ...prepared.filled, '{subject}': '', '{actor}': '', '{received}': '', '{management}': '' }
   for (const { method, path, query, form, headers } of all) {
@@ -67,7 +68,15 @@ export const pages = defineGroup('console', requests, async (world: World, all: 
       ...(method !== 'GET' && method !== 'HEAD' && { body: encodePairs(form, filled) }),
     })
     expectResponse(world.secrets, response, STATUSES)
-    expect(response.text, 'markup of the caller').not.to.include('<x-fuzz')
+    expectNoMarkup(response)
     expect(response.headers.get('content-security-policy')).to.include("default-src 'none'")
   }
 })
+
+/** A file may hold any text, as long as no browser takes it for a page. */
+function expectNoMarkup({ text, headers }: HttpResponse): void {
+  expect(headers.get('x-content-type-options')).to.equal('nosniff')
+  if (!headers.get('content-type')?.startsWith('text/csv'))
+    return void expect(text, 'markup of the caller').not.to.include('<x-fuzz')
+  expect(headers.get('content-disposition')).to.match(/^attachment;/)
+}

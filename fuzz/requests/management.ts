@@ -139,7 +139,7 @@ export const management = defineGroup(
   'management',
   requests,
   async (world: World, all: readonly Request[]) => {
-    const prepared = await prepare(world)
+    const prepared = await prepare(world, JSON.stringify(all))
     let issued = 1
     for (const request of all) {
       const text = fill(withoutTokens(request.body), prepared.filled)

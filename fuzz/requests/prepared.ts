@@ -19,7 +19,8 @@ export interface Prepared {
   exchange(): Promise<HttpResponse>
 }
 
-export async function prepare(world: World): Promise<Prepared> {
+/** Tokens that `text` has no place for are not made. */
+export async function prepare(world: World, text: string): Promise<Prepared> {
   const walk = await startWalk(world)
   const [lane] = walk.lanes
   const [spa] = APPLICATIONS
@@ -27,10 +28,12 @@ export async function prepare(world: World): Promise<Prepared> {
   if (!lane || !spa) throw new Error('no lane')
   const response = await walk.manage(lane, 0, { method: 'POST', body: { userId: user } })
   expect(response.status, response.text).to.equal(201)
+  const { deployment } = walk.issuer(0)
+  const made = async (place: string, make: () => Promise<string>) => (text.includes(place) ? make() : '')
   const filled: Filled = {
     '{subject}': response.body.subjectToken,
-    '{actor}': await actorToken(walk.issuer(0).deployment, { accountId: actor }),
-    '{received}': await actorJwt(walk.issuer(0).deployment, { sub: user, scope: 'orders:read' }),
+    '{actor}': await made('{actor}', () => actorToken(deployment, { accountId: actor })),
+    '{received}': await made('{received}', () => actorJwt(deployment, { sub: user, scope: 'orders:read' })),
     '{management}': await walk.managementToken(lane, 0),
     '{id}': idFrom(response),
     '{backend}': lane.backend.client_id,

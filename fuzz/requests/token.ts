@@ -4,10 +4,11 @@ import fc from 'fast-check'
 import { decodeJwt } from 'jose'
 import { API } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
+import { BILLING } from '../../fixtures/on-behalf-of.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
 import { defineGroup } from '../group.ts'
 import { expectError, expectNoSecret } from '../oracles.ts'
-import { BILLING, ORDERS_API } from '../setting.ts'
+import { POSTING_API } from '../setting.ts'
 import type { World } from '../world.ts'
 import { type Prepared, prepare } from './prepared.ts'
 import { encodePairs, fill, headerValue, value } from './values.ts'
@@ -22,8 +23,8 @@ const VALID: readonly [string, string][] = [
 /** By which an API exchanges what it received (docs/protocol.md §8). */
 const ON_BEHALF_OF: typeof VALID = [
   ['grant_type', TOKEN_EXCHANGE],
-  ['client_id', ORDERS_API.client_id],
-  ['client_secret', String(ORDERS_API.client_secret)],
+  ['client_id', POSTING_API.client_id],
+  ['client_secret', String(POSTING_API.client_secret)],
   ['subject_token', '{received}'],
   ['subject_token_type', ACCESS_TOKEN_TYPE],
   ['resource', BILLING],
@@ -85,7 +86,7 @@ const requests = fc.array(
 type Request = typeof requests extends fc.Arbitrary<readonly (infer One)[]> ? One : never
 
 export const token = defineGroup('token', requests, async (world: World, all: readonly Request[]) => {
-  const prepared = await prepare(world)
+  const prepared = await prepare(world, JSON.stringify([all, ON_BEHALF_OF]))
   let spent = false
   for (const request of all) {
     const response = await send(world, prepared, request)
@@ -126,7 +127,7 @@ function changed(whole: typeof VALID, changes: Request['changes']): [string, str
 
 /** Whether an API is the newest actor: what it exchanged is not spent. */
 const isByApi = (token: string): boolean =>
-  token.includes('.') && Object(decodeJwt(token).act).client_id === ORDERS_API.client_id
+  token.includes('.') && Object(decodeJwt(token).act).client_id === POSTING_API.client_id
 
 /** Nothing that a client sends is an error of the server. */
 function judge({ secrets }: World, response: HttpResponse): void {

@@ -18,6 +18,7 @@ export interface Expected {
 /** Members that depend on which of several simultaneous requests came first. */
 const UNCERTAIN = {
   'subject_token.refused': ['stage', 'error', 'clientId'],
+  'access_token.refused': ['stage', 'error', 'clientId'],
   'subject_token.replayed': [
     'id',
     'userId',

@@ -2,24 +2,21 @@
 import { expect } from 'chai'
 import type { ClientMetadata } from 'oidc-provider'
 import { now } from '../../fixtures/clock.ts'
-import { API, OPAQUE_API, RESOURCES } from '../../fixtures/deployment.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
-import { APPLICATIONS } from '../setting.ts'
+import { ALL_RESOURCES, APIS, APPLICATIONS } from '../setting.ts'
 import { grant } from './granting.ts'
-import { type ActorToken, type Lane, replay, type Token } from './model.ts'
+import { type AccessToken, type Lane, replay, type Token } from './model.ts'
+import { type Proven, prove } from './proving.ts'
 import type { Exchange } from './steps.ts'
 import { stopOne } from './stopping.ts'
-import { type Attempt, judge, type Refusal } from './verdict.ts'
-import { actorOf, applicationOf, expectRefused, other, tokenOf, type Walk } from './walk.ts'
+import { type Attempt, hasScope, judge, type Refusal } from './verdict.ts'
+import { applicationOf, expectRefused, heldOf, other, tokenOf, type Walk } from './walk.ts'
 
 /** An attempt, and the request that makes it. */
-export interface Sent extends Attempt {
-  readonly client: ClientMetadata
+export interface Sent extends Attempt, Proven {
   readonly subjectToken: string
-  /** The key that the access token will be bound to. */
-  readonly jkt?: string
-  readonly headers: Readonly<Record<string, string>>
 }
 
 export async function exchange(walk: Walk, lane: Lane, step: Exchange): Promise<void> {
@@ -66,15 +63,17 @@ async function prepare(walk: Walk, lane: Lane, token: Token, step: Exchange): Pr
     token: step.astray ? undefined : token,
     actor: step.actor === undefined ? undefined : actorFor(lane, token, step.actor),
     resource,
-    offered: RESOURCES[resource]?.scope,
+    offered: ALL_RESOURCES[resource]?.scope,
     scopes: step.scope?.split(' ') ?? [],
     subjectToken: token.secret,
     ...(await prove(walk, index, client, step.proof)),
   }
 }
 
-/** Mostly one that the subject token allows. */
+/** Mostly one that the subject token allows; now and then an API, which may never. */
 function clientFor({ clientId }: Token, pick: number): ClientMetadata {
+  const api = pick % 23 === 0 ? APIS[pick % APIS.length] : undefined
+  if (api) return api
   const bound = APPLICATIONS.find((client) => client.client_id === clientId)
   return bound && pick % 4 > 0 ? bound : applicationOf(pick)
 }
@@ -87,31 +86,17 @@ function resourceFor({ resource }: Token, pick: number, baseUrl: string): string
 }
 
 /** Mostly one that may act; now and then a text that is no token. */
-function actorFor(lane: Lane, token: Token, pick: number): ActorToken | null {
-  const suited = lane.actors.filter(
-    ({ issuer, sub, openid }) =>
-      openid && issuer === token.issuer && sub !== token.userId && (token.actorId ?? sub) === sub,
+function actorFor(lane: Lane, token: Token, pick: number): AccessToken | null {
+  const suited = lane.held.filter(
+    (held) =>
+      hasScope(held, 'openid') &&
+      held.issuer === token.issuer &&
+      held.sub !== token.userId &&
+      (token.actorId ?? held.sub) === held.sub,
   )
   if (pick % 11 === 0) return null
-  return (pick % 4 > 0 ? suited[pick % suited.length] : undefined) ?? actorOf(lane, pick) ?? null
+  return (pick % 4 > 0 ? suited[pick % suited.length] : undefined) ?? heldOf(lane, pick) ?? null
 }
-
-async function prove(
-  { key, issuer, proofs }: Walk,
-  index: 0 | 1,
-  client: ClientMetadata,
-  wanted: Exchange['proof'],
-): Promise<Pick<Sent, 'proof' | 'jkt' | 'headers'>> {
-  if (wanted === undefined) return { headers: {} }
-  if (wanted === 'garbage') return { proof: wanted, headers: { dpop: 'eyJhbGciOiJub25lIn0.e30.' } }
-  const used = proofs.get(`${index} ${client.client_id}`)
-  const again = wanted === 'used' && used && now() - used.at <= PROOF_LIVES ? used.proof : undefined
-  const dpop = again ?? (await key.proof(issuer(index).deployment))
-  return { proof: again === undefined ? 'fresh' : 'used', jkt: key.thumbprint, headers: { dpop } }
-}
-
-/** Less than what the provider allows for a proof. */
-const PROOF_LIVES = 30
 
 function post(walk: Walk, { issuer, client, subjectToken, actor, resource, scopes, headers }: Sent) {
   return walk.postToken(

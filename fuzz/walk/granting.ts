@@ -1,6 +1,7 @@
 /** What an exchange returned: the response, the access token and its event (docs/protocol.md §3.5, §4). */
 import { expect } from 'chai'
 import { importJWK, type JWTPayload, jwtVerify } from 'jose'
+import type { ClientMetadata } from 'oidc-provider'
 import { introspectingClient } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
@@ -9,9 +10,11 @@ import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/constants.ts'
 import type { ActClaim } from '../../src/subject-tokens/subject-token.ts'
 import { expectNoSecret } from '../oracles.ts'
-import { pairwise } from '../setting.ts'
+import type { Secrets } from '../secrets.ts'
+import { ALL_RESOURCES, pairwise } from '../setting.ts'
 import type { Sent } from './exchanging.ts'
-import { type ActorToken, defined, identitiesOf, type Lane, type Token } from './model.ts'
+import { type AccessToken, defined, identitiesOf, type Lane, type Token } from './model.ts'
+import { keepProof } from './proving.ts'
 import type { Walk } from './walk.ts'
 
 interface Granted {
@@ -23,8 +26,6 @@ interface Granted {
   readonly disturbed: boolean
 }
 
-/** Life of an access token of either resource, where the cap is not shorter. */
-const LIFE = 600
 const { kty, crv, x, y } = SIGNING_KEY
 const publicKey = importJWK({ kty, crv, x, y }, 'ES256')
 
@@ -34,20 +35,8 @@ export async function grant(
   { sent, token, scope, response, disturbed }: Granted,
 ): Promise<void> {
   const { world } = walk
-  expectNoSecret(world.secrets, response)
-  expect(response.headers.get('cache-control')).to.equal('no-store')
-  const value: string = response.body.access_token
-  const life = Math.min(LIFE, sent.rules.maxAccessTokenTTL)
-  expect(response.body).to.deep.equal(
-    defined({
-      access_token: value,
-      issued_token_type: ACCESS_TOKEN_TYPE,
-      token_type: sent.jkt === undefined ? 'Bearer' : 'DPoP',
-      expires_in: life,
-      scope,
-    }),
-  )
-  world.secrets.keep(value)
+  const life = lifeOf(sent)
+  const value = expectAccessToken(world.secrets, response, { jkt: sent.jkt, life, scope })
   const format = sent.resource === API ? 'jwt' : 'opaque'
   const shown =
     format === 'jwt'
@@ -65,9 +54,23 @@ export async function grant(
   })
   if (shown)
     expect(shown, 'the access token').to.deep.equal(claimsOf(walk, { sent, token, scope, life }, shown))
-  if (sent.proof === 'fresh')
-    walk.proofs.set(`${sent.issuer} ${sent.client.client_id}`, { proof: sent.headers.dpop ?? '', at: now() })
-  lane.actors.push(actorOfExchange(sent, token, value, scope))
+  keepProof(walk, sent)
+  const { issuer, client, jkt } = sent
+  lane.held.push({
+    issuer,
+    value,
+    format,
+    sub: token.userId,
+    client,
+    audience: resource,
+    scope,
+    expiresAt: accessToken.expiresAt,
+    jti: accessToken.jti,
+    jkt,
+    token,
+    through: [],
+    told: { told: token.context },
+  })
   const { id, userId, createdBy } = token
   const payload = {
     id,
@@ -82,7 +85,39 @@ export async function grant(
   walk.expectEvent({ issuer: sent.issuer, name: 'subject_token.exchanged', payload })
 }
 
-async function verified(jwt: string): Promise<JWTPayload> {
+/** Life of an access token in the hands of no one who acts for another. */
+export const lifeOf = ({ resource, rules }: Pick<Sent, 'resource' | 'rules'>): number =>
+  Math.min(Number(ALL_RESOURCES[resource]?.accessTokenTTL), rules.maxAccessTokenTTL)
+
+interface Expected {
+  readonly jkt: string | undefined
+  readonly life: number
+  readonly scope: string | undefined
+}
+
+/** The access token of a response that is as it must be. */
+export function expectAccessToken(
+  secrets: Secrets,
+  response: HttpResponse,
+  { jkt, life, scope }: Expected,
+): string {
+  expectNoSecret(secrets, response)
+  expect(response.headers.get('cache-control')).to.equal('no-store')
+  const value: string = response.body.access_token
+  expect(response.body).to.deep.equal(
+    defined({
+      access_token: value,
+      issued_token_type: ACCESS_TOKEN_TYPE,
+      token_type: jkt === undefined ? 'Bearer' : 'DPoP',
+      expires_in: life,
+      scope,
+    }),
+  )
+  secrets.keep(value)
+  return value
+}
+
+export async function verified(jwt: string): Promise<JWTPayload> {
   return (await jwtVerify(jwt, await publicKey, { typ: 'at+jwt' })).payload
 }
 
@@ -103,28 +138,35 @@ interface Issued {
 /** The claims that a token must have. What the service chooses is taken from `shown`, and looked at elsewhere. */
 function claimsOf(walk: Walk, { sent, token, scope, life }: Issued, shown: JWTPayload): object {
   const { client, actor, rules, resource } = sent
-  const named = (id: string) => (client.subject_type === 'pairwise' ? pairwise(client.client_id, id) : id)
-  const link = ({ sub, act }: ActClaim): ActClaim =>
-    act ? { sub: named(sub), act: link(act) } : { sub: named(sub) }
   const { deployment } = walk.issuer(sent.issuer)
   expect(shown.status === undefined, 'status').to.equal(!rules.statusList)
   return defined({
     iss: deployment.issuer,
     aud: resource,
-    sub: named(token.userId),
+    sub: nameOf(client, token.userId),
     client_id: client.client_id,
     iat: now(),
     exp: now() + life,
     jti: shown.jti,
     scope,
-    act: actor && link(identitiesOf(actingParty(actor) ?? { sub: '' })),
+    act: linkOf(client, actingParty(actor)),
     cnf: sent.jkt && { jkt: sent.jkt },
     status: shown.status,
     told: token.context,
   })
 }
 
-const actingParty = (actor: ActorToken | null | undefined) =>
+/** By which a client knows an account. */
+export const nameOf = ({ client_id: id, subject_type: type }: ClientMetadata, account: string): string =>
+  type === 'pairwise' ? pairwise(id, account) : account
+
+/** The people who act, as the access token of a client names them. */
+export function linkOf(client: ClientMetadata, actor: ActClaim | undefined): ActClaim | undefined {
+  if (!actor) return undefined
+  return defined({ sub: nameOf(client, actor.sub), act: linkOf(client, actor.act) })
+}
+
+const actingParty = (actor: AccessToken | null | undefined) =>
   actor
     ? defined({
         sub: actor.sub,
@@ -132,18 +174,3 @@ const actingParty = (actor: ActorToken | null | undefined) =>
         clientId: actor.client.client_id,
       })
     : undefined
-
-/** A later step may try to act with the access token. */
-function actorOfExchange(sent: Sent, token: Token, value: string, scope: string | undefined): ActorToken {
-  return {
-    issuer: sent.issuer,
-    value,
-    format: sent.resource === API ? 'jwt' : 'opaque',
-    sub: token.userId,
-    client: sent.client,
-    openid: scope?.split(' ').includes('openid') ?? false,
-    expiresAt: token.use?.accessToken.expiresAt ?? 0,
-    jkt: sent.jkt,
-    token,
-  }
-}

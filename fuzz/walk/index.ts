@@ -5,36 +5,66 @@ import type { World } from '../world.ts'
 import { exchange } from './exchanging.ts'
 import { changeAccount, issue, login } from './issuing.ts'
 import type { Lane } from './model.ts'
+import { pass, passOn } from './passing.ts'
+import { clear, purge } from './purging.ts'
 import { list, look, show } from './reading.ts'
 import { checkStatusLists } from './status-lists.ts'
-import { LANES, type Round, type Step, walks } from './steps.ts'
-import { kill, revoke } from './stopping.ts'
+import { type Course, type Exchange, LANES, type Round, type Step, walks } from './steps.ts'
+import { end, kill, misrevoke, revoke } from './stopping.ts'
+import { summaries } from './summary.ts'
 import { startWalk, type Walk } from './walk.ts'
 
-export const walk = defineGroup('walk', walks, async (world: World, rounds: readonly Round[]) => {
+export const walk = defineGroup('walk', walks, async (world: World, { alone, rounds }: Course) => {
   const started = await startWalk(world)
-  for (const { time, steps } of rounds) {
+  if (alone) await clear(started)
+  for (const lane of started.lanes)
+    for (const issuer of [0, 1] as const) await login(started, lane, { ...SOMEONE, issuer })
+  const checkSummary = summaries(started)
+  for (const { time, purge: retention, summary: days, steps } of rounds) {
     const passed = secondsOf(started, time)
     world.clock.tick(passed)
     if (passed > 1) await checkStatusLists(started)
-    await Promise.all(
+    if (retention !== undefined) await purge(started, retention, alone)
+    if (days !== undefined && alone) await checkSummary(days)
+    const lanes = await Promise.allSettled(
       started.lanes.map(async (lane, index) => {
         for (const { step } of steps.filter((one) => one.lane % LANES === index))
           await take(started, lane, step)
       }),
     )
+    // Not before all of them have ended: what is still under way would disturb the next case.
+    for (const lane of lanes) if (lane.status === 'rejected') throw lane.reason
     started.settleEvents()
   }
   world.clock.tick(2)
   await checkStatusLists(started)
 })
 
+/** Who can act from the beginning. */
+const SOMEONE = {
+  kind: 'login',
+  person: 3,
+  client: 1,
+  format: 'jwt',
+  scope: 'openid orders:read',
+  received: true,
+} as const
+
+async function exchangeAndPass(walk: Walk, lane: Lane, step: Exchange): Promise<void> {
+  const before = lane.held.length
+  await exchange(walk, lane, step)
+  const given = lane.held[before]
+  if (given && step.pass) await passOn(walk, lane, step.pass, given)
+}
+
 function take(walk: Walk, lane: Lane, step: Step): Promise<void> | void {
   switch (step.kind) {
     case 'issue':
       return issue(walk, lane, step)
     case 'exchange':
-      return exchange(walk, lane, step)
+      return exchangeAndPass(walk, lane, step)
+    case 'pass':
+      return pass(walk, lane, step)
     case 'login':
       return login(walk, lane, step)
     case 'show':
@@ -43,8 +73,12 @@ function take(walk: Walk, lane: Lane, step: Step): Promise<void> | void {
       return look(walk, lane, step)
     case 'list':
       return list(walk, lane, step)
+    case 'end':
+      return end(walk, lane, step)
     case 'revoke':
       return revoke(walk, lane, step)
+    case 'misrevoke':
+      return misrevoke(walk, lane, step)
     case 'kill':
       return kill(walk, lane, step)
     case 'account':
@@ -56,11 +90,7 @@ function take(walk: Walk, lane: Lane, step: Step): Promise<void> | void {
 function secondsOf({ lanes }: Walk, time: Round['time']): number {
   if (typeof time === 'number') return time
   const ends = lanes
-    .flatMap(({ tokens, actors }) => [
-      ...tokens,
-      ...tokens.flatMap(({ use }) => use?.accessToken ?? []),
-      ...actors,
-    ])
+    .flatMap(({ tokens, held }) => [...tokens, ...held])
     .map(({ expiresAt }) => expiresAt)
     .filter((end) => end > now())
   if (ends.length === 0) return 1

@@ -4,8 +4,10 @@ import { actorJwt, actorToken } from '../../fixtures/actor-tokens.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { idFrom } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
 import { expectNoSecret } from '../oracles.ts'
 import { APPLICATIONS } from '../setting.ts'
+import { nameOf } from './granting.ts'
 import { defined, type Lane, type Token } from './model.ts'
 import type { AccountChange, Issue, Login } from './steps.ts'
 import { expectRefused, personOf, type Walk } from './walk.ts'
@@ -95,20 +97,36 @@ function refusalOf(walk: Walk, { issuer, context }: Issue, userId: string, body:
 /** Made by the provider's own models, because a login takes many requests that are not under test. */
 export async function login(walk: Walk, lane: Lane, step: Login): Promise<void> {
   const { deployment } = walk.issuer(step.issuer)
-  const client = APPLICATIONS[step.client % 2]
+  const client = APPLICATIONS[LOGINS[step.client % LOGINS.length] ?? 0]
   if (!client) throw new Error('no application')
   const sub = personOf(lane, step.person)
-  const scope = step.openid ? 'openid' : 'profile'
-  const names = { sub, client_id: client.client_id, scope }
+  const { issuer, format, scope, received } = step
+  const { client_id: clientId } = client
+  const jti = format === 'jwt' ? unique('jti') : undefined
+  const audience = jti !== undefined ? API : received ? OPAQUE_API : undefined
   const value =
-    step.format === 'jwt'
-      ? await actorJwt(deployment, names)
-      : await actorToken(deployment, { accountId: sub, clientId: client.client_id, scope })
+    jti !== undefined
+      ? await actorJwt(deployment, { sub: nameOf(client, sub), client_id: clientId, scope, jti })
+      : await actorToken(deployment, { accountId: sub, clientId, scope, audience })
   walk.world.secrets.keep(value)
-  const life = step.format === 'jwt' ? 600 : 3600
-  const { issuer, format, openid } = step
-  lane.actors.push({ issuer, value, format, sub, client, openid, expiresAt: now() + life })
+  const expiresAt = now() + (format === 'jwt' ? 600 : 3600)
+  lane.held.push({
+    issuer,
+    value,
+    format,
+    sub,
+    client,
+    audience,
+    scope,
+    expiresAt,
+    jti,
+    through: [],
+    told: {},
+  })
 }
+
+/** Mostly clients that know accounts by their ids. */
+const LOGINS = [0, 1, 0, 1, 3]
 
 export function changeAccount({ world }: Walk, lane: Lane, { person }: AccountChange): void {
   const { disabled } = world.people

@@ -40,20 +40,32 @@ export interface Token {
   replay?: Replay
   /** An opaque access token that was ended. */
   ended?: boolean
+  /** Its record was deleted. */
+  purged?: boolean
 }
 
-/** A token by which a person acts: of a login, or of an exchange whose record is `token`. */
-export interface ActorToken {
+/** An access token of a login, of an exchange, or of an API that passed its user on. */
+export interface AccessToken {
   readonly issuer: 0 | 1
   readonly value: string
   readonly format: 'jwt' | 'opaque'
+  /** The account of the user. */
   readonly sub: string
   readonly client: ClientMetadata
-  readonly openid: boolean
+  readonly audience?: string
+  readonly scope?: string
   readonly expiresAt: number
+  readonly jti?: string
   /** The thumbprint of the key that it is bound to. */
   readonly jkt?: string
+  /** The record of the impersonation as which it began. */
   readonly token?: Token
+  /** The APIs that passed its user on, newest first: client ids. */
+  readonly through: readonly string[]
+  /** The claims of the deployment's function. */
+  readonly told: object
+  /** Ended at the revocation endpoint of the provider. */
+  ended?: boolean
 }
 
 /** People and a backend of their own, so that lanes can walk at the same time and not disturb each other. */
@@ -62,7 +74,7 @@ export interface Lane {
   readonly people: readonly string[]
   readonly backend: ClientMetadata
   readonly tokens: Token[]
-  readonly actors: ActorToken[]
+  readonly held: AccessToken[]
 }
 
 export const isLive = ({ use }: Token, now: number): boolean =>
@@ -129,8 +141,18 @@ const isForgiven = (use: Use, { replayLeeway }: Rules, by: ClientMetadata, now: 
   by.token_endpoint_auth_method !== 'none' &&
   now - use.at <= replayLeeway
 
-/** Whether introspection shows the access token as active. */
-export const isActive = (token: Token, now: number): boolean => isLive(token, now) && !token.ended
+/** Whether it is good by itself: as introspection would judge it, were it opaque. */
+export function isGood({ expiresAt, ended, token, format }: AccessToken, now: number): boolean {
+  if (expiresAt <= now || ended) return false
+  return token === undefined || (format === 'opaque' ? !token.ended : token.revokedAt === undefined)
+}
+
+/** Status lists show what was stopped for so many seconds after its end. */
+const SHOWN = 300
+
+/** Whether `purge` deletes the record. */
+export const isPurgeable = ({ expiresAt, use }: Token, retention: number, now: number): boolean =>
+  expiresAt <= now - retention && (!use || use.accessToken.expiresAt <= now - Math.max(retention, SHOWN))
 
 /** Whether the status lists show it as stopped. */
 export const isShownStopped = (token: Token): boolean =>

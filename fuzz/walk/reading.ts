@@ -1,32 +1,29 @@
 /** Steps that look: records, lists, and whether an access token is still good. */
 import { expect } from 'chai'
-import { introspectingClient } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
 import { expectResponse } from '../oracles.ts'
 import { APPLICATIONS } from '../setting.ts'
-import { isActive, isLive, itemOf, type Lane, stateOf, type Token } from './model.ts'
+import { introspect } from './introspecting.ts'
+import { isLive, itemOf, type Lane, stateOf, type Token } from './model.ts'
 import type { List, Look, Show } from './steps.ts'
 import { selectionOf } from './stopping.ts'
-import { expectRefused, other, tokenOf, type Walk } from './walk.ts'
+import { expectRefused, heldOf, other, tokenOf, type Walk } from './walk.ts'
 
 export async function show(walk: Walk, lane: Lane, { token: pick, astray }: Show): Promise<void> {
   const token = tokenOf(lane, pick)
   if (!token) return
   const issuer = astray ? other(token.issuer) : token.issuer
   const response = await walk.manage(lane, issuer, { method: 'GET', path: `/${token.id}` })
-  if (astray)
+  if (astray || token.purged)
     return expectRefused(walk, response, { status: 404, error: 'not_found', text: 'subject token not found' })
   expectResponse(walk.world.secrets, response, [200])
   expect(response.body, 'the record').to.deep.equal(itemOf(token, now()))
 }
 
-/** Introspection of an opaque access token. */
-export async function look(walk: Walk, lane: Lane, { token: pick }: Look): Promise<void> {
-  const spent = lane.tokens.filter(({ use }) => use?.accessToken.format === 'opaque')
-  const token = spent[pick % spent.length]
-  if (!token?.accessToken) return
-  const { body } = await walk.postIntrospection(token.issuer, introspectingClient(), token.accessToken)
-  expect(body.active, `introspection of ${token.id}`).to.equal(isActive(token, now()))
+export async function look(walk: Walk, lane: Lane, { held: pick }: Look): Promise<void> {
+  const opaque = lane.held.filter(({ format }) => format === 'opaque')
+  const held = (pick % 5 > 0 ? opaque[pick % opaque.length] : undefined) ?? heldOf(lane, pick)
+  if (held) await introspect(walk, held)
 }
 
 export async function list(walk: Walk, lane: Lane, step: List): Promise<void> {

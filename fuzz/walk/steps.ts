@@ -20,19 +20,27 @@ interface Context {
   readonly issuance?: string
   readonly exchange?: string
   readonly claims?: string
+  readonly onBehalfOf?: string
+  readonly onward?: string
   readonly extra?: unknown
 }
 const fails = fc.constantFrom('deny', 'throw')
+const claimsFail = fc.constantFrom('deny', 'throw', 'reserved')
 const usual: fc.Arbitrary<Context> = fc.constant({ reason: 'asked' })
 const context: fc.Arbitrary<Context> = fc.record(
   {
     reason: fc.constantFrom('asked', 'SUP-1', ' ', null),
     issuance: fails,
     exchange: fails,
-    claims: fc.constantFrom('deny', 'throw', 'reserved'),
+    claims: claimsFail,
     extra: fc.jsonValue({ maxDepth: 2 }),
   },
   { requiredKeys: [] },
+)
+/** What fails only when an API passes the user on. */
+const onward: fc.Arbitrary<Context> = fc.record(
+  { reason: fc.constant('asked'), onBehalfOf: fails, onward: claimsFail, extra: fc.constant('€') },
+  { requiredKeys: ['reason'] },
 )
 
 const issue = fc.record({
@@ -45,57 +53,114 @@ const issue = fc.record({
   resource: seldom(pick),
   scope: seldom(scope),
   expiresIn: maybe(fc.constantFrom(1, 2, 60, 600, 3600)),
-  context: fc.oneof({ arbitrary: usual, weight: 3 }, { arbitrary: context, weight: 1 }),
+  context: fc.oneof(
+    { arbitrary: usual, weight: 6 },
+    { arbitrary: context, weight: 2 },
+    { arbitrary: onward, weight: 1 },
+  ),
+})
+
+const proof = fc.constantFrom(
+  undefined,
+  undefined,
+  undefined,
+  undefined,
+  'fresh' as const,
+  'used' as const,
+  'garbage' as const,
+)
+/** At another issuer than the one that it belongs to. */
+const astray = fc.oneof(
+  { arbitrary: fc.constant(false), weight: 9 },
+  { arbitrary: fc.constant(true), weight: 1 },
+)
+/** Revoked through the management API at the same moment. */
+const revoked = fc.constantFrom(false, false, false, false, false, true)
+
+/** An API exchanges an access token that it received, so many times at once. */
+const pass = fc.record({
+  kind: fc.constant('pass'),
+  received: pick,
+  astray,
+  api: pick,
+  resource: pick,
+  scope: maybe(scope),
+  /** With an actor token. */
+  actor: oneIn(20, fc.constant(true)),
+  proof,
+  times: fc.constantFrom(1, 1, 1, 3),
+  revoked,
+  /** How often the next API passes on what this one was given. */
+  onward: fc.constantFrom<number>(0, 0, 1, 2),
 })
 
 /** An exchange. With `race`, as many at once. */
 const exchange = fc.record({
   kind: fc.constant('exchange'),
   token: pick,
-  /** At another issuer than that of the token. */
-  astray: fc.oneof({ arbitrary: fc.constant(false), weight: 9 }, { arbitrary: fc.constant(true), weight: 1 }),
+  astray,
   client: pick,
   resource: pick,
   scope: maybe(scope),
   actor: fc.oneof({ arbitrary: fc.constant(undefined), weight: 2 }, { arbitrary: pick, weight: 2 }),
-  proof: fc.constantFrom(
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-    'fresh' as const,
-    'used' as const,
-    'garbage' as const,
-  ),
+  proof,
   race: fc.constantFrom(1, 1, 1, 1, 1, 2, 5),
-  /** Revoked through the management API at the same moment. */
-  revoked: fc.constantFrom(false, false, false, false, false, true),
+  revoked,
+  /** What an API does with the access token. */
+  pass: oneIn(3, pass),
 })
 
-/** A token by which a person can act. */
+/** The access token of a person. */
 const login = fc.record({
   kind: fc.constant('login'),
   issuer,
   person: pick,
   client: pick,
   format: fc.constantFrom('jwt' as const, 'opaque' as const),
-  openid: fc.oneof({ arbitrary: fc.constant(true), weight: 5 }, { arbitrary: fc.constant(false), weight: 1 }),
+  scope: fc.constantFrom(
+    'openid',
+    'openid',
+    'openid orders:read',
+    'openid orders:read profile',
+    'orders:read',
+  ),
+  /** Whether an opaque one is for a resource. */
+  received: fc.boolean(),
 })
 
 const show = fc.record({ kind: fc.constant('show'), token: pick, astray: fc.boolean() })
-const look = fc.record({ kind: fc.constant('look'), token: pick })
+/** Introspection of an access token. */
+const look = fc.record({ kind: fc.constant('look'), held: pick })
+/** The revocation endpoint of the provider, by the client of the access token or by another one. */
+const end = fc.record({ kind: fc.constant('end'), held: pick, client: pick })
+
+/** What a backend says of a stop; `undefined`: by DELETE, which says nothing. */
+const says = fc.constantFrom(
+  undefined,
+  undefined,
+  {},
+  { by: 'dora' },
+  { reason: 'a walk' },
+  { by: 'dora', reason: 'a walk' },
+)
 const revoke = fc.record({
   kind: fc.constant('revoke'),
   token: pick,
-  says: fc.boolean(),
+  says,
   astray: seldom(fc.constant(true)),
+})
+/** A stop that must be refused, and stop nothing. */
+const misrevoke = fc.record({
+  kind: fc.constant('misrevoke'),
+  token: pick,
+  how: fc.constantFrom('nothing', 'two', 'unknown field', 'blank reason', 'no name', 'unknown id', 'query'),
 })
 
 const BY = ['userId', 'actorId', 'createdBy'] as const
 export type By = (typeof BY)[number]
 const named = { by: fc.constantFrom(...BY), name: pick, alias: fc.boolean() }
 
-const kill = fc.record({ kind: fc.constant('kill'), issuer, ...named, says: fc.boolean() })
+const kill = fc.record({ kind: fc.constant('kill'), issuer, ...named, says })
 const list = fc.record({
   kind: fc.constant('list'),
   issuer,
@@ -114,10 +179,13 @@ const account = fc.record({ kind: fc.constant('account'), person: pick })
 const step = fc.oneof(
   { arbitrary: issue, weight: 30 },
   { arbitrary: exchange, weight: 40 },
-  { arbitrary: login, weight: 8 },
+  { arbitrary: pass, weight: 25 },
+  { arbitrary: login, weight: 10 },
   { arbitrary: show, weight: 10 },
   { arbitrary: look, weight: 8 },
+  { arbitrary: end, weight: 3 },
   { arbitrary: revoke, weight: 5 },
+  { arbitrary: misrevoke, weight: 2 },
   { arbitrary: kill, weight: 6 },
   { arbitrary: list, weight: 8 },
   { arbitrary: account, weight: 1 },
@@ -133,10 +201,14 @@ const time = fc.oneof(
 type Of<Value> = Value extends fc.Arbitrary<infer Type> ? Type : never
 export type Issue = Of<typeof issue>
 export type Exchange = Of<typeof exchange>
+export type Pass = Of<typeof pass>
 export type Login = Of<typeof login>
 export type Show = Of<typeof show>
 export type Look = Of<typeof look>
+export type End = Of<typeof end>
+export type Says = Of<typeof says>
 export type Revoke = Of<typeof revoke>
+export type Misrevoke = Of<typeof misrevoke>
 export type Kill = Of<typeof kill>
 export type List = Of<typeof list>
 export type AccountChange = Of<typeof account>
@@ -145,9 +217,20 @@ export type Step = Of<typeof step>
 export const LANES = 4
 const round = fc.record({
   time,
+  /** Before the steps, `purge` is called with this retention. */
+  purge: oneIn(8, fc.constantFrom(0, 60, 600, 3600)),
+  /** Before the steps, the summary of so many days is read. */
+  summary: oneIn(4, fc.constantFrom(1, 2, 3, 10)),
   steps: fc.array(fc.record({ lane: fc.nat(LANES - 1), step }), { minLength: 1, maxLength: 12 }),
 })
 export type Round = Of<typeof round>
 
-/** Rounds one after another. In a round the lanes, which share no people, walk at the same time. */
-export const walks: fc.Arbitrary<Round[]> = fc.array(round, { minLength: 1, maxLength: 16 })
+/**
+ * Rounds one after another. In a round the lanes, which share no people, walk at the same time. A walk that is `alone`
+ * begins when all earlier records have ended and were purged, so that its records are all there are.
+ */
+export const walks = fc.record({
+  alone: fc.oneof({ arbitrary: fc.constant(false), weight: 2 }, { arbitrary: fc.constant(true), weight: 1 }),
+  rounds: fc.array(round, { minLength: 1, maxLength: 16 }),
+})
+export type Course = Of<typeof walks>

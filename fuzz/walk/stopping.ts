@@ -2,11 +2,13 @@
 import { expect } from 'chai'
 import { now } from '../../fixtures/clock.ts'
 import type { Revocation } from '../../src/subject-tokens/subject-token.ts'
+import { expectError, expectNoSecret } from '../oracles.ts'
+import { introspect } from './introspecting.ts'
 import { type Lane, linksOf, stop, type Token } from './model.ts'
-import type { By, Kill, Revoke } from './steps.ts'
-import { expectRefused, other, personOf, tokenOf, type Walk } from './walk.ts'
+import type { By, End, Kill, Misrevoke, Revoke, Says } from './steps.ts'
+import { applicationOf, expectRefused, heldOf, other, personOf, tokenOf, type Walk } from './walk.ts'
 
-const SAYS = { by: 'dora', reason: 'a walk' }
+const UNKNOWN = { status: 404, error: 'not_found', text: 'subject token not found' }
 
 export async function revoke(walk: Walk, lane: Lane, { token: pick, says, astray }: Revoke): Promise<void> {
   const token = tokenOf(lane, pick)
@@ -16,11 +18,10 @@ export async function revoke(walk: Walk, lane: Lane, { token: pick, says, astray
     lane,
     issuer,
     says
-      ? { method: 'POST', path: '/revocations', body: { id: token.id, ...SAYS } }
+      ? { method: 'POST', path: '/revocations', body: { id: token.id, ...says } }
       : { method: 'DELETE', path: `/${token.id}` },
   )
-  if (astray)
-    return expectRefused(walk, response, { status: 404, error: 'not_found', text: 'subject token not found' })
+  if (astray || token.purged) return expectRefused(walk, response, UNKNOWN)
   const marked = stopOne(walk, token, revocationBy(lane, says))
   expect(response.status, response.text).to.equal(says ? 200 : 204)
   if (says) expect(response.body).to.deep.equal({ revoked: marked ? 1 : 0 })
@@ -33,7 +34,7 @@ export async function kill(walk: Walk, lane: Lane, step: Kill): Promise<void> {
     lane,
     issuer,
     says
-      ? { method: 'POST', path: '/revocations', body: { [by]: name, ...SAYS } }
+      ? { method: 'POST', path: '/revocations', body: { [by]: name, ...says } }
       : { method: 'DELETE', path: `?${new URLSearchParams({ [by]: name })}` },
   )
   const revocation = revocationBy(lane, says)
@@ -44,10 +45,53 @@ export async function kill(walk: Walk, lane: Lane, step: Kill): Promise<void> {
   expect(response.body, `revoked by ${by}`).to.deep.equal({ revoked: marked.length })
 }
 
-const revocationBy = ({ backend }: Lane, says: boolean): Revocation => ({
+/** Later steps see that nothing was stopped. */
+export async function misrevoke(walk: Walk, lane: Lane, { token: pick, how }: Misrevoke): Promise<void> {
+  const token = tokenOf(lane, pick)
+  if (!token) return
+  const { id, userId, createdBy, issuer } = token
+  const bodies: Readonly<Record<Misrevoke['how'], object>> = {
+    nothing: { reason: 'a walk' },
+    two: { id, userId },
+    'unknown field': { id, why: 'a walk' },
+    'blank reason': { createdBy, reason: ' ' },
+    'no name': { createdBy, by: '' },
+    'unknown id': { id: 'f'.repeat(32) },
+    query: {},
+  }
+  const response = await walk.manage(
+    lane,
+    issuer,
+    how === 'query'
+      ? { method: 'DELETE', path: `?${new URLSearchParams({ userId, createdBy })}` }
+      : { method: 'POST', path: '/revocations', body: bodies[how] },
+  )
+  expectRefused(walk, response, how === 'unknown id' ? UNKNOWN : { status: 400, error: 'invalid_request' })
+}
+
+/** The revocation endpoint of the provider ends an opaque access token, and nothing with it. */
+export async function end(walk: Walk, lane: Lane, { held: pick, client: by }: End): Promise<void> {
+  const held = heldOf(lane, pick)
+  if (!held) return
+  const client = by % 4 > 0 ? held.client : applicationOf(by)
+  const response = await walk.postRevocation(held.issuer, client, held.value)
+  expectNoSecret(walk.world.secrets, response)
+  if (held.format === 'jwt') {
+    // The provider's own error, which may be cached.
+    expect(response.status, response.text).to.equal(400)
+    return void expect(expectError(response).error).to.equal('unsupported_token_type')
+  }
+  expect(response.status, response.text).to.equal(200)
+  if (client.client_id !== held.client.client_id) return
+  held.ended = true
+  if (held.token) held.token.ended = true
+  await introspect(walk, held)
+}
+
+const revocationBy = ({ backend }: Lane, says: Says): Revocation => ({
   cause: 'api',
   client: backend.client_id,
-  ...(says && SAYS),
+  ...says,
 })
 
 /** Stops one in the model; what this marks must emit an event. */
@@ -74,7 +118,7 @@ export function selectionOf({ world }: Walk, lane: Lane, given: { by: By; name: 
   const { by, alias } = given
   if (by === 'createdBy') {
     const name = lane.backend.client_id
-    return { name, matches: (token: Token) => token.createdBy === name }
+    return { name, matches: (token: Token) => !token.purged && token.createdBy === name }
   }
   const person = personOf(lane, given.name)
   const name = alias ? `alias:${person}` : person
@@ -83,5 +127,5 @@ export function selectionOf({ world }: Walk, lane: Lane, given: { by: By; name: 
     by === 'userId'
       ? token.userId === person
       : token.actorId === person || linksOf(token.use?.actor).includes(person)
-  return { name, matches: (token: Token) => finds && holds(token) }
+  return { name, matches: (token: Token) => !token.purged && finds && holds(token) }
 }

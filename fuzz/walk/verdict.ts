@@ -1,8 +1,9 @@
 /** What must become of an exchange: granted, or refused by the first rule that it breaks (docs/protocol.md §3.1). */
 import type { ClientMetadata } from 'oidc-provider'
 import { ACTOR_TOKEN_REFUSED, SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { TOKEN_EXCHANGE } from '../../src/constants.ts'
 import type { People, Rules } from '../setting.ts'
-import { type ActorToken, linksOf, stateOf, type Token } from './model.ts'
+import { type AccessToken, isGood, linksOf, stateOf, type Token } from './model.ts'
 
 export interface Attempt {
   readonly issuer: 0 | 1
@@ -11,7 +12,7 @@ export interface Attempt {
   /** `undefined`: one that this issuer does not know. */
   readonly token: Token | undefined
   /** `null`: something that is no access token. */
-  readonly actor?: ActorToken | null
+  readonly actor?: AccessToken | null
   readonly resource: string
   /** The scopes of the resource; `undefined` where the issuer has no such resource. */
   readonly offered: string | undefined
@@ -29,10 +30,10 @@ export interface Refusal {
 }
 export type Verdict = { readonly granted: { readonly scope?: string } } | { readonly refused: Refusal }
 
-const refuse = (error: string, text?: string, status: 400 | 500 = 400): Verdict => ({
+export const refuse = (error: string, text?: string, status: 400 | 500 = 400): Verdict => ({
   refused: { status, error, text, event: 'refused' },
 })
-const SUBJECT = refuse(SUBJECT_TOKEN_REFUSED.error, SUBJECT_TOKEN_REFUSED.error_description)
+export const SUBJECT = refuse(SUBJECT_TOKEN_REFUSED.error, SUBJECT_TOKEN_REFUSED.error_description)
 const ACTOR = refuse(ACTOR_TOKEN_REFUSED.error, ACTOR_TOKEN_REFUSED.error_description)
 const REPLAYED: Verdict = {
   refused: {
@@ -42,14 +43,14 @@ const REPLAYED: Verdict = {
     event: 'replayed',
   },
 }
-const TARGET = refuse('invalid_target', 'resource indicator is missing, or unknown')
-const SCOPE = refuse('invalid_scope', 'none of the requested scopes can be granted')
-const DENIED = refuse('access_denied', 'the request was denied by policy')
-const FAILED = refuse('server_error', 'oops! something went wrong', 500)
-const PROOF = refuse('invalid_dpop_proof')
-const PROOF_USED = refuse('invalid_grant')
+export const TARGET = refuse('invalid_target', 'resource indicator is missing, or unknown')
+export const SCOPE = refuse('invalid_scope', 'none of the requested scopes can be granted')
+export const DENIED = refuse('access_denied', 'the request was denied by policy')
+export const FAILED = refuse('server_error', 'oops! something went wrong', 500)
+export const PROOF = refuse('invalid_dpop_proof')
+export const PROOF_USED = refuse('invalid_grant')
 /** Before the handler of the grant, so that there is no event. */
-const BARRED: Verdict = {
+export const BARRED: Verdict = {
   refused: {
     status: 400,
     error: 'invalid_request',
@@ -59,7 +60,9 @@ const BARRED: Verdict = {
 
 export function judge(attempt: Attempt, people: People, now: number): Verdict {
   const { client, proof } = attempt
-  if (!client.grant_types?.includes('urn:ietf:params:oauth:grant-type:token-exchange')) return BARRED
+  if (!client.grant_types?.includes(TOKEN_EXCHANGE)) return BARRED
+  // An API, which nothing is looked up for.
+  if (client.token_exchange_audiences) return SUBJECT
   if (proof === 'garbage') return PROOF
   const scope = grantedScope(attempt)
   return (
@@ -73,7 +76,7 @@ export function judge(attempt: Attempt, people: People, now: number): Verdict {
 }
 
 function judgeSubject({ token, client }: Attempt, people: People, now: number): Verdict | undefined {
-  if (!token) return SUBJECT
+  if (!token || token.purged) return SUBJECT
   if (token.use) return REPLAYED
   if (stateOf(token, now) !== 'active') return SUBJECT
   if (token.clientId !== undefined && token.clientId !== client.client_id) return SUBJECT
@@ -84,7 +87,7 @@ function judgeActor(attempt: Attempt, people: People, now: number): Verdict | un
   const { actor, token, rules } = attempt
   if (actor === undefined) return token?.actorId === undefined ? undefined : SUBJECT
   if (actor === null || !isValid(actor, attempt, now)) return ACTOR
-  if (!actor.openid || people.accountOf(actor.sub) === undefined) return ACTOR
+  if (!hasScope(actor, 'openid') || people.accountOf(actor.sub) === undefined) return ACTOR
   if (actor.jkt !== undefined && attempt.proof === undefined) return ACTOR
   const chain = chainOf(actor)
   const twice = new Set(chain).size < chain.length
@@ -92,15 +95,17 @@ function judgeActor(attempt: Attempt, people: People, now: number): Verdict | un
   return token?.actorId !== undefined && token.actorId !== actor.sub ? SUBJECT : undefined
 }
 
-function isValid(actor: ActorToken, { issuer }: Attempt, now: number): boolean {
-  if (actor.issuer !== issuer || actor.expiresAt <= now) return false
-  if (actor.format === 'jwt' && actor.client.subject_type === 'pairwise') return false
-  if (!actor.token) return true
-  return actor.token.revokedAt === undefined && !(actor.format === 'opaque' && actor.token.ended)
-}
+const isValid = (actor: AccessToken, { issuer }: Attempt, now: number): boolean =>
+  actor.issuer === issuer &&
+  isGood(actor, now) &&
+  actor.token?.revokedAt === undefined &&
+  !(actor.format === 'jwt' && actor.client.subject_type === 'pairwise')
+
+export const hasScope = ({ scope = '' }: AccessToken, name: string): boolean =>
+  scope.split(' ').includes(name)
 
 /** Account ids, the newest first. */
-const chainOf = ({ sub, token }: ActorToken): string[] => [sub, ...linksOf(token?.use?.actor)]
+const chainOf = ({ sub, token }: AccessToken): string[] => [sub, ...linksOf(token?.use?.actor)]
 
 function judgeTarget({ offered, client, resource, token }: Attempt): Verdict | undefined {
   if (offered === undefined) return TARGET
@@ -112,18 +117,33 @@ function judgeTarget({ offered, client, resource, token }: Attempt): Verdict | u
 /** Scopes that are the provider's own as well as the resource's. */
 const OF_THE_PROVIDER = ['openid', 'profile', 'offline_access']
 
-function grantedScope({ scopes, offered = '', token, client, actor, rules }: Attempt): string | undefined {
+interface Asked {
+  readonly scopes: readonly string[]
+  readonly client: ClientMetadata
+  /** What each of these does not name is not granted. */
+  readonly ceilings: readonly (string | undefined)[]
+  readonly mayAct: boolean
+}
+
+export function scopeOf({ scopes, client, ceilings, mayAct }: Asked): string | undefined {
   const registered = client.scope?.split(' ')
   const granted = [...new Set(scopes)].filter(
     (scope) =>
       scope !== 'offline_access' &&
-      offered.split(' ').includes(scope) &&
-      (scope !== 'openid' || (actor !== undefined && rules.maxDelegationDepth > 1)) &&
-      (token?.scope === undefined || token.scope.split(' ').includes(scope)) &&
+      (scope !== 'openid' || mayAct) &&
+      ceilings.every((ceiling) => ceiling === undefined || ceiling.split(' ').includes(scope)) &&
       (!registered || !OF_THE_PROVIDER.includes(scope) || registered.includes(scope)),
   )
   return granted.length > 0 ? granted.join(' ') : undefined
 }
+
+const grantedScope = ({ scopes, offered = '', token, client, actor, rules }: Attempt): string | undefined =>
+  scopeOf({
+    scopes,
+    client,
+    ceilings: [offered, token?.scope],
+    mayAct: actor !== undefined && rules.maxDelegationDepth > 1,
+  })
 
 /** The functions of the deployment do what the context says: see `optionsFor`. */
 function judgeContext({ token }: Attempt): Verdict | undefined {

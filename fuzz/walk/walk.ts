@@ -8,7 +8,7 @@ import { expectError } from '../oracles.ts'
 import { APPLICATIONS, backend } from '../setting.ts'
 import type { Issuer, World } from '../world.ts'
 import { type Expected, expectations } from './events.ts'
-import type { ActorToken, Lane, Token } from './model.ts'
+import type { AccessToken, Lane, Token } from './model.ts'
 import { LANES } from './steps.ts'
 
 export interface Walk extends Expected {
@@ -26,6 +26,8 @@ export interface Walk extends Expected {
   ): Promise<HttpResponse>
   /** What a resource server learns of an opaque token (RFC 7662). */
   postIntrospection(issuer: 0 | 1, client: ClientMetadata, token: string): Promise<HttpResponse>
+  /** Ends a token (RFC 7009). */
+  postRevocation(issuer: 0 | 1, client: ClientMetadata, token: string): Promise<HttpResponse>
   /** The access token of the backend of a lane. */
   managementToken(lane: Lane, issuer: 0 | 1): Promise<string>
   /** A request of the management API by the backend of a lane. */
@@ -86,6 +88,7 @@ export async function startWalk(world: World): Promise<Walk> {
     postToken,
     managementToken,
     postIntrospection: (index, client, token) => post('/oidc/token/introspection')(index, client, { token }),
+    postRevocation: (index, client, token) => post('/oidc/token/revocation')(index, client, { token }),
     async manage(lane, index, { method, path = '', body }) {
       const authorization = `Bearer ${await managementToken(lane, index)}`
       return world.send(issuer(index), {
@@ -104,14 +107,14 @@ const laneOf = (name: string): Lane => ({
   people: ['a', 'b', 'c', 'd'].map((person) => `${person}-${name}`),
   backend: backend(name),
   tokens: [],
-  actors: [],
+  held: [],
 })
 
 export const other = (issuer: 0 | 1): 0 | 1 => (issuer === 0 ? 1 : 0)
 
 export const tokenOf = (lane: Lane, pick: number): Token | undefined => lane.tokens[pick % lane.tokens.length]
-export const actorOf = (lane: Lane, pick: number): ActorToken | undefined =>
-  lane.actors[pick % lane.actors.length]
+export const heldOf = (lane: Lane, pick: number): AccessToken | undefined =>
+  lane.held[pick % lane.held.length]
 export const personOf = (lane: Lane, pick: number): string => lane.people[pick % lane.people.length] ?? ''
 
 /** The public client and the web application more often than the others. */
