@@ -96,7 +96,10 @@ function ownPath({ owns, prefix }: Routes, request: IncomingMessage): string | u
   // Hosts take off the path that they mount at. Without proof that it was the prefix, the path is the host's own.
   const original = withoutOrigin(Reflect.get(request, 'originalUrl'))
   // A path that is the prefix and nothing more becomes a slash.
-  const whole = prefix + url.replace(/^\/(?=\?|$)/, '')
-  const mountedAtPrefix = original.endsWith(whole) && pathOf(original).endsWith(pathOf(whole))
-  return mountedAtPrefix && owns(pathOf(whole)) ? pathOf(whole) : undefined
+  return [prefix + url, prefix + url.replace(/^\/(?=\?|$)/, '')]
+    .map((whole) => {
+      const mountedAtPrefix = original.endsWith(whole) && pathOf(original).endsWith(pathOf(whole))
+      return mountedAtPrefix && owns(pathOf(whole)) ? pathOf(whole) : undefined
+    })
+    .find((path) => path !== undefined)
 }
