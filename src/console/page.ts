@@ -14,7 +14,7 @@ const PAGES = { Now: '', History: '/history', Alarms: '/alarms' }
 /** Bytes of a page with rows: texts are cut until it fits. */
 const MOST = 30_000
 
-export async function showPage(visit: Visit, { title, error, body, refresh }: Page): Promise<void> {
+export async function showPage(visit: Visit, { title, error, body, isWhole, refresh }: Page): Promise<void> {
   const { ctx, base, now, administrator } = visit
   const links = Object.entries(PAGES).map(([name, path]) => {
     const current = name === title && html` aria-current="page"`
@@ -32,7 +32,7 @@ ${Html.constant('script', SCRIPT)}`,
   )
   const personOf = await peopleIn(page, visit)
   let text = page.write({ share: 1, personOf })
-  for (let share = 0.7; Buffer.byteLength(text) > MOST && share > 0.05; share *= 0.7)
+  for (let share = 0.7; !isWhole && Buffer.byteLength(text) > MOST && share > 0.05; share *= 0.7)
     text = page.write({ share, personOf })
   if (error) ctx.status = 400
   ctx.body = text

@@ -49,6 +49,7 @@ ${field('Reason', 'reason', reason, html` id="stop" required maxlength="1000"${w
   return {
     title: 'Record',
     error,
+    isWhole: true,
     refresh: goesOn ? 15 : undefined,
     body: html`<h1>${titleOf(record)}</h1>
 <p>${stateCell(record, now)}</p>

@@ -26,6 +26,8 @@ export interface Page {
   /** What was wrong with the input: said above what was typed. */
   readonly error?: ManagementError | undefined
   readonly body: Html
+  /** Whatever its size: of a page with rows, texts are cut until it fits. */
+  readonly isWhole?: boolean
   /** Seconds between two looks at what has changed, if the page is to follow it. */
   readonly refresh?: number | undefined
 }

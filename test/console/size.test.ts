@@ -95,6 +95,17 @@ describe('console: pages at their largest', () => {
     }
   })
 
+  it('cut no name, reason or address in a record, however large its context is', async () => {
+    const url = `https://tickets.example.com/${'x'.repeat(900)}`
+    console.change({ ticketUrl: () => url })
+    const context = { ticketId: 'T-1', reason: '"'.repeat(1_000), more: '"'.repeat(2_500) }
+    const id = await console.keep({ userId: 'alice.archer@example.com', context })
+    const { text } = await console.get(`/${id}`)
+    expect(Buffer.byteLength(text)).to.be.above(MOST)
+    expect(text).to.match(/<h1>.*<bdi>alice\.archer@example\.com<\/bdi><\/h1>/)
+    expect(text).to.include(`<a href="${url}">T-1</a> <bdi>${'&quot;'.repeat(1_000)}</bdi>`)
+  })
+
   it('show 120 Latin characters of a text all the same', async () => {
     await fill('m')
     expect(await expectSmall('/history')).to.include('m'.repeat(120))
