@@ -50,7 +50,8 @@ ${field('Reason', 'reason', reason, html` id="stop" required maxlength="1000"${w
     title: 'Record',
     error,
     isWhole: true,
-    refresh: goesOn ? 15 : undefined,
+    // Of an input that was wrong there is no address to look at again.
+    refresh: goesOn && !error ? 15 : undefined,
     body: html`<h1>${titleOf(record)}</h1>
 <p>${stateCell(record, now)}</p>
 <p class="why">${whyOf(context, options.ticketUrl, 1_000)}</p>

@@ -63,6 +63,12 @@ describe('console: stopping one', () => {
     })
   }
 
+  it('does not refresh the page of a wrong input: its address takes no GET, and a reload would send the form again', async () => {
+    const id = await console.keep({ use: {} })
+    expect((await console.get(`/${id}`)).text).to.include(' data-refresh="15"')
+    expect((await console.post('/stop', { id, reason: ' ' })).text).not.to.include(' data-refresh=')
+  })
+
   it('takes only a form', async () => {
     const id = await console.keep({ use: {} })
     for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x', '']) {
