@@ -53,7 +53,7 @@ async function pull({ service, lookup, administrator }: Visit, form: string): Pr
 async function pageOf(visit: Visit, typed: Typed<Field>, error: Page['error']): Promise<Page> {
   const { result: person } = await tried(() => personIn(typed))
   const title = 'Stop all'
-  if (!person) return { title, error, body: html`<h1>Stop all of a person</h1>${personForms(visit)}` }
+  if (!person) return { title, error, body: html`<h1>Stop all of a person</h1>${personForms(visit, typed)}` }
   const { name, id } = person
   const count = await countOf(visit, { [name]: id })
   return {
@@ -88,9 +88,9 @@ async function countOf(visit: Visit, person: People): Promise<string> {
   return `${unread > 0 ? 'at least ' : ''}${found} impersonation${found === 1 ? '' : 's'}`
 }
 
-export const personForms = ({ base }: Visit): Html => {
-  const form = (name: string, label: string) =>
-    html`<form class="card" action="${base}/stop-all" autocomplete="off">${field(label, name, '', html` required`)}<button>Continue</button></form>`
+export const personForms = ({ base }: Visit, typed: People = {}): Html => {
+  const form = (name: keyof People, label: string) =>
+    html`<form class="card" action="${base}/stop-all" autocomplete="off">${field(label, name, typed[name], html` required`)}<button>Continue</button></form>`
   return html`<div class="two">${form('userId', 'User id')}${form('actorId', 'Engineer id')}</div>`
 }
 

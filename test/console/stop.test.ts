@@ -184,6 +184,14 @@ describe('console: stopping all of a person', () => {
     })
   }
 
+  it('shows again what was typed that names no one person', async () => {
+    const both = await console.get('/stop-all?userId=ian&actorId=sam')
+    expect(both.status).to.equal(400)
+    expect(both.text).to.include('name="userId" value="ian"').and.to.include('name="actorId" value="sam"')
+    const long = 'x'.repeat(256)
+    expect((await console.get(`/stop-all?actorId=${long}`)).text).to.include(`name="actorId" value="${long}"`)
+  })
+
   it('shows the page again when no reason was sent at all, and stops nothing', async () => {
     const id = await console.keep({ userId: 'ian' })
     const response = await console.post('/stop-all', { userId: 'ian', confirm: 'ian' })
