@@ -200,6 +200,12 @@ inChromium('the support desk: the click path', (openDesk) => {
     await page.getByText('No impersonations match these filters.').waitFor()
     const chosen = page.getByRole('list', { name: 'Filters in force' }).getByRole('button')
     expect(await chosen.allInnerTexts()).to.deep.equal(['Customer: alice ×', 'State: Live now ×'])
+    // The corner outside of what is round.
+    await page
+      .locator('#chosen-filters li')
+      .nth(1)
+      .click({ position: { x: 1, y: 1 } })
+    expect(await chosen.allInnerTexts()).to.deep.equal(['Customer: alice ×', 'State: Live now ×'])
     await page.getByRole('button', { name: 'Remove the filter State: Live now' }).click()
     await page.getByText('1 shown.').waitFor()
     expect(await chosen.allInnerTexts()).to.deep.equal(['Customer: alice ×'])

@@ -16,7 +16,7 @@ export function onFilters(listener) {
     listener()
   })
   byId('chosen-filters').addEventListener('click', ({ target }) => {
-    const field = form.elements[target.value]
+    const field = form.elements[target.closest('.chip')?.value]
     if (!field) return
     field.value = ''
     field.focus()
