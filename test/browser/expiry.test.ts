@@ -76,6 +76,19 @@ inChromium('the support desk: expiry', (openDesk) => {
     expect(await remaining(page)).to.be.within(30, 60)
   })
 
+  it('leads away from the view that has ended when the next one cannot start', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await page.clock.fastForward(245_000)
+    await page.route('**/oidc/token', (route) => route.abort(), { times: 1 })
+    await page.getByRole('button', { name: '5 more minutes' }).click()
+    await heading(page, 'Customers')
+    await says(page, 'alert', 'No response.')
+    await expectNothingViewed(page)
+  })
+
   it('ends the view with the sign-in, says so beforehand, and stops it on the record', async () => {
     const desk = await openDesk()
     const { page } = desk

@@ -50,8 +50,11 @@ export async function startViewing(customer, given, visit) {
     showBanner(runningImpersonation(), () => expire(visit))
     await visit('viewing')
   } catch (error) {
-    if (!runningImpersonation()) closeViewing()
+    const isOver = !runningImpersonation()
+    if (isOver) closeViewing()
     if (isSignInOver(error)) throw error
+    // More minutes are asked for on any page, also on that of the view that has ended.
+    if (isOver) await leaveView(visit)
     alertPerson(explain(error))
     showRefusedRequests(wire)
   } finally {
