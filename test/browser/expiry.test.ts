@@ -89,6 +89,29 @@ inChromium('the support desk: expiry', (openDesk) => {
     await expectNothingViewed(page)
   })
 
+  it('starts no next view when the engineer ends the view meanwhile', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await page.clock.fastForward(245_000)
+    const asked = Promise.withResolvers<() => Promise<void>>()
+    await page.route('**/backend/api/request-impersonation', (route) => asked.resolve(() => route.continue()))
+    await page.getByRole('button', { name: '5 more minutes' }).click()
+    const release = await asked.promise
+    await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
+    await heading(page, 'Customers')
+    await says(page, 'status', 'The view of Alice Archer has ended.')
+    const stopped = page.waitForResponse('**/backend/api/impersonations/*/stop')
+    await release()
+    expect((await stopped).status()).to.equal(200)
+    await heading(page, 'Customers')
+    await expectNothingViewed(page)
+    const [first, second] = logged(desk, 'subject_token.issued')
+    expect(logged(desk, 'subject_token.revoked').map(({ id }) => id)).to.deep.equal([first?.id, second?.id])
+  })
+
   it('ends the view with the sign-in, says so beforehand, and stops it on the record', async () => {
     const desk = await openDesk()
     const { page } = desk

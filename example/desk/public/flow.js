@@ -27,6 +27,8 @@ const inRecord = () =>
   viewAsked() === 'record' ? undefined : { href: '#record', text: 'See it in the record' }
 
 let starting
+/** The view that goes on for more minutes was ended meanwhile. */
+let isUnwanted = false
 
 /** Asks for the reason, sends the requests, and shows the result. */
 export async function askAndStart(customer, visit) {
@@ -39,6 +41,7 @@ export async function askAndStart(customer, visit) {
 export async function startViewing(customer, given, visit) {
   if (starting) return
   starting = customer
+  isUnwanted = false
   const wire = openWire()
   clearRefusedRequests()
   markStarting(customer)
@@ -47,6 +50,10 @@ export async function startViewing(customer, given, visit) {
     await startImpersonation(customer, given, wire, closeViewing)
     forgetReason(customer)
     hideOpenView()
+    if (isUnwanted) {
+      await stopOnRecord(closeViewing().recordId, customer, ENDED)
+      return
+    }
     showBanner(runningImpersonation(), () => expire(visit))
     await visit('viewing')
   } catch (error) {
@@ -73,6 +80,7 @@ export async function viewOn(visit) {
 /** Discards it here first, so nothing is viewed any more even if the network fails afterwards. */
 export async function endViewing(visit) {
   const { recordId, customer } = closeViewing()
+  isUnwanted = starting?.id === customer.id
   const [, isStopped] = await Promise.all([visit('customers'), stopOnRecord(recordId, customer, ENDED)])
   if (isStopped) tellPerson(`The view of ${customer.name} has ended. ${DISCARDED}`, inRecord())
 }
