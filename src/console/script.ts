@@ -32,7 +32,8 @@ const SOURCE = `'use strict'
     [...fresh.querySelectorAll('input')].some((field) => field.value !== field.defaultValue)
   const replace = (next) => {
     const focused = document.activeElement
-    const place = focused.id ? '#' + focused.id : '[href="' + CSS.escape(focused.getAttribute('href')) + '"]'
+    const by = ['id', 'name', 'href'].find((name) => focused.hasAttribute(name)) ?? 'id'
+    const place = '[' + by + '="' + CSS.escape(focused.getAttribute(by)) + '"]'
     const isLost = fresh.contains(focused)
     for (const { id } of fresh.querySelectorAll('details[open]')) next.querySelector('#' + id)?.setAttribute('open', '')
     fresh.replaceWith(next)

@@ -199,6 +199,19 @@ consoleInChromium('the console: its script', (open) => {
     expect(await page.locator('#all').getAttribute('open')).to.equal('')
   })
 
+  it('keeps the focus in a field before anything is typed', async () => {
+    const console = await open()
+    const page = await console.open()
+    await page.clock.install()
+    await page.goto('/impersonations')
+    await page.getByText('Stop all of a person').click()
+    await page.getByLabel('Engineer id').focus()
+    await console.post('/stop', { id: console.ids.live, reason: 'x' })
+    await page.clock.runFor(16_000)
+    await page.getByRole('link', { name: 'Sam Sawyer → Alice Archer' }).waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.name')).to.equal('actorId')
+  })
+
   it('takes nothing away that was typed', async () => {
     const console = await open()
     const page = await console.open()
