@@ -5,8 +5,8 @@
  */
 import { parseArgs } from 'node:util'
 import { type Outcome, outcomeOf } from './mutation/outcome.ts'
-import { ROOMS, type Room } from './mutation/rooms.ts'
-import { runRoom } from './mutation/stryker.ts'
+import { ROOMS, type Room, roomWith } from './mutation/rooms.ts'
+import { runRoom, unrepeatable } from './mutation/stryker.ts'
 import type { Place } from './mutation/survivors.ts'
 
 const { values, positionals } = parseArgs({
@@ -15,11 +15,12 @@ const { values, positionals } = parseArgs({
 })
 
 function roomOf(argument: string): [string, Room] {
-  const name = argument.startsWith('src/') ? (argument.split('/')[1] ?? '') : argument
-  const room = ROOMS[name] ?? (name.endsWith('.ts') ? ROOMS.files : undefined)
-  if (!room)
+  const named = ROOMS[argument]
+  if (named) return [argument, named]
+  const [name, room] = roomWith(argument) ?? []
+  if (!name || !room)
     throw new Error(`not a room, nor files of one: ${argument} (rooms: ${Object.keys(ROOMS).join(', ')})`)
-  return [name, name === argument ? room : { ...room, mutate: [argument] }]
+  return [name, { ...room, mutate: [argument] }]
 }
 
 const show = ({ file, line, mutated }: Place): string => `${file}\n  - ${line}\n  + ${mutated}`
@@ -27,6 +28,9 @@ const show = ({ file, line, mutated }: Place): string => `${file}\n  - ${line}\n
 const table: Record<string, Outcome['row']> = {}
 for (const argument of positionals.length > 0 ? positionals : Object.keys(ROOMS)) {
   const [name, room] = roomOf(argument)
+  // Once for a room: it takes as long as its tests take twice.
+  const failed = name === argument ? await unrepeatable(room) : ''
+  if (failed) throw new Error(`tests that fail, or fail the second time in one process:\n${failed}`)
   const { row, unnamed, stale } = outcomeOf(await runRoom(name, room, Number(values.jobs)))
   table[argument] = row
   for (const { status, ...place } of unnamed)

@@ -69,21 +69,22 @@ function assertStorable(names: readonly string[]): void {
 function readConfirmation(cnf: unknown): ActorToken['confirmation'] {
   if (cnf === undefined) return {}
   const { jkt, 'x5t#S256': thumbprint, ...unknown } = isPlainObject(cnf) ? cnf : {}
-  const known = [jkt, thumbprint].filter((member) => typeof member === 'string')
   // A kind of key that this request cannot prove is a key that was not proven.
-  if (known.length === 0 || Object.keys(unknown).length > 0)
+  if (!isKey(jkt) || !isKey(thumbprint) || (jkt ?? thumbprint) === undefined || !isEmpty(unknown))
     throw actorTokenRefused({ private: 'bound to an unknown kind of key' })
-  return {
-    ...(typeof jkt === 'string' && { jkt }),
-    ...(typeof thumbprint === 'string' && { thumbprint }),
-  }
+  return { jkt, thumbprint }
 }
+
+const isKey = (member: unknown): member is string | undefined =>
+  member === undefined || typeof member === 'string'
+
+const isEmpty = (members: object): boolean => Object.keys(members).length === 0
 
 /** Reads an `act` claim (RFC 8693 §4.1), and refuses one with other members than `sub` and `act`. */
 function readAct(value: unknown): ActClaim | undefined {
   if (value === undefined) return undefined
   const { sub, act, ...rest } = isPlainObject(value) ? value : {}
-  if (typeof sub !== 'string' || sub === '' || Object.keys(rest).length > 0) {
+  if (typeof sub !== 'string' || sub === '' || !isEmpty(rest)) {
     throw actorTokenRefused({ private: 'a malformed act claim' })
   }
   return act === undefined ? { sub } : { sub, act: readAct(act) }

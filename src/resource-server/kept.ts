@@ -22,6 +22,7 @@ export class Keeper<Value> {
   readonly #what: string
   readonly #load: Load<Value>
   #kept: Kept<Value> | undefined
+  /** Under way. Where requests share nothing it may be any of several, and is not looked at. */
   #attempt: Promise<Kept<Value>> | undefined
   #attemptStartedAt: Instant = Number.NEGATIVE_INFINITY
   #attemptEndedAt: Instant = Number.NEGATIVE_INFINITY
@@ -86,11 +87,10 @@ export class Keeper<Value> {
     if (this.#attempt && maySharePromises()) return this.#attempt
     if (this.#isResting(now)) return Promise.reject(this.#unavailable('expired'))
     this.#attemptStartedAt = now
-    const attempt = this.#fetch().finally(() => {
-      if (this.#attempt === attempt) this.#attempt = undefined
+    this.#attempt = this.#fetch().finally(() => {
+      this.#attempt = undefined
     })
-    this.#attempt = attempt
-    return attempt
+    return this.#attempt
   }
 
   #unavailable(reason: string): ProviderUnavailable {

@@ -40,9 +40,9 @@ export async function readStatusList(
   { uri, issuer, keyOf }: Expected,
 ): Promise<Kept<StatusList>> {
   const arrivedAt = instant()
-  const { iss, iat, exp, ttl, status_list } = await verify(jwt, { uri, keyOf })
+  // The library has seen to it that both are there, and numbers.
+  const { iss, iat = 0, exp = 0, ttl, status_list } = await verify(jwt, { uri, keyOf })
   if (iss !== undefined && iss !== issuer) throw unusable('of another issuer')
-  if (typeof iat !== 'number' || typeof exp !== 'number') throw unusable('iat or exp')
   if (typeof ttl !== 'number' || !(ttl > 0)) throw unusable('ttl')
   return {
     value: await decompress(status_list),

@@ -50,8 +50,6 @@ export function statusLists(
   const listAt = (uri: string): Keeper<StatusList> => {
     const known = lists.get(uri)
     if (known) return known
-    const [oldest] = lists.size < MAX_LISTS ? [] : lists.keys()
-    if (oldest !== undefined) lists.delete(oldest)
     const list = new Keeper<StatusList>('status list', async (previous) => {
       // What begins to renew a list at half of its time has ended before the other half is over.
       const patience = previous ? Math.max(1, Math.min(timeout, previous.freshFor / 2)) : timeout
@@ -60,6 +58,7 @@ export function statusLists(
       return readStatusList(jwt, { uri, issuer, keyOf })
     })
     lists.set(uri, list)
+    for (const oldest of lists.keys()) if (lists.size > MAX_LISTS) lists.delete(oldest)
     return list
   }
 

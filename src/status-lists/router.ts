@@ -53,7 +53,7 @@ function numberOf({ path }: Context): number | undefined {
  * `Cache-Control: no-cache`, which `fetch` adds to every conditional request.
  */
 function matches(condition: string, etag: string): boolean {
-  if (condition.trim() === '*') return true
+  if (condition === '*') return true
   return [...condition.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag)
 }
 

@@ -33,8 +33,7 @@ export function rememberStopped(
   issuer: string,
 ): () => Promise<Stopped> {
   const lists = new Map<number, { shownUntil: Map<number, Seconds>; version: number }>()
-  let readAt: Seconds | undefined
-  let readAllAt: Seconds | undefined
+  let last: { readonly readAt: Seconds; readonly readAllAt: Seconds } | undefined
 
   const add = (statusIndex: number, shownUntil: Seconds) => {
     const number = Math.floor(statusIndex / STATUS_LIST_SIZE)
@@ -52,17 +51,17 @@ export function rememberStopped(
 
   return onceASecond(async () => {
     const now = epochTime()
-    const isRecent = (at: Seconds | undefined) => at !== undefined && at <= now && now < at + FULL_READ_EVERY
-    const all = !isRecent(readAt) || !isRecent(readAllAt)
-    const since = readAt === undefined || all ? now - OLDEST : readAt - OVERLAP
+    const known = last
+    // Everything after a clock was set back, too.
+    const isRecent = known !== undefined && known.readAt <= now && now < known.readAllAt + FULL_READ_EVERY
+    const since = isRecent ? known.readAt - OVERLAP : now - OLDEST
     const stopped = await store.findStopped(issuer, since)
-    if (all) forgetEnded(now)
+    if (!isRecent) forgetEnded(now)
     for (const { statusIndex, expiresAt } of stopped) {
       const shownUntil = expiresAt + STATUS_SHOWN
       if (shownUntil > now) add(statusIndex, shownUntil)
     }
-    readAt = now
-    if (all) readAllAt = now
+    last = { readAt: now, readAllAt: isRecent ? known.readAllAt : now }
     return { asOf: now, list: (list) => lists.get(list) ?? NONE }
   })
 }

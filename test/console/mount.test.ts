@@ -98,6 +98,12 @@ describe('console: where it is mounted', () => {
     await serving(app.callback(), (baseUrl) => expectConsole(baseUrl, '/admin/impersonations'))
   })
 
+  it('Express, mounted at its prefix, also where the address ends with a slash', () =>
+    serving(express().use('/impersonations', make().handler()), async (baseUrl) => {
+      for (const path of ['/impersonations', '/impersonations/', '/impersonations/?cursor='])
+        expect((await fetch(baseUrl + path)).status, path).to.equal(200)
+    }))
+
   it('never writes an address that begins with two slashes', async () => {
     const handler = make().handler()
     const rewrite: RequestListener = (request, response) => {

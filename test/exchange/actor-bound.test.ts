@@ -93,6 +93,16 @@ describe('token exchange: a bound actor token', () => {
     await refuses(both, { dpop: await key.proof(deployment) })
     await refuses(both, presenting(CERTIFICATE))
   })
+
+  it('that names another kind of key, or none that can be read, beside the one that is proven is refused', async () => {
+    const proof = { dpop: await key.proof(deployment) }
+    await refuses(await actorJwt(deployment, { cnf: { jkt: key.thumbprint, kid: 'x' } }), proof)
+    const certificate = presenting(CERTIFICATE)
+    for (const jkt of [7, null])
+      await refuses(await actorJwt(deployment, { cnf: { jkt, 'x5t#S256': x5t } }), certificate)
+    const unread = await actorJwt(deployment, { cnf: { jkt: key.thumbprint, 'x5t#S256': [x5t] } })
+    await refuses(unread, { ...certificate, dpop: await key.proof(deployment) })
+  })
 })
 
 describe('token exchange: an actor token that is bound to a certificate', () => {

@@ -50,6 +50,24 @@ describe("token exchange: the deployment's own extraTokenClaims", () => {
       ))
   }
 
+  it('sees that an opaque token has a Grant of its own, and a JWT none', async () => {
+    const grants: string[] = []
+    const own: ExtraTokenClaims = (_ctx, token) => {
+      if (token.kind === 'AccessToken') grants.push(String(Reflect.get(token, 'grantId')))
+      return {}
+    }
+    await withOwn(own, async (deployment) => {
+      for (const resource of [API, OPAQUE_API]) {
+        const { subjectToken } = await issue(deployment)
+        const response = await exchange(deployment, { subject_token: subjectToken, resource })
+        expect(response.status, response.text).to.equal(200)
+      }
+    })
+    expect(grants).to.have.length(2)
+    expect(grants[0]).to.equal('')
+    expect(grants[1]).to.match(/^[\w-]{43}$/)
+  })
+
   it('is called once for an exchange, before the spend, on the finished but unsaved token', async () => {
     const calls: Record<string, unknown>[] = []
     const place: { deployment?: Deployment } = {}

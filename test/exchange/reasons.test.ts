@@ -152,6 +152,7 @@ const CASES: Case[] = [
   { ...actor, reason: 'unknown or expired', parameters: () => withActor('x') },
   { ...actor, reason: 'ERR_JWT_EXPIRED', parameters: byActor({ exp: 1 }) },
   { ...actor, reason: 'claims of a wrong type', parameters: byActor({ client_id: ['spa'] }) },
+  { ...actor, reason: 'claims of a wrong type', parameters: byActor({ sub: 7 }) },
   { ...actor, reason: 'without scope openid', parameters: byActor({ scope: 'profile' }) },
   { ...actor, reason: 'its account is gone or disabled', parameters: byActor({ sub: 'nobody' }) },
   { ...actor, reason: 'its client is gone', parameters: byActor({ client_id: 'gone' }) },
@@ -173,8 +174,15 @@ const CASES: Case[] = [
   },
   { ...actor, reason: 'a malformed act claim', parameters: byActor({ act: { sub: 'carol', iss: 'x' } }) },
   { ...actor, reason: 'a malformed act claim', parameters: byActor({ act: { sub: '' } }) },
+  { ...actor, reason: 'a malformed act claim', parameters: byActor({ act: { sub: 7 } }) },
   { ...actor, reason: 'a malformed aud claim', parameters: byActor({ aud: [API, 7] }) },
-  { ...actor, reason: 'bound to an unknown kind of key', parameters: byActor({ cnf: { kid: 'x' } }) },
+  ...[{ kid: 'x' }, { jkt: 'x', kid: 'x' }, { jkt: 7, 'x5t#S256': 'x' }, { jkt: 'x', 'x5t#S256': 7 }].map(
+    (cnf): Case => ({
+      ...actor,
+      reason: 'bound to an unknown kind of key',
+      parameters: byActor({ cnf }),
+    }),
+  ),
   {
     ...actor,
     reason: 'bound to a DPoP key that was not proven',
@@ -336,6 +344,18 @@ describe('token exchange: what the operator reads where the deployment is set up
       overrides: { clients: [pairwise], configuration: { subjectTypes: ['public', 'pairwise'] } },
       client: pairwise,
     },
+    ...['', 7, undefined].map((identifier) => ({
+      check: 'issue',
+      reason: 'pairwiseIdentifier must return a non-empty string',
+      overrides: {
+        clients: [pairwise],
+        configuration: {
+          subjectTypes: ['public', 'pairwise'] as const,
+          pairwiseIdentifier: async () => identifier as string,
+        },
+      },
+      client: pairwise,
+    })),
     {
       check: 'issue',
       reason: 'extraTokenClaims was replaced after impersonation.configure()',

@@ -11,7 +11,7 @@ import { exchange, issue } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
-import { expectRefused } from './refusals.ts'
+import { expectRefused, onlyEvent } from './refusals.ts'
 
 describe('token exchange: failures', () => {
   describe('when issuing fails after the spend', () => {
@@ -55,7 +55,11 @@ describe('token exchange: failures', () => {
         }
         await withDeployment(overrides, async (deployment) => {
           const { subjectToken } = await issue(deployment)
+          const destroyed: unknown[] = []
+          deployment.provider.on('access_token.destroyed', (token) => void destroyed.push(token.format))
           const response = await exchange(deployment, { subject_token: subjectToken, resource })
+          // A JWT is nowhere to be destroyed.
+          expect(destroyed).to.deep.equal(resource === API ? [] : ['opaque'])
           // Before the token is used again, which would end what was kept.
           const kept = [...models.payloads.keys()].filter((key) => key.startsWith('AccessToken:'))
           expect(kept).to.deep.equal([])
@@ -229,6 +233,25 @@ describe('token exchange: failures', () => {
   })
 
   describe("of the deployment's own functions", () => {
+    it('are server_error to listeners, though the error of another library may be shown to the client', () =>
+      withDeployment(
+        {
+          configuration: {
+            findAccount() {
+              // As http-errors makes it, and `ctx.throw(400)` of Koa.
+              throw Object.assign(new Error('gone'), { status: 400, statusCode: 400, expose: true })
+            },
+          },
+        },
+        async (deployment) => {
+          const { subjectToken } = await issueDirectly(deployment)
+          const response = await exchange(deployment, { subject_token: subjectToken })
+          expect(response.status).to.equal(400)
+          const refused = onlyEvent(deployment, 'subject_token.refused')
+          expect(refused).to.include({ error: 'server_error', check: 'server_error' })
+        },
+      ))
+
     const breaks: [title: string, broken: string][] = [
       ['findAccount throws', 'findAccount'],
       ['getResourceServerInfo throws', 'getResourceServerInfo'],

@@ -1,6 +1,7 @@
 /** An account id that no store can keep is the deployment's fault: 500, told to the operator (protocol.md §2.1). */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { machineClient } from '../../fixtures/clients.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { show } from '../../fixtures/management.ts'
 import { idFrom, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
@@ -9,8 +10,10 @@ describe('management: the account id that findAccount returns', () => {
   let deployment: Deployment
   let token: string
   const account = { id: '' }
+  const backend = machineClient({ client_id: 'b'.repeat(256) })
   before(async () => {
     deployment = await startDeployment({
+      clients: [backend],
       configuration: {
         findAccount: async () => ({ accountId: account.id, claims: () => ({ sub: account.id }) }),
       },
@@ -35,7 +38,9 @@ describe('management: the account id that findAccount returns', () => {
         { error: 'server_error', error_description: 'something went wrong' },
       ])
       expect(response.headers.get('retry-after')).to.equal(null)
-      expect(deployment.errors.slice(failures).map(String).join()).to.match(/findAccount .* accountId/)
+      expect(deployment.errors.slice(failures).map(String).join()).to.include(
+        'findAccount returned an accountId of more than 255 characters, or with NUL',
+      )
       expect(deployment.events).to.deep.equal([])
       const { sequelize } = deployment.database
       const rows = await sequelize.query('SELECT id FROM subject_tokens', { type: QueryTypes.SELECT })
@@ -48,5 +53,18 @@ describe('management: the account id that findAccount returns', () => {
     const response = await postSubjectToken(deployment, { userId: 'alice' }, token)
     expect(response.status, response.text).to.equal(201)
     expect((await show(deployment, idFrom(response))).body.userId).to.equal(account.id)
+  })
+
+  it('is not stored for a client whose own id has 256 characters: 500, and the operator reads why', async () => {
+    account.id = 'alice'
+    const failures = deployment.errors.length
+    const events = deployment.events.length
+    const bearer = await managementToken(deployment, { client: backend })
+    const response = await postSubjectToken(deployment, { userId: 'alice' }, bearer)
+    expect([response.status, response.body.error], response.text).to.deep.equal([500, 'server_error'])
+    expect(deployment.errors.slice(failures).map(String).join()).to.include(
+      'the id of the client has more than 255 characters',
+    )
+    expect(deployment.events.slice(events)).to.deep.equal([])
   })
 })

@@ -76,7 +76,10 @@ describe('management: who may call', () => {
 
   it('responds to a request without credentials with a bare challenge (RFC 6750 §3.1)', async () => {
     const response = await post()
-    expect([response.status, response.body.error]).to.deep.equal([401, 'invalid_token'])
+    expect([response.status, response.body]).to.deep.equal([
+      401,
+      { error: 'invalid_token', error_description: 'an access token is required' },
+    ])
     expect(response.headers.get('www-authenticate')).to.equal(`Bearer realm="${deployment.issuer}"`)
     expect(response.headers.get('cache-control')).to.equal('no-store')
   })

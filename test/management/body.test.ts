@@ -12,6 +12,15 @@ const LIMIT = 64 * 1024
 const VALID = '{"userId":"alice"}'
 const padded = (bytes: number) => VALID.padEnd(bytes, ' ')
 
+const NO_JSON = 'the body must be JSON'
+const NO_OBJECT = 'the body must be a JSON object'
+const NOT_READ = 'the body could not be read'
+const OTHER_TYPE = 'the body must be application/json'
+const OTHER_CHARSET = 'the body must be UTF-8'
+const ENCODED = 'the body must not be encoded'
+const TOO_LARGE = 'the body must not exceed 65536 bytes'
+const BAD_CONTEXT = 'context must be a JSON object of at most 8192 bytes and 16 levels'
+
 describe('management: the body', () => {
   let deployment: Deployment
   let token: string
@@ -38,8 +47,11 @@ describe('management: the body', () => {
       },
     })
 
-  const expectError = (response: HttpResponse, status: number) => {
-    expect([response.status, response.body?.error], response.text).to.deep.equal([status, 'invalid_request'])
+  const expectError = (response: HttpResponse, status: number, error_description: string) => {
+    expect([response.status, response.body], response.text).to.deep.equal([
+      status,
+      { error: 'invalid_request', error_description },
+    ])
     expect(response.headers.get('cache-control')).to.equal('no-store')
     expect(response.headers.get('www-authenticate')).to.equal(null)
   }
@@ -49,6 +61,7 @@ describe('management: the body', () => {
       'application/json',
       'Application/JSON',
       'application/json;charset=utf-8',
+      'application/json ;charset=utf-8',
       'application/json; charset="UTF-8"',
     ]) {
       it(`${type} is accepted`, async () => {
@@ -70,20 +83,23 @@ describe('management: the body', () => {
       'application/json; charset=iso-8859-1',
       'application/json; charset=utf-7',
     ]) {
-      it(`${type} is 415`, async () => expectError(await post(VALID, { 'content-type': type }), 415))
+      it(`${type} is 415`, async () => {
+        const sentence = type.startsWith('application/json; charset') ? OTHER_CHARSET : OTHER_TYPE
+        expectError(await post(VALID, { 'content-type': type }), 415, sentence)
+      })
     }
 
     it('that is not named is 415', async () => {
       const headers = { authorization: `Bearer ${token}` }
       const body = Buffer.from(VALID)
-      expectError(await send(deployment.subjectTokens, { method: 'POST', headers, body }), 415)
+      expectError(await send(deployment.subjectTokens, { method: 'POST', headers, body }), 415, OTHER_TYPE)
     })
 
-    it('without a body is 400', async () => expectError(await post(null), 400))
+    it('without a body is 400', async () => expectError(await post(null), 400, NO_JSON))
 
     for (const encoding of ['gzip', 'deflate', 'br', 'x-unknown']) {
       it(`with content-encoding ${encoding} is 415`, async () =>
-        expectError(await post(VALID, { 'content-encoding': encoding }), 415))
+        expectError(await post(VALID, { 'content-encoding': encoding }), 415, ENCODED))
     }
   })
 
@@ -96,12 +112,13 @@ describe('management: the body', () => {
       expect((await post(inChunks(padded(LIMIT)))).status).to.equal(201)
     })
 
-    it('of 64 KiB and one byte is 413', async () => expectError(await post(padded(LIMIT + 1)), 413))
+    it('of 64 KiB and one byte is 413', async () =>
+      expectError(await post(padded(LIMIT + 1)), 413, TOO_LARGE))
 
     it('of 64 KiB and one byte in chunks is 413', async () =>
-      expectError(await post(inChunks(padded(LIMIT + 1))), 413))
+      expectError(await post(inChunks(padded(LIMIT + 1))), 413, TOO_LARGE))
 
-    it('of 1 MB is 413', async () => expectError(await post(padded(1024 * 1024)), 413))
+    it('of 1 MB is 413', async () => expectError(await post(padded(1024 * 1024)), 413, TOO_LARGE))
 
     it('of 1 MB leaves the service working', async () => {
       await post(padded(1024 * 1024))
@@ -110,7 +127,7 @@ describe('management: the body', () => {
   })
 
   describe('that is not a JSON object', () => {
-    const broken: [title: string, body: Body][] = [
+    const broken: [title: string, body: Body, sentence?: string][] = [
       ['nothing', ''],
       ['spaces', '   '],
       ['cut short', '{"userId":"alice"'],
@@ -125,17 +142,17 @@ describe('management: the body', () => {
       ['a surrogate in UTF-8', Buffer.from('{"userId":"\xed\xa0\x80"}', 'latin1')],
       ['UTF-16', Buffer.from(VALID, 'utf16le')],
       ['a form', 'userId=alice'],
-      ['an array', '[]'],
-      ['an array of one object', `[${VALID}]`],
-      ['null', 'null'],
-      ['a string', '"alice"'],
-      ['a number', '7'],
-      ['true', 'true'],
+      ['an array', '[]', NO_OBJECT],
+      ['an array of one object', `[${VALID}]`, NO_OBJECT],
+      ['null', 'null', NO_OBJECT],
+      ['a string', '"alice"', NO_OBJECT],
+      ['a number', '7', NO_OBJECT],
+      ['true', 'true', NO_OBJECT],
       ['50,000 open brackets', '['.repeat(50_000)],
-      ['20,000 levels', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`],
+      ['20,000 levels', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`, 'a is unknown'],
     ]
-    for (const [title, body] of broken) {
-      it(`is 400: ${title}`, async () => expectError(await post(body), 400))
+    for (const [title, body, sentence = NO_JSON] of broken) {
+      it(`is 400: ${title}`, async () => expectError(await post(body), 400, sentence))
     }
   })
 
@@ -183,15 +200,31 @@ describe('management: the body', () => {
             })
           const response = await request({ userId: 'alice', resource: API, context: { a: [1] } })
           expect(response.status, response.text).to.equal(201)
-          expectError(await request({ userId: 'alice', unknown: 1 }), 400)
-          expectError(await request([{ userId: 'alice' }]), 400)
-          expectError(await request({ userId: 'alice', context: { a: 'x'.repeat(LIMIT) } }), 413)
+          expectError(await request({ userId: 'alice', unknown: 1 }), 400, 'unknown is unknown')
+          expectError(await request([{ userId: 'alice' }]), 400, NO_OBJECT)
+          expectError(await request({ userId: 'alice', context: { a: 'x'.repeat(LIMIT) } }), 413, TOO_LARGE)
           // Deeper than JSON.stringify goes.
           const deep = `{"userId":"alice","context":{"a":${'['.repeat(15_000)}${']'.repeat(15_000)}}}`
           const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
-          expectError(await send(other.subjectTokens, { method: 'POST', headers, body: deep }), 400)
+          const refused = await send(other.subjectTokens, { method: 'POST', headers, body: deep })
+          expectError(refused, 400, /text|bytes/.test(title) ? BAD_CONTEXT : NO_JSON)
         }))
     }
+
+    it('is read where the host has the body from elsewhere, and nothing has read the request', () => {
+      const given: Middleware = (ctx, next) => {
+        if (ctx.path.startsWith('/api')) Object.assign(ctx.request, { body: { userId: 'carol' } })
+        return next()
+      }
+      return withDeployment({ before: [given] }, async (other) => {
+        const bearer = await managementToken(other)
+        const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
+        const response = await send(other.subjectTokens, { method: 'POST', headers, body: VALID })
+        expect(response.status, response.text).to.equal(201)
+        const store = createSubjectTokenStore(other.database.sequelize)
+        expect(await store.get(other.issuer, idFrom(response))).to.include({ userId: 'carol' })
+      })
+    })
 
     describe('of a size', () => {
       const state: { left: unknown } = { left: undefined }
@@ -218,34 +251,35 @@ describe('management: the body', () => {
 
       it('counts text: 65,536 bytes are taken, one more is 413', async () => {
         expect((await post(padded(LIMIT))).status).to.equal(201)
-        expectError(await post(padded(LIMIT + 1)), 413)
+        expectError(await post(padded(LIMIT + 1)), 413, TOO_LARGE)
       })
 
       it('counts the bytes of text, not its characters', async () => {
         const text = VALID.replace('alice', 'é'.repeat(LIMIT / 2))
         expect(text.length).to.be.below(LIMIT)
-        expectError(await post(text), 413)
+        expectError(await post(text), 413, TOO_LARGE)
       })
 
       it('counts bytes: 65,536 are taken, one more is 413', async () => {
         expect((await post(Buffer.from(padded(LIMIT)))).status).to.equal(201)
-        expectError(await post(Buffer.from(padded(LIMIT + 1))), 413)
+        expectError(await post(Buffer.from(padded(LIMIT + 1))), 413, TOO_LARGE)
       })
 
       it('counts what was parsed as it would be sent: only what takes more than 65,536 bytes is 413', async () => {
         const response = await post(parsed(LIMIT))
-        expectError(response, 400)
-        expect(response.body.error_description).to.match(/^context /)
-        expectError(await post(parsed(LIMIT + 1)), 413)
+        expectError(response, 400, BAD_CONTEXT)
+        expectError(await post(parsed(LIMIT + 1)), 413, TOO_LARGE)
       })
     })
 
-    for (const [title, left] of [
-      ['an empty text', ''],
-      ['broken JSON as text', '{'],
-      ['null', null],
-      ['an array', []],
-      ['a number', 7],
+    for (const [title, left, sentence] of [
+      ['nothing', undefined, NOT_READ],
+      ['an empty text', '', NO_JSON],
+      ['broken JSON as text', '{', NO_JSON],
+      ['null', null, NOT_READ],
+      ['an array', [], NO_OBJECT],
+      ['a number', 7, NO_OBJECT],
+      ['a function', () => {}, NO_OBJECT],
     ] as const) {
       it(`is 400 when the parser left ${title}`, () =>
         withDeployment(
@@ -253,7 +287,11 @@ describe('management: the body', () => {
           async (other) => {
             const bearer = await managementToken(other)
             const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
-            expectError(await send(other.subjectTokens, { method: 'POST', headers, body: VALID }), 400)
+            expectError(
+              await send(other.subjectTokens, { method: 'POST', headers, body: VALID }),
+              400,
+              sentence,
+            )
           },
         ))
     }

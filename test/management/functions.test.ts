@@ -96,6 +96,33 @@ describe('management: the functions behind the routes', () => {
     expect(reports).to.have.lengthOf(2)
   })
 
+  it('ask the store once where a name has no account, or no other one', async () => {
+    const asked: unknown[] = []
+    const store = {
+      ...service.store,
+      revokeWhere(...call: Parameters<typeof service.store.revokeWhere>) {
+        asked.push(call[1])
+        return service.store.revokeWhere(...call)
+      },
+    }
+    for (const userId of ['nobody', 'broken', 'alice', 'alias:alice'])
+      await revokeSubjectTokens({ ...service, store }, caller, { userId }, BY)
+    const names = ['nobody', 'broken', 'alice', 'alias:alice', 'alice']
+    expect(asked).to.deep.equal(names.map((userId) => ({ userId })))
+
+    const list: typeof service.store.list = async (_issuer, filter) => {
+      asked.push(filter)
+      return { tokens: [] }
+    }
+    asked.length = 0
+    for (const userId of ['nobody', 'broken', 'alice', 'alias:alice']) {
+      const request = { filter: { userId: [userId] as const }, limit: 1 }
+      await listSubjectTokens({ ...service, store: { ...service.store, list } }, caller, request)
+    }
+    const filters = [['nobody'], ['broken'], ['alice'], ['alias:alice', 'alice']]
+    expect(asked).to.deep.equal(filters.map((userId) => ({ userId })))
+  })
+
   it('let other work run between the slices of a count', async () => {
     const order: string[] = []
     let counting = true
@@ -123,6 +150,7 @@ describe('management: the functions behind the routes', () => {
     expect(await rejection(issueFor('nobody'))).to.include({ status: 404, message: 'user not found' })
     expect(await rejection(issueFor('carol'))).to.include({ error: 'access_denied' })
     expect(names()).to.deep.equal(['subject_token.refused'])
+    expect(deployment.events[0]?.payload).not.to.have.property('actor')
     for (const id of ['x', '0'.repeat(32)]) {
       const unknown = { status: 404, message: 'subject token not found' }
       expect(await rejection(showSubjectToken(service, id))).to.include(unknown)

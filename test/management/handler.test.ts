@@ -215,6 +215,9 @@ describe('management: handler', () => {
 
   describe('reads requests as the provider does', () => {
     const seen: { secure?: boolean; ip?: string; cookie?: string | undefined }[] = []
+    beforeEach(() => {
+      seen.length = 0
+    })
     const look = (ctx: KoaContextWithOIDC) => {
       seen.push({ secure: ctx.secure, ip: ctx.ip, cookie: ctx.cookies.get('mine', { signed: true }) })
     }
@@ -271,10 +274,13 @@ describe('management: handler', () => {
     it('tells the listeners of server_error on the provider', async () => {
       await withDeployment({ options: { isAllowed } }, async (own) => {
         const bearer = await managementToken(own)
+        const clients: unknown[] = []
+        own.provider.on('server_error', ({ oidc }) => void clients.push(oidc.client?.clientId))
         await whileListening(own.impersonation.handler(), async (baseUrl) => {
           expect((await post(baseUrl, bearer)).status).to.equal(500)
         })
         expect(own.errors.map(String)).to.deep.equal(['Error: isAllowed failed'])
+        expect(clients).to.deep.equal(['backend'])
       })
     })
 

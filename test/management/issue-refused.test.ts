@@ -72,6 +72,18 @@ const REFUSED: [field: string, title: string, value: unknown][] = [
   ['expiresIn', 'beyond every number', 1e308],
 ]
 
+const RULES: Readonly<Record<string, string>> = {
+  context: 'must be a JSON object of at most 8192 bytes and 16 levels',
+  resource: 'must be an absolute URI without fragment',
+  scope: 'must hold scope names',
+  expiresIn: 'must be whole seconds from 1 to 3600',
+}
+/** What every string field says comes before its own rule. */
+const ruleOf = (field: string, title: string): string =>
+  field !== 'context' && NO_STRING.some(([known]) => known === title) && field !== 'expiresIn'
+    ? 'must be a string of 1 to 255 characters'
+    : (RULES[field] ?? '')
+
 describe('management: what POST /subject-tokens refuses', () => {
   let deployment: Deployment
   let token: string
@@ -83,10 +95,11 @@ describe('management: what POST /subject-tokens refuses', () => {
 
   const post = (body: unknown) => postSubjectToken(deployment, body, token)
 
-  const expectRefused = async (response: HttpResponse, field?: string) => {
-    expect([response.status, response.body?.error], response.text).to.deep.equal([400, 'invalid_request'])
-    expect(response.body).to.have.all.keys('error', 'error_description')
-    if (field !== undefined) expect(response.body.error_description).to.match(new RegExp(`^${field} `))
+  const expectRefused = async (response: HttpResponse, error_description: string) => {
+    expect([response.status, response.body], response.text).to.deep.equal([
+      400,
+      { error: 'invalid_request', error_description },
+    ])
     expect(response.headers.get('cache-control')).to.equal('no-store')
     expect(response.headers.get('www-authenticate')).to.equal(null)
     const sql = 'SELECT COUNT(*) AS count FROM subject_tokens'
@@ -98,14 +111,16 @@ describe('management: what POST /subject-tokens refuses', () => {
 
   for (const [field, title, value] of REFUSED) {
     it(`refuses a ${field} that is ${title}, and names the field`, async () =>
-      expectRefused(await post({ userId: 'alice', [field]: value }), field))
+      expectRefused(await post({ userId: 'alice', [field]: value }), `${field} ${ruleOf(field, title)}`))
   }
 
-  it('refuses a body without userId, and names it', async () => expectRefused(await post({}), 'userId'))
+  it('refuses a body without userId, and names it', async () =>
+    expectRefused(await post({}), 'userId is required'))
 
   it('refuses an infinite expiresIn and an infinite context value', async () => {
-    await expectRefused(await post('{"userId":"alice","expiresIn":1e999}'), 'expiresIn')
-    await expectRefused(await post('{"userId":"alice","context":{"a":1e999}}'), 'context')
+    const infinite = '{"userId":"alice","expiresIn":1e999}'
+    await expectRefused(await post(infinite), `expiresIn ${RULES.expiresIn}`)
+    await expectRefused(await post('{"userId":"alice","context":{"a":1e999}}'), `context ${RULES.context}`)
   })
 
   for (const [title, body, field] of [
@@ -117,36 +132,31 @@ describe('management: what POST /subject-tokens refuses', () => {
     ['named constructor', '{"userId":"alice","constructor":1}', 'constructor'],
     ['named toString', '{"userId":"alice","toString":1}', 'toString'],
   ] as const) {
-    it(`refuses a member ${title}, and names it`, async () => expectRefused(await post(body), field))
+    it(`refuses a member ${title}, and names it`, async () =>
+      expectRefused(await post(body), `${field} is unknown`))
   }
 
   it('does not read the userId from a prototype', async () =>
-    expectRefused(await post('{"__proto__":{"userId":"alice"}}'), '__proto__'))
+    expectRefused(await post('{"__proto__":{"userId":"alice"}}'), '__proto__ is unknown'))
 
   it('does not repeat a member name that could be markup', async () => {
     const response = await post({ userId: 'alice', '<script>alert(1)</script>': 1 })
-    await expectRefused(response)
+    await expectRefused(response, 'a member of the body is unknown')
     expect(response.text).not.to.include('<script>')
   })
 
   it('does not repeat a token that was sent as a name', async () => {
     for (const name of [`sub_${'a'.repeat(43)}`, 'b'.repeat(43), token]) {
-      const responses = [
-        await post({ userId: 'alice', [name]: 1 }),
-        await send(`${deployment.subjectTokens}?${name}=1`, {
-          headers: { authorization: `Bearer ${token}` },
-        }),
-      ]
-      for (const response of responses) {
-        await expectRefused(response)
-        expect(response.text).not.to.include(name)
-      }
+      const headers = { authorization: `Bearer ${token}` }
+      const asMember = await post({ userId: 'alice', [name]: 1 })
+      await expectRefused(asMember, 'a member of the body is unknown')
+      const asParameter = await send(`${deployment.subjectTokens}?${name}=1`, { headers })
+      await expectRefused(asParameter, 'a query parameter is unknown')
     }
   })
 
   it('does not repeat a member name of 10,000 characters', async () => {
     const response = await post({ userId: 'alice', ['x'.repeat(10_000)]: 1 })
-    await expectRefused(response)
-    expect(response.text.length).to.be.lessThan(500)
+    await expectRefused(response, 'a member of the body is unknown')
   })
 })

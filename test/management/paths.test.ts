@@ -79,6 +79,8 @@ const OURS = [
   '/subject-tokens',
   '/subject-tokens?userId=alice',
   '/subject-tokens?',
+  '/subject-tokens?userId=/',
+  '/subject-tokens?userId=/?x',
   '/subject-tokens/x',
   '/subject-tokens/X',
   '/subject-tokens/x?y',
@@ -280,7 +282,7 @@ describe('management: paths', () => {
       for (const method of ['router', 'handler'] as const) {
         expect(() => impersonation[method]({ prefix } as { prefix: string })).to.throw(
           TypeError,
-          'option prefix must be',
+          "option prefix must be a path such as '/api', without trailing slash, query, fragment and pattern, or ''",
         )
       }
     })
@@ -317,7 +319,10 @@ describe('management: paths', () => {
     for (const only of ['lists', '', null, ['management']]) {
       it(`${JSON.stringify(only)} are refused: a TypeError names the option`, () => {
         for (const method of ['router', 'handler'] as const)
-          expect(() => impersonation[method]({ only } as never)).to.throw(TypeError, 'option only must be')
+          expect(() => impersonation[method]({ only } as never)).to.throw(
+            TypeError,
+            "option only must be 'management' or 'status-lists'",
+          )
       })
     }
   })
@@ -329,8 +334,11 @@ describe('management: paths', () => {
       ['/internal', 'takes an options object'],
       [null, 'takes an options object'],
     ] as const) {
-      expect(() => impersonation.router(given as object)).to.throw(TypeError, message)
-      expect(() => impersonation.handler(given as object)).to.throw(TypeError, message)
+      for (const method of ['router', 'handler'] as const)
+        expect(() => impersonation[method](given as object)).to.throw(
+          TypeError,
+          message.replace(/^takes/, `${method} takes`),
+        )
     }
     expect(() => impersonation.router({ prefix: undefined })).not.to.throw()
   })

@@ -63,6 +63,8 @@ describe('management: a client that does not authenticate', () => {
 
       it('gets no management token, whatever scope it names', () =>
         withKiosk(async (deployment) => {
+          const details: unknown[] = []
+          deployment.provider.on('grant.error', (_ctx, error) => void details.push(error.error_detail))
           for (const scope of [...MANAGEMENT_SCOPES, MANAGEMENT_SCOPES.join(' '), 'openid', null]) {
             const response = await askForManagementToken(deployment, { client_id: 'kiosk' }, scope)
             expect([response.status, response.body?.error], response.text).to.deep.equal([
@@ -70,6 +72,7 @@ describe('management: a client that does not authenticate', () => {
               'invalid_target',
             ])
           }
+          expect(new Set(details)).to.deep.equal(new Set(['the client does not authenticate']))
         }))
 
       it('can do nothing with a token that has the scopes', () =>

@@ -241,34 +241,35 @@ describe('management: the kill switch', () => {
       }
     })
 
-    const refused: [query: string, description: RegExp][] = [
-      ['', /^userId, actorId or createdBy is required$/],
-      ['?', /^userId, actorId or createdBy is required$/],
-      ['?userId=alice&actorId=bob', /^actorId must not come with userId$/],
-      ['?actorId=bob&userId=alice', /^actorId must not come with userId$/],
-      ['?userId=alice&createdBy=backend', /^createdBy must not come with userId$/],
-      ['?createdBy=backend&actorId=bob', /^createdBy must not come with actorId$/],
-      ['?createdBy=backend&actorId=bob&userId=alice', /^actorId must not come with userId$/],
-      ['?createdBy=', /^createdBy /],
-      ['?createdBy=backend&createdBy=second', /^createdBy must not be repeated$/],
-      ['?userId=', /^userId /],
-      ['?actorId=', /^actorId /],
-      ['?userId=&actorId=bob', /^actorId /],
-      ['?userId=alice&userId=bob', /^userId must not be repeated$/],
-      ['?userId=%00', /^userId /],
-      ['?clientId=spa', /^clientId is unknown$/],
-      ['?userId=alice&clientId=spa', /^clientId is unknown$/],
-      ['?userId=alice&state=active', /^state is unknown$/],
-      ['?userId=alice&limit=1', /^limit is unknown$/],
-      ['?userid=alice', /^userid is unknown$/],
-      ['?userId=%E0%A4%A', /^the query is malformed$/],
+    const name = 'must be a string of 1 to 255 characters'
+    const refused: [query: string, description: string][] = [
+      ['', 'userId, actorId or createdBy is required'],
+      ['?', 'userId, actorId or createdBy is required'],
+      ['?userId=alice&actorId=bob', 'actorId must not come with userId'],
+      ['?actorId=bob&userId=alice', 'actorId must not come with userId'],
+      ['?userId=alice&createdBy=backend', 'createdBy must not come with userId'],
+      ['?createdBy=backend&actorId=bob', 'createdBy must not come with actorId'],
+      ['?createdBy=backend&actorId=bob&userId=alice', 'actorId must not come with userId'],
+      ['?createdBy=', `createdBy ${name}`],
+      ['?createdBy=backend&createdBy=second', 'createdBy must not be repeated'],
+      ['?userId=', `userId ${name}`],
+      ['?actorId=', `actorId ${name}`],
+      ['?userId=&actorId=bob', 'actorId must not come with userId'],
+      ['?userId=alice&userId=bob', 'userId must not be repeated'],
+      ['?userId=%00', `userId ${name}`],
+      ['?clientId=spa', 'clientId is unknown'],
+      ['?userId=alice&clientId=spa', 'clientId is unknown'],
+      ['?userId=alice&state=active', 'state is unknown'],
+      ['?userId=alice&limit=1', 'limit is unknown'],
+      ['?userid=alice', 'userid is unknown'],
+      ['?userId=%E0%A4%A', 'the query is malformed'],
     ]
     for (const [query, description] of refused) {
       it(`refuses ${query || 'no query'}, and ends nothing`, async () => {
         const { id } = await issue(on.deployment)
         const response = await manage(on.deployment, 'DELETE', query)
         expect([response.status, response.body.error], response.text).to.deep.equal([400, 'invalid_request'])
-        expect(response.body.error_description).to.match(description)
+        expect(response.body.error_description).to.equal(description)
         expect((await show(on.deployment, id)).body.state).to.equal('active')
         expect(revokedEvents()).to.deep.equal([])
       })

@@ -114,6 +114,12 @@ describe('management: the summary', () => {
         (await ask(times)).filter(({ sql }) => /SELECT COUNT/.test(sql)).length
       expect(await counts(10)).to.equal(6)
       expect(await counts(10)).to.equal(0)
+      const longest = async () =>
+        (await recordRuns(on.database, () => summary('?days=90'))).filter(({ sql }) =>
+          /SELECT COUNT/.test(sql),
+        )
+      expect(await longest()).to.have.length(85)
+      expect(await longest()).to.have.length(0)
     })
 
     it('counts again after a failure, which is 503', async () => {
@@ -140,10 +146,17 @@ describe('management: the summary', () => {
       expect(body).to.deep.equal({ live: 0, days: [{ date: '2026-11-19', ...NOTHING }] })
     })
 
+    const sentenceOf = (query: string) => {
+      if (query.startsWith('day=')) return 'day is unknown'
+      const rule = query.includes('&') ? 'must not be repeated' : 'must be a whole number from 1 to 90'
+      return `days ${rule}`
+    }
     for (const query of [
       'days=',
       'days=0',
       'days=91',
+      'days=100',
+      'days=x1',
       'days=1.5',
       'days=01',
       'days=-1',
@@ -153,7 +166,7 @@ describe('management: the summary', () => {
       it(`refuses ?${query}`, async () => {
         const { status, body } = await manage(deployment, 'GET', `/summary?${query}`)
         expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
-        expect(body.error_description).to.match(/^days? /)
+        expect(body.error_description).to.equal(sentenceOf(query))
       })
     }
 

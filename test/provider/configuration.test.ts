@@ -125,6 +125,18 @@ describe('configure', () => {
         { clients: [publicClient()], clientDefaults: { scope: 'subject-tokens:read' } },
       ],
       [
+        'is not there, whatever the defaults',
+        {
+          clients: undefined,
+          clientDefaults: {
+            ...none,
+            grant_types: ['client_credentials'],
+            response_types: [],
+            scope: 'subject-tokens:read',
+          },
+        } as Configuration,
+      ],
+      [
         'gives up the default scope',
         { clients: [{ ...kiosk, scope: 'openid' }], clientDefaults: { scope: 'subject-tokens:read' } },
       ],

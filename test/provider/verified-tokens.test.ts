@@ -85,6 +85,17 @@ describe('the memory of verified tokens', () => {
     }
   })
 
+  it('remembers a token in the second from which on it is valid', async () => {
+    const clock = stopClock()
+    try {
+      const { verify, looked } = remembering(() => ({ nbf: now() }))
+      for (const _ of [1, 2]) await verify('token', ISSUER)
+      expect(looked).to.deep.equal(['token'])
+    } finally {
+      clock.restore()
+    }
+  })
+
   it('does not take a token of one issuer for one of another', async () => {
     const { verify, looked } = remembering()
     await verify('token', ISSUER)

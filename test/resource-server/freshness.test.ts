@@ -122,6 +122,15 @@ describe('resource server: freshness of status lists', () => {
     expect(await seen()).to.equal('ProviderUnavailable')
   })
 
+  it('uses no list past its exp, and asks for no other one in the second in which it came', async () => {
+    await issuer.publish([], { exp: NOW + 0.4 })
+    expect(await seen()).to.equal('valid')
+    issuer.clock.tick(0.5)
+    const token = await issuer.tokenWithStatus(0)
+    await expectUnavailable(verify(withBearer(token)), '^status list: expired$')
+    expect(fetched()).to.equal(1)
+  })
+
   it('uses the old list until its exp while none can be had, and then is unavailable', async () => {
     await seen()
     await issuer.publish([0])
@@ -159,6 +168,17 @@ describe('resource server: freshness of status lists', () => {
     await issuer.publish([], { iat: NOW, exp: NOW + 600 })
     issuer.clock.tick(1)
     await until(async () => (await seen()) === 'valid')
+  })
+
+  it('says that only an older list can be had, once the newer one has ended', async () => {
+    await issuer.publish([0], { iat: NOW, exp: NOW + 30.4 })
+    expect(await seen()).to.equal('stopped')
+    issuer.clock.tick(30)
+    await issuer.publish([], { iat: NOW - 1, exp: NOW + 600 })
+    expect(await seen()).to.equal('stopped')
+    issuer.clock.tick(0.5)
+    const token = await issuer.tokenWithStatus(0)
+    await expectUnavailable(verify(withBearer(token)), '^status list: older than before$')
   })
 
   it('does not repeat a request that failed within a second, with an old list or without', async () => {
@@ -240,17 +260,58 @@ describe('resource server: freshness of status lists', () => {
     expect(await seen()).to.equal('ProviderUnavailable')
   })
 
+  /** What looks tokens up in lists that come from `send`. */
+  const withSend = async (send: Parameters<typeof statusLists>[2], timeout = 5) => {
+    const key = await importJWK({ kty: 'EC', crv: 'P-256', x: SIGNING_KEY.x, y: SIGNING_KEY.y }, 'ES256')
+    return statusLists(
+      resolveOptions({ issuer: issuer.issuer, audience: AUDIENCE, timeout }),
+      { keyOf: () => key, introspectionEndpoint: async () => '' },
+      send,
+    )
+  }
+
+  for (const [ttl, timeout, patience] of [
+    [1, 60, 1],
+    [2, 60, 1],
+    [10, 60, 5],
+    [10, 4, 4],
+    [300, 60, 60],
+  ] as const) {
+    it(`waits for the first list as long as ${timeout} s, and for the next one ${patience} s, with a ttl of ${ttl} s`, async () => {
+      const waits: number[] = []
+      const assertNotStopped = await withSend((request) => {
+        waits.push(request.timeout)
+        return signList(request.url, { ttl, exp: NOW + 900 })
+      }, timeout)
+      for (const _ of [1, 2]) {
+        await assertNotStopped({ uri: `${issuer.base}/0`, index: 0 })
+        issuer.clock.tick(ttl)
+      }
+      expect(waits).to.deep.equal([timeout, patience])
+    })
+  }
+
+  it('takes no mistake for an outage that the old list bridges', async () => {
+    let broken = false
+    const assertNotStopped = await withSend(({ url }) => {
+      if (broken) throw new TypeError('not a function')
+      return signList(url)
+    })
+    const check = () => assertNotStopped({ uri: `${issuer.base}/0`, index: 0 })
+    await check()
+    broken = true
+    for (const seconds of [30, 1]) {
+      issuer.clock.tick(seconds)
+      expect(await check().catch((error: unknown) => error)).to.be.instanceOf(TypeError)
+    }
+  })
+
   it('keeps the thousand lists that it fetched last', async () => {
     const sent: string[] = []
-    const key = await importJWK({ kty: 'EC', crv: 'P-256', x: SIGNING_KEY.x, y: SIGNING_KEY.y }, 'ES256')
-    const assertNotStopped = statusLists(
-      resolveOptions({ issuer: issuer.issuer, audience: AUDIENCE }),
-      { keyOf: () => key, introspectionEndpoint: async () => '' },
-      ({ url }) => {
-        sent.push(url)
-        return signList(url)
-      },
-    )
+    const assertNotStopped = await withSend(({ url }) => {
+      sent.push(url)
+      return signList(url)
+    })
     const check = (number: number) => assertNotStopped({ uri: `${issuer.base}/${number}`, index: 0 })
     for (let number = 0; number <= 1000; number += 1) await check(number)
     expect(sent).to.have.length(1001)
@@ -272,46 +333,51 @@ describe('resource server: freshness of status lists', () => {
     await expectUnavailable(verify(withBearer(token)), 'keys: HTTP status 500')
   })
 
-  describe("on Cloudflare's workers", () => {
-    beforeEach(() => void Reflect.set(globalThis, 'WebSocketPair', class {}))
-    afterEach(() => void Reflect.deleteProperty(globalThis, 'WebSocketPair'))
+  for (const [where, mark] of [
+    ["Cloudflare's workers", 'WebSocketPair'],
+    ['an edge runtime', 'EdgeRuntime'],
+  ] as const) {
+    describe(`on ${where}`, () => {
+      beforeEach(() => void Reflect.set(globalThis, mark, class {}))
+      afterEach(() => void Reflect.deleteProperty(globalThis, mark))
 
-    it('has each request fetch for itself, because none can wait for what another one began', async () => {
-      await verify(withBearer(await issuer.token()))
-      const open = hangs()
-      const results = [seen(), seen(), seen()]
-      await until(() => open.length === 3)
-      for (const response of open) respond(response, issuer.lists.get(0) ?? '')
-      expect(await Promise.all(results)).to.deep.equal(['valid', 'valid', 'valid'])
-      expect(await seen()).to.equal('valid')
-      expect(fetched()).to.equal(3)
-    })
-
-    it('has one request look for an unknown key, however many name one', async () => {
-      await verify(withBearer(await issuer.token()))
-      issuer.clock.tick(5)
-      const attempts = Array.from({ length: 20 }, async (_, number) => {
-        const token = await issuer.token({}, { header: { kid: `made-up-${number}` } })
-        return verify(withBearer(token)).then(
-          () => 'valid',
-          ({ name }) => name,
-        )
+      it('has each request fetch for itself, because none can wait for what another one began', async () => {
+        await verify(withBearer(await issuer.token()))
+        const open = hangs()
+        const results = [seen(), seen(), seen()]
+        await until(() => open.length === 3)
+        for (const response of open) respond(response, issuer.lists.get(0) ?? '')
+        expect(await Promise.all(results)).to.deep.equal(['valid', 'valid', 'valid'])
+        expect(await seen()).to.equal('valid')
+        expect(fetched()).to.equal(3)
       })
-      expect(await Promise.all(attempts))
-        .to.include('Unauthorized')
-        .and.not.include('valid')
-      expect(issuer.asked.filter((path) => path === JWKS)).to.have.length(2)
-    })
 
-    it('leaves nothing to the background, which ends with the request', async () => {
-      await seen()
-      issuer.clock.tick(29)
-      expect(await seen()).to.equal('valid')
-      await fetch(`${issuer.issuer}/waiting`)
-      expect(fetched()).to.equal(1)
-      await issuer.publish([0])
-      issuer.clock.tick(1)
-      expect(await seen()).to.equal('stopped')
+      it('has one request look for an unknown key, however many name one', async () => {
+        await verify(withBearer(await issuer.token()))
+        issuer.clock.tick(5)
+        const attempts = Array.from({ length: 20 }, async (_, number) => {
+          const token = await issuer.token({}, { header: { kid: `made-up-${number}` } })
+          return verify(withBearer(token)).then(
+            () => 'valid',
+            ({ name, reason }) => (name === 'Unauthorized' ? name : reason),
+          )
+        })
+        expect(new Set(await Promise.all(attempts))).to.deep.equal(
+          new Set(['Unauthorized', 'keys: under way']),
+        )
+        expect(issuer.asked.filter((path) => path === JWKS)).to.have.length(2)
+      })
+
+      it('leaves nothing to the background, which ends with the request', async () => {
+        await seen()
+        issuer.clock.tick(29)
+        expect(await seen()).to.equal('valid')
+        await fetch(`${issuer.issuer}/waiting`)
+        expect(fetched()).to.equal(1)
+        await issuer.publish([0])
+        issuer.clock.tick(1)
+        expect(await seen()).to.equal('stopped')
+      })
     })
-  })
+  }
 })

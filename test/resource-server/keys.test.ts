@@ -56,14 +56,14 @@ describe('resource server: keys', () => {
     const sent: unknown[] = []
     const own = issuer.verifier({
       fetch: (url, init) => {
-        sent.push([url, init?.redirect, init?.signal instanceof AbortSignal])
+        sent.push([url, init?.redirect, init?.signal instanceof AbortSignal, init?.headers])
         return fetch(url, init)
       },
     })
     await own(withBearer(await issuer.token()))
     expect(sent).to.deep.equal([
-      [issuer.issuer.replace('/oidc', METADATA), 'manual', true],
-      [`${issuer.issuer}/jwks`, 'manual', true],
+      [issuer.issuer.replace('/oidc', METADATA), 'manual', true, { accept: 'application/json' }],
+      [`${issuer.issuer}/jwks`, 'manual', true, { accept: 'application/json' }],
     ])
   })
 
@@ -229,6 +229,7 @@ describe('resource server: keys', () => {
     ['keys that are a page', JWKS, (_, response) => respond(response, 'page'), 'not a JSON object'],
     ['keys that are no set', JWKS, json(() => ({ keys: {} })), 'not a key set'],
     ['keys that are no keys', JWKS, json(() => ({ keys: ['key'] })), 'not a key set'],
+    ['keys of which one is none', JWKS, json(({ keys }) => ({ keys: [...keys, 'key'] })), 'not a key set'],
     ['keys without end', JWKS, (_, response) => respond(response, 'x'.repeat(300_000)), 'more than'],
     [
       'a key that is none',

@@ -230,8 +230,8 @@ describe('resource server: status lists', () => {
     ['whose list is null', { status_list: null }, 'bits'],
     ['whose list is an array', { status_list: [1] }, 'bits'],
     ['without bits', { status_list: { lst: listOf([]).lst } }, 'bits'],
-    ['without lst', { status_list: { bits: 1 } }, 'lst'],
-    ['whose lst is an array', { status_list: { bits: 1, lst: [] } }, 'lst'],
+    ['without lst', { status_list: { bits: 1 } }, 'lst$'],
+    ['whose lst is an array', { status_list: { bits: 1, lst: [] } }, 'lst$'],
     ['whose lst is no base64url', { status_list: { bits: 1, lst: 'ä€' } }, 'cannot be decompressed'],
     ['whose lst is empty', { status_list: { bits: 1, lst: '' } }, 'cannot be decompressed'],
     ['whose lst is junk', { status_list: { bits: 1, lst: 'AAAA' } }, 'cannot be decompressed'],
@@ -256,7 +256,7 @@ describe('resource server: status lists', () => {
   }
   for (const [title, claims, reason] of brokenClaims) {
     it(`does not believe a list ${title}`, async () => {
-      expect(await withList(await signList(`${issuer.base}/0`, claims))).to.include(reason)
+      expect(await withList(await signList(`${issuer.base}/0`, claims))).to.match(new RegExp(reason))
     })
   }
 
@@ -403,28 +403,24 @@ describe('resource server: status lists', () => {
 
   it('derives the base from the issuer as the provider does', async () => {
     const fetched: string[] = []
-    const derived = async (own: string) => {
+    const derived = async (own: string, uri: string) => {
       const fetcher: typeof fetch = async (url) => {
         fetched.push(String(url))
         if (String(url).endsWith('openid-configuration'))
           return Response.json({ issuer: own, jwks_uri: `${issuer.issuer}/jwks` })
         return String(url).endsWith('/jwks') ? Response.json({ keys: issuer.keys }) : new Response('junk')
       }
-      const uri = `${own.replace(/\/$/, '').replace(/\/oidc$/, '')}/api/status-lists/0`
       const token = await issuer.token({ iss: own, status: { status_list: { idx: 0, uri } } })
       await expectUnavailable(
         issuer.verifier({ issuer: own, fetch: fetcher })(withBearer(token)),
         'status list',
       )
-      return fetched.at(-1)
+      expect(fetched.at(-1)).to.equal(uri)
     }
-    expect(await derived('https://id.example.com/oidc')).to.equal('https://id.example.com/api/status-lists/0')
-    expect(await derived('https://id.example.com/oidc/')).to.equal(
-      'https://id.example.com/api/status-lists/0',
-    )
-    expect(await derived('https://id.example.com')).to.equal('https://id.example.com/api/status-lists/0')
-    expect(await derived('https://id.example.com/t/a')).to.equal(
-      'https://id.example.com/t/a/api/status-lists/0',
-    )
+    await derived('https://id.example.com/oidc', 'https://id.example.com/api/status-lists/0')
+    await derived('https://id.example.com/oidc/', 'https://id.example.com/api/status-lists/0')
+    await derived('https://id.example.com', 'https://id.example.com/api/status-lists/0')
+    await derived('https://id.example.com/t/a', 'https://id.example.com/t/a/api/status-lists/0')
+    await derived('https://id.example.com/oidc/a', 'https://id.example.com/oidc/a/api/status-lists/0')
   })
 })

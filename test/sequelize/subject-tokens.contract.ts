@@ -214,6 +214,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         )
 
       before(async () => {
+        ids.length = 0
         const add = async (changes: Partial<NewSubjectToken>) => {
           const { token, hash } = await insert({ issuer, ...changes })
           ids.push(token.id)
@@ -278,6 +279,7 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         store.list(issuer, filter, { limit: 50, now: NOW, ...(cursor !== undefined && { cursor }) })
 
       before(async () => {
+        ids.length = 0
         for (let index = 0; index < 1003; index += 1) {
           const clientId = index < 2 ? { clientId: 'web' } : {}
           ids.push((await insert({ issuer, ...clientId })).token.id)

@@ -1,13 +1,16 @@
 /** The route of the status lists (protocol.md §2.4, §4.1; draft-ietf-oauth-status-list §8.1, §8.2, §8.4). */
+import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import Koa from 'koa'
+import { ExternalSigningKey } from 'oidc-provider'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { revoke } from '../../fixtures/management.ts'
 import { description } from '../../fixtures/openapi.ts'
 import { rawRequest } from '../../fixtures/raw-request.ts'
@@ -16,13 +19,22 @@ import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const ROUTE = '/status-lists/{m}'
 const MEDIA_TYPE = 'application/statuslist+jwt'
-const NOT_FOUND = { error: 'not_found', error_description: 'status list not found' }
 
-function expectError({ status, body, headers, text }: HttpResponse, expected: number, error: string): void {
-  expect([status, body?.error], text).to.deep.equal([expected, error])
-  expect(body).to.have.all.keys('error', 'error_description')
+const ERRORS = {
+  404: ['not_found', 'status list not found'],
+  405: ['invalid_request', 'method not allowed'],
+  406: ['invalid_request', 'a status list is application/statuslist+jwt and nothing else'],
+  500: ['server_error', 'something went wrong'],
+  501: ['invalid_request', 'time is not supported: only the present list is published'],
+  503: ['temporarily_unavailable', 'the service is temporarily unavailable'],
+} as const
+
+function expectError({ status, body, headers, text }: HttpResponse, expected: keyof typeof ERRORS): void {
+  const [error, error_description] = ERRORS[expected]
+  expect([status, body], text).to.deep.equal([expected, { error, error_description }])
   expect(headers.get('cache-control')).to.equal('no-store')
   expect(headers.get('access-control-allow-origin')).to.equal('*')
+  expect(headers.get('retry-after')).to.equal(expected === 503 ? '5' : null)
 }
 
 describe('status lists: the route', () => {
@@ -116,7 +128,7 @@ describe('status lists: the route', () => {
     })
 
     it('is asked after whether there is such a list', async () => {
-      expectError(await ask('/7', { headers: { 'if-none-match': '*' } }), 404, 'not_found')
+      expectError(await ask('/7', { headers: { 'if-none-match': '*' } }), 404)
     })
   })
 
@@ -146,9 +158,7 @@ describe('status lists: the route', () => {
     ]) {
       it(`to ${path.slice(0, 30)}, also with ?time=`, async () => {
         for (const query of ['', '?time=1', '?x=1']) {
-          const response = await ask(path + query)
-          expectError(response, 404, 'not_found')
-          expect(response.body).to.deep.equal(NOT_FOUND)
+          expectError(await ask(path + query), 404)
         }
       })
     }
@@ -158,6 +168,9 @@ describe('status lists: the route', () => {
       await fetchList(deployment)
       const before = statements.length
       await Promise.all(Array.from({ length: 50 }, (_, number) => ask(`/${number + 2}`)))
+      expect(statements.slice(before)).to.deep.equal([])
+      clock.tick(1)
+      for (const path of ['/x', '/00']) await ask(path)
       expect(statements.slice(before)).to.deep.equal([])
     })
 
@@ -188,23 +201,46 @@ describe('status lists: the route', () => {
 
   it('responds with 501 to ?time= for a list that is served (draft §8.4)', async () => {
     for (const query of ['?time=1686925000', '?time=', '?time', '?x=1&time=1'])
-      expectError(await ask(`/0${query}`), 501, 'invalid_request')
+      expectError(await ask(`/0${query}`), 501)
     expect((await ask('/0?x=1')).status).to.equal(200)
   })
 
   it('responds with 406 where the media type is excluded', async () => {
     const excluded = ['application/json', 'application/statuslist+cwt', 'text/*', `${MEDIA_TYPE};q=0`]
-    for (const accept of excluded)
-      expectError(await ask('/0', { headers: { accept } }), 406, 'invalid_request')
+    for (const accept of excluded) expectError(await ask('/0', { headers: { accept } }), 406)
     for (const accept of [MEDIA_TYPE, '*/*', 'application/*', `application/json, ${MEDIA_TYPE};q=0.1`])
       expect((await ask('/0', { headers: { accept } })).status, accept).to.equal(200)
+  })
+
+  it('responds with 500 while the key cannot sign, tells the operator, and recovers', async () => {
+    const state = { down: true }
+    class Remote extends ExternalSigningKey {
+      readonly key = createPrivateKey({ key: { ...SIGNING_KEY } as never, format: 'jwk' })
+      override keyObject = () => createPublicKey(this.key)
+      override async sign(data: Uint8Array) {
+        if (state.down) throw new Error('private: no answer')
+        return sign('sha256', data, { key: this.key, dsaEncoding: 'ieee-p1363' })
+      }
+    }
+    const features = { externalSigningSupport: { enabled: true, ack: 'experimental-01' } } as never
+    await withDeployment({ configuration: { jwks: { keys: [new Remote()] }, features } }, async (own) => {
+      for (const count of [1, 2]) {
+        expectError(await askList(own), 500)
+        expect(own.errors).to.have.length(count)
+        expectError(await askList(own, '/7'), 404)
+        expect(own.errors).to.have.length(count)
+      }
+      state.down = false
+      expect((await askList(own)).status).to.equal(200)
+      expect(own.errors).to.have.length(2)
+    })
   })
 
   it('responds with 405 to other methods', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
       for (const path of ['/0', '/7', '/x']) {
         const response = await ask(path, { method })
-        expectError(response, 405, 'invalid_request')
+        expectError(response, 405)
         expect(response.headers.get('allow')).to.equal('GET, HEAD')
       }
   })
@@ -292,9 +328,8 @@ describe('status lists: the route', () => {
       await withDeployment({ database, options: { store } }, async (own) => {
         for (let count = 0; count < 5; count += 1) {
           const response = await askList(own)
-          expectError(response, 503, 'temporarily_unavailable')
+          expectError(response, 503)
           expect(description().faultsOf('GET', ROUTE, response)).to.deep.equal([])
-          expect(response.headers.get('retry-after')).to.equal('5')
           expect(response.text).not.to.include('private')
         }
         expect(state.asked).to.equal(1)

@@ -56,4 +56,23 @@ describe('a status list that is signed slowly', () => {
     await next()
     expect((await Promise.all(after)).map(({ jwt }) => jwt)).to.deep.equal(['signature 2', 'signature 2'])
   })
+  it('is waited for by no one whom the last one serves', async () => {
+    const finish: ((jwt: string) => void)[] = []
+    const signJwt = () => new Promise<string>((resolve) => void finish.push(resolve))
+    const list = statusListOf({ number: 0, uri: 'https://id.example.com/0', ttl: 30, signJwt })
+    const asOf = Math.floor(Date.now() / 1000)
+    const stopped = (version: number) => ({ asOf, list: () => ({ shownUntil: new Map(), version }) })
+    const until = async (count: number) => {
+      while (finish.length < count) await sleep(1)
+    }
+    const before = list(stopped(1))
+    await until(1)
+    finish[0]?.('old')
+    await before
+    const after = list(stopped(2))
+    await until(2)
+    expect((await list(stopped(1))).jwt).to.equal('old')
+    finish[1]?.('new')
+    expect((await after).jwt).to.equal('new')
+  })
 })

@@ -1,15 +1,22 @@
 /** The rooms of `src`, each with the tests that hold its rules: those first that fail for most mutants, which saves time. */
+import { globSync } from 'node:fs'
 
 export interface Room {
   readonly mutate: readonly string[]
   readonly tests: readonly string[]
+  /** Which of these tests run, by title. */
+  readonly titles: string
 }
+
+/** A database server for every mutant is too slow: what holds a rule holds it on SQLite too. */
+const WITHOUT_SERVERS = '/^(?!.*\\b(?:postgres|mysql|mariadb))/i'
 
 const tests = (...names: readonly string[]): string[] => names.map((name) => `test/${name}.test.ts`)
 
 const folder = (name: string, ...found: readonly string[]): Room => ({
   mutate: [`src/${name}/**/*.ts`],
   tests: tests(...found),
+  titles: WITHOUT_SERVERS,
 })
 
 /** The smallest first. */
@@ -38,6 +45,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'exchange/events',
       'provider/configuration',
     ),
+    titles: WITHOUT_SERVERS,
   },
   testing: folder('testing', 'testing/*'),
   client: folder('client', 'client/*'),
@@ -45,15 +53,47 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   exchange: folder('exchange', 'exchange/reasons', 'exchange/!(reasons)', 'on-behalf-of/*'),
   provider: folder(
     'provider',
+    'exchange/{reasons,actor*}',
+    'on-behalf-of/received-token',
     'provider/*',
-    'exchange/{actor*,sender,target,chain}',
-    'on-behalf-of/{received-token,door}',
+    'exchange/{chain,delegation*,events,extra-token-claims,granted-scope,quoted-input,replay,scope,sender,spent-or-unspent}',
+    'exchange/{target,unstorable}',
+    'management/{registration,resource}',
+    'on-behalf-of/door',
+    'status-lists/{http,list}',
+    'options',
   ),
   'resource-server': folder('resource-server', 'resource-server/!(anything|deployment|downstream|workers)'),
-  management: folder('management', 'management/*'),
+  management: folder('management', 'management/*', 'console/mount'),
   console: folder('console', 'console/*'),
-  sequelize: folder(
-    'sequelize',
-    'sequelize/{batch,batches,contracts,dialects,fates,faults,node-sqlite,plans,replays,sqlite-lock}',
-  ),
+  sequelize: {
+    mutate: [
+      'src/sequelize/*.ts',
+      'src/sequelize/schema/*.ts',
+      'src/sequelize/database/!(mysql*|postgres*).ts',
+    ],
+    tests: tests(
+      'sequelize/{batch,batches,contracts,dialects,fates,faults,galera,node-sqlite,plans,replays,sqlite-lock}',
+    ),
+    titles: WITHOUT_SERVERS,
+  },
+  // No other test reaches these drivers.
+  postgres: {
+    mutate: ['src/sequelize/database/postgres*.ts'],
+    tests: tests('sequelize/{fates,batches,contracts,dialects,faults,rights}'),
+    titles: '/postgres|^an? |^the (?:dialect|time limit|rights of a role (?!of))/i',
+  },
+  mysql: {
+    mutate: ['src/sequelize/database/mysql*.ts'],
+    tests: tests('sequelize/{fates,mysql-group,batches,contracts,dialects,faults,rights}'),
+    titles: '/mysql|mariadb/i',
+  },
+}
+
+/** The room that holds the file or files of this pattern. */
+export const roomWith = (pattern: string): [name: string, room: Room] | undefined => {
+  const files = globSync(pattern)
+  return Object.entries(ROOMS).find(([, { mutate }]) =>
+    mutate.flatMap((one) => globSync(one)).some((file) => files.includes(file)),
+  )
 }

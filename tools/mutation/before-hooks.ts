@@ -1,0 +1,52 @@
+/**
+ * Stryker takes what a `before` hook runs for a part of the test before it, and then runs that test alone on the mutant.
+ * Here the hook is a part of each test of its suite. Loaded before the runner of Stryker 10.0.0, whose reporter it
+ * extends; remove this file when the runner does the same.
+ */
+import type { Runner, Suite } from 'mocha'
+
+type Counts = Record<string, number>
+
+interface Context {
+  currentTestId?: string | undefined
+  readonly mutantCoverage?: { readonly perTest: Record<string, Counts> }
+}
+
+const reporter = new URL('stryker-mocha-reporter.js', import.meta.resolve('@stryker-mutator/mocha-runner'))
+const { StrykerMochaReporter } = await import(reporter.href)
+const { registerEvents } = StrykerMochaReporter.prototype
+
+StrykerMochaReporter.prototype.registerEvents = function (this: { readonly runner: Runner }): void {
+  registerEvents.call(this)
+  coverHooks(this.runner)
+}
+
+function coverHooks(runner: Runner): void {
+  const context = (): Context => Reflect.get(globalThis, '__stryker__')
+  const suites = new Map<string, Suite>()
+  const ran = new Set<string>()
+  runner.on('hook', ({ title, parent }) => {
+    if (!parent || !title.startsWith('"before all" hook')) return
+    const id = `before ${parent.fullTitle()}`
+    suites.set(id, parent)
+    context().currentTestId = id
+  })
+  runner.on('pass', (test) => ran.add(test.fullTitle()))
+  runner.once('end', () => {
+    const covered = context().mutantCoverage?.perTest ?? {}
+    for (const [id, suite] of suites) {
+      const hook = covered[id] ?? {}
+      delete covered[id]
+      suite.eachTest((test) => {
+        const title = test.fullTitle()
+        if (ran.has(title)) covered[title] = sum(covered[title] ?? {}, hook)
+      })
+    }
+  })
+}
+
+function sum(one: Counts, other: Counts): Counts {
+  const total = { ...one }
+  for (const [mutant, count] of Object.entries(other)) total[mutant] = (total[mutant] ?? 0) + count
+  return total
+}
