@@ -101,7 +101,7 @@ function receive(socket: Socket, method: string, timeLimit: number): Promise<Rec
       try {
         const received = parse(bytes, method, ended)
         if (received) settle(() => resolve(received))
-        else if (ended && bytes.length === 0) settle(() => resolve(undefined))
+        else if (ended && INTERIM.test(bytes.toString('latin1'))) settle(() => resolve(undefined))
         else if (ended) settle(() => reject(new Error(`half a response: ${bytes.toString('latin1')}`)))
       } catch (error) {
         settle(() => reject(error))
@@ -119,6 +119,9 @@ function receive(socket: Socket, method: string, timeLimit: number): Promise<Rec
     socket.on('data', onData).on('close', onEnd).on('end', onEnd)
   })
 }
+
+/** Nothing but interim responses: the connection ended before the response. */
+const INTERIM = /^(HTTP\/1\.1 100 [^\r]*\r\n\r\n)*$/
 
 /** `undefined`: more must come. */
 function parse(bytes: Buffer, method: string, ended: boolean): Received | undefined {

@@ -1,5 +1,7 @@
 /** Everything that one run sends requests to, and what it has seen of it so far. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import type { Middleware } from 'koa'
 import type { AdapterFactory, Provider } from 'oidc-provider'
 import { Sequelize } from 'sequelize'
 import { type StoppedClock, stopClock } from '../fixtures/clock.ts'
@@ -61,6 +63,8 @@ export interface World {
   purge(retention: number): Promise<Purged>
   send(issuer: Issuer, request: WireRequest): Promise<HttpResponse>
   raw(issuer: Issuer, bytes: Buffer): Promise<HttpResponse | undefined>
+  /** Resolves when no request is being served, not even one whose connection has ended. */
+  settled(): Promise<void>
   /** The beginning of a token in a row that was written since the last call. */
   tokenInTables(): Promise<string | undefined>
   /** What went wrong beside the responses since the last call. */
@@ -85,7 +89,17 @@ export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldO
   })
   const clock = stopClock()
   const everyone = people()
-  const overrides = (index: 0 | 1) => overridesOf({ ...database, sequelize }, everyone, plant, index)
+  const serving = { count: 0 }
+  const counting: Middleware = async (_ctx, next) => {
+    serving.count += 1
+    try {
+      await next()
+    } finally {
+      serving.count -= 1
+    }
+  }
+  const counted = { ...plant, before: [counting, ...(plant.before ?? [])] }
+  const overrides = (index: 0 | 1) => overridesOf({ ...database, sequelize }, everyone, counted, index)
   const first = await startConsole({ authorize: () => ADMINISTRATOR }, overrides(0))
   const second = await startDeployment(overrides(1))
   for (const { provider } of [first, second]) plant.provider?.(provider)
@@ -125,6 +139,10 @@ export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldO
     purge: (retention) => purge(sequelize, { retention: plant.retention?.(retention) ?? retention }),
     send: async (issuer, request) => answered(await issuer.wire.send(request)),
     raw: async (issuer, bytes) => answered(await issuer.wire.raw(bytes)),
+    async settled() {
+      for (const start = performance.now(); serving.count > 0; await sleep(1))
+        if (performance.now() - start > timeLimit) throw new Error('a request is served without end')
+    },
     tokenInTables: watchTables(sequelize, secrets),
     faults: () => [
       ...texts().flatMap((text) => leakIn(secrets, text)),

@@ -91,6 +91,8 @@ export const bytes = defineGroup('bytes', requests, async (world: World, all: re
   }
   // At once, because some are waited for.
   await Promise.all(all.map(sendDamaged))
+  // Also of those whose connection was cut, so that their events are not those of the next case.
+  await world.settled()
   const { status, text } = await exchange()
   expect([...outcomes], `the subject token afterwards: ${text}`).to.include(status)
 })

@@ -1,8 +1,10 @@
 /** A short run of `npm run fuzz` on every database: docs/fuzz.md says what it looks at. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { itOn } from '../../fixtures/on-database.ts'
 import { GROUPS } from '../../fuzz/groups.ts'
 import { run } from '../../fuzz/run.ts'
+import type { SubjectTokenStore } from '../../src/index.ts'
 
 /** 20,000 in all. */
 const REQUESTS = { sqlite: 8000, postgres: 6000, mysql: 6000 } as const
@@ -22,6 +24,16 @@ describe('fuzz', function () {
       expect(requests).to.be.at.least(count)
     })
   }
+
+  it('begins a case when no request of an earlier one is served any more', async () => {
+    const slow = (store: SubjectTokenStore): SubjectTokenStore => ({
+      ...store,
+      insert: (token) => sleep(80).then(() => store.insert(token)),
+    })
+    const groups = GROUPS.filter(({ name }) => ['walk', 'bytes'].includes(name))
+    const { failure } = await run({ kind: 'sqlite', groups, seed: 5, count: 600, plant: { store: slow } })
+    expect(failure).to.equal(undefined)
+  })
 
   it('sends the same requests again for the same seed', async () => {
     // In the others, requests race each other or the end of their connection.
