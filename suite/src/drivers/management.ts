@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, TokenKind } from '../driver.ts'
-import { type Answer, credentials, form, send } from '../http.ts'
+import { type Answer, send } from '../http.ts'
+import { fetchAccessToken } from './token-endpoint.ts'
 
 export interface ManagementApi {
   readonly tokenEndpoint: string
@@ -77,7 +78,10 @@ export class ManagementTokens {
 
   /** The backend's own access token. */
   accessToken(): Promise<string> {
-    this.#accessToken ??= this.#fetchAccessToken()
+    const { tokenEndpoint, managementResource: resource, backend } = this.#api
+    const scope = 'subject-tokens:create subject-tokens:revoke'
+    const wanted = { grant_type: 'client_credentials', resource, scope }
+    this.#accessToken ??= fetchAccessToken(tokenEndpoint, backend, wanted)
     return this.#accessToken
   }
 
@@ -110,20 +114,5 @@ export class ManagementTokens {
     }
     const url = `${this.#api.managementResource}/subject-tokens${path}`
     return send(fetch, url, { method, headers, ...(body !== undefined && { body }) })
-  }
-
-  async #fetchAccessToken(): Promise<string> {
-    const { tokenEndpoint, managementResource: resource, backend } = this.#api
-    const proof = await credentials(backend)
-    const scope = 'subject-tokens:create subject-tokens:revoke'
-    const parameters = { ...proof.parameters, grant_type: 'client_credentials', resource, scope }
-    const { status, body } = await send(fetch, tokenEndpoint, {
-      method: 'POST',
-      headers: proof.headers,
-      body: form(parameters),
-    })
-    if (status !== 200 || typeof body?.access_token !== 'string')
-      throw new Error(`the backend gets no access token: ${status} ${String(body?.error)}`)
-    return body.access_token
   }
 }

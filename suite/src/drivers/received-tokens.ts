@@ -1,12 +1,11 @@
 /** Access tokens as an API receives them: exchanged by the application, for subject tokens of the management API. */
+import { ACCESS_TOKEN, TOKEN_EXCHANGE } from '../constants.ts'
 import type { TokenKind } from '../driver.ts'
-import { credentials, form, type Parameters, send } from '../http.ts'
+import type { Parameters } from '../http.ts'
 import { readJwt } from '../jwt.ts'
 import type { Settings } from './environment.ts'
 import type { ManagementTokens } from './management.ts'
-
-const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
-const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+import { fetchAccessToken } from './token-endpoint.ts'
 
 type Exchanging = Pick<Settings, 'client' | 'api' | 'actor' | 'resource' | 'scopes'>
 
@@ -63,16 +62,12 @@ export class ReceivedTokens {
     return { token: await this.#exchange(client, subject.token, wanted), id: subject.id }
   }
 
-  async #exchange(client: Settings['client'], token: string, wanted: Parameters): Promise<string> {
-    const { headers, parameters } = await credentials(client)
+  #exchange(client: Settings['client'], token: string, wanted: Parameters): Promise<string> {
     const subject = { subject_token: token, subject_token_type: ACCESS_TOKEN }
-    const { status, body } = await send(fetch, this.#tokenEndpoint, {
-      method: 'POST',
-      headers,
-      body: form({ ...parameters, grant_type: TOKEN_EXCHANGE, ...subject, ...wanted }),
+    return fetchAccessToken(this.#tokenEndpoint, client, {
+      grant_type: TOKEN_EXCHANGE,
+      ...subject,
+      ...wanted,
     })
-    if (status !== 200 || typeof body?.access_token !== 'string')
-      throw new Error(`${client.id} gets no access token to pass on: ${status} ${String(body?.error)}`)
-    return body.access_token
   }
 }
