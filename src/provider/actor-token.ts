@@ -70,12 +70,17 @@ function readConfirmation(cnf: unknown): ActorToken['confirmation'] {
   if (cnf === undefined) return {}
   const { jkt, 'x5t#S256': thumbprint, ...unknown } = isPlainObject(cnf) ? cnf : {}
   // A kind of key that this request cannot prove is a key that was not proven.
-  if (!isKey(jkt) || !isKey(thumbprint) || (jkt ?? thumbprint) === undefined || !isEmpty(unknown))
+  if (
+    !isTextOrAbsent(jkt) ||
+    !isTextOrAbsent(thumbprint) ||
+    (jkt ?? thumbprint) === undefined ||
+    !isEmpty(unknown)
+  )
     throw actorTokenRefused({ private: 'bound to an unknown kind of key' })
   return { jkt, thumbprint }
 }
 
-const isKey = (member: unknown): member is string | undefined =>
+const isTextOrAbsent = (member: unknown): member is string | undefined =>
   member === undefined || typeof member === 'string'
 
 const isEmpty = (members: object): boolean => Object.keys(members).length === 0
