@@ -24,6 +24,7 @@ inChromium('the support desk: the click path', (openDesk) => {
     await page.getByRole('button', { name: 'Allow' }).click()
     await heading(page, 'Customers')
     expect(await page.locator('#account').innerText()).to.include('Signed in as Sam Sawyer')
+    await page.locator('#people[aria-busy=false]').waitFor()
     expect((await page.locator('#people h2').allInnerTexts()).slice(0, 5)).to.deep.equal([
       'Alice Archer',
       'Bob Baker',

@@ -22,8 +22,9 @@ const DOCUMENT = {
 
 describe('token exchange: a client that describes itself', () => {
   let deployment: Deployment
-  const fetched: string[] = []
+  let fetched: string[]
   before(async () => {
+    fetched = []
     deployment = await startDeployment({
       configuration: {
         features: { clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } } as never,
