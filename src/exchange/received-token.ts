@@ -66,10 +66,9 @@ export async function findReceivedToken(
 
 /** One audience, which is this client: a token for several APIs would let each of them speak for the others. */
 function audienceOf(ctx: GrantContext, { aud }: OwnToken): string {
-  const own = registeredAudiences(ctx.oidc.client) ?? []
-  if (typeof aud !== 'string' || !own.includes(aud))
-    throw subjectTokenRefused({ private: 'for another audience' })
-  return aud
+  const own = registeredAudiences(ctx.oidc.client)?.find((audience) => audience === aud)
+  if (own === undefined) throw subjectTokenRefused({ private: 'for another audience' })
+  return own
 }
 
 interface Links {

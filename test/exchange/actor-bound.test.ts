@@ -48,7 +48,7 @@ describe('token exchange: a bound actor token', () => {
 
   const formats: [format: string, bound: (cnf: Record<string, string | undefined>) => Promise<string>][] = [
     ['opaque', stored],
-    ['jwt', (cnf) => actorJwt(deployment, { cnf })],
+    ['jwt', (cnf) => actorJwt(deployment, Object.keys(cnf).length > 0 ? { cnf } : {})],
   ]
   for (const [format, bound] of formats) {
     describe(`in ${format} form`, () => {
@@ -85,6 +85,17 @@ describe('token exchange: a bound actor token', () => {
 
       it('by certificate is refused with a DPoP proof only', async () =>
         refuses(await bound({ 'x5t#S256': x5t }), { dpop: await key.proof(deployment) }))
+
+      it('by nothing is accepted with a proof and a certificate, and the issued token is bound by the proof', async () => {
+        const { subjectToken } = await issue(deployment)
+        const headers = { ...presenting(CERTIFICATE), dpop: await key.proof(deployment) }
+        const response = await send(subjectToken, await bound({}), headers)
+        expect(response.status, response.text).to.equal(200)
+        expect(decodeJwt(response.body.access_token)).to.deep.include({
+          cnf: { jkt: key.thumbprint },
+          act: { sub: 'bob' },
+        })
+      })
     })
   }
 

@@ -110,6 +110,14 @@ describe('token exchange: a replay', () => {
       })
     })
 
+    it('is in the error that the provider logs, by name', async () => {
+      const { subjectToken } = await used(API)
+      const details: unknown[] = []
+      on.deployment.provider.once('grant.error', (_ctx, error) => details.push(error.error_detail))
+      await replay(subjectToken)
+      expect(details).to.deep.equal(['used before'])
+    })
+
     it('is 0 seconds after, if the clock stepped back meanwhile', async () => {
       const { subjectToken } = await used(API)
       clock.setBack(30)
