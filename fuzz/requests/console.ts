@@ -24,6 +24,9 @@ const FIELDS = [
 ]
 const STATUSES = [200, 303, 400, 403, 404, 405, 413, 415]
 
+/** What leaves room in the 16 KiB of a head that Node reads. A longer one does not get as far as the console. */
+const MAX_SEARCH = 12 * 1024
+
 const path = fc.oneof(
   {
     arbitrary: fc.constantFrom('', '/history', '/history.csv', '/alarms', '/stop', '/stop-all', '/{id}'),
@@ -61,6 +64,7 @@ export const pages = defineGroup('console', requests, async (world: World, all: 
   const filled = { ...prepared.filled, '{subject}': '', '{actor}': '', '{received}': '', '{management}': '' }
   for (const { method, path, query, form, headers } of all) {
     const search = query.length > 0 ? `?${encodePairs(query, filled)}` : ''
+    if (search.length > MAX_SEARCH) continue
     const response = await world.send(walk.issuer(0), {
       method,
       path: `/impersonations${fill(path, filled)}${search}`,
