@@ -9,7 +9,7 @@ import type { Room } from './rooms.ts'
 export type Mutant = Awaited<ReturnType<Stryker['runMutationTest']>>[number]
 
 const OF_CHECKER = ['--import', import.meta.resolve('./mocha-names.ts')]
-const OF_RUNNER = [...OF_CHECKER, '--import', import.meta.resolve('./before-hooks.ts')]
+const OF_RUNNER = [...OF_CHECKER, '--import', import.meta.resolve('./runner.ts')]
 
 // Mocha itself finds no file by a pattern that has braces and nothing else.
 const filesOf = ({ tests }: Room): string[] => tests.flatMap((pattern) => globSync(pattern).sort())
