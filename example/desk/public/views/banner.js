@@ -1,11 +1,12 @@
 /** The banner of the package, in front of everything else, a frame around the page, and a marked tab. */
 import '../vendor/impersonation-banner.js'
 import { byId, element } from '../element.js'
+import { GLANCE } from '../times.js'
 
 const ICON = document.querySelector('link[rel=icon]')
 const MINUTE = 60_000
 
-let lastMinute
+let offering
 
 /**
  * Its button emits `end`, and in the last minute another one emits `more`. Both bubble. A view that ends with the sign-in
@@ -29,12 +30,9 @@ export function showBanner({ customer, actor, ticketId, lasts, endsAt, endsWithS
   more.addEventListener('click', () => more.dispatchEvent(new Event('more', { bubbles: true })))
   const banner = element('impersonation-banner', { id: 'banner', ...shown }, back, more)
   if (!endsWithSignIn) {
-    lastMinute = setTimeout(
-      () => {
-        more.hidden = false
-      },
-      endsAt - MINUTE - Date.now(),
-    )
+    offering = setInterval(() => {
+      if (endsAt - Date.now() <= MINUTE) more.hidden = false
+    }, GLANCE)
   }
   banner.addEventListener('over', onExpiry)
   document.querySelector('header').before(banner)
@@ -43,7 +41,7 @@ export function showBanner({ customer, actor, ticketId, lasts, endsAt, endsWithS
 }
 
 export function hideBanner() {
-  clearTimeout(lastMinute)
+  clearInterval(offering)
   byId('banner')?.remove()
   document.body.classList.remove('viewing')
   ICON.href = new URL('../icon.svg', import.meta.url)
