@@ -122,4 +122,26 @@ inChromium('the support desk: expiry', (openDesk) => {
     await page.getByRole('button', { name: 'Sign in' }).click()
     await heading(page, 'Record')
   })
+
+  it('says so, too, when the view ends after the sign-in has ended for the backend', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await page.clock.fastForward(480_000)
+    await view(page)
+    const left = await remaining(page)
+    // Or the page might learn it from the record first.
+    await page.route('**/backend/api/impersonations/*', () => {})
+    const clock = stopClock()
+    try {
+      clock.tick(601)
+      const refused = page.waitForResponse('**/backend/api/impersonations/*/stop')
+      await page.clock.fastForward(left * 1000)
+      expect((await refused).status()).to.equal(401)
+      await says(page, 'alert', 'Your sign-in has ended, and so has your view.')
+    } finally {
+      clock.restore()
+    }
+    await expectNothingViewed(page)
+  })
 })

@@ -54,7 +54,7 @@ export async function startViewing(customer, given, visit) {
       await stopOnRecord(closeViewing().recordId, customer, ENDED)
       return
     }
-    showBanner(runningImpersonation(), () => expire(visit))
+    showBanner(runningImpersonation())
     await visit('viewing')
   } catch (error) {
     const isOver = !runningImpersonation()
@@ -108,7 +108,7 @@ async function stopOnRecord(id, customer, reason) {
 }
 
 /** The access token of a view that ends with the sign-in would live on, so the record is stopped. */
-async function expire(visit) {
+export async function expire(visit) {
   const { recordId, customer, endsWithSignIn } = closeViewing()
   const stopping = endsWithSignIn
     ? stopOnRecord(recordId, customer, 'The sign-in of the engineer ends')

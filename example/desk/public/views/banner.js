@@ -9,10 +9,10 @@ const MINUTE = 60_000
 let offering
 
 /**
- * Its button emits `end`, and in the last minute another one emits `more`. Both bubble. A view that ends with the sign-in
- * cannot go on.
+ * It emits `over` when the time is up. Its button emits `end`, and in the last minute another one emits `more`. All three
+ * bubble. A view that ends with the sign-in cannot go on.
  */
-export function showBanner({ customer, actor, ticketId, lasts, endsAt, endsWithSignIn }, onExpiry) {
+export function showBanner({ customer, actor, ticketId, lasts, endsAt, endsWithSignIn }) {
   hideBanner()
   // The names matter more than a ticket that fills the row.
   const reason = ticketId.length > 30 ? `${ticketId.slice(0, 29)}…` : ticketId
@@ -34,7 +34,6 @@ export function showBanner({ customer, actor, ticketId, lasts, endsAt, endsWithS
       if (endsAt - Date.now() <= MINUTE) more.hidden = false
     }, GLANCE)
   }
-  banner.addEventListener('over', onExpiry)
   document.querySelector('header').before(banner)
   document.body.classList.add('viewing')
   ICON.href = new URL('../icon-viewing.svg', import.meta.url)
