@@ -1,7 +1,13 @@
 /** The last minute of a view offers the next one. */
 import { expect } from 'chai'
+import type { Page } from 'playwright-core'
 import { banner, heading, inChromium, logged, record, says, signIn, view } from './desk.ts'
 import { expectNothingViewed, remaining } from './shown.ts'
+
+/** No time passes from then on but what the test lets pass. */
+async function stopTime(page: Page): Promise<void> {
+  await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1000)
+}
 
 inChromium('the support desk: more minutes', (openDesk) => {
   it('offers more minutes in the last one: a view of its own, for the same reason', async () => {
@@ -77,5 +83,47 @@ inChromium('the support desk: more minutes', (openDesk) => {
     await expectNothingViewed(page)
     const [first, second] = logged(desk, 'subject_token.issued')
     expect(logged(desk, 'subject_token.revoked').map(({ id }) => id)).to.deep.equal([first?.id, second?.id])
+  })
+
+  it('promises no more minutes than the sign-in still has, one in the singular', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await page.clock.fastForward(200_000)
+    await view(page)
+    await stopTime(page)
+    await page.clock.runFor(245_000)
+    await page.getByRole('button', { name: '2 more minutes', exact: true }).waitFor()
+    await page.clock.runFor(35_000)
+    await page.getByRole('button', { name: '1 more minute', exact: true }).click()
+    await page.getByText(/^This view ends at [\d:]{8}, with your sign-in\.$/).waitFor()
+    expect(await remaining(page)).to.be.within(60, 119)
+  })
+
+  it('does not round up what the next token lasts', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await page.route('**/oidc/token', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...(await response.json()), expires_in: 100 } })
+    })
+    await view(page)
+    await stopTime(page)
+    await page.clock.runFor(65_000)
+    await page.getByRole('button', { name: '1 more minute', exact: true }).waitFor()
+  })
+
+  it('is not offered where the sign-in leaves less than one more minute', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await page.clock.fastForward(250_000)
+    await view(page)
+    await stopTime(page)
+    await page.clock.runFor(245_000)
+    await says(page, 'status', 'Last minute')
+    expect(await page.getByRole('button', { name: 'more minute' }).count()).to.equal(0)
+    await page.getByText(/^This view ends at [\d:]{8}\.$/).waitFor()
   })
 })
