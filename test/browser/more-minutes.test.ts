@@ -1,12 +1,35 @@
 /** The last minute of a view offers the next one. */
 import { expect } from 'chai'
-import type { Page } from 'playwright-core'
+import type { APIResponse, Page, Route } from 'playwright-core'
+import { STATUS_LIST_TTL } from '../../example/impersonation.ts'
+import { stopClock } from '../../fixtures/clock.ts'
 import { banner, heading, inChromium, logged, record, says, signIn, view } from './desk.ts'
 import { expectNothingViewed, remaining } from './shown.ts'
 
 /** No time passes from then on but what the test lets pass. */
 async function stopTime(page: Page): Promise<void> {
   await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1000)
+}
+
+interface Start {
+  readonly route: Route
+  readonly response: APIResponse
+}
+
+/** Takes the offer. The backend has ended the view then, and the page does not know. */
+async function startUpToResponse(page: Page): Promise<Start> {
+  const started = Promise.withResolvers<Start>()
+  await page.route('**/backend/api/request-impersonation', async (route) =>
+    started.resolve({ route, response: await route.fetch() }),
+  )
+  await page.getByRole('button', { name: '5 more minutes' }).click()
+  return started.promise
+}
+
+async function lookAtStopped(page: Page): Promise<void> {
+  const looked = page.waitForResponse('**/backend/api/impersonations/*')
+  await page.clock.runFor(5000)
+  expect((await (await looked).json()).state).to.equal('revoked')
 }
 
 inChromium('the support desk: more minutes', (openDesk) => {
@@ -125,5 +148,56 @@ inChromium('the support desk: more minutes', (openDesk) => {
     await says(page, 'status', 'Last minute')
     expect(await page.getByRole('button', { name: 'more minute' }).count()).to.equal(0)
     await page.getByText(/^This view ends at [\d:]{8}\.$/).waitFor()
+  })
+
+  it('does not say that the view was stopped while the next one, which ends it, starts', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await stopTime(page)
+    await page.clock.runFor(245_000)
+    const alerts: string[] = []
+    await page.exposeFunction('onAlert', (text: string) => alerts.push(text))
+    await page.evaluate(`new MutationObserver(([{ target }]) => onAlert(target.textContent))
+      .observe(document.getElementById('alert'), { childList: true })`)
+    const { route, response } = await startUpToResponse(page)
+    await lookAtStopped(page)
+    await heading(page, 'Viewing as Alice Archer')
+    const clock = stopClock()
+    try {
+      clock.tick(STATUS_LIST_TTL + 2)
+      const refused = page.waitForResponse('**/invoice')
+      const lookedAgain = page.waitForResponse('**/backend/api/impersonations/*')
+      await page
+        .getByRole('button', { name: /^Invoice/ })
+        .first()
+        .click()
+      expect((await refused).status()).to.equal(401)
+      await (await lookedAgain).finished()
+      await route.fulfill({ response })
+    } finally {
+      clock.restore()
+    }
+    await page.getByRole('button', { name: 'more minutes' }).waitFor({ state: 'hidden' })
+    await heading(page, 'Viewing as Alice Archer')
+    expect(alerts.filter((text) => text !== '')).to.deep.equal([])
+  })
+
+  it('says that the view was stopped when the next one, which has ended it, cannot start', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await stopTime(page)
+    await page.clock.runFor(245_000)
+    const { route } = await startUpToResponse(page)
+    await lookAtStopped(page)
+    await route.abort()
+    await says(page, 'alert', 'No response.')
+    await lookAtStopped(page)
+    await says(page, 'alert', 'You stopped your view of Alice Archer')
+    await expectNothingViewed(page)
+    await page.getByRole('button', { name: 'Continue here' }).waitFor()
   })
 })

@@ -119,6 +119,8 @@ export async function expire(visit) {
 
 /** Someone else has stopped it, or this engineer in another tab. */
 export async function endStopped(record, visit) {
+  // Or the backend has, for the view that starts. If that one does not, the next look at the record tells.
+  if (starting) return
   const { customer, actor } = closeViewing()
   await leaveView(visit)
   alertPerson(whyStopped(record, customer, actor))
@@ -147,7 +149,7 @@ export async function readInvoice(orderId, visit) {
       onStopped: (record) => endStopped(record, visit),
       onRefused: (refusal) => endRefused(refusal, visit),
     })
-    if (runningImpersonation() !== view) return undefined
+    if (starting || runningImpersonation() !== view) return undefined
     closeViewing()
     await leaveView(visit)
     throw error
