@@ -1,19 +1,7 @@
 /** What expires: the view, the permission to start one, and the sign-in. */
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
-import {
-  ask,
-  banner,
-  heading,
-  inChromium,
-  logged,
-  record,
-  rowsShown,
-  STATE,
-  says,
-  signIn,
-  view,
-} from './desk.ts'
+import { ask, heading, inChromium, logged, record, rowsShown, STATE, says, signIn, view } from './desk.ts'
 import { holdExchange, REFUSED } from './exchange.ts'
 import { expectNothingViewed, remaining } from './shown.ts'
 
@@ -35,81 +23,6 @@ inChromium('the support desk: expiry', (openDesk) => {
     await expectNothingViewed(page)
     await heading(page, 'Customers')
     await view(page)
-  })
-
-  it('offers more minutes in the last one: a view of its own, for the same reason', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await page.clock.install()
-    await signIn(page)
-    await view(page)
-    const more = page.getByRole('button', { name: '5 more minutes' })
-    await page.clock.fastForward(235_000)
-    expect(await more.count()).to.equal(0)
-    await page.clock.fastForward(10_000)
-    await more.waitFor()
-    await page.setViewportSize({ width: 360, height: 640 })
-    expect((await banner(page).boundingBox())?.height).to.be.at.most(46)
-    expect(await page.evaluate('document.documentElement.scrollWidth')).to.be.at.most(360)
-    await page.setViewportSize({ width: 1280, height: 720 })
-    await more.click()
-    await heading(page, 'Viewing as Alice Archer')
-    await more.waitFor({ state: 'hidden' })
-    expect(await remaining(page)).to.be.within(270, 300)
-    const [first, second] = logged(desk, 'subject_token.issued')
-    expect(second?.id).not.to.equal(first?.id)
-    expect(logged(desk, 'subject_token.revoked').map(({ id }) => id)).to.deep.equal([first?.id])
-    const [again, before] = await record(page)
-    expect(again?.slice(1, 5)).to.deep.equal(before?.slice(1, 5))
-  })
-
-  it('keeps the view that runs when the next one is refused', async () => {
-    const { page } = await openDesk()
-    await page.clock.install()
-    await signIn(page)
-    await view(page)
-    await page.clock.fastForward(245_000)
-    await page.route('**/backend/api/request-impersonation', (route) => route.fulfill({ status: 503 }))
-    await page.getByRole('button', { name: '5 more minutes' }).click()
-    await page.getByRole('alert').filter({ hasText: /./ }).waitFor()
-    await heading(page, 'Viewing as Alice Archer')
-    expect(await remaining(page)).to.be.within(30, 60)
-  })
-
-  it('leads away from the view that has ended when the next one cannot start', async () => {
-    const { page } = await openDesk()
-    await page.clock.install()
-    await signIn(page)
-    await view(page)
-    await page.clock.fastForward(245_000)
-    await page.route('**/oidc/token', (route) => route.abort(), { times: 1 })
-    await page.getByRole('button', { name: '5 more minutes' }).click()
-    await heading(page, 'Customers')
-    await says(page, 'alert', 'No response.')
-    await expectNothingViewed(page)
-  })
-
-  it('starts no next view when the engineer ends the view meanwhile', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await page.clock.install()
-    await signIn(page)
-    await view(page)
-    await page.clock.fastForward(245_000)
-    const asked = Promise.withResolvers<() => Promise<void>>()
-    await page.route('**/backend/api/request-impersonation', (route) => asked.resolve(() => route.continue()))
-    await page.getByRole('button', { name: '5 more minutes' }).click()
-    const release = await asked.promise
-    await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
-    await heading(page, 'Customers')
-    await says(page, 'status', 'The view of Alice Archer has ended.')
-    const stopped = page.waitForResponse('**/backend/api/impersonations/*/stop')
-    await release()
-    expect((await stopped).status()).to.equal(200)
-    await heading(page, 'Customers')
-    await expectNothingViewed(page)
-    const [first, second] = logged(desk, 'subject_token.issued')
-    expect(logged(desk, 'subject_token.revoked').map(({ id }) => id)).to.deep.equal([first?.id, second?.id])
   })
 
   it('ends the view with the sign-in, says so beforehand, and stops it on the record', async () => {
@@ -208,5 +121,27 @@ inChromium('the support desk: expiry', (openDesk) => {
     // The provider's session is still alive.
     await page.getByRole('button', { name: 'Sign in' }).click()
     await heading(page, 'Record')
+  })
+
+  it('says so, too, when the view ends after the sign-in has ended for the backend', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await page.clock.fastForward(480_000)
+    await view(page)
+    const left = await remaining(page)
+    // Or the page might learn it from the record first.
+    await page.route('**/backend/api/impersonations/*', () => {})
+    const clock = stopClock()
+    try {
+      clock.tick(601)
+      const refused = page.waitForResponse('**/backend/api/impersonations/*/stop')
+      await page.clock.fastForward(left * 1000)
+      expect((await refused).status()).to.equal(401)
+      await says(page, 'alert', 'Your sign-in has ended, and so has your view.')
+    } finally {
+      clock.restore()
+    }
+    await expectNothingViewed(page)
   })
 })

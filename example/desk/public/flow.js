@@ -54,7 +54,7 @@ export async function startViewing(customer, given, visit) {
       await stopOnRecord(closeViewing().recordId, customer, ENDED)
       return
     }
-    showBanner(runningImpersonation(), () => expire(visit))
+    showBanner(runningImpersonation())
     await visit('viewing')
   } catch (error) {
     const isOver = !runningImpersonation()
@@ -108,7 +108,7 @@ async function stopOnRecord(id, customer, reason) {
 }
 
 /** The access token of a view that ends with the sign-in would live on, so the record is stopped. */
-async function expire(visit) {
+export async function expire(visit) {
   const { recordId, customer, endsWithSignIn } = closeViewing()
   const stopping = endsWithSignIn
     ? stopOnRecord(recordId, customer, 'The sign-in of the engineer ends')
@@ -119,6 +119,8 @@ async function expire(visit) {
 
 /** Someone else has stopped it, or this engineer in another tab. */
 export async function endStopped(record, visit) {
+  // Or the backend has, for the view that starts. If that one does not, the next look at the record tells.
+  if (starting) return
   const { customer, actor } = closeViewing()
   await leaveView(visit)
   alertPerson(whyStopped(record, customer, actor))
@@ -147,7 +149,7 @@ export async function readInvoice(orderId, visit) {
       onStopped: (record) => endStopped(record, visit),
       onRefused: (refusal) => endRefused(refusal, visit),
     })
-    if (runningImpersonation() !== view) return undefined
+    if (starting || runningImpersonation() !== view) return undefined
     closeViewing()
     await leaveView(visit)
     throw error

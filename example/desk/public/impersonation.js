@@ -48,6 +48,9 @@ const endOf = (tokenEnds, signInEnds) => ({
   endsWithSignIn: signInEnds < tokenEnds,
 })
 
+/** How long a view of the same customer would last that starts now, in milliseconds. */
+export const nextLasts = ({ lasts, actor }) => Math.min(lasts, actor.endsAt - FOR_THE_RECORD - Date.now())
+
 /** Reads one more thing that the customer sees. */
 export const readCustomersInvoice = (orderId) => readInvoice(orderId, token, running.wire.fetch)
 

@@ -9,6 +9,7 @@ import {
   endRefused,
   endStopped,
   endViewing,
+  expire,
   readInvoice,
   startViewing,
   stopRecorded,
@@ -39,6 +40,7 @@ byId('sign-in').addEventListener('click', () => attempt(() => signIn(viewAsked()
 byId('sign-in').disabled = false
 byId('sign-out').addEventListener('click', () => attempt(leave))
 document.addEventListener('end', () => attempt(() => endViewing(visit)))
+document.addEventListener('over', () => attempt(() => expire(visit)))
 document.addEventListener('more', () => attempt(() => viewOn(visit)))
 window.addEventListener('hashchange', () => {
   if (viewAsked() || location.hash === '') attempt(open)

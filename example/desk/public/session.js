@@ -4,7 +4,7 @@
  */
 import { afterSignOut, client, redirectUri } from './configuration.js'
 import { provider, transport } from './provider.js'
-import { compareClocks } from './times.js'
+import { compareClocks, GLANCE } from './times.js'
 import * as oauth from './vendor/oauth4webapi.js'
 
 const WAITING = 'sign-in'
@@ -64,7 +64,9 @@ export async function finishSignIn(callback, onEnd) {
   })
   const endsAt = Date.now() + tokens.expires_in * 1000
   signedIn = { ...(await personOf(as, tokens)), accessToken: tokens.access_token, endsAt }
-  timer = setTimeout(onEnd, endsAt - Date.now())
+  timer = setInterval(() => {
+    if (Date.now() >= endsAt) onEnd()
+  }, GLANCE)
   return view
 }
 
@@ -77,7 +79,7 @@ async function personOf(as, tokens) {
 }
 
 export function forgetSignIn() {
-  clearTimeout(timer)
+  clearInterval(timer)
   signedIn = undefined
 }
 

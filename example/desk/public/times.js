@@ -16,6 +16,12 @@ const UNITS = [
 /** Smaller differences may be the way of the response. In milliseconds. */
 const NOTICEABLE = 5000
 
+/**
+ * Milliseconds between two looks at the clock. A timer set for a later moment is late if the laptop sleeps meanwhile: the
+ * clock goes on, and the timer does not.
+ */
+export const GLANCE = 1000
+
 /** By how much the clock of this browser is ahead of the provider's, in milliseconds. */
 let ahead = 0
 

@@ -1,18 +1,21 @@
 /** The banner of the package, in front of everything else, a frame around the page, and a marked tab. */
 import '../vendor/impersonation-banner.js'
 import { byId, element } from '../element.js'
+import { nextLasts } from '../impersonation.js'
+import { GLANCE } from '../times.js'
 
 const ICON = document.querySelector('link[rel=icon]')
 const MINUTE = 60_000
 
-let lastMinute
+let offering
 
 /**
- * Its button emits `end`, and in the last minute another one emits `more`. Both bubble. A view that ends with the sign-in
- * cannot go on.
+ * It emits `over` when the time is up. Its button emits `end`, and in the last minute another one emits `more`. All three
+ * bubble.
  */
-export function showBanner({ customer, actor, ticketId, lasts, endsAt, endsWithSignIn }, onExpiry) {
+export function showBanner(view) {
   hideBanner()
+  const { customer, actor, ticketId, endsAt } = view
   // The names matter more than a ticket that fills the row.
   const reason = ticketId.length > 30 ? `${ticketId.slice(0, 29)}…` : ticketId
   const shown = { user: customer.name, actor: actor.name, reason, until: endsAt / 1000 }
@@ -22,28 +25,32 @@ export function showBanner({ customer, actor, ticketId, lasts, endsAt, endsWithS
     'Back',
     element('span', {}, ' to the view'),
   )
-  const minutes = `${Math.round(lasts / MINUTE)}`
-  const words = element('span', {}, ' more minutes')
-  const more = element('button', { id: 'banner-more', type: 'button', hidden: true }, minutes, words)
-  more.ariaLabel = `${minutes} more minutes`
+  const more = element('button', { id: 'banner-more', type: 'button', hidden: true })
   more.addEventListener('click', () => more.dispatchEvent(new Event('more', { bubbles: true })))
   const banner = element('impersonation-banner', { id: 'banner', ...shown }, back, more)
-  if (!endsWithSignIn) {
-    lastMinute = setTimeout(
-      () => {
-        more.hidden = false
-      },
-      endsAt - MINUTE - Date.now(),
-    )
-  }
-  banner.addEventListener('over', onExpiry)
+  offering = setInterval(() => offer(more, view), GLANCE)
   document.querySelector('header').before(banner)
   document.body.classList.add('viewing')
   ICON.href = new URL('../icon-viewing.svg', import.meta.url)
 }
 
+/** In the last minute, if the next view would last longer by a minute or more: the sign-in may end before. */
+function offer(button, view) {
+  const left = Math.max(0, view.endsAt - Date.now())
+  const next = nextLasts(view)
+  if (left > MINUTE || next - left < MINUTE) return
+  const minutes = Math.floor(next / MINUTE)
+  const words = minutes === 1 ? ' more minute' : ' more minutes'
+  const label = `${minutes}${words}`
+  // A button that changes while it is pressed may lose the click.
+  if (button.ariaLabel === label) return
+  button.ariaLabel = label
+  button.replaceChildren(`${minutes}`, element('span', {}, words))
+  button.hidden = false
+}
+
 export function hideBanner() {
-  clearTimeout(lastMinute)
+  clearInterval(offering)
   byId('banner')?.remove()
   document.body.classList.remove('viewing')
   ICON.href = new URL('../icon.svg', import.meta.url)

@@ -1,6 +1,6 @@
 /** Says that the record still has a view of this engineer that this page does not show. */
 import { byId, element } from '../element.js'
-import { clock, until } from '../times.js'
+import { clock, GLANCE, until } from '../times.js'
 
 let shown
 let timer
@@ -14,7 +14,9 @@ export function showOpenView(record, { resume, stop }) {
   const { userId, names, context, expiresAt, accessToken } = record
   const name = names[userId] ?? userId
   const ends = accessToken?.expiresAt ?? expiresAt
-  timer = setTimeout(hideOpenView, until(ends))
+  timer = setInterval(() => {
+    if (until(ends) <= 0) hideOpenView()
+  }, GLANCE)
   const button = (text, className, onclick) => element('button', { type: 'button', className, onclick }, text)
   byId('open-view').append(
     element(
@@ -35,7 +37,7 @@ export function showOpenView(record, { resume, stop }) {
 }
 
 export function hideOpenView() {
-  clearTimeout(timer)
+  clearInterval(timer)
   shown = undefined
   byId('open-view').hidden = true
   byId('open-view').replaceChildren()

@@ -15,7 +15,9 @@ export function onFilters(listener) {
     form.reset()
     listener()
   })
-  byId('chosen-filters').addEventListener('click', ({ target }) => {
+  byId('chosen-filters').addEventListener('click', ({ target, detail }) => {
+    // The second click of a double click hits what has moved into the place of the first.
+    if (detail > 1) return
     const field = form.elements[target.closest('.chip')?.value]
     if (!field) return
     field.value = ''

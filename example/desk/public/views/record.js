@@ -5,7 +5,7 @@ import { isSignInOver } from '../failures.js'
 import { clearMessages } from '../messages.js'
 import { show, viewAsked } from '../navigation.js'
 import { onNews } from '../tabs.js'
-import { refreshMoments } from '../times.js'
+import { GLANCE, refreshMoments } from '../times.js'
 import { showDetails } from './record-details.js'
 import {
   chosenFilters,
@@ -66,7 +66,7 @@ setInterval(() => {
   if (!isShown()) return
   for (const { item, row } of shown.values()) if (!isCurrent(row, item)) replace(item)
   refreshMoments(byId('record-rows'))
-}, 1000)
+}, GLANCE)
 setInterval(() => attempt?.(refreshRecord), EVERY)
 onNews(() => attempt?.(refreshRecord))
 
