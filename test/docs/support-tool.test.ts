@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
+import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import { manage } from '../../fixtures/management.ts'
 import {
@@ -159,6 +160,20 @@ describe('docs: support tool', function () {
       expect(tab.ends).to.deep.equal(['Your sign-in has ended.'])
       engineersToken = await actorToken(deployment, { accountId: 'bob', clientId: 'support-desk' })
     })
+  })
+
+  it('ends when its time is over, by the clock and not by a timer', async () => {
+    const clock = stopClock()
+    try {
+      const tab = await openTab('over')
+      // Its backend is gone then, so that nothing else ends it.
+      await served(() => tab.start().then(() => {}))
+      clock.tick(600)
+      await until(() => tab.ends.length > 0)
+      expect(tab.ends).to.deep.equal(['Its time is over.'])
+    } finally {
+      clock.restore()
+    }
   })
 
   it('outlives an outage of its backend, and ends if the backend does not know it any more', async () => {
