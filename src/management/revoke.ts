@@ -11,7 +11,7 @@ import type { ManagementService } from './service.ts'
 
 /**
  * Revokes one: an unused token can no longer be exchanged, what it was exchanged for ends. Returns how many this call
- * marked: 0 when it is repeated.
+ * marked: 0 when it is repeated, and 1 when it completes one that failed.
  */
 export async function revokeSubjectToken(
   service: ManagementService,
@@ -102,7 +102,11 @@ async function finish(
     ended = 'failed'
     throw storageUnavailable(error)
   } finally {
-    if (marked) emit(provider, 'subject_token.revoked', payloadOf(token, revocation, ended))
+    if (marked) {
+      // The record's where this completes the request of someone else.
+      const first = token.revocation ?? revocation
+      emit(provider, 'subject_token.revoked', payloadOf(token, first, ended))
+    }
   }
 }
 
