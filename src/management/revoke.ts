@@ -93,11 +93,13 @@ async function finish(
   { at, revocation }: Stop,
 ): Promise<void> {
   const { use } = token
+  const lives = use !== undefined && use.accessToken.expiresAt > at
   let ended: AccessTokenEnd | undefined
-  if (use) ended = use.accessToken.format === 'jwt' && options.statusList === false ? 'kept' : 'now'
+  if (use?.accessToken.format === 'jwt') ended = options.statusList === false ? 'kept' : 'now'
+  // The mark alone does not end it, and may be that of an earlier request.
+  else if (use) ended = lives ? 'now' : 'expired'
   try {
-    const lives = marked || (use !== undefined && use.accessToken.expiresAt > at)
-    if (lives && use?.grantId !== undefined) await endAccessToken(provider, use.grantId)
+    if ((marked || lives) && use?.grantId !== undefined) await endAccessToken(provider, use.grantId)
   } catch (error) {
     ended = 'failed'
     throw storageUnavailable(error)

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'
 import { webClient } from '../../fixtures/clients.ts'
+import { stopClock } from '../../fixtures/clock.ts'
 import { type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
@@ -216,6 +217,21 @@ describe('management: revoking one when a result of the database is lost', () =>
         expect(stopsOf(deployment)).to.have.lengthOf(1)
       })
     }
+
+    it('says that the access token has expired when the request is repeated so late', async () => {
+      const { deployment, lose } = await startLosing()
+      const clock = stopClock()
+      try {
+        const { id } = await used(deployment)
+        lose(/^UPDATE subject_tokens\s+SET stopped_index/)
+        expectOutage(await revoke(deployment, id))
+        clock.tick(3600)
+        expect((await revoke(deployment, id)).status).to.equal(204)
+        expect(stopsOf(deployment)).to.have.nested.property('[0].ended', 'expired')
+      } finally {
+        clock.restore()
+      }
+    })
 
     it('emits the event when the result of the last statement is lost', async () => {
       const { deployment, lose } = await startLosing()
