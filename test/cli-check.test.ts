@@ -225,6 +225,13 @@ describe('oidc-impersonation check', () => {
       /dry run: isAllowed at the issuance/,
     )
     expect(code).to.equal(1)
+    const step = { clientId: 'orders-api', resource: 'https://billing.example.com' }
+    const options = `requireActor: true, onBehalfOf: true, isAllowed: ({ stage }) => stage !== 'onBehalfOf',`
+    const downstream = await check({ options }, { ...EXAMPLE, onBehalfOf: step })
+    expect(downstream.troubles.map(({ about, text }) => `${about}: ${text}`)).to.deep.equal([
+      'dry run: isAllowed at the stage onBehalfOf: isAllowed returned false',
+    ])
+    expect(downstream.code).to.equal(1)
     const unknown = await check({}, { ...EXAMPLE, userId: 'zoe' })
     expect(unknown.troubles[0]?.text).to.match(/there is no account zoe/)
   })
@@ -302,6 +309,15 @@ describe('oidc-impersonation check', () => {
       ['{', 'example.json: '],
       ['[]', 'not a JSON object'],
       ['{"userId": 1}', 'userId must be a string'],
+      [JSON.stringify({ ...EXAMPLE, onBehalfOf: true }), 'onBehalfOf must be an object'],
+      [
+        JSON.stringify({ ...EXAMPLE, onBehalfOf: { clientId: 'orders-api' } }),
+        'onBehalfOf.resource must be a string',
+      ],
+      [
+        JSON.stringify({ ...EXAMPLE, onBehalfOf: { clientId: 'a', resource: 'b', scope: 1 } }),
+        'onBehalfOf.scope must be a string',
+      ],
     ] as const) {
       const { code, stderr } = await run([module, '--example', write('example.json', text)])
       expect(stderr).to.include(message)

@@ -11,7 +11,7 @@ import type { ManagementService } from './service.ts'
 
 /**
  * Revokes one: an unused token can no longer be exchanged, what it was exchanged for ends. Returns how many this call
- * marked: 0 when it is repeated.
+ * marked: 0 when it is repeated, and 1 when it completes one that failed.
  */
 export async function revokeSubjectToken(
   service: ManagementService,
@@ -93,16 +93,22 @@ async function finish(
   { at, revocation }: Stop,
 ): Promise<void> {
   const { use } = token
+  const lives = use !== undefined && use.accessToken.expiresAt > at
   let ended: AccessTokenEnd | undefined
-  if (use) ended = use.accessToken.format === 'jwt' && options.statusList === false ? 'kept' : 'now'
+  if (use?.accessToken.format === 'jwt') ended = options.statusList === false ? 'kept' : 'now'
+  // The mark alone does not end it, and may be that of an earlier request.
+  else if (use) ended = lives ? 'now' : 'expired'
   try {
-    const lives = marked || (use !== undefined && use.accessToken.expiresAt > at)
-    if (lives && use?.grantId !== undefined) await endAccessToken(provider, use.grantId)
+    if ((marked || lives) && use?.grantId !== undefined) await endAccessToken(provider, use.grantId)
   } catch (error) {
     ended = 'failed'
     throw storageUnavailable(error)
   } finally {
-    if (marked) emit(provider, 'subject_token.revoked', payloadOf(token, revocation, ended))
+    if (marked) {
+      // The record's where this completes the request of someone else.
+      const first = token.revocation ?? revocation
+      emit(provider, 'subject_token.revoked', payloadOf(token, first, ended))
+    }
   }
 }
 

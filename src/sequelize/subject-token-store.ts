@@ -11,9 +11,10 @@ import { readTimeout } from './database/time-limit.ts'
 import { text } from './database/values.ts'
 import { assertSchema } from './schema/assert-schema.ts'
 import { writeFurtherActors } from './subject-token-actors.ts'
-import { killInBatches, STOPPED_INDEX } from './subject-token-kill.ts'
+import { killInBatches } from './subject-token-kill.ts'
 import { listStatements, type Statement } from './subject-token-list.ts'
 import { recordReplay } from './subject-token-replay.ts'
+import { mark, mayReport } from './subject-token-revoke.ts'
 import { COLUMNS, fromRow, ISSUED_COLUMNS, toRow, toUseColumns, USE_COLUMNS } from './subject-token-rows.ts'
 import { findStatusLists, findStopped } from './subject-token-status.ts'
 import { countLive, summarize } from './subject-token-summary.ts'
@@ -40,12 +41,6 @@ const GET: Text = { sql: `SELECT ${COLUMNS} FROM subject_tokens WHERE id = $1 AN
 const FIND_BY_STATUS_INDEX: Text = {
   sql: `SELECT ${COLUMNS} FROM subject_tokens WHERE status_index = $1 AND issuer = $2`,
 }
-
-/** MySQL assigns from left to right, so that what a later assignment reads must not have changed yet. */
-const REVOKE = `UPDATE subject_tokens
-  SET stopped_index = ${STOPPED_INDEX}, revocation = $4, revoked_at = $1
-  WHERE id = $2 AND issuer = $3 AND revoked_at IS NULL
-    AND ((consumed_at IS NULL AND expires_at > $1) OR access_token_expires_at > $1)`
 
 interface StoreOptions {
   readonly batch?: boolean
@@ -110,11 +105,10 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
     countLive: (issuer, now) => countLive(database, name(issuer), now),
 
     async revoke(issuer, id, now, revocation) {
-      // Not in a group: those that spend take their rows in another order.
-      const bind = [now, id, name(issuer), JSON.stringify(revocation)]
-      const marked = (await database.write(REVOKE, bind)) === 1
+      const one = { issuer: name(issuer), id }
+      await mark(database, { ...one, now, revocation })
       const token = await store.get(issuer, id)
-      return token && { token, marked }
+      return token && { token, marked: await mayReport(database, one) }
     },
 
     revokeWhere: (issuer, filter, now, revocation) =>

@@ -106,6 +106,9 @@ export interface SubjectTokenStore {
   /**
    * Marks one token as revoked at `now`, unless nothing is left to stop: it is revoked already, or expired unspent, or
    * its access token has expired. `undefined` if there is none with this id.
+   *
+   * One of the calls returns `marked: true`, however many there are: the one that marked the token, or a later one if
+   * that one rejected, or never returned, after the mark. The event would be lost otherwise.
    */
   revoke(issuer: string, id: string, now: Seconds, revocation: Revocation): Promise<Revoked | undefined>
 
@@ -177,12 +180,16 @@ export interface StoppedToken {
 /** A token that a call was to revoke. Its `use` names the access token that is left to end. */
 export interface Revoked {
   readonly token: RevokedToken
-  /** Whether this call marked it; `false` if an earlier one did. */
+  /** Whether this call marked it, or completes one that did and failed; `false` if it was marked before. */
   readonly marked: boolean
 }
 
-/** The members of a token that ending it and its event need; a kill switch reads many. */
-export interface RevokedToken extends Pick<SubjectToken, 'id' | 'userId' | 'actorId' | 'clientId'> {
+/**
+ * The members of a token that ending it and its event need; a kill switch reads many. `revocation` may be left out where
+ * it is that of the call.
+ */
+export interface RevokedToken
+  extends Pick<SubjectToken, 'id' | 'userId' | 'actorId' | 'clientId' | 'revocation'> {
   readonly use?: Pick<SubjectTokenUse, 'clientId' | 'accessToken' | 'grantId'> & {
     readonly actor?: { readonly sub: string }
   }

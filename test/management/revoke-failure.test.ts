@@ -2,10 +2,12 @@
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'
 import { webClient } from '../../fixtures/clients.ts'
+import { stopClock } from '../../fixtures/clock.ts'
 import { type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
-import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
+import { losingResults } from '../../fixtures/lost-results.ts'
+import { list, postRevocation, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
@@ -173,6 +175,82 @@ describe('management: ending access tokens when storage fails', () => {
         await on.database.sequelize.query('ALTER TABLE elsewhere RENAME TO subject_tokens')
       }
       expect((await show(deployment, id)).body.state).to.equal('active')
+    })
+  })
+})
+
+const DORA = { by: 'dora', reason: 'the ticket is closed' }
+
+describe('management: revoking one when a result of the database is lost', () => {
+  onEachDatabase({}, (on) => {
+    const startLosing = async () => {
+      const sequelize = on.database.connect()
+      const lose = losingResults(sequelize)
+      return { lose, deployment: await on.start({ options: { store: createSubjectTokenStore(sequelize) } }) }
+    }
+    const stopsOf = ({ events }: Deployment) =>
+      events.flatMap(({ name, payload }) => (name === 'subject_token.revoked' ? [payload] : []))
+
+    for (const [of, statement] of [
+      ['of the mark', /^UPDATE subject_tokens\s+SET stopped_index/],
+      ['of the read', /^SELECT .* FROM subject_tokens WHERE id = /s],
+    ] as const) {
+      it(`emits the event once, with who revoked it first, when the result ${of} is lost and the request repeated`, async () => {
+        const { deployment, lose } = await startLosing()
+        const { id, accessToken } = await used(deployment)
+        lose(statement)
+        expectOutage(await postRevocation(deployment, { id, ...DORA }))
+        expect((await show(deployment, id)).body.state).to.equal('revoked')
+        expect(stopsOf(deployment)).to.deep.equal([])
+
+        const { status, body } = await postRevocation(deployment, { id, by: 'robin' })
+        expect([status, body]).to.deep.equal([200, { revoked: 1 }])
+        expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
+        const revocation = { cause: 'api', client: 'backend', ...DORA }
+        const [stop, ...others] = stopsOf(deployment)
+        expect(others).to.deep.equal([])
+        expect(stop).to.deep.include({ id, userId: 'alice', revokedBy: 'backend', revocation, ended: 'now' })
+        expect((await show(deployment, id)).body.revocation).to.deep.equal(revocation)
+
+        expect((await postRevocation(deployment, { id, ...DORA })).body).to.deep.equal({ revoked: 0 })
+        expect((await revoke(deployment, id)).status).to.equal(204)
+        expect(stopsOf(deployment)).to.have.lengthOf(1)
+      })
+    }
+
+    it('says that the access token has expired when the request is repeated so late', async () => {
+      const { deployment, lose } = await startLosing()
+      const clock = stopClock()
+      try {
+        const { id } = await used(deployment)
+        lose(/^UPDATE subject_tokens\s+SET stopped_index/)
+        expectOutage(await revoke(deployment, id))
+        clock.tick(3600)
+        expect((await revoke(deployment, id)).status).to.equal(204)
+        expect(stopsOf(deployment)).to.have.nested.property('[0].ended', 'expired')
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('emits the event when the result of the last statement is lost', async () => {
+      const { deployment, lose } = await startLosing()
+      const { id } = await issue(deployment)
+      lose(/^UPDATE subject_tokens\s+SET revoked_call/)
+      expect((await revoke(deployment, id)).status).to.equal(204)
+      expect((await revoke(deployment, id)).status).to.equal(204)
+      expect(stopsOf(deployment)).to.have.lengthOf(1)
+    })
+
+    it('emits one event for any number of requests at the same time', async () => {
+      const { id } = await issue(on.deployment)
+      const before = stopsOf(on.deployment).length
+      const responses = await Promise.all(
+        Array.from({ length: 8 }, () => postRevocation(on.deployment, { id, ...DORA })),
+      )
+      const counts = responses.map(({ body }) => body.revoked).sort()
+      expect(counts).to.deep.equal([0, 0, 0, 0, 0, 0, 0, 1])
+      expect(stopsOf(on.deployment)).to.have.lengthOf(before + 1)
     })
   })
 })

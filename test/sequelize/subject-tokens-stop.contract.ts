@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { losingResults } from '../../fixtures/lost-results.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { endUnspent } from '../../src/sequelize/end-unspent.ts'
@@ -18,6 +19,22 @@ const INTERRUPTED = {
   sqlite: `CREATE TRIGGER interrupted BEFORE DELETE ON subject_tokens BEGIN SELECT RAISE(ABORT, 'no'); END`,
   mysql: `CREATE TRIGGER interrupted BEFORE DELETE ON subject_tokens FOR EACH ROW SIGNAL SQLSTATE '45000'`,
 }
+
+/** Refuses the statement of a revocation that reports it, and then lets it pass again. */
+const UNREPORTED = 'revoked_at IS NULL OR revoked_call IS NOT NULL'
+const CHECKED = [
+  `ALTER TABLE subject_tokens ADD CONSTRAINT interrupted CHECK (${UNREPORTED})`,
+  'ALTER TABLE subject_tokens DROP CONSTRAINT interrupted',
+] as const
+const REFUSED = {
+  sqlite: [
+    `CREATE TRIGGER interrupted BEFORE UPDATE ON subject_tokens
+      WHEN OLD.revoked_call IS NOT NULL AND NEW.revoked_call IS NULL BEGIN SELECT RAISE(ABORT, 'no'); END`,
+    'DROP TRIGGER interrupted',
+  ],
+  postgres: CHECKED,
+  mysql: CHECKED,
+} as const
 
 /** What a stop leaves in the record, and what status lists are made from, on every database. */
 export function subjectTokenStopContract(kind: DatabaseKind): void {
@@ -115,6 +132,47 @@ export function subjectTokenStopContract(kind: DatabaseKind): void {
           expect(await store.get(token.issuer, id)).to.deep.include({ revokedAt: NOW, revocation: why })
         const { statusIndex } = token
         expect(await store.findStopped(token.issuer, NOW)).to.deep.equal([{ statusIndex, expiresAt }])
+      })
+    })
+
+    describe('a revocation that fails after it has marked the token', () => {
+      const why = { cause: 'console', by: 'dora', reason: 'a test' } as const
+
+      for (const [of, statement] of [
+        ['of the mark', /^UPDATE subject_tokens\s+SET stopped_index/],
+        ['of the read', /^SELECT .* FROM subject_tokens WHERE id = /s],
+      ] as const) {
+        it(`because the result ${of} is lost is completed by one of the next`, async () => {
+          const { issuer, id } = await spent()
+          const sequelize = database.connect()
+          const lose = losingResults(sequelize)
+          const losing = createSubjectTokenStore(sequelize)
+          lose(statement)
+          const failed = await Promise.allSettled([losing.revoke(issuer, id, NOW, why)])
+          expect(failed).to.have.nested.property('[0].reason.name', 'StorageError')
+          const next = await Promise.all([1, 2, 3].map(() => store.revoke(issuer, id, NOW + 5, BY_API)))
+          const completed = next.filter((one) => one?.marked)
+          expect(completed).to.have.lengthOf(1)
+          expect(completed[0]?.token).to.deep.include({ id, revocation: why, revokedAt: NOW })
+          expect((await losing.revoke(issuer, id, NOW + 6, why))?.marked).to.equal(false)
+        })
+      }
+
+      it('because the database refuses the next statement is completed by the next', async () => {
+        const { issuer, id } = await insert()
+        const [refuse, pass] = REFUSED[kind]
+        await database.sequelize.query(refuse)
+        const failed = await Promise.allSettled([store.revoke(issuer, id, NOW, why)])
+        expect(failed).to.have.nested.property('[0].reason.name', 'StorageError')
+        await database.sequelize.query(pass)
+        expect((await store.get(issuer, id))?.revokedAt).to.equal(NOW)
+        expect((await store.revoke(issuer, id, NOW + 5, BY_API))?.marked).to.equal(true)
+      })
+
+      it('is not what a kill switch has marked', async () => {
+        const { issuer, id } = await spent()
+        expect(await allOf(store.revokeWhere(issuer, { userId: 'alice' }, NOW, why))).to.have.lengthOf(1)
+        expect((await store.revoke(issuer, id, NOW, why))?.marked).to.equal(false)
       })
     })
 

@@ -162,6 +162,15 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       },
     }
   },
+  'a revocation that reads, then writes': (store) => ({
+    async revoke(issuer, id, now, revocation) {
+      const token = await store.get(issuer, id)
+      await turn()
+      const revoked = await store.revoke(issuer, id, now, revocation)
+      const lives = token !== undefined && (token.use?.accessToken ?? token).expiresAt > now
+      return revoked && { ...revoked, marked: lives && token.revokedAt === undefined }
+    },
+  }),
   'a revocation of what is over': (store) => ({
     revoke: (issuer, id, now, revocation) => store.revoke(issuer, id, now - 1000, revocation),
   }),

@@ -1,23 +1,24 @@
 /** Asks the deployment's own functions about an example, and writes nothing. */
 import type { Account } from 'oidc-provider'
 import { askCustomClaims } from '../../callbacks/claims.ts'
-import { assertPolicyAllows } from '../../callbacks/policy.ts'
-import { epochTime } from '../../clock.ts'
-import { TOKEN_EXCHANGE } from '../../constants.ts'
-import type { ImpersonationPolicyRequest } from '../../options.ts'
+import { askDeployment, assertPolicyAllows } from '../../callbacks/policy.ts'
 import type { JsonObject } from '../../plain-json.ts'
 import { findAccount } from '../../provider/grants.ts'
 import { reasonOf } from '../../refusals.ts'
 import { mintId } from '../../subject-tokens/id.ts'
 import { contextOf } from './context.ts'
-import { type Finding, fault, messageOf, ok } from './finding.ts'
+import { type Begun, claimsRequest, policyRequest, stepRequest } from './example-requests.ts'
+import { type Finding, fault, messageOf, note, ok } from './finding.ts'
 import type { Deployment, Example } from './module.ts'
 
-export async function dryRun({ inside }: Deployment, example: Example): Promise<Finding[]> {
-  const about = 'dry run'
-  const failed = (step: string, reason: string) => [
-    fault(about, `${step}: ${reason}`, 'correct the example, or the function'),
-  ]
+const ABOUT = 'dry run'
+
+const failed = (step: string, reason: string): Finding[] => [
+  fault(ABOUT, `${step}: ${reason}`, 'correct the example, or the function'),
+]
+
+export async function dryRun(deployment: Deployment, example: Example): Promise<Finding[]> {
+  const { inside } = deployment
   let account: Account | undefined
   try {
     account = await findAccount(contextOf(inside), example.userId)
@@ -32,57 +33,51 @@ export async function dryRun({ inside }: Deployment, example: Example): Promise<
       return failed(`isAllowed at the ${stage}`, privateReason(error))
     }
   }
+  const subjectTokenId = mintId()
+  let claims: JsonObject
   try {
-    const claims = await askCustomClaims(inside.options, claimsRequest(inside, example, account))
-    return [ok(about, `isAllowed allows it, and getCustomJwtClaims returns ${JSON.stringify(claims)}`)]
+    const kind = { kind: 'impersonation', subjectTokenId } as const
+    claims = await askCustomClaims(inside.options, claimsRequest(inside, { example, account, kind }))
   } catch (error) {
     return failed('getCustomJwtClaims', privateReason(error))
+  }
+  return [
+    ok(ABOUT, `isAllowed allows it, and getCustomJwtClaims returns ${JSON.stringify(claims)}`),
+    ...(await dryRunStep(deployment, example, { account, subjectTokenId, claims })),
+  ]
+}
+
+/** The step of an API to another one, with the access token of the example. */
+async function dryRunStep(deployment: Deployment, example: Example, begun: Begun): Promise<Finding[]> {
+  const { inside } = deployment
+  const { options } = inside
+  const step = example.onBehalfOf
+  if (!options.onBehalfOf) {
+    const advice = 'set onBehalfOf, or remove it from the example'
+    return step ? [fault(ABOUT, 'onBehalfOf is off: an API can exchange nothing', advice)] : []
+  }
+  if (!step) return [note(ABOUT, 'the stage onBehalfOf was not tried: the example has no member onBehalfOf')]
+  try {
+    await askDeployment(options, await stepRequest(deployment, { example, step, begun }))
+  } catch (error) {
+    return failed('isAllowed at the stage onBehalfOf', privateReason(error))
+  }
+  try {
+    const { account, subjectTokenId, claims: subjectTokenClaims } = begun
+    const kind = { kind: 'onBehalfOf', subjectTokenId, through: [], subjectTokenClaims } as const
+    const { clientId, resource, scope } = step
+    const request = claimsRequest(inside, {
+      example: { ...example, clientId, resource, scope },
+      account,
+      kind,
+    })
+    const claims = await askCustomClaims(options, request)
+    return [
+      ok(ABOUT, `onBehalfOf: isAllowed allows it, and getCustomJwtClaims returns ${JSON.stringify(claims)}`),
+    ]
+  } catch (error) {
+    return failed('getCustomJwtClaims with the kind onBehalfOf', privateReason(error))
   }
 }
 
 const privateReason = (error: unknown): string => (error instanceof Error ? reasonOf(error) : String(error))
-
-function policyRequest(
-  stage: 'issuance' | 'exchange',
-  example: Example,
-  account: Account,
-): ImpersonationPolicyRequest {
-  const { actorId, clientId, createdBy, resource, scope, context } = example
-  return {
-    stage,
-    userId: account.accountId,
-    account,
-    ...(actorId !== undefined && { actor: { sub: actorId, verified: stage === 'exchange' } }),
-    client: { id: clientId },
-    createdBy: { id: createdBy },
-    context: context as JsonObject,
-    resource,
-    ...(scope !== undefined && { scope }),
-  }
-}
-
-function claimsRequest({ options }: Deployment['inside'], example: Example, account: Account) {
-  const iat = epochTime()
-  const { actorId, clientId, resource, scope, context } = example
-  return {
-    token: {
-      sub: account.accountId,
-      aud: resource,
-      ...(scope !== undefined && { scope }),
-      clientId,
-      iat,
-      exp: iat + options.maxAccessTokenTTL,
-    },
-    context: {
-      grant: {
-        type: TOKEN_EXCHANGE,
-        kind: 'impersonation' as const,
-        subjectTokenId: mintId(),
-        subjectTokenContext: context as JsonObject,
-      },
-      user: { id: account.accountId },
-      client: { id: clientId },
-      ...(actorId !== undefined && { actor: { sub: actorId } }),
-    },
-  }
-}

@@ -17,6 +17,13 @@ export interface Deployment {
   readonly close?: () => unknown
 }
 
+/** An API exchanges the access token that it received: its client, and where it goes. */
+export interface Step {
+  readonly clientId: string
+  readonly resource: string
+  readonly scope?: string
+}
+
 /** An impersonation to try: who becomes whom, where and why. */
 export interface Example {
   readonly userId: string
@@ -26,6 +33,8 @@ export interface Example {
   readonly resource: string
   readonly scope?: string
   readonly context: Record<string, unknown>
+  /** The step of an API to another one. */
+  readonly onBehalfOf?: Step
 }
 
 /** @throws {Error} that says what the module must export. */
@@ -63,7 +72,16 @@ export function readExample(file: string): Example {
     if (value !== undefined && typeof value !== 'string') throw new Error(`${file}: ${name} must be a string`)
   }
   if (!isPlainObject(context)) throw new Error(`${file}: context must be an object`)
+  if (given.onBehalfOf !== undefined) assertStep(file, given.onBehalfOf)
   return { ...given, context } as unknown as Example
+}
+
+function assertStep(file: string, given: unknown): void {
+  if (!isPlainObject(given)) throw new Error(`${file}: onBehalfOf must be an object`)
+  const { clientId, resource, scope = '' } = given
+  for (const [name, value] of Object.entries({ clientId, resource, scope })) {
+    if (typeof value !== 'string') throw new Error(`${file}: onBehalfOf.${name} must be a string`)
+  }
 }
 
 function parse(file: string): Record<string, unknown> {

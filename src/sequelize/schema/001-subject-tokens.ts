@@ -3,7 +3,8 @@ import type { Migration } from './migration.ts'
 
 /**
  * `without_actor` and `replayed` are 1 or nothing: an index that begins with them finds a page of a list. A token that
- * was spent and then revoked repeats its index in `stopped_index`. `revoked_call` names the call of a kill switch.
+ * was spent and then revoked repeats its index in `stopped_index`. `revoked_call` names the call of a kill switch,
+ * or says that no call has reported the revocation yet.
  */
 function createTokens(dialect: Dialect): string {
   const { ascii, name, text } = dialect.types

@@ -16,6 +16,14 @@ export function describeStops(test: Test): void {
     assert.deepEqual([revokedAt, revocation], [NOW, why])
   })
 
+  test('says so to one call only, when many revoke a token at the same time', async ({ store }) => {
+    const { issuer, spend } = tokensIn(store)
+    const { id } = await spend()
+    const calls = Array.from({ length: 20 }, () => store.revoke(issuer, id, NOW, BY_API))
+    const marked = (await Promise.all(calls)).filter((one) => one?.marked)
+    assert.deepEqual(idsOf(marked.flatMap((one) => one ?? [])), [id])
+  })
+
   test('returns undefined for an id that does not exist', async ({ store }) => {
     const { issuer, newToken } = tokensIn(store)
     assert.equal(await store.revoke(issuer, newToken().id, NOW, BY_API), undefined)

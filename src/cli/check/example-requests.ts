@@ -1,0 +1,111 @@
+/** What the deployment's functions are asked about an example, as its requests would ask them. */
+import type { Account } from 'oidc-provider'
+import { epochTime } from '../../clock.ts'
+import { TOKEN_EXCHANGE } from '../../constants.ts'
+import type {
+  CustomClaimsRequest,
+  ImpersonationPolicyRequest,
+  OnBehalfOfPolicyRequest,
+} from '../../options.ts'
+import type { JsonObject } from '../../plain-json.ts'
+import type { Deployment, Example, Step } from './module.ts'
+import { resourceLookUp } from './resources.ts'
+
+/** At the issuance, all that the example names is a constraint. */
+export function policyRequest(
+  stage: 'issuance' | 'exchange',
+  example: Example,
+  account: Account,
+): ImpersonationPolicyRequest {
+  const { actorId, clientId, createdBy, resource, scope, context } = example
+  return {
+    stage,
+    userId: account.accountId,
+    account,
+    ...(actorId !== undefined && { actor: { sub: actorId, verified: stage === 'exchange' } }),
+    client: { id: clientId },
+    createdBy: { id: createdBy },
+    context: context as JsonObject,
+    resource,
+    ...(scope !== undefined && { scope }),
+  }
+}
+
+/** What the step of an API begins with. */
+export interface Begun {
+  readonly account: Account
+  readonly subjectTokenId: string
+  /** Of the access token that the API received. */
+  readonly claims: JsonObject
+}
+
+/** The first API, with the access token that the example's exchange issues. */
+export async function stepRequest(
+  deployment: Deployment,
+  { example, step, begun }: { readonly example: Example; readonly step: Step; readonly begun: Begun },
+): Promise<OnBehalfOfPolicyRequest> {
+  const { actorId, clientId, createdBy, resource, scope, context } = example
+  const { account, subjectTokenId } = begun
+  const { onBehalfOf: rules } = deployment.inside.options
+  return {
+    stage: 'onBehalfOf',
+    userId: account.accountId,
+    account,
+    ...(actorId !== undefined && { actor: { sub: actorId, verified: true } }),
+    client: { id: step.clientId },
+    through: [],
+    subjectToken: {
+      clientId,
+      audience: await audienceOf(deployment, clientId, resource),
+      ...(scope !== undefined && { scope }),
+      bound: false,
+    },
+    resource: step.resource,
+    ...(step.scope !== undefined && { scope: step.scope }),
+    createdBy: { id: createdBy },
+    context: context as JsonObject,
+    subjectTokenId,
+    // As at the issuance. With other targets, a subject token that is bound is refused before the policy is asked.
+    ...(rules && rules.targets === 'policy' && { boundTo: resource }),
+  }
+}
+
+/** What `aud` of the client's access tokens says; the resource where that cannot be told. */
+async function audienceOf(deployment: Deployment, clientId: string, resource: string): Promise<string> {
+  const client = await deployment.inside.provider.Client.find(clientId).catch(() => undefined)
+  const found = client && (await resourceLookUp(deployment)(resource, client))
+  return typeof found === 'object' ? found.audience : resource
+}
+
+interface ClaimsExample {
+  readonly example: Pick<Example, 'actorId' | 'clientId' | 'resource' | 'context'> & {
+    readonly scope?: string | undefined
+  }
+  readonly account: Account
+  readonly kind: Omit<CustomClaimsRequest['context']['grant'], 'type' | 'subjectTokenContext'>
+}
+
+/** For an opaque access token: there is no `jti`. */
+export function claimsRequest(
+  { options }: Deployment['inside'],
+  { example, account, kind }: ClaimsExample,
+): Omit<CustomClaimsRequest, 'environmentVariables'> {
+  const { actorId, clientId, resource, scope, context } = example
+  const iat = epochTime()
+  return {
+    token: {
+      sub: account.accountId,
+      aud: resource,
+      ...(scope !== undefined && { scope }),
+      clientId,
+      iat,
+      exp: iat + options.maxAccessTokenTTL,
+    },
+    context: {
+      grant: { type: TOKEN_EXCHANGE, subjectTokenContext: context as JsonObject, ...kind },
+      user: { id: account.accountId },
+      client: { id: clientId },
+      ...(actorId !== undefined && { actor: { sub: actorId } }),
+    },
+  }
+}
