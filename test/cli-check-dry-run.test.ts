@@ -83,12 +83,17 @@ describe('oidc-impersonation check: the step of an example to another API', () =
       },
     ])
     expect(asked.map(({ stage }) => stage)).to.deep.equal(['issuance', 'exchange', 'onBehalfOf'])
+    expect(asked.map(({ actor }) => actor)).to.deep.equal([
+      { sub: 'sam', verified: false },
+      { sub: 'sam', clientId: 'desk', audiences: [], verified: true },
+      { sub: 'sam', clientId: 'desk', verified: true },
+    ])
     const { account, subjectTokenId, ...request } = asked[2] as PolicyRequest & { stage: 'onBehalfOf' }
     expect(account.accountId).to.equal('alice')
     expect(request).to.deep.equal({
       stage: 'onBehalfOf',
       userId: 'alice',
-      actor: { sub: 'sam', verified: true },
+      actor: { sub: 'sam', clientId: 'desk', verified: true },
       client: { id: 'orders-api' },
       through: [],
       subjectToken: { clientId: 'desk', audience: 'orders', scope: 'orders:read', bound: false },
@@ -117,7 +122,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
       },
       user: { id: 'alice' },
       client: { id: 'orders-api' },
-      actor: { sub: 'sam' },
+      actor: { sub: 'sam', clientId: 'desk' },
     })
   })
 

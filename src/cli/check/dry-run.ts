@@ -37,7 +37,10 @@ export async function dryRun(deployment: Deployment, example: Example): Promise<
   let claims: JsonObject
   try {
     const kind = { kind: 'impersonation', subjectTokenId } as const
-    claims = await askCustomClaims(inside.options, claimsRequest(inside, { example, account, kind }))
+    claims = await askCustomClaims(
+      inside.options,
+      claimsRequest(inside, { example, issued: example, account, kind }),
+    )
   } catch (error) {
     return failed('getCustomJwtClaims', privateReason(error))
   }
@@ -65,12 +68,7 @@ async function dryRunStep(deployment: Deployment, example: Example, begun: Begun
   try {
     const { account, subjectTokenId, claims: subjectTokenClaims } = begun
     const kind = { kind: 'onBehalfOf', subjectTokenId, through: [], subjectTokenClaims } as const
-    const { clientId, resource, scope } = step
-    const request = claimsRequest(inside, {
-      example: { ...example, clientId, resource, scope },
-      account,
-      kind,
-    })
+    const request = claimsRequest(inside, { example, issued: step, account, kind })
     const claims = await askCustomClaims(options, request)
     return [
       ok(ABOUT, `onBehalfOf: isAllowed allows it, and getCustomJwtClaims returns ${JSON.stringify(claims)}`),

@@ -11,18 +11,26 @@ import type { JsonObject } from '../../plain-json.ts'
 import type { Deployment, Example, Step } from './module.ts'
 import { resourceLookUp } from './resources.ts'
 
-/** At the issuance, all that the example names is a constraint. */
+/** The engineer, signed in at the application: the actor token is its own. */
+const actorOf = ({ actorId, clientId }: Example) =>
+  actorId === undefined ? undefined : { sub: actorId, clientId }
+
+/** At the issuance, all that the example names is a constraint. An opaque actor token has no audience. */
 export function policyRequest(
   stage: 'issuance' | 'exchange',
   example: Example,
   account: Account,
 ): ImpersonationPolicyRequest {
-  const { actorId, clientId, createdBy, resource, scope, context } = example
+  const { clientId, createdBy, resource, scope, context } = example
+  const actor = actorOf(example)
   return {
     stage,
     userId: account.accountId,
     account,
-    ...(actorId !== undefined && { actor: { sub: actorId, verified: stage === 'exchange' } }),
+    ...(actor &&
+      (stage === 'exchange'
+        ? { actor: { ...actor, audiences: [], verified: true } }
+        : { actor: { sub: actor.sub, verified: false } })),
     client: { id: clientId },
     createdBy: { id: createdBy },
     context: context as JsonObject,
@@ -44,14 +52,15 @@ export async function stepRequest(
   deployment: Deployment,
   { example, step, begun }: { readonly example: Example; readonly step: Step; readonly begun: Begun },
 ): Promise<OnBehalfOfPolicyRequest> {
-  const { actorId, clientId, createdBy, resource, scope, context } = example
+  const { clientId, createdBy, resource, scope, context } = example
   const { account, subjectTokenId } = begun
+  const actor = actorOf(example)
   const { onBehalfOf: rules } = deployment.inside.options
   return {
     stage: 'onBehalfOf',
     userId: account.accountId,
     account,
-    ...(actorId !== undefined && { actor: { sub: actorId, verified: true } }),
+    ...(actor && { actor: { ...actor, verified: true } }),
     client: { id: step.clientId },
     through: [],
     subjectToken: {
@@ -78,9 +87,9 @@ async function audienceOf(deployment: Deployment, clientId: string, resource: st
 }
 
 interface ClaimsExample {
-  readonly example: Pick<Example, 'actorId' | 'clientId' | 'resource' | 'context'> & {
-    readonly scope?: string | undefined
-  }
+  readonly example: Example
+  /** Of the access token that is issued. */
+  readonly issued: Pick<Step, 'clientId' | 'resource' | 'scope'>
   readonly account: Account
   readonly kind: Omit<CustomClaimsRequest['context']['grant'], 'type' | 'subjectTokenContext'>
 }
@@ -88,9 +97,9 @@ interface ClaimsExample {
 /** For an opaque access token: there is no `jti`. */
 export function claimsRequest(
   { options }: Deployment['inside'],
-  { example, account, kind }: ClaimsExample,
+  { example, issued: { clientId, resource, scope }, account, kind }: ClaimsExample,
 ): Omit<CustomClaimsRequest, 'environmentVariables'> {
-  const { actorId, clientId, resource, scope, context } = example
+  const actor = actorOf(example)
   const iat = epochTime()
   return {
     token: {
@@ -102,10 +111,10 @@ export function claimsRequest(
       exp: iat + options.maxAccessTokenTTL,
     },
     context: {
-      grant: { type: TOKEN_EXCHANGE, subjectTokenContext: context as JsonObject, ...kind },
+      grant: { type: TOKEN_EXCHANGE, subjectTokenContext: example.context as JsonObject, ...kind },
       user: { id: account.accountId },
       client: { id: clientId },
-      ...(actorId !== undefined && { actor: { sub: actorId } }),
+      ...(actor && { actor }),
     },
   }
 }
