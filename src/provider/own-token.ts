@@ -73,7 +73,7 @@ async function readJwt(reading: Reading, value: string): Promise<Read> {
     clientId,
     ...(typeof scope === 'string' && { scope }),
     exp,
-    ...(jti !== undefined && { jti }),
+    jti,
     aud,
     act,
     cnf,
@@ -104,7 +104,7 @@ async function readOpaque(reading: Reading, value: string): Promise<Read> {
   return {
     sub,
     clientId,
-    ...(scope !== undefined && { scope }),
+    scope,
     exp,
     aud,
     act: extra.act,
@@ -120,7 +120,7 @@ async function assertGrant(
   { ctx, refused }: Reading,
   { grantId, clientId, accountId }: AccessToken,
 ): Promise<void> {
-  const grant = await ctx.oidc.provider.Grant.find(grantId, { ignoreExpiration: true })
+  const grant = await ctx.oidc.provider.Grant.find(grantId)
   if (!grant?.isValid) throw refused({ private: 'its grant has ended' })
   if (grant.clientId !== clientId || grant.accountId !== accountId) {
     throw refused({ private: 'its grant belongs to another client or account' })

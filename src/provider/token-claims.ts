@@ -16,7 +16,7 @@ const attachedTo = (token: object): Attached | undefined => Reflect.get(token, C
 export function attachClaims(token: object, claims: JsonObject): void {
   const attached: Attached = { claims, read: false }
   // Not enumerable: the provider must not take it for a member of the token.
-  Reflect.defineProperty(token, CLAIMS, { value: attached, configurable: true })
+  Reflect.defineProperty(token, CLAIMS, { value: attached })
 }
 
 /** The claims attached to this token; `undefined` for tokens of other grants. */

@@ -15,7 +15,7 @@ const MAX_LENGTH = 4096
 export function rememberVerified(verify: AccessTokenVerifier): AccessTokenVerifier {
   const verified = new Map<string, AccessTokenPayload>()
   return async (jwt, issuer) => {
-    const key = hash('sha256', jwt, 'base64')
+    const key = hash('sha256', jwt)
     const known = verified.get(key)
     if (known?.iss === issuer && isNow(known)) return known
     verified.delete(key)

@@ -12,6 +12,7 @@ import {
 } from '../../fixtures/deployment.ts'
 import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
 import { list } from '../../fixtures/management.ts'
+import { ACTOR_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { expectActorRefused, expectRefused } from './refusals.ts'
 
@@ -245,6 +246,23 @@ describe('token exchange: delegation', () => {
           act: { sub: 'bob' },
         })
       }))
+
+    it("refuses its opaque tokens with the deployment's own act, which have no record", () => {
+      const extraTokenClaims = (_ctx: unknown, token: object) =>
+        Reflect.get(token, 'gty') === 'authorization_code' ? { act: { sub: 'carol' } } : undefined
+      const configuration = { ...overrides.configuration, extraTokenClaims }
+      return withDeployment({ ...overrides, configuration }, async (deployment) => {
+        const send = async (clientId: string) => {
+          const { subjectToken } = await issue(deployment)
+          const actor = withActor(await actorToken(deployment, { clientId }))
+          return exchange(deployment, { subject_token: subjectToken, ...actor })
+        }
+        const refused = await send('pairwise')
+        expect([refused.status, refused.body], refused.text).to.deep.equal([400, ACTOR_TOKEN_REFUSED])
+        const { act } = decodeJwt(await accessTokenOf(send('spa')))
+        expect(act).to.deep.equal({ sub: 'bob', act: { sub: 'carol' } })
+      })
+    })
 
     it('cannot hide who acted by becoming public', () =>
       withDeployment(overrides, async (deployment) => {

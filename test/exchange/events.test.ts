@@ -168,6 +168,15 @@ describe('token exchange: events', () => {
     })
   }
 
+  it("come next to the provider's own, which has the access token as for other grants", () =>
+    withDeployment({}, async (deployment) => {
+      const ids: unknown[] = []
+      deployment.provider.on('grant.success', ({ oidc }) => void ids.push(oidc.entities.AccessToken?.jti))
+      const { subjectToken } = await issue(deployment)
+      const { body } = await exchange(deployment, { subject_token: subjectToken })
+      expect(ids.at(-1)).to.equal(decodeJwt(body.access_token).jti)
+    }))
+
   it('cannot be changed by one listener for the next', () =>
     withDeployment({}, async (deployment) => {
       const seen: unknown[] = []

@@ -31,23 +31,31 @@ describe('management: the resource', () => {
   const expectInvalidTarget = (response: HttpResponse) =>
     expect([response.status, response.body?.error], response.text).to.deep.equal([400, 'invalid_target'])
 
-  it('is refused at the authorization endpoint', async () => {
-    const url = new URL(`${deployment.issuer}/auth`)
+  const expectNotAuthorized = async ({ issuer, baseUrl }: Deployment, more: Record<string, string> = {}) => {
+    const url = new URL(`${issuer}/auth`)
     url.search = new URLSearchParams({
       client_id: 'everything',
       response_type: 'code',
       redirect_uri: CALLBACK,
       scope: SCOPE,
-      resource,
+      resource: `${baseUrl}/api`,
       code_challenge: CHALLENGE,
       code_challenge_method: 'S256',
       state: 's',
+      ...more,
     }).toString()
     const response = await fetch(url, { redirect: 'manual' })
     const location = new URL(response.headers.get('location') ?? '')
     expect(location.href.startsWith(CALLBACK), location.href).to.equal(true)
     expect(location.searchParams.get('error')).to.equal('invalid_target')
-  })
+  }
+
+  it('is refused at the authorization endpoint', () => expectNotAuthorized(deployment))
+
+  it('is refused at the authorization endpoint to a request that names the grant, where the deployment reads that', () =>
+    withDeployment({ clients: [client], configuration: { extraParams: ['grant_type'] } }, (other) =>
+      expectNotAuthorized(other, { grant_type: 'client_credentials' }),
+    ))
 
   it('is refused in the token exchange', async () => {
     const { subjectToken } = await issue(deployment)
@@ -106,6 +114,22 @@ describe('management: the resource', () => {
       expectInvalidTarget(await postToken(deployment, parameters, { client: machineClient() }))
     }
   })
+
+  const defaults: [issuer: string, resource: string][] = [
+    ['https://id.example.com', 'https://id.example.com/api'],
+    ['https://id.example.com/', 'https://id.example.com/api'],
+    ['https://id.example.com/oidc/', 'https://id.example.com/api'],
+    ['https://example.com/auth', 'https://example.com/auth/api'],
+    ['https://oidc.example.com/oidc', 'https://oidc.example.com/api'],
+    ['https://example.com/oidc/tenant', 'https://example.com/oidc/tenant/api'],
+  ]
+  for (const [issuer, name] of defaults) {
+    it(`is ${name} for the issuer ${issuer}`, () =>
+      withDeployment({ issuer }, async (other) => {
+        const token = await managementToken(other, { resource: name })
+        expect((await postSubjectToken(other, { userId: 'alice' }, token)).status).to.equal(201)
+      }))
+  }
 
   it('is what the option managementResource says', () =>
     withDeployment(

@@ -168,6 +168,12 @@ describe('client metadata', () => {
         'subject_type may not change',
       ],
       [
+        'cannot request every scope by emptying its own, however it was written',
+        { grant_types: [TOKEN_EXCHANGE], scope: 'openid  profile' },
+        { grant_types: [TOKEN_EXCHANGE], scope: '' },
+        'scope may only be narrowed',
+      ],
+      [
         'learns first what it cannot add',
         { dpop_bound_access_tokens: true },
         { scope: `${CREATE} ${READ}` },

@@ -63,6 +63,21 @@ describe('configure', () => {
     ])
   })
 
+  it('adds two members to the metadata of clients, before those of the deployment', () => {
+    const added = ['token_exchange_resources', 'token_exchange_audiences']
+    const propertiesOf = (more: Configuration) =>
+      createImpersonation({ store }).configure({ ...minimal, ...more }).extraClientMetadata?.properties
+    expect(propertiesOf({})).to.deep.equal(added)
+    expect(propertiesOf({ extraClientMetadata: { properties: ['tier'] } })).to.deep.equal([...added, 'tier'])
+  })
+
+  it('needs no features', () => {
+    const { features: _, ...bare } = minimal
+    expect(createImpersonation({ store }).configure(bare).features?.resourceIndicators?.enabled).to.equal(
+      true,
+    )
+  })
+
   it('configures one provider', () => {
     const impersonation = createImpersonation({ store })
     impersonation.configure(minimal)
@@ -123,6 +138,10 @@ describe('configure', () => {
       [
         'cannot request a token with the default scope',
         { clients: [publicClient()], clientDefaults: { scope: 'subject-tokens:read' } },
+      ],
+      [
+        'omits its grants and its scope, as the defaults do',
+        { clients: [{ ...publicClient(), grant_types: undefined }] },
       ],
       [
         'is not there, whatever the defaults',

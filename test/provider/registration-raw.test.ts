@@ -173,7 +173,10 @@ describe('registration: raw metadata', () => {
         const metadata = { ...HARMLESS, grant_types: ['authorization_code', TOKEN_EXCHANGE] }
         const response = await register(trusting, { ...metadata, token_exchange_resources: value }, token)
         const empty = Array.isArray(value) && value.length === 0
-        expect(response.status, JSON.stringify(value)).to.equal(empty ? 201 : 400)
+        const { status, body } = response
+        expect([status, body.error_description], JSON.stringify(value)).to.deep.equal(
+          empty ? [201, undefined] : [400, 'token_exchange_resources must be an array of absolute URIs'],
+        )
       }
     })
   })

@@ -29,7 +29,8 @@ const features = {
 } as Configuration['features']
 
 describe('registration: an update', () => {
-  onEachDatabase({ configuration: { features } }, (on) => {
+  const scopes = ['openid', 'offline_access', 'profile', 'address']
+  onEachDatabase({ configuration: { features, scopes } }, (on) => {
     const registered = async (metadata: RawMetadata, policies: string[] | undefined = ['impersonation']) => {
       const response = await register(
         on.deployment,
@@ -55,17 +56,24 @@ describe('registration: an update', () => {
       ])
       expect(await readRegistration(client)).to.deep.equal(before)
       expect(await privileges(on.deployment, client)).to.deep.equal(held)
+      return response.body
     }
 
     it('cannot widen what an exchanging client may request, but can narrow it or give up the grant', async () => {
       const client = await registered({ ...EXCHANGING, scope: 'openid profile' })
       await expectRefused(client, { scope: undefined })
       await expectRefused(client, { scope: '' })
-      await expectRefused(client, { scope: 'openid profile offline_access' })
+      const wider = await expectRefused(client, { scope: 'openid profile offline_access' })
+      expect(wider.error_description).to.equal('scope may only be narrowed')
       const narrowed = await taken(update(client, { scope: 'profile' }))
       expect(narrowed.scope).to.equal('profile')
       await expectRefused(narrowed, { scope: 'openid profile' })
       await taken(update(narrowed, { grant_types: ['authorization_code'], scope: undefined }))
+    })
+
+    it('cannot request a scope that is spelled in the letters of those it has', async () => {
+      const client = await registered({ ...EXCHANGING, scope: 'openid profile offline_access' })
+      await expectRefused(client, { scope: 'address' })
     })
 
     const kinds: [title: string, metadata: RawMetadata][] = [

@@ -228,9 +228,25 @@ describe('registration', () => {
         ])
       })
 
+      it('refuses a list of methods that is none', async () => {
+        for (const methods of [null, 7, {}, 'none']) {
+          const response = await responseTo({ token_endpoint_auth_methods_supported: methods })
+          expect([response.status, response.body.error], response.text).to.deep.equal([
+            400,
+            'invalid_client_metadata',
+          ])
+        }
+        expect(on.deployment.errors).to.deep.equal([])
+      })
+
       it('grants them to a client that names a method', async () => {
+        const token_endpoint_auth_method = 'client_secret_basic'
         for (const more of [
-          { token_endpoint_auth_method: 'client_secret_basic' },
+          { token_endpoint_auth_method },
+          {
+            token_endpoint_auth_method,
+            token_endpoint_auth_methods_supported: ['none', 'client_secret_basic'],
+          },
           { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] },
         ]) {
           const response = await responseTo(more)

@@ -1,6 +1,6 @@
 /** A client is looked up at each use: gone is a refusal, and a database that is down is a failure (protocol.md §2.4, §3.2). */
 import { expect } from 'chai'
-import type { ClientMetadata } from 'oidc-provider'
+import { type ClientMetadata, errors } from 'oidc-provider'
 import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, publicClient, storedModels } from '../../fixtures/clients.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
@@ -12,13 +12,13 @@ const application = publicClient({ client_id: 'stored-spa' })
 
 describe('a client in the database', () => {
   const models = storedModels()
-  const database = { down: false }
+  const database: { failure: Error | undefined } = { failure: undefined }
   let deployment: Deployment
   before(async () => {
     const adapter = (model: string) => {
       const storage = models.adapter(model)
       const find = async (id: string) => {
-        if (database.down && model === 'Client') throw new Error('private: no connection')
+        if (database.failure && model === 'Client') throw database.failure
         return storage.find(id)
       }
       return { ...storage, find }
@@ -28,7 +28,7 @@ describe('a client in the database', () => {
   after(() => deployment.close())
   beforeEach(() => {
     for (const client of [backend, application]) models.register(client)
-    database.down = false
+    database.failure = undefined
   })
 
   const actorOf = ({ client_id }: ClientMetadata) => actorJwt(deployment, { client_id })
@@ -38,7 +38,7 @@ describe('a client in the database', () => {
   describe('that cannot be looked up, because the database is down,', () => {
     it('is 503 with Retry-After at the management API, and the token works later', async () => {
       const token = await managementToken(deployment, { client: backend })
-      database.down = true
+      database.failure = new Error('private: no connection')
       const events = deployment.events.length
       const failures = deployment.errors.length
       const response = await postSubjectToken(deployment, { userId: 'alice' }, token)
@@ -51,27 +51,33 @@ describe('a client in the database', () => {
       expect(deployment.events.slice(events)).to.deep.equal([])
       expect(deployment.errors.slice(failures)).to.have.lengthOf(1)
 
-      database.down = false
+      database.failure = undefined
       expect((await postSubjectToken(deployment, { userId: 'alice' }, token)).status).to.equal(201)
     })
 
-    it('is 500 where an actor token names it, and never an actor token that is not valid', async () => {
-      const actor = await actorOf(application)
-      const response = await expectRefused(deployment, {
-        attempt: (subjectToken) => {
-          database.down = true
-          return sendWith(actor)(subjectToken)
-        },
-        valid: (subjectToken) => {
-          database.down = false
-          return sendWith(actor)(subjectToken)
-        },
-        status: 500,
-        error: 'server_error',
-        check: 'server_error',
+    const failures: [status: number, title: string, failure: Error][] = [
+      [500, '500', new Error('private: no connection')],
+      [503, 'the status of the adapter', new errors.OIDCProviderError(503, 'private: no connection')],
+    ]
+    for (const [status, title, failure] of failures) {
+      it(`is ${title} where an actor token names it, and never an actor token that is not valid`, async () => {
+        const actor = await actorOf(application)
+        const response = await expectRefused(deployment, {
+          attempt: (subjectToken) => {
+            database.failure = failure
+            return sendWith(actor)(subjectToken)
+          },
+          valid: (subjectToken) => {
+            database.failure = undefined
+            return sendWith(actor)(subjectToken)
+          },
+          status,
+          error: 'server_error',
+          check: 'server_error',
+        })
+        expect(response.text).not.to.include('private')
       })
-      expect(response.text).not.to.include('private')
-    })
+    }
   })
 
   describe('whose metadata is not valid any more', () => {

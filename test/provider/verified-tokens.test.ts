@@ -46,6 +46,15 @@ describe('the memory of verified tokens', () => {
     expect(looked).to.deep.equal(['token 0'])
   })
 
+  it('gives up none for one that it knows and has verified again', async () => {
+    const { verify, looked } = remembering()
+    for (const token of tokens(SIZE)) await verify(token, ISSUER)
+    await verify('token 1', `${ISSUER}/other`)
+    looked.length = 0
+    for (const token of tokens(SIZE).toSpliced(1, 1)) await verify(token, ISSUER)
+    expect(looked).to.deep.equal([])
+  })
+
   it('keeps none that is very long', async () => {
     const { verify, looked } = remembering()
     for (const length of [4096, 4097]) {
