@@ -57,9 +57,9 @@ export async function findReceivedToken(
     notAfter: exp,
     clientId: client.clientId,
     audience,
-    ...(scope !== undefined && { scope }),
+    scope,
     bound,
-    ...(jti !== undefined && { jti }),
+    jti,
     claims: unreserved(token.claims),
   }
 }
