@@ -2,6 +2,7 @@
 import { DATABASES } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { adapterContract } from './adapter.contract.ts'
+import { endUnspentContract } from './end-unspent.contract.ts'
 import { migrationContract } from './migrations.contract.ts'
 import { purgeContract } from './purge.contract.ts'
 import { subjectTokenContract } from './subject-tokens.contract.ts'
@@ -12,6 +13,7 @@ for (const kind of DATABASES) {
     beforeOn(kind)
     subjectTokenContract(kind)
     subjectTokenStopContract(kind)
+    endUnspentContract(kind)
     adapterContract(kind)
     migrationContract(kind)
     purgeContract(kind)

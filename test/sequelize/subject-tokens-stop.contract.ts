@@ -14,12 +14,6 @@ import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/
 
 const SIZE = 131_072
 
-/** Makes the last statement of `end-unspent` fail, once its rows are there. */
-const INTERRUPTED = {
-  sqlite: `CREATE TRIGGER interrupted BEFORE DELETE ON subject_tokens BEGIN SELECT RAISE(ABORT, 'no'); END`,
-  mysql: `CREATE TRIGGER interrupted BEFORE DELETE ON subject_tokens FOR EACH ROW SIGNAL SQLSTATE '45000'`,
-}
-
 /** Refuses the statement of a revocation that reports it, and then lets it pass again. */
 const UNREPORTED = 'revoked_at IS NULL OR revoked_call IS NOT NULL'
 const CHECKED = [
@@ -71,28 +65,6 @@ export function subjectTokenStopContract(kind: DatabaseKind): void {
         expect(await purge(database.sequelize, { retention: 0 })).to.include({ subjectTokens: 1 })
         expect((await insert()).statusIndex).to.be.above(old.statusIndex)
       })
-
-      it('is 1,000 lists ahead after end-unspent, which leaves no row of its own behind', async () => {
-        const old = await insert()
-        await endUnspent(database.sequelize)
-        const next = await insert()
-        expect(next.statusIndex).to.be.above(old.statusIndex + 1000 * SIZE)
-        const [[row]] = await database.sequelize.query('SELECT COUNT(*) AS held FROM subject_tokens')
-        expect(Number((row as { held: unknown }).held)).to.equal(2)
-      })
-
-      // PostgreSQL moves its sequence without a row.
-      if (kind !== 'postgres') {
-        it('is moved by rows that a purge deletes if the command dies before it does', async () => {
-          const ids = async () => (await database.sequelize.query('SELECT id FROM subject_tokens'))[0]
-          await database.sequelize.query(INTERRUPTED[kind])
-          await endUnspent(database.sequelize).catch(() => {})
-          await database.sequelize.query('DROP TRIGGER interrupted')
-          expect(await ids()).to.have.length(2)
-          await purge(database.sequelize, { retention: 0 })
-          expect(await ids()).to.deep.equal([])
-        })
-      }
 
       it('finds its token, in any state, of this issuer', async () => {
         const token = await spent()

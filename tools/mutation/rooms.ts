@@ -75,7 +75,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     tests: tests(
       'sequelize/{batch,batches,contracts,dialects,fates,faults,galera,node-sqlite,plans,replays,sqlite-lock}',
     ),
-    titles: WITHOUT_SERVERS,
+    // Only PostgreSQL moves its sequence by a statement of its own.
+    titles: '/^(?!.*\\b(?:postgres|mysql|mariadb))|^on postgres end-unspent moves/i',
   },
   // No other test reaches these drivers.
   postgres: {

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { stopClock } from '../../fixtures/clock.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { text } from '../../src/sequelize/database/values.ts'
+import { endUnspent } from '../../src/sequelize/end-unspent.ts'
+import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
+import { earliestId, isId } from '../../src/subject-tokens/id.ts'
+import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+import {
+  LONGEST_LIFE,
+  type NewSubjectToken,
+  STATUS_LIST_SIZE,
+} from '../../src/subject-tokens/subject-token.ts'
+
+/** Makes the last statement of `end-unspent` fail, once its rows are there. */
+const INTERRUPTED = {
+  sqlite: `CREATE TRIGGER interrupted BEFORE DELETE ON subject_tokens BEGIN SELECT RAISE(ABORT, 'no'); END`,
+  mysql: `CREATE TRIGGER interrupted BEFORE DELETE ON subject_tokens FOR EACH ROW SIGNAL SQLSTATE '45000'`,
+}
+
+/** What the command does after a restore, on every database. */
+export function endUnspentContract(kind: DatabaseKind): void {
+  describe('end-unspent', () => {
+    let database: Database
+    let store: SubjectTokenStore
+    let clock: ReturnType<typeof stopClock>
+    beforeEach(async () => {
+      database = await openDatabase(kind)
+      store = createSubjectTokenStore(database.sequelize)
+      clock = stopClock(NOW * 1000)
+    })
+    afterEach(async () => {
+      clock.restore()
+      await database.close()
+    })
+
+    const get = async ({ issuer, id }: NewSubjectToken) =>
+      (await store.get(issuer, id)) ?? expect.fail('not found')
+    const insert = async (changes?: Partial<NewSubjectToken>) => {
+      const token = newToken(changes)
+      await store.insert(token)
+      return token
+    }
+    const rows = async () => {
+      const [found] = await database.sequelize.query('SELECT id, issuer FROM subject_tokens')
+      return found as { readonly id: string; readonly issuer: string | Buffer }[]
+    }
+    const OTHER = 'https://other.example.com'
+    const ENDED = { revokedAt: NOW, revocation: { cause: 'command' } }
+
+    it('revokes what can still be exchanged, of every issuer, and nothing else', async () => {
+      const createdAt = NOW - LONGEST_LIFE + 1
+      const id = earliestId(createdAt).slice(0, 16) + randomBytes(8).toString('hex')
+      const live = [
+        await insert(),
+        await insert({ issuer: OTHER }),
+        await insert({ id, createdAt, expiresAt: NOW + 1 }),
+      ]
+      const over = [await insert(), await insert(), await insert({ expiresAt: NOW })] as const
+      const [spent, revoked] = over
+      expect(await store.consume(spent.issuer, spent.tokenHash, NOW, newUse())).to.equal(true)
+      await store.revoke(revoked.issuer, revoked.id, NOW - 5, BY_API)
+      const before = await Promise.all(over.map(get))
+      expect(await endUnspent(database.sequelize)).to.equal(live.length)
+      for (const token of live) expect(await get(token)).to.deep.include(ENDED)
+      expect(await Promise.all(over.map(get))).to.deep.equal(before)
+      expect(await endUnspent(database.sequelize)).to.equal(0)
+    })
+
+    it('revokes what is of one issuer, if it is named', async () => {
+      const [one, other] = [await insert(), await insert({ issuer: OTHER })]
+      expect(await endUnspent(database.sequelize, { issuer: OTHER })).to.equal(1)
+      expect(await get(other)).to.deep.include(ENDED)
+      expect(await get(one)).not.to.have.property('revokedAt')
+    })
+
+    it('moves the status index ahead by 1,000 lists, and leaves no row of its own behind', async () => {
+      const old = await get(await insert())
+      await endUnspent(database.sequelize)
+      const next = await get(await insert())
+      expect(next.statusIndex).to.be.above(old.statusIndex + 1000 * STATUS_LIST_SIZE)
+      expect(await rows()).to.have.length(2)
+    })
+
+    // PostgreSQL moves its sequence without a row.
+    if (kind !== 'postgres') {
+      it('moves it by rows of no issuer, which a purge deletes if the command dies before it does', async () => {
+        await database.sequelize.query(INTERRUPTED[kind])
+        await endUnspent(database.sequelize).catch(() => {})
+        await database.sequelize.query('DROP TRIGGER interrupted')
+        const left = await rows()
+        expect(left.map(({ issuer }) => text(issuer))).to.deep.equal(['', ''])
+        expect(left.every(({ id }) => isId(id))).to.equal(true)
+        await purge(database.sequelize, { retention: 0 })
+        expect(await rows()).to.deep.equal([])
+      })
+    }
+  })
+}
