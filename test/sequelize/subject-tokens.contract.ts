@@ -433,6 +433,27 @@ export function subjectTokenContract(kind: DatabaseKind): void {
         })
       })
 
+      it('names what the token was bound to and who used it, without the rest of the record', async () => {
+        const userId = 'judy'
+        const bound = { userId, clientId: 'spa', actorId: 'carol' }
+        const [unspent, acted] = [await insert({ issuer, ...bound }), await insert({ issuer, ...bound })]
+        const alone = await insert({ issuer, userId })
+        const accessToken = { format: 'opaque', expiresAt: NOW + 3600 } as const
+        const actor = { sub: 'carol', clientId: 'phone', act: { sub: 'dave' } }
+        await store.consume(issuer, acted.hash, NOW, use({ actor, accessToken, grantId: 'grant' }))
+        await store.consume(issuer, alone.hash, NOW, use({ scope: 'orders:read' }))
+        const marked = await allOf(store.revokeWhere(issuer, { userId }, NOW, BY_API))
+        expect(marked.map(({ token }) => token)).to.have.deep.members([
+          { id: unspent.token.id, ...bound },
+          {
+            id: acted.token.id,
+            ...bound,
+            use: { clientId: 'spa', actor: { sub: 'carol' }, accessToken, grantId: 'grant' },
+          },
+          { id: alone.token.id, userId, use: { clientId: 'spa', accessToken: use().accessToken } },
+        ])
+      })
+
       it('finds the actor, constraint or actual', async () => {
         const bound = await insert({ issuer, actorId: 'erin' })
         const used = await insert({ issuer })
