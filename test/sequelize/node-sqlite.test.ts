@@ -56,6 +56,22 @@ describe('nodeSqlite', () => {
     return [Reflect.get(error, 'code'), error.message]
   }
 
+  /** How many statements SQLite prepares meanwhile. */
+  const countPrepared = async (work: () => Promise<void>): Promise<number> => {
+    const { prepare } = DatabaseSync.prototype
+    let count = 0
+    DatabaseSync.prototype.prepare = function (sql) {
+      count += 1
+      return prepare.call(this, sql)
+    }
+    try {
+      await work()
+    } finally {
+      DatabaseSync.prototype.prepare = prepare
+    }
+    return count
+  }
+
   describe('opens', () => {
     it('a new file to read and write, with a write-ahead log', async () => {
       const connection = await open(OPEN_READWRITE | OPEN_CREATE)
@@ -126,11 +142,14 @@ describe('nodeSqlite', () => {
       expect(rows).to.deep.equal([{ a: 1 }])
     })
 
-    it('as many statements as it is given, though it keeps but 200 prepared', async () => {
-      for (let index = 0; index < 250; index += 1) {
-        expect(await all(connection, `SELECT ${index} AS a`)).to.deep.equal([{ a: index }])
+    it('as many statements as it is given, and keeps the last 200 of them prepared', async () => {
+      const ask = async (from: number, until: number) => {
+        for (let index = from; index < until; index += 1)
+          expect(await all(connection, `SELECT ${index} AS a`)).to.deep.equal([{ a: index }])
       }
-      expect(await all(connection, 'SELECT 0 AS a')).to.deep.equal([{ a: 0 }])
+      expect(await countPrepared(() => ask(0, 250))).to.equal(250)
+      expect(await countPrepared(() => ask(50, 250))).to.equal(0)
+      expect(await countPrepared(() => ask(49, 50))).to.equal(1)
     })
   })
 
@@ -183,6 +202,25 @@ describe('nodeSqlite', () => {
     })
   })
 
+  describe('waits until another process has let go of its lock', () => {
+    it('to open a file', async () => {
+      const holder = other()
+      holder.exec('CREATE TABLE t (x); BEGIN EXCLUSIVE')
+      const opening = open(OPEN_READWRITE)
+      holder.exec('COMMIT')
+      expect(await all(await opening, 'SELECT x FROM t')).to.deep.equal([])
+    })
+
+    it('to write', async () => {
+      const connection = await open(OPEN_READWRITE | OPEN_CREATE)
+      const holder = other()
+      holder.exec('CREATE TABLE t (x); BEGIN IMMEDIATE')
+      const written = run(connection, 'INSERT INTO t VALUES (7)')
+      holder.exec('COMMIT')
+      expect(await written).to.include({ changes: 1 })
+    })
+  })
+
   it('blocks for twenty milliseconds at a lock, and no longer', async () => {
     const connection = await open(OPEN_READWRITE | OPEN_CREATE)
     expect(await all(connection, 'PRAGMA busy_timeout')).to.deep.equal([{ timeout: 20 }])
@@ -220,13 +258,19 @@ describe("Node's own SQLite", () => {
     ])
   })
 
-  for (const [what, absent] of [
-    ['SQLite', 'process.getBuiltinModule = () => undefined'],
-    ['a way to ask for SQLite', 'process.getBuiltinModule = undefined'],
-  ]) {
-    it(`is asked for by a sentence on a Node without ${what}`, async () => {
-      const message = await print(`${absent}; try { open() } catch (error) { return error.message }`)
-      expect(message).to.include('Node 22.18 or newer')
+  for (const [what, getBuiltinModule] of [
+    ['SQLite', () => undefined],
+    ['a way to ask for SQLite', undefined],
+  ] as const) {
+    it(`is asked for by a sentence on a Node without ${what}`, () => {
+      const own = process.getBuiltinModule
+      Object.assign(process, { getBuiltinModule })
+      try {
+        const open = () => new Database(':memory:', OPEN_READWRITE, () => {})
+        expect(open).to.throw(Error, 'nodeSqlite needs the SQLite of Node 22.18 or newer')
+      } finally {
+        Object.assign(process, { getBuiltinModule: own })
+      }
     })
   }
 })
