@@ -23,7 +23,7 @@ describe('a SQLite that a transaction of this process has locked', () => {
     await sequelize.transaction(async (transaction) => {
       await sequelize.query('INSERT INTO host VALUES (1)', { transaction })
       started.push(meanwhile())
-      // Longer than Sequelize itself would try again.
+      // Longer than SQLite itself waits for a lock.
       for (let step = 0; step < 40; step += 1) {
         await new Promise((resolve) => setTimeout(resolve, 5))
         await sequelize.query('INSERT INTO host VALUES (2)', { transaction })
