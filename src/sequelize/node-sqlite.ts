@@ -180,7 +180,7 @@ const isLocked = (error: Error): boolean =>
 function bind(parameters: Parameters): SQLInputValue[] {
   if (isList(parameters)) return parameters.map(asInput)
   const named = Object.entries(parameters).map(([name, value]) => [name, asInput(value)] as const)
-  return named.length === 0 ? [] : [Object.fromEntries(named) as unknown as SQLInputValue]
+  return [Object.fromEntries(named) as unknown as SQLInputValue]
 }
 
 const isList = (parameters: Parameters): parameters is readonly unknown[] => Array.isArray(parameters)
