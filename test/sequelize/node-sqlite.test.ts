@@ -202,6 +202,34 @@ describe('nodeSqlite', () => {
     })
   })
 
+  describe('runs one statement several times', () => {
+    let connection: Connection
+    beforeEach(async () => {
+      connection = await open(OPEN_READWRITE | OPEN_CREATE)
+      await run(connection, 'CREATE TABLE t (x)')
+    })
+
+    it('and returns what each of them wrote', () => {
+      const written = { rows: [], affected: 1 }
+      const insert = 'INSERT INTO t VALUES (?)'
+      expect(connection.runAll(insert, [[1], [2]])).to.deep.equal([written, written])
+      expect(connection.runAll('SELECT x FROM t WHERE x > ?', [[1], [2]])).to.deep.equal([
+        { rows: [{ x: 2 }], affected: 0 },
+        { rows: [], affected: 0 },
+      ])
+    })
+
+    it('and names the failure after which SQLite has rolled back by itself', async () => {
+      await run(
+        connection,
+        "CREATE TRIGGER full BEFORE INSERT ON t WHEN NEW.x = 2 BEGIN SELECT RAISE(ROLLBACK, 'no more'); END",
+      )
+      const insert = () => connection.runAll('INSERT INTO t VALUES (?)', [[1], [2]])
+      expect(insert).to.throw(Error, 'SQLITE_CONSTRAINT: no more')
+      expect(await all(connection, 'SELECT x FROM t')).to.deep.equal([])
+    })
+  })
+
   describe('waits until another process has let go of its lock', () => {
     it('to open a file', async () => {
       const holder = other()
@@ -229,8 +257,9 @@ describe('nodeSqlite', () => {
   it('closes, and says so', async () => {
     const connection = await open(OPEN_READWRITE | OPEN_CREATE)
     opened.pop()
+    expect(await all(connection, 'SELECT 1 AS one')).to.deep.equal([{ one: 1 }])
     expect(await new Promise((resolve) => connection.close(resolve))).to.equal(null)
-    const [, message] = await failure(run(connection, 'SELECT 1'))
+    const [, message] = await failure(all(connection, 'SELECT 1 AS one'))
     expect(message).to.equal('database is not open')
   })
 })
