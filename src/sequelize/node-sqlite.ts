@@ -46,7 +46,7 @@ class Database {
     // default), so that a spent token stays spent when the power fails. The journal belongs to the file: who may
     // only read cannot change it.
     const writeAhead = () => {
-      if (!readOnly && filename !== ':memory:') this.#database.exec('PRAGMA journal_mode = WAL')
+      if (!readOnly) this.#database.exec('PRAGMA journal_mode = WAL')
     }
     // Sequelize assigns the connection after the constructor returns, and uses it in this callback.
     untilUnlocked(writeAhead, opened)
@@ -121,8 +121,8 @@ class Database {
     done: Callback | undefined,
     execute: (statement: StatementSync, bound: SQLInputValue[]) => Partial<Changes> & { rows?: unknown },
   ): this {
-    const callback = typeof parameters === 'function' ? parameters : done
-    const given = typeof parameters === 'function' ? [] : (parameters ?? [])
+    const [given = [], callback] =
+      typeof parameters === 'function' ? [undefined, parameters] : [parameters, done]
     untilUnlocked(
       () => execute(this.#prepare(sql), bind(given)),
       (error, outcome) => {

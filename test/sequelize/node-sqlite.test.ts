@@ -136,10 +136,13 @@ describe('nodeSqlite', () => {
       ))
     it('nothing, by an empty object or none', async () => {
       expect(await all(connection, 'SELECT 1 AS a', {})).to.deep.equal([{ a: 1 }])
-      const rows = await new Promise((resolve) =>
-        connection.all('SELECT 1 AS a', (_error, found) => resolve(found)),
-      )
-      expect(rows).to.deep.equal([{ a: 1 }])
+      for (const none of [[], [undefined]]) {
+        const rows = await new Promise((resolve) => {
+          const done = (_error: unknown, found: unknown) => resolve(found)
+          Reflect.apply(connection.all, connection, ['SELECT 1 AS a', ...none, done])
+        })
+        expect(rows).to.deep.equal([{ a: 1 }])
+      }
     })
 
     it('as many statements as it is given, and keeps the last 200 of them prepared', async () => {
