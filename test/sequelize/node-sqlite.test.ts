@@ -222,6 +222,15 @@ describe('nodeSqlite', () => {
       ])
     })
 
+    it('or not at all, and leaves the transaction of the host as it was', async () => {
+      await run(connection, 'CREATE UNIQUE INDEX once ON t (x)')
+      await run(connection, 'BEGIN')
+      await run(connection, 'INSERT INTO t VALUES (1)')
+      expect(() => connection.runAll('INSERT INTO t VALUES (?)', [[2], [1]])).to.throw(Error, 'UNIQUE')
+      await run(connection, 'COMMIT')
+      expect(await all(connection, 'SELECT x FROM t')).to.deep.equal([{ x: 1 }])
+    })
+
     it('and names the failure after which SQLite has rolled back by itself', async () => {
       await run(
         connection,
