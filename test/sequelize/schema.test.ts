@@ -80,8 +80,11 @@ describe('the schema', () => {
 
   it('is not said to be missing where the database does not answer', async () => {
     const sequelize = new Sequelize('postgres://nobody@127.0.0.1:1/none', { logging: false })
-    const failure = await statusOf(sequelize).catch((error: unknown) => error)
-    expect(failure).to.be.an('error').with.property('message').that.includes('ECONNREFUSED')
+    const store = createSubjectTokenStore(sequelize)
+    for (const ask of [() => statusOf(sequelize), () => store.ready?.(), () => migrate(sequelize)]) {
+      const failure = await Promise.resolve(ask()).catch((error: unknown) => error)
+      expect(failure).to.be.an('error').with.property('message').that.includes('ECONNREFUSED')
+    }
   })
 
   it('is given up when other processes have been making it for 120 s', async () => {
