@@ -76,8 +76,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // Rights are those of a role on a server.
   schema: {
     mutate: ['src/sequelize/schema/*.ts'],
-    tests: tests('sequelize/{dialects,schema,rights,contracts}', 'ready'),
-    titles: '/^(?:on sqlite (?:migrations|purge)|an option of migrate|ready|the (?:schema|rights))/',
+    tests: tests('sequelize/{dialects,schema,rights,contracts,plans}', 'ready'),
+    titles:
+      '/^(?:on sqlite (?:migrations|purge)|an option of migrate|.* to purge where|ready|the (?:schema|rights))/',
   },
   // No other test reaches these drivers.
   postgres: {
