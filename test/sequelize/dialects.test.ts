@@ -2,7 +2,8 @@
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
 import { createPostgres } from '../../src/sequelize/database/postgres.ts'
-import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
+import { createAdapter, createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
+import { ddlOf } from '../../src/sequelize/schema/ddl.ts'
 
 /** Never connects. */
 const postgres = () => new Sequelize('postgres://nobody@127.0.0.1:1/none', { logging: false })
@@ -87,6 +88,21 @@ describe('the dialect', () => {
       expect(() => createAdapter(sequelize)).to.throw(TypeError, message)
     })
   }
+
+  it('is sqlite, postgres or mysql, whose SQL is printed without a connection', () => {
+    const sqlite = new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: ':memory:' })
+    expect(ddlOf(sqlite)).to.include('AUTOINCREMENT')
+    expect(ddlOf(postgres())).to.include('GENERATED ALWAYS AS IDENTITY')
+    expect(ddlOf(new Sequelize('mysql://nobody@127.0.0.1:1/none'))).to.include('ENGINE = InnoDB')
+  })
+
+  it('is found in a Sequelize whose `define` is left undefined', () => {
+    const sequelize = new Sequelize('postgres://nobody@127.0.0.1:1/none', {
+      logging: false,
+      define: undefined,
+    })
+    expect(createSubjectTokenStore(sequelize)).to.have.property('consume')
+  })
 
   for (const [name, options] of [
     ['schema', { schema: 'impersonation' }],

@@ -64,6 +64,17 @@ suite('postgres', 'a prepared statement', (opened) => {
       }
     })
   }
+
+  it('that the server has forgotten is the last: the log of Sequelize says so, once', async () => {
+    const log: string[] = []
+    const pool = opened().connect({ pool: { max: 1 }, logging: (text) => void log.push(text) })
+    const store = createSubjectTokenStore(pool)
+    for (let round = 0; round < 3; round += 1) {
+      await store.get(ISSUER, 'none')
+      await pool.query('DEALLOCATE ALL')
+    }
+    expect(log.filter((text) => text.includes('do not keep prepared statements'))).to.have.length(1)
+  })
 })
 
 /** What a session of a pool's only connection is left in. */

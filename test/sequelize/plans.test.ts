@@ -197,6 +197,7 @@ const ENDING_EARLY: Readonly<Record<string, (database: Database) => Promise<unkn
     ),
   'count what was created in a time without any': ({ sequelize }) =>
     count(createSubjectTokenStore(sequelize).summarize(ISSUER, NOW + 86_400, NOW + 90_000)),
+  'purge where nothing is old enough': ({ sequelize }) => purge(sequelize, { retention: 3600 }),
 }
 
 const EXPLAIN: Readonly<Record<DatabaseKind, string>> = {

@@ -122,10 +122,28 @@ export function purgeContract(kind: DatabaseKind): void {
       expect(told.at(-1)?.subjectTokens ?? 0).to.equal(one.subjectTokens)
     })
 
+    it('reports each batch that deleted something, with the total, and leaves nothing behind', async () => {
+      await insertMany(database, 2500, now - 91 * DAY)
+      await createAdapter(database.sequelize)('Session').upsert('gone', { jti: 'gone' }, -61)
+      const told: Purged[] = []
+      const onProgress = (purged: Purged) => void told.push(purged)
+      const all = { subjectTokens: 2500, models: 1 }
+      expect(await purge(database.sequelize, { onProgress })).to.deep.equal(all)
+      expect(told).to.deep.equal([
+        { subjectTokens: 1000, models: 0 },
+        { subjectTokens: 2000, models: 0 },
+        { subjectTokens: 2500, models: 0 },
+        all,
+      ])
+      told.length = 0
+      expect(await purge(database.sequelize, { onProgress })).to.deep.equal({ subjectTokens: 0, models: 0 })
+      expect(told).to.deep.equal([])
+    })
+
     it('refuses an invalid retention', async () => {
       for (const retention of [-1, 1.5, Number.NaN]) {
         const error = await purge(database.sequelize, { retention }).catch((thrown: unknown) => thrown)
-        expect(error).to.be.instanceOf(TypeError)
+        expect(error).to.be.instanceOf(TypeError).with.property('message').that.includes('retention must be')
       }
     })
   })

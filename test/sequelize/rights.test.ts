@@ -5,6 +5,7 @@ import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { StorageError } from '../../src/sequelize/database/storage-error.ts'
 import { missingRights } from '../../src/sequelize/schema/rights.ts'
+import { statusOf } from '../../src/sequelize/schema/status.ts'
 
 describe('the rights of a role', () => {
   let database: Database
@@ -35,6 +36,13 @@ describe('the rights of a role', () => {
       { table: 'subject_token_actors', right: 'UPDATE' },
       { table: 'subject_token_actors', right: 'DELETE' },
     ])
+  })
+
+  it('are not taken for a table that is missing', async () => {
+    await database.sequelize.query(`GRANT SELECT ON impersonation_migrations TO ${role}`)
+    const pool = database.connect({ username: role })
+    const failure = await statusOf(pool).catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(StorageError).with.property('code', '42501')
   })
 
   it('are not known where a statement failed for another reason', async () => {

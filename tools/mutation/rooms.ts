@@ -67,26 +67,29 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   management: folder('management', 'management/*', 'console/mount'),
   console: folder('console', 'console/*'),
   sequelize: {
-    mutate: [
-      'src/sequelize/*.ts',
-      'src/sequelize/schema/*.ts',
-      'src/sequelize/database/!(mysql*|postgres*).ts',
-    ],
+    mutate: ['src/sequelize/*.ts', 'src/sequelize/database/!(drivers|galera|mysql*|postgres*).ts'],
     tests: tests(
-      'sequelize/{batch,batches,contracts,dialects,fates,faults,galera,node-sqlite,plans,replays,sqlite-lock}',
+      'sequelize/{batch,batches,contracts,dialects,fates,faults,node-sqlite,plans,replays,sqlite-lock}',
     ),
     // Only PostgreSQL moves its sequence by a statement of its own.
     titles: '/^(?!.*\\b(?:postgres|mysql|mariadb))|^on postgres end-unspent moves/i',
   },
+  // Rights are those of a role on a server.
+  schema: {
+    mutate: ['src/sequelize/schema/*.ts'],
+    tests: tests('sequelize/{dialects,schema,rights,contracts,plans}', 'ready'),
+    titles:
+      '/^(?:on sqlite (?:migrations|purge)|an option of migrate|.* to purge where|ready|the (?:schema|rights))/',
+  },
   // No other test reaches these drivers.
   postgres: {
-    mutate: ['src/sequelize/database/postgres*.ts'],
+    mutate: ['src/sequelize/database/{drivers,postgres*}.ts'],
     tests: tests('sequelize/{fates,batches,contracts,dialects,faults,rights}'),
     titles: '/postgres|^an? |^the (?:dialect|time limit|rights of a role (?!of))/i',
   },
   mysql: {
-    mutate: ['src/sequelize/database/mysql*.ts'],
-    tests: tests('sequelize/{fates,mysql-group,batches,contracts,dialects,faults,rights}'),
+    mutate: ['src/sequelize/database/{galera,mysql*}.ts'],
+    tests: tests('sequelize/{fates,galera,mysql-group,batches,contracts,dialects,faults,rights}'),
     titles: '/mysql|mariadb/i',
   },
 }

@@ -60,12 +60,7 @@ export const subjectTokens: Migration = {
   name: '001-subject-tokens',
   statements(dialect) {
     const index = (name: string, columns: string, unless?: string) =>
-      dialect.createIndex({
-        name: `subject_tokens_${name}`,
-        table: 'subject_tokens',
-        columns,
-        ...(unless !== undefined && { unless }),
-      })
+      dialect.createIndex({ name: `subject_tokens_${name}`, table: 'subject_tokens', columns, unless })
     // With the issuer, a page of a list is found in the index alone, whatever share of the table a name has.
     const ofIssuer = `${dialect.indexed('issuer')}, id`
     const byName = (column: string, unless?: string) =>
