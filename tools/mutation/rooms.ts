@@ -68,7 +68,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   console: folder('console', 'console/*'),
   sequelize: {
     mutate: [
-      'src/sequelize/*.ts',
+      'src/sequelize/!(replay-record).ts',
       'src/sequelize/schema/*.ts',
       'src/sequelize/database/!(mysql*|postgres*).ts',
     ],
@@ -76,6 +76,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'sequelize/{batch,batches,contracts,dialects,fates,faults,galera,node-sqlite,plans,replays,sqlite-lock}',
     ),
     titles: WITHOUT_SERVERS,
+  },
+  // Half of it is for SQLite and PostgreSQL, the other half for MySQL.
+  records: {
+    mutate: ['src/sequelize/replay-record.ts'],
+    tests: tests('sequelize/contracts'),
+    titles: '/^on (?:sqlite|mysql) adapter .*(?:record|ReplayDetection)/',
   },
   // No other test reaches these drivers.
   postgres: {
