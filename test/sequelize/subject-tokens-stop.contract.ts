@@ -161,6 +161,16 @@ export function subjectTokenStopContract(kind: DatabaseKind): void {
         })
       }
 
+      it('because the result of its report is lost is reported: once too often rather than never', async () => {
+        const { issuer, id } = await spent()
+        const sequelize = database.connect()
+        const lose = losingResults(sequelize)
+        const losing = createSubjectTokenStore(sequelize)
+        lose(/^UPDATE subject_tokens SET revoked_call = NULL/)
+        expect((await losing.revoke(issuer, id, NOW, why))?.marked).to.equal(true)
+        expect((await store.revoke(issuer, id, NOW + 5, BY_API))?.marked).to.equal(false)
+      })
+
       it('because the database refuses the next statement is completed by the next', async () => {
         const { issuer, id } = await insert()
         const [refuse, pass] = REFUSED[kind]
