@@ -208,12 +208,21 @@ export function adapterContract(kind: DatabaseKind): void {
 
     it('returns the newest of two rows with one user code, whichever process wrote them', async () => {
       const code = unique('code')
-      await adapter('DeviceCode').upsert(`old-${code}`, { jti: `old-${code}`, userCode: code }, 60)
-      const aSecondAgo = (Date.now() - 1000) * 1000
-      const sql = `UPDATE oidc_models SET written_at = ${aSecondAgo} WHERE id = 'old-${code}'`
-      await database.sequelize.query(sql)
-      await adapter('DeviceCode').upsert(`new-${code}`, { jti: `new-${code}`, userCode: code }, 60)
-      expect(await adapter('DeviceCode').findByUserCode(code)).to.have.property('jti', `new-${code}`)
+      const write = (id: string) => adapter('DeviceCode').upsert(id, { jti: id, userCode: code })
+      await write(`old-${code}`)
+      const [old] = (await rowOf('DeviceCode')).filter(({ id }) => id === `old-${code}`)
+      // Beyond all that this process has written.
+      const clock = stopClock(Number(old?.written_at) / 1000 + 10_000)
+      try {
+        const aSecondAgo = (Date.now() - 1000) * 1000
+        await database.sequelize.query(
+          `UPDATE oidc_models SET written_at = ${aSecondAgo} WHERE id = 'old-${code}'`,
+        )
+        await write(`new-${code}`)
+        expect(await adapter('DeviceCode').findByUserCode(code)).to.have.property('jti', `new-${code}`)
+      } finally {
+        clock.restore()
+      }
     })
 
     it('finds nothing by a name that no row can have', async () => {
