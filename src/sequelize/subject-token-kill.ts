@@ -95,7 +95,7 @@ async function* walkWindows(
     const [last] = await database.find(end, [...bind, oldest, below])
     const from: string | undefined = last && text(last.found)
     const found = await database.find(relevant, [...bind, from ?? oldest, below, now])
-    if (found.length > 0) yield found.map((row) => text(row.token_hash))
+    yield found.map((row) => text(row.token_hash))
     below = from
   }
 }

@@ -115,7 +115,6 @@ function walk(
     if (typeof given === 'boolean') return [given ? '1' : '0']
     return [given ?? []].flat().map((value) => bound(dialect.bindName(value)))
   }
-  const names = by === undefined || by === 'live' ? [] : namesOf(by)
   const until = filter.createdBefore === undefined ? NEWEST : earliestId(filter.createdBefore)
   const { cursor = NEWEST } = page
   const span = {
@@ -126,7 +125,7 @@ function walk(
   const now = () => bound(page.now)
   const rows = { bind, bound, namesOf, now }
   if (by === undefined) return { ...rows, found: newestOfAll(dialect, span, limit) }
-  if (by !== 'live') return { ...rows, found: newestOf(dialect, { by, names, span, limit }) }
+  if (by !== 'live') return { ...rows, found: newestOf(dialect, { by, names: namesOf(by), span, limit }) }
   const life = { after: now(), before: bound(page.now + 2 * LONGEST_LIFE) }
   return { ...rows, found: newestOfLive(dialect, span, life, limit) }
 }

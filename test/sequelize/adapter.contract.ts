@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
@@ -27,6 +28,21 @@ const GRANTABLE = [
   'PreAuthorizedCode',
   'RefreshToken',
 ]
+
+/** Refuses one row, and then lets it pass again. */
+const CHECKED = [
+  "ALTER TABLE oidc_models ADD CONSTRAINT refusing CHECK (payload NOT LIKE '%refused%')",
+  'ALTER TABLE oidc_models DROP CONSTRAINT refusing',
+] as const
+const REFUSED = {
+  sqlite: [
+    `CREATE TRIGGER refusing BEFORE INSERT ON oidc_models WHEN NEW.id = 'refused'
+      BEGIN SELECT RAISE(ABORT, 'no'); END`,
+    'DROP TRIGGER refusing',
+  ],
+  postgres: CHECKED,
+  mysql: CHECKED,
+} as const
 
 /** What oidc-provider requires of an adapter, and what we promise beyond that. */
 export function adapterContract(kind: DatabaseKind): void {
@@ -63,7 +79,10 @@ export function adapterContract(kind: DatabaseKind): void {
       it(`stores no ${model} that anyone could use`, async () => {
         const id = unique('secret')
         await adapter(model).upsert(id, { jti: id, kind: model }, 60)
-        expect(JSON.stringify(await rowOf(model))).not.to.include(id)
+        const rows = await rowOf(model)
+        expect(JSON.stringify(rows)).not.to.include(id)
+        // What a release has written, the next one must find.
+        expect(rows.map((row) => row.id)).to.include(createHash('sha256').update(id).digest('base64url'))
       })
     }
 
@@ -161,9 +180,16 @@ export function adapterContract(kind: DatabaseKind): void {
           adapter(model)
             .upsert(id, { jti: id }, life)
             .catch((error: unknown) => error)
-        expect(await refusal('Session')).to.be.instanceOf(RangeError)
+        const reason = /^the life of a (\w+) is not a number of seconds below 2\^53$/
+        expect(await refusal('Session'))
+          .to.be.instanceOf(RangeError)
+          .with.property('message')
+          .that.matches(reason)
         // Only the `exp` of a client assertion leads here.
-        expect(await refusal('ReplayDetection')).to.be.instanceOf(errors.InvalidClientAuth)
+        expect(await refusal('ReplayDetection'))
+          .to.be.instanceOf(errors.InvalidClientAuth)
+          .with.property('error_detail')
+          .that.matches(reason)
         for (const model of ['Session', 'ReplayDetection']) {
           expect(await adapter(model).find(id), model).to.equal(undefined)
         }
@@ -178,6 +204,37 @@ export function adapterContract(kind: DatabaseKind): void {
       expect(await adapter('DeviceCode').findByUserCode(code)).to.have.property('jti', `new-${code}`)
       await adapter('DeviceCode').destroy(`new-${code}`)
       expect(await adapter('DeviceCode').findByUserCode(code)).to.have.property('jti', `old-${code}`)
+    })
+
+    it('returns the newest of two rows with one user code, whichever process wrote them', async () => {
+      const code = unique('code')
+      const write = (id: string) => adapter('DeviceCode').upsert(id, { jti: id, userCode: code })
+      await write(`old-${code}`)
+      const [old] = (await rowOf('DeviceCode')).filter(({ id }) => id === `old-${code}`)
+      // Beyond all that this process has written.
+      const clock = stopClock(Number(old?.written_at) / 1000 + 10_000)
+      try {
+        const aSecondAgo = (Date.now() - 1000) * 1000
+        await database.sequelize.query(
+          `UPDATE oidc_models SET written_at = ${aSecondAgo} WHERE id = 'old-${code}'`,
+        )
+        await write(`new-${code}`)
+        expect(await adapter('DeviceCode').findByUserCode(code)).to.have.property('jti', `new-${code}`)
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('finds nothing by a name that no row can have', async () => {
+      database.statements.length = 0
+      for (const name of ['a\0b', '\0']) {
+        expect(await adapter('Session').find(name)).to.equal(undefined)
+        expect(await adapter('Session').findByUid(name)).to.equal(undefined)
+        expect(await adapter('DeviceCode').findByUserCode(name)).to.equal(undefined)
+      }
+      // MySQL compares bytes, of which none is refused.
+      if (kind !== 'mysql') expect(database.statements).to.deep.equal([])
+      expect(await Reflect.apply(adapter('Session').findByUid, adapter('Session'), [])).to.equal(undefined)
     })
 
     it('compares names byte by byte', async () => {
@@ -196,6 +253,18 @@ export function adapterContract(kind: DatabaseKind): void {
         await adapter('Session', other).destroy(id)
       }
       expect(await adapter('Session', 'one').find(id)).to.have.property('jti', id)
+    })
+
+    it('has an empty namespace unless it is given one', async () => {
+      const id = unique('session')
+      await createAdapter(database.sequelize)('Session').upsert(id, { jti: id }, 60)
+      expect(await adapter('Session', '').find(id)).to.have.property('jti', id)
+    })
+
+    it('keeps a row in a namespace of 255 bytes', async () => {
+      const [id, namespace] = [unique('session'), `${'ü'.repeat(127)}n`]
+      await adapter('Session', namespace).upsert(id, { jti: id }, 60)
+      expect(await adapter('Session', namespace).find(id)).to.have.property('jti', id)
     })
 
     it('keeps models apart', async () => {
@@ -242,17 +311,33 @@ export function adapterContract(kind: DatabaseKind): void {
       const again = await adapter('AuthorizationCode')
         .consume(grantId)
         .catch((error: unknown) => error)
-      expect(again).to.be.instanceOf(errors.InvalidGrant)
+      expect(again)
+        .to.be.instanceOf(errors.InvalidGrant)
+        .with.property('error_detail', 'AuthorizationCode already consumed')
       for (const model of ['Grant', 'AuthorizationCode', 'AccessToken', 'RefreshToken']) {
         expect(await adapter(model).find(grantId), model).to.equal(undefined)
       }
     })
 
-    it('does not consume a missing row', async () => {
+    it('does not consume a missing row, and looks for no grant of it', async () => {
+      database.statements.length = 0
       const error = await adapter('RefreshToken')
         .consume(unique('gone'))
         .catch((thrown: unknown) => thrown)
       expect(error).to.be.instanceOf(errors.InvalidGrant)
+      expect(database.statements.filter((sql) => sql.includes('DELETE'))).to.deep.equal([])
+    })
+
+    it('does not consume what was saved as consumed, and consumes what was not', async () => {
+      const [id, other] = [unique('code'), unique('code')]
+      await adapter('DeviceCode').upsert(id, { jti: id, consumed: 1_800_000_000 }, 60)
+      const error = await adapter('DeviceCode')
+        .consume(id)
+        .catch((thrown: unknown) => thrown)
+      expect(error).to.be.instanceOf(errors.InvalidGrant)
+      expect(await adapter('DeviceCode').find(id)).to.have.property('consumed', 1_800_000_000)
+      await adapter('DeviceCode').upsert(other, { jti: other, consumed: false }, 60)
+      await adapter('DeviceCode').consume(other)
     })
 
     it('keeps a consumed row consumed when it is saved again', async () => {
@@ -286,7 +371,9 @@ export function adapterContract(kind: DatabaseKind): void {
         createAdapter(pool)('ReplayDetection').upsert(id, { jti: id, iss }, life)
       const record = (id: string, life?: number, iss?: string) => recordAt(database.sequelize, id, life, iss)
       const expectRefused = async (attempt: Promise<void>) =>
-        expect(await attempt.catch((error: unknown) => error)).to.be.instanceOf(errors.InvalidGrant)
+        expect(await attempt.catch((error: unknown) => error))
+          .to.be.instanceOf(errors.InvalidGrant)
+          .with.property('error_detail', 'ReplayDetection already recorded')
 
       it('is written once, by one statement, and never changed', async () => {
         const id = ID()
@@ -331,6 +418,15 @@ export function adapterContract(kind: DatabaseKind): void {
         } finally {
           clock.restore()
         }
+      })
+
+      it('fails, and is no replay, if the database refuses it', async () => {
+        const [refuse, allow] = REFUSED[kind]
+        await database.sequelize.query(refuse)
+        const error = await record('refused', 60).catch((thrown: unknown) => thrown)
+        await database.sequelize.query(allow)
+        expect(error).to.be.an('error').and.not.to.be.instanceOf(errors.InvalidGrant)
+        await record('refused', 60)
       })
 
       // The flag changes what MySQL and MariaDB count as affected.
@@ -380,6 +476,16 @@ export function adapterContract(kind: DatabaseKind): void {
         TypeError,
         'namespace',
       )
+    })
+
+    it('refuses a namespace that is no text', () => {
+      for (const namespace of [1, null, Buffer.from('one')]) {
+        const options: object = { namespace }
+        expect(() => createAdapter(database.sequelize, options)).to.throw(
+          TypeError,
+          'namespace must be a string',
+        )
+      }
     })
   })
 }

@@ -19,6 +19,7 @@ import {
   spendAll,
   unknownHash,
 } from '../../fixtures/together.ts'
+import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite.ts'
 import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
@@ -333,6 +334,37 @@ describe('statements of one turn, on a SQLite', () => {
       expect(found.map((token) => token?.use?.clientId)).to.deep.equal(['spa', 'spa', 'spa'])
     })
     expect(sizes(runs)).to.deep.equal(Array.from({ length: 12 }, () => 1))
+  })
+
+  it('fail one by one through another dialect module', async () => {
+    const dialectModule = { ...nodeSqlite, Database: Sqlite3 }
+    const sequelize = database.connect({ dialectModule })
+    const store = createSubjectTokenStore(sequelize)
+    const [one, other] = newTokens(2)
+    if (!one || !other) throw new Error('no tokens')
+    await store.insert(one)
+    const inserted = [{ ...other, id: one.id }, other].map((token) => store.insert(token))
+    expect(await outcomes(inserted)).to.deep.equal(['rejected', 'fulfilled'])
+    await sequelize.query('DROP TABLE subject_tokens')
+    const failure = await store.findByHash(ISSUER, one.tokenHash).catch((error: Error) => error.message)
+    expect(failure).to.include('oidc-impersonation migrate')
+  })
+
+  it('have no rows through another dialect module unless they ask for some', async () => {
+    const sqlite3 = new Sqlite3(':memory:', 6, () => {})
+    const run = (sql: string, bind: number[]) => sqlite3Driver.run(sqlite3, { sql }, [bind])
+    expect(await run('CREATE TABLE t (a INTEGER)', []))
+      .to.have.nested.property('[0].rows')
+      .that.deep.equals([])
+    expect(await run('INSERT INTO t VALUES ($1)', [7])).to.deep.equal([{ rows: [], affected: 1 }])
+    const [found] = await run('SELECT a FROM t WHERE a = $1', [7])
+    expect(found?.rows.map(({ a }) => a)).to.deep.equal([7])
+    sqlite3.close(() => {})
+  })
+
+  it('are not sent through a connection that is not of nodeSqlite', async () => {
+    const error = await nodeDriver.run({}, { sql: 'SELECT 1' }, [[]]).catch((thrown: unknown) => thrown)
+    expect(error).to.be.instanceOf(TypeError).with.property('message', 'not a connection of nodeSqlite')
   })
 })
 

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { driverOf } from '../../src/sequelize/database/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
@@ -146,6 +147,52 @@ export function migrationContract(kind: DatabaseKind): void {
       })
     })
 
+    if (kind === 'sqlite') {
+      it('wait for as long as they may, tell it once, and then give up', async () => {
+        const attempts: (() => void)[] = []
+        const logging = (sql: string) => void (sql.includes('INSERT INTO') && attempts.shift()?.())
+        const [other, late] = [database.connect(), database.connect({ logging })]
+        const attempt = () => new Promise<void>((resolve) => attempts.push(resolve))
+        const clock = stopClock()
+        try {
+          const wait = { patience: 1, onWait: () => {} }
+          await driverOf(other).exclusively(other, wait, async () => {
+            const reasons: string[] = []
+            let outcome: boolean | undefined
+            const onWait = (reason: string) => reasons.push(reason)
+            const waiting = driverOf(late)
+              .exclusively(late, { patience: 1, onWait }, async () => {})
+              .then((done) => {
+                outcome = done
+              })
+            await attempt()
+            clock.tick(1)
+            for (let seen = 0; seen < 3; seen += 1) await Promise.race([attempt(), waiting])
+            expect(outcome).to.equal(undefined)
+            clock.tick(1)
+            await waiting
+            expect(outcome).to.equal(false)
+            expect(reasons).to.have.length(1)
+          })
+        } finally {
+          clock.restore()
+        }
+      })
+
+      it('begin when who held them has just ended', async () => {
+        const [other, late] = [database.connect(), database.connect()]
+        const reasons: string[] = []
+        const wait = { patience: 10, onWait: (reason: string) => reasons.push(reason) }
+        await driverOf(other).exclusively(other, wait, async () => {
+          late.addHook('beforeQuery', async ({ type }: { type?: string }) => {
+            if (type === QueryTypes.SELECT) await other.query('DELETE FROM impersonation_migration_lease')
+          })
+          expect(await driverOf(late).exclusively(late, wait, async () => {})).to.equal(true)
+        })
+        expect(reasons.map((reason) => reason.slice(-18))).to.deep.equal(['lease ends in 0 s'.padStart(18)])
+      })
+    }
+
     it('are asked for by name at the first request without tables, or without a column', async () => {
       const store = createSubjectTokenStore(database.sequelize)
       const failing = async () => {
@@ -157,6 +204,16 @@ export function migrationContract(kind: DatabaseKind): void {
       await migrate(database.sequelize)
       await database.sequelize.query('ALTER TABLE subject_tokens RENAME COLUMN used_scope TO renamed')
       await failing()
+    })
+
+    it('are what a store needs to be ready, and every column of theirs', async () => {
+      const store = createSubjectTokenStore(database.sequelize)
+      const reason = async () => String(await store.ready?.().catch((error: unknown) => error))
+      expect(await reason()).to.include('oidc-impersonation migrate')
+      await migrate(database.sequelize)
+      expect(await reason()).to.equal('undefined')
+      await database.sequelize.query('ALTER TABLE subject_tokens RENAME COLUMN used_scope TO renamed')
+      expect(await reason()).to.include('oidc-impersonation migrate')
     })
 
     it('continue where a step was cut short', async () => {

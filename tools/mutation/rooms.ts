@@ -67,7 +67,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   management: folder('management', 'management/*', 'console/mount'),
   console: folder('console', 'console/*'),
   sequelize: {
-    mutate: ['src/sequelize/*.ts', 'src/sequelize/database/!(drivers|galera|mysql*|postgres*).ts'],
+    mutate: [
+      'src/sequelize/!(replay-record).ts',
+      'src/sequelize/database/!(drivers|galera|mysql*|postgres*).ts',
+    ],
     tests: tests(
       'sequelize/{batch,batches,contracts,dialects,fates,faults,node-sqlite,plans,replays,sqlite-lock}',
     ),
@@ -80,6 +83,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     tests: tests('sequelize/{dialects,schema,rights,contracts,plans}', 'ready'),
     titles:
       '/^(?:on sqlite (?:migrations|purge)|an option of migrate|.* to purge where|ready|the (?:schema|rights))/',
+  },
+  // Half of it is for SQLite and PostgreSQL, the other half for MySQL.
+  records: {
+    mutate: ['src/sequelize/replay-record.ts'],
+    tests: tests('sequelize/contracts'),
+    titles: '/^on (?:sqlite|mysql) adapter .*(?:record|ReplayDetection)/',
   },
   // No other test reaches these drivers.
   postgres: {
