@@ -73,7 +73,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/sequelize/database/!(mysql*|postgres*).ts',
     ],
     tests: tests(
-      'sequelize/{batch,batches,contracts,dialects,fates,faults,galera,node-sqlite,plans,replays,sqlite-lock}',
+      'sequelize/{batch,batches,contracts,dialects,fates,faults,galera,node-sqlite,patience,plans,replays}',
+      'sequelize/{sqlite-lock,statements}',
     ),
     titles: WITHOUT_SERVERS,
   },
