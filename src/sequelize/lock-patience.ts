@@ -5,12 +5,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const PATIENCE = 5000
 const LONGEST_PAUSE = 80
 
-/** Pauses, each longer than the last. The function resolves to `false` when patience has run out. */
+/**
+ * Pauses, each longer than the last. The function resolves to `false` when patience has run out, which begins with
+ * the first.
+ */
 export function createPatience(): () => Promise<boolean> {
-  const givenUp = performance.now() + PATIENCE
+  let givenUp: number | undefined
   let pause = 5
   return async () => {
-    if (performance.now() > givenUp) return false
+    const now = performance.now()
+    givenUp ??= now + PATIENCE
+    if (now > givenUp) return false
     pause = Math.min(2 * pause, LONGEST_PAUSE)
     // The same for all that failed together, so that they go together again.
     await sleep(pause)

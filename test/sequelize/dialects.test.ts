@@ -1,6 +1,9 @@
 /** Storage refuses unsupported databases and wrong options at start-up, not at the first request. */
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { databaseOf } from '../../src/sequelize/database/database.ts'
+import { driverOf } from '../../src/sequelize/database/drivers.ts'
 import { createPostgres } from '../../src/sequelize/database/postgres.ts'
 import { createAdapter, createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
 import { ddlOf } from '../../src/sequelize/schema/ddl.ts'
@@ -59,6 +62,68 @@ describe('the time limit of a connection that is being made', () => {
     expect(madeWith()).to.deep.equal({ connectionTimeoutMillis: 10_000 })
     const own = { connectionTimeoutMillis: 0, lock_timeout: 5 }
     expect(madeWith(own)).to.deep.equal(own)
+  })
+
+  it('is given to every connection of a Sequelize that a store has, where the driver has one', async () => {
+    for (const [dialect, expected] of [
+      ['postgres', 10_000],
+      ['mysql', undefined],
+    ] as const) {
+      const sequelize = new Sequelize(`${dialect}://nobody@127.0.0.1:1/none`, { logging: false })
+      const store = createSubjectTokenStore(sequelize)
+      const seen: unknown[] = []
+      sequelize.addHook('beforeConnect', (config: { dialectOptions?: object }) => {
+        seen.push(Reflect.get(Object(config.dialectOptions), 'connectionTimeoutMillis'))
+        throw new Error('away')
+      })
+      const failed = await store.get('https://id.example.com', 'none').catch((error: unknown) => error)
+      expect(failed).to.be.an('error')
+      expect(seen).to.deep.equal([expected])
+    }
+  })
+})
+
+describe('a row that is written', () => {
+  let database: Database
+  before(async () => {
+    database = await openDatabase('sqlite')
+    await database.sequelize.query('CREATE TABLE host (id TEXT PRIMARY KEY, value TEXT, first TEXT)')
+  })
+  after(() => database.close())
+  const ROW = { table: 'host', columns: ['id', 'value', 'first'] }
+
+  it('by an insert fails where its key exists, and changes nothing', async () => {
+    const bound = databaseOf(database.sequelize)
+    const sql = bound.dialect.insert(ROW)
+    expect(await bound.write(sql, ['a', 'one', 'one'])).to.equal(1)
+    const failed = await bound.write(sql, ['a', 'two', 'two']).catch((error: unknown) => error)
+    expect(failed).to.have.property('code', 'SQLITE_CONSTRAINT')
+    expect(await bound.find('SELECT * FROM host', [])).to.deep.equal([
+      { id: 'a', value: 'one', first: 'one' },
+    ])
+  })
+
+  // A server may refuse to assign a column twice, and an index is written again where its key is assigned.
+  it('again has each column assigned once, and none of its key', () => {
+    for (const dialect of [createPostgres(() => {}), driverOf(database.sequelize)]) {
+      const upsert = dialect.upsert({ ...ROW, key: ['id'], kept: ['first'] })
+      const replace = dialect.insertOrReplace?.(ROW, { key: ['id'], where: 'TRUE' }) ?? ''
+      const assigned = (sql: string) => [...sql.matchAll(/(\w+) = /g)].map(([, column]) => column)
+      expect(assigned(upsert)).to.deep.equal(['value', 'first'])
+      expect(assigned(replace)).to.deep.equal(['value', 'first'])
+    }
+  })
+
+  it('is in no index of a column that it leaves out, in the tables of the plugin', async () => {
+    const partial = await databaseOf(database.sequelize).find(
+      "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '% IS NOT NULL' ORDER BY name",
+      [],
+    )
+    const columns = [
+      ...['access_token_expires_at', 'actor_id', 'client_id', 'consumed_by', 'replayed', 'revoked_at'],
+      ...['used_actor_id', 'without_actor'],
+    ]
+    expect(partial.map(({ name }) => name)).to.deep.equal(columns.map((column) => `subject_tokens_${column}`))
   })
 })
 

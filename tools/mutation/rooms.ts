@@ -72,7 +72,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/sequelize/database/!(drivers|galera|mysql*|postgres*).ts',
     ],
     tests: tests(
-      'sequelize/{batch,batches,contracts,dialects,fates,faults,node-sqlite,plans,replays,sqlite-lock}',
+      'sequelize/{batch,batches,contracts,dialects,fates,faults,node-sqlite,patience,plans,replays,sqlite-lock}',
+      'sequelize/statements',
     ),
     // Only PostgreSQL moves its sequence by a statement of its own.
     titles: '/^(?!.*\\b(?:postgres|mysql|mariadb))|^on postgres end-unspent moves/i',

@@ -69,7 +69,7 @@ function open(sequelize: Sequelize, driver: Driver): Opened {
 
 function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): Database {
   const run = onPool(sequelize, driver, timeout)
-  const alone: Execute = async (statement) => only(await run(statement.text, [statement]))
+  const alone: Execute = async (statement) => (await run(statement.text, [statement]))[0] as Result
   const join = inBatches(run, batchOptions(driver))
   const together: Execute = (statement) => join(statement.text, statement)
   const rare = (sql: string, bind: Binding): Statement => ({ text: { sql, rare: true }, bind })
@@ -119,11 +119,6 @@ interface Statement {
 }
 type Execute = (statement: Statement) => Promise<Result>
 
-function only([result]: readonly Result[]): Result {
-  if (!result) throw new Error('a statement without a result')
-  return result
-}
-
 /** Statements of the same text go together, those that write sorted by their rows. */
 const batchOptions = (driver: Driver): BatchOptions<Text, Statement> => ({
   nameOf: ({ sql }) => sql,
@@ -146,15 +141,14 @@ async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promis
     if (attempts < MAX_ATTEMPTS) await sleep(Math.random() * 10 * 2 ** attempts)
     return attempts < MAX_ATTEMPTS
   }
-  let waitForLock: (() => Promise<boolean>) | undefined
+  const waitForLock = createPatience()
   for (;;) {
     try {
       return await once()
     } catch (error) {
       const fate = fateOf(error)
       if (!AFTER[fate].repeat) throw storageError(error, driver)
-      if (fate === 'locked') waitForLock ??= createPatience()
-      const again = fate === 'locked' && waitForLock ? waitForLock() : backOff()
+      const again = fate === 'locked' ? waitForLock() : backOff()
       if (!(await again)) throw storageError(error, driver)
     }
   }

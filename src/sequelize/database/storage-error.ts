@@ -17,8 +17,8 @@ export class StorageError extends Error {
   constructor(message: string, { code, forOperators, tookEffect }: Details = {}) {
     super(message)
     this.code = code
-    if (forOperators !== undefined) this.forOperators = forOperators
-    if (tookEffect === false) this.tookEffect = false
+    this.forOperators = forOperators
+    this.tookEffect = tookEffect
   }
 
   /** Whether a table or a column of ours is missing. */

@@ -1,0 +1,275 @@
+/** How statements reach a database: on a cluster, in which order, and what is told of those that fail. */
+import { expect } from 'chai'
+import { ConnectionRefusedError } from 'sequelize'
+import { ISSUER } from '../../fixtures/cluster.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { recordRuns } from '../../fixtures/runs.ts'
+import { newTokens, sizes } from '../../fixtures/together.ts'
+import { type Database as Bound, openDatabase as openWith } from '../../src/sequelize/database/database.ts'
+import type { Binding, Driver, Text } from '../../src/sequelize/database/driver.ts'
+import { driverOf } from '../../src/sequelize/database/drivers.ts'
+import type { Fate } from '../../src/sequelize/database/fate.ts'
+import { StorageError, withoutEffect } from '../../src/sequelize/database/storage-error.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+describe('a statement', () => {
+  const sent: { text: Text; bindings: readonly Binding[] }[] = []
+  let database: Database
+  beforeEach(async () => {
+    sent.length = 0
+    database = await openDatabase('sqlite')
+    await database.sequelize.query('CREATE TABLE host (id TEXT, value INTEGER)')
+  })
+  afterEach(() => database.close())
+
+  /** The database by its own driver, with these changes. */
+  const using = (changes: Partial<Driver> = {}): Bound => {
+    const driver = driverOf(database.sequelize)
+    return openWith(database.sequelize, {
+      ...driver,
+      run(connection, text, bindings) {
+        sent.push({ text, bindings })
+        return driver.run(connection, text, bindings)
+      },
+      ...changes,
+    })
+  }
+
+  describe('on a cluster', () => {
+    const SELECT = 'SELECT value FROM host WHERE id = $1'
+    const UPDATE = 'UPDATE host SET value = value + 1 WHERE id = $1'
+    const IN_SYNC = ' /* in sync */'
+    let asked: number
+    beforeEach(() => {
+      asked = 0
+    })
+    /** A node that catches up, with a row of another one, when it is waited for. */
+    const node = () =>
+      using({
+        async inSync(sql, find) {
+          asked += 1
+          expect(await find('SELECT 1 AS one')).to.deep.equal([{ one: 1 }])
+          const [row] = await find("SELECT id FROM host WHERE id = 'a'")
+          if (!row) await database.sequelize.query("INSERT INTO host VALUES ('a', 1)")
+          return sql + IN_SYNC
+        },
+      })
+    /** Without what the node was asked for itself. */
+    const statements = () =>
+      sent
+        .filter(({ text }) => text.sql.includes('WHERE id = $1'))
+        .map(({ text: { sql, rare = false }, bindings }) => [sql, rare, bindings])
+
+    const CALLS: readonly (readonly [
+      what: string,
+      call: (bound: Bound, id: string) => Promise<unknown>,
+      found: unknown,
+      none: unknown,
+      sql: string,
+      rare: boolean,
+    ])[] = [
+      ['a row', (bound, id) => bound.findRow({ sql: SELECT }, [id]), { value: 1 }, undefined, SELECT, false],
+      [
+        'a row, alone',
+        (bound, id) => bound.alone.findRow(SELECT, [id]),
+        { value: 1 },
+        undefined,
+        SELECT,
+        false,
+      ],
+      [
+        'a row to write',
+        (bound, id) => bound.writeRow({ sql: UPDATE }, [id], id),
+        true,
+        false,
+        UPDATE,
+        false,
+      ],
+      ['a row to write, alone', (bound, id) => bound.alone.write(UPDATE, [id]), 1, 0, UPDATE, false],
+      ['rows', (bound, id) => bound.find(SELECT, [id]), [{ value: 1 }], [], SELECT, true],
+      ['rows to write', (bound, id) => bound.write(UPDATE, [id]), 1, 0, UPDATE, true],
+    ]
+    for (const [what, call, found, none, sql, rare] of CALLS) {
+      it(`that finds not ${what} runs once more, when the node has caught up`, async () => {
+        expect(await call(node(), 'a')).to.deep.equal(found)
+        expect(statements()).to.deep.equal([
+          [sql, rare, [['a']]],
+          [sql + IN_SYNC, rare, [['a']]],
+        ])
+        expect(await call(node(), 'b')).to.deep.equal(none)
+      })
+
+      it(`that finds ${what} does not`, async () => {
+        await database.sequelize.query("INSERT INTO host VALUES ('a', 1)")
+        expect(await call(node(), 'a')).to.deep.equal(found)
+        expect(statements()).to.deep.equal([[sql, rare, [['a']]]])
+        expect(asked).to.equal(0)
+      })
+    }
+
+    it('that writes all rows waits at once', async () => {
+      expect(await node().writeAll(UPDATE, ['a'])).to.equal(1)
+      expect(statements()).to.deep.equal([[UPDATE + IN_SYNC, true, [['a']]]])
+    })
+  })
+
+  it('runs once on a server that turns out to be no cluster', async () => {
+    const bound = using({ inSync: async () => undefined })
+    expect(await bound.find('SELECT id FROM host', [])).to.deep.equal([])
+    expect(await bound.writeAll('UPDATE host SET value = 2', [])).to.equal(0)
+    expect(sent.map(({ text }) => text)).to.deep.equal([
+      { sql: 'SELECT id FROM host', rare: true },
+      { sql: 'UPDATE host SET value = 2', rare: true },
+    ])
+  })
+
+  it('that writes goes with others in the order of their rows', async () => {
+    const bound = using()
+    const insert = { sql: 'INSERT INTO host VALUES ($1, $2)' }
+    const rows: [string, number][] = [
+      ['b', 1],
+      ['d', 2],
+      ['a', 3],
+      ['b', 4],
+      ['c', 5],
+    ]
+    await Promise.all(rows.map(([id, value]) => bound.writeRow(insert, [id, value], id)))
+    const ids = sent.map(({ bindings }) => bindings.map(([id]) => id))
+    expect(ids).to.deep.equal([['a', 'b', 'b', 'c', 'd']])
+  })
+
+  it('that reads goes with others in the order in which they came', async () => {
+    const bound = using()
+    const select = { sql: 'SELECT $1 AS id' }
+    const ids = ['b', 'c', 'a']
+    const found = await Promise.all(ids.map((id) => bound.findRow(select, [id])))
+    expect(found).to.deep.equal(ids.map((id) => ({ id })))
+    expect(sent.map(({ bindings }) => bindings)).to.deep.equal([ids.map((id) => [id])])
+  })
+
+  it('goes with those of another store on the same Sequelize', async () => {
+    const tokens = newTokens(4)
+    const stores = tokens.map(() => createSubjectTokenStore(database.sequelize))
+    const runs = await recordRuns(database, () =>
+      Promise.all(tokens.map((token, index) => stores[index]?.insert(token))),
+    )
+    expect(sizes(runs)).to.deep.equal([4])
+  })
+
+  it('does not go with those of a store that has another time limit', async () => {
+    const tokens = newTokens(2)
+    const runs = await recordRuns(database, () =>
+      Promise.all(
+        tokens.map((token, index) =>
+          createSubjectTokenStore(database.sequelize, { timeout: 5 + index }).insert(token),
+        ),
+      ),
+    )
+    expect(sizes(runs)).to.deep.equal([1, 1])
+  })
+
+  it('has each of its values where it is named, in any order and more than once', async () => {
+    const values = Array.from({ length: 11 }, (_, index) => `value ${index + 1}`)
+    // A text that no statement has had before: what was made of one is kept.
+    const fresh = `c${Math.random().toString(36).slice(2)}`
+    const sql = `SELECT $11 AS last, $2 AS second, $1 AS first, $2 AS again, $12 AS ${fresh}`
+    const expected = {
+      last: 'value 11',
+      second: 'value 2',
+      first: 'value 1',
+      again: 'value 2',
+      [fresh]: null,
+    }
+    for (let time = 0; time < 2; time += 1) expect(await using().find(sql, values)).to.deep.equal([expected])
+  })
+
+  describe('that fails', () => {
+    /** What is told when the driver throws this, and says that it means `fate`. */
+    const told = async (thrown: unknown, fate: Fate): Promise<StorageError> => {
+      const bound = using({ run: () => Promise.reject(thrown), fateOf: () => fate })
+      const error: unknown = await bound.write('UPDATE', []).catch((rejected: unknown) => rejected)
+      if (!(error instanceof StorageError)) throw new Error('not a storage error', { cause: error })
+      expect(error.schemaIsBehind).to.equal(false)
+      return error
+    }
+
+    it('reports the class and the code of its error', async () => {
+      const error = await told(Object.assign(new RangeError('secret'), { code: 'X1' }), 'refused')
+      expect(error).to.include({ message: 'storage failed: RangeError: X1', code: 'X1', tookEffect: false })
+      expect(error.forOperators).to.equal(undefined)
+    })
+
+    it('reports the class alone where the code is none, or no text', async () => {
+      for (const members of [{}, { code: 7 }]) {
+        const error = await told(Object.assign(new RangeError('secret'), members), 'unknown')
+        expect(error).to.include({ message: 'storage failed: RangeError', code: 'RangeError' })
+        expect(error).to.have.property('tookEffect', undefined)
+      }
+    })
+
+    it('reports the code of the system where Sequelize has wrapped it', async () => {
+      const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+      expect(await told(new ConnectionRefusedError(refused), 'unknown')).to.include({
+        message: 'storage failed: SequelizeConnectionRefusedError: connect ECONNREFUSED',
+        code: 'ECONNREFUSED',
+      })
+    })
+
+    it('reports no more than that where the driver throws what is not an error', async () => {
+      for (const thrown of ['secret', undefined]) {
+        expect(await told(thrown, 'refused')).to.include({ message: 'storage failed', tookEffect: false })
+        expect(await told(thrown, 'unknown')).to.have.property('tookEffect', undefined)
+      }
+    })
+
+    it('reports a missing table, and that nothing was written', async () => {
+      const error: unknown = await using()
+        .find('SELECT 1 FROM nowhere', [])
+        .catch((thrown: unknown) => thrown)
+      expect(error).to.include({ schemaIsBehind: true, tookEffect: false })
+      const coded = Object.assign(new Error('no such table: x'), { code: 'SQLITE_ERROR', errcode: 1 })
+      const bound = using({ run: () => Promise.reject(coded) })
+      expect(await bound.find('SELECT', []).catch((thrown: unknown) => thrown)).to.include({
+        schemaIsBehind: true,
+        code: 'SQLITE_ERROR',
+      })
+    })
+
+    it('is no success when the driver has fewer results than it was given statements', async () => {
+      const bound = using({ run: async () => [] })
+      const error: unknown = await bound.find('SELECT 1', []).catch((thrown: unknown) => thrown)
+      expect(error).to.be.instanceOf(StorageError).with.property('tookEffect', undefined)
+      expect(error).to.have.property('message', 'storage failed: Error')
+    })
+
+    it('before it is sent, by a mistake of ours, may have had any effect', async () => {
+      const bound = using({
+        most() {
+          throw new RangeError('a mistake')
+        },
+      })
+      const error: unknown = await bound.findRow({ sql: 'SELECT 1' }, []).catch((thrown: unknown) => thrown)
+      expect(error).to.include({ message: 'storage failed: RangeError' })
+      expect(error).to.have.property('tookEffect', undefined)
+    })
+
+    it('with an error of ours, not of the database, fails with that error itself', async () => {
+      const mistake = new RangeError('a mistake')
+      expect(await withoutEffect(Promise.reject(mistake)).catch((thrown: unknown) => thrown)).to.equal(
+        mistake,
+      )
+    })
+  })
+
+  it('is served on the next call when a store has told of a failure', async () => {
+    const [token] = newTokens(1)
+    if (!token) throw new Error('no token')
+    using({ run: () => Promise.reject(new Error('broken')), fateOf: () => 'unknown' })
+    const broken = createSubjectTokenStore(database.sequelize)
+    expect(await broken.insert(token).catch((thrown: unknown) => thrown)).to.have.property('code', 'Error')
+    using()
+    const store = createSubjectTokenStore(database.sequelize)
+    await store.insert(token)
+    expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
+  })
+})
