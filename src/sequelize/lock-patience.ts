@@ -17,8 +17,17 @@ export function createPatience(): () => Promise<boolean> {
     givenUp ??= now + PATIENCE
     if (now > givenUp) return false
     pause = Math.min(2 * pause, LONGEST_PAUSE)
-    // The same for all that failed together, so that they go together again.
-    await sleep(pause)
+    await endOfPause(pause)
     return true
   }
+}
+
+const pauses = new Map<number, Promise<void>>()
+
+/** One for all that pause for as long, so that those that failed together go together again. */
+function endOfPause(milliseconds: number): Promise<void> {
+  const begun =
+    pauses.get(milliseconds) ?? sleep(milliseconds).then(() => void pauses.delete(milliseconds))
+  pauses.set(milliseconds, begun)
+  return begun
 }

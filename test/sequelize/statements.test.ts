@@ -49,6 +49,7 @@ describe('a statement', () => {
         async inSync(sql, find) {
           asked += 1
           expect(await find('SELECT 1 AS one')).to.deep.equal([{ one: 1 }])
+          expect(sent.at(-1)).to.deep.equal({ text: { sql: 'SELECT 1 AS one', rare: true }, bindings: [[]] })
           const [row] = await find("SELECT id FROM host WHERE id = 'a'")
           if (!row) await database.sequelize.query("INSERT INTO host VALUES ('a', 1)")
           return sql + IN_SYNC
