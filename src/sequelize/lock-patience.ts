@@ -26,8 +26,7 @@ const pauses = new Map<number, Promise<void>>()
 
 /** One for all that pause for as long, so that those that failed together go together again. */
 function endOfPause(milliseconds: number): Promise<void> {
-  const begun =
-    pauses.get(milliseconds) ?? sleep(milliseconds).then(() => void pauses.delete(milliseconds))
+  const begun = pauses.get(milliseconds) ?? sleep(milliseconds).then(() => void pauses.delete(milliseconds))
   pauses.set(milliseconds, begun)
   return begun
 }
