@@ -121,10 +121,9 @@ class Database {
     done: Callback | undefined,
     execute: (statement: StatementSync, bound: SQLInputValue[]) => Partial<Changes> & { rows?: unknown },
   ): this {
-    const [given = [], callback] =
-      typeof parameters === 'function' ? [undefined, parameters] : [parameters, done]
+    const [given, callback] = typeof parameters === 'function' ? [undefined, parameters] : [parameters, done]
     untilUnlocked(
-      () => execute(this.#prepare(sql), bind(given)),
+      () => execute(this.#prepare(sql), bind(given ?? [])),
       (error, outcome) => {
         const { rows, lastID = 0, changes = 0 } = outcome ?? {}
         callback?.call({ lastID, changes }, error, rows)
