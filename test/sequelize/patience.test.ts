@@ -150,6 +150,15 @@ describe('a statement that is sent again', () => {
     })
   })
 
+  it('pauses for a lock together with all that pause for as long, so that they share a batch again', async () => {
+    const pauses = await recordPauses(async () => {
+      const [one, other] = [createPatience(), createPatience()]
+      expect(await Promise.all([one(), other()])).to.deep.equal([true, true])
+      expect(await one()).to.equal(true)
+    })
+    expect(pauses).to.deep.equal([10, 20])
+  })
+
   it('pauses by chance after a lock, too, when it is rolled back', async () => {
     const pauses = await recordPauses(() => failing('locked', 'locked', 'rolled back'), 0.25)
     expect(pauses).to.deep.equal([10, 20, 5, 10, 20, 40])
