@@ -21,8 +21,15 @@ export function fitting({ intent }: Text, bindings: readonly Binding[]): number 
   return repeated === -1 ? bindings.length : repeated
 }
 
-/** Runs one statement, whose parameters are written `?`. */
-type Execute = (text: Text, values: readonly Bound[]) => Promise<Result>
+/** The texts of groups that a pool has written, by their sizes. */
+export type GroupTexts = WeakMap<Intent, Map<number, Text>>
+
+interface Connection {
+  /** Runs one statement, whose parameters are written `?`. */
+  execute(text: Text, values: readonly Bound[]): Promise<Result>
+  /** Those of its pool. */
+  readonly texts: GroupTexts
+}
 
 /** The statement did what it was to do, but for which of its callers is not known. */
 class UnreadMarks extends Error {
@@ -31,20 +38,20 @@ class UnreadMarks extends Error {
 
 /** Does for each of several bindings what is wanted of its row. */
 export function runGroup(
-  execute: Execute,
+  connection: Connection,
   intent: Intent,
   bindings: readonly Binding[],
 ): Promise<readonly Result[]> {
-  if (intent.to === 'insert') return insertAll(execute, intent, bindings)
-  return intent.to === 'find' ? findAll(execute, intent, bindings) : setAll(execute, intent, bindings)
+  if (intent.to === 'insert') return insertAll(connection, intent, bindings)
+  return intent.to === 'find' ? findAll(connection, intent, bindings) : setAll(connection, intent, bindings)
 }
 
 async function insertAll(
-  execute: Execute,
+  { execute, texts }: Connection,
   intent: Insertion,
   bindings: readonly Binding[],
 ): Promise<Result[]> {
-  const text = known(intent, bindings.length, () => {
+  const text = known(texts, intent, bindings.length, () => {
     const row = `(${placeholders(intent.columns.length)})`
     const rows = bindings.map(() => row).join(', ')
     return `INSERT INTO ${intent.table} (${intent.columns.join(', ')}) VALUES ${rows}`
@@ -53,11 +60,16 @@ async function insertAll(
   return bindings.map(() => written(true))
 }
 
-async function findAll(execute: Execute, intent: Find, bindings: readonly Binding[]): Promise<Result[]> {
+async function findAll(
+  { execute, texts }: Connection,
+  intent: Find,
+  bindings: readonly Binding[],
+): Promise<Result[]> {
   const { table, columns, key } = intent
   const keys = filled(bindings).map(([value = null]) => value)
   // The planner would read the whole of a table that it believes to be small.
   const text = known(
+    texts,
     intent,
     keys.length,
     () => `SELECT ${columns}, ${key} AS found_by ${from(table, key, keys)}`,
@@ -78,7 +90,7 @@ const bytes = (value: unknown): string =>
   (Buffer.isBuffer(value) ? value : Buffer.from(String(value))).toString('latin1')
 
 async function setAll(
-  execute: Execute,
+  { execute, texts }: Connection,
   intent: CompareAndSet,
   bindings: readonly Binding[],
 ): Promise<Result[]> {
@@ -88,7 +100,7 @@ async function setAll(
   const cases = (position: number) =>
     rows.flatMap((row, index) => [keys[index] ?? null, row[position] ?? null])
   const { affected } = await execute(
-    known(intent, rows.length, () => updateOf(intent, rows.length)),
+    known(texts, intent, rows.length, () => updateOf(intent, rows.length)),
     [
       ...set.flatMap((_, index) => cases(1 + compared.length + index)),
       ...keys,
@@ -116,7 +128,7 @@ function updateOf({ table, set, key, compared, absent }: CompareAndSet, size: nu
  * happened. A proxy may send a read to a replica, so that the marks count only if all are there.
  */
 async function readMarks(
-  execute: Execute,
+  execute: Connection['execute'],
   { table, key, compared, set, mark }: CompareAndSet,
   bindings: readonly Binding[],
   affected: number,
@@ -150,9 +162,7 @@ function filled(bindings: readonly Binding[], size = 2 ** Math.ceil(Math.log2(bi
   return Array.from({ length: size }, (_, index) => bindings[index] ?? bindings.at(-1) ?? [])
 }
 
-const texts = new WeakMap<Intent, Map<number, Text>>()
-
-function known(intent: Intent, size: number, sql: () => string): Text {
+function known(texts: GroupTexts, intent: Intent, size: number, sql: () => string): Text {
   const sizes = texts.get(intent) ?? new Map<number, Text>()
   texts.set(intent, sizes)
   const text = sizes.get(size) ?? { sql: sql() }

@@ -2,7 +2,7 @@
 import type { Bound, Driver, Result, Text } from './driver.ts'
 import { codeOf } from './fate.ts'
 import { createInSync } from './galera.ts'
-import { fitting, most, runGroup } from './mysql-group.ts'
+import { fitting, type GroupTexts, most, runGroup } from './mysql-group.ts'
 import { withNamedLock } from './mysql-lock.ts'
 import { toPositional } from './positional.ts'
 import { into, replacing, selectFound, selectSlice } from './standard.ts'
@@ -48,20 +48,30 @@ const PREPARED_LIMIT =
 const INTERRUPTED = /^(08|70100)/
 
 /** The driver of one pool, which remembers whether it leads to a cluster. */
-export const createMysql = (): Driver => ({ ...mysql, inSync: createInSync() })
+export function createMysql(): Driver {
+  const run = createRun()
+  return {
+    ...mysql,
+    run,
+    inSync: createInSync(),
+    exclusively: (sequelize, wait, work) => withNamedLock({ ...mysql, run }, sequelize, wait, work),
+  }
+}
 
-const mysql: Omit<Driver, 'inSync'> = {
+function createRun(): Driver['run'] {
+  const texts: GroupTexts = new WeakMap()
+  return async (connection, text, bindings) => {
+    const execute = executeOn(connection as Client)
+    const [bind = []] = bindings
+    if (text.intent && bindings.length > 1) return runGroup({ execute, texts }, text.intent, bindings)
+    const [sql, values] = toPositional(text.sql, bind)
+    return [await execute({ ...text, sql }, values)]
+  }
+}
+
+const mysql: Omit<Driver, 'run' | 'inSync' | 'exclusively'> = {
   most,
   fitting,
-  async run(connection, text, bindings) {
-    const client = connection as Client
-    const [bind = []] = bindings
-    if (text.intent && bindings.length > 1) {
-      return runGroup((sql, values) => execute(client, sql, values), text.intent, bindings)
-    }
-    const [sql, values] = toPositional(text.sql, bind)
-    return [await execute(client, { ...text, sql }, values)]
-  },
 
   fateOf(error) {
     const code = codeOf(error) ?? ''
@@ -117,18 +127,18 @@ const mysql: Omit<Driver, 'inSync'> = {
   /** The comment is read by MariaDB only: MySQL has no `IF NOT EXISTS` here. */
   createIndex: ({ name, table, columns }) =>
     `CREATE INDEX /*M! IF NOT EXISTS */ ${name} ON ${table} (${columns})`,
-  exclusively: (sequelize, wait, work) => withNamedLock(mysql, sequelize, wait, work),
 }
 
-function execute(client: Client, { sql, rare }: Text, values: readonly Bound[]): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    client.execute(sql, values, (error, result) => {
-      // `query` would need no prepared statement, but writes the values into the text itself, by rules that the
-      // server's SQL mode can change. That is how injections happen.
-      if (rare) client.unprepare(sql)
-      if (error) reject(error)
-      else if (Array.isArray(result)) resolve({ rows: result, affected: 0 })
-      else resolve({ rows: [], affected: Number(Reflect.get(Object(result), 'affectedRows')) })
+const executeOn =
+  (client: Client) =>
+  ({ sql, rare }: Text, values: readonly Bound[]): Promise<Result> =>
+    new Promise((resolve, reject) => {
+      client.execute(sql, values, (error, result) => {
+        // `query` would need no prepared statement, but writes the values into the text itself, by rules that the
+        // server's SQL mode can change. That is how injections happen.
+        if (rare) client.unprepare(sql)
+        if (error) reject(error)
+        else if (Array.isArray(result)) resolve({ rows: result, affected: 0 })
+        else resolve({ rows: [], affected: Number(Reflect.get(Object(result), 'affectedRows')) })
+      })
     })
-  })
-}

@@ -47,6 +47,7 @@ const UNNAMED =
 /** The driver of one pool, which remembers whether statements can be prepared there. */
 export function createPostgres(log: (text: string) => void): Driver {
   let named = true
+  const parsed = new Map<string, Parsed>()
   const giveUpNames = (error: Error) => {
     if (!named || !FORGETFUL.has(codeOf(error) ?? '')) return
     named = false
@@ -56,14 +57,14 @@ export function createPostgres(log: (text: string) => void): Driver {
     ...postgres,
     run: (connection, { sql, rare }, bindings) =>
       new Promise((resolve, reject) => {
-        const parsed = parsedFor(sql)
-        const name = named && !rare ? parsed.name : ''
+        const statement = known(parsed, sql)
+        const name = named && !rare ? statement.name : ''
         const done = (error: Error | null, results: readonly Result[] = []) => {
           if (!error) return resolve(results)
           if (name) giveUpNames(error)
           reject(error)
         }
-        ;(connection as Client).query(new PostgresStatement(parsed, { name, bindings, done }))
+        ;(connection as Client).query(new PostgresStatement(statement, { name, bindings, done }))
       }),
   }
 }
@@ -145,15 +146,13 @@ const postgres: Omit<Driver, 'run'> = {
   exclusively: withAdvisoryLock,
 }
 
-const parsed = new Map<string, Parsed>()
-
-function parsedFor(text: string): Parsed {
-  let known = parsed.get(text)
-  if (!known) {
+function known(parsed: Map<string, Parsed>, text: string): Parsed {
+  let statement = parsed.get(text)
+  if (!statement) {
     // One name for each text, the same in every process.
     const name = `impersonation_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
-    known = { name, text }
-    parsed.set(text, known)
+    statement = { name, text }
+    parsed.set(text, statement)
   }
-  return known
+  return statement
 }
