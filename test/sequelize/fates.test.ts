@@ -83,6 +83,11 @@ const MYSQL: Failures = [
   ['a lock that is held for too long', mysqlSays('ER_LOCK_WAIT_TIMEOUT', 'HY000'), 'refused'],
   ['a missing table', mysqlSays('ER_NO_SUCH_TABLE', '42S02'), 'refused'],
   ['a server that shuts down', failure({ code: 'X', sqlState: '08S01', fatal: true }), 'unknown'],
+  [
+    'an error with which a connection ends',
+    failure({ code: 'ER_NEW_ABORTING_CONNECTION', sqlState: 'HY000', fatal: true }),
+    'unknown',
+  ],
   ['a connection that is lost', failure({ code: 'PROTOCOL_CONNECTION_LOST', fatal: true }), 'unknown'],
   ['a connection that broke', failure({ code: 'ECONNRESET' }), 'unknown'],
 ]

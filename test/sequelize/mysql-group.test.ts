@@ -18,6 +18,8 @@ import {
   unknownHash,
 } from '../../fixtures/together.ts'
 import { unique } from '../../fixtures/unique.ts'
+import type { Binding, Text } from '../../src/sequelize/database/driver.ts'
+import { driverOf } from '../../src/sequelize/database/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
@@ -72,6 +74,43 @@ suite('a group of calls on MariaDB', (opened) => {
     expect(verbs(sent)).to.deep.equal(['INSERT', 'SELECT', 'UPDATE'])
     expect(await spendAll(store, tokens)).to.deep.equal(tokens.map(() => false))
     expect(verbs(sent)).to.deep.equal(['INSERT', 'SELECT', 'UPDATE', 'UPDATE'])
+  })
+
+  it('asks once for a token that several calls ask for', async () => {
+    const { pool, sent } = watched(opened())
+    const store = createSubjectTokenStore(pool)
+    const [token] = newTokens(1)
+    if (!token) throw new Error('no token')
+    await store.insert(token)
+    sent.length = 0
+    const found = await findAll(store, [token.tokenHash, unknownHash(), token.tokenHash])
+    expect(found.map((one) => one?.id)).to.deep.equal([token.id, undefined, token.id])
+    expect(verbs(sent)).to.deep.equal(['SELECT'])
+  })
+
+  // On a cluster, what finds and writes nothing is sent again.
+  it('says of each call whether it has written, and has no rows for it', async () => {
+    const pool = opened().connect({ pool: { max: 1 } })
+    await pool.query('CREATE TABLE numbers (id INT PRIMARY KEY, used INT)')
+    const insert: Text = {
+      sql: 'INSERT INTO numbers (id, used) VALUES ($1, $2)',
+      intent: { to: 'insert', table: 'numbers', columns: ['id', 'used'] },
+    }
+    const { connectionManager } = pool
+    const connection = await connectionManager.getConnection({ type: 'write', useMaster: true })
+    try {
+      const run = (text: Text, bindings: Binding[]) => driverOf(pool).run(connection, text, bindings)
+      const WRITTEN = { rows: [], affected: 1 }
+      expect(await run(insert, [[1, null]])).to.deep.equal([WRITTEN])
+      expect(
+        await run(insert, [
+          [2, null],
+          [3, null],
+        ]),
+      ).to.deep.equal([WRITTEN, WRITTEN])
+    } finally {
+      connectionManager.releaseConnection(connection)
+    }
   })
 
   it('writes to each row what its own call says, and finds each row with its own issuer', async () => {

@@ -94,12 +94,15 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // No other test reaches these drivers.
   postgres: {
     mutate: ['src/sequelize/database/{drivers,postgres*}.ts'],
-    tests: tests('sequelize/{fates,batches,contracts,dialects,faults,rights}'),
+    tests: tests('sequelize/{fates,exclusive,batches,plans,contracts,dialects,faults,rights,silence}'),
     titles: '/postgres|^an? |^the (?:dialect|time limit|rights of a role (?!of))/i',
   },
   mysql: {
     mutate: ['src/sequelize/database/{galera,mysql*}.ts'],
-    tests: tests('sequelize/{fates,galera,mysql-group,batches,contracts,dialects,faults,rights}'),
+    tests: tests(
+      'sequelize/{fates,galera,exclusive,mysql-group,batches,plans,prepared-limit}',
+      'sequelize/{contracts,dialects,faults,rights,silence}',
+    ),
     titles: '/mysql|mariadb/i',
   },
 }

@@ -135,18 +135,15 @@ async function readMarks(
 ): Promise<Result[]> {
   const keys = filled(bindings, MOST).map(([value = null]) => value)
   const sql = `SELECT ${key} AS found_by, ${mark} AS mark ${from(table, key, keys)}`
-  try {
-    const { rows } = await execute({ sql, rare: true }, keys)
-    const found = new Map(rows.map((row) => [bytes(row.found_by), row.mark]))
-    const own = 1 + compared.length + set.indexOf(mark)
-    const results = bindings.map((binding) => {
-      const there = found.get(bytes(binding[0]))
-      return written(there !== null && there !== undefined && bytes(there) === bytes(binding[own]))
-    })
-    if (results.filter((result) => result.affected === 1).length === affected) return results
-  } catch (cause) {
+  const { rows } = await execute({ sql, rare: true }, keys).catch((cause: unknown) => {
     throw new UnreadMarks('the marks could not be read', { cause })
-  }
+  })
+  const found = new Map(rows.map((row) => [bytes(row.found_by), row.mark]))
+  const own = 1 + compared.length + set.indexOf(mark)
+  const results = bindings.map((binding) =>
+    written(bytes(found.get(bytes(binding[0]))) === bytes(binding[own])),
+  )
+  if (results.filter((result) => result.affected === 1).length === affected) return results
   throw new UnreadMarks('not as many marks as rows written')
 }
 

@@ -24,7 +24,7 @@ export async function withNamedLock(
     for (let attempts = 1; ; attempts += 1) {
       try {
         logOf(sequelize).log(`Executing (default): ${sql}`)
-        const [result] = await run(connection, { sql, rare: true }, [[]])
+        const [result] = await run(connection, { sql }, [[]])
         return result?.rows ?? []
       } catch (error) {
         if (codeOf(error) === 'ER_DUP_KEYNAME') return [] // the index is there

@@ -93,7 +93,7 @@ const mysql: Omit<Driver, 'run' | 'inSync' | 'exclusively'> = {
   adviceOn: (error) => (codeOf(error) === 'ER_MAX_PREPARED_STMT_COUNT_REACHED' ? PREPARED_LIMIT : undefined),
 
   /** As bytes, because collations ignore case and trailing spaces. */
-  bindName: (name) => (name === undefined ? null : Buffer.from(name, 'utf8')),
+  bindName: (name) => (name === undefined ? null : Buffer.from(name)),
   insert: (row) => `INSERT ${into(row)}`,
   isDuplicateKey: (error) => codeOf(error) === 'ER_DUP_ENTRY',
   // IGNORE turns errors in the data into warnings too: not for values that could be wrong.

@@ -1,4 +1,4 @@
-import { type QueryOptions, QueryTypes, type Sequelize, Transaction } from 'sequelize'
+import { QueryTypes, type Sequelize, Transaction } from 'sequelize'
 import type { Execute, Row, Wait } from './driver.ts'
 import { codeOf } from './fate.ts'
 
@@ -13,16 +13,14 @@ export function withAdvisoryLock(
   // With a stricter level, what the other process has committed would be invisible after the wait.
   const isolationLevel = Transaction.ISOLATION_LEVELS.READ_COMMITTED
   return sequelize.transaction({ isolationLevel }, async (transaction) => {
-    const execute: Execute = (sql) => sequelize.query<Row>(sql, optionsFor(sql, transaction))
+    const execute: Execute = (sql) =>
+      // The types promise rows for SELECT only.
+      sequelize.query<Row>(sql, { transaction, type: QueryTypes.SELECT })
     if (!(await lock(execute, wait))) return false
     await work(execute)
     return true
   })
 }
-
-const optionsFor = (sql: string, transaction: Transaction): QueryOptions & { type: QueryTypes.SELECT } =>
-  // The types promise rows for SELECT only.
-  ({ transaction, type: sql.startsWith('SELECT') ? QueryTypes.SELECT : (QueryTypes.RAW as never) })
 
 async function lock(execute: Execute, { patience, onWait }: Wait): Promise<boolean> {
   const [free] = await execute(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`)
