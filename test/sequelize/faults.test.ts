@@ -77,6 +77,43 @@ suite('postgres', 'a prepared statement', (opened) => {
   })
 })
 
+suite('postgres', 'the names of prepared statements', (opened) => {
+  const namesIn = async (pool: Sequelize) => {
+    const rows = await pool.query<{ name: string }>(
+      `SELECT name FROM pg_prepared_statements WHERE name LIKE 'impersonation%' ORDER BY name`,
+      { type: QueryTypes.SELECT },
+    )
+    return rows.map(({ name }) => name)
+  }
+
+  it('are the same in every process, and no longer than the server reads', async () => {
+    const pools = [1, 2].map(() => opened().connect({ pool: { max: 1 } }))
+    for (const pool of pools) {
+      const store = createSubjectTokenStore(pool)
+      const { tokenHash } = newToken()
+      await store.findByHash(ISSUER, tokenHash)
+      await store.consume(ISSUER, tokenHash, NOW, USE)
+    }
+    const [here = [], there] = await Promise.all(pools.map(namesIn))
+    expect(here).to.have.length(2)
+    expect(here).to.deep.equal(there)
+    for (const name of here) expect(name).to.match(/^impersonation_[0-9a-f]{32}$/)
+  })
+
+  it('are kept when a statement fails for a reason of its own', async () => {
+    const log: string[] = []
+    const pool = opened().connect({ pool: { max: 1 }, logging: (text) => void log.push(text) })
+    const store = createSubjectTokenStore(pool)
+    const token = newToken()
+    await store.insert(token)
+    const repeated = await store.insert(token).catch((error: unknown) => error)
+    expect(repeated).to.include({ code: '23505' })
+    expect(log.filter((text) => text.includes('do not keep prepared statements'))).to.deep.equal([])
+    expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
+    expect(await namesIn(pool)).to.have.length(2)
+  })
+})
+
 /** What a session of a pool's only connection is left in. */
 const SPOILT: readonly (readonly [DatabaseKind, title: string, sql: readonly string[]])[] = [
   ['postgres', 'that only reads, as those of a standby', ['SET default_transaction_read_only = on']],

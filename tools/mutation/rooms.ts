@@ -95,7 +95,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   postgres: {
     mutate: ['src/sequelize/database/{drivers,postgres*}.ts'],
     tests: tests('sequelize/{fates,exclusive,batches,plans,contracts,dialects,faults,rights,silence}'),
-    titles: '/postgres|^an? |^the (?:dialect|time limit|rights of a role (?!of))/i',
+    titles: '/postgres|^an? |^the (?:dialect|schema|time limit|rights of a role (?!of))/i',
   },
   mysql: {
     mutate: ['src/sequelize/database/{galera,mysql*}.ts'],

@@ -61,7 +61,7 @@ export function createPostgres(log: (text: string) => void): Driver {
         const name = named && !rare ? statement.name : ''
         const done = (error: Error | null, results: readonly Result[] = []) => {
           if (!error) return resolve(results)
-          if (name) giveUpNames(error)
+          giveUpNames(error)
           reject(error)
         }
         ;(connection as Client).query(new PostgresStatement(statement, { name, bindings, done }))
