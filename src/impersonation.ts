@@ -88,6 +88,19 @@ export interface Impersonation {
   ready(): Promise<void>
 }
 
+/** What `configure` was given, and what it made of it. */
+interface Configured {
+  readonly configuration: Configuration
+  readonly settings: Settings
+  readonly extended: ExtendedConfiguration
+}
+
+/** What there is once `attach` has returned. */
+interface Attached extends Omit<Configured, 'extended'> {
+  readonly provider: Provider
+  readonly lists: PublishedLists | undefined
+}
+
 /**
  * Creates the impersonation service of one provider: it issues single-use subject tokens, and exchanges them for access
  * tokens (RFC 8693).
@@ -103,17 +116,15 @@ export interface Impersonation {
 export function createImpersonation(given: ImpersonationOptions): Impersonation {
   const options = resolveOptions(given)
   const store = reportOutage(options.store)
-  let settings: Settings | undefined
-  let configured: Configuration = {}
-  let extended: ExtendedConfiguration | undefined
-  let provider: Provider | undefined
-  let lists: PublishedLists | undefined
+  let configured: Configured | undefined
+  let attached: Attached | undefined
   const prefixes: string[] = []
 
   /** The routes that are to be served, for the method of this name. */
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
     const { prefix, only } = resolveMounting(method, given)
-    if (!settings || !provider) throw new TypeError(`call attach(provider) before ${method}()`)
+    if (!attached) throw new TypeError(`call attach(provider) before ${method}()`)
+    const { provider, settings, lists } = attached
     if (only === 'status-lists' && !lists)
       throw new TypeError("option only is 'status-lists', but statusList is false: there are none")
     const router = new Router()
@@ -127,29 +138,30 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
 
   const impersonation: Impersonation = {
     configure(configuration) {
-      if (settings)
+      if (configured)
         throw new TypeError('configure() may be called only once; create one impersonation per provider')
-      settings = readSettings(configuration, options.managementResource)
-      configured = configuration
-      extended = extendConfiguration(configuration, settings)
+      const settings = readSettings(configuration, options.managementResource)
+      const extended = extendConfiguration(configuration, settings)
+      configured = { configuration, settings, extended }
       return extended.configuration
     },
 
-    attach(built) {
-      if (!settings || !extended?.configured(built)) {
+    attach(provider) {
+      if (!configured?.extended.configured(provider)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
       assertGrantFunctions()
-      const statusLists = resolveStatusLists(options.statusList, settings.managementResource(built))
-      built.registerGrantType(
+      const { configuration, settings } = configured
+      const statusLists = resolveStatusLists(options.statusList, settings.managementResource(provider))
+      provider.registerGrantType(
         TOKEN_EXCHANGE,
         exchangeHandler({ store, options, settings, statusLists }),
         PARAMETERS,
         REPEATABLE,
       )
-      refuseSimultaneousReplays(built)
-      lists = statusLists && publishLists({ issuer: built.issuer, store, settings, statusLists })
-      provider = built
+      refuseSimultaneousReplays(provider)
+      const lists = statusLists && publishLists({ issuer: provider.issuer, store, settings, statusLists })
+      attached = { provider, configuration, settings, lists }
     },
 
     router: (given) => routes('router', given).router,
@@ -157,14 +169,15 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
     handler: (given) => routerHandler(routes('handler', given)),
 
     async ready() {
-      if (!provider) throw new TypeError('call attach(provider) before ready()')
+      if (!attached) throw new TypeError('call attach(provider) before ready()')
       // Not the store that turns failures into a 503, whose public text holds no reason.
-      await storeReady(options.store, provider.issuer)
+      await storeReady(options.store, attached.provider.issuer)
     },
   }
   insides.set(impersonation, () => {
-    if (!settings || !provider) throw new TypeError('call configure() and attach() first')
-    return { provider, store, options, settings, configuration: configured, prefixes }
+    if (!attached) throw new TypeError('call configure() and attach() first')
+    const { provider, configuration, settings } = attached
+    return { provider, store, options, settings, configuration, prefixes }
   })
   return impersonation
 }

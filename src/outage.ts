@@ -40,7 +40,7 @@ export const isStorageUnavailable = (error: unknown): error is Error =>
   error instanceof Error && checkOf(error) === 'storage'
 
 /** Whether the client may send the same request again. */
-export const isRepeatable = (error: Error): boolean => !Reflect.has(error, UNREPEATABLE)
+export const isRepeatable = (error: Error): boolean => !Reflect.get(error, UNREPEATABLE)
 
 const spendFailed = (error: unknown): Error =>
   error instanceof Error && Reflect.get(error, 'tookEffect') === false

@@ -59,10 +59,7 @@ export function frozenCopy<Value>(value: Value): Value {
   if (!isPlainObject(value)) return value
   // A spread defines members, so that no setter is called.
   const copy: Record<string, unknown> = { ...value }
-  for (const name of Object.keys(copy)) {
-    const member = copy[name]
-    if (typeof member === 'object') copy[name] = frozenCopy(member)
-  }
+  for (const name of Object.keys(copy)) copy[name] = frozenCopy(copy[name])
   return Object.freeze(copy) as Value
 }
 

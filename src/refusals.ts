@@ -68,7 +68,7 @@ const NOTE = Symbol('note')
 
 /** Not enumerable, so that a copy of the error does not carry it. */
 function note<Thrown extends Error>(error: Thrown, about: Note): Thrown {
-  Reflect.defineProperty(error, NOTE, { value: about, configurable: true })
+  Reflect.defineProperty(error, NOTE, { value: about })
   return error
 }
 const noteOn = (error: Error): Note | undefined => Reflect.get(error, NOTE)

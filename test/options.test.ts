@@ -30,6 +30,7 @@ describe('options', () => {
     const options = resolveOptions({ store, environmentVariables, requiredContext: ['reason'] })
     environmentVariables.nested.value = 2
     expect(options.environmentVariables).to.deep.equal({ nested: { value: 1 } })
+    expect(options.requiredContext).to.deep.equal(['reason'])
     for (const value of [options, options.requiredContext, options.environmentVariables.nested]) {
       expect(value).to.be.frozen
     }
@@ -55,9 +56,16 @@ describe('options', () => {
       'https://lists.example.com',
       { TTL: 30 },
       ...[4, 301, 5.5, '30', Number.NaN].map((ttl) => ({ ttl })),
-      ...['/lists', 'urn:lists', 'ftp://x/y', 'https://x/y?z', 'https://x/y#z', 'https://x/', 7].map(
-        (uri) => ({ uri }),
-      ),
+      ...[
+        '/lists',
+        'urn:lists',
+        'urn:https://x',
+        'ftp://x/y',
+        'https://x/y?z',
+        'https://x/y#z',
+        'https://x/',
+        7,
+      ].map((uri) => ({ uri })),
     ],
     onBehalfOf: [
       'true',
@@ -86,6 +94,21 @@ describe('options', () => {
     expect(resolved(false)).to.equal(false)
   })
 
+  it('let onBehalfOf do without isAllowed unless something is left to it', () => {
+    for (const onBehalfOf of [true, { scopes: 'subset', targets: 'registered' }] as const) {
+      expect(resolveOptions({ store, onBehalfOf }).onBehalfOf).to.include({ scopes: 'subset' })
+    }
+  })
+
+  it('take addresses as they are given', () => {
+    const managementResource = 'urn:example:management'
+    const statusList = { ttl: 5, uri: 'HTTPS://lists.example.com/of/id' }
+    expect(resolveOptions({ store, managementResource, statusList })).to.deep.include({
+      managementResource,
+      statusList,
+    })
+  })
+
   it('are refused where onBehalfOf has no status lists, naming both', () => {
     const without = { store, statusList: false as const }
     expect(() => resolveOptions({ ...without, onBehalfOf: true })).to.throw(
@@ -106,6 +129,48 @@ describe('options', () => {
         const given = { store, [option]: value } as unknown as ImpersonationOptions
         expect(() => createImpersonation(given), String(value)).to.throw(TypeError, option)
       }
+    })
+  }
+
+  const METHODS =
+    'insert, findByHash, consume, get, list, summarize, countLive, revoke, revokeWhere, recordReplay, findByStatusIndex, findStopped, findStatusLists'
+  const texts: [given: unknown, text: string][] = [
+    [undefined, 'createImpersonation takes an options object'],
+    [[store], 'createImpersonation takes an options object'],
+    [{}, `option store must be a SubjectTokenStore (with ${METHODS})`],
+    [{ subjectTokenTTL: 0 }, 'option subjectTokenTTL must be a whole number from 1 to 3600'],
+    [{ replayLeeway: 61 }, 'option replayLeeway must be a whole number from 0 to 60'],
+    [{ requireActor: 1 }, 'option requireActor must be a boolean'],
+    [{ requiredContext: [''] }, 'option requiredContext must be an array of non-empty strings'],
+    [{ isAllowed: true }, 'option isAllowed must be a function'],
+    [{ getCustomJwtClaims: {} }, 'option getCustomJwtClaims must be a function'],
+    [{ environmentVariables: [] }, 'option environmentVariables must be an object of JSON values'],
+    [
+      { managementResource: '/api' },
+      'option managementResource must be an absolute URI without query and fragment',
+    ],
+    [{ statusList: true }, 'option statusList must be an object or false'],
+    [{ statusList: { ttl: 4 } }, 'option statusList.ttl must be a whole number from 5 to 300'],
+    [
+      { statusList: { uri: 'urn:lists' } },
+      'option statusList.uri must be an http or https URL without query and fragment',
+    ],
+    [{ statusList: { TTL: 30 } }, 'unknown option: statusList.TTL'],
+    [{ onBehalfOf: 1 }, 'option onBehalfOf must be a boolean or an object'],
+    [{ onBehalfOf: { depth: 1 } }, 'unknown option: onBehalfOf.depth'],
+    [{ onBehalfOf: { scopes: 'all' } }, "option onBehalfOf.scopes must be 'subset' or 'policy'"],
+    [{ onBehalfOf: { targets: 'all' } }, "option onBehalfOf.targets must be 'registered' or 'policy'"],
+    [{ onBehalfOf: { scopes: 'policy' } }, "option onBehalfOf.scopes: 'policy' needs isAllowed"],
+    [{ onBehalfOf: true, statusList: false }, 'option onBehalfOf needs statusList'],
+    [{ subjectTokenTtl: 600 }, 'unknown option: subjectTokenTtl'],
+  ]
+  for (const [given, text] of texts) {
+    it(`are refused with the words: ${text.slice(0, 80)}`, () => {
+      const isComplete = text.includes('createImpersonation') || text.includes('option store')
+      const options = isComplete ? given : Object.assign({ store }, given)
+      expect(() => createImpersonation(options as ImpersonationOptions))
+        .to.throw(TypeError)
+        .with.property('message', text)
     })
   }
 })

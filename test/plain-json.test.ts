@@ -46,6 +46,29 @@ describe('plain JSON', () => {
     expect(isPlainJson(cycle, 100)).to.equal(false)
   })
 
+  it('may be without a prototype, as query strings are parsed', () => {
+    const value = Object.assign(Object.create(null), { a: [1] })
+    expect(isPlainJson(value, LEVELS)).to.equal(true)
+    const copy = frozenCopy(value)
+    expect(copy).to.deep.equal({ a: [1] })
+    expect(copy).to.be.frozen
+    expect(copy.a).to.be.frozen
+  })
+
+  const withMember = (name: string | symbol, descriptor: PropertyDescriptor): object =>
+    Object.defineProperty({}, name, { enumerable: true, ...descriptor })
+  const others: [title: string, value: object][] = [
+    ['named by a symbol', withMember(Symbol('a'), { value: 1 })],
+    ['named by a text that databases cannot store', withMember('a\0', { value: 1 })],
+    ['that JSON would not show', withMember('a', { value: 1, enumerable: false })],
+    ['that a getter makes', withMember('a', { get: () => 1 })],
+    ['that can only be set', withMember('a', { set: () => {} })],
+    ['that a proxy names and does not have', new Proxy({}, { ownKeys: () => ['a'] })],
+  ]
+  for (const [title, value] of others) {
+    it(`has no member ${title}`, () => expect(isPlainJson(value, LEVELS)).to.equal(false))
+  }
+
   it('keeps a member named __proto__ as a member', () => {
     const copy = frozenCopy(JSON.parse('{"__proto__": {"polluted": [1]}}'))
     expect(Object.keys(copy)).to.deep.equal(['__proto__'])
@@ -96,6 +119,8 @@ describe('a resource indicator', () => {
     'https://ü/',
     'https://',
     1,
+    ['https://a/'],
+    new URL('https://a/'),
   ]) {
     it(`is not ${JSON.stringify(other)}`, () => expect(isResourceIndicator(other)).to.equal(false))
   }

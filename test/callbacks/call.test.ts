@@ -53,4 +53,12 @@ describe('a call of the deployment', () => {
       mock.timers.reset()
     }
   })
+
+  it('keeps what the function threw as the cause, for those who log the failure', async () => {
+    for (const thrown of [new Error('private'), 'private']) {
+      const call = callDeployment('isAllowed', LIMIT, () => Promise.reject(thrown))
+      const error = await call.catch((failure: unknown) => failure)
+      expect(error).to.be.instanceOf(Error).and.to.include({ message: 'isAllowed failed', cause: thrown })
+    }
+  })
 })

@@ -39,11 +39,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   files: {
     mutate: ['src/*.ts'],
     tests: tests(
-      '{options,plain-json,ready}',
-      'status-lists/*',
+      '{outage,refusals,plain-json,options,impersonation,ready}',
+      'callbacks/call',
+      'provider/{configuration,replay-detection}',
+      'exchange/{granted-scope,policy,scope,reasons,quoted-input,spent-or-unspent,unstorable}',
+      'on-behalf-of/door',
       'management/{outage,registration}',
+      'status-lists/*',
       'exchange/events',
-      'provider/configuration',
     ),
     titles: WITHOUT_SERVERS,
   },

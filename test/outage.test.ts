@@ -1,0 +1,119 @@
+/** What becomes of a store's results and of its failures (protocol.md §3.2). */
+import { expect } from 'chai'
+import { errors } from 'oidc-provider'
+import { isRepeatable, isStorageUnavailable, reportOutage } from '../src/outage.ts'
+import { reasonOf } from '../src/refusals.ts'
+import type { SubjectTokenStore } from '../src/subject-tokens/store.ts'
+
+type Method = Exclude<keyof SubjectTokenStore, 'ready'>
+
+/** How many arguments each method takes. */
+const METHODS: Readonly<Record<Method, number>> = {
+  insert: 1,
+  findByHash: 2,
+  consume: 4,
+  get: 2,
+  list: 3,
+  revoke: 4,
+  recordReplay: 3,
+  findByStatusIndex: 2,
+  findStopped: 2,
+  findStatusLists: 2,
+  summarize: 3,
+  countLive: 2,
+  revokeWhere: 4,
+}
+const YIELDING: readonly string[] = ['summarize', 'countLive', 'revokeWhere']
+const GIVEN = ['first', 'second', 'third', 'fourth']
+
+/** A store whose every method is this one. */
+const storeOf = (method: (...given: readonly unknown[]) => unknown): SubjectTokenStore =>
+  Object.fromEntries(Object.keys(METHODS).map((name) => [name, method])) as never
+
+/** Calls a method of the guarded store. Of one that yields, all that it yields. */
+async function call(store: SubjectTokenStore, method: string): Promise<unknown> {
+  const result: unknown = Reflect.apply(Reflect.get(reportOutage(store), method), undefined, GIVEN)
+  if (!YIELDING.includes(method)) return result
+  const yielded: unknown[] = []
+  for await (const one of result as AsyncIterable<unknown>) yielded.push(one)
+  return yielded
+}
+
+const failureOf = (method: string, thrown: unknown): Promise<Error> =>
+  call(
+    storeOf(() => {
+      throw thrown
+    }),
+    method,
+  ).then(
+    () => new Error('no failure'),
+    (outage: Error) => outage,
+  )
+
+const UNKNOWN = 'the outcome of the spend is unknown: '
+const lost = (members: object = {}): Error => Object.assign(new Error('private'), members)
+
+describe('an outage of the store', () => {
+  for (const [method, parameters] of Object.entries(METHODS)) {
+    const given = GIVEN.slice(0, parameters)
+    it(`is none while ${method} responds: it gets what was given, and its result is passed on`, async () => {
+      const echo = YIELDING.includes(method)
+        ? async function* (...received: readonly unknown[]) {
+            yield* received
+          }
+        : async (...received: readonly unknown[]) => received
+      expect(await call(storeOf(echo), method)).to.deep.equal(given)
+    })
+
+    it(`is a 503 when ${method} fails, in fixed words for the client and without the message`, async () => {
+      const error = await failureOf(method, lost())
+      expect(error).to.be.instanceOf(errors.TemporarilyUnavailable)
+      expect(isStorageUnavailable(error)).to.equal(true)
+      const isSpend = method === 'consume'
+      expect(isRepeatable(error)).to.equal(!isSpend)
+      expect(error).to.include({
+        status: 503,
+        statusCode: 503,
+        error: 'temporarily_unavailable',
+        error_description: isSpend ? 'request a new subject token' : 'the service is temporarily unavailable',
+        error_detail: isSpend ? `${UNKNOWN}Error` : 'Error',
+      })
+    })
+  }
+
+  const reasons: [title: string, thrown: unknown, reason: string][] = [
+    ['its text for operators', lost({ forOperators: 'run the migration', code: 'E42' }), 'run the migration'],
+    ['its code, where that text is not a string', lost({ forOperators: 7, code: 'E42' }), 'E42'],
+    ['its class, where it has no code', new RangeError('private'), 'RangeError'],
+    ['that it is not an error', { forOperators: 'run the migration' }, 'not an error'],
+    ['that null is not an error', null, 'not an error'],
+  ]
+  for (const [title, thrown, reason] of reasons) {
+    it(`names to operators ${title}`, async () => {
+      expect(reasonOf(await failureOf('get', thrown))).to.equal(reason)
+    })
+  }
+
+  const spends: [title: string, thrown: unknown, isSpendable: boolean, reason: string][] = [
+    ['promises that nothing was spent', lost({ tookEffect: false }), true, 'Error'],
+    ['promises the opposite', lost({ tookEffect: true }), false, `${UNKNOWN}Error`],
+    ['promises something else', lost({ tookEffect: 0 }), false, `${UNKNOWN}Error`],
+    ['is no error', { tookEffect: false }, false, `${UNKNOWN}not an error`],
+  ]
+  for (const [title, thrown, isSpendable, reason] of spends) {
+    it(`${isSpendable ? 'lets' : 'does not let'} a client repeat a spend whose failure ${title}`, async () => {
+      const error = await failureOf('consume', thrown)
+      expect([isRepeatable(error), reasonOf(error)]).to.deep.equal([isSpendable, reason])
+    })
+  }
+
+  it('is no other error, nor what is none', () => {
+    for (const other of [
+      new Error('storage'),
+      new errors.TemporarilyUnavailable(),
+      { check: 'storage' },
+      null,
+    ])
+      expect(isStorageUnavailable(other)).to.equal(false)
+  })
+})
