@@ -215,8 +215,10 @@ export function emit<Name extends EventName>(
   event: Name,
   payload: ImpersonationEvents[Name],
 ): void {
+  const listeners = provider.rawListeners(event)
+  if (listeners.length === 0) return
   const frozen = frozenCopy(withoutUndefined(payload))
-  for (const listener of provider.rawListeners(event)) {
+  for (const listener of listeners) {
     try {
       Promise.resolve(listener.call(provider, frozen)).catch(() => {})
     } catch {
