@@ -1,4 +1,5 @@
 /** What the store does when the database rolls back, lags, or reads from another node. */
+import { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
@@ -111,6 +112,29 @@ suite('postgres', 'the names of prepared statements', (opened) => {
     expect(log.filter((text) => text.includes('do not keep prepared statements'))).to.deep.equal([])
     expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
     expect(await namesIn(pool)).to.have.length(2)
+  })
+})
+
+suite('postgres', 'the columns of a statement', (opened) => {
+  it('are described once for all connections of a pool', async () => {
+    let described = 0
+    const watch = (client: unknown) => {
+      const connection: unknown = Reflect.get(Object(client), 'connection')
+      if (!(connection instanceof EventEmitter)) throw new Error('not a client of node-postgres')
+      connection.on('rowDescription', () => {
+        described += 1
+      })
+    }
+    const pool = opened().connect({ pool: { max: 2 }, hooks: { afterConnect: watch } })
+    const store = createSubjectTokenStore(pool, { batch: false })
+    const token = newToken()
+    await store.insert(token)
+    const find = () => store.findByHash(ISSUER, token.tokenHash)
+    await find()
+    const before = described
+    for (const found of await Promise.all([find(), find(), find()]))
+      expect(found).to.have.property('id', token.id)
+    expect(described).to.equal(before).and.to.be.greaterThan(0)
   })
 })
 
