@@ -34,8 +34,9 @@ export const runRoom = (name: string, room: Room, jobs: number): Promise<Mutant[
     testRunnerNodeArgs: OF_RUNNER,
     checkerNodeArgs: OF_CHECKER,
     mochaOptions: { spec: filesOf(room), grep: room.titles },
-    coverageAnalysis: 'perTest',
-    ignoreStatic: true,
+    ...(room.inBrowser
+      ? { coverageAnalysis: 'off' as const }
+      : { coverageAnalysis: 'perTest' as const, ignoreStatic: true }),
     concurrency: jobs,
     timeoutMS: 20_000,
     dryRunTimeoutMinutes: 20,
