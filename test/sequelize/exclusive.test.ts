@@ -87,11 +87,14 @@ for (const kind of ['postgres', 'mysql'] as const) {
       })
     }
 
-    it('fails with the reason of the statement that failed, and lets others go on', async () => {
-      const broken = exclusively(database.connect(), async (execute) => {
+    it('fails with the reason of a statement that is refused, once, and lets others go on', async () => {
+      const log: string[] = []
+      const pool = database.connect({ logging: (text) => void log.push(text) })
+      const broken = exclusively(pool, async (execute) => {
         await execute('SELECT none FROM steps')
       })
       expect((await failureOf(broken.done)).message).to.match(/none/)
+      expect(log.filter((text) => text.includes('SELECT none'))).to.have.length(1)
       let ran = false
       const next = exclusively(database.connect(), async () => {
         ran = true

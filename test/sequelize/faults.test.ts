@@ -161,6 +161,25 @@ for (const [kind, title, statements] of SPOILT) {
   })
 }
 
+for (const [kind, code] of [
+  ['postgres', '23505'],
+  ['mysql', 'ER_DUP_ENTRY'],
+] as const) {
+  suite(kind, 'what operators read of a statement that is refused', (opened) => {
+    it('is its code, and no advice on settings', async () => {
+      const store = createSubjectTokenStore(opened().sequelize)
+      const token = newToken()
+      await store.insert(token)
+      const refused = await store.insert(token).catch((error: unknown) => error)
+      expect(refused)
+        .to.be.an('error')
+        .with.property('message')
+        .that.matches(new RegExp(`: ${code}$`))
+      expect(refused).to.include({ code, forOperators: undefined })
+    })
+  })
+}
+
 suite('postgres', 'the oldest pg that Sequelize takes', (opened) => {
   it('serves subject tokens and models', async () => {
     const dialectModule = createRequire(import.meta.url)('pg-oldest')
