@@ -106,6 +106,25 @@ describe('console: the kinds of alarms', () => {
   })
 })
 
+describe('console: alarms of more than one page', () => {
+  let console: ConsoleDeployment
+  before(async () => {
+    console = await startConsole()
+    for (let number = 0; number < 26; number += 1) await console.keep({ use: {} })
+  })
+  after(() => console.close())
+
+  it('lead to the older ones of their kind, and back', async () => {
+    const first = await console.get('/alarms?show=withoutActor')
+    const [, older = ''] =
+      /href="\/impersonations(\/alarms\?show=withoutActor&amp;cursor=\w{32})" rel="next"/.exec(first.text) ??
+      []
+    const { text } = await console.get(older.replace('&amp;', '&'))
+    expect(text.match(/<tr><th><a/g)).to.have.length(1)
+    expect(text).to.include('href="/impersonations/alarms?show=withoutActor">Newest</a>')
+  })
+})
+
 describe('console: a row', () => {
   let console: ConsoleDeployment
   before(async () => {
