@@ -48,7 +48,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     titles: WITHOUT_SERVERS,
   },
   testing: folder('testing', 'testing/*'),
-  client: folder('client', 'client/*'),
+  client: folder('client', 'client/!(openapi)'),
   cli: folder('cli', 'cli', 'cli-*'),
   exchange: folder('exchange', 'exchange/reasons', 'exchange/!(reasons)', 'on-behalf-of/*'),
   provider: folder(
