@@ -236,8 +236,11 @@ describe('client: a stand-in', () => {
 
     for (const [title, retryAfter, status] of [
       ['in no time', '0', 503],
+      ['in no time, in two digits', '00', 503],
       ['in a second', '1', 503],
       ['by a date', new Date().toUTCString(), 503],
+      ['by a date in the first of the obsolete forms', 'Sunday, 06-Nov-94 08:49:37 GMT', 503],
+      ['by a date in the second of them', 'Sun Nov  6 08:49:37 1994', 503],
       ['because there were too many requests', '0', 429],
     ] as const) {
       it(`${title}, comes back once`, async () => {
@@ -259,7 +262,10 @@ describe('client: a stand-in', () => {
     for (const [title, retryAfter, requests] of [
       ['a second time', '0', 2],
       ['after the time limit', '10', 1],
-      ['in no form of the protocol', 'soon', 1],
+      ['after the time limit, by a date', new Date(Date.now() + 3_600_000).toUTCString(), 1],
+      ...['soon', '0.0', '-1', '1.5', '1.5 GMT'].map(
+        (text) => [`in no form of the protocol (${text})`, text, 1] as const,
+      ),
       ['nothing at all, because no one knows the outcome', undefined, 1],
     ] as const) {
       it(`${title}, passes the refusal on`, async () => {
