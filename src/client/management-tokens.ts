@@ -49,11 +49,13 @@ function managementToken(
   return {
     get: () => kept.get(),
     async replace(refused) {
+      if ((await kept.get()) === refused && instant() >= replacedAt + REST) {
+        replacedAt = instant()
+        return kept.renew()
+      }
+      // Another call may have renewed it in the same instant.
       const current = await kept.get()
-      if (current !== refused) return current
-      if (instant() < replacedAt + REST) return undefined
-      replacedAt = instant()
-      return kept.renew()
+      return current === refused ? undefined : current
     },
   }
 }
