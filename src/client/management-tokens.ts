@@ -40,9 +40,7 @@ function managementToken(
   const kept = new Kept(async () => {
     const call = new Call(options.timeout)
     const parameters = { resource: options.managementResource, scope }
-    const response = await call.run(() =>
-      request(call, { grantType: 'client_credentials', parameters, secrets: [] }),
-    )
+    const response = await call.run(() => request(call, { grantType: 'client_credentials', parameters }))
     const life = response.expires_in ?? 2 * MARGIN
     return { value: response.access_token, life: Math.max(life - MARGIN, life / 2) }
   })

@@ -298,6 +298,18 @@ describe('client: a stand-in', () => {
         expect(exchange).not.to.include(secret)
     })
 
+    it('second management token into an error either', async () => {
+      const client = await connect({
+        api: (response, { authorization }) =>
+          json(response, authorization === 'Bearer token-1' ? 401 : 403, {
+            error: 'access_denied',
+            error_description: `not with ${authorization} instead of token-1`,
+          }),
+      })
+      const { status, description } = await errorOf(client.get(ID))
+      expect([status, description]).to.deep.equal([403, 'not with Bearer … instead of …'])
+    })
+
     it('response that is not one of the API', async () => {
       const responses: ((response: ServerResponse) => void)[] = [
         (response) => void response.writeHead(502).end('<html>'),
