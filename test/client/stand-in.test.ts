@@ -180,10 +180,10 @@ describe('client: a stand-in', () => {
           const client = createImpersonationClient({ ...valid, issuer: own.issuer, timeout: 1 })
           const error = await errorOf(client.issue({ userId: 'alice' }))
           await own.close()
-          return [error.status, error.code]
+          return [error.status, error.code, error.description]
         }),
       )
-      expect(errors).to.deep.equal(Array(3).fill([0, 'timeout']))
+      expect(errors).to.deep.equal(Array(3).fill([0, 'timeout', 'no response within the time limit']))
       standIn = await startStandIn()
     })
 
