@@ -18,7 +18,7 @@ export function describeStatus(test: Test): void {
   test('gives later tokens a higher status index', async ({ store }) => {
     const { issuer, insert } = tokensIn(store)
     const indexes: number[] = []
-    for (let count = 0; count < 5; count += 1)
+    for (const _ of Array(5))
       indexes.push((await store.get(issuer, (await insert()).id))?.statusIndex ?? assert.fail('not found'))
     assert.deepEqual(
       indexes,
@@ -54,7 +54,7 @@ export function describeStatus(test: Test): void {
     const old = await insert({ createdAt: NOW - 1000 })
     const lists = new Set<number>()
     let last = -1
-    for (let count = 0; count < 10; count += 1) {
+    for (const _ of Array(10)) {
       const { id } = await insert()
       last = Math.floor(((await store.get(issuer, id))?.statusIndex ?? assert.fail('not found')) / size)
       lists.add(last)
