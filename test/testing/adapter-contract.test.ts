@@ -286,6 +286,19 @@ const FAULTS: Readonly<Record<string, Methods>> = {
       return found.userCode ? found : undefined
     },
   },
+  'an upsert that deletes what was consumed': {
+    async upsert(id: string, payload: AdapterPayload, expiresIn?: number) {
+      if (this.rows.get(this.key(id))?.payload.consumed) this.rows.delete(this.key(id))
+      else await MapAdapter.prototype.upsert.call(this, id, payload, expiresIn)
+    },
+  },
+  'members that reach the prototype of all': {
+    async upsert(id: string, payload: AdapterPayload, expiresIn?: number) {
+      await MapAdapter.prototype.upsert.call(this, id, payload, expiresIn)
+      if (Object.hasOwn(payload, '__proto__'))
+        Object.defineProperty(Object.prototype, 'polluted', { value: true, configurable: true })
+    },
+  },
   'consumed rows that no upsert changes': {
     async upsert(id: string, payload: AdapterPayload, expiresIn?: number) {
       if (this.rows.get(this.key(id))?.payload.consumed) return
@@ -349,6 +362,9 @@ const STRICT: Methods = {
     return `${this.model}:${id}`
   },
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number) {
+    const owners = { uid: 'Session', userCode: 'DeviceCode' }
+    for (const [member, owner] of Object.entries(owners))
+      if (member in payload && this.model !== owner) throw new Error(`not sent: ${member}`)
     if (textsOf(payload).includes('') || Object.keys(payload).length === 0)
       throw new Error('not sent: no text')
     if (expiresIn !== undefined && !(expiresIn > 0)) throw new Error('not sent: no life')
@@ -356,6 +372,7 @@ const STRICT: Methods = {
   },
   by(member: string, value: string) {
     this.key(value)
+    if (this.model !== (member === 'uid' ? 'Session' : 'DeviceCode')) throw new Error(`not asked: ${member}`)
     return MapAdapter.prototype.by.call(this, member, value)
   },
   async revokeByGrantId(grantId: string) {
@@ -365,6 +382,8 @@ const STRICT: Methods = {
 }
 
 describe('the contract of an adapter', () => {
+  afterEach(() => void Reflect.deleteProperty(Object.prototype, 'polluted'))
+
   const failures = (fault: Methods = {}) =>
     failuresOf((runner) =>
       adapterContract({
@@ -393,7 +412,7 @@ describe('the contract of an adapter', () => {
   })
 
   it('has no test that finds no fault', () => {
-    expectAllUsed('adapter', adapterContract)
+    expectAllUsed('adapter', 'an adapter for oidc-provider', adapterContract)
   })
 
   for (const [fault, methods] of Object.entries(FAULTS)) {

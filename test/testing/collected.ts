@@ -52,13 +52,16 @@ export function expectFound(contract: Contract, fault: string, failures: readonl
   expect(failures).to.include.members(tests ?? [])
 }
 
+/** Each test of a suite finds a fault. */
 export function expectAllUsed(
   contract: Contract,
+  suite: string,
   declare: (options: TestRunner & { create(): Promise<never> }) => void,
 ): void {
   const found = Object.values(readFound(contract)).flat()
   const create = () => Promise.reject(new Error('not to be run'))
-  const { tests } = declaredBy((runner) => declare({ ...runner, create }))
+  const { suites, tests } = declaredBy((runner) => declare({ ...runner, create }))
   const unused = tests.filter(([title]) => !found.some((text) => text.replace(/(: | \().*/, '') === title))
   expect(unused.map(([title]) => title)).to.deep.equal([])
+  expect(suites).to.deep.equal([suite])
 }

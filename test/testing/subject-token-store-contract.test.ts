@@ -23,6 +23,22 @@ function ofAny(store: SubjectTokenStore, method: keyof SubjectTokenStore): Parti
   }
 }
 
+/** Shows as revoked, after a kill switch, what was over before: unspent tokens, or spent ones. */
+function marksOver(store: SubjectTokenStore, spent: boolean): Partial<SubjectTokenStore> {
+  let killedAt = 0
+  return {
+    async *revokeWhere(issuer, filter, now, revocation) {
+      killedAt = now
+      yield* store.revokeWhere(issuer, filter, now, revocation)
+    },
+    async get(issuer, id) {
+      const token = await store.get(issuer, id)
+      const isOver = token && (token.use?.accessToken ?? token).expiresAt <= killedAt
+      return isOver && (token.use !== undefined) === spent ? { ...token, revokedAt: killedAt } : token
+    },
+  }
+}
+
 /** What a hurried author gets wrong. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   'a spend that reads, then writes': (store) => {
@@ -293,6 +309,20 @@ const FAULTS: Readonly<Record<string, Fault>> = {
         yield* store.revokeWhere(issuer, { userId }, now, revocation)
     },
   }),
+  ...Object.fromEntries(
+    ['other', 'target '].map((name): [string, Fault] => [
+      `a kill switch that does not tell that it stopped "${name}"`,
+      (store) => ({
+        async *revokeWhere(issuer, filter, now, revocation) {
+          yield* store.revokeWhere(issuer, filter, now, revocation)
+          const [key = ''] = Object.keys(filter)
+          for await (const _ of store.revokeWhere(issuer, { [key]: name } as never, now, revocation));
+        },
+      }),
+    ]),
+  ),
+  'a kill switch that marks what was never spent in time': (store) => marksOver(store, false),
+  'a kill switch that marks what was over': (store) => marksOver(store, true),
   'a store that is not ready': () => ({ ready: () => Promise.reject(new Error('no table')) }),
   'status indexes that go down': (store) => ({
     async get(issuer, id) {
@@ -334,7 +364,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   }),
 }
 
-/** A store that refuses what the plugin does not send. */
+/** A store that refuses what the plugin does not send, and returns in no order what needs none. */
 function strict(store: SubjectTokenStore): SubjectTokenStore {
   let latest = 0
   const check = (fits: boolean, what: string) => {
@@ -386,6 +416,8 @@ function strict(store: SubjectTokenStore): SubjectTokenStore {
       texts(replay, 'replay')
       return store.recordReplay(issuer, id, replay)
     },
+    // In any order.
+    findStopped: async (...given) => (await store.findStopped(...given)).toReversed(),
     async *summarize(issuer, from, until) {
       check(from < until, 'from')
       yield* store.summarize(issuer, from, until)
@@ -400,7 +432,7 @@ describe('the contract of a store of subject tokens', () => {
   })
 
   it('has no test that finds no fault', () => {
-    expectAllUsed('store', subjectTokenStoreContract)
+    expectAllUsed('store', 'a store of subject tokens', subjectTokenStoreContract)
   })
 
   for (const [fault, plant] of Object.entries(FAULTS)) {
