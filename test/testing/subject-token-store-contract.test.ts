@@ -302,6 +302,18 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       findByHash: (...given) => unused(store.findByHash(...given)),
     }
   },
+  'a second revocation that returns nothing': (store) => ({
+    async revoke(...given) {
+      const revoked = await store.revoke(...given)
+      return revoked?.marked ? revoked : undefined
+    },
+  }),
+  'what was half done without its use': (store) => ({
+    async *revokeWhere(...given) {
+      for await (const batch of store.revokeWhere(...given))
+        yield batch.map(({ token: { use: _, ...token }, marked }) => ({ token, marked }))
+    },
+  }),
   'no kill switch': () => ({ async *revokeWhere() {} }),
   'a kill switch for all': (store) => ({
     async *revokeWhere(issuer, _filter, now, revocation) {
@@ -349,6 +361,16 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'the first status list for the future': (store) => ({
     findStatusLists: async (size, since) =>
       since > Date.now() / 1000 ? [0] : store.findStatusLists(size, since),
+  }),
+  'two status lists for the future': (store) => ({
+    findStatusLists: async (size, since) =>
+      since > Date.now() / 1000 ? [1_000_000, 1_000_001] : store.findStatusLists(size, since),
+  }),
+  'status lists of the last minutes only': (store) => ({
+    findStatusLists: (size, since) => store.findStatusLists(size, Math.max(since, Date.now() / 1000 - 500)),
+  }),
+  'stops after a time, not from it on': (store) => ({
+    findStopped: (issuer, since) => store.findStopped(issuer, since + 1),
   }),
   'nothing that was stopped': () => ({ findStopped: async () => [] }),
   'stopped tokens with the life of the subject token': (store) => ({
@@ -409,7 +431,7 @@ function strict(store: SubjectTokenStore): SubjectTokenStore {
       time(now)
       texts({ filter, revocation }, 'kill switch')
       check(Object.keys(filter).length === 1 && revocation.cause === 'api', 'kill switch')
-      yield* store.revokeWhere(issuer, filter, now, revocation)
+      for await (const batch of store.revokeWhere(issuer, filter, now, revocation)) yield batch.toReversed()
     },
     async recordReplay(issuer, id, replay) {
       time(replay.at)
