@@ -39,6 +39,18 @@ function marksOver(store: SubjectTokenStore, spent: boolean): Partial<SubjectTok
   }
 }
 
+/** Shows tokens with other status indexes, by hash and by id. */
+function indexed(store: SubjectTokenStore, of: (index: number) => unknown): Partial<SubjectTokenStore> {
+  const change = async (found: ReturnType<SubjectTokenStore['get']>) => {
+    const token = await found
+    return token && { ...token, statusIndex: of(token.statusIndex) as number }
+  }
+  return {
+    get: (...given) => change(store.get(...given)),
+    findByHash: (...given) => change(store.findByHash(...given)),
+  }
+}
+
 /** What a hurried author gets wrong. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   'a spend that reads, then writes': (store) => {
@@ -135,6 +147,40 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'names cut off': (store) => ({
     insert: (token) => store.insert({ ...token, userId: token.userId.slice(0, 255) }),
   }),
+  'a context in another order': (store) => ({
+    insert: (token) =>
+      store.insert({ ...token, context: Object.fromEntries(Object.entries(token.context).reverse()) }),
+  }),
+  'status indexes with a fraction': (store) => indexed(store, (index) => index + 0.5),
+  'status indexes below zero': (store) => indexed(store, (index) => -1 - index),
+  'no status indexes': (store) => indexed(store, () => undefined),
+  'a spend in any issuer, which it denies': (store) => {
+    let own: string | undefined
+    return {
+      async insert(token) {
+        own ??= token.issuer
+        await store.insert(token)
+      },
+      consume: async (issuer, ...rest) => (await store.consume(own ?? issuer, ...rest)) && issuer === own,
+    }
+  },
+  'no names but in ASCII': (store) => ({
+    list: async (issuer, filter, page) =>
+      /[^ -~]/.test(String(filter.userId)) ? { tokens: [] } : store.list(issuer, filter, page),
+  }),
+  'the objects of the caller kept': (store) => {
+    const contexts = new Map<string, object>()
+    return {
+      async insert(token) {
+        contexts.set(token.id, token.context)
+        await store.insert(token)
+      },
+      async get(issuer, id) {
+        const token = await store.get(issuer, id)
+        return token && { ...token, context: structuredClone(contexts.get(id)) as never }
+      },
+    }
+  },
   'its own objects handed out': (store) => {
     const kept = new Map<string, Awaited<ReturnType<SubjectTokenStore['get']>>>()
     return {
@@ -431,6 +477,7 @@ function strict(store: SubjectTokenStore): SubjectTokenStore {
       time(now)
       texts({ filter, revocation }, 'kill switch')
       check(Object.keys(filter).length === 1 && revocation.cause === 'api', 'kill switch')
+      yield []
       for await (const batch of store.revokeWhere(issuer, filter, now, revocation)) yield batch.toReversed()
     },
     async recordReplay(issuer, id, replay) {
