@@ -360,6 +360,54 @@ const FAULTS: Readonly<Record<string, Fault>> = {
         yield batch.map(({ token: { use: _, ...token }, marked }) => ({ token, marked }))
     },
   }),
+  'the client of the last caller': (store) => {
+    const clients = new Map<string, string>()
+    return {
+      async consume(issuer, hash, now, use) {
+        clients.set(hash, use.clientId)
+        return store.consume(issuer, hash, now, use)
+      },
+      async findByHash(issuer, hash) {
+        const token = await store.findByHash(issuer, hash)
+        return token?.use
+          ? { ...token, use: { ...token.use, clientId: clients.get(hash) ?? token.use.clientId } }
+          : token
+      },
+    }
+  },
+  'a page that goes on from its first token': (store) => ({
+    async list(issuer, filter, page) {
+      const { tokens, next } = await store.list(issuer, filter, page)
+      return { tokens, ...(next !== undefined && { next: tokens[0]?.id ?? next }) }
+    },
+  }),
+  'a span that includes its end': (store) => ({
+    list: (issuer, { createdAfter, createdBefore, ...filter }, page) =>
+      store.list(
+        issuer,
+        {
+          ...filter,
+          ...(createdAfter !== undefined && { createdAfter }),
+          ...(createdBefore !== undefined && {
+            createdBefore: createdBefore + (createdAfter === undefined ? 0 : 1),
+          }),
+        },
+        page,
+      ),
+  }),
+  'a summary that begins a second early': (store) => ({
+    summarize: (issuer, from, until) => store.summarize(issuer, from - 1, until),
+  }),
+  'a summary that includes its end': (store) => ({
+    summarize: (issuer, from, until) => store.summarize(issuer, from, until + 1),
+  }),
+  'expired over consumed': (store) => ({
+    async list(issuer, filter, page) {
+      const { tokens, ...rest } = await store.list(issuer, filter, page)
+      const kept = tokens.filter(({ expiresAt }) => filter.state !== 'consumed' || expiresAt > page.now)
+      return { tokens: kept, ...rest }
+    },
+  }),
   'no kill switch': () => ({ async *revokeWhere() {} }),
   'a kill switch for all': (store) => ({
     async *revokeWhere(issuer, _filter, now, revocation) {
@@ -465,7 +513,8 @@ function strict(store: SubjectTokenStore): SubjectTokenStore {
       time(page.now)
       texts({ filter, page }, 'list')
       check(page.cursor === undefined || /^[0-9a-f]{32}$/.test(page.cursor), 'cursor')
-      return store.list(issuer, filter, page)
+      // Where all are read, page by page.
+      return store.list(issuer, filter, page.limit === 100 ? { ...page, limit: 1 } : page)
     },
     async revoke(issuer, id, now, revocation) {
       time(now)

@@ -60,7 +60,7 @@ export function describeSpend(test: Test): void {
           (await tokens.listed({ actorId: [`${winner}-${link}`] })).includes(id),
           `${link} of the winner`,
         )
-      for (const index of [0, 10, 20, 30, 40, RACERS - 1]) {
+      for (const index of [0, 10, 20, 30, 40, 49]) {
         const loser = `racer-${index}`
         if (loser === winner) continue
         for (const link of ['newest', 'oldest'])
