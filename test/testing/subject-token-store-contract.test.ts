@@ -496,6 +496,7 @@ function strict(store: SubjectTokenStore): SubjectTokenStore {
     ...store,
     async insert(token) {
       texts(token, 'token')
+      check(/^[0-9a-f]{32}$/.test(token.id), 'id')
       check(token.createdAt <= Date.now() / 1000 && token.expiresAt >= token.createdAt, 'times of a token')
       latest = Math.max(latest, token.createdAt)
       await store.insert(token)
