@@ -56,10 +56,11 @@ export class Call {
   }
 }
 
-/** Milliseconds to wait: both forms of RFC 9110 §10.2.3. */
+/** Milliseconds to wait: both forms of RFC 9110 §10.2.3. Dates begin with a name; Date.parse takes "-1" for one, too. */
 function pauseOf({ headers }: Response): number | undefined {
   const value = headers.get('retry-after')
   if (value === null) return undefined
-  const pause = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
+  if (/^\d+$/.test(value)) return Number(value) * 1000
+  const pause = /^[A-Z]/.test(value) ? Date.parse(value) - Date.now() : Number.NaN
   return Number.isNaN(pause) ? undefined : Math.max(0, pause)
 }

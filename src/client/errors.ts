@@ -55,7 +55,10 @@ export function noAnswer(error: unknown): ImpersonationError {
 }
 
 /** What a response of the management API or of the token endpoint refuses with. */
-export async function refusalOf(response: Response, secrets: readonly string[]): Promise<ImpersonationError> {
+export async function refusalOf(
+  response: Response,
+  ...secrets: readonly (string | undefined)[]
+): Promise<ImpersonationError> {
   const { status } = response
   const body: unknown = await response.json().catch(() => undefined)
   const code: unknown = Reflect.get(Object(body), 'error')

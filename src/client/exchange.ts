@@ -22,7 +22,6 @@ export function exchange(
         ...(resource !== undefined && { resource }),
         ...(scope !== undefined && { scope }),
       },
-      secrets: actorToken === undefined ? [subjectToken] : [subjectToken, actorToken],
     })
     const { access_token: accessToken, expires_in: expiresIn, scope: granted } = response
     if (expiresIn === undefined) throw invalidResponse(200, 'a token without expires_in')

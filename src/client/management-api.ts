@@ -50,7 +50,7 @@ export function managementApi(options: ResolvedOptions, requestToken: RequestTok
         response.body?.cancel().catch(() => {})
         response = await send(other)
       }
-      if (!response.ok) throw await refusalOf(response, [token, other ?? ''])
+      if (!response.ok) throw await refusalOf(response, token, other)
       return { body: await bodyOf(response), location: response.headers.get('location') ?? '' }
     })
   }

@@ -40,20 +40,20 @@ function managementToken(
   const kept = new Kept(async () => {
     const call = new Call(options.timeout)
     const parameters = { resource: options.managementResource, scope }
-    const response = await call.run(() =>
-      request(call, { grantType: 'client_credentials', parameters, secrets: [] }),
-    )
+    const response = await call.run(() => request(call, { grantType: 'client_credentials', parameters }))
     const life = response.expires_in ?? 2 * MARGIN
     return { value: response.access_token, life: Math.max(life - MARGIN, life / 2) }
   })
   return {
     get: () => kept.get(),
     async replace(refused) {
+      if ((await kept.get()) === refused && instant() >= replacedAt + REST) {
+        replacedAt = instant()
+        return kept.renew()
+      }
+      // Another call may have renewed it in the same instant.
       const current = await kept.get()
-      if (current !== refused) return current
-      if (instant() < replacedAt + REST) return undefined
-      replacedAt = instant()
-      return kept.renew()
+      return current === refused ? undefined : current
     },
   }
 }

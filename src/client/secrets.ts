@@ -5,7 +5,7 @@ import type { ClientAuth } from 'oauth4webapi'
 const PUBLIC = ['client_id', 'client_assertion_type']
 
 /** Authenticates in the same way, and adds the credentials that it puts into the request to `secrets`. */
-export function collecting(authenticate: ClientAuth, secrets: string[]): ClientAuth {
+export function collecting(authenticate: ClientAuth, secrets: (string | undefined)[]): ClientAuth {
   return async (server, client, body, headers) => {
     const entries = () => [...body, ...headers].filter(([name]) => !PUBLIC.includes(name))
     const before = new Set(entries().map(String))
@@ -17,25 +17,21 @@ export function collecting(authenticate: ClientAuth, secrets: string[]): ClientA
 
 /** The parts of a header of HTTP authentication (RFC 9110 §11.4, RFC 7617 §2). */
 function credentialsOf(value: string): string[] {
-  const [, scheme = '', credentials] = /^(\S+) +(\S+)$/.exec(value) ?? []
-  if (credentials === undefined) return []
-  if (scheme.toLowerCase() !== 'basic') return [credentials]
-  const decoded = decodeBase64(credentials)
-  return [credentials.replace(/=+$/, ''), decoded, decoded.slice(decoded.indexOf(':') + 1)]
-}
-
-function decodeBase64(text: string): string {
+  const credentials = value.slice(value.indexOf(' ') + 1).trimStart()
+  if (!value.toLowerCase().startsWith('basic ')) return [credentials]
   try {
-    return atob(text)
+    const decoded = atob(credentials)
+    return [credentials.replaceAll('=', ''), decoded, decoded.slice(decoded.indexOf(':') + 1)]
   } catch {
-    return ''
+    return [credentials]
   }
 }
 
 /** The text without the secrets, however they are encoded in it. */
-export function without(secrets: readonly string[], text: string): string {
+export function without(secrets: readonly (string | undefined)[], text: string): string {
   // A secret may be part of a longer one.
-  const longestFirst = secrets.filter(Boolean).sort((one, other) => other.length - one.length)
+  const given = secrets.filter((secret): secret is string => Boolean(secret))
+  const longestFirst = given.sort((one, other) => other.length - one.length)
   return longestFirst.reduce((rest, secret) => rest.replace(writtenAnyWay(secret), '…'), text)
 }
 

@@ -11,8 +11,6 @@ import type { Seconds } from './time.ts'
 interface TokenRequest {
   readonly grantType: string
   readonly parameters: Readonly<Record<string, string>>
-  /** What must not appear in an error. */
-  readonly secrets: readonly string[]
 }
 
 export type RequestToken = (call: Call, request: TokenRequest) => Promise<oauth.TokenEndpointResponse>
@@ -35,7 +33,7 @@ export function tokenEndpoint(options: ResolvedOptions): RequestToken {
     const issuer = new URL(options.issuer)
     const value = await call.run(async () => {
       const response = await call.send(() => oauth.discoveryRequest(issuer, settings(call, options.issuer)))
-      if (!response.ok) throw await refusalOf(response, [])
+      if (!response.ok) throw await refusalOf(response)
       const server = await readAs(response, 'the metadata of this issuer', () =>
         oauth.processDiscoveryResponse(issuer, response),
       )
@@ -47,22 +45,21 @@ export function tokenEndpoint(options: ResolvedOptions): RequestToken {
     return { value, life: METADATA_LIFE }
   })
 
-  const ownSecrets = options.clientSecret === undefined ? [] : [options.clientSecret]
-
-  return async (call, { grantType, parameters, secrets }) => {
+  return async (call, { grantType, parameters }) => {
     const { server, endpoint } = await metadata.get()
-    const credentials = [...ownSecrets]
+    const { subject_token, actor_token } = parameters
+    const secrets = [subject_token, actor_token, options.clientSecret]
     const response = await call.send(() =>
       oauth.genericTokenEndpointRequest(
         server,
         client,
-        collecting(authenticate, credentials),
+        collecting(authenticate, secrets),
         grantType,
         { ...parameters },
         settings(call, endpoint),
       ),
     )
-    if (!response.ok) throw await refusalOf(response, [...secrets, ...credentials])
+    if (!response.ok) throw await refusalOf(response, ...secrets)
     return readAs(response, 'a token', () =>
       oauth.processGenericTokenEndpointResponse(server, client, response),
     )
@@ -89,8 +86,7 @@ function authentication(options: ResolvedOptions): oauth.ClientAuth {
   let key: Promise<oauth.CryptoKey> | undefined
   return async (...request) => {
     key ??= importKey(privateKey)
-    const { kid } = privateKey
-    return oauth.PrivateKeyJwt({ key: await key, ...(kid !== undefined && { kid }) })(...request)
+    return oauth.PrivateKeyJwt({ key: await key, kid: privateKey.kid })(...request)
   }
 }
 

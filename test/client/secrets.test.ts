@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { ClientSecretBasic, ClientSecretPost } from 'oauth4webapi'
+import { type ClientAuth, ClientSecretBasic, ClientSecretPost } from 'oauth4webapi'
 import { json, type StandIn, startStandIn } from '../../fixtures/stand-in.ts'
 import {
   createImpersonationClient,
@@ -10,7 +10,11 @@ import {
   ImpersonationError,
 } from '../../src/client/index.ts'
 
-const EXCHANGE = { subjectToken: 'sub_a+b/c=', actorToken: 'x+y/z= ~', resource: 'https://api.example.com' }
+const EXCHANGE = {
+  subjectToken: 'sub_a+b/c=',
+  actorToken: 'x+y/z= ~é\t1',
+  resource: 'https://api.example.com',
+}
 const SECRET = 'top+secret/1-2'
 const privateKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
 
@@ -30,7 +34,10 @@ describe('client: errors, when the response quotes the request', () => {
     const error = await client.exchange(EXCHANGE).catch((thrown: unknown) => thrown)
     expect(error).to.be.instanceOf(ImpersonationError)
     const shown = inspect(error, { depth: 9, showHidden: true })
-    expect(shown).to.include('resource of ')
+    // What is no secret stays.
+    expect(shown)
+      .to.include('resource of ')
+      .and.match(/https%3a%2f%2fapi\.example\.com/i)
     for (const secret of [EXCHANGE.subjectToken, EXCHANGE.actorToken, SECRET]) {
       expect(shown).not.to.include(secret)
       expect(shown).not.to.include(encodeURIComponent(secret))
@@ -79,4 +86,44 @@ describe('client: errors, when the response quotes the request', () => {
     const { shown } = await quoted({ clientSecret: SECRET }, lower)
     expect(shown).not.to.include('sub_a').and.not.include('x%2by')
   })
+
+  const authorization = (value: string) => ({
+    clientAuthentication: ((_server, _client, _body, headers) => {
+      headers.set('authorization', value)
+    }) as ClientAuth,
+  })
+  for (const [title, options, request, told, shown] of [
+    ['credentials without their scheme', authorization('Custom  top-secret'), {}, '(top-secret)', '(…)'],
+    [
+      'credentials of several parts',
+      authorization('Digest username="a", response="b"'),
+      ...([{}, '(username="a", response="b")', '(…)'] as const),
+    ],
+    ['Basic credentials that are not base64', authorization('Basic top*secret'), {}, '(top*secret)', '(…)'],
+    ['Basic credentials without padding', { clientSecret: 'xy' }, {}, '(YmFja2VuZDp4eQ)', '(…)'],
+    [
+      'credentials of another scheme, which it does not decode',
+      authorization(`Bearer ${btoa('resource')}`),
+      ...([{}, `the resource (${btoa('resource')})`, 'the resource (…)'] as const),
+    ],
+    [
+      'a token that begins with the other one',
+      { clientSecret: SECRET },
+      ...([{ subjectToken: 'abc', actorToken: 'abc.def' }, '(abc.def)', '(…)'] as const),
+    ],
+    [
+      'a token whose space is written as a plus, but no text with a plus for a letter',
+      { clientSecret: SECRET },
+      ...([{ subjectToken: 'a cat' }, '(a+cat) (a+c+t)', '(…) (a+c+t)'] as const),
+    ],
+  ] as const) {
+    it(`leave out ${title}`, async () => {
+      standIn = await startStandIn({
+        token: (response) => json(response, 400, { error: 'invalid_request', error_description: told }),
+      })
+      const client = createImpersonationClient({ issuer: standIn.issuer, clientId: 'backend', ...options })
+      const error = await client.exchange({ ...EXCHANGE, ...request }).catch((thrown: unknown) => thrown)
+      expect(error).to.include({ status: 400, description: shown })
+    })
+  }
 })

@@ -180,10 +180,10 @@ describe('client: a stand-in', () => {
           const client = createImpersonationClient({ ...valid, issuer: own.issuer, timeout: 1 })
           const error = await errorOf(client.issue({ userId: 'alice' }))
           await own.close()
-          return [error.status, error.code]
+          return [error.status, error.code, error.description]
         }),
       )
-      expect(errors).to.deep.equal(Array(3).fill([0, 'timeout']))
+      expect(errors).to.deep.equal(Array(3).fill([0, 'timeout', 'no response within the time limit']))
       standIn = await startStandIn()
     })
 
@@ -236,8 +236,11 @@ describe('client: a stand-in', () => {
 
     for (const [title, retryAfter, status] of [
       ['in no time', '0', 503],
+      ['in no time, in two digits', '00', 503],
       ['in a second', '1', 503],
       ['by a date', new Date().toUTCString(), 503],
+      ['by a date in the first of the obsolete forms', 'Sunday, 06-Nov-94 08:49:37 GMT', 503],
+      ['by a date in the second of them', 'Sun Nov  6 08:49:37 1994', 503],
       ['because there were too many requests', '0', 429],
     ] as const) {
       it(`${title}, comes back once`, async () => {
@@ -259,7 +262,10 @@ describe('client: a stand-in', () => {
     for (const [title, retryAfter, requests] of [
       ['a second time', '0', 2],
       ['after the time limit', '10', 1],
-      ['in no form of the protocol', 'soon', 1],
+      ['after the time limit, by a date', new Date(Date.now() + 3_600_000).toUTCString(), 1],
+      ...['soon', '0.0', '-1', '1.5', '1.5 GMT'].map(
+        (text) => [`in no form of the protocol (${text})`, text, 1] as const,
+      ),
       ['nothing at all, because no one knows the outcome', undefined, 1],
     ] as const) {
       it(`${title}, passes the refusal on`, async () => {
@@ -290,6 +296,18 @@ describe('client: a stand-in', () => {
       expect(exchange).to.include('resource')
       for (const secret of [EXCHANGE.subjectToken, '=actor&', 'backend-secret'])
         expect(exchange).not.to.include(secret)
+    })
+
+    it('second management token into an error either', async () => {
+      const client = await connect({
+        api: (response, { authorization }) =>
+          json(response, authorization === 'Bearer token-1' ? 401 : 403, {
+            error: 'access_denied',
+            error_description: `not with ${authorization} instead of token-1`,
+          }),
+      })
+      const { status, description } = await errorOf(client.get(ID))
+      expect([status, description]).to.deep.equal([403, 'not with Bearer … instead of …'])
     })
 
     it('response that is not one of the API', async () => {
@@ -348,54 +366,5 @@ describe('client: a stand-in', () => {
       }
       standIn = await startStandIn()
     })
-  })
-})
-
-describe('client: options', () => {
-  const create = (changes: object) =>
-    createImpersonationClient({ ...valid, ...changes } as ImpersonationClientOptions)
-
-  it('are taken', () => {
-    for (const changes of [
-      {},
-      { issuer: 'http://localhost:3000/oidc' },
-      { issuer: 'http://[::1]:3000' },
-      { managementResource: 'urn:management', managementUrl: 'https://internal.example.com/api' },
-      { timeout: 60 },
-      { fetch },
-    ])
-      expect(() => create(changes)).not.to.throw()
-  })
-
-  for (const [changes, message] of [
-    [{ issuer: 'http://id.example.com/oidc' }, 'option issuer must be an https: URL'],
-    [{ issuer: undefined }, 'option issuer must be'],
-    [{ clientId: '' }, 'option clientId must be'],
-    [{ clientSecret: '' }, 'option clientSecret must be'],
-    [
-      { clientSecret: undefined },
-      'give exactly one of the options clientSecret, privateKey, clientAuthentication',
-    ],
-    [{ privateKey: { kty: 'EC', d: 'x' } }, 'give exactly one of'],
-    [
-      { clientSecret: undefined, privateKey: { kty: 'EC', x: 'x' } },
-      'option privateKey must be a private key',
-    ],
-    [{ clientSecret: undefined, clientAuthentication: 'none' }, 'option clientAuthentication must be'],
-    [{ managementResource: 'urn:management' }, 'option managementUrl must be'],
-    [{ managementUrl: 'http://internal.example.com/api' }, 'option managementUrl must be'],
-    [{ managementResource: 7 }, 'option managementResource must be'],
-    [{ timeout: 0 }, 'option timeout must be a whole number from 1 to 60'],
-    [{ timeout: 1.5 }, 'option timeout must be'],
-    [{ fetch: 'fetch' }, 'option fetch must be'],
-    [{ secret: 'x' }, 'unknown option: secret'],
-  ] as const) {
-    it(`are refused by name: ${inspect(changes)}`, () => {
-      expect(() => create(changes)).to.throw(TypeError, message)
-    })
-  }
-
-  it('are an object', () => {
-    expect(() => createImpersonationClient(null as never)).to.throw(TypeError, 'takes an options object')
   })
 })

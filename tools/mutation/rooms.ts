@@ -8,8 +8,6 @@ export interface Room {
   readonly titles: string
   /** The code runs in a browser, so that which test reaches a mutant is not seen: each runs all of them. */
   readonly inBrowser?: true
-  /** Its files are tests themselves: what is asked is whether each call, such as an assertion, is needed to find a fault. */
-  readonly areTests?: true
 }
 
 /** A database server for every mutant is too slow: what holds a rule holds it on SQLite too. */
@@ -54,13 +52,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ),
     titles: WITHOUT_SERVERS,
   },
-  testing: { ...folder('testing', 'testing/*'), mutate: ['src/testing/{index,memory-store}.ts'] },
-  contracts: {
-    ...folder('testing', 'testing/*'),
-    mutate: ['src/testing/!(index|memory-store).ts', 'src/testing/store/*.ts'],
-    areTests: true,
-  },
-  client: folder('client', 'client/*'),
+  testing: folder('testing', 'testing/*'),
+  client: folder('client', 'client/!(openapi)'),
   cli: folder('cli', 'cli', 'cli-*'),
   exchange: folder('exchange', 'exchange/reasons', 'exchange/!(reasons)', 'on-behalf-of/*'),
   provider: folder(

@@ -8,19 +8,19 @@ export function describeLists(test: Test): void {
   test('lists the newest first, page by page', async ({ store }) => {
     const { issuer, insert } = tokensIn(store)
     const ids: string[] = []
-    for (let count = 0; count < 7; count += 1) ids.unshift((await insert()).id)
+    for (const _ of Array(7)) ids.unshift((await insert()).id)
     const first = await store.list(issuer, {}, { limit: 3, now: NOW })
     assert.deepEqual(
       first.tokens.map(({ id }) => id),
       ids.slice(0, 3),
     )
     assert.equal(first.next, ids[2])
-    const second = await store.list(issuer, {}, { limit: 3, now: NOW, cursor: ids[2] ?? '' })
+    const second = await store.list(issuer, {}, { limit: 3, now: NOW, cursor: String(ids[2]) })
     assert.deepEqual(
       second.tokens.map(({ id }) => id),
       ids.slice(3, 6),
     )
-    const last = await store.list(issuer, {}, { limit: 3, now: NOW, cursor: ids[5] ?? '' })
+    const last = await store.list(issuer, {}, { limit: 3, now: NOW, cursor: String(ids[5]) })
     assert.deepEqual([last.tokens.map(({ id }) => id), last.next], [ids.slice(6), undefined])
   })
 
@@ -37,7 +37,7 @@ export function describeLists(test: Test): void {
 
   test('finds a token by user, by client, by backend, and by every actor', async ({ store }) => {
     const { issuer, newUse, insert, listed } = tokensIn(store)
-    await insert({ userId: 'other', createdBy: 'other' })
+    await insert()
     const bound = await insert({ userId: 'u', createdBy: 'b', clientId: 'c', actorId: 'a' })
     const used = await insert({ userId: 'u', createdBy: 'b' })
     const actor = chainOf(['newest', 'middle', 'oldest'])

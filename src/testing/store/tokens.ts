@@ -8,6 +8,7 @@ import type {
   ActClaim,
   NewSubjectToken,
   Revocation,
+  SubjectToken,
   SubjectTokenUse,
 } from '../../subject-tokens/subject-token.ts'
 
@@ -64,6 +65,9 @@ export function tokensIn(store: SubjectTokenStore) {
     await store.consume(issuer, token.tokenHash, NOW, newUse(use))
     return token
   }
+  /** The token of this id, which must be there. */
+  const stored = async (id: string): Promise<SubjectToken> =>
+    (await store.get(issuer, id)) ?? assert.fail('not found')
   const listed = async (filter: SubjectTokenFilter, now = NOW): Promise<string[]> => {
     const ids: string[] = []
     for (let cursor: string | undefined; ; ) {
@@ -78,7 +82,7 @@ export function tokensIn(store: SubjectTokenStore) {
       cursor = page.next
     }
   }
-  return { issuer, newToken, newUse, insert, spend, listed }
+  return { issuer, newToken, newUse, insert, spend, stored, listed }
 }
 
 /** A chain of actors, newest first. */
