@@ -12,12 +12,12 @@ import { type ActClaim, type SubjectToken, stateOf } from '../subject-tokens/sub
  * const impersonation = createImpersonation({ store: createMemoryStore() })
  */
 export function createMemoryStore(): SubjectTokenStore {
-  const tokens = new Map<string, SubjectToken>()
+  const tokens = new Map<string | undefined, SubjectToken>()
   const idByHash = new Map<TokenHash, string>()
   let issued = 0
 
   const get = (issuer: string, id: string | undefined) => {
-    const token = id === undefined ? undefined : tokens.get(id)
+    const token = tokens.get(id)
     return token?.issuer === issuer ? token : undefined
   }
   const ofIssuer = (issuer: string) => [...tokens.values()].filter((token) => token.issuer === issuer)
@@ -86,7 +86,7 @@ export function createMemoryStore(): SubjectTokenStore {
       for (const token of ofIssuer(issuer).filter((one) => matches(one, namesOf(filter), now))) {
         if (isStoppable(token, now)) {
           batch.push({ token: change(token, { revokedAt: now, revocation }), marked: true })
-        } else if (token.revokedAt !== undefined && token.use?.grantId !== undefined && isLive(token, now)) {
+        } else if (token.use?.grantId !== undefined && isLive(token, now)) {
           batch.push({ token, marked: false })
         }
       }
@@ -115,9 +115,7 @@ export function createMemoryStore(): SubjectTokenStore {
       const highest = Math.max(...all.map(({ statusIndex }) => statusIndex))
       const oldest = Math.min(highest, ...recent)
       const lists = all.filter(({ statusIndex }) => statusIndex >= oldest)
-      return [...new Set(lists.map(({ statusIndex }) => Math.floor(statusIndex / size)))].sort(
-        (a, b) => a - b,
-      )
+      return [...new Set(lists.map(({ statusIndex }) => Math.floor(statusIndex / size)))]
     },
   }
 }

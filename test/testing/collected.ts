@@ -11,7 +11,7 @@ interface Declared {
   readonly tests: readonly [title: string, test: () => Promise<void>][]
 }
 
-export function declaredBy(declare: Declare): Declared {
+function declaredBy(declare: Declare): Declared {
   const suites: string[] = []
   const tests: [title: string, test: () => Promise<void>][] = []
   declare({

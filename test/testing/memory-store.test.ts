@@ -1,6 +1,80 @@
-/** The store in memory keeps the contract of every store. */
+/** The store in memory keeps the contract of every store, and what only its own tests can know of it. */
+import { expect } from 'chai'
+import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { earliestId } from '../../src/subject-tokens/id.ts'
+import type { SubjectTokenFilter } from '../../src/subject-tokens/store.ts'
+import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
 import { createMemoryStore, subjectTokenStoreContract } from '../../src/testing/index.ts'
 
 describe('the store in memory', () => {
   subjectTokenStoreContract({ describe, it, create: async () => ({ store: createMemoryStore() }) })
+
+  const { issuer } = newToken()
+  const open = () => {
+    const store = createMemoryStore()
+    return {
+      store,
+      async insert(changes: Partial<NewSubjectToken> = {}, use?: SubjectTokenUse) {
+        const token = newToken(changes)
+        await store.insert(token)
+        if (use) expect(await store.consume(issuer, token.tokenHash, NOW, use)).to.equal(true)
+        return token
+      },
+      listed: async (filter: SubjectTokenFilter = {}) =>
+        (await store.list(issuer, filter, { limit: 10, now: NOW })).tokens.map(({ id }) => id),
+    }
+  }
+
+  it('says why it inserts nothing', async () => {
+    const { insert } = open()
+    const { id } = await insert()
+    const failure = await insert({ id }).catch((error: unknown) => error)
+    expect(failure).to.be.an('error').with.property('message', 'the id or the hash exists')
+  })
+
+  it('lists by id, in whatever order they came, and ends with a full page', async () => {
+    const { store, insert, listed } = open()
+    const ids = [3, 1, 2].map((second) => earliestId(NOW + second))
+    for (const id of ids) await insert({ id })
+    const [third, first, second] = ids
+    expect(await listed()).to.deep.equal([third, second, first])
+    const page = await store.list(issuer, {}, { limit: 3, now: NOW })
+    expect(page).to.have.all.keys('tokens')
+    expect(await store.list(issuer, {}, { limit: 2, now: NOW })).to.have.property('next', second)
+  })
+
+  it('takes the first id of a second for one of that second', async () => {
+    const { store, insert, listed } = open()
+    const { id } = await insert({ id: earliestId(NOW) })
+    expect(await listed({ createdAfter: NOW })).to.deep.equal([id])
+    expect(await listed({ createdBefore: NOW })).to.deep.equal([])
+    await insert({ id: earliestId(NOW + 1) })
+    expect(await store.findStatusLists(1, NOW)).to.deep.equal([0, 1])
+  })
+
+  it('lists what was bound to one client and used by another, whichever is asked for', async () => {
+    const { insert, listed } = open()
+    const { id } = await insert({ clientId: 'bound' }, newUse({ clientId: 'used' }))
+    for (const filter of [{}, { clientId: 'bound' }, { clientId: 'used' }])
+      expect(await listed(filter)).to.deep.equal([id])
+  })
+
+  it('counts those without an actor', async () => {
+    const { store, insert } = open()
+    for (const actor of [undefined, { sub: 'bob' }, undefined]) await insert({}, newUse({ actor }))
+    const counts: unknown[] = []
+    for await (const part of store.summarize(issuer, NOW - 60, NOW + 60)) counts.push(part)
+    const [counted] = counts
+    expect(counted).to.include({ issued: 3, exchanged: 3, withoutActor: 2 })
+  })
+
+  it('stops those of the whole name only, and yields nothing where there is nothing to stop', async () => {
+    const { store, insert, listed } = open()
+    await insert({ userId: 'alice' })
+    const batches: unknown[] = []
+    for await (const batch of store.revokeWhere(issuer, { userId: 'alice2' }, NOW, BY_API))
+      batches.push(batch)
+    expect(batches).to.deep.equal([])
+    expect(await listed({ state: 'revoked' })).to.deep.equal([])
+  })
 })

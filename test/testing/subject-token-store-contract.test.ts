@@ -2,6 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../../src/index.ts'
+import type { SubjectToken } from '../../src/subject-tokens/subject-token.ts'
 import { createMemoryStore, subjectTokenStoreContract } from '../../src/testing/index.ts'
 import { expectAllUsed, expectFound, failuresOf } from './collected.ts'
 
@@ -35,6 +36,25 @@ function marksOver(store: SubjectTokenStore, spent: boolean): Partial<SubjectTok
       const token = await store.get(issuer, id)
       const isOver = token && (token.use?.accessToken ?? token).expiresAt <= killedAt
       return isOver && (token.use !== undefined) === spent ? { ...token, revokedAt: killedAt } : token
+    },
+  }
+}
+
+/** Shows tokens that a replay was reported of with these changes. */
+function afterReplay(
+  store: SubjectTokenStore,
+  changes: (token: SubjectToken, at: number) => Partial<SubjectToken>,
+): Partial<SubjectTokenStore> {
+  const replayed = new Map<string, number>()
+  return {
+    async recordReplay(issuer, id, replay) {
+      replayed.set(id, replay.at)
+      return store.recordReplay(issuer, id, replay)
+    },
+    async get(issuer, id) {
+      const token = await store.get(issuer, id)
+      const at = replayed.get(id)
+      return token && at !== undefined ? { ...token, ...changes(token, at) } : token
     },
   }
 }
@@ -259,6 +279,12 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     revokeWhere: (issuer, filter, now) => store.revokeWhere(issuer, filter, now, { cause: 'command' }),
   }),
   'a replay that stops nothing': () => ({ recordReplay: async () => false }),
+  'a replay that replaces the reason of a stop': (store) =>
+    afterReplay(store, (token) => (token.revokedAt ? { revocation: { cause: 'replay' } } : {})),
+  'a replay that stops what is over': (store) =>
+    afterReplay(store, ({ use }, at) => (use && use.accessToken.expiresAt <= at ? { revokedAt: at } : {})),
+  'a replay of what was not spent': (store) =>
+    afterReplay(store, ({ use }, at) => (use ? {} : { replay: { at, clientId: 'thief' } })),
   'a replay that stops every time': (store) => ({
     async recordReplay(issuer, id, replay) {
       await store.recordReplay(issuer, id, replay)
@@ -548,6 +574,25 @@ describe('the contract of a store of subject tokens', () => {
   it('is kept by one that takes nothing but what the plugin sends', async () => {
     const create = async () => ({ store: strict(createMemoryStore()) })
     expect(await failuresOf((runner) => subjectTokenStoreContract({ ...runner, create }))).to.deep.equal([])
+  })
+
+  it('closes what it was given, also where a test fails', async () => {
+    const open = new Set<object>()
+    const failures = await failuresOf((runner) =>
+      subjectTokenStoreContract({
+        ...runner,
+        create: async () => {
+          const subject = {
+            store: { ...createMemoryStore(), insert: () => Promise.reject(new Error('full')) },
+            close: () => void open.delete(subject),
+          }
+          open.add(subject)
+          return subject
+        },
+      }),
+    )
+    expect(failures).not.to.have.length(0)
+    expect(open.size).to.equal(0)
   })
 
   it('has no test that finds no fault', () => {
