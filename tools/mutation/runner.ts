@@ -11,7 +11,7 @@
  * It does not see what a test starts as a process of its own. Here mutants are active there, too, and what such a process
  * reaches is a part of the test.
  */
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Runner, Suite } from 'mocha'
@@ -76,6 +76,7 @@ function sum(one: Counts, other: Counts): Counts {
 }
 
 const NOTES = mkdtempSync(path.join(tmpdir(), 'mutation-'))
+process.on('exit', () => rmSync(NOTES, { recursive: true, force: true }))
 process.env.MUTATION_NOTES = NOTES
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import ${import.meta.resolve('./child.ts')}`
 
