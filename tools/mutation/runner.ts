@@ -11,8 +11,7 @@
  * It does not see what a test starts as a process of its own. Here mutants are active there, too, and what such a process
  * reaches is a part of the test.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Runner, Suite } from 'mocha'
 
@@ -75,9 +74,6 @@ function sum(one: Counts, other: Counts): Counts {
   return total
 }
 
-const NOTES = mkdtempSync(path.join(tmpdir(), 'mutation-'))
-process.on('exit', () => rmSync(NOTES, { recursive: true, force: true }))
-process.env.MUTATION_NOTES = NOTES
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import ${import.meta.resolve('./child.ts')}`
 
 interface Note {
@@ -91,14 +87,17 @@ function includeChildren(runner: Runner): void {
     process.env.__STRYKER_ACTIVE_MUTANT__ = activeMutant
     return
   }
+  // In the copy of the repository, which Stryker deletes.
+  const notes = mkdtempSync(path.join(process.cwd(), 'notes-'))
+  process.env.MUTATION_NOTES = notes
   runner.on('test', (test) => {
     process.env.MUTATION_TEST = test.fullTitle()
   })
   runner.once('end', () => {
     context().mutantCoverage ??= { static: {}, perTest: {} }
     const covered = context().mutantCoverage?.perTest ?? {}
-    for (const file of readdirSync(NOTES)) {
-      const { test, reached }: Note = JSON.parse(readFileSync(path.join(NOTES, file), 'utf8'))
+    for (const file of readdirSync(notes)) {
+      const { test, reached }: Note = JSON.parse(readFileSync(path.join(notes, file), 'utf8'))
       covered[test] = sum(covered[test] ?? {}, reached)
     }
   })
