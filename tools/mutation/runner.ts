@@ -1,21 +1,29 @@
 /**
- * Two things that the runner of Stryker 10.0.0 does not do; loaded before it, to extend its reporter. Remove this file when
- * the runner does them.
+ * Three things that the runner of Stryker 10.0.0 does not do; loaded before it, to extend its reporter. Remove this file
+ * when the runner does them.
  *
  * Stryker takes what a `before` hook runs for a part of the test before it, and then runs that test alone on the mutant.
  * Here the hook is a part of each test of its suite.
  *
  * It takes the time limits off the tests, and has one for all the tests of a mutant, after which it starts another process.
  * Here a test that a mutant keeps waiting fails by itself.
+ *
+ * It does not see what a test starts as a process of its own. Here mutants are active there, too, and what such a process
+ * reaches is a part of the test.
  */
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import type { Runner, Suite } from 'mocha'
 
 type Counts = Record<string, number>
 
 interface Context {
+  readonly activeMutant?: string | undefined
   currentTestId?: string | undefined
-  readonly mutantCoverage?: { readonly perTest: Record<string, Counts> }
+  mutantCoverage?: { readonly static: Counts; readonly perTest: Record<string, Counts> }
 }
+const context = (): Context => Reflect.get(globalThis, '__stryker__')
 
 const reporter = new URL('stryker-mocha-reporter.js', import.meta.resolve('@stryker-mutator/mocha-runner'))
 const { StrykerMochaReporter } = await import(reporter.href)
@@ -24,6 +32,7 @@ const { registerEvents } = StrykerMochaReporter.prototype
 StrykerMochaReporter.prototype.registerEvents = function (this: { readonly runner: Runner }): void {
   registerEvents.call(this)
   limitTests(this.runner)
+  includeChildren(this.runner)
   coverHooks(this.runner)
 }
 
@@ -37,7 +46,6 @@ function limitTests({ suite }: Runner): void {
 }
 
 function coverHooks(runner: Runner): void {
-  const context = (): Context => Reflect.get(globalThis, '__stryker__')
   const suites = new Map<string, Suite>()
   const ran = new Set<string>()
   runner.on('hook', ({ title, parent }) => {
@@ -45,6 +53,7 @@ function coverHooks(runner: Runner): void {
     const id = `before ${parent.fullTitle()}`
     suites.set(id, parent)
     context().currentTestId = id
+    process.env.MUTATION_TEST = id
   })
   runner.on('pass', (test) => ran.add(test.fullTitle()))
   runner.once('end', () => {
@@ -64,4 +73,32 @@ function sum(one: Counts, other: Counts): Counts {
   const total = { ...one }
   for (const [mutant, count] of Object.entries(other)) total[mutant] = (total[mutant] ?? 0) + count
   return total
+}
+
+const NOTES = mkdtempSync(path.join(tmpdir(), 'mutation-'))
+process.env.MUTATION_NOTES = NOTES
+process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import ${import.meta.resolve('./child.ts')}`
+
+interface Note {
+  readonly test: string
+  readonly reached: Counts
+}
+
+function includeChildren(runner: Runner): void {
+  const { activeMutant } = context()
+  if (activeMutant !== undefined) {
+    process.env.__STRYKER_ACTIVE_MUTANT__ = activeMutant
+    return
+  }
+  runner.on('test', (test) => {
+    process.env.MUTATION_TEST = test.fullTitle()
+  })
+  runner.once('end', () => {
+    context().mutantCoverage ??= { static: {}, perTest: {} }
+    const covered = context().mutantCoverage?.perTest ?? {}
+    for (const file of readdirSync(NOTES)) {
+      const { test, reached }: Note = JSON.parse(readFileSync(path.join(NOTES, file), 'utf8'))
+      covered[test] = sum(covered[test] ?? {}, reached)
+    }
+  })
 }
