@@ -105,7 +105,7 @@ export class ImpersonationBanner extends Element {
     this.#who.title = this.#who.textContent ?? ''
     this.#row.ariaLabel = `Impersonation of ${name}`
     this.#unmark()
-    this.#prefix = `● ${name.replace(/\s+/g, ' ').replace(/^(.{29}).{2,}$/u, '$1…')} ·`
+    this.#prefix = `● ${name.replace(/\s+/g, ' ').replace(/(.{29}).{2,}/u, '$1…')} ·`
     this.#tick()
   }
 
@@ -129,7 +129,7 @@ export class ImpersonationBanner extends Element {
   }
 
   #unmark() {
-    if (this.#prefix) document.title = document.title.replace(this.#prefix, '')
+    document.title = document.title.replace(this.#prefix, '')
   }
 
   /** @param {number} left */

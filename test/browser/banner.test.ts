@@ -170,10 +170,53 @@ describe('the banner', function () {
   }
 
   it('lets its events be heard by what is around it', async () => {
-    await put({ user: 'Alice' })
-    await page.evaluate("document.addEventListener('end', ({ target }) => (window.from = target.user))")
+    await put({ user: 'Alice', until: from(1) })
+    await page.evaluate(`window.around = []
+      for (const type of ['end', 'over'])
+        document.addEventListener(type, ({ target }) => around.push(type + ' of ' + target.user))`)
     await button().click()
-    expect(await page.evaluate('window.from')).to.equal('Alice')
+    await page.clock.runFor(1001)
+    expect(await page.evaluate('window.around')).to.deep.equal(['end of Alice', 'over of Alice'])
+  })
+
+  it('says no more than it is told', async () => {
+    await put({ user: 'Alice' })
+    expect(await bar().locator('p').textContent()).to.equal('You see what Alice sees')
+    expect(await inPage('return [banner.user, banner.actor, banner.reason]')).to.deep.equal(['Alice', '', ''])
+  })
+
+  it('does nothing before it is in the page', async () => {
+    await page.evaluate(`import('/page.js').then(() => {
+      window.heard = []
+      window.kept = document.createElement('impersonation-banner')
+      window.kept.addEventListener('over', () => window.heard.push('over'))
+      window.kept.setAttribute('user', 'Alice')
+      window.kept.setAttribute('until', '${NOW - 5}')
+    })`)
+    await page.clock.runFor(5000)
+    expect([await heard(), await page.title()]).to.deep.equal([[], 'Orders'])
+  })
+
+  it('wakes up when its time changes, and once a second when there is none left', async () => {
+    await page.evaluate(`{
+      const start = setTimeout
+      window.pauses = []
+      window.setTimeout = (work, pause) => {
+        pauses.push(pause)
+        return start(work, pause)
+      }
+    }`)
+    const pauses = () => page.evaluate('window.pauses.splice(0)')
+    await page.clock.runFor(400)
+    await put({ user: 'Alice', until: from(3) })
+    await page.clock.runFor(4700)
+    expect(await pauses()).to.deep.equal([600, 1000, 1000, 0, 1000, 1000, 1000])
+    await inPage(`banner.until = ${NOW}`)
+    await page.clock.runFor(2500)
+    expect(await pauses()).to.deep.equal([0, 1000, 1000, 1000])
+    await inPage("banner.removeAttribute('until')")
+    await page.clock.runFor(2500)
+    expect(await pauses()).to.deep.equal([1000, 1000, 1000])
   })
 
   it('follows attributes and properties that change later', async () => {
@@ -211,6 +254,7 @@ describe('the banner', function () {
     await put({ user: 'Alice', until: from(100) })
     await inPage('window.kept = banner; banner.remove()')
     expect(await page.title()).to.equal('Orders')
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     await page.clock.runFor(200_000)
     expect([await heard(), await page.title()]).to.deep.equal([[], 'Orders'])
     await page.evaluate('document.body.append(window.kept)')
@@ -226,6 +270,10 @@ describe('the banner', function () {
     await inPage(`banner.until = ${NOW - 7}; banner.remove()`)
     await page.clock.runFor(1)
     expect(await heard(), 'removed before it could say so').to.deep.equal(['over'])
+    await put({ user: 'Alice', until: from(200_000) })
+    await inPage(`banner.addEventListener('over', () => banner.remove()); banner.until = ${NOW}`)
+    await page.clock.runFor(2000)
+    expect(await page.title(), 'removed as soon as it says so').to.equal('Orders')
   })
 
   it('puts the name into the title once, also after the page has changed its title, and takes it out', async () => {

@@ -11,10 +11,17 @@ const WAITING = {
     WHERE datname = current_database() AND wait_event = 'advisory'`,
   mysql: `SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND state = 'User lock'`,
 }
-const END = {
-  postgres: (id: number) => `SELECT pg_terminate_backend(${id})`,
-  mysql: (id: number) => `KILL ${id}`,
-}
+/** What ends the wait of a connection. */
+const ENDS = {
+  postgres: {
+    'its connection ends': (id: number) => `SELECT pg_terminate_backend(${id})`,
+    'its wait is cancelled': (id: number) => `SELECT pg_cancel_backend(${id})`,
+  },
+  mysql: {
+    'its connection ends': (id: number) => `KILL ${id}`,
+    'its wait is cancelled': (id: number) => `KILL QUERY ${id}`,
+  },
+} as const
 
 const failureOf = (work: Promise<unknown>): Promise<Error> =>
   work.then(
@@ -66,23 +73,28 @@ for (const kind of ['postgres', 'mysql'] as const) {
       expect(seen.map((row) => String(Reflect.get(Object(row), 'name')))).to.deep.equal(['one'])
     })
 
-    it('fails if the connection ends while it waits: no other process has done the work', async () => {
-      let failure: Error | undefined
-      const first = exclusively(database.connect(), async () => {
-        const late = exclusively(database.connect(), async () => {})
-        await late.waits
-        for (const id of await waitingIds()) await database.sequelize.query(END[kind](id)).catch(() => {})
-        failure = await failureOf(late.done)
+    for (const [what, end] of Object.entries(ENDS[kind])) {
+      it(`fails if ${what}: no other process has done the work`, async () => {
+        let failure: Error | undefined
+        const first = exclusively(database.connect(), async () => {
+          const late = exclusively(database.connect(), async () => {})
+          await late.waits
+          for (const id of await waitingIds()) await database.sequelize.query(end(id)).catch(() => {})
+          failure = await failureOf(late.done)
+        })
+        await first.done
+        expect(failure?.message).to.match(/connection|terminat|closed|cancel|interrupt/i)
       })
-      await first.done
-      expect(failure?.message).to.match(/connection|terminat|closed/i)
-    })
+    }
 
-    it('fails with the reason of the statement that failed, and lets others go on', async () => {
-      const broken = exclusively(database.connect(), async (execute) => {
+    it('fails with the reason of a statement that is refused, once, and lets others go on', async () => {
+      const log: string[] = []
+      const pool = database.connect({ logging: (text) => void log.push(text) })
+      const broken = exclusively(pool, async (execute) => {
         await execute('SELECT none FROM steps')
       })
       expect((await failureOf(broken.done)).message).to.match(/none/)
+      expect(log.filter((text) => text.includes('SELECT none'))).to.have.length(1)
       let ran = false
       const next = exclusively(database.connect(), async () => {
         ran = true

@@ -1,4 +1,5 @@
 /** What the store does when the database rolls back, lags, or reads from another node. */
+import { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
@@ -114,6 +115,29 @@ suite('postgres', 'the names of prepared statements', (opened) => {
   })
 })
 
+suite('postgres', 'the columns of a statement', (opened) => {
+  it('are described once for all connections of a pool', async () => {
+    let described = 0
+    const watch = (client: unknown) => {
+      const connection: unknown = Reflect.get(Object(client), 'connection')
+      if (!(connection instanceof EventEmitter)) throw new Error('not a client of node-postgres')
+      connection.on('rowDescription', () => {
+        described += 1
+      })
+    }
+    const pool = opened().connect({ pool: { max: 2 }, hooks: { afterConnect: watch } })
+    const store = createSubjectTokenStore(pool, { batch: false })
+    const token = newToken()
+    await store.insert(token)
+    const find = () => store.findByHash(ISSUER, token.tokenHash)
+    await find()
+    const before = described
+    for (const found of await Promise.all([find(), find(), find()]))
+      expect(found).to.have.property('id', token.id)
+    expect(described).to.equal(before).and.to.be.greaterThan(0)
+  })
+})
+
 /** What a session of a pool's only connection is left in. */
 const SPOILT: readonly (readonly [DatabaseKind, title: string, sql: readonly string[]])[] = [
   ['postgres', 'that only reads, as those of a standby', ['SET default_transaction_read_only = on']],
@@ -133,6 +157,25 @@ for (const [kind, title, statements] of SPOILT) {
         expect(await store.consume(ISSUER, token.tokenHash, NOW, USE)).to.equal(true)
         expect(await store.consume(ISSUER, token.tokenHash, NOW, USE)).to.equal(false)
       }
+    })
+  })
+}
+
+for (const [kind, code] of [
+  ['postgres', '23505'],
+  ['mysql', 'ER_DUP_ENTRY'],
+] as const) {
+  suite(kind, 'what operators read of a statement that is refused', (opened) => {
+    it('is its code, and no advice on settings', async () => {
+      const store = createSubjectTokenStore(opened().sequelize)
+      const token = newToken()
+      await store.insert(token)
+      const refused = await store.insert(token).catch((error: unknown) => error)
+      expect(refused)
+        .to.be.an('error')
+        .with.property('message')
+        .that.matches(new RegExp(`: ${code}$`))
+      expect(refused).to.include({ code, forOperators: undefined })
     })
   })
 }

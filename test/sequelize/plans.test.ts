@@ -219,6 +219,13 @@ type Explain = (database: Database, run: Run) => Promise<unknown>
 const asItRuns: Explain = ({ kind, sequelize }, { sql, bindings }) =>
   sequelize.query(`${EXPLAIN[kind]} ${sql}`, { type: QueryTypes.SELECT, bind: [...(bindings[0] ?? [])] })
 
+/** A row of a plan of MariaDB. */
+interface Walk {
+  readonly type: string
+  readonly key: string | null
+  readonly possible_keys: string | null
+}
+
 function look(opened: () => Database, purposes: readonly string[], explain: Explain): void {
   for (const purpose of purposes) {
     it(`use an index to ${purpose}`, async () => {
@@ -272,6 +279,22 @@ for (const kind of DATABASES) {
             })
         }
       })
+    }
+    if (kind === 'mysql') {
+      for (const purpose of Object.keys(HOT).filter((name) =>
+        /^(list|end the tokens (?!of a grant)|count)/.test(name),
+      )) {
+        it(`leave one index to choose, whatever is known of the others, to ${purpose}`, async () => {
+          const all = await recordRuns(database, async () => HOT[purpose]?.run(database))
+          const runs = all.filter(({ sql }) => !sql.startsWith('SHOW'))
+          const plans = await Promise.all(runs.map((run) => asItRuns(database, run)))
+          const walks = plans
+            .flatMap((plan) => plan as readonly Walk[])
+            .filter(({ type, key }) => type === 'range' && key?.startsWith('subject_tokens_'))
+          expect(walks).not.to.have.length(0)
+          for (const { possible_keys: choice, key } of walks) expect(choice).to.equal(key)
+        })
+      }
     }
     describe('for these values', () => {
       before(() => analyze(database))

@@ -6,6 +6,10 @@ export interface Room {
   readonly tests: readonly string[]
   /** Which of these tests run, by title. */
   readonly titles: string
+  /** The code runs in a browser, so that which test reaches a mutant is not seen: each runs all of them. */
+  readonly inBrowser?: true
+  /** Its files are tests themselves: what is asked is whether each call, such as an assertion, is needed to find a fault. */
+  readonly areTests?: true
 }
 
 /** A database server for every mutant is too slow: what holds a rule holds it on SQLite too. */
@@ -50,7 +54,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ),
     titles: WITHOUT_SERVERS,
   },
-  testing: folder('testing', 'testing/*'),
+  testing: { ...folder('testing', 'testing/*'), mutate: ['src/testing/{index,memory-store}.ts'] },
+  contracts: {
+    ...folder('testing', 'testing/*'),
+    mutate: ['src/testing/!(index|memory-store).ts', 'src/testing/store/*.ts'],
+    areTests: true,
+  },
   client: folder('client', 'client/*'),
   cli: folder('cli', 'cli', 'cli-*'),
   exchange: folder('exchange', 'exchange/reasons', 'exchange/!(reasons)', 'on-behalf-of/*'),
@@ -68,6 +77,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   ),
   'resource-server': folder('resource-server', 'resource-server/!(anything|deployment|downstream|workers)'),
   management: folder('management', 'management/*', 'console/mount'),
+  banner: { ...folder('banner', 'browser/banner'), mutate: ['src/banner/banner.js'], inBrowser: true },
   console: folder('console', 'console/*'),
   sequelize: {
     mutate: [
@@ -98,7 +108,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   postgres: {
     mutate: ['src/sequelize/database/{drivers,postgres*}.ts'],
     tests: tests('sequelize/{fates,exclusive,batches,plans,contracts,dialects,faults,rights,silence}'),
-    titles: '/postgres|^an? |^the (?:dialect|schema|time limit|rights of a role (?!of))/i',
+    titles:
+      '/postgres|one turn, on (?:a )?sqlite|^an? |^the (?:dialect|schema|time limit|rights of a role (?!of))/i',
   },
   mysql: {
     mutate: ['src/sequelize/database/{galera,mysql*}.ts'],

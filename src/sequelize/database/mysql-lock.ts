@@ -47,6 +47,8 @@ export async function withNamedLock(
 async function lock(execute: Execute, { patience, onWait }: Wait): Promise<boolean> {
   const taken = async (seconds: number) => {
     const [row] = await execute(`SELECT GET_LOCK(${NAME}, ${seconds}) AS taken`)
+    if (row?.taken === null)
+      throw new Error('the wait for another process, which is migrating, was cancelled')
     return Number(row?.taken) === 1
   }
   if (await taken(0)) return true
