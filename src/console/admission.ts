@@ -16,7 +16,7 @@ export function assertSameOrigin(ctx: Context): void {
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return
   const site = ctx.req.headers['sec-fetch-site']
   // Browsers leave it out at origins that are not trustworthy, such as plain HTTP.
-  const isOwn = site === undefined ? isOrigin(ctx.req.headers.origin ?? '', ctx) : site === 'same-origin'
+  const isOwn = site === undefined ? isOrigin(ctx.get('Origin'), ctx) : site === 'same-origin'
   if (!isOwn) throw forbidden('this request did not come from a page of the console')
 }
 

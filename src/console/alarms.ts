@@ -21,7 +21,7 @@ const KINDS = {
 export async function alarmsPage(visit: Visit): Promise<Page> {
   const { show = 'replayed', cursor } = single(visit.ctx.querystring, ['show', 'cursor'])
   const kinds = Object.entries(KINDS)
-  const [, shown] = kinds.find(([kind]) => kind === show) ?? []
+  const shown = kinds.find(([kind]) => kind === show)?.[1]
   if (!shown) throw invalidRequest({ public: 'show must be replayed or withoutActor' })
   const list = await recordList(visit, { [show]: 'true', cursor }, shown.empty)
   const tabs = kinds.map(([kind, { label }]) => {

@@ -46,7 +46,7 @@ export function createConsole(impersonation: Impersonation, given: ConsoleOption
   const inside = insideOf(impersonation)
   const options = resolveConsoleOptions(given)
   const { prefix } = options
-  const owns = (path: string) => path === (prefix || '/') || path.startsWith(`${prefix}/`)
+  const owns = (path: string) => path === prefix || path.startsWith(`${prefix}/`)
   const respond: Middleware = (ctx, next) => next().catch((thrown: unknown) => showError(ctx, thrown))
   const serve: Middleware = (ctx) => visit(ctx, String(Reflect.get(ctx, 'newRouterPath')), inside, options)
   return {

@@ -58,7 +58,8 @@ describe('console: authorize', () => {
         throw failure
       }),
     ).to.equal(500)
-    expect(console.errors.map((error) => (error as Error).cause)).to.deep.equal([failure, failure])
+    const reported = console.errors.map((error) => [String(error), (error as Error).cause])
+    expect(reported).to.deep.equal(Array(2).fill(['Error: authorize failed', failure]))
     expect((await console.get()).text).not.to.include('private')
   })
 

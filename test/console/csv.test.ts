@@ -1,7 +1,10 @@
 /** The CSV of the history: every row whole, and no cell that a spreadsheet takes for a formula. */
 import { once } from 'node:events'
+import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
+import type { Middleware } from 'koa'
+import { stopClock } from '../../fixtures/clock.ts'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
 import type { SubjectTokenStore } from '../../src/index.ts'
@@ -55,6 +58,43 @@ describe('console: CSV', () => {
     expect(row?.started).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
   })
 
+  it('says when, and leaves blank what there is not', async () => {
+    const clock = stopClock()
+    try {
+      const iso = (seconds = 0) => new Date(Date.now() + seconds * 1000).toISOString().replace('.000', '')
+      const started = iso()
+      const unused = await console.keep({ userId: 'bob' })
+      clock.tick(10)
+      const use = {
+        accessToken: { format: 'opaque', expiresAt: Math.floor(Date.now() / 1000) + 100 },
+      } as const
+      const live = await console.keep({ userId: 'bob', use })
+      const exchanged = iso()
+      const replayed = await console.keep({ userId: 'bob', use, replayedBy: 'thief' })
+      const { text } = await console.get('/history.csv?userId=bob')
+      const blank = { engineer: '', ticket: '', reason: '', scope: '', resource: '', jti: '', stopped: '' }
+      const other = { ...blank, 'used again': '', 'stopped by': '', 'stopped because': '' }
+      const bob = { ...other, user: 'bob', backend: 'backend' }
+      const ofUse = {
+        ...bob,
+        application: 'spa',
+        resource: 'https://api.example.com',
+        started: exchanged,
+        exchanged,
+        until: iso(100),
+      }
+      const stop = { 'used again': exchanged, stopped: exchanged, 'stopped because': 'replay' }
+      expect(rowsOf(text)).to.deep.equal([
+        { ...ofUse, ...stop, state: 'revoked', record: replayed },
+        { ...ofUse, state: 'live', record: live },
+        { ...bob, application: '', started, state: 'active', exchanged: '', until: iso(590), record: unused },
+      ])
+      expect(text).to.match(/^(("[^"\r\n]*",){17}"[^"\r\n]*"\r\n){4}$/)
+    } finally {
+      clock.restore()
+    }
+  })
+
   for (const [title, text, cell] of [
     ['=', '=1+1', "'=1+1"],
     ['+', '+1', "'+1"],
@@ -94,6 +134,8 @@ describe('console: a long CSV', () => {
   let store: SubjectTokenStore
   let pages = 0
   let failAt = Number.POSITIVE_INFINITY
+  let rows = 100
+  let isOld = false
   before(async () => {
     const database = await openDatabase('sqlite')
     store = createSubjectTokenStore(database.sequelize)
@@ -105,18 +147,26 @@ describe('console: a long CSV', () => {
           const page = await store.list(...args)
           // Without end.
           return {
-            tokens: page.tokens.slice(0, 1).flatMap((token) => Array(100).fill(token)),
+            tokens: page.tokens.slice(0, 1).flatMap((token) => Array(rows).fill(token)),
             next: token(page.tokens[0]),
           }
         },
       },
     })
-    console = await startConsole({}, { database, options: { store: counted } })
+    const old: Middleware = async (ctx, next) => {
+      await next()
+      if (!isOld || !(ctx.body instanceof Readable)) return
+      ctx.respond = false
+      ctx.body.once('error', () => undefined).pipe(ctx.res)
+    }
+    console = await startConsole({}, { database, options: { store: counted }, before: [old] })
     await console.keep()
   })
   beforeEach(() => {
     pages = 0
     failAt = Number.POSITIVE_INFINITY
+    rows = 100
+    isOld = false
   })
   after(async () => {
     await console.close()
@@ -128,6 +178,13 @@ describe('console: a long CSV', () => {
     const { text } = await console.get('/history.csv')
     expect(rowsOf(text)).to.have.length(10_000)
     expect(pages).to.equal(100)
+  }).timeout(60_000)
+
+  it('ends after 10,000 rows in the midst of a page', async () => {
+    rows = 99
+    const { text } = await console.get('/history.csv')
+    expect(rowsOf(text)).to.have.length(10_000)
+    expect(pages).to.equal(102)
   }).timeout(60_000)
 
   it('is a 503 when storage is down', async () => {
@@ -144,6 +201,13 @@ describe('console: a long CSV', () => {
     const failure = await console.get('/history.csv').catch((error: Error) => error)
     expect(failure).to.be.instanceOf(TypeError)
     expect(console.errors.length).to.be.greaterThan(0)
+  })
+
+  it('is cut off where the host leaves a response open whose source fails, as Koa 2 does', async () => {
+    failAt = 3
+    isOld = true
+    const failure = await console.get('/history.csv').catch((error: Error) => error)
+    expect(failure).to.be.instanceOf(TypeError)
   })
 })
 

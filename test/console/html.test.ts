@@ -187,8 +187,6 @@ describe('console: what others wrote', () => {
     'returns an object': () => ({ alice: 'Alice' }) as never,
     'returns nothing': () => undefined as never,
     'takes over a second': () => tooLate(1),
-    'returns a map of other things': (ids: readonly string[]) =>
-      new Map(ids.map((one) => [one, [7]])) as never,
   })) {
     it(`shows ids when nameOf ${title}`, async () => {
       console.errors.length = 0
@@ -196,7 +194,27 @@ describe('console: what others wrote', () => {
       const { status, text } = await console.get(`/${id}`)
       expect(status).to.equal(200)
       expect(text).to.include('alice&quot;').and.not.to.include('private')
-      expect(console.errors).to.have.length(title === 'returns a map of other things' ? 0 : 1)
+      expect(console.errors).to.have.length(1)
+      if (title.startsWith('returns'))
+        expect(String(console.errors[0])).to.equal('TypeError: nameOf must return a Map')
+    })
+  }
+
+  for (const name of [
+    7,
+    null,
+    [7],
+    '',
+    ' \n',
+    { name: 7 },
+    { name: ' ' },
+    { url: 'https://people.example' },
+  ]) {
+    it(`shows an id for ${JSON.stringify(name)} instead of a name`, async () => {
+      console.change({ nameOf: (ids) => new Map(ids.map((one) => [one, name])) as never })
+      const { status, text } = await console.get(`/${id}`)
+      expect(status).to.equal(200)
+      expect(text).to.include('<bdi>alice&quot;')
     })
   }
 

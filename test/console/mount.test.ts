@@ -116,14 +116,26 @@ describe('console: where it is mounted', () => {
     })
   })
 
+  it('Koa, where the host has rewritten the path', async () => {
+    const app = new Koa()
+    app.use((ctx, next) => {
+      ctx.path = ctx.path.replace('/desk', '/impersonations')
+      return next()
+    })
+    app.use(make().routes())
+    await serving(app.callback(), async (baseUrl) => {
+      expect(await (await fetch(`${baseUrl}/desk`)).text()).to.include('href="/impersonations/history"')
+    })
+  })
+
   it('a parser that leaves something else than a form is refused', async () => {
     const id = await deployment.keep({ use: {} })
-    for (const body of [
-      { id: { $ne: '' }, reason: 'x' },
-      { id: [id, id], reason: 'x' },
-      { id, reason: ['x', 'y'] },
-      [id],
-    ]) {
+    for (const [body, text] of [
+      [{ id: { $ne: '' }, reason: 'x' }, 'The body must be a form.'],
+      [{ id: [id, id], reason: 'x' }, 'Id must not be repeated.'],
+      [{ id, reason: ['x', 'y'] }, 'Reason must not be repeated.'],
+      [[id], 'The body must be a form.'],
+    ] as const) {
       const host = express().use((request, _response, next) => {
         Object.assign(request, { body })
         next()
@@ -134,6 +146,7 @@ describe('console: where it is mounted', () => {
           headers: { 'sec-fetch-site': 'same-origin', 'content-type': 'application/x-www-form-urlencoded' },
         })
         expect(response.status).to.equal(400)
+        expect(await response.text()).to.include(text)
       })
     }
     expect((await show(deployment, id)).body.state).to.equal('consumed')

@@ -1,9 +1,12 @@
 /** Stopping in the console: one, and all of a person. The record and the management API say who and why. */
 import { expect } from 'chai'
 import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
+import { openDatabase } from '../../fixtures/databases.ts'
 import { OPAQUE_API } from '../../fixtures/deployment.ts'
 import { list, show } from '../../fixtures/management.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+import type { SubjectTokenStore } from '../../src/index.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const REASON = 'wrong customer'
 
@@ -75,8 +78,15 @@ describe('console: stopping one', () => {
       const headers = { 'sec-fetch-site': 'same-origin', 'content-type': type }
       const response = await console.post('/stop', { id, reason: REASON }, headers)
       expect(response.status, type).to.equal(400)
+      expect(response.text).to.include('<h1>This did not work</h1><p>The body must be a form.</p>')
     }
     expect((await show(console, id)).body.state).to.equal('consumed')
+  })
+
+  it('says that it needs an id', async () => {
+    const { status, text } = await console.post('/stop', { reason: REASON })
+    expect(status).to.equal(400)
+    expect(text).to.include('<h1>This did not work</h1><p>Id is required.</p>')
   })
 
   it('takes a form whose type is written in capitals', async () => {
@@ -91,6 +101,27 @@ describe('console: stopping one', () => {
   it('refuses a form that is too large', async () => {
     const id = await console.keep({ use: {} })
     expect((await console.post('/stop', { id, reason: 'x'.repeat(70_000) })).status).to.equal(400)
+  })
+})
+
+describe('console: stopping a record that is purged at that moment', () => {
+  let console: ConsoleDeployment
+  before(async () => {
+    const database = await openDatabase('sqlite')
+    const store: SubjectTokenStore = Object.create(createSubjectTokenStore(database.sequelize), {
+      revoke: { value: async () => undefined },
+    })
+    console = await startConsole({}, { database, options: { store } })
+  })
+  after(async () => {
+    await console.close()
+    await console.database.close()
+  })
+
+  it('says that there is none, instead of that the input was wrong', async () => {
+    const response = await console.post('/stop', { id: await console.keep(), reason: REASON })
+    expect(response.status).to.equal(404)
+    expect(response.text).to.include('<h1>Not found</h1>')
   })
 })
 
@@ -141,7 +172,7 @@ describe('console: stopping all of a person', () => {
 
   it('asks for the reason and the id in the browser, too', async () => {
     const { text } = await console.get('/stop-all?userId=ian')
-    expect(text).to.match(/name="reason" value="" required maxlength="1000"/)
+    expect(text).to.match(/<label>Reason<input name="reason" value="" required maxlength="1000"/)
     expect(text).to.match(/Type <code>ian<\/code> to confirm<input name="confirm" value="" required/)
     expect(text).to.include('<a class="button" href="/impersonations">Cancel</a>')
   })
@@ -198,6 +229,13 @@ describe('console: stopping all of a person', () => {
     expect(response.status).to.equal(400)
     expect(response.text).to.include('role="alert"').and.to.include('name="confirm"')
     expect((await show(console, id)).body.state).to.equal('active')
+  })
+
+  it('shows again what was typed, however large that makes the page', async () => {
+    const reason = 'x'.repeat(60_000)
+    const response = await all({ userId: 'ian', confirm: 'ian', reason })
+    expect(response.status).to.equal(400)
+    expect(response.text).to.include(`value="${reason}"`)
   })
 
   it('needs a right of its own', async () => {
