@@ -61,7 +61,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     areTests: true,
   },
   client: folder('client', 'client/*'),
-  cli: folder('cli', 'cli', 'cli-*'),
+  cli: {
+    ...folder('cli', 'cli-{database-url,check-*}', 'cli-check', 'cli'),
+    // The SQL of a dialect is printed without its server; a role and its rights are those of one.
+    titles: '/^(?!.*\\b(?:postgres|mysql|mariadb))|prints the SQL of|names the rights/i',
+  },
   exchange: folder('exchange', 'exchange/reasons', 'exchange/!(reasons)', 'on-behalf-of/*'),
   provider: folder(
     'provider',
