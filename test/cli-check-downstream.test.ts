@@ -1,6 +1,7 @@
 /** `oidc-impersonation check`: which APIs may go downstream, and each mistake that would keep them from it. */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
+import { tooLate } from '../fixtures/clock.ts'
 import { API, OPAQUE_API, RESOURCES, withDeployment } from '../fixtures/deployment.ts'
 import { checkClients } from '../src/cli/check/clients.ts'
 import type { Finding } from '../src/cli/check/finding.ts'
@@ -44,6 +45,7 @@ async function check({ options, api, clients = [], resources, configuration }: P
   await withDeployment(overrides, async ({ impersonation }) => {
     found.push(...(await checkClients({ impersonation, inside: insideOf(impersonation) })))
   })
+  for (const finding of found) expect(finding).to.include.all.keys('level', 'about', 'text')
   return found
 }
 
@@ -109,6 +111,64 @@ describe('oidc-impersonation check: downstream', () => {
         },
       },
     },
+  })
+
+  it('asks once for each resource and client, and not about an audience that is the name of no resource', async () => {
+    const asked: string[] = []
+    const configuration: Configuration = {
+      features: {
+        resourceIndicators: {
+          enabled: true,
+          getResourceServerInfo(_ctx, resource, { clientId }) {
+            asked.push(`${clientId}: ${resource}`)
+            return jwts(resource)
+          },
+        },
+      },
+    }
+    const findings = await check({ api: { token_exchange_audiences: ['orders', API] }, configuration })
+    const clients = ['spa', 'web', 'backend', 'resource-server', 'orders-api']
+    expect(asked).to.have.members(clients.flatMap((client) => [`${client}: ${API}`, `${client}: ${BILLING}`]))
+    expect(about(findings, 'downstream').map(({ text }) => text)).to.deep.equal([
+      '"orders-api" exchanges tokens for orders, and no resource that is known here has that audience',
+    ])
+  })
+
+  it('knows no resource where the deployment has no function that returns one', async () => {
+    const clients = [{ ...ordersApi, token_exchange_audiences: ['orders'] }]
+    await withDeployment({ options: { onBehalfOf: true }, clients }, async ({ impersonation }) => {
+      const inside = insideOf(impersonation)
+      const { features: _, ...rest } = inside.configuration
+      for (const configuration of [rest, { ...rest, features: {} }]) {
+        const findings = await checkClients({ impersonation, inside: { ...inside, configuration } })
+        expect(about(findings, 'downstream').map(({ text }) => text)).to.deep.equal([
+          '"orders-api" exchanges tokens for orders, and no resource that is known here has that audience',
+          '"orders-api" may go to https://billing.example.com, which is no resource for it',
+        ])
+      }
+    })
+  })
+
+  it('does not take APIs with audiences of their own for ones that share', async () => {
+    const reports = { ...ordersApi, client_id: 'reports', token_exchange_audiences: [NAMED] }
+    const findings = await check({ clients: [reports], resources: { [NAMED]: jwts(NAMED) } })
+    expect(about(findings, 'downstream')).to.deep.equal([])
+  })
+
+  it('does not wait longer for a resource than for claims', async () => {
+    const configuration: Configuration = {
+      features: {
+        resourceIndicators: {
+          enabled: true,
+          getResourceServerInfo: (_ctx, resource) =>
+            resource === BILLING ? tooLate<ResourceServer>(2) : jwts(resource),
+        },
+      },
+    }
+    const findings = await check({ options: { customClaimsTimeout: 2 }, configuration })
+    expect(about(findings, 'downstream').map(({ text }) => text)).to.deep.equal([
+      '"orders-api" may go to https://billing.example.com: getResourceServerInfo fails: it takes too long',
+    ])
   })
 
   const planted: [mistake: string, planted: Planted, level: string, text: RegExp][] = [

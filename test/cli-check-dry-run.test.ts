@@ -1,6 +1,6 @@
 /** `oidc-impersonation check --example`: what the deployment's functions are asked about the step to another API. */
 import { expect } from 'chai'
-import type { ClientMetadata, ResourceServer } from 'oidc-provider'
+import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
 import { API, RESOURCES, withDeployment } from '../fixtures/deployment.ts'
 import { dryRun } from '../src/cli/check/dry-run.ts'
 import type { Finding } from '../src/cli/check/finding.ts'
@@ -44,10 +44,12 @@ const EXAMPLE = {
 async function run(
   options: Partial<ImpersonationOptions>,
   example: Parameters<typeof dryRun>[1] = EXAMPLE,
+  configuration: Configuration = {},
 ): Promise<Finding[]> {
   const found: Finding[] = []
   const overrides = {
     options: { onBehalfOf: true, ...options },
+    configuration,
     clients: [desk],
     resources: { ...RESOURCES, [NAMED]: jwts('orders'), [BILLING]: jwts('billing') },
   }
@@ -88,6 +90,19 @@ describe('oidc-impersonation check: the step of an example to another API', () =
       { sub: 'sam', clientId: 'desk', audiences: [], verified: true },
       { sub: 'sam', clientId: 'desk', verified: true },
     ])
+    const began = {
+      userId: 'alice',
+      client: { id: 'desk' },
+      createdBy: { id: 'backend' },
+      context: { ticketId: 'T-1' },
+      resource: NAMED,
+      scope: 'orders:read',
+    }
+    for (const [index, stage] of ['issuance', 'exchange'].entries()) {
+      const { account, actor: _, ...request } = asked[index] ?? expect.fail('not asked')
+      expect(account.accountId).to.equal('alice')
+      expect(request).to.deep.equal({ stage, ...began })
+    }
     const { account, subjectTokenId, ...request } = asked[2] as PolicyRequest & { stage: 'onBehalfOf' }
     expect(account.accountId).to.equal('alice')
     expect(request).to.deep.equal({
@@ -154,6 +169,10 @@ describe('oidc-impersonation check: the step of an example to another API', () =
   const crash = () => {
     throw new Error('no such table')
   }
+  const failedFor = (text: string): Finding => ({
+    ...{ level: 'fault', about: 'dry run', text },
+    advice: 'correct the example, or the function',
+  })
   for (const [mistake, options, text] of [
     [
       'a policy that denies it',
@@ -192,6 +211,22 @@ describe('oidc-impersonation check: the step of an example to another API', () =
     })
   }
 
+  for (const [mistake, findAccount, text] of [
+    ['an account that there is not', () => undefined, 'findAccount: there is no account alice'],
+    ['accounts that cannot be looked up', crash, 'findAccount: no such table'],
+  ] as const) {
+    it(`finds ${mistake}, and asks nothing about it`, async () => {
+      const isAllowed = () => expect.fail('asked')
+      expect(await run({ isAllowed }, EXAMPLE, { findAccount })).to.deep.equal([failedFor(text)])
+    })
+  }
+
+  it('finds claims that cannot be told, and does not go on to the step', async () => {
+    expect(await run({ getCustomJwtClaims: crash })).to.deep.equal([
+      failedFor('getCustomJwtClaims: getCustomJwtClaims failed'),
+    ])
+  })
+
   it('says that it did not look at the step of an example without one', async () => {
     const [, second, ...others] = await run({}, WITHOUT_STEP)
     expect(others).to.deep.equal([])
@@ -221,8 +256,20 @@ describe('oidc-impersonation check: the step of an example to another API', () =
     const asked: PolicyRequest[] = []
     const { actorId: _actor, scope: _scope, ...example } = EXAMPLE
     const onBehalfOf = { clientId: 'orders-api', resource: BILLING }
-    await run({ isAllowed: (request) => asked.push(request) > 0 }, { ...example, onBehalfOf })
-    expect(asked[2]).not.to.have.any.keys('actor', 'scope')
+    const claims: CustomClaimsRequest[] = []
+    const getCustomJwtClaims = (request: CustomClaimsRequest) => {
+      claims.push(request)
+      return {}
+    }
+    const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
+    await run({ isAllowed, getCustomJwtClaims }, { ...example, onBehalfOf })
+    expect(asked).to.have.lengthOf(3)
+    for (const request of asked) expect(request).not.to.have.any.keys('actor', 'scope')
+    expect(claims).to.have.lengthOf(2)
+    for (const { token, context } of claims) {
+      expect(token).to.have.all.keys('sub', 'aud', 'clientId', 'iat', 'exp')
+      expect(context).to.have.all.keys('grant', 'user', 'client')
+    }
     expect(asked[2]).to.have.deep.property('subjectToken', {
       clientId: 'desk',
       audience: 'orders',

@@ -101,15 +101,17 @@ describe('oidc-impersonation', () => {
     const waiting = await openDatabase('sqlite', { migrated: false })
     const wait = { patience: 1, onWait: () => {} }
     try {
+      let ended: Promise<unknown[]> | undefined
       await driverOf(waiting.sequelize).exclusively(waiting.sequelize, wait, async () => {
         const child = spawn(process.execPath, ['--no-warnings', CLI, 'migrate'], {
           env: { ...process.env, DATABASE_URL: waiting.url },
           stdio: ['ignore', 'ignore', 'pipe'],
         })
         const [said] = await once(child.stderr, 'data')
-        child.kill()
         expect(String(said)).to.match(/^waiting for another process.* its lease ends in \d+ s\n$/)
+        ended = once(child, 'exit')
       })
+      expect(await ended).to.deep.equal([0, null])
     } finally {
       await waiting.close()
     }
@@ -144,9 +146,10 @@ describe('oidc-impersonation', () => {
   const wrong: Record<string, [args: string[], url: string | undefined, message: string]> = {
     'no command': [[], 'sqlite:x', 'missing command'],
     'an unknown command': [['drop'], 'sqlite:x', 'unknown command: drop'],
-    'one argument too many': [['migrate', 'now'], 'sqlite:x', 'unexpected argument: now'],
+    'arguments too many': [['migrate', 'right', 'now'], 'sqlite:x', 'unexpected argument: right now'],
     'an unknown option': [['purge', '--all'], 'sqlite:x', '--all'],
     'a retention of days': [['purge', '--retention', '90d'], 'sqlite:x', 'must be whole seconds'],
+    'a retention below 0': [['purge', '--retention=-1'], 'sqlite:x', 'must be whole seconds'],
     'a retention for migrate': [
       ['migrate', '--retention', '1'],
       'sqlite:x',
@@ -204,7 +207,7 @@ describe('oidc-impersonation', () => {
   it('fails with exit code 1 when the database does, and shows no password', async () => {
     const { code, stdout, stderr } = await run(['migrate'], 'postgres://user:hunter2@127.0.0.1:1/none')
     expect(code).to.equal(1)
-    expect(stderr).to.include('ECONNREFUSED')
+    expect(stderr).to.include('ECONNREFUSED').and.not.to.include('--help')
     expect(stdout + stderr).not.to.include('hunter2')
   })
 })
@@ -252,6 +255,13 @@ for (const kind of DATABASES) {
       )
       const saved = new Date(Math.floor(Number(row?.written_at) / 1e6) * 1000).toISOString()
       expect(stdout).to.include(`oidc_models  1 rows, the oldest written ${saved}\n`)
+    })
+
+    it('shows the steps of a later version', async () => {
+      await migrate(database.sequelize)
+      await database.sequelize.query("INSERT INTO impersonation_migrations (name) VALUES ('999-later')")
+      const { stdout } = await run(['status'], database.url)
+      expect(stdout).to.include('\n999-later  applied by a later version\n').and.not.to.include('missing')
     })
 
     it('ends what is unspent, of all issuers or of one', async () => {

@@ -54,7 +54,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   testing: folder('testing', 'testing/*'),
   client: folder('client', 'client/!(openapi)'),
-  cli: folder('cli', 'cli', 'cli-*'),
+  cli: {
+    ...folder('cli', 'cli-{database-url,check-*}', 'cli-check', 'cli'),
+    // The SQL of a dialect is printed without its server; a role and its rights are those of one.
+    titles: '/^(?!.*\\b(?:postgres|mysql|mariadb))|prints the SQL of|names the rights/i',
+  },
   exchange: folder('exchange', 'exchange/reasons', 'exchange/!(reasons)', 'on-behalf-of/*'),
   provider: folder(
     'provider',
