@@ -95,10 +95,12 @@ function includeChildren(runner: Runner): void {
   })
   runner.once('end', () => {
     context().mutantCoverage ??= { static: {}, perTest: {} }
-    const covered = context().mutantCoverage?.perTest ?? {}
+    const { static: atLoad = {}, perTest = {} } = context().mutantCoverage ?? {}
     for (const file of readdirSync(notes)) {
       const { test, reached }: Note = JSON.parse(readFileSync(path.join(notes, file), 'utf8'))
-      covered[test] = sum(covered[test] ?? {}, reached)
+      // What runs when this process loads a file concerns all of its tests, not only the test that starts another.
+      const own = Object.entries(reached).filter(([mutant]) => !(mutant in atLoad))
+      perTest[test] = sum(perTest[test] ?? {}, Object.fromEntries(own))
     }
   })
 }
