@@ -104,7 +104,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // No other test reaches these drivers.
   postgres: {
     mutate: ['src/sequelize/database/{drivers,postgres*}.ts'],
-    tests: tests('sequelize/{fates,exclusive,batches,plans,contracts,dialects,faults,rights,silence}'),
+    tests: tests('sequelize/{fates,exclusive,schema,batches,plans,contracts,dialects,faults,rights,silence}'),
     titles:
       '/postgres|one turn, on (?:a )?sqlite|^an? |^the (?:dialect|schema|time limit|rights of a role (?!of))/i',
   },
