@@ -343,6 +343,11 @@ describe('oidc-impersonation check', () => {
     expect(code).to.equal(0)
   })
 
+  it('calls no close that is not a function', async () => {
+    const exports = "const close = 'never'\nexport { impersonation, provider, sequelize, close }"
+    expect(await run([write('not-closing.ts', moduleOf({ exports }))])).to.include({ code: 0, stderr: '' })
+  })
+
   it('closes what the module has opened, also if a look at it fails', async () => {
     const exports = `const closing = { close: sequelize.close.bind(sequelize) }
       sequelize.close = async () => { console.error('sequelize closed'); await closing.close() }
