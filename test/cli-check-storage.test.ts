@@ -1,10 +1,10 @@
 /** `oidc-impersonation check`: what it says of the database, word for word. */
-import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { Sequelize } from 'sequelize'
 import { type Database, openDatabase } from '../fixtures/databases.ts'
 import { withDeployment } from '../fixtures/deployment.ts'
 import { beforeOn } from '../fixtures/on-database.ts'
+import { createRole, type Role } from '../fixtures/role.ts'
 import type { Finding } from '../src/cli/check/finding.ts'
 import { checkStorage } from '../src/cli/check/storage.ts'
 import { insideOf } from '../src/impersonation.ts'
@@ -109,24 +109,22 @@ describe('oidc-impersonation check: the storage', () => {
 })
 
 describe('oidc-impersonation check: the storage, on postgres', () => {
-  const role = `impersonation_${randomBytes(6).toString('hex')}`
+  let role: Role
   let database: Database
   beforeOn('postgres', async () => {
     database = await openDatabase('postgres')
-    await database.sequelize.query(`CREATE ROLE ${role} LOGIN`)
+    role = await createRole(database)
   })
   after(async () => {
-    if (!database) return
-    await database.sequelize.query(`DROP OWNED BY ${role}`)
-    await database.sequelize.query(`DROP ROLE ${role}`)
-    await database.close()
+    await role?.drop()
+    await database?.close()
   })
 
   it('names the rights that the role lacks, of which the purge alone needs two', async () => {
-    await database.sequelize.query(`GRANT SELECT, UPDATE ON subject_tokens TO ${role}`)
-    await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE ON subject_token_actors TO ${role}`)
-    await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE ON oidc_models TO ${role}`)
-    const sequelize = database.connect({ username: role })
+    await database.sequelize.query(`GRANT SELECT, UPDATE ON subject_tokens TO ${role.name}`)
+    await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE ON subject_token_actors TO ${role.name}`)
+    await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE ON oidc_models TO ${role.name}`)
+    const sequelize = database.connect({ username: role.name })
     const findings = await check({ sequelize })
     const purge = 'give it to the role that runs the purge'
     expect(findings.slice(2)).to.deep.equal([

@@ -3,30 +3,29 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
+import { createRole, type Role } from '../../fixtures/role.ts'
 import { StorageError } from '../../src/sequelize/database/storage-error.ts'
 import { missingRights } from '../../src/sequelize/schema/rights.ts'
 import { statusOf } from '../../src/sequelize/schema/status.ts'
 
 describe('the rights of a role', () => {
   let database: Database
-  const role = `impersonation_${randomBytes(6).toString('hex')}`
+  let role: Role
   beforeOn('postgres', async () => {
     database = await openDatabase('postgres')
-    await database.sequelize.query(`CREATE ROLE ${role} LOGIN`)
+    role = await createRole(database)
   })
   after(async () => {
-    if (!database) return
-    await database.sequelize.query(`DROP OWNED BY ${role}`)
-    await database.sequelize.query(`DROP ROLE ${role}`)
-    await database.close()
+    await role?.drop()
+    await database?.close()
   })
 
   it('are told by table, and complete for the owner', async () => {
     expect(await missingRights(database.sequelize)).to.deep.equal([])
-    const pool = database.connect({ username: role })
-    await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON oidc_models TO ${role}`)
-    await database.sequelize.query(`GRANT SELECT, UPDATE ON subject_tokens TO ${role}`)
-    await database.sequelize.query(`GRANT INSERT ON subject_token_actors TO ${role}`)
+    const pool = database.connect({ username: role.name })
+    await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON oidc_models TO ${role.name}`)
+    await database.sequelize.query(`GRANT SELECT, UPDATE ON subject_tokens TO ${role.name}`)
+    await database.sequelize.query(`GRANT INSERT ON subject_token_actors TO ${role.name}`)
     expect(await missingRights(pool)).to.deep.equal([
       { table: 'subject_tokens', right: 'INSERT' },
       { table: 'subject_tokens', right: 'DELETE' },
@@ -39,8 +38,8 @@ describe('the rights of a role', () => {
   })
 
   it('are not taken for a table that is missing', async () => {
-    await database.sequelize.query(`GRANT SELECT ON impersonation_migrations TO ${role}`)
-    const pool = database.connect({ username: role })
+    await database.sequelize.query(`GRANT SELECT ON impersonation_migrations TO ${role.name}`)
+    const pool = database.connect({ username: role.name })
     const failure = await statusOf(pool).catch((error: unknown) => error)
     expect(failure).to.be.instanceOf(StorageError).with.property('code', '42501')
   })
