@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { QueryTypes, type Sequelize, Transaction } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
+import { recordPauses } from '../../fixtures/pauses.ts'
 import type { Execute } from '../../src/sequelize/database/driver.ts'
 import { driverOf } from '../../src/sequelize/database/drivers.ts'
 
@@ -132,7 +133,6 @@ describe('what one process at a time does, on postgres, when it has waited', () 
 
 describe('a statement of one process at a time, on mysql', () => {
   let database: Database
-  let random: typeof Math.random
   beforeOn('mysql', async () => {
     database = await openDatabase('mysql', { migrated: false })
     await database.sequelize.query('CREATE TABLE steps (name VARCHAR(64))')
@@ -147,15 +147,6 @@ describe('a statement of one process at a time, on mysql', () => {
     )
   })
   after(() => database?.close())
-  // Otherwise the pauses add up to seconds.
-  beforeEach(() => {
-    random = Math.random
-    Math.random = () => 0
-  })
-  afterEach(() => {
-    Math.random = random
-  })
-
   /** A row that goes in at this attempt. */
   const insertAt = (attempt: number, tried: (rows: readonly unknown[]) => void = () => {}) =>
     exclusively(database.connect(), async (execute) => {
@@ -163,16 +154,23 @@ describe('a statement of one process at a time, on mysql', () => {
       tried(await execute('SELECT CAST(@tried AS CHAR) AS times'))
     }).done
 
-  it('that is rolled back is repeated until it is not', async () => {
+  it('that is rolled back is repeated until it is not, after pauses that grow', async () => {
     let rows: readonly unknown[] = []
-    await insertAt(10, (found) => {
-      rows = found
-    })
+    const pauses = await recordPauses(() =>
+      insertAt(10, (found) => {
+        rows = found
+      }),
+    )
     expect(rows.map((row) => Number(Reflect.get(Object(row), 'times')))).to.deep.equal([10])
+    expect(pauses).to.deep.equal([10, 20, 40, 80, 160, 320, 640, 1280, 2560])
   })
 
   it('that is rolled back ten times fails', async () => {
-    expect(await failureOf(insertAt(11))).to.include({ code: 'ER_LOCK_DEADLOCK' })
+    let failure: Error | undefined
+    await recordPauses(async () => {
+      failure = await failureOf(insertAt(11))
+    })
+    expect(failure).to.include({ code: 'ER_LOCK_DEADLOCK' })
     const rows = await database.sequelize.query(`SELECT name FROM steps WHERE name = '11'`, {
       type: QueryTypes.SELECT,
     })
