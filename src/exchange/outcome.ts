@@ -1,13 +1,14 @@
 /** The one place that reports how an exchange ended, so that no refusal is without an event. */
+
+import type { Provider } from 'oidc-provider'
 import { errors } from 'oidc-provider'
-import { emit } from '../events.ts'
+import { emit, type SubjectTokenExchanged, type SubjectTokenRefused } from '../events.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import { type AccessTokenDraft, issuedAccessToken } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import type { Actor } from './actor.ts'
-import type { Kind, ToldExchanged, ToldRefused } from './kinds/kind.ts'
 import { endFirstUse, ReplayedSubjectToken, type ReplayService } from './replay.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
@@ -22,15 +23,22 @@ interface Exchanged<Found extends Subject> {
 /** As much of it as an exchange had established when it was refused. */
 type Reached<Found extends Subject> = Partial<Omit<Exchanged<Found>, 'draft'>>
 
-interface Told<Found extends Subject> {
-  readonly service: ReplayService
-  readonly kind: Pick<Kind<Found>, 'emitExchanged' | 'emitRefused'>
+/** What the events of every exchange tell. */
+type ToldExchanged = Omit<SubjectTokenExchanged, 'id' | 'createdBy'>
+type ToldRefused = Omit<SubjectTokenRefused, 'stage'>
+
+/** Emits the events of one kind of exchange. */
+export interface ExchangeEvents<Found extends Subject> {
+  exchanged(provider: Provider, told: ToldExchanged, subject: Found): void
+  /** `subject` is absent if the request did not get that far. */
+  refused(provider: Provider, told: ToldRefused, subject?: Found): void
 }
 
 /** Runs an exchange, which passes what it establishes to `reached`, and emits exactly one event about it. */
 export async function recordOutcome<Found extends Subject>(
   ctx: GrantContext,
-  { service, kind }: Told<Found>,
+  service: ReplayService,
+  events: ExchangeEvents<Found>,
   exchange: (reached: (established: Reached<Found>) => void) => Promise<Exchanged<Found>>,
 ): Promise<void> {
   const { provider } = ctx.oidc
@@ -43,13 +51,13 @@ export async function recordOutcome<Found extends Subject>(
   } catch (error) {
     if (isStorageUnavailable(error) && isRepeatable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
-      kind.emitRefused(provider, refusedOf(ctx, reached, error), reached.subject)
+      events.refused(provider, refusedOf(ctx, reached, error), reached.subject)
       throw error
     }
     await emitReplayed(ctx, service, error)
     throw subjectTokenRefused({ private: 'used before' })
   }
-  kind.emitExchanged(provider, exchangedOf(ctx, exchanged), exchanged.subject)
+  events.exchanged(provider, exchangedOf(ctx, exchanged), exchanged.subject)
 }
 
 function exchangedOf(

@@ -2,11 +2,13 @@ import { RESERVED_CLAIMS } from '../constants.ts'
 import { isPlainObject, type JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { registeredAudiences } from '../provider/client-metadata.ts'
-import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
+import { findAccount, type GrantContext, type SenderConstraint } from '../provider/grants.ts'
 import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
 import { subjectTokenRefused } from '../refusals.ts'
-import type { ActingParty } from '../subject-tokens/subject-token.ts'
-import type { ExchangeService } from './service.ts'
+import type { ActClaim, ActingParty } from '../subject-tokens/subject-token.ts'
+import type { Actor } from './actor.ts'
+import { assertChain } from './chain.ts'
+import type { ExchangeService } from './request.ts'
 import { findUser, type Subject } from './subject.ts'
 
 /** An access token that the client received as an API, to act for its user. */
@@ -62,6 +64,25 @@ export async function findReceivedToken(
     jti,
     claims: unreserved(token.claims),
   }
+}
+
+/** The people who act through the APIs. All of them exist, and neither they nor the APIs are more than allowed. */
+export async function findPeople(
+  ctx: GrantContext,
+  { userId, people, apis }: ReceivedToken,
+  { maxDelegationDepth, hops }: { readonly maxDelegationDepth: number; readonly hops: number },
+): Promise<Actor | undefined> {
+  if (new Set(apis).size < apis.length) throw subjectTokenRefused({ private: 'an API twice in the chain' })
+  if (apis.length > hops)
+    throw subjectTokenRefused({ check: 'hops', private: `more than ${hops} APIs in the chain` })
+  if (!people) return undefined
+  assertChain(people, { userId, maxDelegationDepth, refused: subjectTokenRefused })
+  for (let link: ActClaim | undefined = people; link; link = link.act) {
+    const account = await findAccount(ctx, link.sub)
+    if (account?.accountId !== link.sub)
+      throw subjectTokenRefused({ private: 'the account of an actor is gone or disabled' })
+  }
+  return people
 }
 
 /** One audience, which is this client: a token for several APIs would let each of them speak for the others. */

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { Provider } from 'oidc-provider'
 import { storedModels } from '../../fixtures/clients.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { impersonation } from '../../src/exchange/kinds/impersonation.ts'
+import * as impersonation from '../../src/exchange/impersonation.ts'
 import { grantScope } from '../../src/exchange/target.ts'
 import type { GrantContext } from '../../src/provider/grants.ts'
 

@@ -1,7 +1,7 @@
 /** The rules for the parameters themselves (protocol.md §3, §3.2; RFC 8693 §2.1), without a server. */
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
-import { impersonation } from '../../src/exchange/kinds/impersonation.ts'
+import * as impersonation from '../../src/exchange/impersonation.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from '../../src/exchange/request.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
 import { checkOf } from '../../src/refusals.ts'
