@@ -2,6 +2,7 @@ import { TOKEN_EXCHANGE } from '../constants.ts'
 import { emit } from '../events.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { draftAccessToken } from '../provider/access-token.ts'
+import { assertSecretInHeader } from '../provider/client-authentication.ts'
 import { registeredAudiences, registeredResources } from '../provider/client-metadata.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
@@ -25,6 +26,7 @@ export function exchangeSubjectToken(ctx: ExchangeContext, service: ExchangeServ
   const { store, options, settings } = service
   const { maxDelegationDepth } = options
   return recordOutcome(ctx, service, EVENTS, async (reached) => {
+    assertSecretInHeader(ctx)
     const request = parseRequest(ctx)
     assertAdmitted(ctx, options, request)
     const sender = await verifySender(ctx)

@@ -5,6 +5,7 @@ import { emit } from '../events.ts'
 import type { OnBehalfOfOptions } from '../options.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import { draftAccessToken } from '../provider/access-token.ts'
+import { assertSecretInHeader } from '../provider/client-authentication.ts'
 import { authenticates, registeredAudiences, registeredResources } from '../provider/client-metadata.ts'
 import { type GrantContext, recordProof } from '../provider/grants.ts'
 import { clientNotAdmitted, invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
@@ -30,6 +31,7 @@ export function exchangeReceivedToken(
 ): Promise<void> {
   const { options, settings } = service
   return recordOutcome(ctx, service, EVENTS, async (reached) => {
+    assertSecretInHeader(ctx)
     const request = parseRequest(ctx)
     assertAdmitted(ctx, request)
     const sender = await verifySender(ctx)
