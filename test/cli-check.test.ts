@@ -157,7 +157,7 @@ describe('oidc-impersonation check', () => {
     ['no policy', { options: 'requireActor: true' }, 'warning', 'policy', /no isAllowed/],
     [
       'JWTs that no one can stop',
-      { options: 'requireActor: true, isAllowed: () => true, statusList: false' },
+      { options: 'requireActor: true, isAllowed: () => true, statusList: false, maxAccessTokenTTL: 3600' },
       'warning',
       'stop',
       /up to 3600 s/,
