@@ -73,7 +73,7 @@ describe('docs: client', () => {
       const client = createImpersonationClient({ issuer, ...credentials })
       const issue = () => client.issue({ userId: 'alice' })
       refusals = [{ body: 'slow down', retryAfter: '0' }]
-      expect(await issue()).to.have.property('subjectToken')
+      expect(await issue().catch((error) => error)).to.have.property('subjectToken')
       const refused = async (refusal: (typeof refusals)[number]) => {
         refusals = [refusal]
         const error: ImpersonationError = await issue().catch((thrown) => thrown)
