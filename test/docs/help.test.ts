@@ -40,7 +40,7 @@ describe('docs: help', () => {
 
   it('names the characters that Basic carries as they are, and both errors of the others', async () => {
     const rows = rowsOf(sectionOf(PAGE, 'At the token endpoint'))
-    const [symptom = '', cause = ''] = rows.find(([first]) => first?.includes('`invalid_client`')) ?? []
+    const [symptom = '', cause = ''] = rows.find(([first]) => first?.includes('properly encoded')) ?? []
     const [, code, description] = /401 `(.*?)`, or 400 `(.*?)`/.exec(symptom) ?? []
     const named = new RegExp(`[${codeOf(cause)[0]?.replaceAll(' ', '').replaceAll('–', '-')}]`)
     const ascii = Array.from({ length: 94 }, (_, index) => String.fromCharCode(0x21 + index))
