@@ -55,7 +55,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   testing: folder('testing', 'testing/*'),
   client: folder('client', 'client/!(openapi)'),
   cli: {
-    ...folder('cli', 'cli-{database-url,check-*}', 'cli-check', 'cli'),
+    ...folder('cli', 'cli/{database-url,check-*}', 'cli/check', 'cli/commands'),
     // The SQL of a dialect is printed without its server; a role and its rights are those of one.
     titles: '/^(?!.*\\b(?:postgres|mysql|mariadb))|prints the SQL of|names the rights/i',
   },

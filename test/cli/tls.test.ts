@@ -4,10 +4,10 @@ import { chmodSync, chownSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { startMariadb } from '../fixtures/mariadb.ts'
-import { startPostgres } from '../fixtures/postgres.ts'
-import { IDENTITY, makeDataFolder, type OwnServer } from '../fixtures/server-process.ts'
-import { connect } from '../src/cli/connect.ts'
+import { startMariadb } from '../../fixtures/mariadb.ts'
+import { startPostgres } from '../../fixtures/postgres.ts'
+import { IDENTITY, makeDataFolder, type OwnServer } from '../../fixtures/server-process.ts'
+import { connect } from '../../src/cli/connect.ts'
 
 const CIPHER = /^TLS_|^ECDHE/
 

@@ -1,12 +1,12 @@
 /** `oidc-impersonation check`: which APIs may go downstream, and each mistake that would keep them from it. */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
-import { tooLate } from '../fixtures/clock.ts'
-import { API, OPAQUE_API, RESOURCES, withDeployment } from '../fixtures/deployment.ts'
-import { checkClients } from '../src/cli/check/clients.ts'
-import type { Finding } from '../src/cli/check/finding.ts'
-import { insideOf } from '../src/impersonation.ts'
-import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../src/index.ts'
+import { tooLate } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
+import { checkClients } from '../../src/cli/check/clients.ts'
+import type { Finding } from '../../src/cli/check/finding.ts'
+import { insideOf } from '../../src/impersonation.ts'
+import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const BILLING = 'https://billing.example.com'
 const NAMED = 'https://named.example.com'

@@ -1,17 +1,17 @@
 /** `oidc-impersonation check --example`: what the deployment's functions are asked about the step to another API. */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
-import { API, RESOURCES, withDeployment } from '../fixtures/deployment.ts'
-import { dryRun } from '../src/cli/check/dry-run.ts'
-import type { Finding } from '../src/cli/check/finding.ts'
-import { insideOf } from '../src/impersonation.ts'
+import { API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
+import { dryRun } from '../../src/cli/check/dry-run.ts'
+import type { Finding } from '../../src/cli/check/finding.ts'
+import { insideOf } from '../../src/impersonation.ts'
 import {
   AccessDenied,
   type CustomClaimsRequest,
   type ImpersonationOptions,
   type PolicyRequest,
   TOKEN_EXCHANGE,
-} from '../src/index.ts'
+} from '../../src/index.ts'
 
 const NAMED = 'https://named.example.com'
 const BILLING = 'https://billing.example.com'

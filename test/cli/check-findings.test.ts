@@ -1,13 +1,13 @@
 /** `oidc-impersonation check`: what it says of the clients, of the options and of the routes, word for word. */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
-import { type DeploymentOverrides, withDeployment } from '../fixtures/deployment.ts'
-import { checkClients } from '../src/cli/check/clients.ts'
-import { checkDoors, checkMounting } from '../src/cli/check/doors.ts'
-import type { Finding } from '../src/cli/check/finding.ts'
-import type { Deployment } from '../src/cli/check/module.ts'
-import { insideOf } from '../src/impersonation.ts'
-import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../src/index.ts'
+import { type DeploymentOverrides, withDeployment } from '../../fixtures/deployment.ts'
+import { checkClients } from '../../src/cli/check/clients.ts'
+import { checkDoors, checkMounting } from '../../src/cli/check/doors.ts'
+import type { Finding } from '../../src/cli/check/finding.ts'
+import type { Deployment } from '../../src/cli/check/module.ts'
+import { insideOf } from '../../src/impersonation.ts'
+import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 /** What a check says of a deployment, which `change` may change before. */
 async function found(

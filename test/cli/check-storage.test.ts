@@ -1,15 +1,15 @@
 /** `oidc-impersonation check`: what it says of the database, word for word. */
 import { expect } from 'chai'
 import type { Sequelize } from 'sequelize'
-import { type Database, openDatabase } from '../fixtures/databases.ts'
-import { withDeployment } from '../fixtures/deployment.ts'
-import { beforeOn } from '../fixtures/on-database.ts'
-import { createRole, type Role } from '../fixtures/role.ts'
-import type { Finding } from '../src/cli/check/finding.ts'
-import { checkStorage } from '../src/cli/check/storage.ts'
-import { insideOf } from '../src/impersonation.ts'
-import type { SubjectTokenStore } from '../src/index.ts'
-import { createSubjectTokenStore } from '../src/sequelize/index.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { withDeployment } from '../../fixtures/deployment.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
+import { createRole, type Role } from '../../fixtures/role.ts'
+import type { Finding } from '../../src/cli/check/finding.ts'
+import { checkStorage } from '../../src/cli/check/storage.ts'
+import { insideOf } from '../../src/impersonation.ts'
+import type { SubjectTokenStore } from '../../src/index.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 interface Planted {
   readonly store?: SubjectTokenStore

@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
-import { SIGNING_KEY } from '../fixtures/keys.ts'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
 
-const ROOT = path.resolve(import.meta.dirname, '..')
+const ROOT = path.resolve(import.meta.dirname, '../..')
 const CLI = path.join(ROOT, 'src/cli/main.ts')
 
 interface Finding {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect } from 'chai'
-import { readExample } from '../src/cli/check/module.ts'
+import { readExample } from '../../src/cli/check/module.ts'
 
 const EXAMPLE = {
   userId: 'alice',

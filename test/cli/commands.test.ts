@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../fixtures/databases.ts'
-import { driverOf } from '../src/sequelize/database/drivers.ts'
-import { createAdapter, createSubjectTokenStore, migrate } from '../src/sequelize/index.ts'
-import { earliestId, mintId } from '../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../src/subject-tokens/secret.ts'
+import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { driverOf } from '../../src/sequelize/database/drivers.ts'
+import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
+import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 
-const CLI = path.resolve(import.meta.dirname, '../src/cli/main.ts')
+const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
 
 interface Outcome {
   readonly code: number
