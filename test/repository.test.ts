@@ -3,8 +3,27 @@ import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { ROOT, readPage } from '../fixtures/markdown.ts'
+import { codeOf, rowsOf, sectionOf } from '../fixtures/page.ts'
 
 const WORKFLOWS = readdirSync(path.join(ROOT, '.github/workflows')).map((file) => `.github/workflows/${file}`)
+
+/** The folders of a folder of the repository, without those that git ignores. */
+const foldersIn = (folder: string): string[] =>
+  readdirSync(path.join(ROOT, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `${path.join(folder, name)}/`)
+    .filter((name) => name !== '.git/' && !IGNORED.includes(name))
+
+const IGNORED = readPage('.gitignore').split('\n')
+
+describe('repository: CONTRIBUTING', () => {
+  it('names every folder at the root, every room and every package, and no other', () => {
+    const root = foldersIn('')
+    const parts = ['src/', 'packages/'].filter((folder) => root.includes(folder)).flatMap(foldersIn)
+    const rows = rowsOf(sectionOf(readPage('CONTRIBUTING.md'), 'Where things are'))
+    expect(rows.flatMap(([folder = '']) => codeOf(folder))).to.have.members([...root, ...parts])
+  })
+})
 
 describe('repository: the workflows', () => {
   it('pin every action by commit, and name its release', () => {
