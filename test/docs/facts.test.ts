@@ -95,6 +95,15 @@ describe('docs: facts', () => {
     }
   })
 
+  it('say that no one has tested MySQL, wherever they list the databases', () => {
+    const lists = ['README.md', 'CHANGELOG.md', ...DOCS]
+      .flatMap((page) => readPage(page).split(/\n\n|\n(?=- )/))
+      .filter((text) => ['PostgreSQL', 'SQLite', 'MariaDB', 'MySQL'].every((name) => text.includes(name)))
+    expect(lists.length).to.be.greaterThan(1)
+    for (const list of lists)
+      expect(list.replaceAll(/\s+/g, ' ')).to.include('MariaDB, tested; MySQL 8, not tested')
+  })
+
   it('name the tables that migrations create', () => {
     const folder = 'sequelize/schema'
     const made = readdirSync(path.join(ROOT, 'src', folder))
