@@ -30,8 +30,6 @@ for (const entry of [
   'dist/index.d.ts',
   'dist/sequelize/index.js',
   'dist/sequelize/index.d.ts',
-  'dist/resource-server/index.js',
-  'dist/resource-server/index.d.ts',
   'dist/client/index.js',
   'dist/client/index.d.ts',
   'dist/console/index.js',

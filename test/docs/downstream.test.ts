@@ -12,8 +12,8 @@ import { form, type HttpResponse, type Parameters, send } from '../../fixtures/h
 import { manage } from '../../fixtures/management.ts'
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../fixtures/markdown.ts'
 import { exchange, issue, postToken } from '../../fixtures/requests.ts'
+import { createVerifier, type Unauthorized, type Verifier } from '../../packages/resource-server/src/index.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
-import { createVerifier, type Unauthorized, type Verifier } from '../../src/resource-server/index.ts'
 
 const PAGE = readPage('docs/downstream.md')
 const TOOLS = 'https://tools.example.com/mcp'

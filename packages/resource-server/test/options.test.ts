@@ -1,6 +1,6 @@
 /** Options of the verifier: each is checked at start-up, by name. */
 import { expect } from 'chai'
-import { createVerifier } from '../../src/resource-server/index.ts'
+import { createVerifier } from '../src/index.ts'
 
 const VALID = { issuer: 'https://id.example.com/oidc', audience: 'https://api.example.com' }
 

@@ -2,20 +2,15 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import type { ClientMetadata } from 'oidc-provider'
-import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
-import { introspectingClient, machineClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { dpopKey } from '../../fixtures/dpop.ts'
-import type { Parameters } from '../../fixtures/http.ts'
-import { login, loginClient } from '../../fixtures/logins.ts'
-import { manage } from '../../fixtures/management.ts'
-import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
-import {
-  assertInPerson,
-  assertScope,
-  createVerifier,
-  type Verifier,
-} from '../../src/resource-server/index.ts'
+import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
+import { introspectingClient, machineClient } from '../../../fixtures/clients.ts'
+import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { dpopKey } from '../../../fixtures/dpop.ts'
+import type { Parameters } from '../../../fixtures/http.ts'
+import { login, loginClient } from '../../../fixtures/logins.ts'
+import { manage } from '../../../fixtures/management.ts'
+import { exchange, issue, managementToken } from '../../../fixtures/requests.ts'
+import { assertInPerson, assertScope, createVerifier, type Verifier } from '../src/index.ts'
 import { withBearer } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
 

@@ -1,8 +1,8 @@
 /** Opaque tokens: what the provider says of them (RFC 7662), and what it may say and is not believed. */
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
-import { dpopKey } from '../../fixtures/dpop.ts'
-import { assertInPerson, type Verifier } from '../../src/resource-server/index.ts'
+import { dpopKey } from '../../../fixtures/dpop.ts'
+import { assertInPerson, type Verifier } from '../src/index.ts'
 import {
   AUDIENCE,
   type Changes,

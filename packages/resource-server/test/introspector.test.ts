@@ -1,9 +1,9 @@
 /** What an introspection response must say (RFC 7662 §2.2), and what the request for it carries. */
 import { expect } from 'chai'
-import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
-import { Refused } from '../../src/resource-server/errors.ts'
-import { introspector } from '../../src/resource-server/introspection.ts'
-import { resolveOptions } from '../../src/resource-server/options.ts'
+import { type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
+import { Refused } from '../src/errors.ts'
+import { introspector } from '../src/introspection.ts'
+import { resolveOptions } from '../src/options.ts'
 
 const ISSUER = 'https://id.example.com'
 const AUDIENCE = 'https://api.example.com'

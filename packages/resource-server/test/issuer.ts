@@ -5,11 +5,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers'
 import { deflateSync } from 'node:zlib'
 import type { JWK } from 'oidc-provider'
-import { now } from '../../fixtures/clock.ts'
-import { signJwt } from '../../fixtures/jwts.ts'
-import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import { unique } from '../../fixtures/unique.ts'
-import { createVerifier, type Verifier, type VerifierOptions } from '../../src/resource-server/index.ts'
+import { now } from '../../../fixtures/clock.ts'
+import { signJwt } from '../../../fixtures/jwts.ts'
+import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
+import { unique } from '../../../fixtures/unique.ts'
+import { createVerifier, type Verifier, type VerifierOptions } from '../src/index.ts'
 
 export const AUDIENCE = 'https://api.example.com'
 /** Where tests stop the clock that compare times, in seconds. */

@@ -47,10 +47,10 @@ function load(url: string): vm.SourceTextModule {
 const link = (specifier: string, { identifier }: vm.Module) =>
   load(specifier.startsWith('.') ? new URL(specifier, identifier).href : import.meta.resolve(specifier))
 
-const entry = load(import.meta.resolve('../../src/resource-server/index.ts'))
+const entry = load(import.meta.resolve('../src/index.ts'))
 await entry.link(link)
 await entry.evaluate()
-const { createVerifier } = entry.namespace as typeof import('../../src/resource-server/index.ts')
+const { createVerifier } = entry.namespace as typeof import('../src/index.ts')
 
 const issuer = await startIssuer()
 await issuer.publish([3])

@@ -1,8 +1,8 @@
 /** What a request to the provider makes of bytes that are not text, and what it says of an error that is not ours. */
 import { expect } from 'chai'
-import { assertSender } from '../../src/resource-server/dpop.ts'
-import { ProviderUnavailable, Refused } from '../../src/resource-server/errors.ts'
-import { sender } from '../../src/resource-server/http.ts'
+import { assertSender } from '../src/dpop.ts'
+import { ProviderUnavailable, Refused } from '../src/errors.ts'
+import { sender } from '../src/http.ts'
 
 const REQUEST = {
   what: 'keys',

@@ -1,8 +1,8 @@
 /** JWT access tokens at the verifier: RFC 9068 §4, and what attackers make of them. */
 import { createPublicKey } from 'node:crypto'
 import { expect } from 'chai'
-import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import type { Verifier } from '../../src/resource-server/index.ts'
+import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
+import type { Verifier } from '../src/index.ts'
 import {
   AUDIENCE,
   type Changes,

@@ -1,9 +1,9 @@
 /** What the verifier reads off a request, and the codes that stand for an error of jose in an API's own log. */
 import { expect } from 'chai'
 import { errors } from 'jose'
-import { Refused } from '../../src/resource-server/errors.ts'
-import { reasonOf } from '../../src/resource-server/jwt.ts'
-import { readPresented } from '../../src/resource-server/request.ts'
+import { Refused } from '../src/errors.ts'
+import { reasonOf } from '../src/jwt.ts'
+import { readPresented } from '../src/request.ts'
 
 const read = (headers: Readonly<Record<string, string>>) =>
   readPresented({ method: 'GET', url: '/', headers })

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, request as httpRequest } from 'node:http'
 import { expect } from 'chai'
-import { type ApiRequest, ProviderUnavailable, type Verifier } from '../../src/resource-server/index.ts'
+import { type ApiRequest, ProviderUnavailable, type Verifier } from '../src/index.ts'
 import { AUDIENCE, startIssuer, type TestIssuer, withBearer } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
 

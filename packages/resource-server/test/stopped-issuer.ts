@@ -1,5 +1,5 @@
 /** The issuer of a suite in which time stands still until a test moves it. */
-import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
+import { type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
 import { NOW, startIssuer, type TestIssuer } from './issuer.ts'
 
 export interface StoppedIssuer extends TestIssuer {

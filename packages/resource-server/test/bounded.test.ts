@@ -1,7 +1,7 @@
 /** However much a provider sends, and whatever it decompresses to: only so much of it is ever held. */
 import { deflateSync } from 'node:zlib'
 import { expect } from 'chai'
-import { readUpTo, TooLong } from '../../src/resource-server/bounded.ts'
+import { readUpTo, TooLong } from '../src/bounded.ts'
 
 /** A stream of these chunks, the last one without end, that counts what was taken from it. */
 function endless(chunk: Uint8Array) {

@@ -1,12 +1,6 @@
 /** What a route asks of its caller. */
 import { expect } from 'chai'
-import {
-  assertInPerson,
-  assertReadOnly,
-  assertScope,
-  type Caller,
-  Forbidden,
-} from '../../src/resource-server/index.ts'
+import { assertInPerson, assertReadOnly, assertScope, type Caller, Forbidden } from '../src/index.ts'
 import { refusalOf } from './refusals.ts'
 
 const caller = (changes: Partial<Caller> = {}): Caller => ({

@@ -1,6 +1,6 @@
 /** Who calls, for whom, and through what (RFC 8693 §4.1). */
 import { expect } from 'chai'
-import type { Verifier } from '../../src/resource-server/index.ts'
+import type { Verifier } from '../src/index.ts'
 import { type Changes, claimsOf, signAnything, startIssuer, type TestIssuer, withBearer } from './issuer.ts'
 import { expectInvalidToken } from './refusals.ts'
 

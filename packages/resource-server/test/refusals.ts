@@ -1,6 +1,6 @@
 /** What an API sends when the verifier throws, and what it never says. */
 import { expect } from 'chai'
-import { Forbidden, ProviderUnavailable, Unauthorized } from '../../src/resource-server/index.ts'
+import { Forbidden, ProviderUnavailable, Unauthorized } from '../src/index.ts'
 
 type Refusal = Unauthorized | Forbidden | ProviderUnavailable
 

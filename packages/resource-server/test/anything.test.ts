@@ -1,7 +1,7 @@
 /** Whatever comes, signed or not: a caller, a refusal or an outage, and never an error that no API can send. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { Verifier } from '../../src/resource-server/index.ts'
+import type { Verifier } from '../src/index.ts'
 import { AUDIENCE, claimsOf, INTROSPECTION, LIST, respond, respondJson, signAnything } from './issuer.ts'
 import { refusalOf } from './refusals.ts'
 import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { createHeaderAndPayload, StatusList } from '@sd-jwt/jwt-status-list'
 import { expect } from 'chai'
-import { dpopKey } from '../../fixtures/dpop.ts'
-import { signJwt } from '../../fixtures/jwts.ts'
-import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import type { Verifier, VerifierOptions } from '../../src/resource-server/index.ts'
+import { dpopKey } from '../../../fixtures/dpop.ts'
+import { signJwt } from '../../../fixtures/jwts.ts'
+import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
+import type { Verifier, VerifierOptions } from '../src/index.ts'
 import {
   AUDIENCE,
   type Changes,

@@ -1,12 +1,12 @@
 /** A tree of APIs behind one impersonation (protocol.md §8): what each verifier makes of its token, and how all end. */
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
-import { introspectingClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { dpopKey } from '../../fixtures/dpop.ts'
-import { manage } from '../../fixtures/management.ts'
+import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
+import { introspectingClient } from '../../../fixtures/clients.ts'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { dpopKey } from '../../../fixtures/dpop.ts'
+import { manage } from '../../../fixtures/management.ts'
 import {
   BILLING,
   billingApi,
@@ -16,15 +16,9 @@ import {
   passedOn,
   passOn,
   viewed,
-} from '../../fixtures/on-behalf-of.ts'
-import { exchange, issue } from '../../fixtures/requests.ts'
-import {
-  assertInPerson,
-  assertReadOnly,
-  type Caller,
-  createVerifier,
-  type Verifier,
-} from '../../src/resource-server/index.ts'
+} from '../../../fixtures/on-behalf-of.ts'
+import { exchange, issue } from '../../../fixtures/requests.ts'
+import { assertInPerson, assertReadOnly, type Caller, createVerifier, type Verifier } from '../src/index.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
 
 const { client_id: clientId, client_secret: clientSecret = '' } = introspectingClient()

@@ -1,8 +1,8 @@
 /** Metadata and keys of the issuer: found once, kept, renewed, and never taken from a token. */
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import type { Verifier } from '../../src/resource-server/index.ts'
+import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
+import type { Verifier } from '../src/index.ts'
 import {
   type Changes,
   JWKS,
