@@ -21,7 +21,7 @@ const STOREYS = [
   ['index.ts'],
 ]
 /** Rooms with a door of their own. */
-const GUESTS = ['sequelize', 'cli', 'client', 'banner', 'testing', 'console']
+const GUESTS = ['sequelize', 'cli', 'banner', 'testing', 'console']
 
 interface Import {
   readonly from: string
@@ -111,27 +111,6 @@ describe('architecture', () => {
     const wrong = own.filter(({ from, to }) => roomOf(from) !== 'testing' || !rooms.includes(roomOf(to)))
     expect(wrong.map(show)).to.deep.equal([])
   })
-
-  for (const [room, packages] of [['client', ['jose', 'oauth4webapi']]] as const) {
-    describe(room, () => {
-      it('imports no other room, and no other room imports it', () => {
-        const rooms = ({ from, to }: Import) => [roomOf(from), roomOf(to)]
-        const own = inside.filter((found) => rooms(found).includes(room))
-        expect(own.length).to.be.greaterThan(20)
-        expect(own.filter(({ from, to }) => roomOf(from) !== roomOf(to)).map(show)).to.deep.equal([])
-      })
-
-      it(`runs without Node: it imports ${packages.join(' and ')}, and uses no global of Node`, () => {
-        const outside = imports.filter(({ from, to }) => roomOf(from) === room && !to.endsWith('.ts'))
-        expect([...new Set(outside.map(({ to }) => to))].sort()).to.deep.equal([...packages])
-        const text = sources
-          .filter((file) => roomOf(file) === room)
-          .map((file) => readFileSync(path.join(SRC, file), 'utf8'))
-          .join('\n')
-        expect(text).not.to.match(/\b(Buffer|process|require|setImmediate|__dirname)\b[.(]|import\(/)
-      })
-    })
-  }
 
   it('has a banner that imports nothing, and that nothing imports', () => {
     expect(readdirSync(path.join(SRC, 'banner'))).to.have.members(['banner.js', 'banner.d.ts'])

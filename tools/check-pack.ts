@@ -30,8 +30,6 @@ for (const entry of [
   'dist/index.d.ts',
   'dist/sequelize/index.js',
   'dist/sequelize/index.d.ts',
-  'dist/client/index.js',
-  'dist/client/index.d.ts',
   'dist/console/index.js',
   'dist/console/index.d.ts',
   'dist/banner/banner.js',

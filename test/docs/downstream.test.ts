@@ -157,7 +157,7 @@ describe('docs: downstream', () => {
         ...{ accountId: 'alice', format: 'jwt' as const, scope: 'orders:read' },
       })
       expect(await statusFor(withoutScope)).to.equal(403)
-      const { ImpersonationError } = await import('../../src/client/index.ts')
+      const { ImpersonationError } = await import('../../packages/client/src/index.ts')
       const status = (code: string, number: number) =>
         statusOf(new ImpersonationError({ status: number, code, description: '' }))
       expect([status('no_answer', 0), status('temporarily_unavailable', 503)]).to.deep.equal([503, 503])

@@ -60,7 +60,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     titles: WITHOUT_SERVERS,
   },
   testing: folder('testing', 'testing/*'),
-  client: folder('client', 'client/!(openapi)'),
+  client: packaged('client', '!(openapi)'),
   cli: {
     ...folder('cli', 'cli-{database-url,check-*}', 'cli-check', 'cli'),
     // The SQL of a dialect is printed without its server; a role and its rights are those of one.

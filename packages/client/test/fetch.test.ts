@@ -1,10 +1,10 @@
-/** What `./client` hands to the option `fetch`, and what is left of a call when it has ended. */
+/** What the client hands to the option `fetch`, and what is left of a call when it has ended. */
 import { generateKeyPairSync } from 'node:crypto'
 import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import { decodeProtectedHeader } from 'jose'
-import { stopClock } from '../../fixtures/clock.ts'
-import { createImpersonationClient, type ImpersonationClientOptions } from '../../src/client/index.ts'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { createImpersonationClient, type ImpersonationClientOptions } from '../src/index.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const API = 'https://id.example.com/api/subject-tokens'

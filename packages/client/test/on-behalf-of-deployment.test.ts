@@ -1,15 +1,11 @@
-/** `onBehalfOf` of `./client` against a whole deployment. */
+/** `onBehalfOf` of the client against a whole deployment. */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { manage } from '../../fixtures/management.ts'
-import { apiClient, BILLING, downstream, LEDGER, ownToken, viewed } from '../../fixtures/on-behalf-of.ts'
-import {
-  createImpersonationClient,
-  type ImpersonationClient,
-  ImpersonationError,
-} from '../../src/client/index.ts'
+import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
+import { manage } from '../../../fixtures/management.ts'
+import { apiClient, BILLING, downstream, LEDGER, ownToken, viewed } from '../../../fixtures/on-behalf-of.ts'
+import { createImpersonationClient, type ImpersonationClient, ImpersonationError } from '../src/index.ts'
 
 describe('client: onBehalfOf, with a provider', () => {
   let deployment: Deployment

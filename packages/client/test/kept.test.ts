@@ -1,6 +1,6 @@
-/** What `./client` keeps: one value for all who ask, and no failure. */
+/** What the client keeps: one value for all who ask, and no failure. */
 import { expect } from 'chai'
-import { Kept } from '../../src/client/kept.ts'
+import { Kept } from '../src/kept.ts'
 
 describe('client: what is kept', () => {
   it('is the newest, even if the request for an older one fails after it', async () => {

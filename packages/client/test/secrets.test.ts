@@ -1,14 +1,14 @@
-/** Errors of `./client`, when the token endpoint quotes the request in `error_description`. */
+/** Errors of the client, when the token endpoint quotes the request in `error_description`. */
 import { generateKeyPairSync } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type ClientAuth, ClientSecretBasic, ClientSecretPost } from 'oauth4webapi'
-import { json, type StandIn, startStandIn } from '../../fixtures/stand-in.ts'
+import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
 import {
   createImpersonationClient,
   type ImpersonationClientOptions,
   ImpersonationError,
-} from '../../src/client/index.ts'
+} from '../src/index.ts'
 
 const EXCHANGE = {
   subjectToken: 'sub_a+b/c=',

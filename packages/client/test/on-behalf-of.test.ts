@@ -1,8 +1,8 @@
-/** `onBehalfOf` of `./client`: what an API sends for the token it received, and what its errors hold. */
+/** `onBehalfOf` of the client: what an API sends for the token it received, and what its errors hold. */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { json, type StandIn, startStandIn } from '../../fixtures/stand-in.ts'
-import { createImpersonationClient, ImpersonationError } from '../../src/client/index.ts'
+import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
+import { createImpersonationClient, ImpersonationError } from '../src/index.ts'
 
 const RECEIVED = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl-_'
 const REQUEST = { subjectToken: RECEIVED, resource: 'https://billing.example.com' }

@@ -1,7 +1,7 @@
-/** What the methods of `./client` do with arguments that cannot be sent. */
+/** What the methods of the client do with arguments that cannot be sent. */
 import { expect } from 'chai'
-import { type StandIn, startStandIn } from '../../fixtures/stand-in.ts'
-import { createImpersonationClient, type ImpersonationClient } from '../../src/client/index.ts'
+import { type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
+import { createImpersonationClient, type ImpersonationClient } from '../src/index.ts'
 
 const cyclic: Record<string, unknown> = { secret: 'in the context' }
 cyclic.self = cyclic

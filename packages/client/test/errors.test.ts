@@ -1,13 +1,9 @@
-/** What the errors of `./client` say, for a log. */
+/** What the errors of the client say, for a log. */
 import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { json, startStandIn } from '../../fixtures/stand-in.ts'
-import {
-  createImpersonationClient,
-  type ImpersonationClient,
-  ImpersonationError,
-} from '../../src/client/index.ts'
+import { json, startStandIn } from '../../../fixtures/stand-in.ts'
+import { createImpersonationClient, type ImpersonationClient, ImpersonationError } from '../src/index.ts'
 
 type Script = Parameters<typeof startStandIn>[0]
 type Try = (client: ImpersonationClient) => Promise<unknown>

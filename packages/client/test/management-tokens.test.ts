@@ -1,7 +1,7 @@
-/** When `./client` requests another management token, against a provider in this process, where nothing takes time. */
+/** When the client requests another management token, against a provider in this process, where nothing takes time. */
 import { expect } from 'chai'
-import { stopClock } from '../../fixtures/clock.ts'
-import { createImpersonationClient } from '../../src/client/index.ts'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { createImpersonationClient } from '../src/index.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const METADATA = { issuer: ISSUER, token_endpoint: `${ISSUER}/token` }

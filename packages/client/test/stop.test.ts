@@ -1,9 +1,9 @@
-/** `stop` of `./client`, when the provider fails on the way. */
+/** `stop` of the client, when the provider fails on the way. */
 import { expect } from 'chai'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { json, startStandIn } from '../../fixtures/stand-in.ts'
-import { createImpersonationClient, ImpersonationError } from '../../src/client/index.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
+import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
+import { json, startStandIn } from '../../../fixtures/stand-in.ts'
+import { createMemoryStore } from '../../../src/testing/index.ts'
+import { createImpersonationClient, ImpersonationError } from '../src/index.ts'
 
 const credentials = { clientId: 'backend', clientSecret: 'backend-secret' }
 

@@ -1,8 +1,8 @@
-/** Responses that `./client` does not take for those of the API. */
+/** Responses that the client does not take for those of the API. */
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { json, type StandIn, startStandIn } from '../../fixtures/stand-in.ts'
-import { createImpersonationClient, ImpersonationError } from '../../src/client/index.ts'
+import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
+import { createImpersonationClient, ImpersonationError } from '../src/index.ts'
 
 const credentials = { clientId: 'backend', clientSecret: 'backend-secret' }
 

@@ -1,6 +1,6 @@
-/** What `./client` takes for the metadata of its issuer. */
+/** What the client takes for the metadata of its issuer. */
 import { expect } from 'chai'
-import { createImpersonationClient } from '../../src/client/index.ts'
+import { createImpersonationClient } from '../src/index.ts'
 
 describe('client: discovery', () => {
   it('cannot lead from an https issuer to an http token endpoint, not even on this machine', async () => {

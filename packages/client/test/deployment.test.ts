@@ -1,20 +1,20 @@
-/** `./client` against a whole deployment: issue, get, list, exchange, as a backend calls them. */
+/** The client against a whole deployment: issue, get, list, exchange, as a backend calls them. */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { ClientSecretPost, None } from 'oauth4webapi'
-import { actorToken } from '../../fixtures/actor-tokens.ts'
-import { machineClient, webClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
-import { signingKey } from '../../fixtures/keys.ts'
-import { revoke } from '../../fixtures/management.ts'
+import { actorToken } from '../../../fixtures/actor-tokens.ts'
+import { machineClient, webClient } from '../../../fixtures/clients.ts'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { signingKey } from '../../../fixtures/keys.ts'
+import { revoke } from '../../../fixtures/management.ts'
 import {
   createImpersonationClient,
   type ImpersonationClientOptions,
   ImpersonationError,
   type ListRequest,
-} from '../../src/client/index.ts'
+} from '../src/index.ts'
 
 const KEY = signingKey('ES256', 'of-the-backend')
 const { d: _, ...PUBLIC } = KEY as Record<string, unknown>

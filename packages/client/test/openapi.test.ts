@@ -1,8 +1,10 @@
-/** The types of `./client`, compared with `openapi.json`. */
+/** The types of the client, compared with `openapi.json`. */
 import { expect } from 'chai'
-import { type Json, readDescription } from '../../fixtures/openapi.ts'
-import { membersOf, readSource } from '../../fixtures/source.ts'
+import { readPage } from '../../../fixtures/markdown.ts'
+import { type Json, readDescription } from '../../../fixtures/openapi.ts'
+import { membersOf } from '../../../fixtures/source.ts'
 
+const sourceOf = (file: string): string => readPage(`packages/client/src/${file}`)
 const { paths, components } = readDescription()
 const { schemas, parameters } = components
 
@@ -29,15 +31,13 @@ const compared: [file: string, type: string, schema: string][] = [
 describe('client: types', () => {
   for (const [file, type, schema] of compared) {
     it(`${type} has the members of ${schema}, required where they are`, () => {
-      const members = [...membersOf(readSource(`client/${file}`), type)].filter(
-        ([name]) => name !== 'actor.clientId',
-      )
+      const members = [...membersOf(sourceOf(file), type)].filter(([name]) => name !== 'actor.clientId')
       expect(members).to.have.deep.members(describedMembers(schemas[schema]))
     })
   }
 
   it('ListRequest has the parameters of lists', () => {
-    const members = membersOf(readSource('client/requests.ts'), 'ListRequest')
+    const members = membersOf(sourceOf('requests.ts'), 'ListRequest')
     const described = paths['/subject-tokens'].get.parameters.map(
       ({ $ref }: Json) => parameters[$ref.split('/').at(-1)].name,
     )
@@ -45,7 +45,7 @@ describe('client: types', () => {
   })
 
   it('StopRequest has the members of RevocationRequest', () => {
-    const text = readSource('client/requests.ts')
+    const text = sourceOf('requests.ts')
     const [, type = ''] = /export type StopRequest = (.*?)\n\}/s.exec(text) ?? []
     const [, whom = ''] = /\ntype Whom =(.*?)\n\n/s.exec(text) ?? []
     const members = new Set([...`${type}${whom}`.matchAll(/readonly (\w+)/g)].map(([, name]) => name))
@@ -53,12 +53,12 @@ describe('client: types', () => {
   })
 
   it('RecordState has the states', () => {
-    const [, states = ''] = /export type RecordState = (.*)/.exec(readSource('client/record.ts')) ?? []
+    const [, states = ''] = /export type RecordState = (.*)/.exec(sourceOf('record.ts')) ?? []
     expect(states.split(' | ').map((state) => state.slice(1, -1))).to.have.members(schemas.State.enum)
   })
 
   it('RecordedActor is an actor and those before', () => {
-    expect([...membersOf(readSource('client/record.ts'), 'RecordedActor')]).to.deep.equal(
+    expect([...membersOf(sourceOf('record.ts'), 'RecordedActor')]).to.deep.equal(
       describedMembers(schemas.Act),
     )
   })

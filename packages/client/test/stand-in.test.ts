@@ -1,14 +1,14 @@
-/** `./client` against a provider that fails, waits and refuses as a test tells it to, and records what was sent. */
+/** The client against a provider that fails, waits and refuses as a test tells it to, and records what was sent. */
 import { createServer, type ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { stopClock } from '../../fixtures/clock.ts'
-import { json, type StandIn, startStandIn } from '../../fixtures/stand-in.ts'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
 import {
   createImpersonationClient,
   type ImpersonationClientOptions,
   ImpersonationError,
-} from '../../src/client/index.ts'
+} from '../src/index.ts'
 
 const ID = '0'.repeat(32)
 const ISSUED = { subjectToken: `sub_${'a'.repeat(43)}`, expiresIn: 600 }

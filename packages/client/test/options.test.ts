@@ -1,7 +1,7 @@
-/** The options of `./client`: which are taken, what the others are refused with, and what is derived from them. */
+/** The options of the client: which are taken, what the others are refused with, and what is derived from them. */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { createImpersonationClient, type ImpersonationClientOptions } from '../../src/client/index.ts'
+import { createImpersonationClient, type ImpersonationClientOptions } from '../src/index.ts'
 
 const ID = '0'.repeat(32)
 const valid = { issuer: 'https://id.example.com/oidc', clientId: 'backend', clientSecret: 'backend-secret' }
