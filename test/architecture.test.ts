@@ -21,7 +21,7 @@ const STOREYS = [
   ['index.ts'],
 ]
 /** Rooms with a door of their own. */
-const GUESTS = ['sequelize', 'cli', 'banner', 'testing', 'console']
+const GUESTS = ['sequelize', 'cli', 'testing', 'console']
 
 interface Import {
   readonly from: string
@@ -110,12 +110,6 @@ describe('architecture', () => {
     const rooms = ['clock.ts', 'subject-tokens', 'testing']
     const wrong = own.filter(({ from, to }) => roomOf(from) !== 'testing' || !rooms.includes(roomOf(to)))
     expect(wrong.map(show)).to.deep.equal([])
-  })
-
-  it('has a banner that imports nothing, and that nothing imports', () => {
-    expect(readdirSync(path.join(SRC, 'banner'))).to.have.members(['banner.js', 'banner.d.ts'])
-    expect(importsIn(path.join(SRC, 'banner'))).to.deep.equal([])
-    expect(imports.filter(({ to }) => to.includes('banner')).map(show)).to.deep.equal([])
   })
 
   it("imports oidc-provider's lib in one file only", () => {

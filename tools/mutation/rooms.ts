@@ -81,7 +81,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   ),
   'resource-server': packaged('resource-server', '!(anything|deployment|downstream|workers)'),
   management: folder('management', 'management/*', 'console/mount'),
-  banner: { ...folder('banner', 'browser/banner'), mutate: ['src/banner/banner.js'], inBrowser: true },
+  banner: { ...packaged('banner', 'banner'), mutate: ['packages/banner/src/banner.js'], inBrowser: true },
   console: folder('console', 'console/*'),
   sequelize: {
     mutate: [

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { ROOT } from '../../fixtures/markdown.ts'
+import { ROOT } from '../../../fixtures/markdown.ts'
 
-const BANNER = readFileSync(path.join(ROOT, 'src/banner/banner.js'), 'utf8')
-const ADDRESS = '/vendor/oidc-provider-impersonation/banner.js'
+const BANNER = readFileSync(path.join(ROOT, 'packages/banner/src/banner.js'), 'utf8')
+export const ADDRESS = '/vendor/impersonation-banner.js'
 
 export interface BannerPage {
   readonly baseUrl: string

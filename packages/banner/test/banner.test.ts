@@ -2,11 +2,11 @@
 import axe from 'axe-core'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { isChromiumAvailable, openChromium } from '../../fixtures/chromium.ts'
-import { blocksOf, readPage } from '../../fixtures/markdown.ts'
-import { type BannerPage, serveBannerPage } from './banner-page.ts'
-import { VIOLATION } from './desk.ts'
-import { isFocused } from './shown.ts'
+import { isChromiumAvailable, openChromium } from '../../../fixtures/chromium.ts'
+import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
+import { VIOLATION } from '../../../test/browser/desk.ts'
+import { isFocused } from '../../../test/browser/shown.ts'
+import { ADDRESS, type BannerPage, serveBannerPage } from './page.ts'
 
 const BLOCKS = blocksOf(readPage('docs/banner.md'))
 const blockOf = (language: string): string =>
@@ -414,8 +414,23 @@ describe('the banner', function () {
     expect(await style('color')).to.equal('rgb(0, 0, 0)')
   })
 
+  it('is shown by the program of the README, and ends when its button is pressed', async () => {
+    const [, { code } = { code: '' }] = blocksOf(readPage('packages/banner/README.md'))
+    const script = code.replace("'oidc-provider-impersonation-banner'", `'${ADDRESS}'`)
+    const readme = await serveBannerPage(POLICY, blockOf('html'), script)
+    try {
+      await page.goto(readme.baseUrl)
+      expect(await bar().innerText()).to.match(/You see what Alice Archer sees\s+· as Sam Sawyer\s+· T-4711/)
+      expect(await time()).to.match(/^[45]:\d\d$/)
+      await button().click()
+      await bar().waitFor({ state: 'hidden' })
+    } finally {
+      readme.close()
+    }
+  })
+
   it('can be imported where there is no browser', async () => {
-    const { ImpersonationBanner } = await import('../../src/banner/banner.js')
+    const { ImpersonationBanner } = await import('../src/banner.js')
     expect(ImpersonationBanner.name).to.equal('ImpersonationBanner')
   })
 })
