@@ -30,14 +30,8 @@ for (const entry of [
   'dist/index.d.ts',
   'dist/sequelize/index.js',
   'dist/sequelize/index.d.ts',
-  'dist/resource-server/index.js',
-  'dist/resource-server/index.d.ts',
-  'dist/client/index.js',
-  'dist/client/index.d.ts',
   'dist/console/index.js',
   'dist/console/index.d.ts',
-  'dist/banner/banner.js',
-  'dist/banner/banner.d.ts',
   'dist/testing/index.js',
   'dist/testing/index.d.ts',
 ]) {
@@ -47,7 +41,7 @@ for (const entry of [
   }
 }
 
-const banner = statSync('dist/banner/banner.js').size
+const banner = statSync('packages/banner/src/banner.js').size
 if (banner > 6000) {
   console.error(`the banner must not be larger than 6,000 bytes, as docs/banner.md says, but has ${banner}`)
   process.exit(1)

@@ -20,7 +20,7 @@ const filesOf = (sentence: string): string[] =>
 
 const sourcesIn = (folder: string): string[] =>
   readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.[tj]s$/.test(file))
+    .filter((file) => /\.[tj]s$/.test(file) && !/(^|\/)(dist|node_modules)\//.test(file))
     .map((file) => path.join(folder, file))
 
 const exportsOf = (file: string): string[] => {
@@ -32,7 +32,7 @@ const exportsOf = (file: string): string[] => {
   return [...declared, ...listed].map(([, name = '']) => name)
 }
 
-const EXPORTED = new Set(sourcesIn('src').flatMap(exportsOf))
+const EXPORTED = new Set(['src', 'packages'].flatMap(sourcesIn).flatMap(exportsOf))
 
 /** What a sentence names and its files lack: an export of another file, or a word that they do not hold. */
 function missing(sentence: string): string[] {

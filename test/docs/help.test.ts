@@ -1,6 +1,5 @@
 /** docs/help.md quotes errors as the code writes them. */
-import { readdirSync, readFileSync } from 'node:fs'
-import path from 'node:path'
+import { globSync } from 'node:fs'
 import { expect } from 'chai'
 import { ROOT, readPage } from '../../fixtures/markdown.ts'
 import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
@@ -8,9 +7,8 @@ import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 const PAGE = readPage('docs/help.md')
 const SYMPTOMS = ['At the token endpoint', 'At the management API', 'At your API', 'At the database']
 
-const SOURCE = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
-  .map((file) => readFileSync(path.join(ROOT, 'src', file), 'utf8'))
+const SOURCE = globSync('{,packages/*/}src/**/*.ts', { cwd: ROOT })
+  .map((file) => readPage(file))
   .join('\n')
 
 describe('docs: help', () => {

@@ -1,5 +1,5 @@
 /** Links between the pages have a target, and the diagrams follow the syntax of Mermaid. */
-import { existsSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { blocksOf, DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
@@ -11,6 +11,7 @@ const PAGES = [
   'CHANGELOG.md',
   'bench/README.md',
   'suite/README.md',
+  ...globSync('packages/*/README.md', { cwd: ROOT }),
   ...DOCS,
 ]
 
