@@ -1,7 +1,10 @@
 /** What the README says: its diff makes a provider impersonate, its blocks run, and it stays short. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorToken, withActor } from '../fixtures/actor-tokens.ts'
@@ -9,18 +12,30 @@ import { machineClient, publicClient } from '../fixtures/clients.ts'
 import { withDeployment } from '../fixtures/deployment.ts'
 import { credentials, form, send } from '../fixtures/http.ts'
 import { SIGNING_KEY } from '../fixtures/keys.ts'
-import { blocksOf, ROOT, readPage, whileRunning } from '../fixtures/markdown.ts'
-import { installPacked, type ReadersFolder } from '../fixtures/packed-package.ts'
+import { blocksOf, compile, makeFolder, ROOT, readPage, whileRunning } from '../fixtures/markdown.ts'
+import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../fixtures/packed-package.ts'
+import { codeOf, rowsOf, sectionOf } from '../fixtures/page.ts'
 import { expectWholeFlow, readersManagementToken } from '../fixtures/readers-flow.ts'
 import { exchange, issue } from '../fixtures/requests.ts'
 import { freePort } from '../fixtures/server-process.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../src/index.ts'
 
 const README = readPage('README.md')
-const codeOf = (language: string, starts = ''): string =>
+const blockOf = (language: string, starts = ''): string =>
   blocksOf(README).find((block) => block.language === language && block.code.startsWith(starts))?.code ?? ''
 
-const DIFF = codeOf('diff')
+/** What the first lines of the README take for granted. */
+const BEFORE_FIRST_LINES = `
+import { createImpersonation, type SubjectTokenStore } from 'oidc-provider-impersonation'
+import { createConsole, type ConsoleOptions } from 'oidc-provider-impersonation/console'
+import { createImpersonationClient } from 'oidc-provider-impersonation-client'
+import { createVerifier } from 'oidc-provider-impersonation-resource-server'
+declare const store: SubjectTokenStore
+declare const authorize: ConsoleOptions['authorize']
+declare const issuer: string, audience: string, clientId: string, clientSecret: string
+`
+
+const DIFF = blockOf('diff')
 const PROVIDER = readFileSync(path.join(ROOT, 'fixtures/readers-provider.js'), 'utf8')
 
 /** The program after the diff. Its parts are divided by blank lines, and each must fit in one place. */
@@ -59,7 +74,7 @@ describe('README: four lines in a provider with an adapter of its own', function
     const settings = { clients: [machineClient(), publicClient()], jwks: { keys: [SIGNING_KEY] } }
     writeFileSync(path.join(folder.path, 'settings.json'), JSON.stringify(settings))
     writeFileSync(path.join(folder.path, 'package.json'), '{"type":"module"}')
-    writeFileSync(path.join(folder.path, 'impersonation.js'), codeOf('js', '// impersonation.js'))
+    writeFileSync(path.join(folder.path, 'impersonation.js'), blockOf('js', '// impersonation.js'))
   })
   after(() => folder?.remove())
 
@@ -117,8 +132,40 @@ describe('README', () => {
     expect(README.trim().split(/\s+/).length).to.be.at.most(1200)
   })
 
+  it('tells each reader what to install, and a first line that compiles', async function () {
+    this.timeout(60_000)
+    const rows = rowsOf(sectionOf(README, 'oidc-provider-impersonation'))
+    const installed = rows.flatMap(([, install = '']) => codeOf(install))
+    expect(installed).to.have.members([...PACKAGES.keys(), 'sequelize'])
+    const lines = rows.flatMap(([, , line = '']) => codeOf(line))
+    expect(lines).to.have.length(rows.length)
+    const folder = makeFolder(0)
+    try {
+      folder.write('first-lines.ts', [BEFORE_FIRST_LINES, ...lines].join('\n'))
+      expect(await compile(folder)).to.equal('')
+    } finally {
+      folder.remove()
+    }
+  })
+
+  it('packs every package before the first release, and names the tarball', async function () {
+    this.timeout(120_000)
+    const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-packed-'))
+    const [, pack = ''] = /^(npm pack .* )\.\.$/m.exec(README) ?? []
+    const [, named] = /^npm install \.\.\/(\S+)/m.exec(README) ?? []
+    try {
+      await promisify(execFile)('bash', ['-ec', pack + folder], { cwd: ROOT })
+      const packed = readdirSync(folder)
+      for (const [name, from] of PACKAGES)
+        expect(packed).to.include(`${name}-${readManifest(from).version}.tgz`)
+      expect(packed).to.include(named)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   it('decodes a token that has the claims of one with an actor, and no other', async () => {
-    const shown = JSON.parse(codeOf('json'))
+    const shown = JSON.parse(blockOf('json'))
     await withDeployment({}, async (deployment) => {
       const { subjectToken } = await issue(deployment)
       const actor = withActor(await actorToken(deployment))
