@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { readPage } from '../fixtures/markdown.ts'
+import { REPOSITORY, ROOT, readPage } from '../fixtures/markdown.ts'
 import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../fixtures/packed-package.ts'
 
 const run = promisify(execFile)
@@ -16,6 +16,30 @@ describe('packages', () => {
       expect(readPage(`${folder}/LICENSE`), folder).to.equal(readPage('LICENSE'))
     }
   })
+
+  it('name the repository in which they are, or npm publishes none: it compares that with who sends them', () => {
+    for (const folder of [...PACKAGES.values(), 'suite']) {
+      const { repository, homepage, bugs } = readManifest(folder)
+      const { type, url } = readManifest('.').repository
+      expect(repository, folder).to.deep.equal({ type, url, ...(folder !== '.' && { directory: folder }) })
+      expect(url).to.equal(`git+${REPOSITORY}.git`)
+      expect(bugs, folder).to.equal(`${REPOSITORY}/issues`)
+      expect(homepage.split('#')[0], folder).to.match(new RegExp(`^${REPOSITORY}(/|$)`))
+    }
+  })
+
+  for (const workflow of ['release', 'release-suite']) {
+    it(`are not published by ${workflow}.yml while the repository has no address`, async () => {
+      const text = readPage(`.github/workflows/${workflow}.yml`)
+      const [, step = ''] = /address of the repository is known\n +run: "(.*)"\n/.exec(text) ?? []
+      const isKnown = await run('bash', ['-ec', step], { cwd: ROOT }).then(
+        () => true,
+        ({ code, stderr }) => code !== 1 || stderr !== '',
+      )
+      expect(step).to.match(/^! grep -rn/)
+      expect(isKnown).to.equal(!REPOSITORY.includes('/OWNER/'))
+    })
+  }
 
   it('depend on none of each other', () => {
     for (const folder of PACKAGES.values()) {
