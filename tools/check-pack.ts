@@ -2,8 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { REPOSITORY } from '../fixtures/markdown.ts'
-import { PACKAGES, readManifest } from '../fixtures/packed-package.ts'
+import { PACKAGES, REPOSITORY, readManifest } from '../fixtures/packed-package.ts'
 
 const ALWAYS = ['LICENSE', 'README.md', 'package.json']
 /** Besides these and `dist/`. */

@@ -2,7 +2,8 @@
 import { existsSync, globSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
-import { blocksOf, DOCS, REPOSITORY, ROOT, readPage } from '../../fixtures/markdown.ts'
+import { blocksOf, DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
+import { REPOSITORY } from '../../fixtures/packed-package.ts'
 
 const PAGES = [
   'README.md',
