@@ -3,8 +3,14 @@ import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { REPOSITORY, ROOT, readPage } from '../fixtures/markdown.ts'
-import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../fixtures/packed-package.ts'
+import { ROOT, readPage } from '../fixtures/markdown.ts'
+import {
+  installPacked,
+  PACKAGES,
+  REPOSITORY,
+  type ReadersFolder,
+  readManifest,
+} from '../fixtures/packed-package.ts'
 
 const run = promisify(execFile)
 
