@@ -15,7 +15,10 @@ const BLOCKS = blocksOf(readPage('docs/tutorial.md'))
 const codeOf = (language: string, start: string): string =>
   BLOCKS.find(({ language: found, code }) => found === language && code.startsWith(start))?.code ?? ''
 
-const INSTALL = codeOf('sh', 'npm install').trim().split(' ').slice(2)
+const INSTALL = codeOf('sh', 'npm install')
+  .trim()
+  .split(/[\s\\]+/)
+  .slice(2)
 const PROGRAMS = ['provider.mjs', 'api.mjs', 'tool.mjs'] as const
 const ADMINISTRATOR = codeOf('sh', 'json()')
 

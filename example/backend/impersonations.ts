@@ -1,7 +1,7 @@
 /** Starting and stopping an impersonation. This is where the integrator decides. */
 import type { Context } from 'koa'
-// Yours: 'oidc-provider-impersonation/client'.
-import type { ImpersonationClient } from '../../src/client/index.ts'
+// Yours: 'oidc-provider-impersonation-client'.
+import type { ImpersonationClient } from '../../packages/client/src/index.ts'
 import { findPerson, whyNotViewable } from '../accounts.ts'
 import { supportDesk } from '../clients.ts'
 import { engineerOf } from './authenticate.ts'

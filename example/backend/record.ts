@@ -1,12 +1,12 @@
 /** The record of who viewed whom, as the management API keeps it. */
 import type { Context } from 'koa'
-// Yours: 'oidc-provider-impersonation/client'.
+// Yours: 'oidc-provider-impersonation-client'.
 import {
   type ImpersonationClient,
   ImpersonationError,
   type ListRequest,
   type SubjectTokenRecord,
-} from '../../src/client/index.ts'
+} from '../../packages/client/src/index.ts'
 import { findPerson } from '../accounts.ts'
 import { invalidRequest, notFound } from './refusal.ts'
 import { runningRecord } from './session.ts'

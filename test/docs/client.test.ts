@@ -9,8 +9,8 @@ import { API, type Deployment, startDeployment, withDeployment } from '../../fix
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../fixtures/markdown.ts'
 import { sectionOf } from '../../fixtures/page.ts'
 import { membersOf, readSource } from '../../fixtures/source.ts'
-import { createImpersonationClient, type ImpersonationError } from '../../src/client/index.ts'
-import { resolveOptions } from '../../src/client/options.ts'
+import { createImpersonationClient, type ImpersonationError } from '../../packages/client/src/index.ts'
+import { resolveOptions } from '../../packages/client/src/options.ts'
 
 const PAGE = readPage('docs/client.md')
 const VALID = { issuer: 'https://id.example.com/oidc', clientId: 'backend', clientSecret: 'secret' }
@@ -104,7 +104,9 @@ describe('docs: client', () => {
   })
 
   it('names the fields of requests', () => {
-    const fieldsOf = (type: string) => [...membersOf(readSource('client/requests.ts'), type).keys()]
+    const fieldsOf = (type: string) => [
+      ...membersOf(readPage('packages/client/src/requests.ts'), type).keys(),
+    ]
     const told = (method: string) =>
       (new RegExp(`^\\| \`${method}\\(\\{ (.*?) \\}`, 'm').exec(PAGE)?.[1] ?? '').split(', ')
     expect(told('issue')).to.have.members(fieldsOf('IssueRequest'))
@@ -113,7 +115,7 @@ describe('docs: client', () => {
   })
 
   it('tells the numbers of the code', () => {
-    expect(readSource('client/management-tokens.ts'))
+    expect(readPage('packages/client/src/management-tokens.ts'))
       .to.include('MARGIN: Seconds = 30')
       .and.include('REST: Seconds = 30')
     expect(PAGE.replace(/\s+/g, ' '))

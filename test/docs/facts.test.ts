@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
-import { codeOf } from '../../fixtures/page.ts'
+import { codeOf, sectionOf } from '../../fixtures/page.ts'
 import { uncalledStore as store } from '../../fixtures/uncalled-store.ts'
 import { MANAGEMENT_SCOPES, RESERVED_CLAIMS } from '../../src/constants.ts'
 import { EVENTS } from '../../src/index.ts'
@@ -13,9 +13,9 @@ import { RETRY_AFTER } from '../../src/outage.ts'
 const source = (file: string): string => readFileSync(path.join(ROOT, 'src', file), 'utf8')
 
 describe('docs: facts', () => {
-  it('name the defaults of the options', () => {
+  it('name the options, each with its default', () => {
     const options: Readonly<Record<string, unknown>> = { ...resolveOptions({ store }) }
-    const rows = [...readPage('README.md').matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
+    const rows = [...readPage('docs/reference.md').matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
     const told = new Map(rows.map(([, name = '', value = '']) => [name, value.replaceAll('`', '')]))
     const inWords = {
       store: 'required',
@@ -74,6 +74,18 @@ describe('docs: facts', () => {
     expect(readPage('docs/integrate.md')).to.include('64 KiB')
   })
 
+  it('name the versions that the tests use', () => {
+    const { dependencies, devDependencies } = JSON.parse(readPage('package.json'))
+    const peers = ['oidc-provider', 'sequelize', 'pg', 'pg-oldest', 'mysql2']
+    const hosts = ['express', 'express4', 'fastify', '@nestjs/core', 'hono']
+    const versions = sectionOf(readPage('docs/reference.md'), 'Supported versions')
+    for (const name of [...peers, ...hosts]) {
+      const [version = ''] = /[\d.]+$/.exec(devDependencies[name]) ?? []
+      expect(versions, name).to.match(new RegExp(`\\b${version}\\b`))
+    }
+    expect(versions).to.include(`Koa ${dependencies.koa.replace('^', '')}`)
+  })
+
   it('name the supported versions of the database packages', () => {
     const { peerDependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'))
     for (const name of ['pg', 'mysql2']) {
@@ -81,6 +93,15 @@ describe('docs: facts', () => {
       const told = `package \`${name}\` ${Number(below) - 1} from ${from} on`
       expect(readPage('docs/operate.md')).to.include(told)
     }
+  })
+
+  it('say that no one has tested MySQL, wherever they list the databases', () => {
+    const lists = ['README.md', 'CHANGELOG.md', ...DOCS]
+      .flatMap((page) => readPage(page).split(/\n\n|\n(?=- )/))
+      .filter((text) => ['PostgreSQL', 'SQLite', 'MariaDB', 'MySQL'].every((name) => text.includes(name)))
+    expect(lists.length).to.be.greaterThan(1)
+    for (const list of lists)
+      expect(list.replaceAll(/\s+/g, ' ')).to.include('MariaDB, tested; MySQL 8, not tested')
   })
 
   it('name the tables that migrations create', () => {

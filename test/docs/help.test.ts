@@ -1,7 +1,6 @@
 /** docs/help.md quotes errors as the code writes them, and says what the cause of a symptom is. */
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import path from 'node:path'
+import { globSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { machineClient } from '../../fixtures/clients.ts'
@@ -12,13 +11,10 @@ import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 const PAGE = readPage('docs/help.md')
 const SYMPTOMS = ['At the token endpoint', 'At the management API', 'At your API', 'At the database']
 
-const textOf = (folder: string): string =>
-  readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.[jt]s$/.test(file))
-    .map((file) => readFileSync(path.join(ROOT, folder, file), 'utf8'))
-    .join('\n')
 /** What clients read is ours or the provider's. */
-const SOURCE = textOf('src') + textOf('node_modules/oidc-provider/lib')
+const SOURCE = globSync(['{,packages/*/}src/**/*.ts', 'node_modules/oidc-provider/lib/**/*.js'], { cwd: ROOT })
+  .map((file) => readPage(file))
+  .join('\n')
 
 describe('docs: help', () => {
   it('quotes texts that the code has', () => {

@@ -16,8 +16,8 @@ import {
 } from '../../fixtures/markdown.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { freePort } from '../../fixtures/server-process.ts'
-import { resolveOptions } from '../../src/resource-server/options.ts'
-import { startIssuer, withBearer } from '../resource-server/issuer.ts'
+import { resolveOptions } from '../../packages/resource-server/src/options.ts'
+import { startIssuer, withBearer } from '../../packages/resource-server/test/issuer.ts'
 
 const PAGE = readPage('docs/resource-servers.md')
 
@@ -107,7 +107,8 @@ describe('docs: resource servers', function () {
   })
 
   it('tells the numbers of the code', () => {
-    const source = (file: string) => readFileSync(path.join(ROOT, 'src/resource-server', file), 'utf8')
+    const source = (file: string) =>
+      readFileSync(path.join(ROOT, 'packages/resource-server/src', file), 'utf8')
     expect(source('discovery.ts'))
       .to.include('FRESH: Seconds = 600')
       .and.include('USABLE: Seconds = 3600')

@@ -13,7 +13,7 @@ import { Browser } from '../../example/demo/browser.ts'
 import { type Example, startExample } from '../../example/deployment.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type HttpResponse, send } from '../../fixtures/http.ts'
-import { createImpersonationClient } from '../../src/client/index.ts'
+import { createImpersonationClient } from '../../packages/client/src/index.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const VALID = { userId: 'alice', reason: 'A teapot is missing', ticketId: 'T-1' }

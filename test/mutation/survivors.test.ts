@@ -24,7 +24,7 @@ describe('mutation', () => {
   it('mutates every file of the source in one room', () => {
     const mutated = Object.values(ROOMS).flatMap(({ mutate }) => mutate.flatMap(found))
     expect(mutated.sort()).to.deep.equal(
-      found('src/**/*.{ts,js}')
+      found('{,packages/*/}src/**/*.{ts,js}')
         .filter((file) => !file.endsWith('.d.ts'))
         .sort(),
     )

@@ -1,4 +1,4 @@
-/** The rooms of `src`, each with the tests that hold its rules: those first that fail for most mutants, which saves time. */
+/** The rooms of `src`, and the packages beside it, each with the tests that hold its rules: those first that fail for most mutants, which saves time. */
 import { globSync } from 'node:fs'
 
 export interface Room {
@@ -18,6 +18,13 @@ const tests = (...names: readonly string[]): string[] => names.map((name) => `te
 const folder = (name: string, ...found: readonly string[]): Room => ({
   mutate: [`src/${name}/**/*.ts`],
   tests: tests(...found),
+  titles: WITHOUT_SERVERS,
+})
+
+/** Of a package beside this one. */
+const packaged = (name: string, ...found: readonly string[]): Room => ({
+  mutate: [`packages/${name}/src/**/*.ts`],
+  tests: found.map((file) => `packages/${name}/test/${file}.test.ts`),
   titles: WITHOUT_SERVERS,
 })
 
@@ -53,9 +60,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     titles: WITHOUT_SERVERS,
   },
   testing: folder('testing', 'testing/*'),
-  client: folder('client', 'client/!(openapi)'),
+  client: packaged('client', '!(openapi)'),
   cli: {
-    ...folder('cli', 'cli-{database-url,check-*}', 'cli-check', 'cli'),
+    ...folder('cli', 'cli/{database-url,check-*}', 'cli/check', 'cli/commands'),
     // The SQL of a dialect is printed without its server; a role and its rights are those of one.
     titles: '/^(?!.*\\b(?:postgres|mysql|mariadb))|prints the SQL of|names the rights/i',
   },
@@ -72,9 +79,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     'status-lists/{http,list}',
     'options',
   ),
-  'resource-server': folder('resource-server', 'resource-server/!(anything|deployment|downstream|workers)'),
+  'resource-server': packaged('resource-server', '!(anything|deployment|downstream|workers)'),
   management: folder('management', 'management/*', 'console/mount'),
-  banner: { ...folder('banner', 'browser/banner'), mutate: ['src/banner/banner.js'], inBrowser: true },
+  banner: { ...packaged('banner', 'banner'), mutate: ['packages/banner/src/banner.js'], inBrowser: true },
   console: folder('console', 'console/*'),
   sequelize: {
     mutate: [
