@@ -1,11 +1,14 @@
-/** `oidc-impersonation check`: what it says of the clients, of the options and of the routes, word for word. */
+/** `oidc-impersonation check`: what it says of the clients, the options, the routes and the status lists, word for word. */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
+import { type Database, openDatabase } from '../fixtures/databases.ts'
 import { type DeploymentOverrides, withDeployment } from '../fixtures/deployment.ts'
+import { issue } from '../fixtures/requests.ts'
 import { checkClients } from '../src/cli/check/clients.ts'
 import { checkDoors, checkMounting } from '../src/cli/check/doors.ts'
 import type { Finding } from '../src/cli/check/finding.ts'
 import type { Deployment } from '../src/cli/check/module.ts'
+import { checkStatusLists } from '../src/cli/check/status-lists.ts'
 import { insideOf } from '../src/impersonation.ts'
 import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../src/index.ts'
 
@@ -243,5 +246,80 @@ describe('oidc-impersonation check: where the management API is mounted', () => 
     expect(finding?.text).to.equal(
       'Location names https://id.example.com/internal, but it is mounted at /api, /',
     )
+  })
+})
+
+describe('oidc-impersonation check: where the status lists are', () => {
+  const ABOUT = 'status lists'
+  const BASE = 'https://id.example.com'
+  const ADVICE =
+    'set managementResource or statusList.uri for one of them; ignore this if the other issuer has set it'
+  let database: Database
+  beforeEach(async () => {
+    database = await openDatabase('sqlite')
+  })
+  afterEach(() => database.close())
+
+  /** A deployment of this issuer on the database issues a subject token. */
+  const issueAs = (issuer: string): Promise<void> =>
+    withDeployment({ database, issuer }, async (deployment) => {
+      await issue({ ...deployment, baseUrl: BASE })
+    })
+  const lists = (issuer: string, options: Partial<ImpersonationOptions> = {}): Promise<Finding[]> =>
+    found(checkStatusLists, { database, issuer, options })
+  const alone = (base = `${BASE}/api`) => [
+    ok(ABOUT, `${base}/status-lists is the default address of no other issuer in this database`),
+  ]
+  const shared = (others: string) => [
+    warning(
+      ABOUT,
+      `${BASE}/api/status-lists is also the default address of ${others}: only one issuer can have its lists there, and APIs refuse the JWTs of the others`,
+      ADVICE,
+    ),
+  ]
+
+  it('is an address of their own while the database knows no other issuer that has it', async () => {
+    await issueAs(`${BASE}/oidc`)
+    expect(await lists(`${BASE}/oidc`)).to.deep.equal(alone())
+    expect(await lists(`${BASE}/auth`)).to.deep.equal(alone(`${BASE}/auth/api`))
+    expect(await lists(`${BASE}/oidc/oidc`)).to.deep.equal(alone(`${BASE}/oidc/api`))
+  })
+
+  it('is named where two deployments have it, whichever is looked at', async () => {
+    await issueAs(`${BASE}/oidc`)
+    expect(await lists(BASE)).to.deep.equal(shared(`${BASE}/oidc`))
+    await issueAs(BASE)
+    expect(await lists(BASE)).to.deep.equal(shared(`${BASE}/oidc`))
+    expect(await lists(`${BASE}/oidc`)).to.deep.equal(shared(BASE))
+  })
+
+  it('is named with every issuer that has it', async () => {
+    for (const issuer of [`${BASE}/oidc/`, BASE, `${BASE}/`]) await issueAs(issuer)
+    expect(await lists(`${BASE}/oidc`)).to.deep.equal(shared(`${BASE} and ${BASE}/ and ${BASE}/oidc/`))
+  })
+
+  it('is another one once an option says so, unless it says the same', async () => {
+    await issueAs(`${BASE}/oidc`)
+    expect(await lists(BASE, { managementResource: `${BASE}/root` })).to.deep.equal(alone(`${BASE}/root`))
+    expect(await lists(BASE, { statusList: { uri: `${BASE}/root/status-lists` } })).to.deep.equal(
+      alone(`${BASE}/root`),
+    )
+    const uri = `${BASE}/api/status-lists`
+    expect(await lists('https://other.example.com', { statusList: { uri } })).to.deep.equal(
+      shared(`${BASE}/oidc`),
+    )
+  })
+
+  it('is not looked for where there are none', async () => {
+    await issueAs(`${BASE}/oidc`)
+    expect(await lists(BASE, { statusList: false })).to.deep.equal([])
+  })
+
+  it('is not known where the storage fails', async () => {
+    await database.sequelize.query('DROP TABLE subject_tokens')
+    const [finding, ...others] = await lists(BASE)
+    expect(others).to.deep.equal([])
+    expect(finding).to.include({ level: 'note', about: ABOUT })
+    expect(finding?.text).to.match(/^not checked: storage failed: the tables are missing/)
   })
 })

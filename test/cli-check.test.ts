@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { SIGNING_KEY } from '../fixtures/keys.ts'
+import { newToken } from '../fixtures/subject-tokens.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 const CLI = path.join(ROOT, 'src/cli/main.ts')
@@ -114,6 +115,7 @@ describe('oidc-impersonation check', () => {
       'many at once',
       'rights',
       'management API',
+      'status lists',
       'clients',
       'who may issue',
       'who may exchange',
@@ -153,11 +155,21 @@ describe('oidc-impersonation check', () => {
       'management API',
       /mounted at \/internal/,
     ],
+    [
+      'another issuer in the database with the same address of its status lists',
+      {
+        migration: `await migrate(sequelize)
+await createSubjectTokenStore(sequelize).insert(${JSON.stringify(newToken({ issuer: 'http://127.0.0.1:3000' }))})`,
+      },
+      'warning',
+      'status lists',
+      /status-lists is also the default address of http:\/\/127\.0\.0\.1:3000: /,
+    ],
     ['no actor required', { options: 'isAllowed: () => true' }, 'warning', 'actor', /without an actor token/],
     ['no policy', { options: 'requireActor: true' }, 'warning', 'policy', /no isAllowed/],
     [
       'JWTs that no one can stop',
-      { options: 'requireActor: true, isAllowed: () => true, statusList: false' },
+      { options: 'requireActor: true, isAllowed: () => true, statusList: false, maxAccessTokenTTL: 3600' },
       'warning',
       'stop',
       /up to 3600 s/,
@@ -245,6 +257,7 @@ describe('oidc-impersonation check', () => {
       '✓ many at once      40 reads at the same time succeeded',
       '✓ rights            the role may read, insert, update and delete in every table',
       '✓ management API    http://127.0.0.1:3000/api is where it is mounted',
+      '✓ status lists      http://127.0.0.1:3000/api/status-lists is the default address of no other issuer in this database',
       '✓ clients           the metadata of 2 static clients is valid',
       '✓ who may issue     backend',
       '✓ who may exchange  spa',

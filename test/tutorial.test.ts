@@ -112,6 +112,10 @@ describe('docs: tutorial', function () {
     }
     expect(await refused('sam', 'sam')).to.equal(403)
     expect(await refused('bob', 'alice')).to.equal(403)
+    // The first one only.
+    const notices = logs.match(/NOTICE: a request was refused.*/g)
+    expect(notices).to.have.length(1)
+    expect(notices?.[0]).to.include('check actorIsNotSubject, reason "an account cannot act for itself"')
   })
 
   it('takes no form from another origin', async () => {

@@ -75,6 +75,7 @@ describe('docs: the protocol of the token exchange', () => {
       withActor('x'),
       { resource: null },
       { scope: 'unknown' },
+      { client_id: 'web', client_secret: 'web-secret' },
     ]
     const given = [await refused({ subject_token }, machineClient())]
     for (const change of changes) given.push(await refused({ subject_token, ...change }))

@@ -275,6 +275,35 @@ describe('the errors of the token endpoint', () => {
        {"error":"invalid_request","error_description":"requested grant type is not allowed for this client"}`,
     ))
 
+  for (const [title, secret, text] of [
+    ['wrong', 'x', 'client authentication failed'],
+    [
+      'in the body, and the client is registered with client_secret_basic',
+      'web-secret',
+      'the client is registered with client_secret_basic: send its secret in the Authorization header',
+    ],
+  ] as const) {
+    // Without a challenge: the client did not use the header (RFC 6749 §5.2).
+    it(`the secret of the client is ${title}`, () =>
+      expectResponse(
+        deployment.baseUrl,
+        `POST /oidc/token HTTP/1.1
+         Content-Type: application/x-www-form-urlencoded
+
+         grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange
+         &client_id=web
+         &client_secret=${secret}
+         &subject_token=${subjectToken}
+         &subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token
+         &resource=https%3A%2F%2Fapi.example.com`,
+        `HTTP/1.1 401 Unauthorized
+         Content-Type: application/json; charset=utf-8
+         Cache-Control: no-store
+
+         {"error":"invalid_client","error_description":"${text}"}`,
+      ))
+  }
+
   it('a DPoP proof is missing', () =>
     expectResponse(
       deployment.baseUrl,

@@ -69,7 +69,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   exchange: folder('exchange', 'exchange/reasons', 'exchange/!(reasons)', 'on-behalf-of/*'),
   provider: folder(
     'provider',
-    'exchange/{reasons,actor*}',
+    'exchange/{reasons,actor*,client-authentication}',
     'on-behalf-of/received-token',
     'provider/*',
     'exchange/{chain,delegation*,events,extra-token-claims,granted-scope,policy,quoted-input,replay,scope,sender}',

@@ -3,7 +3,7 @@ import {
   base64url,
   calculateJwkThumbprint,
   EmbeddedJWK,
-  type JWSHeaderParameters,
+  type JWK,
   type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose'
@@ -18,6 +18,9 @@ import { instant, type Seconds } from './time.ts'
 /** How far the `iat` of a proof may be from now, either way. Within it a proof can be used again: no `jti` is kept. */
 const WINDOW: Seconds = 60
 const MAX_PROOF = 16 * 1024
+/** A larger RSA key can make a proof cost ten times what the rest of a request costs, also a forged proof. */
+const MAX_MODULUS_BITS = 4096
+const MAX_EXPONENT_BITS = 31
 
 interface Proven {
   readonly claims: Claims
@@ -67,7 +70,10 @@ async function verifyProof(proof: string, { jkt, token, method, url }: Expected)
 
 async function verifySignature(proof: string, jkt: string): Promise<Claims> {
   const keyOf: JWTVerifyGetKey = async (header, jws) => {
-    if ((await thumbprintOf(header)) !== jkt) throw new Refused('bound to another key than the one proven')
+    const { jwk } = header
+    if (!jwk || (await calculateJwkThumbprint(jwk)) !== jkt)
+      throw new Refused('bound to another key than the one proven')
+    if (isTooLarge(jwk)) throw refusedProof('the RSA key is too large')
     // Refuses private and symmetric keys.
     return EmbeddedJWK(header, jws)
   }
@@ -79,8 +85,15 @@ async function verifySignature(proof: string, jkt: string): Promise<Claims> {
   }
 }
 
-const thumbprintOf = async ({ jwk }: JWSHeaderParameters): Promise<string | undefined> =>
-  jwk && calculateJwkThumbprint(jwk)
+const isTooLarge = ({ kty, n = '', e = '' }: JWK): boolean =>
+  kty === 'RSA' && (bitsOf(n) > MAX_MODULUS_BITS || bitsOf(e) > MAX_EXPONENT_BITS)
+
+/** Of a Base64urlUInt (RFC 7518 §2). Leading zeros, which some libraries write, do not count. */
+function bitsOf(integer: string): number {
+  const bytes = base64url.decode(integer)
+  const first = bytes.findIndex((byte) => byte !== 0)
+  return first === -1 ? 0 : (bytes.length - first) * 8 - (Math.clz32(bytes[first] ?? 0) - 24)
+}
 
 async function hashOf(token: string): Promise<string> {
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token))

@@ -35,14 +35,10 @@ interface Expected {
 }
 
 /** @throws {ProviderUnavailable} for a list that breaks a rule: it is as if it had not come. */
-export async function readStatusList(
-  jwt: string,
-  { uri, issuer, keyOf }: Expected,
-): Promise<Kept<StatusList>> {
+export async function readStatusList(jwt: string, expected: Expected): Promise<Kept<StatusList>> {
   const arrivedAt = instant()
   // The library has seen to it that both are there, and numbers.
-  const { iss, iat = 0, exp = 0, ttl, status_list } = await verify(jwt, { uri, keyOf })
-  if (iss !== undefined && iss !== issuer) throw unusable('of another issuer')
+  const { iat = 0, exp = 0, ttl, status_list } = await verify(jwt, expected)
   if (typeof ttl !== 'number' || !(ttl > 0)) throw unusable('ttl')
   return {
     value: await decompress(status_list),
@@ -53,9 +49,11 @@ export async function readStatusList(
   }
 }
 
-async function verify(jwt: string, { uri, keyOf }: Pick<Expected, 'uri' | 'keyOf'>): Promise<JWTPayload> {
+async function verify(jwt: string, { uri, issuer, keyOf }: Expected): Promise<JWTPayload> {
   const rules = {
     typ: 'statuslist+jwt',
+    // By key and address alone, the list of another issuer could be taken for this one's.
+    issuer,
     subject: uri,
     algorithms: TOKEN_ALGORITHMS,
     requiredClaims: ['iat', 'exp', 'ttl', 'status_list'],

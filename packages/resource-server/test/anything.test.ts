@@ -109,11 +109,12 @@ describe('resource server: anything', () => {
       { status_list: fc.oneof(json, status_list), ttl: json, iat: json, exp: json },
       { requiredKeys: [] },
     )
+    const ids = { iss: issuer.issuer, sub: `${issuer.base}/0` }
     await fc.assert(
       fc.asyncProperty(list, async (changes) => {
         issuer.clock.tick(1)
         const iat = Math.floor(Date.now() / 1000)
-        const claimed = { sub: `${issuer.base}/0`, iat, exp: iat + 1, ttl: 1, ...changes }
+        const claimed = { ...ids, iat, exp: iat + 1, ttl: 1, ...changes }
         issuer.routes.set(LIST, (_, response) =>
           respond(response, signAnything({ typ: 'statuslist+jwt' }, JSON.stringify(claimed))),
         )

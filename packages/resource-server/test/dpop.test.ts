@@ -1,15 +1,24 @@
 /** Tokens that are bound to a key (RFC 9449 §7): the proof, and every way to come without one. */
-import { createHash } from 'node:crypto'
+import { createHash, type KeyObject, generateKeyPair as nodeKeyPair } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { type DpopKey, dpopKey } from '../../../fixtures/dpop.ts'
 import { unique } from '../../../fixtures/unique.ts'
-import type { ApiRequest, NodeRequest, Verifier } from '../src/index.ts'
+import type { ApiRequest, NodeRequest, Unauthorized, Verifier } from '../src/index.ts'
 import { AUDIENCE, type Changes, NOW } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
 import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const URL_OF_ORDERS = `${AUDIENCE}/orders`
+
+interface Keys {
+  readonly privateKey: CryptoKey | KeyObject
+  readonly publicKey: CryptoKey | KeyObject
+}
+
 const hashOf = (token: string) => createHash('sha256').update(token).digest('base64url')
 
 describe('resource server: DPoP', () => {
@@ -124,8 +133,8 @@ describe('resource server: DPoP', () => {
   })
 
   describe('what a proof is signed with', () => {
-    const make = async (header: Changes, alg = 'ES256') => {
-      const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+    const make = async (header: Changes, alg = 'ES256', keys?: Keys) => {
+      const { privateKey, publicKey } = keys ?? (await generateKeyPair(alg, { extractable: true }))
       const [jwk, secret] = await Promise.all([exportJWK(publicKey), exportJWK(privateKey)])
       const bound = await issuer.token({ cnf: { jkt: await calculateJwkThumbprint(jwk) } })
       const values = Object.entries(header).map(([name, value]) => [
@@ -149,6 +158,55 @@ describe('resource server: DPoP', () => {
         expect(await verify(await make({}, alg))).to.include({ user: 'alice' })
       })
     }
+
+    describe('an RSA key, at the server of an API', () => {
+      const server = createServer(async (request, response) => {
+        const behindProxy = issuer.verifier({ origin: AUDIENCE })
+        const { status, headers, body } = await behindProxy(request).then(
+          ({ user }) => ({ status: 200, headers: {}, body: { user } }),
+          (error: Unauthorized) => error,
+        )
+        response.writeHead(status, headers).end(JSON.stringify(body))
+      })
+      before(async () => {
+        server.listen(0, '127.0.0.1')
+        await once(server, 'listening')
+      })
+      after(() => {
+        server.closeAllConnections()
+        server.close()
+      })
+
+      /** What the API responds to a proof by such a key that is right otherwise. */
+      const responseTo = async ({ modulusLength = 2048, publicExponent = 65_537 }) => {
+        const keys = await promisify(nodeKeyPair)('rsa', { modulusLength, publicExponent })
+        const { headers } = await make({}, 'RS256', keys)
+        const { port } = Object(server.address())
+        const response = await fetch(`http://127.0.0.1:${port}/orders`, { headers })
+        return { status: response.status, body: await response.json(), headers: response.headers }
+      }
+
+      for (const [title, key] of [
+        ['4,096 bits', { modulusLength: 4096 }],
+        ['an exponent just below 2³¹', { publicExponent: 2 ** 31 - 1 }],
+      ] as const) {
+        it(`with ${title} proves`, async () => {
+          expect(await responseTo(key)).to.deep.include({ status: 200, body: { user: 'alice' } })
+        })
+      }
+
+      for (const [title, key] of [
+        ['4,098 bits', { modulusLength: 4098 }],
+        ['an exponent just above 2³¹', { publicExponent: 2 ** 31 + 1 }],
+      ] as const) {
+        it(`with ${title} is refused like any bad proof`, async () => {
+          const { status, body, headers } = await responseTo(key)
+          const error = { error: 'invalid_dpop_proof', error_description: 'the DPoP proof is invalid' }
+          expect([status, body]).to.deep.equal([401, error])
+          expect(headers.get('www-authenticate')).to.match(/^DPoP .*error="invalid_dpop_proof"/)
+        })
+      }
+    })
 
     it('refuses a proof of another type', async () => {
       for (const typ of ['jwt', 'at+jwt', undefined])

@@ -128,16 +128,22 @@ export const claimsOf = (issuer: string) => ({
   jti: unique('jti'),
 })
 
-/** A status list (draft-ietf-oauth-status-list §5.1), with `changes` to its claims. */
+const listClaimsOf = (uri: string) => ({
+  iss: `${new URL(uri).origin}/oidc`,
+  sub: uri,
+  iat: now(),
+  exp: now() + 300,
+  ttl: 30,
+  status_list: listOf([]),
+})
+
+/** A status list (draft-ietf-oauth-status-list §5.1) of the issuer on the same host, with `changes` to its claims. */
 export const signList = (
   uri: string,
   changes: Changes = {},
   { key, header = {} }: Signing = {},
 ): Promise<string> =>
-  signJwt(
-    { sub: uri, iat: now(), exp: now() + 300, ttl: 30, status_list: listOf([]), ...changes },
-    { key, header: { typ: 'statuslist+jwt', ...header } },
-  )
+  signJwt({ ...listClaimsOf(uri), ...changes }, { key, header: { typ: 'statuslist+jwt', ...header } })
 
 /** 131,072 statuses of one bit, the given ones set. */
 export function listOf(stopped: readonly number[], size = 131_072) {

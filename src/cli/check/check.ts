@@ -4,6 +4,7 @@ import { checkDoors, checkMounting } from './doors.ts'
 import { dryRun } from './dry-run.ts'
 import { type Finding, withoutCredentials } from './finding.ts'
 import { loadDeployment, readExample } from './module.ts'
+import { checkStatusLists } from './status-lists.ts'
 import { checkStorage } from './storage.ts'
 
 /** What was found, as text, and whether it has a fault. */
@@ -20,6 +21,7 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
     const found: readonly Finding[] = [
       ...(await checkStorage(deployment)),
       checkMounting(deployment),
+      ...(await checkStatusLists(deployment)),
       ...(await checkClients(deployment)),
       ...checkDoors(deployment),
       ...(given ? await dryRun(deployment, given) : []),
