@@ -8,7 +8,7 @@ import { readPage } from '../../fixtures/markdown.ts'
 import { BILLING, downstream, ownToken, passOn, viewed } from '../../fixtures/on-behalf-of.ts'
 import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
-import { createVerifier } from '../../src/resource-server/index.ts'
+import { createVerifier } from '../../packages/resource-server/src/index.ts'
 
 const PAGE = readPage('docs/from-logto.md')
 const MISSING = sectionOf(PAGE, 'Missing')

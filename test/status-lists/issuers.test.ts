@@ -5,9 +5,9 @@ import mount from 'koa-mount'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { revoke } from '../../fixtures/management.ts'
 import { impersonate, statusOf } from '../../fixtures/status-lists.ts'
+import { createVerifier, type VerifierOptions } from '../../packages/resource-server/src/index.ts'
+import { withBearer } from '../../packages/resource-server/test/issuer.ts'
 import type { ImpersonationOptions } from '../../src/index.ts'
-import { createVerifier, type VerifierOptions } from '../../src/resource-server/index.ts'
-import { withBearer } from '../resource-server/issuer.ts'
 
 describe('status lists of two issuers at one address', () => {
   /** The issuer `{base}/oidc`, whose lists are the ones at `{base}/api/status-lists`. */
