@@ -1,4 +1,13 @@
-import { assertExchange, assertOnBehalfOf, assertRequest, jsonOf, queryOf, segmentOf } from './arguments.ts'
+import {
+  assertExchange,
+  assertOnBehalfOf,
+  assertRequest,
+  issueJson,
+  queryOf,
+  segmentOf,
+  signalOf,
+  stopJson,
+} from './arguments.ts'
 import { Call } from './call.ts'
 import { invalidResponse } from './errors.ts'
 import { exchange } from './exchange.ts'
@@ -74,8 +83,9 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
   const requestToken = tokenEndpoint(options)
   const manage = managementApi(options, requestToken)
 
-  async function listPage(request: ListRequest = {}, { signal }: CallOptions = {}) {
-    const { body } = await manage('subject-tokens:read', { path: queryOf(request), signal })
+  async function listPage(request: ListRequest = {}, call?: CallOptions) {
+    const sent = { path: queryOf(request), signal: signalOf(call) }
+    const { body } = await manage('subject-tokens:read', sent)
     const { items, nextCursor } = Object(body)
     if (!Array.isArray(items) || !(nextCursor === undefined || isCursor(nextCursor)))
       throw invalidResponse(200, 'not a page of records')
@@ -83,8 +93,8 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
   }
 
   return {
-    async issue(request, { signal } = {}) {
-      const sent = { method: 'POST', path: '', json: jsonOf(request), signal }
+    async issue(request, call) {
+      const sent = { method: 'POST', path: '', json: issueJson(request), signal: signalOf(call) }
       const { body, location } = await manage('subject-tokens:create', sent)
       const { subjectToken, expiresIn } = Object(body)
       const [, id] = /\/([\w-]{1,255})$/.exec(location) ?? []
@@ -93,13 +103,14 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
       return { subjectToken, expiresIn, id }
     },
 
-    async get(id, { signal } = {}) {
-      const { body } = await manage('subject-tokens:read', { path: `/${segmentOf(id)}`, signal })
+    async get(id, call) {
+      const sent = { path: `/${segmentOf(id)}`, signal: signalOf(call) }
+      const { body } = await manage('subject-tokens:read', sent)
       if (Object(body).id !== id) throw invalidResponse(200, 'not this record')
       return body as SubjectTokenRecord
     },
 
-    async *list(request = {}, call = {}) {
+    async *list(request = {}, call) {
       assertRequest(request)
       const followed = new Set<string | undefined>()
       let cursor = request.cursor
@@ -114,23 +125,23 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
 
     listPage,
 
-    async stop(request, { signal } = {}) {
+    async stop(request, call) {
+      const sent = { method: 'POST', path: '/revocations', json: stopJson(request), signal: signalOf(call) }
       // Before a 503, some may have been stopped, whose number is lost.
-      const sent = { method: 'POST', path: '/revocations', json: jsonOf(request), repeated: [429], signal }
-      const { body } = await manage('subject-tokens:revoke', sent)
+      const { body } = await manage('subject-tokens:revoke', { ...sent, repeated: [429] })
       const { revoked } = Object(body)
       if (typeof revoked !== 'number') throw invalidResponse(200, 'not a number of records')
       return { revoked }
     },
 
-    async exchange(request, { signal } = {}) {
+    async exchange(request, call) {
       assertExchange(request)
-      return exchange(new Call(options.timeout, signal), requestToken, request)
+      return exchange(new Call(options.timeout, signalOf(call)), requestToken, request)
     },
 
-    async onBehalfOf(request, { signal } = {}) {
+    async onBehalfOf(request, call) {
       assertOnBehalfOf(request)
-      return exchange(new Call(options.timeout, signal), requestToken, request)
+      return exchange(new Call(options.timeout, signalOf(call)), requestToken, request)
     },
   }
 }
