@@ -33,7 +33,11 @@ const EXCHANGE: Members<ExchangeRequest> = {
 export const issueJson = (request: IssueRequest): string => jsonOf(request, ISSUE)
 
 /** What is to be stopped, as JSON. */
-export const stopJson = (request: StopRequest): string => jsonOf(request, STOP)
+export function stopJson(request: StopRequest): string {
+  const json = jsonOf(request, STOP)
+  if (request.id !== undefined) assertId(request.id)
+  return json
+}
 
 function jsonOf(request: object, known: object): string {
   assertRequest(request)
@@ -62,11 +66,10 @@ export function queryOf(filters: ListRequest): string {
   return query.size > 0 ? `?${query}` : ''
 }
 
-/** An id as a segment of a path. URLs resolve `..` before they are sent. */
-export function segmentOf(id: string): string {
-  if (typeof id !== 'string' || !/^[\w-]{1,255}$/.test(id))
-    throw new TypeError('id must be the id of a record')
-  return id
+/** In a path, another text would lead elsewhere: `summary`, or `..`, which URLs resolve before they are sent. */
+export function assertId(id: unknown): void {
+  if (typeof id !== 'string' || !/^[0-9a-f]{32}$/.test(id))
+    throw new TypeError('id must be the id of a record: 32 lower-case hexadecimal digits')
 }
 
 /** The parameters of an exchange. An empty actor token would count as none (RFC 6749 §3.2). */

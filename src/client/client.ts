@@ -1,10 +1,10 @@
 import {
   assertExchange,
+  assertId,
   assertOnBehalfOf,
   assertRequest,
   issueJson,
   queryOf,
-  segmentOf,
   signalOf,
   stopJson,
 } from './arguments.ts'
@@ -35,7 +35,10 @@ export interface ImpersonationClient {
   /** Issues a subject token. Needs the scope `subject-tokens:create`. Never repeated if the response is lost. */
   issue(request: IssueRequest, options?: CallOptions): Promise<IssuedSubjectToken>
 
-  /** The record of one impersonation. Needs `subject-tokens:read`. An unknown `id` is `not_found`. */
+  /**
+   * The record of one impersonation. Needs `subject-tokens:read`. An unknown `id` is `not_found`, and one that is not 32
+   * lower-case hexadecimal digits a `TypeError`.
+   */
   get(id: string, options?: CallOptions): Promise<SubjectTokenRecord>
 
   /**
@@ -97,15 +100,15 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
       const sent = { method: 'POST', path: '', json: issueJson(request), signal: signalOf(call) }
       const { body, location } = await manage('subject-tokens:create', sent)
       const { subjectToken, expiresIn } = Object(body)
-      const [, id] = /\/([\w-]{1,255})$/.exec(location) ?? []
+      const [, id] = /\/([0-9a-f]{32})$/.exec(location) ?? []
       if (typeof subjectToken !== 'string' || typeof expiresIn !== 'number' || !id)
         throw invalidResponse(201, 'not a subject token')
       return { subjectToken, expiresIn, id }
     },
 
     async get(id, call) {
-      const sent = { path: `/${segmentOf(id)}`, signal: signalOf(call) }
-      const { body } = await manage('subject-tokens:read', sent)
+      assertId(id)
+      const { body } = await manage('subject-tokens:read', { path: `/${id}`, signal: signalOf(call) })
       if (Object(body).id !== id) throw invalidResponse(200, 'not this record')
       return body as SubjectTokenRecord
     },

@@ -24,6 +24,7 @@ const first = (request: unknown): Try => {
 
 const ID = '0'.repeat(32)
 const EXCHANGE = { subjectToken: 'sub_x', resource: 'https://api.example.com' }
+const NO_ID = 'id must be the id of a record: 32 lower-case hexadecimal digits'
 const TOKEN = `sub_${'a'.repeat(43)}`
 
 /** Each method, with a member that it does not know. */
@@ -59,6 +60,12 @@ const unknown: [title: string, call: Try, message: string][] = [
   ]),
 ]
 
+const stopOf = (id: unknown): [string, Try, string] => [
+  `stop of ${JSON.stringify(id)}`,
+  (client) => client.stop({ id } as never),
+  NO_ID,
+]
+
 const rejected: [title: string, call: Try, message: string][] = [
   ['issue without a request', (client) => client.issue(undefined as never), 'request must be an object'],
   [
@@ -78,7 +85,12 @@ const rejected: [title: string, call: Try, message: string][] = [
   ],
   ['stop without a request', (client) => client.stop(undefined as never), 'request must be an object'],
   ['stop with an id only', (client) => client.stop('an id' as never), 'request must be an object'],
-  ['get without an id', (client) => client.get(undefined as never), 'id must be the id of a record'],
+  ...[undefined, null, '', 'summary', '..', `${ID}0`, `${ID}\n`, 'A'.repeat(32), [ID]].flatMap(
+    (id): [string, Try, string][] => [
+      [`get of ${JSON.stringify(id)}`, (client) => client.get(id as never), NO_ID],
+      ...(id === undefined ? [] : [stopOf(id)]),
+    ],
+  ),
   ['list of nothing', first(null), 'request must be an object'],
   ['list by an object', first({ userId: {} }), 'userId must be a string, a number or a boolean'],
   ['listPage of nothing', (client) => client.listPage(null as never), 'request must be an object'],
