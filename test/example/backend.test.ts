@@ -334,8 +334,8 @@ describe('the backend of the example', () => {
         })
       expect((await one(item.id)).body).to.deep.equal(item)
       expect(item.names).to.deep.equal({ alice: 'Alice Archer', sam: 'Sam Sawyer' })
-      for (const id of ['unknown', '%2e%2e', 'a%2Fb', 'x'.repeat(65)])
-        expect((await one(id)).status, id).to.equal(404)
+      for (const id of ['unknown', 'summary', '%2e%2e', 'a%2Fb', 'x'.repeat(65), '0'.repeat(32)])
+        for (const { status } of [await one(id), await stop(id)]) expect(status, id).to.equal(404)
     })
 
     it('shows the reason and the ticket as text, whatever another backend has sent, and nothing else of it', async () => {

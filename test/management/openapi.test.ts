@@ -338,7 +338,7 @@ describe('openapi.json', () => {
           expect(status).to.equal(400)
           // A HEAD response has no body that says why.
           if (method !== 'head')
-            expect(text.includes(`${name} is unknown`), `${method} ${query}`).to.equal(
+            expect(text.includes(`"unknown parameter: ${name}"`), `${method} ${query}`).to.equal(
               !described.includes(name),
             )
         }

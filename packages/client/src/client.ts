@@ -1,4 +1,13 @@
-import { assertExchange, assertOnBehalfOf, assertRequest, jsonOf, queryOf, segmentOf } from './arguments.ts'
+import {
+  assertExchange,
+  assertId,
+  assertOnBehalfOf,
+  assertRequest,
+  issueJson,
+  queryOf,
+  signalOf,
+  stopJson,
+} from './arguments.ts'
 import { Call } from './call.ts'
 import { invalidResponse } from './errors.ts'
 import { exchange } from './exchange.ts'
@@ -26,7 +35,10 @@ export interface ImpersonationClient {
   /** Issues a subject token. Needs the scope `subject-tokens:create`. Never repeated if the response is lost. */
   issue(request: IssueRequest, options?: CallOptions): Promise<IssuedSubjectToken>
 
-  /** The record of one impersonation. Needs `subject-tokens:read`. An unknown `id` is `not_found`. */
+  /**
+   * The record of one impersonation. Needs `subject-tokens:read`. An unknown `id` is `not_found`, and one that is not 32
+   * lower-case hexadecimal digits a `TypeError`.
+   */
   get(id: string, options?: CallOptions): Promise<SubjectTokenRecord>
 
   /**
@@ -74,8 +86,9 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
   const requestToken = tokenEndpoint(options)
   const manage = managementApi(options, requestToken)
 
-  async function listPage(request: ListRequest = {}, { signal }: CallOptions = {}) {
-    const { body } = await manage('subject-tokens:read', { path: queryOf(request), signal })
+  async function listPage(request: ListRequest = {}, call?: CallOptions) {
+    const sent = { path: queryOf(request), signal: signalOf(call) }
+    const { body } = await manage('subject-tokens:read', sent)
     const { items, nextCursor } = Object(body)
     if (!Array.isArray(items) || !(nextCursor === undefined || isCursor(nextCursor)))
       throw invalidResponse(200, 'not a page of records')
@@ -83,23 +96,24 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
   }
 
   return {
-    async issue(request, { signal } = {}) {
-      const sent = { method: 'POST', path: '', json: jsonOf(request), signal }
+    async issue(request, call) {
+      const sent = { method: 'POST', path: '', json: issueJson(request), signal: signalOf(call) }
       const { body, location } = await manage('subject-tokens:create', sent)
       const { subjectToken, expiresIn } = Object(body)
-      const [, id] = /\/([\w-]{1,255})$/.exec(location) ?? []
+      const [, id] = /\/([0-9a-f]{32})$/.exec(location) ?? []
       if (typeof subjectToken !== 'string' || typeof expiresIn !== 'number' || !id)
         throw invalidResponse(201, 'not a subject token')
       return { subjectToken, expiresIn, id }
     },
 
-    async get(id, { signal } = {}) {
-      const { body } = await manage('subject-tokens:read', { path: `/${segmentOf(id)}`, signal })
+    async get(id, call) {
+      assertId(id)
+      const { body } = await manage('subject-tokens:read', { path: `/${id}`, signal: signalOf(call) })
       if (Object(body).id !== id) throw invalidResponse(200, 'not this record')
       return body as SubjectTokenRecord
     },
 
-    async *list(request = {}, call = {}) {
+    async *list(request = {}, call) {
       assertRequest(request)
       const followed = new Set<string | undefined>()
       let cursor = request.cursor
@@ -114,23 +128,23 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
 
     listPage,
 
-    async stop(request, { signal } = {}) {
+    async stop(request, call) {
+      const sent = { method: 'POST', path: '/revocations', json: stopJson(request), signal: signalOf(call) }
       // Before a 503, some may have been stopped, whose number is lost.
-      const sent = { method: 'POST', path: '/revocations', json: jsonOf(request), repeated: [429], signal }
-      const { body } = await manage('subject-tokens:revoke', sent)
+      const { body } = await manage('subject-tokens:revoke', { ...sent, repeated: [429] })
       const { revoked } = Object(body)
       if (typeof revoked !== 'number') throw invalidResponse(200, 'not a number of records')
       return { revoked }
     },
 
-    async exchange(request, { signal } = {}) {
+    async exchange(request, call) {
       assertExchange(request)
-      return exchange(new Call(options.timeout, signal), requestToken, request)
+      return exchange(new Call(options.timeout, signalOf(call)), requestToken, request)
     },
 
-    async onBehalfOf(request, { signal } = {}) {
+    async onBehalfOf(request, call) {
       assertOnBehalfOf(request)
-      return exchange(new Call(options.timeout, signal), requestToken, request)
+      return exchange(new Call(options.timeout, signalOf(call)), requestToken, request)
     },
   }
 }

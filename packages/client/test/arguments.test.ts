@@ -22,6 +22,50 @@ const first = (request: unknown): Try => {
       .next()
 }
 
+const ID = '0'.repeat(32)
+const EXCHANGE = { subjectToken: 'sub_x', resource: 'https://api.example.com' }
+const NO_ID = 'id must be the id of a record: 32 lower-case hexadecimal digits'
+const TOKEN = `sub_${'a'.repeat(43)}`
+
+/** Each method, with a member that it does not know. */
+const withMember: Readonly<Record<string, (member: object) => Try>> = {
+  issue: (member) => (client) => client.issue({ userId: 'alice', ...member }),
+  list: (member) => first({ userId: 'alice', ...member }),
+  listPage: (member) => (client) => client.listPage({ userId: 'alice', ...member }),
+  stop: (member) => (client) => client.stop({ id: ID, ...member }),
+  exchange: (member) => (client) => client.exchange({ ...EXCHANGE, ...member }),
+  onBehalfOf: (member) => (client) => client.onBehalfOf({ ...EXCHANGE, ...member }),
+}
+
+const withTimeout: Readonly<Record<string, (options: object) => Try>> = {
+  issue: (options) => (client) => client.issue({ userId: 'alice' }, options),
+  get: (options) => (client) => client.get(ID, options),
+  list: (options) => (client) => client.list({}, options)[Symbol.asyncIterator]().next(),
+  listPage: (options) => (client) => client.listPage({}, options),
+  stop: (options) => (client) => client.stop({ id: ID }, options),
+  exchange: (options) => (client) => client.exchange(EXCHANGE, options),
+  onBehalfOf: (options) => (client) => client.onBehalfOf(EXCHANGE, options),
+}
+
+const unknown: [title: string, call: Try, message: string][] = [
+  ...Object.entries(withMember).flatMap(([method, call]): [string, Try, string][] => [
+    [`${method} with a member that it does not know`, call({ user: 'alice' }), 'unknown member: user'],
+    [`${method} with one that objects inherit`, call({ toString: 'alice' }), 'unknown member: toString'],
+    [`${method} with a token as a member, which is not repeated`, call({ [TOKEN]: 1 }), 'unknown member'],
+  ]),
+  ...Object.entries(withTimeout).map(([method, call]): [string, Try, string] => [
+    `${method} with an option that it does not know`,
+    call({ timeout: 1 }),
+    'unknown option: timeout',
+  ]),
+]
+
+const stopOf = (id: unknown): [string, Try, string] => [
+  `stop of ${JSON.stringify(id)}`,
+  (client) => client.stop({ id } as never),
+  NO_ID,
+]
+
 const rejected: [title: string, call: Try, message: string][] = [
   ['issue without a request', (client) => client.issue(undefined as never), 'request must be an object'],
   [
@@ -41,7 +85,12 @@ const rejected: [title: string, call: Try, message: string][] = [
   ],
   ['stop without a request', (client) => client.stop(undefined as never), 'request must be an object'],
   ['stop with an id only', (client) => client.stop('an id' as never), 'request must be an object'],
-  ['get without an id', (client) => client.get(undefined as never), 'id must be the id of a record'],
+  ...[undefined, null, '', 'summary', '..', `${ID}0`, `${ID}\n`, 'A'.repeat(32), [ID]].flatMap(
+    (id): [string, Try, string][] => [
+      [`get of ${JSON.stringify(id)}`, (client) => client.get(id as never), NO_ID],
+      ...(id === undefined ? [] : [stopOf(id)]),
+    ],
+  ),
   ['list of nothing', first(null), 'request must be an object'],
   ['list by an object', first({ userId: {} }), 'userId must be a string, a number or a boolean'],
   ['listPage of nothing', (client) => client.listPage(null as never), 'request must be an object'],
@@ -107,7 +156,7 @@ describe('client: arguments', () => {
   })
   after(() => standIn.close())
 
-  for (const [title, call, message] of rejected) {
+  for (const [title, call, message] of [...rejected, ...unknown]) {
     it(`rejects ${title}, and sends nothing`, async () => {
       const client = createImpersonationClient({
         issuer: standIn.issuer,

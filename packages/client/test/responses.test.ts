@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
 import { createImpersonationClient, ImpersonationError } from '../src/index.ts'
 
+const ID = '0'.repeat(32)
 const credentials = { clientId: 'backend', clientSecret: 'backend-secret' }
 
 async function codeOf(promise: Promise<unknown>): Promise<[status: number, code: string]> {
@@ -52,8 +53,11 @@ describe('client: responses', () => {
   })
 
   describe('of issue', () => {
-    for (const location of ['abc', '/x/abc?y#z', '/x/', '/x/a%2Fb', `/x/${'a'.repeat(256)}`, undefined]) {
-      it(`need a Location that ends with an id, not ${location?.slice(0, 12)}`, async () => {
+    for (const location of [
+      ...[ID, `/x/${ID}?y#z`, '/x/', `/x/a%2F${ID}`, `/x/${ID}0`, '/x/summary', `/x/${'A'.repeat(32)}`],
+      undefined,
+    ]) {
+      it(`need a Location that ends with an id, not ${location}`, async () => {
         const client = await connect((response) =>
           json(
             response,
