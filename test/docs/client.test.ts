@@ -8,7 +8,7 @@ import { webClient } from '../../fixtures/clients.ts'
 import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../fixtures/markdown.ts'
 import { sectionOf } from '../../fixtures/page.ts'
-import { membersOf, readSource } from '../../fixtures/source.ts'
+import { membersOf } from '../../fixtures/source.ts'
 import { createImpersonationClient, type ImpersonationError } from '../../packages/client/src/index.ts'
 import { resolveOptions } from '../../packages/client/src/options.ts'
 
