@@ -1,0 +1,73 @@
+/** How things stand before a request. */
+import type { ClientMetadata } from 'oidc-provider'
+import { storeClient } from '../../fixtures/registration.ts'
+import type { Step } from './rule.ts'
+import type { Functions, SettingName } from './settings.ts'
+
+/** Another configuration than the usual one. */
+export const on =
+  (name: SettingName): Step =>
+  (scene) =>
+    scene.move(name)
+
+/** The subject token is issued with these members. */
+export const issuedWith =
+  (members: Readonly<Record<string, unknown>>): Step =>
+  (scene) => {
+    scene.issuing = { ...scene.issuing, ...members }
+  }
+
+/** The functions of the deployment, from here on. */
+export const functions =
+  (given: Functions): Step =>
+  ({ setting }) => {
+    setting.functions = { ...setting.functions, ...given }
+  }
+
+/** Accounts that no longer exist. */
+export const gone =
+  (...ids: readonly string[]): Step =>
+  ({ setting }) => {
+    for (const id of ids) setting.gone.add(id)
+  }
+
+/** A client that the administrator has stored, or changed. */
+export const stored =
+  (metadata: ClientMetadata): Step =>
+  ({ setting }) =>
+    storeClient(setting, metadata)
+
+/** A client that the administrator has removed. */
+export const removed =
+  ({ client_id }: ClientMetadata): Step =>
+  ({ setting }) =>
+    Reflect.get(setting.provider.Client, 'adapter').destroy(client_id)
+
+/** A call of the store or the adapter fails, such as `store.consume`. */
+export const fails =
+  (call: string, error = new Error('private: connection lost')): Step =>
+  ({ setting }) =>
+    void setting.instead.set(call, () => Promise.reject(error))
+
+export const works =
+  (call: string): Step =>
+  ({ setting }) =>
+    void setting.instead.delete(call)
+
+/** These steps are taken just before a call of the store or the adapter, once. */
+export const meanwhile =
+  (name: string, step: Step): Step =>
+  (scene) => {
+    const { instead } = scene.setting
+    instead.set(name, async (call) => {
+      instead.delete(name)
+      await step(scene)
+      return call()
+    })
+  }
+
+/** From the first call on, time passes in these steps only. */
+export const passes =
+  (seconds: number): Step =>
+  (scene) =>
+    scene.pass(seconds)
