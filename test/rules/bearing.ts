@@ -10,6 +10,7 @@ import { statusOf } from '../../fixtures/status-lists.ts'
 import type { ActClaim } from '../../src/index.ts'
 import { type Of, type Sender, sent } from './exchanging.ts'
 import { refused } from './expectations.ts'
+import { rewrite } from './given.ts'
 import {
   answer,
   type Cell,
@@ -125,17 +126,6 @@ async function opaque({ setting }: Scene, { sub, client_id, scope, aud, ...other
     ...(exp !== undefined && { exp }),
   })
   return value
-}
-
-/** Changes a stored access token, as no request can. */
-export async function rewrite(
-  { provider }: Pick<Scene['setting'], 'provider'>,
-  value: string,
-  changes: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  const { adapter } = provider.AccessToken
-  const stored = (await adapter.find(value)) ?? expect.fail('no such token')
-  await adapter.upsert(value, { ...stored, ...changes } as never, 600)
 }
 
 /** The token of the cell is of an impersonation: alice's, in which bob acts. */

@@ -1,6 +1,6 @@
 /** The exchange of subject tokens (docs/protocol.md §1, §3), and what an exchange by an API has in common with it. */
 import { expect } from 'chai'
-import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient, webClient } from '../../fixtures/clients.ts'
 import { now, tooLate } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
@@ -32,7 +32,6 @@ import {
   opaqueOnly,
   peopleAre,
   receivedTokens,
-  rewrite,
   rewriteExtra,
   rewriteGrant,
   sends,
@@ -42,6 +41,7 @@ import {
 } from './bearing.ts'
 import {
   actedBy,
+  actedByTwo,
   confidential,
   doors,
   everyDoor,
@@ -309,13 +309,6 @@ const ORDER = [
 ]
 
 const writes = rowsOf(['a JWT', 'an opaque token', 'a proof', 'several people', 'a lost race'])
-
-/** Bob, for whom carol acted before. */
-const actedByTwo = async ({ setting }: Scene): Promise<Parameters> => {
-  const value = await actorToken(setting, { accountId: 'bob' })
-  await rewrite(setting, value, { extra: { act: { sub: 'carol' } } })
-  return withActor(value)
-}
 
 const writing = [
   writes('E27', {

@@ -5,15 +5,19 @@ import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient, webClient } from '../../fixtures/clients.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
-import { apiClient, BILLING, viewed } from '../../fixtures/on-behalf-of.ts'
+import { apiClient, BILLING, ownToken } from '../../fixtures/on-behalf-of.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
+import { rewrite } from './given.ts'
 import { type Cell, each, first, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
 
 export const RECEIVED = ['a JWT', 'an opaque token'] as const
-/** What is exchanged: a subject token, or an access token that an API has received. */
+/** What is exchanged: a subject token, or an access token of an impersonation that an API has received. */
 export const DOORS = ['a subject token', ...RECEIVED] as const
-export type Door = (typeof DOORS)[number]
+const OWN = ["a user's own JWT", "a user's own opaque token"] as const
+/** All that an API may exchange. */
+const PASSED = [...RECEIVED, ...OWN] as const
+export type Door = (typeof DOORS)[number] | (typeof OWN)[number]
 
 export interface Sender {
   readonly client?: ClientMetadata
@@ -34,28 +38,54 @@ export const everyDoor = (title: string, steps: Steps): Rule =>
 /** The same for both kinds of access token that an API has received. */
 export const received = (cell: Cell) => each(RECEIVED, (door) => first(at(door), cell))
 
+export const passed = rowsOf(PASSED)
+/** The same for everything that an API may exchange. */
+export const everyPassed = (title: string, steps: Steps): Rule =>
+  passed(title, { ...received(steps), ...own(steps) })
+/** The same for both kinds of access token of a user's own. */
+export const own = (cell: Cell) => each(OWN, (door) => first(at(door), cell))
+
 export const at =
   (door: Door): Step =>
   (scene) => {
     scene.door = door
   }
 
-const RESOURCE_OF_RECEIVED = { 'a JWT': API, 'an opaque token': OPAQUE_API }
+const isOwn = ({ door }: Scene): boolean => door.startsWith("a user's own")
+export const isJwt = ({ door }: Scene): boolean => door.endsWith('JWT')
+export const audience = (scene: Scene): string => (isJwt(scene) ? API : OPAQUE_API)
 
 /** There is something to exchange: of alice, in which bob acts if an API has received it. */
 export async function ready(scene: Scene): Promise<void> {
-  const { door, setting, issuing } = scene
   if (scene.subjectToken !== '' || scene.received !== '') return
-  if (door === 'a subject token') {
-    const { subjectToken, id } = await issue(setting, issuing)
-    Object.assign(scene, { subjectToken, id })
-  } else {
-    const resource = RESOURCE_OF_RECEIVED[door]
-    const { accessToken, id } = await viewed(setting, { resource, scope: 'openid orders:read' }, issuing)
-    Object.assign(scene, { received: accessToken, id })
+  const { setting, issuing } = scene
+  if (isOwn(scene)) {
+    const format = isJwt(scene) ? 'jwt' : 'opaque'
+    const token = { accountId: 'alice', scope: scene.scope, format, audience: audience(scene) } as const
+    scene.received = await ownToken(setting, token)
+    return
   }
+  Object.assign(scene, await issue(setting, issuing))
+  if (scene.door !== 'a subject token') await receive(scene)
 }
 export const isReady: Step = ready
+
+/** The subject token has become the access token that an API has received. */
+async function receive(scene: Scene): Promise<void> {
+  const { setting, subjectToken, scope, acting, application } = scene
+  const { status, body, text } = await exchange(
+    setting,
+    {
+      subject_token: subjectToken,
+      resource: audience(scene),
+      scope,
+      ...(await made(acting, scene)),
+    },
+    await made(application, scene),
+  )
+  expect(status, text).to.equal(200)
+  scene.received = body.access_token
+}
 
 /** A client that authenticates, by its door. */
 export const confidential = ({ door }: Scene): ClientMetadata =>
@@ -156,6 +186,13 @@ export const actedBy =
   (accountId = 'bob') =>
   async ({ setting }: Scene): Promise<Parameters> =>
     withActor(await actorToken(setting, { accountId }))
+
+/** Bob, for whom carol acted before. */
+export const actedByTwo = async ({ setting }: Scene): Promise<Parameters> => {
+  const value = await actorToken(setting, { accountId: 'bob' })
+  await rewrite(setting, value, { extra: { act: { sub: 'carol' } } })
+  return withActor(value)
+}
 
 /** The exchange succeeds, and what it returned is kept. */
 export const exchanged =

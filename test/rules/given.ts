@@ -1,8 +1,9 @@
 /** How things stand before a request. */
+import { expect } from 'chai'
 import type { ClientMetadata } from 'oidc-provider'
 import { storeClient } from '../../fixtures/registration.ts'
 import type { Step } from './rule.ts'
-import type { Functions, SettingName } from './settings.ts'
+import type { Functions, Setting, SettingName } from './settings.ts'
 
 /** Another configuration than the usual one. */
 export const on =
@@ -71,3 +72,14 @@ export const passes =
   (seconds: number): Step =>
   (scene) =>
     scene.pass(seconds)
+
+/** Changes a stored access token, as no request can. */
+export async function rewrite(
+  { provider }: Pick<Setting, 'provider'>,
+  value: string,
+  changes: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const { adapter } = provider.AccessToken
+  const stored = (await adapter.find(value)) ?? expect.fail('no such token')
+  await adapter.upsert(value, { ...stored, ...changes } as never, 600)
+}

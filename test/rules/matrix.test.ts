@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { readPage } from '../../fixtures/markdown.ts'
 import { ruleIdsOf } from '../../fixtures/page.ts'
+import { downstreamRules } from './downstream.ts'
 import { exchangeRules } from './exchange.ts'
 import { isComplete, type Rule } from './rule.ts'
 import { play } from './scene.ts'
@@ -9,6 +10,7 @@ import { closeSettings } from './settings.ts'
 
 const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   E: exchangeRules,
+  D: downstreamRules,
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))

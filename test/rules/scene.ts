@@ -1,10 +1,11 @@
 /** One cell at work: what its steps have prepared, requested and seen. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import type { RecordedEvent } from '../../fixtures/deployment.ts'
-import type { HttpResponse } from '../../fixtures/http.ts'
-import type { Door } from './exchanging.ts'
+import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
+import type { Door, Of, Sender } from './exchanging.ts'
 import { type Steps, stepsOf } from './rule.ts'
 import { type Setting, type SettingName, settingOf } from './settings.ts'
 
@@ -27,6 +28,12 @@ export class Scene {
   door: Door = 'a subject token'
   /** Members of the issuance. */
   issuing: Readonly<Record<string, unknown>> = {}
+  /** Of what an API has received. */
+  scope = 'openid orders:read'
+  /** Who acts in it: parameters of the exchange that it came from. */
+  acting: Of<Parameters> = ({ setting }) => actorToken(setting).then(withActor)
+  /** Who sent that exchange. */
+  application: Of<Sender> = {}
   /** Of the record. Empty while there is none. */
   id = ''
   subjectToken = ''
