@@ -45,9 +45,9 @@ import {
   confidential,
   doors,
   everyDoor,
+  everyResponse,
   exchanged,
   isReady,
-  RECEIVED,
   ready,
   received,
   send,
@@ -1194,20 +1194,6 @@ const targets = [
   ]),
   everyDoor('E77, none requested', [send(), tokenSays({ scope: undefined }), spent]),
 ]
-
-/** What is issued, and what it is issued for. */
-const responsesFor = rowsOf([
-  'a subject token, for a JWT',
-  'a subject token, for an opaque token',
-  ...RECEIVED,
-])
-
-const everyResponse = (title: string, stepsFor: (changes: Parameters) => Steps): Rule =>
-  responsesFor(title, {
-    'a subject token, for a JWT': stepsFor({}),
-    'a subject token, for an opaque token': stepsFor({ resource: OPAQUE_API }),
-    ...received(stepsFor({})),
-  })
 
 const responses = [
   everyResponse('E78', (target) => [

@@ -87,6 +87,21 @@ async function receive(scene: Scene): Promise<void> {
   scene.received = body.access_token
 }
 
+/** What is issued, and what it is issued for. */
+export const responsesFor = rowsOf([
+  'a subject token, for a JWT',
+  'a subject token, for an opaque token',
+  ...RECEIVED,
+])
+
+/** The same for each, with the parameters that ask for it. */
+export const everyResponse = (title: string, stepsFor: (changes: Parameters) => Steps): Rule =>
+  responsesFor(title, {
+    'a subject token, for a JWT': stepsFor({}),
+    'a subject token, for an opaque token': stepsFor({ resource: OPAQUE_API }),
+    ...received(stepsFor({})),
+  })
+
 /** A client that authenticates, by its door. */
 export const confidential = ({ door }: Scene): ClientMetadata =>
   door === 'a subject token' ? webClient() : apiClient()

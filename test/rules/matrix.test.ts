@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { readPage } from '../../fixtures/markdown.ts'
 import { ruleIdsOf } from '../../fixtures/page.ts'
+import { accessTokenRules } from './access-token.ts'
 import { downstreamRules } from './downstream.ts'
 import { exchangeRules } from './exchange.ts'
 import { isComplete, type Rule } from './rule.ts'
@@ -11,6 +12,7 @@ import { closeSettings } from './settings.ts'
 const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   E: exchangeRules,
   D: downstreamRules,
+  T: accessTokenRules,
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))
