@@ -10,8 +10,6 @@ import { login } from '../../fixtures/logins.ts'
 import { revokeWhere } from '../../fixtures/management.ts'
 import { apiClient, BILLING, billingApi, LEDGER, ledgerApi } from '../../fixtures/on-behalf-of.ts'
 import { introspect, issue, postToken } from '../../fixtures/requests.ts'
-import { uncalledStore } from '../../fixtures/uncalled-store.ts'
-import { createImpersonation, type ImpersonationOptions } from '../../src/index.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { statusAt } from './bearing.ts'
 import {
@@ -35,13 +33,14 @@ import {
   recordUnchanged,
   refused,
   refusedToken,
+  refusesToStart,
   succeeds,
   tokenSays,
   wrote,
 } from './expectations.ts'
 import { functions, gone, issuedWith, on, passes, removed, rewrite, stored } from './given.ts'
 import { by, proven, storedAs, theKey, variant } from './proofs.ts'
-import { answer, record, rowsOf, type Step, type Steps } from './rule.ts'
+import { rowsOf, type Step } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { ALIAS_OF_API, PLAIN, pairwise, portal } from './settings.ts'
 
@@ -697,13 +696,6 @@ const rules = [
   everyPassed('D38', [send({ scope: 'unknown' }), refused(400, 'invalid_scope', NOT_GRANTED)]),
 ]
 
-/** What does not start. There is no request, and no record. */
-const refusesToStart = (options: Partial<ImpersonationOptions>, text: string): Steps => [
-  answer(() => {
-    expect(() => createImpersonation({ store: uncalledStore, ...options })).to.throw(TypeError, text)
-  }),
-  record(() => {}),
-]
 const starts = [
   rowsOf(['without statusList', 'scopes without isAllowed', 'targets without isAllowed'])('D6', {
     'without statusList': refusesToStart(

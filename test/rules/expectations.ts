@@ -5,9 +5,12 @@ import { now } from '../../fixtures/clock.ts'
 import { show } from '../../fixtures/management.ts'
 import { introspect } from '../../fixtures/requests.ts'
 import { statusOf, stoppedIndexes } from '../../fixtures/status-lists.ts'
+import { uncalledStore } from '../../fixtures/uncalled-store.ts'
+import { createImpersonation, type ImpersonationOptions } from '../../src/index.ts'
 import { made, type Of } from './exchanging.ts'
 import { answer, record, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
+import type { Setting } from './settings.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -109,12 +112,20 @@ export const tokenSays = (members: Of<Members>): Step =>
 export const tokenHasEnded: Step = (scene) => expectLife(scene, false)
 export const tokenLivesOn: Step = (scene) => expectLife(scene, true)
 
-let lastLook = 0
+const lastLooks = new WeakMap<Setting, number>()
 
-/** The indexes that list 0 shows. A process knows them for a second, so that each look is two seconds after the last. */
+/** A process knows its lists for a second, and less where the clock has gone back: what is asked for next is read anew. */
+export function lookAgain(scene: Scene): void {
+  const { setting } = scene
+  scene.pass(2)
+  const age = now() - (lastLooks.get(setting) ?? 0)
+  if (age >= 0 && age < 2) scene.pass(2)
+  lastLooks.set(setting, now())
+}
+
+/** The indexes that list 0 shows. */
 export function stoppedNow(scene: Scene): Promise<number[]> {
-  scene.pass(Math.max(2, lastLook + 2 - now()))
-  lastLook = now()
+  lookAgain(scene)
   return stoppedIndexes(scene.setting)
 }
 
@@ -137,3 +148,11 @@ export const wrote =
     )
     expect(writing).to.deep.equal(calls)
   }
+
+/** What does not start. There is no request, and no record. */
+export const refusesToStart = (options: Partial<ImpersonationOptions>, text: string): Steps => [
+  answer(() => {
+    expect(() => createImpersonation({ store: uncalledStore, ...options })).to.throw(TypeError, text)
+  }),
+  record(() => {}),
+]

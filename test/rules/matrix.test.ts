@@ -8,11 +8,13 @@ import { exchangeRules } from './exchange.ts'
 import { isComplete, type Rule } from './rule.ts'
 import { play } from './scene.ts'
 import { closeSettings } from './settings.ts'
+import { statusListRules } from './status-lists.ts'
 
 const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   E: exchangeRules,
   D: downstreamRules,
   T: accessTokenRules,
+  S: statusListRules,
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))

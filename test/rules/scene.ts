@@ -39,6 +39,8 @@ export class Scene {
   subjectToken = ''
   /** What an API has received. */
   received = ''
+  /** Of the record: whom a kill switch may name. */
+  people = { userId: '', actorId: '', createdBy: '' }
   /** What steps leave for those after them. */
   readonly kept: Record<string, string> = {}
 

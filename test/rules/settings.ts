@@ -41,6 +41,7 @@ const SETTINGS = {
   'with required context': { requiredContext: ['ticketId'] },
   'with a leeway': { replayLeeway: 10 },
   'of another issuer': {},
+  'on a database of its own': {},
 } as const satisfies Readonly<Record<string, Partial<ImpersonationOptions>>>
 export type SettingName = keyof typeof SETTINGS
 
@@ -86,13 +87,14 @@ export function settingOf(name: SettingName): Promise<Setting> {
 }
 
 export async function closeSettings(): Promise<void> {
-  for (const setting of started.values()) await (await setting).close()
-  await (await ground)?.database.close()
+  const settings = await Promise.all(started.values())
+  for (const { close } of settings) await close()
+  for (const database of new Set(settings.map((setting) => setting.database))) await database.close()
 }
 
 async function start(name: SettingName): Promise<Setting> {
   ground ??= layGround()
-  const { database, overtake } = await ground
+  const { database, overtake } = await (name === 'on a database of its own' ? layGround() : ground)
   const current: Pick<Setting, 'functions' | 'gone'> & Hooks = {
     calls: [],
     instead: new Map(),
