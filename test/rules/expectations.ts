@@ -14,13 +14,16 @@ import type { Setting } from './settings.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
+/** As JSON has it: what is `undefined` is absent. */
+const asJson = (value: unknown): unknown => (value === undefined ? value : JSON.parse(JSON.stringify(value)))
+
 /** Each of these members, by value. One that is `undefined` is absent. */
 export function expectMembers(value: unknown, members: Members): void {
   const text = JSON.stringify(value)
   for (const [name, expected] of Object.entries(members)) {
     const found: unknown = Reflect.get(Object(value), name)
     if (typeof expected === 'function') expect(expected(found), `${name} of ${text}`).to.equal(true)
-    else expect(found, `${name} of ${text}`).to.deep.equal(expected)
+    else expect(asJson(found), `${name} of ${text}`).to.deep.equal(expected)
   }
 }
 

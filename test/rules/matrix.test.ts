@@ -5,6 +5,7 @@ import { ruleIdsOf } from '../../fixtures/page.ts'
 import { accessTokenRules } from './access-token.ts'
 import { downstreamRules } from './downstream.ts'
 import { exchangeRules } from './exchange.ts'
+import { functionRules } from './functions.ts'
 import { isComplete, type Rule } from './rule.ts'
 import { play } from './scene.ts'
 import { closeSettings } from './settings.ts'
@@ -15,6 +16,7 @@ const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   D: downstreamRules,
   T: accessTokenRules,
   S: statusListRules,
+  P: functionRules,
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))

@@ -40,6 +40,7 @@ const SETTINGS = {
   'with an actor always': { requireActor: true },
   'with required context': { requiredContext: ['ticketId'] },
   'with a leeway': { replayLeeway: 10 },
+  'without functions': { isAllowed: undefined, getCustomJwtClaims: undefined },
   'of another issuer': {},
   'on a database of its own': {},
 } as const satisfies Readonly<Record<string, Partial<ImpersonationOptions>>>
