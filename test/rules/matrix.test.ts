@@ -4,6 +4,7 @@ import { readPage } from '../../fixtures/markdown.ts'
 import { ruleIdsOf } from '../../fixtures/page.ts'
 import { accessTokenRules } from './access-token.ts'
 import { downstreamRules } from './downstream.ts'
+import { eventRules } from './events.ts'
 import { exchangeRules } from './exchange.ts'
 import { functionRules } from './functions.ts'
 import { isComplete, type Rule } from './rule.ts'
@@ -17,6 +18,7 @@ const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   T: accessTokenRules,
   S: statusListRules,
   P: functionRules,
+  V: eventRules,
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))

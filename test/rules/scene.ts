@@ -41,6 +41,8 @@ export class Scene {
   received = ''
   /** Of the record: whom a kill switch may name. */
   people = { userId: '', actorId: '', createdBy: '' }
+  /** What is put back at the end. */
+  readonly undo: (() => void)[] = []
   /** What steps leave for those after them. */
   readonly kept: Record<string, string> = {}
 
@@ -97,11 +99,14 @@ export class Scene {
   }
 
   close(): void {
+    for (const putBack of this.undo) putBack()
     this.#clock?.restore()
     for (const setting of this.#settings) {
       setting.functions = {}
       setting.gone.clear()
       setting.instead.clear()
+      // No statement matches.
+      setting.overtake(/(?!)/, async () => {})
     }
   }
 }

@@ -49,6 +49,9 @@ type Way = keyof typeof WAYS
 const NAMES = Object.keys(WAYS) as Way[]
 const isOfOne = (way: Way): boolean => ['DELETE one', 'POST by id', 'console, stop'].includes(way)
 
+/** Sends the request, whatever is answered. */
+export const sendStop = (way: Way, scene: Scene): Promise<HttpResponse> => WAYS[way](scene)
+
 /** The record says how it was stopped. */
 export const revocationBy = (way: Way): object => {
   if (way === 'replay') return { cause: 'replay' }
@@ -107,3 +110,16 @@ export const used = (format: 'a JWT' | 'an opaque token'): Step =>
     resource: format === 'a JWT' ? API : OPAQUE_API,
     ...withActor(await actorToken(setting, { accountId: actorId })),
   }))
+
+/** The connection is lost once the next stop has marked its record, before it is read. */
+export const cutShort: Step = ({ setting }) => {
+  setting.overtake(/SET stopped_index/, async () => {
+    setting.overtake(/FROM subject_tokens WHERE id = /, () => Promise.reject(new Error('private: lost')))
+  })
+}
+
+/** The subject token is exchanged just before the next stop marks its record. */
+export const exchangedMeanwhile =
+  (format: 'a JWT' | 'an opaque token'): Step =>
+  (scene) =>
+    scene.setting.overtake(/SET stopped_index/, async () => void (await used(format)(scene)))
