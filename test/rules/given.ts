@@ -48,7 +48,16 @@ export const removed =
 export const fails =
   (call: string, error = new Error('private: connection lost')): Step =>
   ({ setting }) =>
-    void setting.instead.set(call, () => Promise.reject(error))
+    void setting.instead.set(call, () => failed(error))
+
+/** What a call that fails returns, whether it is awaited or iterated over. */
+function failed(error: Error): object {
+  const rejected = Promise.reject(error)
+  rejected.catch(() => {})
+  return Object.assign(rejected, {
+    [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }),
+  })
+}
 
 export const works =
   (call: string): Step =>
@@ -82,4 +91,12 @@ export async function rewrite(
   const { adapter } = provider.AccessToken
   const stored = (await adapter.find(value)) ?? expect.fail('no such token')
   await adapter.upsert(value, { ...stored, ...changes } as never, 600)
+}
+
+let days = 0
+
+/** A day on which no other cell counts anything. Time stands still. */
+export const onADayOfItsOwn: Step = (scene) => {
+  days += 10
+  scene.stopClockAt(Date.UTC(2030, 0, 1 + days, 12))
 }

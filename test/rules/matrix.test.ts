@@ -7,6 +7,8 @@ import { downstreamRules } from './downstream.ts'
 import { eventRules } from './events.ts'
 import { exchangeRules } from './exchange.ts'
 import { functionRules } from './functions.ts'
+import { issueRules } from './management-issue.ts'
+import { managementRouteRules } from './management-routes.ts'
 import { isComplete, type Rule } from './rule.ts'
 import { play } from './scene.ts'
 import { closeSettings } from './settings.ts'
@@ -19,6 +21,7 @@ const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   S: statusListRules,
   P: functionRules,
   V: eventRules,
+  M: [...managementRouteRules, ...issueRules],
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))

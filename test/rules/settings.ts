@@ -1,4 +1,6 @@
 /** The deployments of the matrix: one for each configuration, all on one database, each started when a cell needs it. */
+import { text } from 'node:stream/consumers'
+import type { Middleware } from 'koa'
 import type { AdapterConstructor, Configuration, FindAccount, KoaContextWithOIDC } from 'oidc-provider'
 import { webClient } from '../../fixtures/clients.ts'
 import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
@@ -129,9 +131,24 @@ async function start(name: SettingName): Promise<Setting> {
       nameOf: (ids) => current.functions.nameOf?.(ids) ?? new Map(),
       ticketUrl: (context) => current.functions.ticketUrl?.(context),
     },
-    { ...downstream(options, { clients: [pairwise, portal], configuration }), database, resources },
+    {
+      ...downstream(options, { clients: [pairwise, portal], configuration }),
+      before: [parsesBody],
+      database,
+      resources,
+    },
   )
   return Object.assign(current, console, { overtake })
+}
+
+/** A host that parses bodies where a request says so: as middleware of Koa does, or of Express. */
+const parsesBody: Middleware = async (ctx, next) => {
+  const by = ctx.get('x-host-parses')
+  if (by !== '') {
+    const body: unknown = JSON.parse(await text(ctx.req))
+    Object.assign(by === 'koa' ? ctx.request : ctx.req, { body })
+  }
+  await next()
 }
 
 /** With every feature that a rule is about. */
