@@ -8,6 +8,7 @@ import { eventRules } from './events.ts'
 import { exchangeRules } from './exchange.ts'
 import { functionRules } from './functions.ts'
 import { issueRules } from './management-issue.ts'
+import { recordRules } from './management-records.ts'
 import { managementRouteRules } from './management-routes.ts'
 import { isComplete, type Rule } from './rule.ts'
 import { play } from './scene.ts'
@@ -21,7 +22,7 @@ const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   S: statusListRules,
   P: functionRules,
   V: eventRules,
-  M: [...managementRouteRules, ...issueRules],
+  M: [...managementRouteRules, ...issueRules, ...recordRules],
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))

@@ -45,6 +45,7 @@ const SETTINGS = {
   'without functions': { isAllowed: undefined, getCustomJwtClaims: undefined },
   'of another issuer': {},
   'on a database of its own': {},
+  'on a database that was restored': {},
 } as const satisfies Readonly<Record<string, Partial<ImpersonationOptions>>>
 export type SettingName = keyof typeof SETTINGS
 
@@ -97,7 +98,7 @@ export async function closeSettings(): Promise<void> {
 
 async function start(name: SettingName): Promise<Setting> {
   ground ??= layGround()
-  const { database, overtake } = await (name === 'on a database of its own' ? layGround() : ground)
+  const { database, overtake } = await (name.startsWith('on a database') ? layGround() : ground)
   const current: Pick<Setting, 'functions' | 'gone'> & Hooks = {
     calls: [],
     instead: new Map(),
