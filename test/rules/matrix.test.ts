@@ -10,6 +10,7 @@ import { functionRules } from './functions.ts'
 import { issueRules } from './management-issue.ts'
 import { recordRules } from './management-records.ts'
 import { managementRouteRules } from './management-routes.ts'
+import { stopRules } from './management-stops.ts'
 import { isComplete, type Rule } from './rule.ts'
 import { play } from './scene.ts'
 import { closeSettings } from './settings.ts'
@@ -22,7 +23,7 @@ const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   S: statusListRules,
   P: functionRules,
   V: eventRules,
-  M: [...managementRouteRules, ...issueRules, ...recordRules],
+  M: [...managementRouteRules, ...issueRules, ...recordRules, ...stopRules],
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))

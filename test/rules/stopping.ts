@@ -93,15 +93,24 @@ export const everyStop = (title: string, replay: string, steps: (by: Stopping) =
 export const everyStopOfOne = (title: string, others: string, steps: (by: Stopping) => Steps): Rule =>
   everyWay(title, (by) => (isOfOne(by.way) ? steps(by) : others))
 
+/** The same by every way that stops all of someone. */
+export const everyStopOfAll = (title: string, others: string, steps: (by: Stopping) => Cell): Rule =>
+  everyWay(title, (by) => (isOfOne(by.way) || by.way === 'replay' ? others : steps(by)))
+
 /** A subject token whose user, actor and backend have no other. */
 export const issuedAlone: Step = async (scene) => {
   const people = { userId: unique('user'), actorId: unique('actor'), createdBy: unique('backend') }
-  const { setting } = scene
-  const client = machineClient({ client_id: people.createdBy })
-  await storeClient(setting, client)
-  const { userId, actorId } = people
-  const token = await managementToken(setting, { client })
-  Object.assign(scene, { people, ...(await issue(setting, { userId, actorId, ...scene.issuing }, token)) })
+  await storeClient(scene.setting, machineClient({ client_id: people.createdBy }))
+  scene.people = people
+  await issuedAgain(scene)
+}
+
+/** One more of the same user, actor and backend. */
+export const issuedAgain: Step = async (scene) => {
+  const { setting, issuing } = scene
+  const { userId, actorId, createdBy } = scene.people
+  const token = await managementToken(setting, { client: machineClient({ client_id: createdBy }) })
+  Object.assign(scene, await issue(setting, { userId, actorId, ...issuing }, token))
 }
 
 /** It is exchanged for a JWT or for an opaque token, in which its actor acts. */
