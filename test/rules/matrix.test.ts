@@ -11,6 +11,7 @@ import { issueRules } from './management-issue.ts'
 import { recordRules } from './management-records.ts'
 import { managementRouteRules } from './management-routes.ts'
 import { stopRules } from './management-stops.ts'
+import { registrationRules } from './registration.ts'
 import { isComplete, type Rule } from './rule.ts'
 import { play } from './scene.ts'
 import { closeSettings } from './settings.ts'
@@ -23,7 +24,7 @@ const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   S: statusListRules,
   P: functionRules,
   V: eventRules,
-  M: [...managementRouteRules, ...issueRules, ...recordRules, ...stopRules],
+  M: [...managementRouteRules, ...issueRules, ...recordRules, ...stopRules, ...registrationRules],
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))
