@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { readPage } from '../../fixtures/markdown.ts'
 import { ruleIdsOf } from '../../fixtures/page.ts'
 import { accessTokenRules } from './access-token.ts'
+import { consoleRules } from './console.ts'
 import { downstreamRules } from './downstream.ts'
 import { eventRules } from './events.ts'
 import { exchangeRules } from './exchange.ts'
@@ -24,6 +25,7 @@ const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   S: statusListRules,
   P: functionRules,
   V: eventRules,
+  C: consoleRules,
   M: [...managementRouteRules, ...issueRules, ...recordRules, ...stopRules, ...registrationRules],
 }
 
