@@ -10,19 +10,18 @@ import {
   actedByTwo,
   everyDoor,
   everyResponse,
-  isReady,
+  ready,
   received,
   responsesFor,
   send,
 } from './exchanging.ts'
-import { refused, spent, tokenSays } from './expectations.ts'
+import { serverError, spent, tokenSays } from './expectations.ts'
 import { functions, on, passes } from './given.ts'
 import { by, mustPresent, PRESENTED, proven, storedAs, theKey, variant } from './proofs.ts'
 import type { Step } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { LASTING } from './settings.ts'
 
-const OOPS = 'oops! something went wrong'
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
 const lasting = variant('lasting', { token_exchange_resources: [LASTING] })
 const pairwise = variant('pairwise', { subject_type: 'pairwise' })
@@ -45,7 +44,7 @@ const throughApi = (scene: Scene, act?: object) =>
 
 export const accessTokenRules = [
   everyResponse('T1', (target) => [
-    isReady,
+    ready,
     gold,
     send(target),
     isOfType,
@@ -172,7 +171,7 @@ export const accessTokenRules = [
     ...received('onBehalfOf needs status lists'),
   }),
   everyResponse('T13', (target) => [
-    isReady,
+    ready,
     gold,
     send(target),
     tokenSays((scene) => ({
@@ -186,18 +185,18 @@ export const accessTokenRules = [
   ]),
   ...[...RESERVED_CLAIMS].map((claim) =>
     everyDoor(`T14, ${claim}`, [
-      isReady,
+      ready,
       // Parsed, because `__proto__` in a literal would be no member.
       functions({ getCustomJwtClaims: () => JSON.parse(`{"${claim}": "mine"}`) }),
       send(),
-      refused(500, 'server_error', OOPS, `getCustomJwtClaims must not return the reserved claim ${claim}`),
+      serverError(`getCustomJwtClaims must not return the reserved claim ${claim}`),
     ]),
   ),
   everyDoor('T14, of extraTokenClaims', [
-    isReady,
+    ready,
     functions({ extraTokenClaims: () => ({ act: { sub: 'carol' } }) }),
     send(),
-    refused(500, 'server_error', OOPS, 'extraTokenClaims must not return the reserved claim act'),
+    serverError('extraTokenClaims must not return the reserved claim act'),
   ]),
 ]
 

@@ -9,7 +9,7 @@ import { viewed } from '../../fixtures/on-behalf-of.ts'
 import { statusOf } from '../../fixtures/status-lists.ts'
 import type { ActClaim } from '../../src/index.ts'
 import { type Of, type Sender, sent } from './exchanging.ts'
-import { refused } from './expectations.ts'
+import { invalidRequest } from './expectations.ts'
 import { rewrite } from './given.ts'
 import {
   answer,
@@ -32,7 +32,7 @@ type Place = (typeof PLACES)[number]
 type Format = (typeof FORMATS)[number]
 
 /** Where a token is sent, and in which format. */
-export const BEARERS = [
+const BEARERS = [
   'an actor token, JWT',
   'an actor token, opaque',
   'a received token, JWT',
@@ -164,8 +164,7 @@ export const tokenRefused = (reason: Reason): Step =>
   record(
     answer(async (scene) => {
       const name = isReceived(scene) ? 'subject_token' : 'actor_token'
-      for (const step of stepsOf(refused(400, 'invalid_request', `${name} is invalid`, reason)))
-        await step(scene)
+      for (const step of stepsOf(invalidRequest(`${name} is invalid`, reason))) await step(scene)
     }),
   )
 

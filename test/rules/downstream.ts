@@ -18,7 +18,6 @@ import {
   audience,
   everyPassed,
   isJwt,
-  isReady,
   made,
   type Of,
   own,
@@ -29,9 +28,16 @@ import {
   send,
 } from './exchanging.ts'
 import {
+  answers,
+  because,
   changesNothing,
+  denied,
+  invalidRequest,
+  invalidTarget,
+  notAdmitted,
+  nothingToGrant,
+  recordSays,
   recordUnchanged,
-  refused,
   refusedToken,
   refusesToStart,
   succeeds,
@@ -43,10 +49,8 @@ import { by, proven, storedAs, theKey, variant } from './proofs.ts'
 import { rowsOf, type Step } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { ALIAS_OF_API, PLAIN, pairwise, portal } from './settings.ts'
+import { everyWay, issuedAlone, used } from './stopping.ts'
 
-const NO_TARGET = 'resource indicator is missing, or unknown'
-const NOT_GRANTED = 'none of the requested scopes can be granted'
-const NOT_ADMITTED = 'the client may not exchange access tokens'
 const NO_RECORD = 'a user’s own token has no record'
 
 const APIS = { token_exchange_audiences: [API, OPAQUE_API] }
@@ -130,7 +134,7 @@ const LEDGER_BY_BILLING = [{ resource: LEDGER }, { client: billingApi() }] as co
 const TO_ALIAS = [
   storedAs(wide),
   send({ resource: ALIAS_OF_API }, by(wide)),
-  refused(400, 'invalid_target', NO_TARGET, 'the audience of the received token'),
+  invalidTarget('the audience of the received token'),
 ]
 
 /** The status of what the API has received. */
@@ -140,6 +144,17 @@ const keepStatus: Step = async (scene) => {
   const { status } = isJwt(scene) ? decodeJwt(token) : await introspect(setting, token)
   kept.status = JSON.stringify(status)
 }
+
+/** The orders API has received what was kept. */
+const isReceived =
+  (door: 'a JWT' | 'an opaque token'): Step =>
+  (scene) =>
+    void Object.assign(scene, { door, received: scene.kept.accessToken })
+const keepsChild: Step = ({ kept, response }) =>
+  void Object.assign(kept, { child: response.body.access_token })
+const sendsChild = send(({ kept }) => ({ subject_token: kept.child ?? '', resource: LEDGER }), {
+  client: billingApi(),
+})
 
 const byOrders = (act?: object) => ({ sub: 'orders-api', client_id: 'orders-api', ...(act && { act }) })
 
@@ -159,7 +174,7 @@ const rules = [
     ...received([
       on('with required context'),
       issuedWith({ context: { ticketId: 'T-1' } }),
-      isReady,
+      ready,
       ({ setting, id }) =>
         setting.database.sequelize.query(`UPDATE subject_tokens SET context = '{}' WHERE id = '${id}'`),
       send(),
@@ -191,7 +206,7 @@ const rules = [
     send({ resource: API }, { client: ledgerApi() }),
     refusedToken('more than 2 APIs in the chain'),
   ]),
-  everyPassed("D4, 'subset'", [send({ scope: 'bills:read' }), refused(400, 'invalid_scope', NOT_GRANTED)]),
+  everyPassed("D4, 'subset'", [send({ scope: 'bills:read' }), nothingToGrant]),
   everyPassed("D4, 'policy'", [
     on('with scopes for the policy'),
     send({ scope: 'bills:read' }),
@@ -200,15 +215,15 @@ const rules = [
   ]),
   everyPassed("D4, 'policy', which says no", [
     on('with scopes for the policy'),
-    isReady,
+    ready,
     functions({ isAllowed: (request) => request.scope !== 'bills:read' }),
     send({ scope: 'bills:read' }),
-    refused(400, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+    denied('isAllowed returned false'),
   ]),
   everyPassed("D5, 'registered'", [
     storedAs(free),
     send({}, by(free)),
-    refused(400, 'invalid_target', NO_TARGET, 'not among the resources of the client'),
+    invalidTarget('not among the resources of the client'),
   ]),
   everyPassed("D5, 'policy'", [
     on('with targets for the policy'),
@@ -220,16 +235,16 @@ const rules = [
   everyPassed("D5, 'policy', which says no", [
     on('with targets for the policy'),
     storedAs(free),
-    isReady,
+    ready,
     functions({ isAllowed: ({ resource }) => resource !== BILLING }),
     send({}, by(free)),
-    refused(400, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+    denied('isAllowed returned false'),
   ]),
   everyPassed("D5, 'policy', and the client has resources", [
     on('with targets for the policy'),
     storedAs(shut),
     send({}, by(shut)),
-    refused(400, 'invalid_target', NO_TARGET, 'not among the resources of the client'),
+    invalidTarget('not among the resources of the client'),
   ]),
 
   rowsOf(['a JWT of an impersonation', "a user's own JWT", 'a subject token', 'not quite a subject token'])(
@@ -238,17 +253,17 @@ const rules = [
       'a JWT of an impersonation': [
         (scene) => void Object.assign(scene, { door: 'a JWT' }),
         send({}, { client: publicClient() }),
-        refused(400, 'unauthorized_client', NOT_ADMITTED, 'no token_exchange_audiences'),
+        notAdmitted('no token_exchange_audiences'),
       ],
       "a user's own JWT": [
         (scene) => void Object.assign(scene, { door: "a user's own JWT" }),
         send({}, { client: publicClient() }),
-        refused(400, 'unauthorized_client', NOT_ADMITTED, 'no token_exchange_audiences'),
+        notAdmitted('no token_exchange_audiences'),
       ],
       'a subject token': [send({}, { client: apiClient() }), refusedToken('the client is an API')],
       'not quite a subject token': [
         send(({ subjectToken }) => ({ subject_token: subjectToken.slice(0, -1) })),
-        refused(400, 'unauthorized_client', NOT_ADMITTED, 'no token_exchange_audiences'),
+        notAdmitted('no token_exchange_audiences'),
       ],
     },
   ),
@@ -269,33 +284,29 @@ const rules = [
   }),
   everyPassed('D9, without the metadata', [
     send({}, { client: publicClient() }),
-    refused(400, 'unauthorized_client', NOT_ADMITTED, 'no token_exchange_audiences'),
+    notAdmitted('no token_exchange_audiences'),
     notLookedUp,
   ]),
   everyPassed('D9, without authentication', [
     stored(publicApi),
     send({}, { client: publicApi }),
-    refused(400, 'unauthorized_client', NOT_ADMITTED, 'the client does not authenticate'),
+    notAdmitted('the client does not authenticate'),
     notLookedUp,
   ]),
   everyPassed('D9, after the parameters', [
     send({ subject_token_type: null }, { client: publicClient() }),
-    refused(400, 'invalid_request', 'subject_token_type is required'),
+    invalidRequest('subject_token_type is required'),
   ]),
   everyPassed('D10', [
     on('without onBehalfOf'),
     send({}, { client: publicClient() }),
     refusedToken('malformed'),
   ]),
-  everyPassed('D11', [
-    send(withActor('x')),
-    refused(400, 'invalid_request', 'actor_token is not supported'),
-    notLookedUp,
-  ]),
+  everyPassed('D11', [send(withActor('x')), invalidRequest('actor_token is not supported'), notLookedUp]),
 
   everyPassed('D12, expired', [
     passes(0),
-    isReady,
+    ready,
     passes(3600),
     send(),
     refusedToken((scene) => (isJwt(scene) ? 'ERR_JWT_EXPIRED' : 'unknown or expired')),
@@ -428,19 +439,19 @@ const rules = [
   ]),
 
   everyPassed('D18, the user is gone', [
-    isReady,
+    ready,
     gone('alice'),
     send(),
     refusedToken('the user is gone or disabled'),
   ]),
   passed('D18, someone who acts is gone', {
-    ...received([isReady, gone('bob'), send(), refusedToken('the account of an actor is gone or disabled')]),
+    ...received([ready, gone('bob'), send(), refusedToken('the account of an actor is gone or disabled')]),
     ...own('no one acts'),
   }),
   passed('D18, someone who acted before is gone', {
     ...received([
       actedForCarol,
-      isReady,
+      ready,
       gone('carol'),
       send(),
       refusedToken('the account of an actor is gone or disabled'),
@@ -468,7 +479,7 @@ const rules = [
     refusedToken('an API twice in the chain'),
   ]),
   everyPassed('D20', [
-    isReady,
+    ready,
     send({ subject_token: 'x'.repeat(43) }),
     ({ kept, response }) => void Object.assign(kept, { other: response.text }),
     gone('alice'),
@@ -479,17 +490,17 @@ const rules = [
 
   everyPassed('D21, another', [
     send({ resource: LEDGER }),
-    refused(400, 'invalid_target', NO_TARGET, 'not among the resources of the client'),
+    invalidTarget('not among the resources of the client'),
   ]),
   everyPassed('D21, absent', [
     storedAs(free),
     send({}, by(free)),
-    refused(400, 'invalid_target', NO_TARGET, 'not among the resources of the client'),
+    invalidTarget('not among the resources of the client'),
   ]),
   everyPassed('D22, the resource', [
     storedAs(wide),
     send((scene) => ({ resource: audience(scene) }), by(wide)),
-    refused(400, 'invalid_target', NO_TARGET, 'the audience of the received token'),
+    invalidTarget('the audience of the received token'),
   ]),
   passed('D22, its audience', {
     'a JWT': [at('a JWT'), ...TO_ALIAS],
@@ -501,7 +512,7 @@ const rules = [
     ...received([
       (scene) => issuedWith({ resource: audience(scene) })(scene),
       send(),
-      refused(400, 'invalid_target', NO_TARGET, 'the subject token was bound to a resource'),
+      invalidTarget('the subject token was bound to a resource'),
     ]),
     ...own(NO_RECORD),
   }),
@@ -509,7 +520,7 @@ const rules = [
     ...received([
       on('with targets for the policy'),
       (scene) => issuedWith({ resource: audience(scene) })(scene),
-      isReady,
+      ready,
       (scene) =>
         functions({
           isAllowed: (request) => request.stage === 'onBehalfOf' && request.boundTo === audience(scene),
@@ -523,7 +534,7 @@ const rules = [
   everyPassed('D24, opaque', [
     storedAs(wide),
     (scene) => send({ resource: isJwt(scene) ? OPAQUE_API : PLAIN }, by(wide))(scene),
-    refused(400, 'invalid_target', NO_TARGET, 'its access tokens are opaque'),
+    invalidTarget('its access tokens are opaque'),
   ]),
 
   everyPassed('D25, of the resource', [
@@ -541,14 +552,11 @@ const rules = [
     ]),
     ...own(NO_RECORD),
   }),
-  everyPassed('D25, of the received token', [
-    send({ scope: 'orders:write' }),
-    refused(400, 'invalid_scope', NOT_GRANTED),
-  ]),
+  everyPassed('D25, of the received token', [send({ scope: 'orders:write' }), nothingToGrant]),
   everyPassed('D25, the received token names none', [
     withScope(undefined),
     send({ scope: 'orders:read' }),
-    refused(400, 'invalid_scope', NOT_GRANTED),
+    nothingToGrant,
   ]),
   passed('D25, of the record, where the received token names more', {
     ...received([
@@ -586,7 +594,7 @@ const rules = [
   everyPassed("D26, 'policy'", [
     on('with scopes for the policy'),
     send({ scope: 'openid offline_access' }),
-    refused(400, 'invalid_scope', NOT_GRANTED),
+    nothingToGrant,
   ]),
 
   passed('D27', {
@@ -643,6 +651,22 @@ const rules = [
     ]),
     ...own([send(), tokenSays({ status: undefined }), changesNothing]),
   }),
+  ...(['a JWT', 'an opaque token'] as const).map((format) =>
+    everyWay(`D29, a stop of what came from ${format}`, ({ stop, revocation }) => [
+      issuedAlone,
+      used(format),
+      isReceived(format),
+      send(),
+      keepsChild,
+      stop(),
+      send(),
+      answers(400, 'invalid_request', 'subject_token is invalid'),
+      sendsChild,
+      answers(400, 'invalid_request', 'subject_token is invalid'),
+      because('stopped'),
+      recordSays({ state: 'revoked', revocation }),
+    ]),
+  ),
   everyPassed('D30', [
     send({}, proven),
     tokenSays(async () => ({ cnf: { jkt: (await theKey()).thumbprint } })),
@@ -680,20 +704,14 @@ const rules = [
     changesNothing,
   ]),
 
-  everyPassed('D34', [
-    send({}, { client: publicClient() }),
-    refused(400, 'unauthorized_client', NOT_ADMITTED, 'no token_exchange_audiences'),
-  ]),
-  everyPassed('D35', [send(withActor('x')), refused(400, 'invalid_request', 'actor_token is not supported')]),
+  everyPassed('D34', [send({}, { client: publicClient() }), notAdmitted('no token_exchange_audiences')]),
+  everyPassed('D35', [send(withActor('x')), invalidRequest('actor_token is not supported')]),
   everyPassed('D36', [
     send(({ received: value }) => ({ subject_token: `${value}x` })),
     refusedToken((scene) => (isJwt(scene) ? 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' : 'unknown or expired')),
   ]),
-  everyPassed('D37', [
-    send({ resource: LEDGER }),
-    refused(400, 'invalid_target', NO_TARGET, 'not among the resources of the client'),
-  ]),
-  everyPassed('D38', [send({ scope: 'unknown' }), refused(400, 'invalid_scope', NOT_GRANTED)]),
+  everyPassed('D37', [send({ resource: LEDGER }), invalidTarget('not among the resources of the client')]),
+  everyPassed('D38', [send({ scope: 'unknown' }), nothingToGrant]),
 ]
 
 const starts = [

@@ -19,10 +19,10 @@ import {
   everyDoor,
   everyPassed,
   exchanged,
-  isReady,
   made,
   type Of,
   own,
+  ready,
   received,
   send,
 } from './exchanging.ts'
@@ -30,7 +30,11 @@ import {
   answers,
   because,
   changesNothing,
+  denied,
   expectMembers,
+  forbidden,
+  invalidRequest,
+  nothingToGrant,
   recordSays,
   recordUnchanged,
   refused,
@@ -250,10 +254,10 @@ const told = [
         resource: API,
         scope: 'orders:read',
       }),
-      refused(403, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+      forbidden('isAllowed returned false'),
     ],
     'a subject token': [
-      isReady,
+      ready,
       functions({ isAllowed: () => false }),
       send(async (scene) => ({ scope: 'orders:read', ...(await actedBy()(scene)) })),
       tells('subject_token.refused', ({ id }) => ({
@@ -268,10 +272,10 @@ const told = [
         resource: API,
         scope: 'orders:read',
       })),
-      refused(400, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+      denied('isAllowed returned false'),
     ],
     ...received([
-      isReady,
+      ready,
       functions({ isAllowed: () => false }),
       send({ scope: 'orders:read' }),
       tells('access_token.refused', (scene) => ({
@@ -288,7 +292,7 @@ const told = [
         resource: BILLING,
         scope: 'orders:read',
       })),
-      refused(400, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+      denied('isAllowed returned false'),
     ]),
   }),
   ...(['a JWT', 'an opaque token'] as const).map((format) =>
@@ -395,7 +399,7 @@ const told = [
   rowsOf(['a wrong field', 'an unknown user', 'an unknown record', 'without the scope', 'storage is down'])(
     'V4, the management API',
     {
-      'a wrong field': [issues({ userId: 7 }), refused(400, 'invalid_request', undefined, null)],
+      'a wrong field': [issues({ userId: 7 }), invalidRequest(undefined, null)],
       'an unknown user': [issues({ userId: 'no-one' }), refused(404, 'not_found', 'user not found', null)],
       'an unknown record': [
         requests(({ setting }) => postRevocation(setting, { id: '0'.repeat(32) })),
@@ -414,16 +418,13 @@ const told = [
       ],
     },
   ),
-  everyDoor('V4, before the handler', [
-    send({ scope: ['a', 'b'] }),
-    refused(400, 'invalid_request', undefined, null),
-  ]),
+  everyDoor('V4, before the handler', [send({ scope: ['a', 'b'] }), invalidRequest(undefined, null)]),
   everyDoor('V4, in the handler', [
     send({ requested_token_type: 'urn:x' }),
-    refused(400, 'invalid_request', 'requested_token_type is not supported'),
+    invalidRequest('requested_token_type is not supported'),
   ]),
   everyDoor('V4, a failure', [
-    isReady,
+    ready,
     functions({ isAllowed: () => Promise.reject(new Error('private')) }),
     send(),
     refused(500, 'server_error', undefined, 'isAllowed failed'),
@@ -465,12 +466,7 @@ const told = [
         issues(),
         refused(403, 'access_denied', undefined, 'isAllowed returned false'),
       ],
-      ...each(DOORS, (door) => [
-        at(door),
-        heardBy(listener),
-        send({ scope: 'unknown' }),
-        refused(400, 'invalid_scope', 'none of the requested scopes can be granted'),
-      ]),
+      ...each(DOORS, (door) => [at(door), heardBy(listener), send({ scope: 'unknown' }), nothingToGrant]),
     }),
     everyWay(`V7, ${title}, a stop`, ({ stop, revocation }) => [
       issuedAlone,
@@ -494,7 +490,7 @@ const told = [
       debugs,
       send({ scope: 'unknown' }),
       prints(door === 'a subject token' ? 'subject_token.refused' : 'access_token.refused'),
-      refused(400, 'invalid_scope', 'none of the requested scopes can be granted'),
+      nothingToGrant,
     ]),
   }),
   rowsOf(['a replay', 'a success', 'no one listens'])('V8, else', {

@@ -11,7 +11,7 @@ import { rewrite } from './given.ts'
 import { type Cell, each, first, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
 
-export const RECEIVED = ['a JWT', 'an opaque token'] as const
+const RECEIVED = ['a JWT', 'an opaque token'] as const
 /** What is exchanged: a subject token, or an access token of an impersonation that an API has received. */
 export const DOORS = ['a subject token', ...RECEIVED] as const
 const OWN = ["a user's own JWT", "a user's own opaque token"] as const
@@ -68,7 +68,6 @@ export async function ready(scene: Scene): Promise<void> {
   Object.assign(scene, await issue(setting, issuing))
   if (scene.door !== 'a subject token') await receive(scene)
 }
-export const isReady: Step = ready
 
 /** The subject token has become the access token that an API has received. */
 async function receive(scene: Scene): Promise<void> {

@@ -77,9 +77,23 @@ export const refused = (
   reason: Reason = text ?? null,
 ): Steps => [answers(status, error, text), because(reason), changesNothing]
 
-/** The text of a bad subject token. */
-export const refusedToken = (reason: Reason): Steps =>
-  refused(400, 'invalid_request', 'subject_token is invalid', reason)
+/** The refusals of the token endpoint, each with its own text. */
+export const invalidRequest = (text?: string, reason: Reason = text ?? null): Steps =>
+  refused(400, 'invalid_request', text, reason)
+export const refusedToken = (reason: Reason): Steps => invalidRequest('subject_token is invalid', reason)
+export const invalidTarget = (reason: Reason): Steps =>
+  refused(400, 'invalid_target', 'resource indicator is missing, or unknown', reason)
+export const nothingToGrant = refused(400, 'invalid_scope', 'none of the requested scopes can be granted')
+export const notAdmitted = (reason: Reason): Steps =>
+  refused(400, 'unauthorized_client', 'the client may not exchange access tokens', reason)
+const DENIED = 'the request was denied by policy'
+export const denied = (reason: Reason): Steps => refused(400, 'access_denied', DENIED, reason)
+/** The same at the management API. */
+export const forbidden = (reason: Reason): Steps => refused(403, 'access_denied', DENIED, reason)
+export const isServerError = answers(500, 'server_error', 'oops! something went wrong')
+export const serverError = (reason: Reason): Steps => [isServerError, because(reason), changesNothing]
+/** The refusals of the management API, which are no events. */
+export const wrongInput = (text?: string): Steps => invalidRequest(text, null)
 
 /** The management API shows the record with these members. */
 export const recordSays = (members: Of<Members>): Step =>
@@ -100,7 +114,7 @@ export const spent = record(async (scene) => {
 })
 
 /** The claims of the access token in the response: of a JWT its own, of an opaque one those of introspection. */
-export async function claimsOf({ setting, response }: Scene): Promise<Members> {
+async function claimsOf({ setting, response }: Scene): Promise<Members> {
   const token: string = response.body.access_token
   return token.includes('.') ? decodeJwt(token) : introspect(setting, token)
 }

@@ -17,18 +17,22 @@ import {
   DOORS,
   doors,
   everyDoor,
-  isReady,
   made,
   type Of,
   own,
+  ready,
   received,
   send,
 } from './exchanging.ts'
 import {
   changesNothing,
+  denied,
   expectMembers,
+  forbidden,
+  invalidRequest,
   recordSays,
   refused,
+  serverError,
   spent,
   succeeds,
   tokenSays,
@@ -40,16 +44,14 @@ import { type Cell, each, type Rule, rowsOf, type Step, type Steps } from './rul
 import type { Scene } from './scene.ts'
 import type { Functions } from './settings.ts'
 
-const DENIED = 'the request was denied by policy'
 const FAILED = 'something went wrong'
-const OOPS = 'oops! something went wrong'
 const ISSUANCE = 'issuance'
 const pairwise = variant('pairwise', { subject_type: 'pairwise' })
 
 const stages = rowsOf([ISSUANCE, ...DOORS])
 /** The same at issuance, with a request of its own, and at each door. */
 const everyStage = (title: string, atIssuance: Steps, steps: Steps): Rule =>
-  stages(title, { [ISSUANCE]: atIssuance, ...each(DOORS, (door) => [at(door), isReady, steps]) })
+  stages(title, { [ISSUANCE]: atIssuance, ...each(DOORS, (door) => [at(door), ready, steps]) })
 
 interface Heard {
   policy?: PolicyRequest
@@ -112,13 +114,12 @@ const callbacks = CALLBACKS.flatMap((name) => {
   const row = (title: string, call: () => unknown, issuing: Steps, exchanging: Steps): Rule =>
     stages(`${title}, ${name}`, {
       [ISSUANCE]: atIssuance([one(name, call), issues(), issuing]),
-      ...each(DOORS, (door) => [at(door), isReady, one(name, call), send(), exchanging]),
+      ...each(DOORS, (door) => [at(door), ready, one(name, call), send(), exchanging]),
     })
-  const failed = (reason: string) => refused(500, 'server_error', OOPS, `${name} ${reason}`)
+  const failed = (reason: string) => serverError(`${name} ${reason}`)
   const failedAtIssuance = refused(500, 'server_error', FAILED, null)
-  const denied =
-    name === 'extraTokenClaims' ? failed('failed') : refused(400, 'access_denied', DENIED, 'closed')
-  const deniedAtIssuance = refused(403, 'access_denied', DENIED, 'closed')
+  const refusal = name === 'extraTokenClaims' ? failed('failed') : denied('closed')
+  const deniedAtIssuance = forbidden('closed')
   const rejects = () => Promise.reject(new Error('private: no directory'))
   return [
     row('P1, sync', () => YES[name], issued, granted),
@@ -131,9 +132,9 @@ const callbacks = CALLBACKS.flatMap((name) => {
         throw new AccessDenied('closed')
       },
       deniedAtIssuance,
-      denied,
+      refusal,
     ),
-    row('P5, later', async () => Promise.reject(new AccessDenied('closed')), deniedAtIssuance, denied),
+    row('P5, later', async () => Promise.reject(new AccessDenied('closed')), deniedAtIssuance, refusal),
     row('P6, an error', rejects, failedAtIssuance, failed('failed')),
     row(
       'P6, a result of the wrong kind',
@@ -180,7 +181,7 @@ const claimsAreFrozen: Step = (scene) => {
 }
 
 const everywhere = [
-  everyDoor('P2, the order', [isReady, send(), inOrder, granted]),
+  everyDoor('P2, the order', [ready, send(), inOrder, granted]),
   everyStage(
     'P3, of the policy',
     [listens, issues({ context: { a: { b: 1 } } }), policyIsFrozen, issued],
@@ -188,7 +189,7 @@ const everywhere = [
   ),
   everyDoor('P3, of the claims', [
     issuedWith({ context: { a: { b: 1 } } }),
-    isReady,
+    ready,
     listens,
     send(),
     claimsAreFrozen,
@@ -196,7 +197,7 @@ const everywhere = [
   ]),
   everyDoor('P4', [
     storedAs(pairwise),
-    isReady,
+    ready,
     listens,
     async (scene) => {
       const acting = scene.door === 'a subject token' ? await actedBy()(scene) : {}
@@ -238,14 +239,14 @@ const policies = [
       issued,
     ],
     'a subject token': [
-      isReady,
+      ready,
       listens,
       send(async ({ setting }) => withActor(await actorToken(setting, { format: 'jwt', audience: API }))),
       policyHears({ actor: { sub: 'bob', clientId: 'spa', audiences: [API], verified: true } }),
       granted,
     ],
     ...received([
-      isReady,
+      ready,
       listens,
       send(),
       policyHears({ actor: { sub: 'bob', clientId: 'spa', verified: true } }),
@@ -255,7 +256,7 @@ const policies = [
   stages('P11, without audience, and acted for', {
     [ISSUANCE]: 'no one has acted yet',
     'a subject token': [
-      isReady,
+      ready,
       listens,
       send(actedByTwo),
       policyHears({
@@ -265,7 +266,7 @@ const policies = [
     ],
     ...received([
       (scene) => void Object.assign(scene, { acting: actedByTwo }),
-      isReady,
+      ready,
       listens,
       send(),
       policyHears({ actor: { sub: 'bob', act: { sub: 'carol' }, clientId: 'spa', verified: true } }),
@@ -278,7 +279,7 @@ const policies = [
     [
       (scene) =>
         void Object.assign(scene, { received: '', subjectToken: '', acting: {}, scope: 'orders:read' }),
-      isReady,
+      ready,
       listens,
       send(),
       policyHears({ actor: undefined }),
@@ -306,7 +307,7 @@ const policies = [
     ...each(DOORS, (door) => [
       at(door),
       issuedWith({ context: CONTEXT }),
-      isReady,
+      ready,
       listens,
       send(),
       policyHears({ context: CONTEXT }),
@@ -336,8 +337,8 @@ const policies = [
   ),
   stages('P17', {
     [ISSUANCE]: [listens, issues(), policyHears({ through: undefined }), issued],
-    'a subject token': [isReady, listens, send(), policyHears({ through: undefined }), granted],
-    ...received([isReady, listens, send(), policyHears({ through: [] }), granted]),
+    'a subject token': [ready, listens, send(), policyHears({ through: undefined }), granted],
+    ...received([ready, listens, send(), policyHears({ through: [] }), granted]),
   }),
   stages('P17, the second', {
     [ISSUANCE]: 'no API has passed anyone on',
@@ -353,9 +354,9 @@ const policies = [
   }),
   stages('P18', {
     [ISSUANCE]: [listens, issues(), policyHears({ subjectToken: undefined }), issued],
-    'a subject token': [isReady, listens, send(), policyHears({ subjectToken: undefined }), granted],
+    'a subject token': [ready, listens, send(), policyHears({ subjectToken: undefined }), granted],
     ...received([
-      isReady,
+      ready,
       listens,
       send(),
       policyHears((scene) => ({
@@ -374,7 +375,7 @@ const policies = [
     'a subject token': 'there is none',
     ...received([
       (scene) => void Object.assign(scene, { application: proven }),
-      isReady,
+      ready,
       listens,
       send({}, proven),
       policyHears({ subjectToken: ({ bound }: { bound: boolean }) => bound }),
@@ -383,14 +384,14 @@ const policies = [
   }),
   stages('P19', {
     [ISSUANCE]: [listens, issues(), policyHears({ subjectTokenId: undefined }), issued],
-    'a subject token': [isReady, listens, send(), policyHears({ subjectTokenId: undefined }), granted],
-    ...received([isReady, listens, send(), policyHears(({ id }) => ({ subjectTokenId: id })), granted]),
+    'a subject token': [ready, listens, send(), policyHears({ subjectTokenId: undefined }), granted],
+    ...received([ready, listens, send(), policyHears(({ id }) => ({ subjectTokenId: id })), granted]),
   }),
   stages('P20', {
     [ISSUANCE]: [listens, issues({ resource: API }), policyHears({ boundTo: undefined }), issued],
     'a subject token': [
       issuedWith({ resource: API }),
-      isReady,
+      ready,
       listens,
       send(),
       policyHears({ boundTo: undefined }),
@@ -399,7 +400,7 @@ const policies = [
     ...received([
       on('with targets for the policy'),
       (scene) => issuedWith({ resource: audience(scene) })(scene),
-      isReady,
+      ready,
       listens,
       send(),
       policyHears((scene) => ({ boundTo: audience(scene) })),
@@ -416,21 +417,13 @@ const policies = [
   }).map(([id, members]) =>
     rowsOf(["a user's own JWT", "a user's own opaque token"])(
       `${id}, no impersonation`,
-      own([isReady, listens, send(), policyHears(members), granted]),
+      own([ready, listens, send(), policyHears(members), granted]),
     ),
   ),
   everyStage(
     'P21, false',
-    [
-      functions({ isAllowed: () => false }),
-      issues(),
-      refused(403, 'access_denied', DENIED, 'isAllowed returned false'),
-    ],
-    [
-      functions({ isAllowed: () => false }),
-      send(),
-      refused(400, 'access_denied', DENIED, 'isAllowed returned false'),
-    ],
+    [functions({ isAllowed: () => false }), issues(), forbidden('isAllowed returned false')],
+    [functions({ isAllowed: () => false }), send(), denied('isAllowed returned false')],
   ),
   stages('P21, without a policy', {
     [ISSUANCE]: [on('without functions'), issues(), calledInOrder(), issued],
@@ -449,13 +442,13 @@ const policies = [
   stages('P22', {
     [ISSUANCE]: [
       issues({ userId: 'alias:alice', actorId: 'alice' }),
-      refused(403, 'access_denied', DENIED, 'an account cannot act for itself'),
+      forbidden('an account cannot act for itself'),
       calledInOrder(),
     ],
     'a subject token': [
-      isReady,
+      ready,
       send(actedBy('alice')),
-      refused(400, 'invalid_request', 'actor_token is invalid', 'the actor is the subject'),
+      invalidRequest('actor_token is invalid', 'the actor is the subject'),
       calledInOrder(),
     ],
     ...received('E69'),
@@ -464,17 +457,17 @@ const policies = [
     [ISSUANCE]: [
       on('with required context'),
       issues({ context: { ticketId: ' ' } }),
-      refused(400, 'invalid_request', 'context.ticketId is required, and must not be blank', null),
+      invalidRequest('context.ticketId is required, and must not be blank', null),
       calledInOrder(),
     ],
     'a subject token': [
       on('with required context'),
       issuedWith({ context: { ticketId: 'T-1' } }),
-      isReady,
+      ready,
       ({ setting, id }) =>
         setting.database.sequelize.query(`UPDATE subject_tokens SET context = '{}' WHERE id = '${id}'`),
       send(),
-      refused(400, 'access_denied', DENIED, 'context.ticketId is missing or blank'),
+      denied('context.ticketId is missing or blank'),
       calledInOrder(),
     ],
     ...received('D1'),
@@ -482,23 +475,23 @@ const policies = [
 ]
 
 const claims = [
-  everyDoor('P24', [isReady, send(), inOrder, granted]),
+  everyDoor('P24', [ready, send(), inOrder, granted]),
   everyDoor('P24, after the policy has said no', [
-    isReady,
+    ready,
     functions({ isAllowed: () => false }),
     send(),
     (scene) => calledInOrder(`isAllowed at ${stageOf(scene)}`)(scene),
-    refused(400, 'access_denied', DENIED, 'isAllowed returned false'),
+    denied('isAllowed returned false'),
   ]),
   everyDoor('P24, not JSON', [
-    isReady,
+    ready,
     functions({ getCustomJwtClaims: () => ({ at: new Date(0) }) }),
     send(),
-    refused(500, 'server_error', OOPS, 'getCustomJwtClaims must return plain JSON'),
+    serverError('getCustomJwtClaims must return plain JSON'),
   ]),
   everyDoor('P25', [
     passes(0),
-    isReady,
+    ready,
     listens,
     send({ scope: 'orders:read' }),
     claimsHear((scene) => ({
@@ -517,7 +510,7 @@ const claims = [
   rowsOf(['a subject token'])('P25, opaque', {
     'a subject token': [
       passes(0),
-      isReady,
+      ready,
       listens,
       send({ resource: OPAQUE_API }),
       claimsHear(() => ({
@@ -529,7 +522,7 @@ const claims = [
   doors('P26', {
     'a subject token': [
       issuedWith({ context: CONTEXT }),
-      isReady,
+      ready,
       listens,
       send(),
       contextHears(({ id }) => ({
@@ -545,7 +538,7 @@ const claims = [
     ...received([
       issuedWith({ context: CONTEXT }),
       functions({ getCustomJwtClaims: () => ({ tier: 'gold' }) }),
-      isReady,
+      ready,
       listens,
       send(),
       contextHears(({ id }) => ({
@@ -564,7 +557,7 @@ const claims = [
   rowsOf(["a user's own JWT", "a user's own opaque token"])(
     'P26, no impersonation',
     own([
-      isReady,
+      ready,
       listens,
       send(),
       contextHears({
@@ -579,9 +572,9 @@ const claims = [
       granted,
     ]),
   ),
-  everyDoor('P27', [isReady, listens, send(), contextHears({ user: { id: 'alice' } }), granted]),
+  everyDoor('P27', [ready, listens, send(), contextHears({ user: { id: 'alice' } }), granted]),
   everyDoor('P28', [
-    isReady,
+    ready,
     listens,
     send(),
     contextHears(({ door }) => ({ client: { id: door === 'a subject token' ? 'spa' : 'orders-api' } })),
@@ -589,35 +582,23 @@ const claims = [
   ]),
   doors('P29', {
     'a subject token': [
-      isReady,
+      ready,
       listens,
       send(actedByTwo),
       contextHears({ actor: { sub: 'bob', clientId: 'spa' } }),
       granted,
     ],
-    ...received([
-      isReady,
-      listens,
-      send(),
-      contextHears({ actor: { sub: 'bob', clientId: 'spa' } }),
-      granted,
-    ]),
+    ...received([ready, listens, send(), contextHears({ actor: { sub: 'bob', clientId: 'spa' } }), granted]),
   }),
   everyDoor('P29, no one', [
     (scene) => void Object.assign(scene, { acting: {}, scope: 'orders:read' }),
-    isReady,
+    ready,
     listens,
     send(),
     contextHears({ actor: undefined }),
     granted,
   ]),
-  everyDoor('P30', [
-    isReady,
-    listens,
-    send(),
-    claimsHear({ environmentVariables: { region: 'eu' } }),
-    granted,
-  ]),
+  everyDoor('P30', [ready, listens, send(), claimsHear({ environmentVariables: { region: 'eu' } }), granted]),
   rowsOf(['another grant'])('P31, every token', {
     'another grant': [
       functions({ extraTokenClaims: () => ({ department: 'sales' }) }),
@@ -634,7 +615,7 @@ const claims = [
     ],
   }),
   everyDoor('P31', [
-    isReady,
+    ready,
     functions({ extraTokenClaims: () => ({ department: 'sales' }) }),
     send(),
     inOrder,
@@ -642,7 +623,7 @@ const claims = [
     spent,
   ]),
   everyDoor('P31, both', [
-    isReady,
+    ready,
     functions({
       extraTokenClaims: () => ({ department: 'sales', tier: 'silver' }),
       getCustomJwtClaims: () => ({ tier: 'gold' }),

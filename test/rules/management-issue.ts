@@ -7,8 +7,17 @@ import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { idFrom, keptToken } from '../../fixtures/requests.ts'
 import { hashSecret, type SubjectTokenSecret } from '../../src/subject-tokens/secret.ts'
-import { actedBy, audience, doors, everyDoor, isReady, received, send } from './exchanging.ts'
-import { recordSays, refused, refusedToken, spent, succeeds, tokenSays } from './expectations.ts'
+import { actedBy, audience, doors, everyDoor, ready, received, send } from './exchanging.ts'
+import {
+  invalidTarget,
+  recordSays,
+  refused,
+  refusedToken,
+  spent,
+  succeeds,
+  tokenSays,
+  wrongInput,
+} from './expectations.ts'
 import { fails, functions, issuedWith, on, passes } from './given.ts'
 import { asks, issues } from './managing.ts'
 import { answer, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
@@ -16,7 +25,6 @@ import { answer, each, type Rule, rowsOf, type Step, type Steps } from './rule.t
 type Body = Readonly<Record<string, unknown>>
 
 const active = (members: Body = {}): Steps => [succeeds({}, 201), recordSays({ state: 'active', ...members })]
-const wrong = (text: string): Steps => refused(400, 'invalid_request', text, null)
 /** A body that is taken, with what the record says then, and bodies that are not. */
 const field = (
   title: string,
@@ -27,7 +35,7 @@ const field = (
   rowsOf(['taken', ...Object.keys(refusals)])(title, {
     taken: [passes(0), issues(taken), active(says)],
     ...Object.fromEntries(
-      Object.entries(refusals).map(([form, [body, text]]) => [form, [issues(body), wrong(text)]]),
+      Object.entries(refusals).map(([form, [body, text]]) => [form, [issues(body), wrongInput(text)]]),
     ),
   })
 
@@ -116,12 +124,7 @@ const fields = [
     ...received([
       (scene) => issuedWith({ resource: audience(scene) })(scene),
       send(),
-      refused(
-        400,
-        'invalid_target',
-        'resource indicator is missing, or unknown',
-        'the subject token was bound to a resource',
-      ),
+      invalidTarget('the subject token was bound to a resource'),
     ]),
   }),
   field(
@@ -158,7 +161,7 @@ const fields = [
     'a second before': [
       passes(0),
       issuedWith({ expiresIn: 60 }),
-      isReady,
+      ready,
       passes(59),
       send(),
       succeeds(),
@@ -167,7 +170,7 @@ const fields = [
     'that second': [
       passes(0),
       issuedWith({ expiresIn: 60 }),
-      isReady,
+      ready,
       passes(60),
       send(),
       refusedToken('expired'),
@@ -248,20 +251,20 @@ const rules = [
     context: [issues({ context: { ['k'.repeat(300)]: 'v'.repeat(300) } }), active()],
   }),
   strings('M22, too long', {
-    ...eachField((name) => [issues({ [name]: longest(name, 256) }), wrong(`${name} ${NAME}`)]),
+    ...eachField((name) => [issues({ [name]: longest(name, 256) }), wrongInput(`${name} ${NAME}`)]),
     context: 'its strings may be longer',
   }),
   strings('M22, empty', {
-    ...eachField((name) => [issues({ [name]: '' }), wrong(`${name} ${NAME}`)]),
+    ...eachField((name) => [issues({ [name]: '' }), wrongInput(`${name} ${NAME}`)]),
     context: [issues({ context: { '': '' } }), active({ context: { '': '' } })],
   }),
   strings('M22, NUL', {
-    ...eachField((name) => [issues({ [name]: 'a\0' }), wrong(`${name} ${NAME}`)]),
-    context: [issues({ context: { a: 'b\0' } }), wrong(CONTEXT)],
+    ...eachField((name) => [issues({ [name]: 'a\0' }), wrongInput(`${name} ${NAME}`)]),
+    context: [issues({ context: { a: 'b\0' } }), wrongInput(CONTEXT)],
   }),
   strings('M22, half a character', {
-    ...eachField((name) => [issues({ [name]: 'a\ud800' }), wrong(`${name} ${NAME}`)]),
-    context: [issues({ context: { 'a\ud800': 1 } }), wrong(CONTEXT)],
+    ...eachField((name) => [issues({ [name]: 'a\ud800' }), wrongInput(`${name} ${NAME}`)]),
+    context: [issues({ context: { 'a\ud800': 1 } }), wrongInput(CONTEXT)],
   }),
   field('M23, bytes', { context: sized(8192) }, {}, { 'one more': [{ context: sized(8193) }, CONTEXT] }),
   field('M23, levels', { context: nested(16) }, {}, { 'one more': [{ context: nested(17) }, CONTEXT] }),
@@ -275,7 +278,7 @@ const rules = [
       required: [
         on('with required context'),
         issues({ context }),
-        wrong('context.ticketId is required, and must not be blank'),
+        wrongInput('context.ticketId is required, and must not be blank'),
       ],
       'not required': [issues({ context }), active({ context })],
     }),
@@ -298,14 +301,14 @@ const rules = [
     resource: [issuedWith({ resource: `${API}/` }), send(), refusedToken('bound to another resource')],
   }),
   rowsOf(['another', '__proto__', 'id'])('M26, unknown', {
-    another: [issues({ tenant: 'a' }), wrong('unknown member: tenant')],
-    __proto__: [raw('{"userId": "alice", "__proto__": {}}'), wrong('unknown member: __proto__')],
-    id: [issues({ id: '0'.repeat(32) }), wrong('unknown member: id')],
+    another: [issues({ tenant: 'a' }), wrongInput('unknown member: tenant')],
+    __proto__: [raw('{"userId": "alice", "__proto__": {}}'), wrongInput('unknown member: __proto__')],
+    id: [issues({ id: '0'.repeat(32) }), wrongInput('unknown member: id')],
   }),
   rowsOf([...FIELDS, 'context', 'expiresIn'])('M26, null', {
-    ...eachField((name) => [issues({ [name]: null }), wrong(`${name} ${NAME}`)]),
-    context: [issues({ context: null }), wrong(CONTEXT)],
-    expiresIn: [issues({ expiresIn: null }), wrong(LIFE)],
+    ...eachField((name) => [issues({ [name]: null }), wrongInput(`${name} ${NAME}`)]),
+    context: [issues({ context: null }), wrongInput(CONTEXT)],
+    expiresIn: [issues({ expiresIn: null }), wrongInput(LIFE)],
   }),
   rowsOf(['read here', 'ctx.request.body', 'ctx.req.body'])('M27', {
     'read here': [issues({ context: { a: 1 } }), active({ context: { a: 1 } })],
@@ -323,7 +326,7 @@ const rules = [
     'ctx.req.body': encoded(PARSED.express.headers),
   }),
   rowsOf(['read here'])('M27, not UTF-8', {
-    'read here': [notUtf8, wrong('the body must be JSON')],
+    'read here': [notUtf8, wrongInput('the body must be JSON')],
   }),
   rowsOf(['too long', 'empty', 'NUL', 'of another type'])('M28', {
     'too long': accountIs('a'.repeat(256)),
@@ -332,7 +335,7 @@ const rules = [
     'of another type': accountIs(7),
   }),
   rowsOf(['the body', 'the account', 'the policy', 'the record'])('M29', {
-    'the body': [wrongFrom('body'), wrong('unknown member: extra')],
+    'the body': [wrongFrom('body'), wrongInput('unknown member: extra')],
     'the account': [wrongFrom('account'), refused(404, 'not_found', 'user not found', null)],
     'the policy': [wrongFrom('policy'), refused(403, 'access_denied', undefined, 'isAllowed returned false')],
     'the record': [wrongFrom('record'), refused(503, 'temporarily_unavailable', undefined, null)],

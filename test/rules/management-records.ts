@@ -19,8 +19,8 @@ import {
   expectMembers,
   recordSays,
   recordUnchanged,
-  refused,
   succeeds,
+  wrongInput,
 } from './expectations.ts'
 import { fails, functions, issuedWith, on, onADayOfItsOwn, passes, works } from './given.ts'
 import { asks, isIssued, manages } from './managing.ts'
@@ -29,7 +29,6 @@ import type { Scene } from './scene.ts'
 import { pairwise, settingOf } from './settings.ts'
 import { issuedAlone, used } from './stopping.ts'
 
-const wrong = (text: string): Steps => refused(400, 'invalid_request', text, null)
 const stop: Step = ({ setting, id }) => revoke(setting, id)
 const useAgain: Step = (scene) => exchange(scene.setting, { subject_token: scene.subjectToken })
 
@@ -249,8 +248,8 @@ const filters = [
       answer(({ response }) => expect(response.body.items).to.have.length(50)),
       changesNothing,
     ],
-    none: [lists({ limit: '0' }), wrong('limit must be a whole number from 1 to 100')],
-    'too many': [lists({ limit: '101' }), wrong('limit must be a whole number from 1 to 100')],
+    none: [lists({ limit: '0' }), wrongInput('limit must be a whole number from 1 to 100')],
+    'too many': [lists({ limit: '101' }), wrongInput('limit must be a whole number from 1 to 100')],
   }),
   rowsOf(['older', 'not the one itself', 'of a record that was purged'])('M44', {
     older: [
@@ -341,23 +340,23 @@ const malformed = [
     'M47, malformed',
     each(QUERY, (name) => {
       const [, bad = '', text = ''] = PARAMETERS[name] ?? []
-      return [lists({ [name]: bad }), wrong(text)]
+      return [lists({ [name]: bad }), wrongInput(text)]
     }),
   ),
   parameters(
     'M47, blank',
-    each(QUERY, (name) => [lists({ [name]: '' }), wrong(PARAMETERS[name]?.[2] ?? '')]),
+    each(QUERY, (name) => [lists({ [name]: '' }), wrongInput(PARAMETERS[name]?.[2] ?? '')]),
   ),
   parameters(
     'M47, repeated',
     each(QUERY, (name) => {
       const [good = ''] = PARAMETERS[name] ?? []
-      return [lists({ [name]: [good, good] }), wrong(`${name} must not be repeated`)]
+      return [lists({ [name]: [good, good] }), wrongInput(`${name} must not be repeated`)]
     }),
   ),
   rowsOf(['another', 'another case'])('M47, unknown', {
-    another: [lists({ tenant: 'a' }), wrong('unknown parameter: tenant')],
-    'another case': [lists({ userid: 'a' }), wrong('unknown parameter: userid')],
+    another: [lists({ tenant: 'a' }), wrongInput('unknown parameter: tenant')],
+    'another case': [lists({ userid: 'a' }), wrongInput('unknown parameter: userid')],
   }),
   rowsOf(['there are more', 'there are none'])('M48', {
     'there are more': [
@@ -681,7 +680,7 @@ const looks = [
     GET: [
       isIssued,
       asks('GET /subject-tokens/{id}', { query: '?limit=1' }),
-      wrong('unknown parameter: limit'),
+      wrongInput('unknown parameter: limit'),
     ],
     HEAD: [
       isIssued,
@@ -780,7 +779,7 @@ const summaries = [
   ),
   ...['days=0', 'days=91', 'days=1.5', 'days=01', 'days='].map((query) =>
     rowsOf(['GET'])(`M86, ${query}`, {
-      GET: [summary(`?${query}`), wrong('days must be a whole number from 1 to 90')],
+      GET: [summary(`?${query}`), wrongInput('days must be a whole number from 1 to 90')],
     }),
   ),
   rowsOf(['GET'])('M87', {

@@ -15,7 +15,17 @@ import { unique } from '../../fixtures/unique.ts'
 import { createImpersonation } from '../../src/index.ts'
 import { hashSecret, type SubjectTokenSecret } from '../../src/subject-tokens/secret.ts'
 import { everyDoor, exchanged, send } from './exchanging.ts'
-import { answers, because, changesNothing, recordUnchanged, refused } from './expectations.ts'
+import {
+  answers,
+  because,
+  changesNothing,
+  forbidden,
+  invalidRequest,
+  invalidTarget,
+  recordUnchanged,
+  refused,
+  wrongInput,
+} from './expectations.ts'
 import { fails, functions, on, onADayOfItsOwn, passes, removed, stored } from './given.ts'
 import {
   asks,
@@ -377,12 +387,7 @@ const IN_BODY = { client_id: 'backend', client_secret: 'backend-secret' }
 const management = [
   everyDoor('M116, an exchange', [
     send(managementOf),
-    refused(
-      400,
-      'invalid_target',
-      'resource indicator is missing, or unknown',
-      'the management resource is for client_credentials only',
-    ),
+    invalidTarget('the management resource is for client_credentials only'),
   ]),
   rowsOf(['authorization code', 'refresh token', 'authorization endpoint', 'a public client', 'a machine'])(
     'M116',
@@ -637,7 +642,7 @@ const errors = [
     'POST /subject-tokens': [
       functions({ isAllowed: () => false }),
       issues(),
-      refused(403, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+      forbidden('isAllowed returned false'),
     ],
   }),
   paths(
@@ -693,16 +698,11 @@ const errors = [
     rowsOf(['a member', 'a parameter'])(`M146, ${title}`, {
       'a member': [
         issues({ [name]: 1 }),
-        refused(400, 'invalid_request', isRepeated ? `unknown member: ${name}` : 'unknown member', null),
+        wrongInput(isRepeated ? `unknown member: ${name}` : 'unknown member'),
       ],
       'a parameter': [
         asks('GET /subject-tokens/summary', { query: `?${encodeURIComponent(name)}=1` }),
-        refused(
-          400,
-          'invalid_request',
-          isRepeated ? `unknown parameter: ${name}` : 'unknown parameter',
-          null,
-        ),
+        invalidRequest(isRepeated ? `unknown parameter: ${name}` : 'unknown parameter', null),
       ],
     }),
   ),

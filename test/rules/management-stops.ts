@@ -7,7 +7,14 @@ import { revoke, show } from '../../fixtures/management.ts'
 import { billingApi, LEDGER } from '../../fixtures/on-behalf-of.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { exchanged, send, sent } from './exchanging.ts'
-import { answers, recordSays, recordUnchanged, refused, tokenHasEnded, tokenLivesOn } from './expectations.ts'
+import {
+  answers,
+  recordSays,
+  recordUnchanged,
+  tokenHasEnded,
+  tokenLivesOn,
+  wrongInput,
+} from './expectations.ts'
 import { fails, functions, on, passes, works } from './given.ts'
 import { asks, isIssued } from './managing.ts'
 import { answer, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
@@ -25,7 +32,6 @@ import {
   used,
 } from './stopping.ts'
 
-const wrong = (text: string): Steps => refused(400, 'invalid_request', text, null)
 const FORMATS = ['a JWT', 'an opaque token'] as const
 const SUBJECT_TOKEN_REFUSED = answers(400, 'invalid_request', 'subject_token is invalid')
 
@@ -75,7 +81,7 @@ const one = [
     'with a query': [
       isIssued,
       asks('DELETE /subject-tokens/{id}', { query: '?userId=alice' }),
-      wrong('unknown parameter: userId'),
+      wrongInput('unknown parameter: userId'),
     ],
     unknown: [
       isIssued,
@@ -249,11 +255,11 @@ const all = [
     recordSays({ state: 'revoked' }),
   ]),
   rowsOf(['none', 'two', 'all three', 'another', 'the same twice'])('M101, exactly one', {
-    none: [kill(''), wrong('userId, actorId or createdBy is required')],
-    two: [kill('?userId=a&actorId=b'), wrong('actorId must not come with userId')],
-    'all three': [kill('?userId=a&actorId=b&createdBy=c'), wrong('actorId must not come with userId')],
-    another: [kill('?clientId=a'), wrong('unknown parameter: clientId')],
-    'the same twice': [kill('?userId=a&userId=b'), wrong('userId must not be repeated')],
+    none: [kill(''), wrongInput('userId, actorId or createdBy is required')],
+    two: [kill('?userId=a&actorId=b'), wrongInput('actorId must not come with userId')],
+    'all three': [kill('?userId=a&actorId=b&createdBy=c'), wrongInput('actorId must not come with userId')],
+    another: [kill('?clientId=a'), wrongInput('unknown parameter: clientId')],
+    'the same twice': [kill('?userId=a&userId=b'), wrongInput('userId must not be repeated')],
   }),
   everyStopOfAll('M102', 'of one record', ({ stop, revocation }) => [
     issuedAlone,
@@ -307,7 +313,7 @@ const all = [
 const NAMES = ['id', 'userId', 'actorId', 'createdBy'] as const
 const bodies = rowsOf(NAMES)
 /** The same for each name that a body may hold. */
-const everyBody = (title: string, stepsFor: (own: (scene: Scene) => object) => Steps): Rule =>
+const eachBody = (title: string, stepsFor: (own: (scene: Scene) => object) => Steps): Rule =>
   bodies(
     title,
     each(NAMES, (name) => stepsFor(({ id, people }) => (name === 'id' ? { id } : { [name]: people[name] }))),
@@ -321,16 +327,16 @@ const REASON = 'reason must be a string of 1 to 1000 characters, and must not be
 const NAME = 'by must be a string of 1 to 255 characters'
 
 const saying = [
-  everyBody('M105', (own) => [
+  eachBody('M105', (own) => [
     issuedAlone,
     posts((scene) => ({ ...own(scene), by: 'dora', reason: 'a reason' })),
     revokesOne,
     recordSays({ revocation: { cause: 'api', client: 'backend', by: 'dora', reason: 'a reason' } }),
   ]),
-  everyBody('M105, with a query', (own) => [
+  eachBody('M105, with a query', (own) => [
     issuedAlone,
     asks('POST /subject-tokens/revocations', (scene) => ({ body: own(scene), query: '?userId=alice' })),
-    wrong('unknown parameter: userId'),
+    wrongInput('unknown parameter: userId'),
   ]),
   rowsOf(['known', 'unknown', 'not an id', 'of another type'])('M106', {
     known: [isIssued, posts(({ id }) => ({ id })), revokesOne, recordSays({ state: 'revoked' })],
@@ -349,28 +355,32 @@ const saying = [
     'of another type': [
       isIssued,
       posts(() => ({ id: 7 })),
-      wrong('id must be a string of 1 to 255 characters'),
+      wrongInput('id must be a string of 1 to 255 characters'),
     ],
   }),
-  everyBody('M107', (own) => [issuedAlone, posts(own), revokesOne, recordSays({ state: 'revoked' })]),
+  eachBody('M107', (own) => [issuedAlone, posts(own), revokesOne, recordSays({ state: 'revoked' })]),
   rowsOf(['none', 'two', 'of another type'])('M107, exactly one', {
-    none: [isIssued, posts(() => ({ by: 'dora' })), wrong('id, userId, actorId or createdBy is required')],
-    two: [isIssued, posts(({ id }) => ({ id, userId: 'alice' })), wrong('userId must not come with id')],
+    none: [
+      isIssued,
+      posts(() => ({ by: 'dora' })),
+      wrongInput('id, userId, actorId or createdBy is required'),
+    ],
+    two: [isIssued, posts(({ id }) => ({ id, userId: 'alice' })), wrongInput('userId must not come with id')],
     'of another type': [
       isIssued,
       posts(() => ({ userId: ['a'] })),
-      wrong('userId must be a string of 1 to 255 characters'),
+      wrongInput('userId must be a string of 1 to 255 characters'),
     ],
   }),
   ...Object.entries({ 'too long': 'd'.repeat(256), empty: '', NUL: 'd\0', 'of another type': 7 }).map(
     ([title, by]) =>
-      everyBody(`M108, ${title}`, (own) => [
+      eachBody(`M108, ${title}`, (own) => [
         issuedAlone,
         posts((scene) => ({ ...own(scene), by })),
-        wrong(NAME),
+        wrongInput(NAME),
       ]),
   ),
-  everyBody('M108, the longest', (own) => [
+  eachBody('M108, the longest', (own) => [
     issuedAlone,
     posts((scene) => ({ ...own(scene), by: '🎫'.repeat(255) })),
     revokesOne,
@@ -384,13 +394,13 @@ const saying = [
     'half a character': 'a\ud800',
     'of another type': 7,
   }).map(([title, reason]) =>
-    everyBody(`M109, ${title}`, (own) => [
+    eachBody(`M109, ${title}`, (own) => [
       issuedAlone,
       posts((scene) => ({ ...own(scene), reason })),
-      wrong(REASON),
+      wrongInput(REASON),
     ]),
   ),
-  everyBody('M109, the longest', (own) => [
+  eachBody('M109, the longest', (own) => [
     issuedAlone,
     posts((scene) => ({ ...own(scene), reason: '🎫'.repeat(1000) })),
     revokesOne,

@@ -79,7 +79,7 @@ export const routeOf = (name: RouteName): Route => ROUTES[name]
 export const isHead = (name: RouteName): boolean => name.startsWith('HEAD')
 export const hasBody = (name: RouteName): boolean => name.startsWith('POST')
 
-export const routes = rowsOf(NAMES)
+const routes = rowsOf(NAMES)
 /** The same by every route. */
 export const everyRoute = (title: string, cellOf: (name: RouteName, route: Route) => Cell): Rule =>
   routes(

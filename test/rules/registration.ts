@@ -22,7 +22,7 @@ import {
 } from '../../fixtures/registration.ts'
 import { TOKEN_EXCHANGE } from '../../src/constants.ts'
 import { send } from './exchanging.ts'
-import { answers, changesNothing, recordUnchanged, refused } from './expectations.ts'
+import { answers, changesNothing, invalidRequest, recordUnchanged } from './expectations.ts'
 import { on, stored } from './given.ts'
 import { requests } from './managing.ts'
 import { answer, record, rowsOf, type Step, type Steps } from './rule.ts'
@@ -261,7 +261,7 @@ const documents = [
   rowsOf(['the exchange', 'client credentials', 'the scopes'])('M130', {
     'the exchange': [
       send({}, { client: EVERYTHING }),
-      refused(400, 'invalid_request', NO_GRANT, 'the client describes itself in a metadata document'),
+      invalidRequest(NO_GRANT, 'the client describes itself in a metadata document'),
     ],
     'client credentials': [
       describesItself,

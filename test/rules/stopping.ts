@@ -53,7 +53,7 @@ const isOfOne = (way: Way): boolean => ['DELETE one', 'POST by id', 'console, st
 export const sendStop = (way: Way, scene: Scene): Promise<HttpResponse> => WAYS[way](scene)
 
 /** The record says how it was stopped. */
-export const revocationBy = (way: Way): object => {
+const revocationBy = (way: Way): object => {
   if (way === 'replay') return { cause: 'replay' }
   if (way.startsWith('console')) return { cause: 'console', ...BY }
   return { cause: 'api', client: 'backend', ...(way.startsWith('POST') && BY) }
