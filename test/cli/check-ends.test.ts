@@ -6,8 +6,9 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { openDatabase } from '../../fixtures/databases.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
+import { itOn } from '../../fixtures/on-database.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const CLI = path.join(ROOT, 'src/cli/main.ts')
@@ -101,8 +102,7 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
     })
   }
 
-  it('ends beside a pool whose connection is in use', async function () {
-    if (!(await isAvailable('postgres'))) this.skip()
+  itOn('postgres', 'ends beside a pool whose connection is in use', async () => {
     const database = await openDatabase('postgres', { migrated: false })
     try {
       const open = `import { Pool } from 'pg'
