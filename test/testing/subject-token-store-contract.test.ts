@@ -2,7 +2,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../../src/index.ts'
-import type { SubjectToken } from '../../src/subject-tokens/subject-token.ts'
+import { earliestId } from '../../src/subject-tokens/id.ts'
+import { LONGEST_LIFE, type SubjectToken } from '../../src/subject-tokens/subject-token.ts'
 import { createMemoryStore, subjectTokenStoreContract, type TestRunner } from '../../src/testing/index.ts'
 import { describeFaults, failuresOf } from './collected.ts'
 
@@ -230,6 +231,27 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   }),
   'the state of the last second': (store) => ({
     list: (issuer, filter, page) => store.list(issuer, filter, { ...page, now: page.now - 1 }),
+  }),
+  'an actor who is found as the constraint and as a link': (store) => ({
+    async list(issuer, filter, page) {
+      const { tokens, next } = await store.list(issuer, filter, page)
+      const twice = tokens.flatMap((token) => (token.use && token.actorId ? [token, token] : [token]))
+      return { tokens: filter.actorId ? twice : tokens, ...(next !== undefined && { next }) }
+    },
+  }),
+  'a kill switch that knows the tokens of one life': (store) => ({
+    async *revokeWhere(issuer, filter, now, revocation) {
+      for await (const batch of store.revokeWhere(issuer, filter, now, revocation))
+        yield batch.filter(({ token }) => token.id >= earliestId(now - LONGEST_LIFE))
+    },
+  }),
+  'a replay that reads, then writes': (store) => ({
+    async recordReplay(issuer, id, replay) {
+      const token = await store.get(issuer, id)
+      await turn()
+      await store.recordReplay(issuer, id, replay)
+      return token?.replay === undefined && (token?.use?.accessToken.expiresAt ?? 0) > replay.at
+    },
   }),
   'a revocation that replaces the first reason': (store) => {
     const reasons = new Map<string, object>()
@@ -541,7 +563,7 @@ function strict(store: SubjectTokenStore): SubjectTokenStore {
       texts({ filter, page }, 'list')
       check(page.cursor === undefined || /^[0-9a-f]{32}$/.test(page.cursor), 'cursor')
       // Where all are read, page by page.
-      return store.list(issuer, filter, page.limit === 100 ? { ...page, limit: 1 } : page)
+      return store.list(issuer, filter, page.limit === 2 ? { ...page, limit: 1 } : page)
     },
     async revoke(issuer, id, now, revocation) {
       time(now)
