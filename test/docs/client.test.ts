@@ -6,7 +6,6 @@ import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../fixtures/markdown.ts'
-import { membersOf, readSource } from '../../fixtures/source.ts'
 import { createImpersonationClient } from '../../src/client/index.ts'
 import { MARGIN, REST } from '../../src/client/management-tokens.ts'
 import { resolveOptions } from '../../src/client/options.ts'
@@ -72,15 +71,6 @@ describe('docs: client', () => {
   it('lists every method', () => {
     const told = [...PAGE.matchAll(/^\| `(\w+)\(/gm)].map(([, name]) => name)
     expect(told).to.have.members(Object.keys(createImpersonationClient(VALID)))
-  })
-
-  it('names the fields of requests', () => {
-    const fieldsOf = (type: string) => [...membersOf(readSource('client/requests.ts'), type).keys()]
-    const told = (method: string) =>
-      (new RegExp(`^\\| \`${method}\\(\\{ (.*?) \\}`, 'm').exec(PAGE)?.[1] ?? '').split(', ')
-    expect(told('issue')).to.have.members(fieldsOf('IssueRequest'))
-    expect(told('exchange')).to.have.members(fieldsOf('ExchangeRequest'))
-    expect(told('onBehalfOf')).to.have.members(fieldsOf('OnBehalfOfRequest'))
   })
 
   it('tells the numbers of the code', () => {
