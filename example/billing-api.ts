@@ -1,6 +1,6 @@
 /** The API behind the orders API. Its tokens say whose payments they are, who looks, and through which API. */
 import Router from '@koa/router'
-import { assertScope, createVerifier } from '../src/resource-server/index.ts' // yours: 'oidc-provider-impersonation/resource-server'
+import { assertScope, createVerifier } from '../packages/resource-server/src/index.ts' // yours: 'oidc-provider-impersonation-resource-server'
 import { sendRefusals } from './refusals.ts'
 
 /** The token that the orders API received must have it, too, or it is not granted here. */

@@ -4,7 +4,12 @@
  */
 import Router from '@koa/router'
 import type { Context } from 'koa'
-import { assertInPerson, assertScope, type Caller, createVerifier } from '../src/resource-server/index.ts' // yours: 'oidc-provider-impersonation/resource-server'
+import {
+  assertInPerson,
+  assertScope,
+  type Caller,
+  createVerifier,
+} from '../packages/resource-server/src/index.ts' // yours: 'oidc-provider-impersonation-resource-server'
 import { PAYMENTS_SCOPE } from './billing-api.ts'
 import { paymentsReader } from './payments.ts'
 import { sendRefusals } from './refusals.ts'

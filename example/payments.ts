@@ -1,6 +1,6 @@
 /** The orders API as a client of the billing API: it exchanges the token that it received for one of its own. */
-// Yours: 'oidc-provider-impersonation/client'.
-import { createImpersonationClient, ImpersonationError } from '../src/client/index.ts'
+// Yours: 'oidc-provider-impersonation-client'.
+import { createImpersonationClient, ImpersonationError } from '../packages/client/src/index.ts'
 import { PAYMENTS_SCOPE } from './billing-api.ts'
 import { ordersApiClient } from './clients.ts'
 

@@ -1,7 +1,7 @@
 /** What an API sends when the verifier or a guard refuses. Whatever it sends, no browser keeps it. */
 import type { Middleware } from 'koa'
-// Yours: 'oidc-provider-impersonation/resource-server'.
-import { Forbidden, ProviderUnavailable, Unauthorized } from '../src/resource-server/index.ts'
+// Yours: 'oidc-provider-impersonation-resource-server'.
+import { Forbidden, ProviderUnavailable, Unauthorized } from '../packages/resource-server/src/index.ts'
 
 export const sendRefusals: Middleware = async (ctx, next) => {
   ctx.set('Cache-Control', 'no-store')

@@ -146,7 +146,7 @@ export interface ImpersonationOptions {
   /** Longest life of a subject token that a request may name, in seconds, 1 … 86400. Default 3600. */
   readonly maxSubjectTokenTTL?: Seconds
 
-  /** Longest life of an access token from an exchange, in seconds, 1 … 86400. Default 3600. */
+  /** Longest life of an access token from an exchange, in seconds, 1 … 86400. Default 900. */
   readonly maxAccessTokenTTL?: Seconds
 
   /** Whether an exchange without an actor token is refused (`invalid_request`). Default `false`. */
@@ -260,7 +260,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
     managementResource: given.managementResource,
     maxSubjectTokenTTL,
     subjectTokenTTL: given.subjectTokenTTL ?? Math.min(600, maxSubjectTokenTTL),
-    maxAccessTokenTTL: given.maxAccessTokenTTL ?? 3600,
+    maxAccessTokenTTL: given.maxAccessTokenTTL ?? 900,
     requireActor: given.requireActor ?? false,
     maxDelegationDepth: given.maxDelegationDepth ?? 1,
     statusList: resolveStatusList(given.statusList ?? {}),

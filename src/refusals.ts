@@ -103,6 +103,9 @@ const invalidRequest: Build = (text, options) => new errors.InvalidRequest(text,
 const unauthorizedClient: Build = (text, options) => new errors.UnauthorizedClient(text, options)
 const invalidTarget: Build = (text, options) => new errors.InvalidTarget(text, options)
 const accessDenied: Build = (text, options) => new errors.AccessDenied(text, options)
+/** A 401 as the provider's own, whose text is the same for every cause. */
+const invalidClient: Build = (text, options) =>
+  Object.assign(new errors.InvalidClientAuth(options), { error_description: text })
 /** Without `scope`, which would repeat what was asked for: a token that was sent as scope must not come back. */
 const invalidScope: Build = (text, options) =>
   Object.assign(new errors.InvalidScope(text, '', options), { scope: undefined })
@@ -120,6 +123,13 @@ export const grantNotAllowed = (says: Private) =>
     ...says,
     check: 'request',
     public: 'requested grant type is not allowed for this client',
+  })
+
+/** The client has proved its secret, so it may learn how it is registered. */
+export const secretInBody = () =>
+  refusal(invalidClient, {
+    check: 'request',
+    public: 'the client is registered with client_secret_basic: send its secret in the Authorization header',
   })
 
 /** A client that may not exchange tokens of this kind, whatever the token. What it is registered for is no secret to it. */

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
+import { PACKAGES, readManifest } from '../fixtures/packed-package.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 const SRC = path.join(ROOT, 'src')
@@ -20,26 +21,42 @@ const STOREYS = [
   ['index.ts'],
 ]
 /** Rooms with a door of their own. */
-const GUESTS = ['sequelize', 'cli', 'resource-server', 'client', 'banner', 'testing', 'console']
+const GUESTS = ['sequelize', 'cli', 'testing', 'console']
 
 interface Import {
   readonly from: string
   readonly to: string
 }
 
-const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+const sourcesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /(?<!\.d)\.[tj]s$/.test(file))
 
-function importsOf(file: string): string[] {
-  const text = readFileSync(path.join(SRC, file), 'utf8')
-  return [...text.matchAll(/(?:from|import)\s+'([^']+)'/g)].map(([, specifier]) => specifier ?? '')
+function importsIn(folder: string): Import[] {
+  return sourcesIn(folder).flatMap((file) => {
+    const text = readFileSync(path.join(folder, file), 'utf8')
+    return [...text.matchAll(/(?:from|import)\s+'([^']+)'/g)].map(([, specifier = '']) => ({
+      from: file,
+      to: specifier.startsWith('.') ? path.join(path.dirname(file), specifier) : specifier,
+    }))
+  })
 }
 
-const imports: Import[] = sources.flatMap((file) =>
-  importsOf(file).map((specifier) => ({
-    from: file,
-    to: specifier.startsWith('.') ? path.join(path.dirname(file), specifier) : specifier,
-  })),
-)
+function circlesIn(folder: string): string[] {
+  const circles: string[] = []
+  const found = importsIn(folder)
+  const visit = (file: string, trail: readonly string[]) => {
+    if (trail.includes(file)) {
+      circles.push([...trail.slice(trail.indexOf(file)), file].join(' → '))
+      return
+    }
+    for (const { to } of found.filter(({ from }) => from === file)) visit(to, [...trail, file])
+  }
+  for (const file of sourcesIn(folder)) visit(file, [])
+  return circles
+}
+
+const sources = sourcesIn(SRC)
+const imports = importsIn(SRC)
 const inside = imports.filter(({ to }) => to.endsWith('.ts'))
 
 const roomOf = (file: string): string => file.split(path.sep)[0] ?? ''
@@ -66,16 +83,7 @@ describe('architecture', () => {
   })
 
   it('has no circular imports, type imports included', () => {
-    const circles: string[] = []
-    const visit = (file: string, trail: readonly string[]) => {
-      if (trail.includes(file)) {
-        circles.push([...trail.slice(trail.indexOf(file)), file].join(' → '))
-        return
-      }
-      for (const { to } of inside.filter(({ from }) => from === file)) visit(to, [...trail, file])
-    }
-    for (const file of sources) visit(file, [])
-    expect(circles).to.deep.equal([])
+    expect(circlesIn(SRC)).to.deep.equal([])
   })
 
   it('lets storage import contracts of the domain, and nothing else', () => {
@@ -102,36 +110,6 @@ describe('architecture', () => {
     const rooms = ['clock.ts', 'subject-tokens', 'testing']
     const wrong = own.filter(({ from, to }) => roomOf(from) !== 'testing' || !rooms.includes(roomOf(to)))
     expect(wrong.map(show)).to.deep.equal([])
-  })
-
-  for (const [room, packages] of [
-    ['resource-server', ['jose']],
-    ['client', ['jose', 'oauth4webapi']],
-  ] as const) {
-    describe(room, () => {
-      it('imports no other room, and no other room imports it', () => {
-        const rooms = ({ from, to }: Import) => [roomOf(from), roomOf(to)]
-        const own = inside.filter((found) => rooms(found).includes(room))
-        expect(own.length).to.be.greaterThan(20)
-        expect(own.filter(({ from, to }) => roomOf(from) !== roomOf(to)).map(show)).to.deep.equal([])
-      })
-
-      it(`runs without Node: it imports ${packages.join(' and ')}, and uses no global of Node`, () => {
-        const outside = imports.filter(({ from, to }) => roomOf(from) === room && !to.endsWith('.ts'))
-        expect([...new Set(outside.map(({ to }) => to))].sort()).to.deep.equal([...packages])
-        const text = sources
-          .filter((file) => roomOf(file) === room)
-          .map((file) => readFileSync(path.join(SRC, file), 'utf8'))
-          .join('\n')
-        expect(text).not.to.match(/\b(Buffer|process|require|setImmediate|__dirname)\b[.(]|import\(/)
-      })
-    })
-  }
-
-  it('has a banner that imports nothing, and that nothing imports', () => {
-    expect(readdirSync(path.join(SRC, 'banner'))).to.have.members(['banner.js', 'banner.d.ts'])
-    expect(importsOf('banner/banner.js')).to.deep.equal([])
-    expect(imports.filter(({ to }) => to.includes('banner')).map(show)).to.deep.equal([])
   })
 
   it("imports oidc-provider's lib in one file only", () => {
@@ -198,10 +176,36 @@ describe('architecture', () => {
     ).to.deep.equal([])
   })
 
-  it('reads no environment and writes to no console outside the command line', () => {
+  it('reads the environment and writes to the console in the command line and one file only', () => {
     const files = sources.filter((file) =>
       /\bconsole\.(?!ts|md)\w+\(|process\.env/.test(readFileSync(path.join(SRC, file), 'utf8')),
     )
-    expect(files.filter((file) => roomOf(file) !== 'cli')).to.deep.equal([])
+    expect(files.filter((file) => roomOf(file) !== 'cli')).to.deep.equal([
+      path.join('provider', 'notices.ts'),
+    ])
+  })
+})
+
+describe('architecture: the packages beside this one', () => {
+  for (const [name, folder] of [...PACKAGES].filter(([, place]) => place !== '.')) {
+    const own = path.join(ROOT, folder, 'src')
+
+    it(`${name} imports its dependencies and itself, and nothing of the rest`, () => {
+      const found = importsIn(own)
+      const outside = found.map(({ to }) => to).filter((to) => !sourcesIn(own).includes(to))
+      expect([...new Set(outside)].sort()).to.deep.equal(Object.keys(readManifest(folder).dependencies ?? {}))
+      expect(circlesIn(own)).to.deep.equal([])
+    })
+
+    it(`${name} runs without Node: it uses no global of Node`, () => {
+      const text = sourcesIn(own).map((file) => readFileSync(path.join(own, file), 'utf8'))
+      expect(text.join('\n')).to.match(/export/)
+      expect(text.join('\n')).not.to.match(/\b(Buffer|process|require|setImmediate|__dirname)\b[.(]|import\(/)
+    })
+  }
+
+  it('are imported by no room', () => {
+    const wrong = imports.filter(({ to }) => to.includes('packages') || PACKAGES.has(to))
+    expect(wrong.map(show)).to.deep.equal([])
   })
 })

@@ -8,7 +8,7 @@ describe('options', () => {
     expect(resolveOptions({ store })).to.deep.include({
       subjectTokenTTL: 600,
       maxSubjectTokenTTL: 3600,
-      maxAccessTokenTTL: 3600,
+      maxAccessTokenTTL: 900,
       requireActor: false,
       maxDelegationDepth: 1,
       replayLeeway: 0,

@@ -15,7 +15,10 @@ const BLOCKS = blocksOf(readPage('docs/tutorial.md'))
 const codeOf = (language: string, start: string): string =>
   BLOCKS.find(({ language: found, code }) => found === language && code.startsWith(start))?.code ?? ''
 
-const INSTALL = codeOf('sh', 'npm install').trim().split(' ').slice(2)
+const INSTALL = codeOf('sh', 'npm install')
+  .trim()
+  .split(/[\s\\]+/)
+  .slice(2)
 const PROGRAMS = ['provider.mjs', 'api.mjs', 'tool.mjs'] as const
 const ADMINISTRATOR = codeOf('sh', 'json()')
 
@@ -109,6 +112,10 @@ describe('docs: tutorial', function () {
     }
     expect(await refused('sam', 'sam')).to.equal(403)
     expect(await refused('bob', 'alice')).to.equal(403)
+    // The first one only.
+    const notices = logs.match(/NOTICE: a request was refused.*/g)
+    expect(notices).to.have.length(1)
+    expect(notices?.[0]).to.include('check actorIsNotSubject, reason "an account cannot act for itself"')
   })
 
   it('takes no form from another origin', async () => {

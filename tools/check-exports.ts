@@ -1,13 +1,10 @@
 /**
- * Fails when a name that the package exports has no doc comment, or an option has none: editors show these comments,
+ * Fails when a name that a package exports has no doc comment, or an option has none: editors show these comments,
  * and they are the only reference of the API. Reads the declarations that `npm run build` wrote.
  */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-
-const { exports: doors }: { exports: Record<string, { types?: string } | string> } = JSON.parse(
-  readFileSync('package.json', 'utf8'),
-)
+import { PACKAGES, readManifest } from '../fixtures/packed-package.ts'
 
 /** Where a name is declared: its own file, and the name it has there. */
 interface Declared {
@@ -58,13 +55,16 @@ function undocumentedMembers(name: string, lines: readonly string[]): string[] {
 
 const problems: string[] = []
 let names = 0
-for (const [door, target] of Object.entries(doors)) {
-  if (typeof target === 'string' || !target.types) continue
-  for (const declared of exportsOf(target.types)) {
-    names += 1
-    const { documented, lines } = declarationOf(declared)
-    if (!documented) problems.push(`${door}: ${declared.name}`)
-    problems.push(...undocumentedMembers(declared.name, lines).map((member) => `${door}: ${member}`))
+for (const [name, folder] of PACKAGES) {
+  for (const [entry, target] of Object.entries(readManifest(folder).exports)) {
+    if (typeof target === 'string') continue
+    const door = path.join(name, entry)
+    for (const declared of exportsOf(path.join(folder, target.types))) {
+      names += 1
+      const { documented, lines } = declarationOf(declared)
+      if (!documented) problems.push(`${door}: ${declared.name}`)
+      problems.push(...undocumentedMembers(declared.name, lines).map((member) => `${door}: ${member}`))
+    }
   }
 }
 if (names === 0) problems.push('no exported name was found')

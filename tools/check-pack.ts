@@ -1,65 +1,65 @@
-/** The package holds what its users need, and nothing else. */
+/** Each package holds what its users need, and nothing else, and no link of its pages leads nowhere. */
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { globSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { PACKAGES, REPOSITORY, readManifest } from '../fixtures/packed-package.ts'
 
-const EXPECTED = [
-  'CHANGELOG.md',
-  'CONTRIBUTING.md',
-  'LICENSE',
-  'README.md',
-  'SECURITY.md',
-  'bench/README.md',
-  ...readdirSync('docs').flatMap((name) =>
-    name.endsWith('.md') ? `docs/${name}` : readdirSync(`docs/${name}`).map((file) => `docs/${name}/${file}`),
-  ),
-  'openapi.json',
-  'package.json',
-].sort()
-
-const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { encoding: 'utf8' })
-const [pack]: { files: { path: string }[] }[] = Object.values(JSON.parse(output))
-const files = (pack?.files ?? []).map(({ path }) => path)
-const outside = files.filter((file) => !file.startsWith('dist/')).sort()
-if (outside.join() !== EXPECTED.join()) {
-  console.error(`the package must hold dist/ and ${EXPECTED.join(', ')}, but holds`, outside)
-  process.exit(1)
+const ALWAYS = ['LICENSE', 'README.md', 'package.json']
+/** Besides these and `dist/`. */
+const EXPECTED: Readonly<Record<string, readonly string[]>> = {
+  'oidc-provider-impersonation': [
+    'CHANGELOG.md',
+    'SECURITY.md',
+    'bench/README.md',
+    // Without the pages for those who have the repository.
+    ...globSync('docs/!(README|architecture|conformance|fuzz).md'),
+    'openapi.json',
+  ],
+  'oidc-provider-impersonation-banner': ['src/banner.d.ts', 'src/banner.js'],
 }
-for (const entry of [
-  'dist/index.js',
-  'dist/index.d.ts',
-  'dist/sequelize/index.js',
-  'dist/sequelize/index.d.ts',
-  'dist/resource-server/index.js',
-  'dist/resource-server/index.d.ts',
-  'dist/client/index.js',
-  'dist/client/index.d.ts',
-  'dist/console/index.js',
-  'dist/console/index.d.ts',
-  'dist/banner/banner.js',
-  'dist/banner/banner.d.ts',
-  'dist/testing/index.js',
-  'dist/testing/index.d.ts',
-]) {
-  if (!files.includes(entry)) {
-    console.error(`the package lacks ${entry}`)
-    process.exit(1)
+
+const faults: string[] = []
+
+const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--workspaces', '--include-workspace-root']
+const output = execFileSync('npm', args, { encoding: 'utf8' })
+const packs: { name: string; size: number; files: { path: string }[] }[] = Object.values(JSON.parse(output))
+
+for (const [name, folder] of PACKAGES) {
+  const { size = 0, files = [] } = packs.find((pack) => pack.name === name) ?? {}
+  const held = files.map((file) => file.path)
+  checkContents(name, folder, held)
+  for (const page of held.filter((file) => file.endsWith('.md'))) checkLinks(name, folder, page, held)
+  console.log(`${name}: ${held.length} files, ${Math.round(size / 1000)} kB`)
+}
+
+function checkContents(name: string, folder: string, held: readonly string[]): void {
+  const expected = [...ALWAYS, ...(EXPECTED[name] ?? [])]
+  const { exports, bin = {} } = readManifest(folder)
+  const entries = Object.values(exports).flatMap((target) =>
+    typeof target === 'string' ? [target] : Object.values(target),
+  )
+  for (const file of held.filter((file) => !file.startsWith('dist/') && !expected.includes(file)))
+    faults.push(`${name} holds ${file}, which its users do not need`)
+  for (const file of [...expected, ...entries, ...Object.values(bin)].map((file) => path.normalize(file)))
+    if (!held.includes(file)) faults.push(`${name} lacks ${file}`)
+}
+
+/** Pictures are shown from the repository. */
+function checkLinks(name: string, folder: string, page: string, held: readonly string[]): void {
+  const text = readFileSync(path.join(folder, page), 'utf8').replace(/^```.*?^```$/gms, '')
+  for (const [, link = ''] of text.matchAll(/(?:\]\(|(?:href|src|srcset)=")([^)"#:\s]+)(?=[)"#])/g)) {
+    const target = path.join(path.dirname(page), link)
+    if (held.includes(target) || target.endsWith('.png')) continue
+    const absolute = `${REPOSITORY}/blob/main/${path.join(folder, target)}`
+    faults.push(`${name} does not hold what ${page} links to, ${link}: write ${absolute}`)
   }
 }
 
-const banner = statSync('dist/banner/banner.js').size
-if (banner > 6000) {
-  console.error(`the banner must not be larger than 6,000 bytes, as docs/banner.md says, but has ${banner}`)
+const banner = statSync('packages/banner/src/banner.js').size
+if (banner > 6000)
+  faults.push(`the banner must not be larger than 6,000 bytes, as docs/banner.md says, but has ${banner}`)
+
+if (faults.length > 0) {
+  console.error(faults.join('\n'))
   process.exit(1)
 }
-
-// What people see at the registry: a link that leads nowhere there leads nowhere at all.
-for (const page of ['README.md', 'SECURITY.md', 'CHANGELOG.md']) {
-  const links = [...readFileSync(page, 'utf8').matchAll(/(?:\]\(|(?:src|srcset)=")([^)"#:\s]+)(?=[)"#])/g)]
-  const broken = links.map(([, link = '']) => path.normalize(link)).filter((link) => !files.includes(link))
-  if (broken.length > 0) {
-    console.error(`${page} links to files that the package does not hold:`, broken)
-    process.exit(1)
-  }
-}
-console.log(`package content as intended: ${files.length} files`)

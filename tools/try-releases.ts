@@ -4,11 +4,10 @@
  * `<peer>@oldest` or `<peer>@newest`; the last two are of the supported range.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
+import { copyRepository, ROOT } from './copy.ts'
 
-const ROOT = path.resolve(import.meta.dirname, '..')
 const { peerDependencies }: { peerDependencies: Record<string, string> } = readJson('package.json')
 
 /** Packages that load each other are installed together; the tests are those that run on them. */
@@ -56,29 +55,19 @@ function releaseOf(argument: string): Release {
 
 /** A copy of the repository whose packages are those of the original, except the group's. */
 function makeCopy(packages: readonly string[], { peer, version }: Release): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-release-'))
-  const left = ['node_modules', 'dist', 'coverage', '.git']
-  for (const entry of readdirSync(ROOT).filter((name) => !left.includes(name)))
-    cpSync(path.join(ROOT, entry), path.join(folder, entry), { recursive: true })
+  const folder = copyRepository('release')
   const releases = path.join(folder, 'releases')
   mkdirSync(releases)
   const named = packages.map((name) => `${name}@${name === peer ? version : installedVersion(name)}`)
   execFileSync('npm', ['install', '--no-save', '--ignore-scripts', '--prefix', releases, ...named], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  linkPackages(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
   for (const name of packages) {
     const link = path.join(folder, 'node_modules', name)
     rmSync(link)
     symlinkSync(path.join(releases, 'node_modules', name), link)
   }
   return folder
-}
-
-function linkPackages(from: string, to: string): void {
-  mkdirSync(to)
-  for (const name of readdirSync(from).filter((entry) => entry !== '.cache'))
-    symlinkSync(path.join(from, name), path.join(to, name))
 }
 
 /** Whether the tests pass. */

@@ -1,11 +1,11 @@
 /** Starting and stopping an impersonation. This is where the integrator decides. */
 import type { Context } from 'koa'
-// Yours: 'oidc-provider-impersonation/client'.
-import type { ImpersonationClient } from '../../src/client/index.ts'
+// Yours: 'oidc-provider-impersonation-client'.
+import type { ImpersonationClient } from '../../packages/client/src/index.ts'
 import { findPerson, whyNotViewable } from '../accounts.ts'
 import { supportDesk } from '../clients.ts'
 import { engineerOf } from './authenticate.ts'
-import { shown, unlessGone } from './record.ts'
+import { idOf, shown, unlessGone } from './record.ts'
 import { denied, notFound } from './refusal.ts'
 import { readImpersonationRequest, readStopRequest } from './requests.ts'
 import { rotateSession, runningRecord } from './session.ts'
@@ -61,7 +61,7 @@ async function stopFormer(ctx: Context, impersonation: ImpersonationClient): Pro
  * that has ended by itself, or was stopped before, stays as it is.
  */
 export async function stopImpersonation(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
-  const { id } = ctx.params
+  const id = idOf(ctx)
   const { reason } = await readStopRequest(ctx)
   await impersonation.stop({ id, by: engineerOf(ctx).id, reason })
   const running = runningRecord(ctx)

@@ -1,7 +1,7 @@
 /** The identity provider as the backend sees it: an issuer, called over HTTP with the backend's own credentials. */
 import * as client from 'openid-client'
-// Yours: 'oidc-provider-impersonation/client'.
-import { createImpersonationClient, type ImpersonationClient } from '../../src/client/index.ts'
+// Yours: 'oidc-provider-impersonation-client'.
+import { createImpersonationClient, type ImpersonationClient } from '../../packages/client/src/index.ts'
 import { supportBackend } from '../clients.ts'
 import { unavailable } from './refusal.ts'
 

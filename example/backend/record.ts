@@ -1,12 +1,12 @@
 /** The record of who viewed whom, as the management API keeps it. */
 import type { Context } from 'koa'
-// Yours: 'oidc-provider-impersonation/client'.
+// Yours: 'oidc-provider-impersonation-client'.
 import {
   type ImpersonationClient,
   ImpersonationError,
   type ListRequest,
   type SubjectTokenRecord,
-} from '../../src/client/index.ts'
+} from '../../packages/client/src/index.ts'
 import { findPerson } from '../accounts.ts'
 import { invalidRequest, notFound } from './refusal.ts'
 import { runningRecord } from './session.ts'
@@ -25,9 +25,14 @@ export async function listImpersonations(ctx: Context, impersonation: Impersonat
 
 /** One record. A page asks for its own every few seconds, because anyone may have stopped it. */
 export async function showImpersonation(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
+  ctx.body = shown(await impersonation.get(idOf(ctx)))
+}
+
+/** Of the path. The client throws a `TypeError` for any other text. */
+export function idOf(ctx: Context): string {
   const { id } = ctx.params
-  if (!/^[\w-]{1,64}$/.test(id)) throw notFound('There is no such record.')
-  ctx.body = shown(await impersonation.get(id))
+  if (!/^[0-9a-f]{32}$/.test(id)) throw notFound('There is no such record.')
+  return id
 }
 
 /** What this browser has started and not ended: a page that was loaded again has forgotten it. */

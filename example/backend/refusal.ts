@@ -1,7 +1,7 @@
 /** Every error response of the backend. Only this file builds them. */
 import type { Context, Middleware } from 'koa'
-// Yours: 'oidc-provider-impersonation/client'.
-import { ImpersonationError } from '../../src/client/index.ts'
+// Yours: 'oidc-provider-impersonation-client'.
+import { ImpersonationError } from '../../packages/client/src/index.ts'
 
 export class Refusal extends Error {
   readonly status: number

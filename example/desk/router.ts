@@ -17,8 +17,8 @@ import {
 import { PAGE_HEADERS } from '../headers.ts'
 
 const FILES = readServedFiles(`${import.meta.dirname}/public`, '/desk')
-/** In a program of your own: `import.meta.resolve('oidc-provider-impersonation/banner.js')`. */
-const BANNER = fileURLToPath(import.meta.resolve('../../src/banner/banner.js'))
+/** In a program of your own: `import.meta.resolve('oidc-provider-impersonation-banner')`. */
+const BANNER = fileURLToPath(import.meta.resolve('../../packages/banner/src/banner.js'))
 // Libraries are served like any other file: no build, and no import map, which would be an inline script.
 FILES.set('/desk/vendor/oauth4webapi.js', readServedFile(fileURLToPath(import.meta.resolve('oauth4webapi'))))
 FILES.set('/desk/vendor/impersonation-banner.js', readServedFile(BANNER))

@@ -64,6 +64,14 @@ function usage<Value>(read: () => Value): Value {
   }
 }
 
+/** The deployment that `check` has loaded may hold the process: a pool, a listener, an interval. */
+async function end(): Promise<never> {
+  // Before the exit, which drops what a pipe has not taken yet.
+  for (const stream of [process.stdout, process.stderr])
+    await new Promise((written) => stream.write('', written))
+  process.exit()
+}
+
 try {
   process.stdout.write(`${await main(process.argv.slice(2))}\n`)
 } catch (error) {
@@ -73,3 +81,4 @@ try {
   if (error instanceof UsageError) console.error('\nTry: oidc-impersonation --help')
   process.exitCode = error instanceof UsageError ? 2 : 1
 }
+await end()

@@ -51,8 +51,8 @@ const LABELS: Readonly<Record<string, string>> = {
   createdBy: 'backend',
 }
 
-/** The text of an error of the management API, which names fields in the API's terms. */
+/** The text of an error of the management API, which names fields in the API's terms. An unknown one stays as it was sent. */
 export function sentenceOf(message: string): string {
-  const text = message.replace(/\w+(Id|By)\b/g, (name) => LABELS[name] ?? name)
+  const text = message.replace(/(?<!: )\b\w+(Id|By)\b/g, (name) => LABELS[name] ?? name)
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }

@@ -2,8 +2,10 @@ import { TOKEN_EXCHANGE } from '../constants.ts'
 import { emit } from '../events.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { draftAccessToken } from '../provider/access-token.ts'
+import { assertSecretInHeader } from '../provider/client-authentication.ts'
 import { registeredAudiences, registeredResources } from '../provider/client-metadata.ts'
 import type { GrantContext } from '../provider/grants.ts'
+import { emitRefusal } from '../provider/notices.ts'
 import { invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
 import { type Actor, findActor } from './actor.ts'
 import { collectClaims } from './claims.ts'
@@ -25,6 +27,7 @@ export function exchangeSubjectToken(ctx: ExchangeContext, service: ExchangeServ
   const { store, options, settings } = service
   const { maxDelegationDepth } = options
   return recordOutcome(ctx, service, EVENTS, async (reached) => {
+    assertSecretInHeader(ctx)
     const request = parseRequest(ctx)
     assertAdmitted(ctx, options, request)
     const sender = await verifySender(ctx)
@@ -86,5 +89,5 @@ export function limitsOf(
 const EVENTS: ExchangeEvents<Permission> = {
   exchanged: (provider, told, { record: { id, createdBy } }) =>
     emit(provider, 'subject_token.exchanged', { ...told, id, createdBy }),
-  refused: (provider, told) => emit(provider, 'subject_token.refused', { stage: 'exchange', ...told }),
+  refused: (provider, told) => emitRefusal(provider, 'subject_token.refused', { stage: 'exchange', ...told }),
 }

@@ -5,8 +5,10 @@ import { emit } from '../events.ts'
 import type { OnBehalfOfOptions } from '../options.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import { draftAccessToken } from '../provider/access-token.ts'
+import { assertSecretInHeader } from '../provider/client-authentication.ts'
 import { authenticates, registeredAudiences, registeredResources } from '../provider/client-metadata.ts'
 import { type GrantContext, recordProof } from '../provider/grants.ts'
+import { emitRefusal } from '../provider/notices.ts'
 import { clientNotAdmitted, invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
 import type { Actor } from './actor.ts'
 import { collectClaims } from './claims.ts'
@@ -30,6 +32,7 @@ export function exchangeReceivedToken(
 ): Promise<void> {
   const { options, settings } = service
   return recordOutcome(ctx, service, EVENTS, async (reached) => {
+    assertSecretInHeader(ctx)
     const request = parseRequest(ctx)
     assertAdmitted(ctx, request)
     const sender = await verifySender(ctx)
@@ -140,6 +143,6 @@ const EVENTS: ExchangeEvents<ReceivedToken> = {
   },
   refused(provider, told, subject) {
     const { through, jti } = subject ?? {}
-    emit(provider, 'access_token.refused', { stage: 'onBehalfOf', ...told, through, parentJti: jti })
+    emitRefusal(provider, 'access_token.refused', { stage: 'onBehalfOf', ...told, through, parentJti: jti })
   },
 }

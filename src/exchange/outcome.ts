@@ -2,11 +2,12 @@
 
 import type { Provider } from 'oidc-provider'
 import { errors } from 'oidc-provider'
-import { emit, type SubjectTokenExchanged, type SubjectTokenRefused } from '../events.ts'
+import type { SubjectTokenExchanged, SubjectTokenRefused } from '../events.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import { type AccessTokenDraft, issuedAccessToken } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
+import { emitRefusal } from '../provider/notices.ts'
 import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import type { Actor } from './actor.ts'
 import { endFirstUse, ReplayedSubjectToken, type ReplayService } from './replay.ts'
@@ -101,7 +102,7 @@ async function emitReplayed(
 ): Promise<void> {
   const { use } = token
   const { ended, sameClient, secondsAfter } = await endFirstUse(ctx, service, token)
-  emit(ctx.oidc.provider, 'subject_token.replayed', {
+  emitRefusal(ctx.oidc.provider, 'subject_token.replayed', {
     id: token.id,
     userId: token.userId,
     clientId: ctx.oidc.client.clientId,

@@ -51,7 +51,7 @@ export const insufficientScope = (scope: string) =>
     scope,
   })
 
-/** The public text begins with the name of the field or parameter, and says its rule. */
+/** The public text names the member or parameter, and says its rule. */
 export const invalidRequest = (says: Public & { readonly status?: 400 | 413 | 415 }) =>
   new ManagementError({ status: 400, ...says, error: 'invalid_request' })
 

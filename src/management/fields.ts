@@ -13,12 +13,12 @@ export function parseName(field: string, value: unknown): string {
 export function assertKnown(body: Record<string, unknown>, fields: readonly string[]): void {
   const unknown = Object.keys(body).find((field) => !fields.includes(field))
   if (unknown === undefined) return
-  throw unknownName(unknown, 'a member of the body')
+  throw unknownName('member', unknown)
 }
 
 /** Names what the caller sent, if that is safe to echo: shorter than any token, which may have been sent as a name. */
-export const unknownName = (name: string, otherwise: string) =>
-  invalidRequest({ public: `${/^[\w.-]{1,32}$/.test(name) ? name : otherwise} is unknown` })
+export const unknownName = (what: 'member' | 'parameter', name: string) =>
+  invalidRequest({ public: /^[\w.-]{1,32}$/.test(name) ? `unknown ${what}: ${name}` : `unknown ${what}` })
 
 /** The one of these members that is given. */
 export function onlyOne<Name extends string>(

@@ -3,6 +3,7 @@ import { assertPolicyAllows } from '../callbacks/policy.ts'
 import { epochTime } from '../clock.ts'
 import { emit } from '../events.ts'
 import { isStorableName, MAX_NAME_LENGTH } from '../plain-json.ts'
+import { emitRefusal } from '../provider/notices.ts'
 import { checkOf, misconfigured, reasonOf } from '../refusals.ts'
 import { mintId, secondOf } from '../subject-tokens/id.ts'
 import { hashSecret, mintSecret, type SubjectTokenSecret } from '../subject-tokens/secret.ts'
@@ -86,7 +87,7 @@ async function assertIssuanceAllowed(
     })
   } catch (error) {
     if (error instanceof errors.AccessDenied) {
-      emit(provider, 'subject_token.refused', {
+      emitRefusal(provider, 'subject_token.refused', {
         stage: 'issuance',
         error: error.error,
         check: checkOf(error) ?? error.error,

@@ -114,7 +114,7 @@ export function single<Name extends string>(
   const given: Partial<Record<Name, string>> = {}
   for (const [parameter, value] of decode(query)) {
     const name = names.find((known) => known === parameter)
-    if (!name) throw unknownName(parameter, 'a query parameter')
+    if (!name) throw unknownName('parameter', parameter)
     if (given[name] !== undefined) throw invalidRequest({ public: `${name} must not be repeated` })
     given[name] = value
   }

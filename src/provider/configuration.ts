@@ -18,6 +18,7 @@ import {
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
+import { assertSecretInHeader } from './client-authentication.ts'
 import { authenticates, registeredManagementScopes } from './client-metadata.ts'
 import { validateClientMetadata } from './registration.ts'
 import type { Settings } from './settings.ts'
@@ -90,6 +91,7 @@ function guardResources(
         throw targetRefused({ private: 'the management resource is for client_credentials only' })
       }
       if (!authenticates(client)) throw targetRefused({ private: 'the client does not authenticate' })
+      assertSecretInHeader(ctx)
       return managementServer(settings, managementResource, [...registeredManagementScopes(client)])
     }
     if (!getResourceServerInfo) throw new errors.InvalidTarget()

@@ -36,6 +36,7 @@ export function readSettings(configuration: Configuration, managementResource: s
   }
 }
 
-function defaultManagementResource(issuer: string): string {
+/** What the option `managementResource` is for an issuer unless it is given. */
+export function defaultManagementResource(issuer: string): string {
   return `${issuer.replace(/\/$/, '').replace(/\/oidc$/, '')}/api`
 }

@@ -17,7 +17,7 @@ export function resolveStatusLists(
   managementResource: string,
 ): StatusLists | undefined {
   if (!options) return undefined
-  const base = options.uri ?? `${managementResource.replace(/\/$/, '')}/status-lists`
+  const base = options.uri ?? defaultBase(managementResource)
   if (!isStatusListBase(base)) {
     throw new TypeError(
       'option statusList.uri is required where the management resource is no http or https URL',
@@ -25,6 +25,10 @@ export function resolveStatusLists(
   }
   return { base, ttl: options.ttl }
 }
+
+/** Where the lists are unless the option `statusList.uri` says otherwise. */
+export const defaultBase = (managementResource: string): string =>
+  `${managementResource.replace(/\/$/, '')}/status-lists`
 
 export const listUri = ({ base }: Pick<StatusLists, 'base'>, list: number): string => `${base}/${list}`
 

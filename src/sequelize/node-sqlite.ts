@@ -5,6 +5,7 @@
  * The driver is synchronous: a statement that waits for a lock blocks the event loop, and a transaction of this very
  * process may hold the lock. So it waits for `BUSY_TIMEOUT` at most, and is tried again after a pause.
  */
+import { isBuiltin } from 'node:module'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Binding, Result } from './database/driver.ts'
 import { createPatience } from './lock-patience.ts'
@@ -24,11 +25,13 @@ const OPEN_READONLY = 1
 const OPEN_READWRITE = 2
 const OPEN_CREATE = 4
 
-/** Not by an import: Node 22 warns about the module as soon as it is loaded, and Node 20 has none. */
-function loadSqlite(): typeof import('node:sqlite') {
-  const sqlite = process.getBuiltinModule?.('node:sqlite')
-  if (!sqlite) throw new Error('nodeSqlite needs the SQLite of Node 22.18 or newer')
-  return sqlite
+/** Does not load the module: Node 22 warns about it as soon as it is loaded. Earlier releases lack it, or parts of it. */
+function assertSqlite(): void {
+  const { node } = process.versions
+  const [major = 0, minor = 0] = node.split('.').map(Number)
+  const fits = major > 22 || (major === 22 && minor >= 18)
+  if (fits && isBuiltin('node:sqlite')) return
+  throw new Error(`nodeSqlite needs Node 22.18 or newer with node:sqlite: this is Node ${node}`)
 }
 
 class Database {
@@ -146,9 +149,9 @@ class Database {
 }
 
 function open(filename: string, readOnly: boolean): DatabaseSync {
-  const sqlite = loadSqlite()
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   try {
-    return new sqlite.DatabaseSync(filename, { readOnly, timeout: BUSY_TIMEOUT })
+    return new DatabaseSync(filename, { readOnly, timeout: BUSY_TIMEOUT })
   } catch (error) {
     throw asSqliteError(error)
   }
@@ -213,9 +216,17 @@ function asSqliteError(thrown: unknown): Error {
 export const isNodeSqlite = (connection: object): connection is Database => connection instanceof Database
 
 /**
- * Node's own SQLite as a `dialectModule` of Sequelize, in place of the `sqlite3` package.
+ * Node's own SQLite as a `dialectModule` of Sequelize, in place of the `sqlite3` package. Without Node 22.18 or newer,
+ * `new Sequelize` throws an error that says so.
  *
  * @example
  * const sequelize = new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: 'data.sqlite' })
  */
-export const nodeSqlite = { Database, OPEN_READONLY, OPEN_READWRITE, OPEN_CREATE }
+export const nodeSqlite = {
+  // Sequelize's constructor copies its configuration, and so reads this before any statement hides the reason.
+  get Database() {
+    assertSqlite()
+    return Database
+  },
+  ...{ OPEN_READONLY, OPEN_READWRITE, OPEN_CREATE },
+}

@@ -42,7 +42,8 @@ export function publishLists({ issuer, store, settings, statusLists }: StatusLis
     async get(number) {
       const uri = listUri(statusLists, number)
       const list =
-        lists.get(number) ?? statusListOf({ number, uri, ttl: statusLists.ttl, signJwt: settings.signJwt })
+        lists.get(number) ??
+        statusListOf({ issuer, number, uri, ttl: statusLists.ttl, signJwt: settings.signJwt })
       lists.set(number, list)
       return list(await stopped())
     },

@@ -16,6 +16,7 @@ export interface SignedStatusList {
 }
 
 interface Publication {
+  readonly issuer: string
   readonly number: number
   readonly uri: string
   readonly ttl: Seconds
@@ -67,7 +68,7 @@ function isCurrent(
 }
 
 async function sign(
-  { uri, ttl, signJwt }: Publication,
+  { issuer, uri, ttl, signJwt }: Publication,
   { shownUntil, version }: StoppedList,
   asOf: Seconds,
 ): Promise<Signed> {
@@ -81,7 +82,14 @@ async function sign(
   }
   const lst = (await compress(bytes)).toString('base64url')
   // Readers count `ttl` from `iat`: it must not be later than what the list knows.
-  const claims = { sub: uri, iat: asOf, exp: asOf + 10 * ttl, ttl, status_list: { bits: 1, lst } }
+  const claims = {
+    iss: issuer,
+    sub: uri,
+    iat: asOf,
+    exp: asOf + 10 * ttl,
+    ttl,
+    status_list: { bits: 1, lst },
+  }
   const jwt = await signJwt('statuslist+jwt', claims)
   const etag = `"${createHash('sha256').update(jwt).digest('base64url')}"`
   return { jwt, etag, iat: asOf, version, completeUntil }

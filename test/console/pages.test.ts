@@ -115,7 +115,7 @@ describe('console: pages', () => {
     'state=dead': 'State must be one of',
     'cursor=1': 'Cursor must be the id',
     'userId=a&userId=b': 'User must not be repeated.',
-    'userid=a': 'Userid is unknown.',
+    'userid=a': 'Unknown parameter: userid.',
     '%ff': 'The query is malformed.',
   })) {
     it(`History shows the page again for ${query.slice(0, 20)}`, async () => {

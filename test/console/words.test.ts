@@ -45,7 +45,8 @@ describe('console: words', () => {
   it('fields have the names of the pages', () => {
     expect(sentenceOf('userId must not be repeated')).to.equal('User must not be repeated.')
     expect(sentenceOf('userId or actorId is required')).to.equal('User or engineer is required.')
-    expect(sentenceOf('requestId is unknown')).to.equal('RequestId is unknown.')
+    expect(sentenceOf('requestId must not be repeated')).to.equal('RequestId must not be repeated.')
+    expect(sentenceOf('unknown parameter: userId')).to.equal('Unknown parameter: userId.')
   })
 
   it('a text is cut between characters, and further where there is less room', () => {

@@ -2,13 +2,15 @@
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import type { Middleware } from 'koa'
 import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../fixtures/markdown.ts'
-import { createImpersonationClient } from '../../src/client/index.ts'
-import { MARGIN, REST } from '../../src/client/management-tokens.ts'
-import { resolveOptions } from '../../src/client/options.ts'
+import { sectionOf } from '../../fixtures/page.ts'
+import { createImpersonationClient, type ImpersonationError } from '../../packages/client/src/index.ts'
+import { MARGIN, REST } from '../../packages/client/src/management-tokens.ts'
+import { resolveOptions } from '../../packages/client/src/options.ts'
 
 const PAGE = readPage('docs/client.md')
 const VALID = { issuer: 'https://id.example.com/oidc', clientId: 'backend', clientSecret: 'secret' }
@@ -53,6 +55,34 @@ describe('docs: client', () => {
     expect(await history('alice')).to.deep.equal(['bob for T-1: revoked'])
     await start('bob', 'alice', 'T-2')
     expect(await endAllOf('bob', 'dana')).to.deep.equal({ revoked: 1 })
+  })
+
+  it('has a client that waits for a rate limiter of the host, and says 429 if it must not', async () => {
+    const [, , ...rows] = sectionOf(PAGE, 'Errors').match(/^\|.*$/gm) ?? []
+    const told = rows.filter((row) => row.startsWith('| 429 |')).join()
+    let refusals: { body: unknown; retryAfter?: string }[] = []
+    const limiter: Middleware = async (ctx, next) => {
+      const refusal = ctx.path.startsWith('/api') ? refusals.shift() : undefined
+      if (!refusal) return next()
+      ctx.status = 429
+      ctx.body = refusal.body
+      if (refusal.retryAfter) ctx.set('Retry-After', refusal.retryAfter)
+    }
+    await withDeployment({ before: [limiter] }, async ({ issuer }) => {
+      const credentials = { clientId: 'backend', clientSecret: 'backend-secret' }
+      const client = createImpersonationClient({ issuer, ...credentials })
+      const issue = () => client.issue({ userId: 'alice' })
+      refusals = [{ body: 'slow down', retryAfter: '0' }]
+      expect(await issue().catch((error) => error)).to.have.property('subjectToken')
+      const refused = async (refusal: (typeof refusals)[number]) => {
+        refusals = [refusal]
+        const error: ImpersonationError = await issue().catch((thrown) => thrown)
+        expect(told).to.include(error.status)
+        return error.code
+      }
+      expect(await refused({ body: { error: 'slow_down' }, retryAfter: '60' })).to.equal('slow_down')
+      expect(told).to.include(`\`${await refused({ body: 'slow down' })}\``)
+    })
   })
 
   it('lists every option with its default', () => {

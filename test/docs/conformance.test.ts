@@ -16,7 +16,8 @@ describe('docs: conformance', () => {
   for (const row of ROWS) {
     const [, section = '', required = ''] = row.split(' | ').map((cell) => cell.replace(/^\| /, ''))
     it(`shows ${section} ${required}`.slice(0, 100), () => {
-      const [, file = '', title = ''] = /\]\(\.\.\/(test\/[^)]+)\): `([^`]+)` \|$/.exec(row) ?? []
+      const [, file = '', title = ''] =
+        /\]\(\.\.\/((?:test|packages)\/[^)]+)\): `([^`]+)` \|$/.exec(row) ?? []
       expect(existsSync(path.join(ROOT, file)), row).to.equal(true)
       const source = readFileSync(path.join(ROOT, file), 'utf8')
       const titles = [...source.matchAll(/\b(?:it|describe)\w*\(\s*(['`"])((?:(?!\1)[^\\]|\\.)+)\1/gs)].map(

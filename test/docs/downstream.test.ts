@@ -12,8 +12,8 @@ import { form, type HttpResponse, type Parameters, send } from '../../fixtures/h
 import { manage } from '../../fixtures/management.ts'
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../fixtures/markdown.ts'
 import { exchange, issue, postToken } from '../../fixtures/requests.ts'
+import { createVerifier, type Unauthorized, type Verifier } from '../../packages/resource-server/src/index.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
-import { createVerifier, type Unauthorized, type Verifier } from '../../src/resource-server/index.ts'
 
 const PAGE = readPage('docs/downstream.md')
 const TOOLS = 'https://tools.example.com/mcp'
@@ -157,7 +157,7 @@ describe('docs: downstream', () => {
         ...{ accountId: 'alice', format: 'jwt' as const, scope: 'orders:read' },
       })
       expect(await statusFor(withoutScope)).to.equal(403)
-      const { ImpersonationError } = await import('../../src/client/index.ts')
+      const { ImpersonationError } = await import('../../packages/client/src/index.ts')
       const status = (code: string, number: number) =>
         statusOf(new ImpersonationError({ status: number, code, description: '' }))
       expect([status('no_answer', 0), status('temporarily_unavailable', 503)]).to.deep.equal([503, 503])

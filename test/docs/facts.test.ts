@@ -14,9 +14,9 @@ import { BUSY_TIMEOUT } from '../../src/sequelize/node-sqlite.ts'
 import { BATCH, DEFAULT_RETENTION } from '../../src/sequelize/schema/purge.ts'
 
 describe('docs: facts', () => {
-  it('name the defaults of the options', () => {
+  it('name the options, each with its default', () => {
     const options: Readonly<Record<string, unknown>> = { ...resolveOptions({ store }) }
-    const rows = [...readPage('README.md').matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
+    const rows = [...readPage('docs/reference.md').matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
     const told = new Map(rows.map(([, name = '', value = '']) => [name, value.replaceAll('`', '')]))
     const inWords = {
       store: 'required',
@@ -71,6 +71,18 @@ describe('docs: facts', () => {
     expect(readPage('docs/integrate.md')).to.include(`${BODY_LIMIT / 1024} KiB`)
   })
 
+  it('name the versions that the tests use', () => {
+    const { dependencies, devDependencies } = JSON.parse(readPage('package.json'))
+    const peers = ['oidc-provider', 'sequelize', 'pg', 'pg-oldest', 'mysql2']
+    const hosts = ['express', 'express4', 'fastify', '@nestjs/core', 'hono']
+    const versions = sectionOf(readPage('docs/reference.md'), 'Supported versions')
+    for (const name of [...peers, ...hosts]) {
+      const [version = ''] = /[\d.]+$/.exec(devDependencies[name]) ?? []
+      expect(versions, name).to.match(new RegExp(`\\b${version}\\b`))
+    }
+    expect(versions).to.include(`Koa ${dependencies.koa.replace('^', '')}`)
+  })
+
   it('name the supported versions of the database packages', () => {
     const { peerDependencies } = JSON.parse(readPage('package.json'))
     for (const name of ['pg', 'mysql2']) {
@@ -78,6 +90,15 @@ describe('docs: facts', () => {
       const told = `package \`${name}\` ${Number(below) - 1} from ${from} on`
       expect(readPage('docs/operate.md')).to.include(told)
     }
+  })
+
+  it('say that no one has tested MySQL, wherever they list the databases', () => {
+    const lists = ['README.md', 'CHANGELOG.md', ...DOCS]
+      .flatMap((page) => readPage(page).split(/\n\n|\n(?=- )/))
+      .filter((text) => ['PostgreSQL', 'SQLite', 'MariaDB', 'MySQL'].every((name) => text.includes(name)))
+    expect(lists.length).to.be.greaterThan(1)
+    for (const list of lists)
+      expect(list.replaceAll(/\s+/g, ' ')).to.include('MariaDB, tested; MySQL 8, not tested')
   })
 
   it('name the tables that migrations create', async () => {

@@ -1,8 +1,9 @@
 /** Links between the pages have a target, and the diagrams follow the syntax of Mermaid. */
-import { existsSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { blocksOf, DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
+import { REPOSITORY } from '../../fixtures/packed-package.ts'
 
 const PAGES = [
   'README.md',
@@ -11,6 +12,7 @@ const PAGES = [
   'CHANGELOG.md',
   'bench/README.md',
   'suite/README.md',
+  ...globSync('packages/*/README.md', { cwd: ROOT }),
   ...DOCS,
 ]
 
@@ -32,7 +34,8 @@ function anchorsOf(text: string): Set<string> {
 /** What is wrong with a link on this page. `undefined` if it has a target. */
 function fault(page: string, link: string): string | undefined {
   const [target = '', anchor] = link.split('#')
-  const file = target === '' ? page : path.join(path.dirname(page), target)
+  const inFolder = target === '' ? page : path.join(path.dirname(page), target)
+  const file = target.startsWith(ON_GITHUB) ? target.slice(ON_GITHUB.length) : inFolder
   if (!existsSync(path.join(ROOT, file))) return `${link}: there is no ${file}`
   if (anchor === undefined) return undefined
   if (!anchorsOf(readPage(file)).has(anchor)) return `${link}: no heading of ${file} is called that`
@@ -42,7 +45,10 @@ function fault(page: string, link: string): string | undefined {
 const linksOf = (text: string): string[] =>
   [...withoutBlocks(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
 
-const isLocal = (link: string): boolean => !/^[a-z]+:/.test(link)
+/** Links out of what a package holds are absolute, and begin like this. */
+const ON_GITHUB = `${REPOSITORY}/blob/main/`
+
+const isLocal = (link: string): boolean => !/^[a-z]+:/.test(link) || link.startsWith(ON_GITHUB)
 
 describe('docs: links', () => {
   for (const page of PAGES) {
@@ -66,7 +72,7 @@ describe('docs: links', () => {
 
   it('of the README name every page, because people do not see the index first', () => {
     for (const page of DOCS.filter((file) => file !== 'docs/README.md'))
-      expect(linksOf(readPage('README.md'))).to.include(page)
+      expect(linksOf(readPage('README.md')).map((link) => link.replace(ON_GITHUB, ''))).to.include(page)
   })
 })
 

@@ -1,11 +1,11 @@
 /** Everything people read is free of the phrases in phrases.txt, and every page says first whom it is for. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { DOCS, ROOT, readPage } from '../../fixtures/markdown.ts'
 
 const PAGES = readdirSync(ROOT).filter((file) => file.endsWith('.md'))
-const FOLDERS = ['docs', 'src', 'example', 'bench', 'fuzz', 'fixtures', 'suite', 'test']
+const FOLDERS = ['docs', 'src', 'example', 'bench', 'fuzz', 'fixtures', 'suite', 'packages', 'test']
 const PROSE = /\.(md|ts|js|html|css)$/
 
 const filesOf = (folder: string): string[] =>
@@ -57,6 +57,7 @@ describe('docs: the first paragraph of a page', () => {
     'CHANGELOG.md',
     'bench/README.md',
     'suite/README.md',
+    ...globSync('packages/*/README.md', { cwd: ROOT }),
   ]) {
     it(`of ${page} says whom it is for, and what they can do after reading it`, () => {
       const [, first = ''] = readPage(page).split('\n\n')

@@ -1,6 +1,5 @@
 /** Sections 1 and 3 to 5 of docs/protocol.md, compared with the source and with responses of the token endpoint. */
-import { readdirSync, readFileSync } from 'node:fs'
-import path from 'node:path'
+import { globSync } from 'node:fs'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
@@ -72,6 +71,7 @@ describe('docs: the protocol of the token exchange', () => {
       withActor('x'),
       { resource: null },
       { scope: 'unknown' },
+      { client_id: 'web', client_secret: 'web-secret' },
     ]
     const given = [await refused({ subject_token }, machineClient())]
     for (const change of changes) given.push(await refused({ subject_token, ...change }))
@@ -152,14 +152,11 @@ describe('docs: the sections of the protocol', () => {
 
   it('are what the comments of the source and the headers of the tests cite', () => {
     const numbers = [...PAGE.matchAll(/^#+ (\d[\d.]*?)\.? /gm)].map(([, number]) => number)
-    const cited = ['src', 'test', 'fixtures'].flatMap((folder) =>
-      readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-        .filter((file) => file.endsWith('.ts'))
-        .map((file) => readFileSync(path.join(ROOT, folder, file), 'utf8'))
-        .flatMap((text) => [...text.matchAll(/protocol\.md ((?:§[\d.]*\d(?:, )?)+)/g)])
-        .flatMap(([, sections = '']) => [...sections.matchAll(/[\d.]*\d/g)])
-        .map(([section]) => section),
-    )
+    const cited = globSync('{src,test,fixtures,packages/*/{src,test}}/**/*.ts', { cwd: ROOT })
+      .map((file) => readPage(file))
+      .flatMap((text) => [...text.matchAll(/protocol\.md ((?:§[\d.]*\d(?:, )?)+)/g)])
+      .flatMap(([, sections = '']) => [...sections.matchAll(/[\d.]*\d/g)])
+      .map(([section]) => section)
     expect(cited.length).to.be.greaterThan(50)
     expect(numbers).to.include.members(cited)
   })

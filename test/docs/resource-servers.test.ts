@@ -12,10 +12,10 @@ import {
 } from '../../fixtures/markdown.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { freePort } from '../../fixtures/server-process.ts'
-import { FRESH, UNKNOWN_KEY_REST, USABLE } from '../../src/resource-server/discovery.ts'
-import { WINDOW } from '../../src/resource-server/dpop.ts'
-import { resolveOptions } from '../../src/resource-server/options.ts'
-import { startIssuer, withBearer } from '../resource-server/issuer.ts'
+import { FRESH, UNKNOWN_KEY_REST, USABLE } from '../../packages/resource-server/src/discovery.ts'
+import { WINDOW } from '../../packages/resource-server/src/dpop.ts'
+import { resolveOptions } from '../../packages/resource-server/src/options.ts'
+import { startIssuer, withBearer } from '../../packages/resource-server/test/issuer.ts'
 
 const PAGE = readPage('docs/resource-servers.md')
 

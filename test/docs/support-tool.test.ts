@@ -19,7 +19,7 @@ import {
 } from '../../fixtures/markdown.ts'
 import { managementToken } from '../../fixtures/requests.ts'
 import { freePort } from '../../fixtures/server-process.ts'
-import { createVerifier, type Unauthorized } from '../../src/resource-server/index.ts'
+import { createVerifier, type Unauthorized } from '../../packages/resource-server/src/index.ts'
 
 const PAGE = readPage('docs/support-tool.md')
 const REQUEST = { userId: 'alice', reason: 'order is missing', ticketId: 'T-1' }

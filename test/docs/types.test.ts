@@ -7,7 +7,7 @@ import { codeOf, namesOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 const HEADER = `
 import type { CustomClaimsRequest, Check, ImpersonationEvents } from 'oidc-provider-impersonation'
 import type { ImpersonationPolicyRequest, OnBehalfOfPolicyRequest } from 'oidc-provider-impersonation'
-import type { ExchangeRequest, IssueRequest, OnBehalfOfRequest } from 'oidc-provider-impersonation/client'
+import type { ExchangeRequest, IssueRequest, OnBehalfOfRequest } from 'oidc-provider-impersonation-client'
 type Always<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? never : K }[keyof T]
 type Has<T, Told> = [Exclude<T, Told>] extends [never] ? [] : [missing: Exclude<T, Told>]
 type Is<T, Told> = [Exclude<Told, T>] extends [never] ? Has<T, Told> : [invented: Exclude<Told, T>]

@@ -8,14 +8,7 @@ import { expect } from 'chai'
 import type { Provider } from 'oidc-provider'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { CALLBACK, machineClient } from '../../fixtures/clients.ts'
-import {
-  API,
-  type Deployment,
-  OPAQUE_API,
-  startDeployment,
-  withDeployment,
-} from '../../fixtures/deployment.ts'
-import { login, loginClient } from '../../fixtures/logins.ts'
+import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import { manage } from '../../fixtures/management.ts'
 import {
   type Block,
@@ -155,31 +148,6 @@ describe('docs: TypeScript', function () {
     expect(await list()).to.equal(200)
     await storeClient(deployment.database.sequelize, { ...client, scope: 'subject-tokens:revoke' })
     expect(await list()).to.equal(403)
-  })
-
-  it("has a provider that gives an engineer's application a token with openid, in spite of defaultResource", async () => {
-    const { features } = await load('engineers-token.ts')
-    const { resourceIndicators } = features
-    const client = loginClient({ client_id: 'support-desk' })
-    const exchanged = async (useGrantedResource: unknown) => {
-      let description: unknown
-      const configuration = {
-        features: { resourceIndicators: { ...resourceIndicators, useGrantedResource } },
-      }
-      await withDeployment({ clients: [client], configuration }, async (own) => {
-        const { tokens } = await login(own, { client, resource: API, repeatsResource: false })
-        const { subjectToken } = await issue(own, { actorId: 'bob' })
-        const response = await exchange(
-          own,
-          { subject_token: subjectToken, ...withActor(tokens.access_token) },
-          { client },
-        )
-        description = response.body.error_description ?? response.status
-      })
-      return description
-    }
-    expect(await exchanged(() => true)).to.equal('actor_token is invalid')
-    expect(await exchanged(resourceIndicators.useGrantedResource)).to.equal(200)
   })
 
   it('has counters that count', async () => {

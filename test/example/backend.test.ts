@@ -13,7 +13,7 @@ import { Browser } from '../../example/demo/browser.ts'
 import { type Example, startExample } from '../../example/deployment.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type HttpResponse, send } from '../../fixtures/http.ts'
-import { createImpersonationClient } from '../../src/client/index.ts'
+import { createImpersonationClient } from '../../packages/client/src/index.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const VALID = { userId: 'alice', reason: 'A teapot is missing', ticketId: 'T-1' }
@@ -334,8 +334,8 @@ describe('the backend of the example', () => {
         })
       expect((await one(item.id)).body).to.deep.equal(item)
       expect(item.names).to.deep.equal({ alice: 'Alice Archer', sam: 'Sam Sawyer' })
-      for (const id of ['unknown', '%2e%2e', 'a%2Fb', 'x'.repeat(65)])
-        expect((await one(id)).status, id).to.equal(404)
+      for (const id of ['unknown', 'summary', '%2e%2e', 'a%2Fb', 'x'.repeat(65), '0'.repeat(32)])
+        for (const { status } of [await one(id), await stop(id)]) expect(status, id).to.equal(404)
     })
 
     it('shows the reason and the ticket as text, whatever another backend has sent, and nothing else of it', async () => {

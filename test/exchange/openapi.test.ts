@@ -71,6 +71,11 @@ describe('exchange: openapi.json', () => {
     }
     expectDescribed(await send({ client_id: 'gone' }), 401)
     expectDescribed(await send({}, { client: webClient({ client_secret: 'wrong' }) }), 401)
+    const inBody = await send({ client_id: 'web', client_secret: 'web-secret' })
+    expectDescribed(inBody, 401)
+    const { secretInBody } =
+      document.paths['/token'].post.responses['401'].content['application/json'].examples
+    expect(inBody.body).to.deep.equal(secretInBody.value)
   })
 
   it('describes failures and outages, of unknown outcome too', async () => {

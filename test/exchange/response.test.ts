@@ -169,7 +169,7 @@ describe('token exchange: the response', () => {
     it("the resource's own life", livesFor(90, undefined, 90))
     it('no longer than maxAccessTokenTTL', livesFor(600, 60, 60))
     it('exactly maxAccessTokenTTL', livesFor(60, 60, 60))
-    it('at most an hour by default', livesFor(undefined, undefined, 3600))
+    it('at most 900 s by default', livesFor(undefined, undefined, 900))
     it('one second', livesFor(600, 1, 1))
   })
 

@@ -116,7 +116,7 @@ describe('the errors of the management API', () => {
       '{"userId":"alice","expiresIn":3601}',
       'expiresIn must be whole seconds from 1 to 3600',
     ],
-    ['a field is unknown', '{"userId":"alice","subjectTokenTTL":60}', 'subjectTokenTTL is unknown'],
+    ['a field is unknown', '{"userId":"alice","subjectTokenTTL":60}', 'unknown member: subjectTokenTTL'],
     [
       'a key that the deployment requires is missing from context',
       '{"userId":"alice","context":{"reason":"A teapot is missing"}}',

@@ -17,6 +17,7 @@ const SUBJECT = `&subject_token={subject}&subject_token_type=${TOKEN_TYPE}`
 const RESOURCE = '&resource=https%3A%2F%2Fapi.example.com'
 
 const BAD = '400 Bad Request'
+const UNAUTHORIZED = '401 Unauthorized'
 const UNAVAILABLE = '503 Service Unavailable'
 
 interface Given {
@@ -117,6 +118,23 @@ describe('the errors of the token endpoint', () => {
     `${SUBJECT}${RESOURCE}`,
     [BAD, 'invalid_request', 'requested grant type is not allowed for this client'],
     { authorization: `Basic ${btoa('backend:backend-secret')}` },
+  )
+
+  // Without a challenge: the client did not use the header (RFC 6749 §5.2).
+  itResponds('the secret of the client is wrong', `&client_id=web&client_secret=x${SUBJECT}${RESOURCE}`, [
+    UNAUTHORIZED,
+    'invalid_client',
+    'client authentication failed',
+  ])
+
+  itResponds(
+    'the secret of the client is in the body, and the client is registered with client_secret_basic',
+    `&client_id=web&client_secret=web-secret${SUBJECT}${RESOURCE}`,
+    [
+      UNAUTHORIZED,
+      'invalid_client',
+      'the client is registered with client_secret_basic: send its secret in the Authorization header',
+    ],
   )
 
   itResponds('a DPoP proof is missing', `&client_id=dpop${SUBJECT}${RESOURCE}`, [

@@ -149,7 +149,7 @@ describe('management: the body', () => {
       ['a number', '7', NO_OBJECT],
       ['true', 'true', NO_OBJECT],
       ['50,000 open brackets', '['.repeat(50_000)],
-      ['20,000 levels', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`, 'a is unknown'],
+      ['20,000 levels', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`, 'unknown member: a'],
     ]
     for (const [title, body, sentence = NO_JSON] of broken) {
       it(`is 400: ${title}`, async () => expectError(await post(body), 400, sentence))
@@ -200,7 +200,7 @@ describe('management: the body', () => {
             })
           const response = await request({ userId: 'alice', resource: API, context: { a: [1] } })
           expect(response.status, response.text).to.equal(201)
-          expectError(await request({ userId: 'alice', unknown: 1 }), 400, 'unknown is unknown')
+          expectError(await request({ userId: 'alice', user: 1 }), 400, 'unknown member: user')
           expectError(await request([{ userId: 'alice' }]), 400, NO_OBJECT)
           expectError(await request({ userId: 'alice', context: { a: 'x'.repeat(LIMIT) } }), 413, TOO_LARGE)
           // Deeper than JSON.stringify goes.

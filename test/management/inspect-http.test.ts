@@ -175,7 +175,7 @@ describe('management: listing and revoking, as HTTP', () => {
         const response = await manage(on.deployment, method, `/${id}?dryRun=true`)
         expect([response.status, response.body]).to.deep.equal([
           400,
-          { error: 'invalid_request', error_description: 'dryRun is unknown' },
+          { error: 'invalid_request', error_description: 'unknown parameter: dryRun' },
         ])
       }
       expect((await show(on.deployment, id)).body.state).to.equal('active')

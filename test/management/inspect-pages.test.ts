@@ -71,6 +71,9 @@ describe('management: pages of the list', () => {
   })
 })
 
+/** Whose name is not repeated. */
+const UNNAMED = 'a query parameter'
+
 const refused: [query: string, field: string][] = [
   ['?unknown=1', 'unknown'],
   ['?user_id=alice', 'user_id'],
@@ -82,11 +85,11 @@ const refused: [query: string, field: string][] = [
   ['?userId=alice&userId=alice', 'userId'],
   ['?limit=1&limit=1', 'limit'],
   ['?state=active&state=expired', 'state'],
-  ['?userId[]=alice', 'a query parameter'],
-  ['?=alice', 'a query parameter'],
-  ['?%3Cscript%3E=1', 'a query parameter'],
+  ['?userId[]=alice', UNNAMED],
+  ['?=alice', UNNAMED],
+  ['?%3Cscript%3E=1', UNNAMED],
   [`?${'x'.repeat(32)}=1`, 'x'.repeat(32)],
-  [`?${'x'.repeat(33)}=1`, 'a query parameter'],
+  [`?${'x'.repeat(33)}=1`, UNNAMED],
   ['?userId=', 'userId'],
   ['?userId', 'userId'],
   ['?actorId=', 'actorId'],
@@ -153,9 +156,10 @@ const RULES: Readonly<Record<string, string>> = {
   cursor: 'must be the id of a subject token',
   'the query': 'is malformed',
 }
-const ruleOf = (query: string, field: string): string => {
-  if (query.split(`${field}=`).length > 2) return 'must not be repeated'
-  return Object.hasOwn(RULES, field) ? (RULES[field] ?? '') : 'is unknown'
+const sentenceOf = (query: string, field: string): string => {
+  if (field === UNNAMED) return 'unknown parameter'
+  if (query.split(`${field}=`).length > 2) return `${field} must not be repeated`
+  return Object.hasOwn(RULES, field) ? `${field} ${RULES[field]}` : `unknown parameter: ${field}`
 }
 
 describe('management: a query of the list', () => {
@@ -166,7 +170,7 @@ describe('management: a query of the list', () => {
         const response = await manage(on.deployment, 'GET', query)
         expect([response.status, response.body], response.text).to.deep.equal([
           400,
-          { error: 'invalid_request', error_description: `${field} ${ruleOf(query, field)}` },
+          { error: 'invalid_request', error_description: sentenceOf(query, field) },
         ])
         expect(response.text).not.to.include('<')
         expect(response.headers.get('cache-control')).to.equal('no-store')

@@ -261,11 +261,11 @@ describe('management: a malformed request of the kill switch', () => {
       ['?userId=&actorId=bob', 'actorId must not come with userId'],
       ['?userId=alice&userId=bob', 'userId must not be repeated'],
       ['?userId=%00', `userId ${name}`],
-      ['?clientId=spa', 'clientId is unknown'],
-      ['?userId=alice&clientId=spa', 'clientId is unknown'],
-      ['?userId=alice&state=active', 'state is unknown'],
-      ['?userId=alice&limit=1', 'limit is unknown'],
-      ['?userid=alice', 'userid is unknown'],
+      ['?clientId=spa', 'unknown parameter: clientId'],
+      ['?userId=alice&clientId=spa', 'unknown parameter: clientId'],
+      ['?userId=alice&state=active', 'unknown parameter: state'],
+      ['?userId=alice&limit=1', 'unknown parameter: limit'],
+      ['?userid=alice', 'unknown parameter: userid'],
       ['?userId=%E0%A4%A', 'the query is malformed'],
     ]
     for (const [query, description] of refused) {

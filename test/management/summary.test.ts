@@ -151,7 +151,7 @@ describe('management: the summary', () => {
 describe('management: a request of the summary', () => {
   onSqlite({}, (on) => {
     const sentenceOf = (query: string) => {
-      if (query.startsWith('day=')) return 'day is unknown'
+      if (query.startsWith('day=')) return 'unknown parameter: day'
       const rule = query.includes('&') ? 'must not be repeated' : 'must be a whole number from 1 to 90'
       return `days ${rule}`
     }

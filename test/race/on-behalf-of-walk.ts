@@ -13,7 +13,7 @@ import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { manage } from '../../fixtures/management.ts'
 import { apiClient, BILLING, billingApi, LEDGER, ledgerApi, passOn } from '../../fixtures/on-behalf-of.ts'
 import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
-import { createVerifier, type Verifier } from '../../src/resource-server/index.ts'
+import { createVerifier, type Verifier } from '../../packages/resource-server/src/index.ts'
 
 export const HOPS = 3
 const TTL = 30

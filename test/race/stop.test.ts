@@ -13,9 +13,9 @@ import { API } from '../../fixtures/deployment.ts'
 import { credentials, form, type HttpResponse, type Parameters, send } from '../../fixtures/http.ts'
 import { signJwt } from '../../fixtures/jwts.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
+import { createVerifier, type Verifier } from '../../packages/resource-server/src/index.ts'
+import { withBearer } from '../../packages/resource-server/test/issuer.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
-import { createVerifier, type Verifier } from '../../src/resource-server/index.ts'
-import { withBearer } from '../resource-server/issuer.ts'
 
 const LONG = process.env.RACE === 'long'
 const [PROCESSES, VERIFIERS, TOKENS] = LONG ? [8, 4, 9999] : [3, 2, 42]

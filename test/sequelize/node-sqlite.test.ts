@@ -1,10 +1,8 @@
 /** `nodeSqlite` as Sequelize calls it: how it opens a file, what its statements say, and how its failures are named. */
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { nodeSqlite } from '../../src/sequelize/index.ts'
 
@@ -274,44 +272,4 @@ describe('nodeSqlite', () => {
     const [, message] = await failure(all(connection, 'SELECT 1 AS one'))
     expect(message).to.equal('database is not open')
   })
-})
-
-/** Node's own SQLite is experimental on Node 22, which says so when it is loaded, and older versions have none. */
-const SEQUELIZE = path.resolve(import.meta.dirname, '../../src/sequelize/index.ts')
-
-/** What a program prints that imports `./sequelize` and then runs `body`. */
-async function print(body: string): Promise<unknown> {
-  const program = `const { nodeSqlite } = await import(${JSON.stringify(SEQUELIZE)})
-    const isLoaded = () => process.moduleLoadList.includes('NativeModule sqlite')
-    const open = () => new nodeSqlite.Database(':memory:', nodeSqlite.OPEN_READWRITE, () => {})
-    const printed = () => { ${body} }
-    console.log(JSON.stringify(printed()))`
-  const run = promisify(execFile)
-  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program])
-  return JSON.parse(stdout)
-}
-
-describe("Node's own SQLite", () => {
-  it('is loaded when it is used, and not with the module that offers it', async () => {
-    expect(await print('const before = isLoaded(); open(); return [before, isLoaded()]')).to.deep.equal([
-      false,
-      true,
-    ])
-  })
-
-  for (const [what, getBuiltinModule] of [
-    ['SQLite', () => undefined],
-    ['a way to ask for SQLite', undefined],
-  ] as const) {
-    it(`is asked for by a sentence on a Node without ${what}`, () => {
-      const own = process.getBuiltinModule
-      Object.assign(process, { getBuiltinModule })
-      try {
-        const open = () => new Database(':memory:', OPEN_READWRITE, () => {})
-        expect(open).to.throw(Error, 'nodeSqlite needs the SQLite of Node 22.18 or newer')
-      } finally {
-        Object.assign(process, { getBuiltinModule: own })
-      }
-    })
-  }
 })

@@ -34,7 +34,7 @@ describe('status list', () => {
 
   const stopped = () => stoppedIndexes(deployment)
 
-  it('is a JWT of the provider, of type statuslist+jwt, for exactly its address (draft §5.1)', async () => {
+  it('is a JWT of the provider, of type statuslist+jwt, for exactly its issuer and address (draft §5.1)', async () => {
     const { accessToken } = await impersonate(deployment)
     const { uri } = statusOf(accessToken)
     expect(uri).to.equal(`${deployment.baseUrl}/api/status-lists/0`)
@@ -42,7 +42,7 @@ describe('status list', () => {
     const { payload, protectedHeader } = await jwtVerify(await fetchList(deployment), keys)
     expect(protectedHeader).to.deep.equal({ alg: 'ES256', kid: SIGNING_KEY.kid, typ: 'statuslist+jwt' })
     const { status_list, ...claims } = payload
-    expect(claims).to.deep.equal({ sub: uri, iat: now(), exp: now() + 300, ttl: 30 })
+    expect(claims).to.deep.equal({ iss: deployment.issuer, sub: uri, iat: now(), exp: now() + 300, ttl: 30 })
     expect(status_list).to.have.all.keys('bits', 'lst').and.include({ bits: 1 })
   })
 

@@ -4,6 +4,8 @@ import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
 import { statusListOf } from '../../src/status-lists/status-list.ts'
 
+const LIST = { issuer: 'https://id.example.com', number: 0, uri: 'https://id.example.com/0', ttl: 30 }
+
 describe('a status list that is signed slowly', () => {
   it('is served, though tokens are stopped while it is signed', async () => {
     const clock = stopClock()
@@ -18,7 +20,7 @@ describe('a status list that is signed slowly', () => {
         await sleep(1)
         return name
       }
-      const list = statusListOf({ number: 0, uri: 'https://id.example.com/0', ttl: 30, signJwt })
+      const list = statusListOf({ ...LIST, signJwt })
       const bits = {
         shownUntil: new Map<number, number>(),
         get version() {
@@ -46,7 +48,7 @@ describe('a status list that is signed slowly', () => {
       while (waiting.length === 0) await sleep(1)
       waiting.shift()?.()
     }
-    const list = statusListOf({ number: 0, uri: 'https://id.example.com/0', ttl: 30, signJwt })
+    const list = statusListOf({ ...LIST, signJwt })
     const asOf = Math.floor(Date.now() / 1000)
     const stopped = (version: number) => ({ asOf, list: () => ({ shownUntil: new Map(), version }) })
     const before = list(stopped(1))
@@ -59,7 +61,7 @@ describe('a status list that is signed slowly', () => {
   it('is waited for by no one whom the last one serves', async () => {
     const finish: ((jwt: string) => void)[] = []
     const signJwt = () => new Promise<string>((resolve) => void finish.push(resolve))
-    const list = statusListOf({ number: 0, uri: 'https://id.example.com/0', ttl: 30, signJwt })
+    const list = statusListOf({ ...LIST, signJwt })
     const asOf = Math.floor(Date.now() / 1000)
     const stopped = (version: number) => ({ asOf, list: () => ({ shownUntil: new Map(), version }) })
     const until = async (count: number) => {

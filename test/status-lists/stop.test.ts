@@ -7,9 +7,9 @@ import { API, type Deployment, startDeployment, withDeployment } from '../../fix
 import { revoke, revokeWhere } from '../../fixtures/management.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { impersonate, statusOf, stoppedIndexes } from '../../fixtures/status-lists.ts'
-import { createVerifier, type Verifier } from '../../src/resource-server/index.ts'
+import { createVerifier, type Verifier } from '../../packages/resource-server/src/index.ts'
+import { withBearer } from '../../packages/resource-server/test/issuer.ts'
 import { purge } from '../../src/sequelize/index.ts'
-import { withBearer } from '../resource-server/issuer.ts'
 
 const TTL = 5
 

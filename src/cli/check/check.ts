@@ -1,9 +1,11 @@
+import { setTimeout } from 'node:timers/promises'
 import type { CheckCommand } from '../command-line.ts'
 import { checkClients } from './clients.ts'
 import { checkDoors, checkMounting } from './doors.ts'
 import { dryRun } from './dry-run.ts'
 import { type Finding, withoutCredentials } from './finding.ts'
-import { loadDeployment, readExample } from './module.ts'
+import { type Deployment, loadDeployment, readExample } from './module.ts'
+import { checkStatusLists } from './status-lists.ts'
 import { checkStorage } from './storage.ts'
 
 /** What was found, as text, and whether it has a fault. */
@@ -20,6 +22,7 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
     const found: readonly Finding[] = [
       ...(await checkStorage(deployment)),
       checkMounting(deployment),
+      ...(await checkStatusLists(deployment)),
       ...(await checkClients(deployment)),
       ...checkDoors(deployment),
       ...(given ? await dryRun(deployment, given) : []),
@@ -28,9 +31,17 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
     const text = json ? JSON.stringify(findings, null, 2) : tableOf(findings)
     return { text, failed: findings.some(({ level }) => level === 'fault') }
   } finally {
-    await deployment.close?.()
-    await deployment.sequelize?.close()
+    // The process ends in any case, and what never closes must not keep the findings back.
+    await Promise.race([close(deployment), setTimeout(CLOSING)])
   }
+}
+
+/** Milliseconds. */
+const CLOSING = 3_000
+
+async function close({ close, sequelize }: Deployment): Promise<void> {
+  await close?.()
+  await sequelize?.close()
 }
 
 const SIGNS = { ok: '✓', note: '–', warning: '!', fault: '✗' } as const

@@ -1,0 +1,112 @@
+/** What is sent for the arguments of a method. Those that cannot be sent are a `TypeError`, which never quotes them. */
+import type {
+  CallOptions,
+  ExchangeRequest,
+  IssueRequest,
+  ListRequest,
+  OnBehalfOfRequest,
+  StopRequest,
+} from './requests.ts'
+
+/** Every member of a request: the compiler finds one that is missing. */
+type Members<Request> = Readonly<Record<keyof Request, true>>
+
+const ISSUE: Members<IssueRequest> = {
+  ...{ userId: true, context: true, clientId: true, actorId: true },
+  ...{ resource: true, scope: true, expiresIn: true },
+}
+const LIST: Members<ListRequest> = {
+  ...{ userId: true, actorId: true, clientId: true, createdBy: true, state: true },
+  ...{ live: true, replayed: true, withoutActor: true, createdAfter: true, createdBefore: true },
+  ...{ limit: true, cursor: true },
+}
+const STOP: Members<StopRequest> = {
+  ...{ id: true, userId: true, actorId: true, createdBy: true },
+  ...{ by: true, reason: true },
+}
+const EXCHANGE: Members<ExchangeRequest> = {
+  ...{ subjectToken: true, actorToken: true },
+  ...{ resource: true, scope: true },
+}
+
+/** A subject token that is requested, as JSON. */
+export const issueJson = (request: IssueRequest): string => jsonOf(request, ISSUE)
+
+/** What is to be stopped, as JSON. */
+export function stopJson(request: StopRequest): string {
+  const json = jsonOf(request, STOP)
+  if (request.id !== undefined) assertId(request.id)
+  return json
+}
+
+function jsonOf(request: object, known: object): string {
+  assertRequest(request)
+  assertKnown(request, known)
+  let json: unknown
+  try {
+    json = JSON.stringify(request)
+  } catch {
+    // A message of JSON.stringify, or of a toJSON, may quote the context.
+  }
+  if (typeof json !== 'string') throw new TypeError('request must be JSON')
+  return json
+}
+
+/** Filters as the query of a URL. */
+export function queryOf(filters: ListRequest): string {
+  assertRequest(filters)
+  assertKnown(filters, LIST)
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(filters as object)) {
+    if (value === undefined) continue
+    if (!['string', 'number', 'boolean'].includes(typeof value))
+      throw new TypeError(`${name} must be a string, a number or a boolean`)
+    query.set(name, String(value))
+  }
+  return query.size > 0 ? `?${query}` : ''
+}
+
+/** In a path, another text would lead elsewhere: `summary`, or `..`, which URLs resolve before they are sent. */
+export function assertId(id: unknown): void {
+  if (typeof id !== 'string' || !/^[0-9a-f]{32}$/.test(id))
+    throw new TypeError('id must be the id of a record: 32 lower-case hexadecimal digits')
+}
+
+/** The parameters of an exchange. An empty actor token would count as none (RFC 6749 §3.2). */
+export function assertExchange(request: ExchangeRequest): void {
+  assertRequest(request)
+  assertKnown(request, EXCHANGE)
+  const { subjectToken, actorToken, resource, scope } = request
+  for (const [name, value] of Object.entries({ subjectToken, actorToken })) {
+    if (value === undefined && name === 'actorToken') continue
+    if (typeof value !== 'string' || value === '') throw new TypeError(`${name} must be a non-empty string`)
+  }
+  for (const [name, value] of Object.entries({ resource, scope })) {
+    if (value !== undefined && typeof value !== 'string') throw new TypeError(`${name} must be a string`)
+  }
+}
+
+/** The parameters of an exchange by an API, which is the actor itself. */
+export function assertOnBehalfOf(request: OnBehalfOfRequest): void {
+  assertExchange(request)
+  if (Reflect.get(request, 'actorToken') !== undefined) throw new TypeError('onBehalfOf takes no actorToken')
+  if (!request.resource) throw new TypeError('resource must be a non-empty string')
+}
+
+/** What every method takes first, except the one that takes an id. */
+export function assertRequest(request: unknown): asserts request is object {
+  if (typeof request !== 'object' || request === null) throw new TypeError('request must be an object')
+}
+
+/** What every method takes beside its request. */
+export function signalOf(options: CallOptions = {}): AbortSignal | undefined {
+  assertKnown(options, { signal: true }, 'option')
+  return options.signal
+}
+
+/** One that is ignored would promise something. Its name is repeated if it is shorter than any token. */
+function assertKnown(given: object, known: object, what = 'member'): void {
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(known, name))
+  if (unknown === undefined) return
+  throw new TypeError(/^[\w.-]{1,32}$/.test(unknown) ? `unknown ${what}: ${unknown}` : `unknown ${what}`)
+}

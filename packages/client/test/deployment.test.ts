@@ -1,0 +1,302 @@
+/** The client against a whole deployment: issue, get, list, exchange, as a backend calls them. */
+import { inspect } from 'node:util'
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { ClientSecretPost, None } from 'oauth4webapi'
+import { actorToken } from '../../../fixtures/actor-tokens.ts'
+import { machineClient, webClient } from '../../../fixtures/clients.ts'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { signingKey } from '../../../fixtures/keys.ts'
+import { revoke } from '../../../fixtures/management.ts'
+import {
+  createImpersonationClient,
+  type ImpersonationClientOptions,
+  ImpersonationError,
+  type ListRequest,
+} from '../src/index.ts'
+
+const KEY = signingKey('ES256', 'of-the-backend')
+const { d: _, ...PUBLIC } = KEY as Record<string, unknown>
+
+async function errorOf(promise: Promise<unknown>): Promise<ImpersonationError> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).to.be.instanceOf(ImpersonationError)
+  return error as ImpersonationError
+}
+
+describe('client: a deployment', () => {
+  let deployment: Deployment
+  before(async () => {
+    deployment = await startDeployment({
+      clients: [
+        machineClient({ client_id: 'creator', scope: 'subject-tokens:create' }),
+        machineClient({
+          client_id: 'signer',
+          client_secret: undefined,
+          token_endpoint_auth_method: 'private_key_jwt',
+          token_endpoint_auth_signing_alg: 'ES256',
+          jwks: { keys: [PUBLIC] } as never,
+        }),
+        machineClient({ client_id: 'poster', token_endpoint_auth_method: 'client_secret_post' }),
+      ],
+    })
+  })
+  after(() => deployment.close())
+
+  const connect = (options: Partial<ImpersonationClientOptions> = {}) =>
+    createImpersonationClient({
+      issuer: deployment.issuer,
+      clientId: 'backend',
+      ...(!options.privateKey && !options.clientAuthentication && { clientSecret: 'backend-secret' }),
+      ...options,
+    })
+  const connectWeb = () =>
+    connect({ clientId: webClient().client_id, clientSecret: String(webClient().client_secret) })
+
+  /** The real `fetch`, and what it was asked for. */
+  function watched() {
+    const paths: string[] = []
+    const send: typeof fetch = (input, init) => {
+      paths.push(new URL(input instanceof Request ? input.url : input).pathname)
+      return fetch(input, init)
+    }
+    const count = (end: string) => paths.filter((path) => path.endsWith(end)).length
+    return { fetch: send, count, paths }
+  }
+
+  it('issues, shows, lists and exchanges', async () => {
+    const backend = connect()
+    const request = {
+      userId: 'alice',
+      actorId: 'bob',
+      clientId: 'web',
+      resource: API,
+      scope: 'orders:read',
+      expiresIn: 60,
+      context: { ticketId: 'T-1' },
+    }
+    const { subjectToken, expiresIn, id } = await backend.issue(request)
+    expect(subjectToken).to.match(/^sub_/)
+    expect(expiresIn).to.equal(60)
+    expect(await backend.get(id)).to.include({ id, userId: 'alice', actorId: 'bob', state: 'active' })
+
+    const token = await connectWeb().exchange({
+      subjectToken,
+      actorToken: await actorToken(deployment),
+      resource: API,
+      scope: 'orders:read',
+    })
+    expect(token).to.have.all.keys('accessToken', 'expiresIn', 'scope')
+    expect([token.expiresIn, token.scope]).to.deep.equal([600, 'orders:read'])
+    expect(decodeJwt(token.accessToken)).to.deep.include({ sub: 'alice', aud: API, act: { sub: 'bob' } })
+
+    const record = await backend.get(id)
+    expect(record).to.include({ state: 'consumed', usedBy: 'web' })
+    expect(record.actor).to.deep.equal({ sub: 'bob', clientId: 'spa' })
+    expect(record.context).to.deep.equal({ ticketId: 'T-1' })
+    expect((await backend.listPage({ userId: 'alice', limit: 1 })).items).to.deep.equal([record])
+  })
+
+  it('exchanges without actor and scope, for an opaque token', async () => {
+    const { subjectToken } = await connect().issue({ userId: 'alice' })
+    const token = await connectWeb().exchange({ subjectToken, resource: OPAQUE_API })
+    expect(token).to.have.all.keys('accessToken', 'expiresIn')
+    expect(token.accessToken).not.to.include('.')
+  })
+
+  it('lists everything that matches, page by page, and stops when the reader does', async () => {
+    const { fetch: send, count } = watched()
+    const backend = connect({ fetch: send })
+    const ids: string[] = []
+    for (const _ of Array(5)) ids.unshift((await backend.issue({ userId: 'carol' })).id)
+    const read: string[] = []
+    for await (const { id } of backend.list({ userId: 'carol', limit: 2 })) read.push(id)
+    expect(read).to.deep.equal(ids)
+    const before = count('/api/subject-tokens')
+    for await (const _ of backend.list({ userId: 'carol', limit: 2 })) break
+    expect(count('/api/subject-tokens') - before).to.equal(1)
+    const [, second = ''] = ids
+    const rest = backend.list({ userId: 'carol', cursor: second, state: undefined })
+    const older: string[] = []
+    for await (const { id } of rest) older.push(id)
+    expect(older).to.deep.equal(ids.slice(2))
+  })
+
+  it('stops one, with who and why, and everything of a user, an actor or a backend', async () => {
+    const backend = connect()
+    const { id } = await backend.issue({ userId: 'alice', actorId: 'frank' })
+    const words = { by: 'dana', reason: 'ended by the customer' }
+    expect(await backend.stop({ id, ...words })).to.deep.equal({ revoked: 1 })
+    expect(await backend.stop({ id, by: 'someone else' })).to.deep.equal({ revoked: 0 })
+    expect((await backend.get(id)).revocation).to.deep.equal({ cause: 'api', client: 'backend', ...words })
+    const unknown = await errorOf(backend.stop({ id: '0'.repeat(32) }))
+    expect([unknown.status, unknown.code]).to.deep.equal([404, 'not_found'])
+
+    for (const whom of [{ userId: 'erin' }, { actorId: 'frank' }, { createdBy: 'creator' }]) {
+      const issuer = whom.createdBy ? connect({ clientId: 'creator' }) : backend
+      const request = { userId: 'erin', actorId: 'frank' }
+      const issued = await Promise.all([issuer.issue(request), issuer.issue(request)])
+      const { revoked } = await backend.stop(whom as { userId: string })
+      expect(revoked).to.be.at.least(2)
+      for (const one of issued) expect((await backend.get(one.id)).state).to.equal('revoked')
+    }
+  })
+
+  it('lists what is live, was replayed, or had no actor, and what is of a time', async () => {
+    const backend = connect()
+    const web = connectWeb()
+    const ids = async (filters: ListRequest) => {
+      const found: string[] = []
+      for await (const { id } of backend.list({ userId: 'dave', ...filters })) found.push(id)
+      return found
+    }
+    const unspent = await backend.issue({ userId: 'dave' })
+    const live = await backend.issue({ userId: 'dave' })
+    const replayed = await backend.issue({ userId: 'dave' })
+    await web.exchange({
+      subjectToken: live.subjectToken,
+      actorToken: await actorToken(deployment),
+      resource: API,
+    })
+    await web.exchange({ subjectToken: replayed.subjectToken, resource: API })
+    await errorOf(web.exchange({ subjectToken: replayed.subjectToken, resource: API }))
+
+    expect(await ids({ live: true })).to.deep.equal([live.id])
+    expect(await ids({ replayed: true })).to.deep.equal([replayed.id])
+    expect(await ids({ withoutActor: true })).to.deep.equal([replayed.id])
+    expect(await ids({ replayed: false })).to.deep.equal([live.id, unspent.id])
+    const { createdAt } = await backend.get(unspent.id)
+    expect(await ids({ createdAfter: createdAt, createdBefore: createdAt + 60 })).to.have.length(3)
+    expect(await ids({ createdBefore: createdAt })).to.deep.equal([])
+    expect((await backend.get(replayed.id)).replay).to.include({ clientId: 'web' })
+    expect((await backend.get(live.id)).accessToken).to.have.property('jti')
+  })
+
+  describe('authenticates', () => {
+    const ways: [title: string, options: Partial<ImpersonationClientOptions>][] = [
+      ['by secret', {}],
+      ['by private key', { clientId: 'signer', privateKey: KEY as never }],
+      [
+        'by a private key without alg, of which the curve says it',
+        { clientId: 'signer', privateKey: { ...KEY, alg: undefined } as never },
+      ],
+      [
+        'by a function of oauth4webapi',
+        { clientId: 'poster', clientAuthentication: ClientSecretPost('backend-secret') },
+      ],
+    ]
+    for (const [title, options] of ways) {
+      it(title, async () => {
+        const { id } = await connect(options).issue({ userId: 'alice' })
+        expect((await connect().get(id)).createdBy).to.equal(options.clientId ?? 'backend')
+      })
+    }
+
+    it('and says so when the key cannot be imported, without it', async () => {
+      const error = await errorOf(
+        connect({ clientId: 'signer', privateKey: { ...KEY, x: 'short' } as never }).issue({ userId: 'a' }),
+      )
+      expect([error.status, error.code]).to.deep.equal([0, 'no_answer'])
+      expect(error.description).to.equal('the option privateKey cannot be imported')
+      expect(inspect(error, { depth: 9 })).not.to.include(KEY.d)
+    })
+  })
+
+  describe('requests tokens', () => {
+    it('for the scope of the call only: a client that may only create creates', async () => {
+      const creator = connect({ clientId: 'creator' })
+      const { id } = await creator.issue({ userId: 'alice' })
+      const error = await errorOf(creator.get(id))
+      expect(error.code).to.equal('invalid_scope')
+      expect(await creator.issue({ userId: 'alice' })).to.have.property('id')
+    })
+
+    it('once for all who need one at the same time, and once for each scope', async () => {
+      const { fetch: send, count } = watched()
+      const backend = connect({ fetch: send })
+      const issued = await Promise.all(Array.from({ length: 20 }, () => backend.issue({ userId: 'alice' })))
+      expect([count('/openid-configuration'), count('/oidc/token')]).to.deep.equal([1, 1])
+      await Promise.all(issued.map(({ id }) => backend.get(id)))
+      expect([count('/openid-configuration'), count('/oidc/token')]).to.deep.equal([1, 2])
+    })
+
+    it('anew before they end', async () => {
+      const clock = stopClock()
+      try {
+        const { fetch: send, count } = watched()
+        const backend = connect({ fetch: send })
+        const issue = async () => {
+          await backend.issue({ userId: 'alice' })
+          return count('/oidc/token')
+        }
+        expect(await issue()).to.equal(1)
+        clock.tick(569)
+        expect(await issue()).to.equal(1)
+        clock.tick(1)
+        expect(await issue()).to.equal(2)
+        clock.tick(3600)
+        expect(await issue()).to.equal(3)
+        expect(count('/openid-configuration')).to.equal(2)
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('also when the caller who caused it has gone, for the others', async () => {
+      const { fetch: send, count } = watched()
+      const backend = connect({ fetch: send })
+      const impatient = new AbortController()
+      const first = backend.issue({ userId: 'alice' }, { signal: impatient.signal })
+      const second = backend.issue({ userId: 'alice' })
+      impatient.abort(new Error('gone'))
+      expect(await first.catch((error: unknown) => error)).to.equal(impatient.signal.reason)
+      expect(await second).to.have.property('subjectToken')
+      expect([count('/oidc/token'), count('/api/subject-tokens')]).to.deep.equal([1, 1])
+    })
+  })
+
+  describe('rejects', () => {
+    it('with what the provider says', async () => {
+      const missing = await errorOf(connect().get('0'.repeat(32)))
+      expect(missing).to.include({ status: 404, code: 'not_found', description: 'subject token not found' })
+      const malformed = await errorOf(connect().issue({ userId: 'alice', expiresIn: 0.5 }))
+      expect([malformed.status, malformed.code]).to.deep.equal([400, 'invalid_request'])
+      expect(malformed.description).to.match(/^expiresIn /)
+      const stranger = await errorOf(connect({ clientSecret: 'wrong' }).issue({ userId: 'alice' }))
+      expect([stranger.status, stranger.code]).to.deep.equal([401, 'invalid_client'])
+      const nameless = await errorOf(connect({ clientAuthentication: None() }).issue({ userId: 'alice' }))
+      expect([nameless.status, nameless.code]).to.deep.equal([401, 'invalid_client'])
+    })
+
+    it('without secrets, at any depth', async () => {
+      const backend = connect()
+      const { subjectToken, id } = await backend.issue({ userId: 'alice' })
+      const web = connectWeb()
+      const actor = await actorToken(deployment)
+      await web.exchange({ subjectToken, resource: API })
+      const replayed = await errorOf(web.exchange({ subjectToken, actorToken: actor, resource: API }))
+      expect([replayed.status, replayed.code, replayed.description]).to.deep.equal([
+        400,
+        'invalid_request',
+        'subject_token is invalid',
+      ])
+      await revoke(deployment, id)
+      const shown = inspect(replayed, { depth: 9, showHidden: true })
+      for (const secret of [subjectToken, actor, 'web-secret']) expect(shown).not.to.include(secret)
+      expect(replayed).not.to.have.property('cause')
+    })
+
+    it('an id that would lead elsewhere', async () => {
+      for (const id of ['', '..', 'a/b', 'x?y', undefined]) {
+        const error = await connect()
+          .get(id as string)
+          .catch((thrown: unknown) => thrown)
+        expect(error).to.be.instanceOf(TypeError)
+      }
+    })
+  })
+})

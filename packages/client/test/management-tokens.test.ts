@@ -1,0 +1,85 @@
+/** When the client requests another management token, against a provider in this process, where nothing takes time. */
+import { expect } from 'chai'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { createImpersonationClient } from '../src/index.ts'
+
+const ISSUER = 'https://id.example.com/oidc'
+const METADATA = { issuer: ISSUER, token_endpoint: `${ISSUER}/token` }
+const ID = '0'.repeat(32)
+
+// Without a body: not even an empty one.
+const refuse = () => new Response(null, { status: 401 })
+const show = () => Response.json({ id: ID })
+
+/** A client, and the tokens that were requested for it. `api` responds to requests with them. */
+function connect({
+  expires_in,
+  api = show,
+}: {
+  expires_in?: number
+  api?: (token: string) => Response | Promise<Response>
+}) {
+  const tokens: string[] = []
+  const client = createImpersonationClient({
+    ...{ issuer: ISSUER, clientId: 'backend', clientSecret: 'backend-secret' },
+    fetch: async (input, init) => {
+      if (String(input).endsWith('/openid-configuration')) return Response.json(METADATA)
+      if (String(input) === METADATA.token_endpoint) {
+        const access_token = `token-${tokens.length + 1}`
+        tokens.push(access_token)
+        return Response.json({ access_token, token_type: 'Bearer', expires_in })
+      }
+      const [, token = ''] = new Headers(init?.headers).get('authorization')?.split(' ') ?? []
+      return api(token)
+    },
+  })
+  return { client, tokens }
+}
+
+describe('client: management tokens', () => {
+  it('are requested again once for all calls that are refused in the same instant', async () => {
+    const { client, tokens } = connect({ api: (token) => (token === 'token-1' ? refuse() : show()) })
+    const records = await Promise.all(Array.from({ length: 10 }, () => client.get(ID)))
+    expect(records).to.deep.equal(Array(10).fill({ id: ID }))
+    expect(tokens).to.deep.equal(['token-1', 'token-2'])
+  })
+
+  it('are not requested again for a call that was refused with an older one', async () => {
+    const clock = stopClock()
+    try {
+      const asked = Promise.withResolvers<void>()
+      const response = Promise.withResolvers<Response>()
+      const api = (token: string) => {
+        asked.resolve()
+        return token === 'token-1' ? response.promise : show()
+      }
+      const { client, tokens } = connect({ expires_in: 600, api })
+      const slow = client.get(ID)
+      await Promise.race([asked.promise, slow])
+      clock.tick(600)
+      expect(await client.get(ID)).to.deep.equal({ id: ID })
+      response.resolve(refuse())
+      expect(await slow).to.deep.equal({ id: ID })
+      expect(tokens).to.deep.equal(['token-1', 'token-2'])
+    } finally {
+      clock.restore()
+    }
+  })
+
+  it('are kept for half a minute if the provider does not say how long they last', async () => {
+    const clock = stopClock()
+    try {
+      const { client, tokens } = connect({})
+      const requestedAfter = async (seconds: number) => {
+        clock.tick(seconds)
+        await client.get(ID)
+        return tokens.length
+      }
+      expect(await requestedAfter(0)).to.equal(1)
+      expect(await requestedAfter(29)).to.equal(1)
+      expect(await requestedAfter(1)).to.equal(2)
+    } finally {
+      clock.restore()
+    }
+  })
+})

@@ -1,0 +1,65 @@
+/** The types of the client, compared with `openapi.json`. */
+import { expect } from 'chai'
+import { readPage } from '../../../fixtures/markdown.ts'
+import { type Json, readDescription } from '../../../fixtures/openapi.ts'
+import { membersOf } from '../../../fixtures/source.ts'
+
+const sourceOf = (file: string): string => readPage(`packages/client/src/${file}`)
+const { paths, components } = readDescription()
+const { schemas, parameters } = components
+
+const resolve = (schema: Json): Json => (schema.$ref ? schemas[schema.$ref.split('/').at(-1)] : schema)
+
+/** The members of a schema, those of nested objects as `outer.inner`, and whether each is optional. */
+function describedMembers({ properties = {}, required = [] }: Json): [string, boolean][] {
+  return Object.entries<Json>(properties).flatMap(([name, schema]) => [
+    [name, !required.includes(name)],
+    // Actors nest without end, and are compared by themselves.
+    ...(isActor(name) ? [] : describedMembers(resolve(schema))).map(
+      ([inner, optional]): [string, boolean] => [`${name}.${inner}`, optional],
+    ),
+  ])
+}
+const isActor = (name: string): boolean => name === 'actor' || name === 'act'
+
+const compared: [file: string, type: string, schema: string][] = [
+  ['record.ts', 'SubjectTokenRecord', 'SubjectToken'],
+  ['record.ts', 'SubjectTokenRecordPage', 'SubjectTokenPage'],
+  ['requests.ts', 'IssueRequest', 'SubjectTokenRequest'],
+]
+
+describe('client: types', () => {
+  for (const [file, type, schema] of compared) {
+    it(`${type} has the members of ${schema}, required where they are`, () => {
+      const members = [...membersOf(sourceOf(file), type)].filter(([name]) => name !== 'actor.clientId')
+      expect(members).to.have.deep.members(describedMembers(schemas[schema]))
+    })
+  }
+
+  it('ListRequest has the parameters of lists', () => {
+    const members = membersOf(sourceOf('requests.ts'), 'ListRequest')
+    const described = paths['/subject-tokens'].get.parameters.map(
+      ({ $ref }: Json) => parameters[$ref.split('/').at(-1)].name,
+    )
+    expect([...members.keys()]).to.have.members(described)
+  })
+
+  it('StopRequest has the members of RevocationRequest', () => {
+    const text = sourceOf('requests.ts')
+    const [, type = ''] = /export type StopRequest = (.*?)\n\}/s.exec(text) ?? []
+    const [, whom = ''] = /\ntype Whom =(.*?)\n\n/s.exec(text) ?? []
+    const members = new Set([...`${type}${whom}`.matchAll(/readonly (\w+)/g)].map(([, name]) => name))
+    expect([...members]).to.have.members(Object.keys(schemas.RevocationRequest.properties))
+  })
+
+  it('RecordState has the states', () => {
+    const [, states = ''] = /export type RecordState = (.*)/.exec(sourceOf('record.ts')) ?? []
+    expect(states.split(' | ').map((state) => state.slice(1, -1))).to.have.members(schemas.State.enum)
+  })
+
+  it('RecordedActor is an actor and those before', () => {
+    expect([...membersOf(sourceOf('record.ts'), 'RecordedActor')]).to.deep.equal(
+      describedMembers(schemas.Act),
+    )
+  })
+})

@@ -1,0 +1,381 @@
+/** Tokens that are bound to a key (RFC 9449 §7): the proof, and every way to come without one. */
+import { createHash, type KeyObject, generateKeyPair as nodeKeyPair } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { type DpopKey, dpopKey } from '../../../fixtures/dpop.ts'
+import { unique } from '../../../fixtures/unique.ts'
+import type { ApiRequest, NodeRequest, Unauthorized, Verifier } from '../src/index.ts'
+import { AUDIENCE, type Changes, NOW } from './issuer.ts'
+import { expectInvalidToken, refusalOf } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+
+const URL_OF_ORDERS = `${AUDIENCE}/orders`
+
+interface Keys {
+  readonly privateKey: CryptoKey | KeyObject
+  readonly publicKey: CryptoKey | KeyObject
+}
+
+const hashOf = (token: string) => createHash('sha256').update(token).digest('base64url')
+
+describe('resource server: DPoP', () => {
+  let issuer: StoppedIssuer
+  let verify: Verifier
+  let key: DpopKey
+  let token: string
+  before(async () => {
+    issuer = await startStoppedIssuer()
+    verify = issuer.verifier()
+    key = await dpopKey()
+    token = await issuer.token({ cnf: { jkt: key.thumbprint } })
+  })
+  after(() => issuer.close())
+
+  const proofFor = (changes: Changes = {}, by = key) =>
+    by.proof({ tokenEndpoint: URL_OF_ORDERS }, { htm: 'GET', ath: hashOf(token), ...changes })
+  const requestWith = (proof: string | undefined, authorization = `DPoP ${token}`, url = URL_OF_ORDERS) =>
+    new Request(url, { headers: { authorization, ...(proof !== undefined && { dpop: proof }) } })
+
+  it('accepts a token with a proof of its key', async () => {
+    const caller = await verify(requestWith(await proofFor()))
+    expect(caller.claims.cnf).to.deep.equal({ jkt: key.thumbprint })
+    expect(caller).to.include({ user: 'alice' })
+  })
+
+  const acceptedProofs: [title: string, changes: Changes][] = [
+    ['a minute old', { iat: NOW - 60 }],
+    ['a minute ahead', { iat: NOW + 60 }],
+    ['with a query, which does not count', { htu: `${URL_OF_ORDERS}?page=2` }],
+    ['with a host in capitals', { htu: 'https://API.example.com/orders' }],
+    ['with the default port', { htu: 'https://api.example.com:443/orders' }],
+  ]
+  for (const [title, changes] of acceptedProofs) {
+    it(`accepts a proof ${title}`, async () => {
+      expect(await verify(requestWith(await proofFor(changes)))).to.include({ user: 'alice' })
+    })
+  }
+
+  it('compares with the URL without query', async () => {
+    const request = requestWith(await proofFor(), undefined, `${URL_OF_ORDERS}?page=2`)
+    expect(await verify(request)).to.include({ user: 'alice' })
+  })
+
+  it('takes one proof twice within its minute, because no jti is remembered', async () => {
+    const proof = await proofFor()
+    for (const _ of [1, 2]) expect(await verify(requestWith(proof))).to.include({ user: 'alice' })
+  })
+
+  const refusedProofs: [title: string, changes: Changes, member: string][] = [
+    ['for another method', { htm: 'POST' }, 'htm'],
+    ['for the method in small letters', { htm: 'get' }, 'htm'],
+    ['without method', { htm: undefined }, 'htm'],
+    ['for another path', { htu: `${AUDIENCE}/invoices` }, 'htu'],
+    ['for a path with a slash more', { htu: `${URL_OF_ORDERS}/` }, 'htu'],
+    ['for another host', { htu: 'https://evil.example.com/orders' }, 'htu'],
+    ['for another scheme', { htu: 'http://api.example.com/orders' }, 'htu'],
+    ['for a path alone', { htu: '/orders' }, 'htu'],
+    ['without URL', { htu: undefined }, 'htu'],
+    ['whose URL is an array', { htu: [URL_OF_ORDERS] }, 'htu'],
+    ['over a minute old', { iat: NOW - 61 }, 'iat'],
+    ['over a minute ahead', { iat: NOW + 61 }, 'iat'],
+    ['without time', { iat: undefined }, 'iat'],
+    ['whose time is text', { iat: String(NOW) }, 'iat'],
+    ['without jti', { jti: undefined }, 'jti'],
+    ['with an empty jti', { jti: '' }, 'jti'],
+    ['for another token', { ath: hashOf('another') }, 'ath'],
+    ['for no token', { ath: undefined }, 'ath'],
+    ['that expired', { exp: NOW - 1 }, 'EXPIRED'],
+  ]
+  for (const [title, changes, member] of refusedProofs) {
+    it(`refuses a proof ${title}`, async () => {
+      await expectRefusedProof(requestWith(await proofFor(changes)), member)
+    })
+  }
+
+  async function expectRefusedProof(request: ApiRequest, reason: string): Promise<void> {
+    const refusal = await refusalOf(verify(request))
+    expect([refusal.status, refusal.body.error], refusal.reason).to.deep.equal([401, 'invalid_dpop_proof'])
+    expect(refusal.body.error_description).to.equal('the DPoP proof is invalid')
+    expect(refusal.headers['www-authenticate']).to.match(/^DPoP .*algs="ES256 .*error="invalid_dpop_proof"/)
+    expect(refusal.reason).to.include(reason)
+  }
+
+  it('refuses a proof by another key', async () => {
+    const proof = await proofFor({}, await dpopKey())
+    await expectInvalidToken(verify(requestWith(proof)), 'another key')
+  })
+
+  it('refuses a token without proof, with an empty one, and with two', async () => {
+    await expectRefusedProof(requestWith(undefined), 'there is none')
+    await expectRefusedProof(requestWith(''), 'ERR_JWS_INVALID')
+    await expectRefusedProof(requestWith(`${await proofFor()}, ${await proofFor()}`), 'ERR_JWS_INVALID')
+    const headers = { host: 'api.example.com', authorization: `DPoP ${token}`, dpop: [await proofFor()] }
+    await expectRefusedProof({ method: 'GET', url: '/orders', headers }, 'there is none')
+  })
+
+  it('refuses a bound token as Bearer, with its proof or without', async () => {
+    for (const proof of [undefined, await proofFor()])
+      await expectInvalidToken(verify(requestWith(proof, `Bearer ${token}`)), 'presented as Bearer')
+  })
+
+  it('refuses a token that is not bound as DPoP', async () => {
+    const unbound = await issuer.token()
+    const proof = await proofFor({ ath: hashOf(unbound) })
+    await expectInvalidToken(verify(requestWith(proof, `DPoP ${unbound}`)), 'not bound')
+  })
+
+  it('does not look at a proof that comes with an unbound Bearer token', async () => {
+    const unbound = await issuer.token()
+    expect(await verify(requestWith('junk', `Bearer ${unbound}`))).to.include({ user: 'alice' })
+  })
+
+  describe('what a proof is signed with', () => {
+    const make = async (header: Changes, alg = 'ES256', keys?: Keys) => {
+      const { privateKey, publicKey } = keys ?? (await generateKeyPair(alg, { extractable: true }))
+      const [jwk, secret] = await Promise.all([exportJWK(publicKey), exportJWK(privateKey)])
+      const bound = await issuer.token({ cnf: { jkt: await calculateJwkThumbprint(jwk) } })
+      const values = Object.entries(header).map(([name, value]) => [
+        name,
+        value === 'private' ? secret : value,
+      ])
+      const proof = await new SignJWT({
+        htm: 'GET',
+        htu: URL_OF_ORDERS,
+        ath: hashOf(bound),
+        jti: unique('proof'),
+        iat: NOW,
+      })
+        .setProtectedHeader({ alg, typ: 'dpop+jwt', jwk, ...Object.fromEntries(values) })
+        .sign(privateKey)
+      return requestWith(proof, `DPoP ${bound}`)
+    }
+
+    for (const alg of ['ES256', 'ES384', 'EdDSA', 'RS256', 'PS512']) {
+      it(`accepts ${alg}`, async () => {
+        expect(await verify(await make({}, alg))).to.include({ user: 'alice' })
+      })
+    }
+
+    describe('an RSA key, at the server of an API', () => {
+      const server = createServer(async (request, response) => {
+        const behindProxy = issuer.verifier({ origin: AUDIENCE })
+        const { status, headers, body } = await behindProxy(request).then(
+          ({ user }) => ({ status: 200, headers: {}, body: { user } }),
+          (error: Unauthorized) => error,
+        )
+        response.writeHead(status, headers).end(JSON.stringify(body))
+      })
+      before(async () => {
+        server.listen(0, '127.0.0.1')
+        await once(server, 'listening')
+      })
+      after(() => {
+        server.closeAllConnections()
+        server.close()
+      })
+
+      /** What the API responds to a proof by such a key that is right otherwise. */
+      const responseTo = async ({ modulusLength = 2048, publicExponent = 65_537 }) => {
+        const keys = await promisify(nodeKeyPair)('rsa', { modulusLength, publicExponent })
+        const { headers } = await make({}, 'RS256', keys)
+        const { port } = Object(server.address())
+        const response = await fetch(`http://127.0.0.1:${port}/orders`, { headers })
+        return { status: response.status, body: await response.json(), headers: response.headers }
+      }
+
+      for (const [title, key] of [
+        ['4,096 bits', { modulusLength: 4096 }],
+        ['an exponent just below 2³¹', { publicExponent: 2 ** 31 - 1 }],
+      ] as const) {
+        it(`with ${title} proves`, async () => {
+          expect(await responseTo(key)).to.deep.include({ status: 200, body: { user: 'alice' } })
+        })
+      }
+
+      for (const [title, key] of [
+        ['4,098 bits', { modulusLength: 4098 }],
+        ['an exponent just above 2³¹', { publicExponent: 2 ** 31 + 1 }],
+      ] as const) {
+        it(`with ${title} is refused like any bad proof`, async () => {
+          const { status, body, headers } = await responseTo(key)
+          const error = { error: 'invalid_dpop_proof', error_description: 'the DPoP proof is invalid' }
+          expect([status, body]).to.deep.equal([401, error])
+          expect(headers.get('www-authenticate')).to.match(/^DPoP .*error="invalid_dpop_proof"/)
+        })
+      }
+    })
+
+    it('refuses a proof of another type', async () => {
+      for (const typ of ['jwt', 'at+jwt', undefined])
+        await expectRefusedProof(await make({ typ }), 'ERR_JWT_CLAIM_VALIDATION_FAILED typ')
+    })
+
+    it('refuses a private key in the header', async () => {
+      await expectRefusedProof(await make({ jwk: 'private' }), 'ERR_JWS_INVALID')
+    })
+
+    it('refuses a header without key, or with junk for one', async () => {
+      for (const jwk of [
+        undefined,
+        null,
+        'key',
+        [],
+        {},
+        { kty: 'EC' },
+        { kty: 'EC', crv: 'P-256', x: 'a', y: {} },
+      ]) {
+        const refusal = await refusalOf(verify(await make({ jwk })))
+        expect(refusal.status, refusal.reason).to.equal(401)
+      }
+    })
+
+    it('refuses alg none and a shared secret', async () => {
+      const [, body, signature] = (await proofFor()).split('.')
+      for (const header of [{ alg: 'none' }, { alg: 'HS256' }]) {
+        const head = { typ: 'dpop+jwt', jwk: { kty: 'oct', k: 'AAAA' }, ...header }
+        const proof = `${Buffer.from(JSON.stringify(head)).toString('base64url')}.${body}.${signature}`
+        await expectRefusedProof(requestWith(proof), 'ALG_NOT_ALLOWED')
+      }
+    })
+
+    it('refuses a changed signature, junk, and a proof of a megabyte', async () => {
+      await expectRefusedProof(requestWith((await proofFor()).replace(/.{8}$/, 'AAAAAAAA')), 'SIGNATURE')
+      for (const junk of ['junk', 'a.b.c', '..'])
+        await expectRefusedProof(requestWith(junk), 'ERR_JWS_INVALID')
+      await expectRefusedProof(requestWith(await proofFor({ padding: 'x'.repeat(1_000_000) })), 'too long')
+    })
+  })
+
+  describe('the URL of the request', () => {
+    const node = (changes: object): NodeRequest => ({
+      method: 'GET',
+      url: '/orders',
+      headers: {},
+      ...changes,
+    })
+    const seen = async (request: NodeRequest, htu: string, origin?: string) => {
+      const headers = { ...request.headers, authorization: `DPoP ${token}`, dpop: await proofFor({ htu }) }
+      return issuer
+        .verifier({ origin })({ ...request, headers })
+        .then(
+          () => 'accepted',
+          ({ reason }) => reason,
+        )
+    }
+    const host = 'api.example.com'
+
+    const rows: [
+      title: string,
+      request: NodeRequest,
+      htu: string,
+      origin: string | undefined,
+      result: string,
+    ][] = [
+      [
+        'takes the host of the request',
+        node({ headers: { host } }),
+        'http://api.example.com/orders',
+        undefined,
+        'accepted',
+      ],
+      [
+        'sees TLS',
+        node({ headers: { host }, socket: { encrypted: true } }),
+        URL_OF_ORDERS,
+        undefined,
+        'accepted',
+      ],
+      [
+        'reads the authority of HTTP/2',
+        node({ headers: { ':authority': host }, socket: { encrypted: true } }),
+        URL_OF_ORDERS,
+        undefined,
+        'accepted',
+      ],
+      [
+        'does not see TLS that ends elsewhere',
+        node({ headers: { host } }),
+        URL_OF_ORDERS,
+        undefined,
+        'DPoP proof: htu',
+      ],
+      ['takes the option instead', node({ headers: { host } }), URL_OF_ORDERS, AUDIENCE, 'accepted'],
+      [
+        'believes no Host beside the option',
+        node({ headers: { host: 'evil.example.com' } }),
+        'http://evil.example.com/orders',
+        AUDIENCE,
+        'DPoP proof: htu',
+      ],
+      [
+        'takes the whole path of a mount',
+        node({ url: '/', originalUrl: '/orders?a=b' }),
+        URL_OF_ORDERS,
+        AUDIENCE,
+        'accepted',
+      ],
+      [
+        'takes no host from a target with two slashes',
+        node({ url: '//evil.example.com/orders' }),
+        'https://evil.example.com/orders',
+        AUDIENCE,
+        'DPoP proof: htu',
+      ],
+      [
+        'takes no absolute target',
+        node({ url: 'https://evil.example.com/orders' }),
+        'https://evil.example.com/orders',
+        AUDIENCE,
+        'DPoP proof: htu',
+      ],
+      [
+        'takes no target that makes the host a user',
+        node({ url: '@evil.example.com/orders' }),
+        'https://evil.example.com/orders',
+        AUDIENCE,
+        'DPoP proof: htu',
+      ],
+      ['takes no asterisk', node({ url: '*' }), 'https://api.example.com/*', AUDIENCE, 'DPoP proof: htu'],
+      [
+        'takes no Host with a user in it',
+        node({ headers: { host: 'x@evil.example.com' } }),
+        'http://evil.example.com/orders',
+        undefined,
+        'DPoP proof: htu',
+      ],
+      ['takes no request without Host', node({}), 'http://undefined/orders', undefined, 'DPoP proof: htu'],
+      [
+        'takes no request without method',
+        node({ method: undefined, headers: { host } }),
+        'http://api.example.com/orders',
+        undefined,
+        'DPoP proof: htm',
+      ],
+    ]
+    for (const [title, request, htu, origin, result] of rows) {
+      it(title, async () => {
+        expect(await seen(request, htu, origin)).to.equal(result)
+      })
+    }
+
+    it('takes no proof that names nothing for a request that tells nothing', async () => {
+      const attempt = async (request: NodeRequest, changes: Changes) => {
+        const headers = { authorization: `DPoP ${token}`, dpop: await proofFor(changes) }
+        return (await refusalOf(verify({ ...request, headers }))).reason
+      }
+      expect(await attempt(node({ method: undefined }), { htm: undefined })).to.equal('DPoP proof: htm')
+      expect(await attempt(node({ method: '' }), { htm: '' })).to.equal('DPoP proof: htm')
+      expect(await attempt(node({ url: '*' }), { htu: undefined })).to.equal('DPoP proof: htu')
+    })
+
+    it('takes the option for a web Request, too', async () => {
+      const behindProxy = issuer.verifier({ origin: AUDIENCE })
+      const request = requestWith(await proofFor(), undefined, 'http://10.0.0.7:8080/orders')
+      expect(await behindProxy(request)).to.include({ user: 'alice' })
+      await expectRefusedProof(request, 'htu')
+    })
+  })
+})

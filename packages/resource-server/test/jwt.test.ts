@@ -1,0 +1,286 @@
+/** JWT access tokens at the verifier: RFC 9068 §4, and what attackers make of them. */
+import { createPublicKey } from 'node:crypto'
+import { expect } from 'chai'
+import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
+import type { Verifier } from '../src/index.ts'
+import {
+  AUDIENCE,
+  type Changes,
+  claimsOf,
+  JWKS,
+  NOW,
+  OTHER_KEY,
+  publicPart,
+  signAnything,
+  startIssuer,
+  withBearer,
+} from './issuer.ts'
+import { expectInvalidToken } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+describe('resource server: JWT', () => {
+  let issuer: StoppedIssuer
+  let verify: Verifier
+  before(async () => {
+    issuer = await startStoppedIssuer()
+    verify = issuer.verifier()
+  })
+  after(() => issuer.close())
+
+  it('shows whose token it is', async () => {
+    const token = await issuer.token({ jti: 'a-token', tenant: 'acme' })
+    const caller = await verify(withBearer(token))
+    expect(caller).to.deep.equal({
+      user: 'alice',
+      actors: [],
+      through: [],
+      impersonated: false,
+      clientId: 'spa',
+      scopes: ['orders:read', 'orders:write'],
+      expiresAt: NOW + 600,
+      tokenId: 'a-token',
+      claims: { ...claimsOf(issuer.issuer), jti: 'a-token', tenant: 'acme' },
+    })
+  })
+
+  const accepted: [title: string, claims: Changes, header?: Changes][] = [
+    ['for several APIs, this one among them', { aud: ['https://other.example.com', AUDIENCE] }],
+    ['without scope', { scope: undefined }],
+    ['of a client itself', { sub: 'spa' }],
+    ['whose type is a full media type', {}, { typ: 'application/at+jwt' }],
+    ['whose type is in capitals', {}, { typ: 'AT+JWT' }],
+    ['that expires in a second', { exp: NOW + 1 }],
+    ['issued by a clock that is a minute ahead', { iat: NOW + 60 }],
+    ['not valid before now', { nbf: NOW }],
+  ]
+  for (const [title, claims, header] of accepted) {
+    it(`accepts a token ${title}`, async () => {
+      const { user } = await verify(withBearer(await issuer.token(claims, { header })))
+      expect(user).to.equal(claims.sub ?? 'alice')
+    })
+  }
+
+  it('splits scopes at spaces', async () => {
+    const scopesOf = async (scope: string | undefined) =>
+      (await verify(withBearer(await issuer.token({ scope })))).scopes
+    expect(await scopesOf(undefined)).to.deep.equal([])
+    expect(await scopesOf('')).to.deep.equal([])
+    expect(await scopesOf('a  b')).to.deep.equal(['a', 'b'])
+  })
+
+  const wrongClaims: [title: string, claims: Changes, reason: string][] = [
+    ['of another issuer', { iss: 'https://other.example.com' }, 'iss'],
+    ['of an issuer that differs by a slash', { iss: 'http://127.0.0.1/oidc/' }, 'iss'],
+    ['without issuer', { iss: undefined }, 'iss'],
+    ['for another API', { aud: 'https://other.example.com' }, 'aud'],
+    ['for an API whose name is longer', { aud: `${AUDIENCE}/` }, 'aud'],
+    ['for no one', { aud: [] }, 'aud'],
+    ['without audience', { aud: undefined }, 'aud'],
+    ['whose audience is an object', { aud: { [AUDIENCE]: true } }, 'aud'],
+    ['that expires now', { exp: NOW }, 'exp'],
+    ['that expired', { exp: NOW - 1 }, 'exp'],
+    ['without expiry', { exp: undefined }, 'exp'],
+    ['whose expiry is text', { exp: '2999-01-01' }, 'exp'],
+    ['whose expiry is null', { exp: null }, 'exp'],
+    ['that is not valid yet', { nbf: NOW + 1 }, 'nbf'],
+    ['issued more than a minute ahead', { iat: NOW + 61 }, 'iat'],
+    ['without time of issue', { iat: undefined }, 'iat'],
+    ['whose time of issue is text', { iat: 'today' }, 'iat'],
+    ['without subject', { sub: undefined }, 'sub'],
+    ['with an empty subject', { sub: '' }, 'sub'],
+    ['whose subject is an array', { sub: ['alice'] }, 'sub'],
+    ['without client', { client_id: undefined }, 'client_id'],
+    ['with an empty client', { client_id: '' }, 'client_id'],
+    ['whose client is a number', { client_id: 7 }, 'client_id'],
+    ['without jti', { jti: undefined }, 'jti'],
+    ['whose scope is an array', { scope: ['orders:write'] }, 'scope'],
+    ['bound to a certificate', { cnf: { 'x5t#S256': 'a-thumbprint' } }, 'cannot be proven'],
+    ['bound to a key by value', { cnf: { jwk: {} } }, 'cannot be proven'],
+    ['bound to a key and a certificate', { cnf: { jkt: 'a-key', 'x5t#S256': 'x' } }, 'cannot be proven'],
+    ['bound to nothing that is named', { cnf: {} }, 'cannot be proven'],
+    ['bound to null', { cnf: null }, 'cannot be proven'],
+    ['bound to a DPoP key, and sent as Bearer', { cnf: { jkt: 'a-key' } }, 'presented as Bearer'],
+  ]
+  for (const [title, claims, reason] of wrongClaims) {
+    it(`refuses a token ${title}`, async () => {
+      await expectInvalidToken(verify(withBearer(await issuer.token(claims))), reason)
+    })
+  }
+
+  it('requires the claims of RFC 9068 §2.2 from the first token on', async () => {
+    for (const claim of ['iss', 'exp', 'aud', 'sub', 'client_id', 'iat', 'jti']) {
+      const token = await issuer.token({ [claim]: undefined })
+      await expectInvalidToken(issuer.verifier()(withBearer(token)), claim)
+    }
+  })
+
+  const wrongHeaders: [title: string, header: Changes][] = [
+    ['an ID token', { typ: 'JWT' }],
+    ['one without type', { typ: undefined }],
+    ['a status list', { typ: 'statuslist+jwt' }],
+    ['one whose key is not known', { kid: 'unknown' }],
+    ['one whose kid is an object', { kid: { toString: 'x' } }],
+  ]
+  for (const [title, header] of wrongHeaders) {
+    it(`refuses ${title}`, async () => {
+      await expectInvalidToken(verify(withBearer(await issuer.token({}, { header }))))
+    })
+  }
+
+  it('refuses what another key signed, whatever the header brings along', async () => {
+    const attacker = signingKey('ES256', SIGNING_KEY.kid)
+    for (const header of [
+      {},
+      { jwk: publicPart(attacker) },
+      { jku: 'http://127.0.0.1:9/jwks' },
+      { x5c: ['AA=='] },
+    ]) {
+      await expectInvalidToken(
+        verify(withBearer(await issuer.token({}, { key: attacker, header }))),
+        'SIGNATURE_VERIFICATION_FAILED',
+      )
+    }
+  })
+
+  it('refuses alg none, with and without signature', async () => {
+    const body = encode(claimsOf(issuer.issuer))
+    for (const alg of ['none', 'None', 'NONE', '', undefined, null, 0, ['ES256']]) {
+      const head = encode({ alg, typ: 'at+jwt', kid: SIGNING_KEY.kid })
+      await expectInvalidToken(verify(withBearer(`${head}.${body}.`)))
+      await expectInvalidToken(verify(withBearer(`${head}.${body}.AAAA`)))
+    }
+  })
+
+  it('refuses a public key that is used as a shared secret', async () => {
+    const pem = createPublicKey({ key: { ...SIGNING_KEY } as never, format: 'jwk' }).export({
+      type: 'spki',
+      format: 'pem',
+    })
+    for (const secret of [JSON.stringify(publicPart(SIGNING_KEY)), pem]) {
+      const k = Buffer.from(secret).toString('base64url')
+      const token = await issuer.token(
+        {},
+        { key: { kty: 'oct', k, alg: 'HS256', kid: SIGNING_KEY.kid } as never },
+      )
+      await expectInvalidToken(verify(withBearer(token)), 'ALG_NOT_ALLOWED')
+    }
+  })
+
+  it('refuses a symmetric key even where the issuer publishes one', async () => {
+    const own = await startIssuer()
+    try {
+      const oct = { kty: 'oct', k: Buffer.alloc(32).toString('base64url'), alg: 'HS256', kid: 'shared' }
+      own.keys = [publicPart(SIGNING_KEY), oct as never]
+      await expectInvalidToken(own.verifier()(withBearer(await own.token({}, { key: oct as never }))))
+      expect(own.asked).to.deep.equal([])
+    } finally {
+      await own.close()
+    }
+  })
+
+  it('refuses what is not a JWT, without a request to the provider', async () => {
+    const asked = issuer.asked.length
+    const valid = await issuer.token()
+    const [head = '', body = '', signature = ''] = valid.split('.')
+    const jwe = `${encode({ alg: 'dir', enc: 'A128GCM' })}....`
+    const junk = [
+      '.',
+      '..',
+      'a.b',
+      'a.b.c',
+      'a.b.c.d',
+      jwe,
+      `${head}.${body}`,
+      `${head}..${signature}`,
+      `.${body}.${signature}`,
+      `${valid}.`,
+      `${encode('text')}.${body}.${signature}`,
+      `${encode([])}.${body}.${signature}`,
+      `${Buffer.from('{').toString('base64url')}.${body}.${signature}`,
+      `${head}.${body}.${'A'.repeat(86)}=`,
+    ]
+    for (const token of junk) await expectInvalidToken(verify(withBearer(token)))
+    expect(issuer.asked.length).to.equal(asked)
+  })
+
+  it('refuses a token that was changed', async () => {
+    const [head = '', , signature = ''] = (await issuer.token()).split('.')
+    const forged = `${head}.${encode({ ...claimsOf(issuer.issuer), sub: 'bob' })}.${signature}`
+    await expectInvalidToken(verify(withBearer(forged)), 'SIGNATURE_VERIFICATION_FAILED')
+  })
+
+  it('refuses a payload that is signed and no object', async () => {
+    for (const payload of ['[]', '"alice"', 'null', '{', '\u0000', '']) {
+      await expectInvalidToken(verify(withBearer(signAnything({}, payload))))
+    }
+  })
+
+  it('refuses a token with an extension that it would have to understand', async () => {
+    const payload = JSON.stringify(claimsOf(issuer.issuer))
+    expect(await verify(withBearer(signAnything({}, payload)))).to.include({ user: 'alice' })
+    for (const header of [{ crit: ['urn:x'], 'urn:x': 1 }, { crit: [] }, { crit: ['b64'], b64: false }])
+      await expectInvalidToken(verify(withBearer(signAnything(header, payload))))
+  })
+
+  it('refuses a token of a megabyte without reading it', async () => {
+    const asked = issuer.asked.length
+    const long = await issuer.token({ padding: 'x'.repeat(1_000_000) })
+    await expectInvalidToken(verify(withBearer(long)), 'too long')
+    await expectInvalidToken(verify(withBearer('A'.repeat(1_000_000))), 'too long')
+    expect(issuer.asked.length).to.equal(asked)
+  })
+
+  it('accepts a token of 32 KiB', async () => {
+    const token = await issuer.token({ padding: 'x'.repeat(24_000) })
+    expect(token.length).to.be.greaterThan(32_000)
+    expect(await verify(withBearer(token))).to.include({ user: 'alice' })
+  })
+
+  it('allows the clocks to differ as the option says', async () => {
+    const tolerant = issuer.verifier({ clockTolerance: 10 })
+    const seen = async (claims: Changes) =>
+      tolerant(withBearer(await issuer.token(claims))).then(
+        () => 'accepted',
+        ({ name }) => name,
+      )
+    expect(await seen({ exp: NOW - 9 })).to.equal('accepted')
+    expect(await seen({ exp: NOW - 10 })).to.equal('Unauthorized')
+    expect(await seen({ nbf: NOW + 10 })).to.equal('accepted')
+    expect(await seen({ nbf: NOW + 11 })).to.equal('Unauthorized')
+    expect(await seen({ iat: NOW + 60 })).to.equal('accepted')
+    const very = issuer.verifier({ clockTolerance: 300 })
+    expect(await very(withBearer(await issuer.token({ iat: NOW + 300 })))).to.include({ user: 'alice' })
+  })
+
+  it('chooses among several keys by kid, and refuses a token that leaves the choice open', async () => {
+    const own = await startIssuer()
+    try {
+      own.keys = [publicPart(OTHER_KEY), publicPart(SIGNING_KEY)]
+      const verifier = own.verifier()
+      for (const key of [SIGNING_KEY, OTHER_KEY])
+        expect(await verifier(withBearer(await own.token({}, { key })))).to.include({ user: 'alice' })
+      await expectInvalidToken(
+        verifier(withBearer(await own.token({}, { header: { kid: undefined } }))),
+        'MULTIPLE_MATCHING_KEYS',
+      )
+      expect(own.asked.filter((path) => path === JWKS)).to.have.length(1)
+    } finally {
+      await own.close()
+    }
+  })
+
+  for (const alg of ['RS256', 'ES384', 'EdDSA'] as const) {
+    it(`accepts ${alg}`, async () => {
+      const own = await startIssuer()
+      try {
+        const key = signingKey(alg)
+        own.keys = [publicPart(key)]
+        expect(await own.verifier()(withBearer(await own.token({}, { key })))).to.include({ user: 'alice' })
+      } finally {
+        await own.close()
+      }
+    })
+  }
+})

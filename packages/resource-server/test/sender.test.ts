@@ -1,0 +1,93 @@
+/** What a request to the provider makes of bytes that are not text, and what it says of an error that is not ours. */
+import { expect } from 'chai'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
+import { assertSender } from '../src/dpop.ts'
+import { ProviderUnavailable, Refused } from '../src/errors.ts'
+import { sender } from '../src/http.ts'
+
+const REQUEST = {
+  what: 'keys',
+  url: 'https://id.example.com/jwks',
+  accept: 'application/json',
+  limit: 1024,
+  timeout: 5,
+}
+
+const reasonOf = (fetch: () => Promise<Response>): Promise<unknown> =>
+  sender(fetch)(REQUEST).catch((error: unknown) =>
+    error instanceof ProviderUnavailable ? error.reason : error,
+  )
+
+describe('resource server: a request to the provider', () => {
+  it('fails on bytes that are not UTF-8', async () => {
+    const reason = await reasonOf(async () => new Response(new Uint8Array([0x22, 0xff, 0x22])))
+    expect(reason).to.equal('keys: ERR_ENCODING_INVALID_ENCODED_DATA')
+  })
+
+  it('repeats only what is the code of a system', async () => {
+    const thrown = (code: unknown) => reasonOf(() => Promise.reject(Object.assign(new Error(), { code })))
+    expect(await thrown('ECONNRESET')).to.equal('keys: ECONNRESET')
+    for (const code of [undefined, 'secret ECONNRESET', 'ECONNRESET secret', ['ECONNRESET'], 7])
+      expect(await thrown(code)).to.equal('keys: the request failed')
+  })
+})
+
+describe('resource server: a proof', () => {
+  const reasonOfProof = (proof: string, jkt = 'a-key'): Promise<unknown> =>
+    assertSender({
+      claims: { cnf: { jkt } },
+      presented: { scheme: 'DPoP', token: 'a-token', proof },
+      request: new Request('https://api.example.com/orders'),
+      origin: undefined,
+    }).catch((error: unknown) => (error instanceof Refused ? error.message : error))
+
+  it('is read up to 16 KiB', async () => {
+    expect(await reasonOfProof('a'.repeat(16 * 1024))).to.equal('DPoP proof: ERR_JWS_INVALID')
+    expect(await reasonOfProof('a'.repeat(16 * 1024 + 1))).to.equal('DPoP proof: too long')
+  })
+
+  /** Of a proof that this key did not sign. */
+  const reasonOfForgery = async (jwk: JWK, alg = 'RS256'): Promise<unknown> => {
+    const header = Buffer.from(JSON.stringify({ typ: 'dpop+jwt', alg, jwk })).toString('base64url')
+    return reasonOfProof(`${header}.e30.${'A'.repeat(86)}`, await calculateJwkThumbprint(jwk))
+  }
+  /** The smallest odd number of so many bits, after so many bytes of zero. */
+  const odd = (bits: number, zeros = 0): string => {
+    const digits = (2n ** BigInt(bits - 1) + 1n).toString(16)
+    const even = digits.padStart(digits.length + (digits.length % 2), '0')
+    return Buffer.from('00'.repeat(zeros) + even, 'hex').toString('base64url')
+  }
+  const VERIFIED = 'DPoP proof: ERR_JWS_SIGNATURE_VERIFICATION_FAILED'
+  const TOO_LARGE = 'DPoP proof: the RSA key is too large'
+
+  const keys: [title: string, n: string, e: string, reason: string][] = [
+    ['a modulus of 4,096 bits', odd(4096), 'AQAB', VERIFIED],
+    ['a modulus of 4,096 bits after a zero', odd(4096, 1), 'AQAB', VERIFIED],
+    ['a modulus of 4,097 bits', odd(4097), 'AQAB', TOO_LARGE],
+    ['a modulus of 4,104 bits', odd(4104), 'AQAB', TOO_LARGE],
+    ['a modulus of 16,384 bits', odd(16_384), 'AQAB', TOO_LARGE],
+    ['an exponent below 2³¹', odd(2048), 'f____w', VERIFIED],
+    ['an exponent of three bytes', odd(2048), '____', VERIFIED],
+    ['an exponent after zeros', odd(2048), 'AAAAAAEAAQ', VERIFIED],
+    ['an exponent above 2³¹', odd(2048), odd(32), TOO_LARGE],
+    ['an exponent above 2³¹ after zeros', odd(2048), odd(32, 3), TOO_LARGE],
+    ['an exponent of 2,048 bits', odd(2048), odd(2048), TOO_LARGE],
+  ]
+  for (const [title, n, e, reason] of keys) {
+    it(`by an RSA key with ${title} is ${reason === TOO_LARGE ? 'not verified' : 'held to its signature'}`, async () => {
+      expect(await reasonOfForgery({ kty: 'RSA', n, e })).to.equal(reason)
+    })
+  }
+
+  it('by an RSA key without a number for its exponent is refused as any other', async () => {
+    for (const e of ['*', 'AAAAAAAA'])
+      expect(await reasonOfForgery({ kty: 'RSA', n: odd(2048), e }), e).to.match(
+        /^DPoP proof: (?!the RSA key)/,
+      )
+  })
+
+  it('by another key may have members of an RSA key, which do not count (RFC 7517 §4)', async () => {
+    const jwk = await exportJWK((await generateKeyPair('ES256')).publicKey)
+    expect(await reasonOfForgery({ ...jwk, n: odd(8192), e: odd(64) }, 'ES256')).to.equal(VERIFIED)
+  })
+})

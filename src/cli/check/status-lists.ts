@@ -1,0 +1,43 @@
+import { epochTime } from '../../clock.ts'
+import { defaultManagementResource } from '../../provider/settings.ts'
+import { defaultBase, resolveStatusLists } from '../../provider/status-reference.ts'
+import type { SubjectTokenStore } from '../../subject-tokens/store.ts'
+import { type Finding, messageOf, note, ok, warning } from './finding.ts'
+import type { Deployment } from './module.ts'
+
+/** Whether another issuer of the database has the address of this one's lists: only one can be served there. */
+export async function checkStatusLists({ inside }: Deployment): Promise<Finding[]> {
+  const about = 'status lists'
+  const { options, provider, settings } = inside
+  const base = resolveStatusLists(options.statusList, settings.managementResource(provider))?.base
+  if (base === undefined) return []
+  try {
+    const others = await withRecords(options.store, namesakesOf(provider.issuer, base))
+    if (others.length === 0)
+      return [ok(about, `${base} is the default address of no other issuer in this database`)]
+    return [
+      warning(
+        about,
+        `${base} is also the default address of ${others.join(' and ')}: only one issuer can have its lists there, and APIs refuse the JWTs of the others`,
+        'set managementResource or statusList.uri for one of them; ignore this if the other issuer has set it',
+      ),
+    ]
+  } catch (error) {
+    return [note(about, `not checked: ${messageOf(error)}`)]
+  }
+}
+
+/** The other issuers whose lists are at this address unless an option says otherwise. */
+const namesakesOf = (issuer: string, base: string): string[] =>
+  ['', '/', '/oidc', '/oidc/']
+    .map((ending) => base.replace(/\/api\/status-lists$/, ending))
+    .filter((other) => other !== issuer && defaultBase(defaultManagementResource(other)) === base)
+
+async function withRecords(store: SubjectTokenStore, issuers: readonly string[]): Promise<string[]> {
+  const found: string[] = []
+  for (const issuer of issuers) {
+    const { tokens } = await store.list(issuer, {}, { limit: 1, now: epochTime() })
+    if (tokens.length > 0) found.push(issuer)
+  }
+  return found
+}

@@ -1,0 +1,53 @@
+/**
+ * Tells developers what would otherwise be silent. The only file outside the command line that reads the environment
+ * and prints, as oidc-provider does: to the `debug` package, and as notices, each once in a process.
+ */
+import { styleText } from 'node:util'
+import debug from 'debug'
+import type { Provider } from 'oidc-provider'
+import { emit, type ImpersonationEvents } from '../events.ts'
+import type { AccessTokenDraft } from './access-token.ts'
+
+const NAMESPACE = 'oidc-provider:impersonation'
+const log = debug(NAMESPACE)
+
+type RefusalEvent = 'subject_token.refused' | 'subject_token.replayed' | 'access_token.refused'
+
+/** A replay is refused like every bad subject token, but its event tells more than that. */
+const REPLAY = { check: 'subject_token', reason: 'used before' }
+
+/** Emits the event of a request that was refused. Every such event passes here, so that none is silent. */
+export function emitRefusal<Name extends RefusalEvent>(
+  provider: Provider,
+  event: Name,
+  payload: ImpersonationEvents[Name],
+): void {
+  log('%s %j', event, payload)
+  if (provider.listenerCount(event) === 0) {
+    const { check, reason } = 'check' in payload ? payload : REPLAY
+    // Quoted: it may be the deployment's own text, of several lines.
+    const why = `check ${check}, reason ${JSON.stringify(reason)}`
+    noticeOnce(
+      'refusal',
+      `a request was refused, and no one listens to ${event}: ${why}. DEBUG=${NAMESPACE} prints every refusal.`,
+    )
+  }
+  emit(provider, event, payload)
+}
+
+/** The provider's default is an opaque token, where most deployments expect a JWT. */
+export function noticeOpaqueByDefault({ resourceServer }: AccessTokenDraft): void {
+  if (!resourceServer || resourceServer.accessTokenFormat !== undefined) return
+  noticeOnce(
+    'opaque',
+    `the access token for ${resourceServer.identifier()} is opaque, because getResourceServerInfo returned no accessTokenFormat for it. Return 'jwt', or 'opaque' to keep it that way.`,
+  )
+}
+
+const noticed = new Set<string>()
+
+function noticeOnce(what: 'refusal' | 'opaque', text: string): void {
+  if (noticed.has(what) || process.env.NODE_ENV === 'production') return
+  noticed.add(what)
+  console.info(styleText('yellow', `oidc-provider-impersonation NOTICE: ${text}`, { stream: process.stdout }))
+}

@@ -1,0 +1,279 @@
+/** `oidc-impersonation check --example`: what the deployment's functions are asked about the step to another API. */
+import { expect } from 'chai'
+import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
+import { API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
+import { dryRun } from '../../src/cli/check/dry-run.ts'
+import type { Finding } from '../../src/cli/check/finding.ts'
+import { insideOf } from '../../src/impersonation.ts'
+import {
+  AccessDenied,
+  type CustomClaimsRequest,
+  type ImpersonationOptions,
+  type PolicyRequest,
+  TOKEN_EXCHANGE,
+} from '../../src/index.ts'
+
+const NAMED = 'https://named.example.com'
+const BILLING = 'https://billing.example.com'
+
+const jwts = (audience: string): ResourceServer => ({
+  ...{ audience, scope: 'orders:read', accessTokenFormat: 'jwt', accessTokenTTL: 600 },
+  jwt: { sign: { alg: 'ES256' } },
+})
+
+const desk: ClientMetadata = {
+  client_id: 'desk',
+  client_secret: 'desk-secret-of-the-tests',
+  grant_types: [TOKEN_EXCHANGE],
+  redirect_uris: [],
+  response_types: [],
+}
+
+const STEP = { clientId: 'orders-api', resource: BILLING, scope: 'invoices:read' }
+const EXAMPLE = {
+  userId: 'alice',
+  createdBy: 'backend',
+  clientId: 'desk',
+  actorId: 'sam',
+  resource: NAMED,
+  scope: 'orders:read',
+  context: { ticketId: 'T-1' },
+  onBehalfOf: STEP,
+}
+
+async function run(
+  options: Partial<ImpersonationOptions>,
+  example: Parameters<typeof dryRun>[1] = EXAMPLE,
+  configuration: Configuration = {},
+): Promise<Finding[]> {
+  const found: Finding[] = []
+  const overrides = {
+    options: { onBehalfOf: true, ...options },
+    configuration,
+    clients: [desk],
+    resources: { ...RESOURCES, [NAMED]: jwts('orders'), [BILLING]: jwts('billing') },
+  }
+  await withDeployment(overrides, async ({ impersonation }) => {
+    found.push(...(await dryRun({ impersonation, inside: insideOf(impersonation) }, example)))
+  })
+  return found
+}
+
+const { onBehalfOf: _, ...WITHOUT_STEP } = EXAMPLE
+
+describe('oidc-impersonation check: the step of an example to another API', () => {
+  it('asks the policy and the claims function as the exchange would', async () => {
+    const asked: PolicyRequest[] = []
+    const claims: CustomClaimsRequest[] = []
+    const findings = await run({
+      isAllowed: (request) => asked.push(request) > 0,
+      getCustomJwtClaims(request) {
+        claims.push(request)
+        return { ticket: request.context.grant.subjectTokenContext.ticketId }
+      },
+    })
+    expect(findings).to.deep.equal([
+      {
+        level: 'ok',
+        about: 'dry run',
+        text: 'isAllowed allows it, and getCustomJwtClaims returns {"ticket":"T-1"}',
+      },
+      {
+        level: 'ok',
+        about: 'dry run',
+        text: 'onBehalfOf: isAllowed allows it, and getCustomJwtClaims returns {"ticket":"T-1"}',
+      },
+    ])
+    expect(asked.map(({ stage }) => stage)).to.deep.equal(['issuance', 'exchange', 'onBehalfOf'])
+    expect(asked.map(({ actor }) => actor)).to.deep.equal([
+      { sub: 'sam', verified: false },
+      { sub: 'sam', clientId: 'desk', audiences: [], verified: true },
+      { sub: 'sam', clientId: 'desk', verified: true },
+    ])
+    const began = {
+      userId: 'alice',
+      client: { id: 'desk' },
+      createdBy: { id: 'backend' },
+      context: { ticketId: 'T-1' },
+      resource: NAMED,
+      scope: 'orders:read',
+    }
+    for (const [index, stage] of ['issuance', 'exchange'].entries()) {
+      const { account, actor: _, ...request } = asked[index] ?? expect.fail('not asked')
+      expect(account.accountId).to.equal('alice')
+      expect(request).to.deep.equal({ stage, ...began })
+    }
+    const { account, subjectTokenId, ...request } = asked[2] as PolicyRequest & { stage: 'onBehalfOf' }
+    expect(account.accountId).to.equal('alice')
+    expect(request).to.deep.equal({
+      stage: 'onBehalfOf',
+      userId: 'alice',
+      actor: { sub: 'sam', clientId: 'desk', verified: true },
+      client: { id: 'orders-api' },
+      through: [],
+      subjectToken: { clientId: 'desk', audience: 'orders', scope: 'orders:read', bound: false },
+      resource: BILLING,
+      scope: 'invoices:read',
+      createdBy: { id: 'backend' },
+      context: { ticketId: 'T-1' },
+    })
+    const { iat, exp, ...token } = claims[1]?.token ?? expect.fail('not asked')
+    expect(token).to.deep.equal({
+      sub: 'alice',
+      aud: BILLING,
+      scope: 'invoices:read',
+      clientId: 'orders-api',
+    })
+    expect(exp).to.be.above(iat)
+    expect(subjectTokenId).to.be.a('string').and.equal(claims[0]?.context.grant.subjectTokenId)
+    expect(claims[1]?.context).to.deep.equal({
+      grant: {
+        type: TOKEN_EXCHANGE,
+        kind: 'onBehalfOf',
+        subjectTokenId,
+        subjectTokenContext: { ticketId: 'T-1' },
+        through: [],
+        subjectTokenClaims: { ticket: 'T-1' },
+      },
+      user: { id: 'alice' },
+      client: { id: 'orders-api' },
+      actor: { sub: 'sam', clientId: 'desk' },
+    })
+  })
+
+  it('says which resource the subject token is bound to where the policy decides on targets', async () => {
+    let boundTo: string | undefined
+    await run({
+      onBehalfOf: { targets: 'policy' },
+      isAllowed(request) {
+        if (request.stage === 'onBehalfOf') boundTo = request.boundTo
+        return true
+      },
+    })
+    expect(boundTo).to.equal(NAMED)
+  })
+
+  it('takes the resource for the audience of a client that is not known', async () => {
+    const audiences: string[] = []
+    const isAllowed = (request: PolicyRequest) =>
+      request.stage !== 'onBehalfOf' || audiences.push(request.subjectToken.audience) > 0
+    await run({ isAllowed }, { ...EXAMPLE, clientId: 'stored elsewhere', resource: API })
+    expect(audiences).to.deep.equal([API])
+  })
+
+  const at = (stage: string, decide: () => boolean) => (request: PolicyRequest) =>
+    request.stage !== stage || decide()
+  const refuse = () => {
+    throw new AccessDenied('not the payments')
+  }
+  const crash = () => {
+    throw new Error('no such table')
+  }
+  const failedFor = (text: string): Finding => ({
+    ...{ level: 'fault', about: 'dry run', text },
+    advice: 'correct the example, or the function',
+  })
+  for (const [mistake, options, text] of [
+    [
+      'a policy that denies it',
+      { isAllowed: at('onBehalfOf', () => false) },
+      /^isAllowed at the stage onBehalfOf: isAllowed returned false$/,
+    ],
+    [
+      'a policy that denies it with a reason',
+      { isAllowed: at('onBehalfOf', refuse) },
+      /^isAllowed at the stage onBehalfOf: .*not the payments/,
+    ],
+    [
+      'a policy that does not know the stage',
+      { isAllowed: at('onBehalfOf', crash) },
+      /^isAllowed at the stage onBehalfOf: isAllowed failed/,
+    ],
+    [
+      'a claims function that does not know the kind',
+      {
+        getCustomJwtClaims: ({ context }: CustomClaimsRequest) =>
+          context.grant.kind === 'impersonation' ? {} : crash(),
+      },
+      /^getCustomJwtClaims with the kind onBehalfOf: getCustomJwtClaims failed/,
+    ],
+  ] as const) {
+    it(`finds ${mistake}, and nothing else`, async () => {
+      const [first, second, ...others] = await run(options)
+      expect(others).to.deep.equal([])
+      expect(first).to.include({ level: 'ok', about: 'dry run' })
+      expect(second).to.include({
+        level: 'fault',
+        about: 'dry run',
+        advice: 'correct the example, or the function',
+      })
+      expect(second?.text).to.match(text)
+    })
+  }
+
+  for (const [mistake, findAccount, text] of [
+    ['an account that there is not', () => undefined, 'findAccount: there is no account alice'],
+    ['accounts that cannot be looked up', crash, 'findAccount: no such table'],
+  ] as const) {
+    it(`finds ${mistake}, and asks nothing about it`, async () => {
+      const isAllowed = () => expect.fail('asked')
+      expect(await run({ isAllowed }, EXAMPLE, { findAccount })).to.deep.equal([failedFor(text)])
+    })
+  }
+
+  it('finds claims that cannot be told, and does not go on to the step', async () => {
+    expect(await run({ getCustomJwtClaims: crash })).to.deep.equal([
+      failedFor('getCustomJwtClaims: getCustomJwtClaims failed'),
+    ])
+  })
+
+  it('says that it did not look at the step of an example without one', async () => {
+    const [, second, ...others] = await run({}, WITHOUT_STEP)
+    expect(others).to.deep.equal([])
+    expect(second).to.deep.equal({
+      level: 'note',
+      about: 'dry run',
+      text: 'the stage onBehalfOf was not tried: the example has no member onBehalfOf',
+    })
+  })
+
+  it('finds a step while the option is off, and asks nothing about it', async () => {
+    const stages: string[] = []
+    const isAllowed = ({ stage }: PolicyRequest) => stages.push(stage) > 0
+    const [, second, ...others] = await run({ onBehalfOf: false, isAllowed })
+    expect(others).to.deep.equal([])
+    expect(second).to.deep.equal({
+      level: 'fault',
+      about: 'dry run',
+      text: 'onBehalfOf is off: an API can exchange nothing',
+      advice: 'set onBehalfOf, or remove it from the example',
+    })
+    expect(stages).to.deep.equal(['issuance', 'exchange'])
+    expect(await run({ onBehalfOf: false }, WITHOUT_STEP)).to.have.lengthOf(1)
+  })
+
+  it('without actor and scopes asks without them', async () => {
+    const asked: PolicyRequest[] = []
+    const { actorId: _actor, scope: _scope, ...example } = EXAMPLE
+    const onBehalfOf = { clientId: 'orders-api', resource: BILLING }
+    const claims: CustomClaimsRequest[] = []
+    const getCustomJwtClaims = (request: CustomClaimsRequest) => {
+      claims.push(request)
+      return {}
+    }
+    const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
+    await run({ isAllowed, getCustomJwtClaims }, { ...example, onBehalfOf })
+    expect(asked).to.have.lengthOf(3)
+    for (const request of asked) expect(request).not.to.have.any.keys('actor', 'scope')
+    expect(claims).to.have.lengthOf(2)
+    for (const { token, context } of claims) {
+      expect(token).to.have.all.keys('sub', 'aud', 'clientId', 'iat', 'exp')
+      expect(context).to.have.all.keys('grant', 'user', 'client')
+    }
+    expect(asked[2]).to.have.deep.property('subjectToken', {
+      clientId: 'desk',
+      audience: 'orders',
+      bound: false,
+    })
+  })
+})

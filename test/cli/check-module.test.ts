@@ -1,0 +1,82 @@
+/** `oidc-impersonation check`: the files that it is given, which are refused before anything is looked at. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { expect } from 'chai'
+import { readExample } from '../../src/cli/check/module.ts'
+
+const EXAMPLE = {
+  userId: 'alice',
+  createdBy: 'backend',
+  clientId: 'spa',
+  resource: 'https://api.example.com',
+}
+const STEP = { clientId: 'orders-api', resource: 'https://billing.example.com' }
+
+describe('oidc-impersonation check: an example', () => {
+  let folder: string
+  let file: string
+  before(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'example-'))
+    file = path.join(folder, 'example.json')
+  })
+  after(() => rmSync(folder, { recursive: true }))
+
+  const read = (text: string) => {
+    writeFileSync(file, text)
+    return readExample(file)
+  }
+
+  it('has no actor, no scope and no step unless it says so, and an empty context', () => {
+    expect(read(JSON.stringify(EXAMPLE))).to.deep.equal({ ...EXAMPLE, context: {} })
+    const full = { ...EXAMPLE, actorId: 'sam', scope: 'a b', context: { ticket: 'T-1' }, onBehalfOf: STEP }
+    expect(read(JSON.stringify(full))).to.deep.equal(full)
+    const scoped = { ...full, onBehalfOf: { ...STEP, scope: 'c' } }
+    expect(read(JSON.stringify(scoped))).to.deep.equal(scoped)
+  })
+
+  it('is refused where its file cannot be read', () => {
+    const none = path.join(folder, 'none.json')
+    expect(() => readExample(none)).to.throw(Error, new RegExp(`^${none}: ENOENT`))
+  })
+
+  const refused: [what: string, text: string, message: RegExp][] = [
+    ['text that is not JSON', '{', /in JSON at position 1/],
+    ['a list', '[]', /not a JSON object$/],
+    ...['userId', 'createdBy', 'clientId', 'resource'].map((name): [string, string, RegExp] => [
+      `no ${name}`,
+      JSON.stringify({ ...EXAMPLE, [name]: undefined }),
+      new RegExp(`${name} must be a string$`),
+    ]),
+    ...['actorId', 'scope'].map((name): [string, string, RegExp] => [
+      `a number for ${name}`,
+      JSON.stringify({ ...EXAMPLE, [name]: 1 }),
+      new RegExp(`${name} must be a string$`),
+    ]),
+    [
+      'a list for its context',
+      JSON.stringify({ ...EXAMPLE, context: ['T-1'] }),
+      /context must be an object$/,
+    ],
+    [
+      'a step that is not an object',
+      JSON.stringify({ ...EXAMPLE, onBehalfOf: true }),
+      /onBehalfOf must be an object$/,
+    ],
+    ...Object.entries({ clientId: undefined, resource: undefined, scope: 1 }).map(
+      ([name, value]): [string, string, RegExp] => [
+        `a step with a wrong ${name}`,
+        JSON.stringify({ ...EXAMPLE, onBehalfOf: { ...STEP, [name]: value } }),
+        new RegExp(`onBehalfOf\\.${name} must be a string$`),
+      ],
+    ),
+  ]
+  for (const [what, text, message] of refused) {
+    it(`is refused with ${what}, by the name of its file`, () => {
+      expect(() => read(text))
+        .to.throw(Error, message)
+        .with.property('message')
+        .that.satisfies((said: string) => said.startsWith(`${file}: `))
+    })
+  }
+})
