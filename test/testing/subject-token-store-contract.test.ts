@@ -72,6 +72,24 @@ function indexed(store: SubjectTokenStore, of: (index: number) => unknown): Part
   }
 }
 
+/** Tells `work` what else is under way. */
+function inFlight() {
+  const underWay: string[] = []
+  return async <Result>(
+    key: string,
+    work: (others: readonly string[]) => Promise<Result>,
+  ): Promise<Result> => {
+    underWay.push(key)
+    await turn()
+    const others = underWay.toSpliced(underWay.indexOf(key), 1)
+    try {
+      return await work(others)
+    } finally {
+      void turn().then(() => underWay.splice(underWay.indexOf(key), 1))
+    }
+  }
+}
+
 /** What a hurried author gets wrong. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   'a spend that reads, then writes': (store) => {
@@ -85,6 +103,50 @@ const FAULTS: Readonly<Record<string, Fault>> = {
         spent.add(hash)
         await store.consume(issuer, hash, now, use)
         return true
+      },
+    }
+  },
+  'a spend that more than one wins of fifty at once': (store) => {
+    const beside = inFlight()
+    return {
+      consume: (issuer, hash, now, use) =>
+        beside(
+          hash,
+          async (others) =>
+            (await store.consume(issuer, hash, now, use)) ||
+            others.filter((other) => other === hash).length > 40,
+        ),
+    }
+  },
+  'a spend that fails beside that of another token': (store) => {
+    const beside = inFlight()
+    return {
+      consume: (issuer, hash, now, use) =>
+        beside(hash, async (others) =>
+          others.some((other) => other !== hash) ? false : store.consume(issuer, hash, now, use),
+        ),
+    }
+  },
+  'a revocation that is lost beside a spend': (store) => {
+    const beside = inFlight()
+    return {
+      consume: (...given) => beside('spend', () => store.consume(...given)),
+      revoke: (issuer, id, now, revocation) =>
+        beside('revoke', async (others) => {
+          if (!others.includes('spend')) return store.revoke(issuer, id, now, revocation)
+          const token = await store.get(issuer, id)
+          return token && { token, marked: true }
+        }),
+    }
+  },
+  'a kill switch that counts twice beside another': (store) => {
+    const beside = inFlight()
+    return {
+      async *revokeWhere(...given) {
+        const batches = []
+        const others = await beside('kill', async (found) => found.length)
+        for await (const batch of store.revokeWhere(...given)) batches.push(batch)
+        yield* others > 0 ? [...batches, ...batches] : batches
       },
     }
   },
@@ -250,7 +312,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       const token = await store.get(issuer, id)
       await turn()
       await store.recordReplay(issuer, id, replay)
-      return token?.replay === undefined && (token?.use?.accessToken.expiresAt ?? 0) > replay.at
+      const stops = token?.replay === undefined && token?.revokedAt === undefined
+      return stops && (token?.use?.accessToken.expiresAt ?? 0) > replay.at
     },
   }),
   'a revocation that replaces the first reason': (store) => {
