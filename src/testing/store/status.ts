@@ -3,12 +3,17 @@ import assert from 'node:assert/strict'
 import { BY_API, NOW, type Test, tokensIn } from './tokens.ts'
 
 export function describeStatus(test: Test): void {
-  test('gives every token a status index of its own, and finds it by that', async ({ store }) => {
+  test('gives every token a status index of its own, whatever its issuer, and finds it by that', async ({
+    store,
+  }) => {
     const { issuer, insert, spend, stored } = tokensIn(store)
+    const other = tokensIn(store)
+    const foreign = await other.stored((await other.insert()).id)
     const tokens = await Promise.all(Array.from({ length: 40 }, (_, at) => (at % 2 ? insert() : spend())))
     for (const { id } of tokens) {
       const { statusIndex } = await stored(id)
       assert.equal((await store.findByStatusIndex(issuer, statusIndex))?.id, id)
+      assert.notEqual(statusIndex, foreign.statusIndex)
     }
   })
 
