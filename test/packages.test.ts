@@ -58,7 +58,7 @@ describe('packages', () => {
       const left = await run('git', ['grep', 'github.com/OWNER'], { cwd: folder }).catch(
         ({ stdout }) => stdout,
       )
-      expect(left).to.equal('')
+      expect(left.stdout).to.equal('')
     } finally {
       rmSync(folder, { recursive: true })
     }
