@@ -55,7 +55,7 @@ describe('packages', () => {
     try {
       await run('git', ['clone', '--quiet', ROOT, folder])
       await run('bash', ['-ec', command], { cwd: folder })
-      const left = await run('git', ['grep', 'github.com/OWNER'], { cwd: folder }).catch(
+      const left = await run('git', ['grep', 'github.com/[O]WNER/'], { cwd: folder }).catch(
         ({ stdout }) => stdout,
       )
       expect(left.stdout).to.equal('')
