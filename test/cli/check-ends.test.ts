@@ -79,6 +79,20 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
     expect(code).to.equal(0)
   })
 
+  it('prints what it has found if the module fails to close', async () => {
+    const { code, stdout } = await run(`export const close = () => { throw new Error('gone') }`)
+    expect(stdout).to.match(/^✓ storage/m)
+    expect(code).to.equal(0)
+  })
+
+  it('ends without a stack trace if no one reads its output', async () => {
+    const started = start(`impersonation.ready = async () => { throw new Error('x'.repeat(1_000_000)) }`)
+    started.stdout.destroy()
+    const [stderr, [code]] = await Promise.all([text(started.stderr), once(started, 'exit')])
+    expect(stderr).to.equal('')
+    expect(code).to.equal(1)
+  })
+
   const HELD: readonly [what: string, open: string][] = [
     ['an interval', INTERVAL],
     [
