@@ -31,10 +31,12 @@ describe('plain JSON', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: LEVELS - 2 }), (text) => {
         const value: unknown = JSON.parse(text)
-        const storable = !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(value))
+        // Without escaped backslashes, after which a `u` is no escape.
+        const written = JSON.stringify(value).replaceAll('\\\\', '')
+        const storable = !/\\u0000|\\ud[89a-f]/.test(written)
         expect(isPlainJson(value, LEVELS)).to.equal(storable)
       }),
-      { numRuns: 2000 },
+      { numRuns: 2000, examples: [[String.raw`{"\\uda00": 0}`]] },
     )
   })
 
