@@ -11,7 +11,7 @@ import {
 import { stopClock } from '../../fixtures/clock.ts'
 import { withDeployment } from '../../fixtures/deployment.ts'
 import { downstream } from '../../fixtures/on-behalf-of.ts'
-import { HOPS, type Met, step, Walk } from './on-behalf-of-walk.ts'
+import { HOPS, type Met, START, step, Walk } from './on-behalf-of-walk.ts'
 
 const LONG = process.env.RACE === 'long'
 const WALKS = LONG ? 100_000 : 6
@@ -32,7 +32,7 @@ describe('on behalf of: random walks', function () {
         const walks = fc.array(step, { minLength: STEPS, maxLength: STEPS, size: 'max' })
         const property = fc.asyncProperty(walks, async (steps) => {
           const walk = new Walk({ deployment, models, clock, met })
-          for (const one of steps) await walk.take(one)
+          for (const one of [...START, ...steps]) await walk.take(one)
           deployment.events.length = 0
         })
         await fc.assert(property, { numRuns: WALKS, endOnFailure: true })
