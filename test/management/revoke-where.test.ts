@@ -256,6 +256,7 @@ describe('management: the kill switch', () => {
       ['?actorId=', `actorId ${name}`],
       ['?userId=&actorId=bob', 'actorId must not come with userId'],
       ['?userId=alice&userId=bob', 'userId must not be repeated'],
+      ['?userId=&userId=bob', 'userId must not be repeated'],
       ['?userId=%00', `userId ${name}`],
       ['?clientId=spa', 'unknown parameter: clientId'],
       ['?userId=alice&clientId=spa', 'unknown parameter: clientId'],
