@@ -31,12 +31,15 @@ describe('plain JSON', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: LEVELS - 2 }), (text) => {
         const value: unknown = JSON.parse(text)
-        // Without escaped backslashes, after which a `u` is no escape.
-        const written = JSON.stringify(value).replaceAll('\\\\', '')
-        const storable = !/\\u0000|\\ud[89a-f]/.test(written)
+        const texts: string[] = []
+        JSON.stringify(value, (name, member) => {
+          texts.push(name, typeof member === 'string' ? member : '')
+          return member
+        })
+        const storable = texts.every((one) => one.isWellFormed() && !one.includes('\0'))
         expect(isPlainJson(value, LEVELS)).to.equal(storable)
       }),
-      { numRuns: 2000, examples: [[String.raw`{"\\uda00": 0}`]] },
+      { numRuns: 2000 },
     )
   })
 

@@ -12,7 +12,9 @@ const PAGE = readPage('docs/help.md')
 const SYMPTOMS = ['At the token endpoint', 'At the management API', 'At your API', 'At the database']
 
 /** What clients read is ours or the provider's. */
-const SOURCE = globSync(['{,packages/*/}src/**/*.ts', 'node_modules/oidc-provider/lib/**/*.js'], { cwd: ROOT })
+const SOURCE = globSync(['{,packages/*/}src/**/*.ts', 'node_modules/oidc-provider/lib/**/*.js'], {
+  cwd: ROOT,
+})
   .map((file) => readPage(file))
   .join('\n')
 

@@ -57,16 +57,6 @@ export const step: fc.Arbitrary<Step> = fc.record({
   mask: fc.nat(127),
 })
 
-const BEGIN = { a: 0, b: 0, c: 0, mask: 0 }
-/** How each walk begins, so that it meets a tree before its stop and after it. */
-export const START: readonly Step[] = [
-  { ...BEGIN, what: 'impersonate' },
-  { ...BEGIN, what: 'verify' },
-  { ...BEGIN, what: 'stop' },
-  { ...BEGIN, what: 'tick', a: TTL + 1 },
-  { ...BEGIN, what: 'verify', b: 1 },
-]
-
 interface Tree {
   readonly id?: string
   readonly ceiling?: readonly string[]

@@ -342,9 +342,6 @@ describe('the banner', function () {
       `document.addEventListener('readystatechange', () => { ${early} }, { once: true })`,
     )
     await page.reload()
-    await page.waitForFunction("customElements.get('impersonation-banner') !== undefined", undefined, {
-      polling: 50,
-    })
     await bar().waitFor()
     expect(await inPage('return [banner.getAttribute("user"), Object.hasOwn(banner, "user")]')).to.deep.equal(
       ['Alice', false],

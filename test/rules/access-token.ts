@@ -1,0 +1,209 @@
+/** The claims of access tokens (docs/protocol.md §4). */
+import { expect } from 'chai'
+import { decodeProtectedHeader } from 'jose'
+import { now } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { BILLING } from '../../fixtures/on-behalf-of.ts'
+import { RESERVED_CLAIMS } from '../../src/constants.ts'
+import {
+  actedBy,
+  actedByTwo,
+  everyDoor,
+  everyResponse,
+  isReady,
+  received,
+  responsesFor,
+  send,
+} from './exchanging.ts'
+import { refused, spent, tokenSays } from './expectations.ts'
+import { functions, on, passes } from './given.ts'
+import { by, mustPresent, PRESENTED, proven, storedAs, theKey, variant } from './proofs.ts'
+import type { Step } from './rule.ts'
+import type { Scene } from './scene.ts'
+import { LASTING } from './settings.ts'
+
+const OOPS = 'oops! something went wrong'
+const isText = (value: unknown) => typeof value === 'string' && value !== ''
+const lasting = variant('lasting', { token_exchange_resources: [LASTING] })
+const pairwise = variant('pairwise', { subject_type: 'pairwise' })
+
+/** The client that exchanges, by its door. */
+const clientIn = ({ door }: Scene) => (door === 'a subject token' ? 'spa' : 'orders-api')
+const issuesJwt = ({ response }: Scene) => response.body.access_token.includes('.')
+const audienceIn = (scene: Scene) => {
+  if (scene.door !== 'a subject token') return BILLING
+  return issuesJwt(scene) ? API : OPAQUE_API
+}
+const isOfType: Step = (scene) => {
+  if (!issuesJwt(scene)) return
+  expect(decodeProtectedHeader(scene.response.body.access_token).typ).to.equal('at+jwt')
+}
+const gold = functions({ getCustomJwtClaims: () => ({ tier: 'gold', rights: { see: true } }) })
+/** The link of the API at its door, outside the people. */
+const throughApi = (scene: Scene, act?: object) =>
+  scene.door === 'a subject token' ? act : { sub: 'orders-api', client_id: 'orders-api', ...(act && { act }) }
+
+export const accessTokenRules = [
+  everyResponse('T1', (target) => [
+    isReady,
+    gold,
+    send(target),
+    isOfType,
+    tokenSays({ tier: 'gold', sub: 'alice' }),
+    spent,
+  ]),
+  everyResponse('T2', (target) => [
+    send(target),
+    tokenSays(({ setting }) => ({ iss: setting.issuer })),
+    spent,
+  ]),
+  everyResponse('T3', (target) => [send(target), tokenSays({ sub: 'alice' }), spent]),
+  everyResponse('T3, pairwise', (target) => [
+    storedAs(pairwise),
+    send(target, by(pairwise)),
+    tokenSays((scene) => ({ sub: `alice@${pairwise(scene).client_id}` })),
+    spent,
+  ]),
+  everyResponse('T4', (target) => [send(target), tokenSays((scene) => ({ aud: audienceIn(scene) })), spent]),
+  everyResponse('T5', (target) => [
+    send(target),
+    tokenSays((scene) => ({ client_id: clientIn(scene) })),
+    spent,
+  ]),
+  everyResponse('T6', (target) => [passes(0), send(target), tokenSays(() => ({ iat: now() })), spent]),
+  everyResponse('T7', (target) => [passes(0), send(target), tokenSays(() => ({ exp: now() + 600 })), spent]),
+  everyResponse('T7, at most', () => [
+    passes(0),
+    storedAs(lasting),
+    send({ resource: LASTING }, by(lasting)),
+    // In §8 the token that was received ends before.
+    tokenSays(({ door }) => ({ exp: now() + (door === 'a subject token' ? 900 : 600) })),
+    spent,
+  ]),
+  everyResponse('T8', (target) => [
+    send(target),
+    tokenSays((scene) => ({ jti: issuesJwt(scene) ? isText : undefined })),
+    spent,
+  ]),
+  everyResponse('T9', (target) => [
+    send({ ...target, scope: 'orders:read' }),
+    tokenSays({ scope: 'orders:read' }),
+    spent,
+  ]),
+  everyResponse('T9, none', (target) => [send(target), tokenSays({ scope: undefined }), spent]),
+  responsesFor('T10', {
+    'a subject token, for a JWT': [send(actedBy()), tokenSays({ act: { sub: 'bob' } }), spent],
+    'a subject token, for an opaque token': [
+      send(async (scene) => ({ resource: OPAQUE_API, ...(await actedBy()(scene)) })),
+      tokenSays({ act: { sub: 'bob' } }),
+      spent,
+    ],
+    ...received([send(), tokenSays((scene) => ({ act: throughApi(scene, { sub: 'bob' }) })), spent]),
+  }),
+  responsesFor('T10, several', {
+    'a subject token, for a JWT': [
+      send(actedByTwo),
+      tokenSays({ act: { sub: 'bob', act: { sub: 'carol' } } }),
+      spent,
+    ],
+    'a subject token, for an opaque token': [
+      send(async (scene) => ({ resource: OPAQUE_API, ...(await actedByTwo(scene)) })),
+      tokenSays({ act: { sub: 'bob', act: { sub: 'carol' } } }),
+      spent,
+    ],
+    ...received([
+      (scene) => void Object.assign(scene, { acting: actedByTwo }),
+      send(),
+      tokenSays((scene) => ({ act: throughApi(scene, { sub: 'bob', act: { sub: 'carol' } }) })),
+      spent,
+    ]),
+  }),
+  everyResponse('T10, no one', (target) => [
+    (scene) => void Object.assign(scene, { acting: {}, scope: 'orders:read' }),
+    send(target),
+    tokenSays((scene) => ({ act: throughApi(scene) })),
+    spent,
+  ]),
+  responsesFor('T10, pairwise', {
+    'a subject token, for a JWT': [
+      storedAs(pairwise),
+      send(actedBy(), by(pairwise)),
+      tokenSays((scene) => ({ act: { sub: `bob@${pairwise(scene).client_id}` } })),
+      spent,
+    ],
+    'a subject token, for an opaque token': [
+      storedAs(pairwise),
+      send(async (scene) => ({ resource: OPAQUE_API, ...(await actedBy()(scene)) }), by(pairwise)),
+      tokenSays((scene) => ({ act: { sub: `bob@${pairwise(scene).client_id}` } })),
+      spent,
+    ],
+    ...received('D27'),
+  }),
+  everyResponse('T11, a proof', (target) => [
+    send(target, proven),
+    tokenSays(async () => ({ cnf: { jkt: (await theKey()).thumbprint } })),
+    spent,
+  ]),
+  everyResponse('T11, a certificate', (target) => [
+    storedAs(mustPresent),
+    send(target, (scene) => ({ client: mustPresent(scene), headers: PRESENTED })),
+    tokenSays({ cnf: (cnf: object) => isText(Reflect.get(cnf, 'x5t#S256')) }),
+    spent,
+  ]),
+  everyResponse('T11, neither', (target) => [send(target), tokenSays({ cnf: undefined }), spent]),
+  everyResponse('T12', (target) => [
+    send(target),
+    tokenSays(async (scene) => ({ status: await statusIn(scene) })),
+    spent,
+  ]),
+  responsesFor('T12, without status lists', {
+    'a subject token, for a JWT': [
+      on('without status lists'),
+      send(),
+      tokenSays({ status: undefined }),
+      spent,
+    ],
+    'a subject token, for an opaque token': [
+      on('without status lists'),
+      send({ resource: OPAQUE_API }),
+      tokenSays({ status: undefined }),
+      spent,
+    ],
+    ...received('onBehalfOf needs status lists'),
+  }),
+  everyResponse('T13', (target) => [
+    isReady,
+    gold,
+    send(target),
+    tokenSays((scene) => ({
+      tier: 'gold',
+      rights: { see: true },
+      sub: 'alice',
+      aud: audienceIn(scene),
+      client_id: clientIn(scene),
+    })),
+    spent,
+  ]),
+  ...[...RESERVED_CLAIMS].map((claim) =>
+    everyDoor(`T14, ${claim}`, [
+      isReady,
+      // Parsed, because `__proto__` in a literal would be no member.
+      functions({ getCustomJwtClaims: () => JSON.parse(`{"${claim}": "mine"}`) }),
+      send(),
+      refused(500, 'server_error', OOPS, `getCustomJwtClaims must not return the reserved claim ${claim}`),
+    ]),
+  ),
+  everyDoor('T14, of extraTokenClaims', [
+    isReady,
+    functions({ extraTokenClaims: () => ({ act: { sub: 'carol' } }) }),
+    send(),
+    refused(500, 'server_error', OOPS, 'extraTokenClaims must not return the reserved claim act'),
+  ]),
+]
+
+/** The place that the record has in a list. */
+async function statusIn(scene: Scene): Promise<object> {
+  const { status_index: index } = Object(await scene.row())
+  const uri = `${scene.setting.baseUrl}/api/status-lists/0`
+  return { status_list: { idx: Number(index), uri } }
+}

@@ -1,0 +1,514 @@
+/** Events (docs/protocol.md §6): exactly one for each occurrence, and nothing in them that must not be there. */
+import type { EventEmitter } from 'node:events'
+import { format } from 'node:util'
+import { expect } from 'chai'
+import debug from 'debug'
+import { decodeJwt } from 'jose'
+import { publicClient, webClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { postRevocation } from '../../fixtures/management.ts'
+import { BILLING } from '../../fixtures/on-behalf-of.ts'
+import { keptToken } from '../../fixtures/requests.ts'
+import { EVENTS, type ImpersonationEvents } from '../../src/events.ts'
+import { hashSecret, type SubjectTokenSecret } from '../../src/subject-tokens/secret.ts'
+import {
+  actedBy,
+  at,
+  DOORS,
+  everyDoor,
+  everyPassed,
+  exchanged,
+  isReady,
+  made,
+  type Of,
+  own,
+  received,
+  send,
+} from './exchanging.ts'
+import {
+  answers,
+  because,
+  changesNothing,
+  expectMembers,
+  recordSays,
+  recordUnchanged,
+  refused,
+  refusedToken,
+  spent,
+  succeeds,
+  tokenHasEnded,
+} from './expectations.ts'
+import { fails, functions, issuedWith, on, passes } from './given.ts'
+import { issues, requests } from './managing.ts'
+import { each, rowsOf, type Step, type Steps } from './rule.ts'
+import type { Scene } from './scene.ts'
+import { cutShort, everyStop, everyStopOfOne, everyWay, issuedAlone, sendStop, used } from './stopping.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+const isFrozen = (value: unknown): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (Object.isFrozen(value) && Object.values(value).every(isFrozen))
+
+/** The one event since the request, with exactly these members. */
+const tells =
+  (name: keyof ImpersonationEvents, members: Of<Members>): Step =>
+  async (scene) => {
+    const { events } = scene
+    expect(events.map((event) => event.name)).to.deep.equal([name])
+    const payload = events[0]?.payload
+    const expected = await made(members, scene)
+    expect(Object.keys(payload ?? {})).to.have.members(Object.keys(expected))
+    expectMembers(payload, expected)
+    expect(isFrozen(payload)).to.equal(true)
+  }
+
+/** Nothing that was sent or returned as a token is in an event of the cell, and no hash of one. */
+const tellsNoSecret: Step = async (scene) => {
+  const { setting, subjectToken, received: token, response, kept } = scene
+  const told = JSON.stringify(scene.events)
+  expect(scene.events).not.to.have.length(0)
+  const issued = response.body?.access_token ?? response.body?.subjectToken ?? ''
+  const secrets = [subjectToken, token, kept.accessToken ?? '', issued, await keptToken(setting)]
+  const hashes = secrets.map((secret) => hashSecret(secret as SubjectTokenSecret))
+  for (const secret of [...secrets, ...hashes].filter((one) => one !== ''))
+    expect(told).not.to.include(secret)
+}
+
+const jtiOf = ({ response }: Scene) => decodeJwt(response.body.access_token).jti
+const OCCASIONS = ['issuance', ...DOORS] as const
+const occasions = rowsOf(OCCASIONS)
+
+/** The names of the events since the request. */
+const names =
+  (...expected: readonly string[]): Step =>
+  ({ events }) =>
+    expect(events.map(({ name }) => name)).to.deep.equal(expected)
+
+const secretless = (outcome: 'success' | 'a refusal'): Steps =>
+  outcome === 'success'
+    ? [send(), succeeds(), tellsNoSecret, recordUnchanged]
+    : [send({ scope: 'unknown' }), answers(400, 'invalid_scope'), tellsNoSecret, changesNothing]
+
+/** The event of a use seven seconds after the exchange. */
+const replay =
+  (format: 'a JWT' | 'an opaque token', clientId: string, outcome: Members) =>
+  ({ id, people, kept: { accessToken = '' } }: Scene): Members => ({
+    id,
+    userId: people.userId,
+    clientId,
+    usedBy: 'spa',
+    usedAt: now() - 7,
+    secondsAfter: 7,
+    actor: { sub: people.actorId, clientId: 'spa' },
+    resource: format === 'a JWT' ? API : OPAQUE_API,
+    ...(format === 'a JWT' && { jti: decodeJwt(accessToken).jti }),
+    ...outcome,
+  })
+
+const FAULTY = {
+  throws() {
+    throw new Error('private: a listener')
+  },
+  rejects: () => Promise.reject(new Error('private: a listener')),
+  'never settles': () => new Promise<never>(() => {}),
+}
+/** Every event is heard by this listener, too. */
+const heardBy =
+  (listener: () => unknown): Step =>
+  ({ setting, undo }) => {
+    const provider: EventEmitter = setting.provider
+    for (const event of EVENTS) {
+      provider.prependListener(event, listener)
+      undo.push(() => provider.removeListener(event, listener))
+    }
+  }
+
+/** The lines of the `debug` package, from here on. */
+const lines: string[] = []
+const debugs: Step = ({ undo }) => {
+  const { log } = debug
+  lines.length = 0
+  debug.enable('oidc-provider:impersonation')
+  debug.log = (...values: unknown[]) => void lines.push(format(...values))
+  undo.push(() => {
+    debug.disable()
+    debug.log = log
+  })
+}
+/** For each of these events a line with its name and payload. */
+const prints =
+  (...events: readonly string[]): Step =>
+  (scene) => {
+    expect(lines).to.have.length(events.length)
+    for (const [index, name] of events.entries()) {
+      expect(lines[index]).to.include(name)
+      expect(lines[index]).to.include(JSON.stringify(scene.events[index]?.payload))
+    }
+  }
+
+const told = [
+  occasions('V1, success', {
+    issuance: [
+      passes(0),
+      issues({ clientId: 'web', actorId: 'bob', resource: API, scope: 'orders:read' }),
+      succeeds({}, 201),
+      tells('subject_token.issued', ({ id }) => ({
+        id,
+        userId: 'alice',
+        createdBy: 'backend',
+        clientId: 'web',
+        actorId: 'bob',
+        resource: API,
+        scope: 'orders:read',
+        expiresAt: now() + 600,
+      })),
+      recordSays({ state: 'active' }),
+    ],
+    'a subject token': [
+      passes(0),
+      send(async (scene) => ({ scope: 'orders:read', ...(await actedBy()(scene)) })),
+      succeeds(),
+      tells('subject_token.exchanged', (scene) => ({
+        id: scene.id,
+        userId: 'alice',
+        createdBy: 'backend',
+        clientId: 'spa',
+        actor: { sub: 'bob', clientId: 'spa' },
+        resource: API,
+        scope: 'orders:read',
+        accessToken: { format: 'jwt', jti: jtiOf(scene), expiresAt: now() + 600 },
+      })),
+      spent,
+    ],
+    ...received([
+      passes(0),
+      send({ scope: 'orders:read' }),
+      succeeds(),
+      tells('access_token.exchanged', (scene) => ({
+        id: scene.id,
+        userId: 'alice',
+        createdBy: 'backend',
+        clientId: 'orders-api',
+        actor: { sub: 'bob', clientId: 'spa' },
+        through: [],
+        ...(scene.door === 'a JWT' && { parentJti: decodeJwt(scene.received).jti }),
+        resource: BILLING,
+        scope: 'orders:read',
+        accessToken: { format: 'jwt', jti: jtiOf(scene), expiresAt: now() + 600 },
+      })),
+      spent,
+    ]),
+  }),
+  rowsOf(['a subject token'])('V1, an opaque token', {
+    'a subject token': [
+      passes(0),
+      send({ resource: OPAQUE_API }),
+      succeeds(),
+      tells('subject_token.exchanged', ({ id }) => ({
+        id,
+        userId: 'alice',
+        createdBy: 'backend',
+        clientId: 'spa',
+        resource: OPAQUE_API,
+        accessToken: { format: 'opaque', expiresAt: now() + 600 },
+      })),
+      spent,
+    ],
+  }),
+  rowsOf(["a user's own JWT", "a user's own opaque token"])(
+    'V1, no impersonation',
+    own([
+      passes(0),
+      send(),
+      succeeds(),
+      tells('access_token.exchanged', (scene) => ({
+        userId: 'alice',
+        clientId: 'orders-api',
+        through: [],
+        ...(scene.door.endsWith('JWT') && { parentJti: decodeJwt(scene.received).jti }),
+        resource: BILLING,
+        accessToken: { format: 'jwt', jti: jtiOf(scene), expiresAt: now() + 600 },
+      })),
+      changesNothing,
+    ]),
+  ),
+  occasions('V1, a refusal', {
+    issuance: [
+      functions({ isAllowed: () => false }),
+      issues({ actorId: 'bob', resource: API, scope: 'orders:read' }),
+      tells('subject_token.refused', {
+        stage: 'issuance',
+        error: 'access_denied',
+        check: 'isAllowed',
+        reason: 'isAllowed returned false',
+        clientId: 'backend',
+        userId: 'alice',
+        actor: { sub: 'bob' },
+        resource: API,
+        scope: 'orders:read',
+      }),
+      refused(403, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+    ],
+    'a subject token': [
+      isReady,
+      functions({ isAllowed: () => false }),
+      send(async (scene) => ({ scope: 'orders:read', ...(await actedBy()(scene)) })),
+      tells('subject_token.refused', ({ id }) => ({
+        stage: 'exchange',
+        error: 'access_denied',
+        check: 'isAllowed',
+        reason: 'isAllowed returned false',
+        clientId: 'spa',
+        id,
+        userId: 'alice',
+        actor: { sub: 'bob', clientId: 'spa' },
+        resource: API,
+        scope: 'orders:read',
+      })),
+      refused(400, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+    ],
+    ...received([
+      isReady,
+      functions({ isAllowed: () => false }),
+      send({ scope: 'orders:read' }),
+      tells('access_token.refused', (scene) => ({
+        stage: 'onBehalfOf',
+        error: 'access_denied',
+        check: 'isAllowed',
+        reason: 'isAllowed returned false',
+        clientId: 'orders-api',
+        id: scene.id,
+        userId: 'alice',
+        actor: { sub: 'bob', clientId: 'spa' },
+        through: [],
+        ...(scene.door === 'a JWT' && { parentJti: decodeJwt(scene.received).jti }),
+        resource: BILLING,
+        scope: 'orders:read',
+      })),
+      refused(400, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+    ]),
+  }),
+  ...(['a JWT', 'an opaque token'] as const).map((format) =>
+    everyStop(`V1, a stop of ${format}`, 'V3', ({ stop, revocation }) => [
+      issuedAlone,
+      used(format),
+      stop(),
+      tells('subject_token.revoked', ({ id, people, kept: { accessToken = '' } }) => ({
+        id,
+        userId: people.userId,
+        actorId: people.actorId,
+        clientId: 'spa',
+        ...('client' in revocation && { revokedBy: 'backend' }),
+        revocation,
+        ...(format === 'a JWT' && { jti: decodeJwt(accessToken).jti }),
+        ended: 'now',
+      })),
+      recordSays({ state: 'revoked', revocation }),
+    ]),
+  ),
+  everyStop('V1, a stop of what was not used', 'nothing was used', ({ stop, revocation }) => [
+    issuedWith({ clientId: 'web' }),
+    issuedAlone,
+    stop(),
+    tells('subject_token.revoked', ({ id, people }) => ({
+      id,
+      userId: people.userId,
+      actorId: people.actorId,
+      clientId: 'web',
+      ...('client' in revocation && { revokedBy: 'backend' }),
+      revocation,
+    })),
+    recordSays({ state: 'revoked', revocation }),
+  ]),
+  everyStop('V1, a second stop', 'V3', ({ stop }) => [
+    issuedAlone,
+    used('an opaque token'),
+    stop(),
+    stop(0),
+    because(null),
+    recordUnchanged,
+  ]),
+
+  occasions('V2', {
+    issuance: [issues(), succeeds({}, 201), tellsNoSecret, recordSays({ state: 'active' })],
+    ...each(DOORS, () => 'the rows below'),
+  }),
+  ...(['success', 'a refusal'] as const).map((outcome) =>
+    rowsOf(['a JWT', 'an opaque token', "a user's own JWT", "a user's own opaque token"])(
+      `V2, ${outcome} of an API`,
+      {
+        ...received(secretless(outcome)),
+        ...own(secretless(outcome)),
+      },
+    ),
+  ),
+  rowsOf(['a JWT', 'an opaque token'])('V2, success', {
+    'a JWT': [send(), succeeds(), tellsNoSecret, spent],
+    'an opaque token': [send({ resource: OPAQUE_API }), succeeds(), tellsNoSecret, spent],
+  }),
+  everyWay('V2, a stop', ({ stop, revocation }) => [
+    issuedAlone,
+    used('an opaque token'),
+    stop(),
+    tellsNoSecret,
+    recordSays({ state: 'revoked', revocation }),
+  ]),
+
+  ...(['a JWT', 'an opaque token'] as const).map((format) =>
+    rowsOf(['the same client', 'another client', 'a second time'])(`V3, ${format}`, {
+      'the same client': [
+        passes(0),
+        issuedAlone,
+        used(format),
+        passes(7),
+        send(),
+        tells('subject_token.replayed', replay(format, 'spa', { sameClient: true, ended: 'now' })),
+        answers(400, 'invalid_request', 'subject_token is invalid'),
+        recordSays({ state: 'revoked', revocation: { cause: 'replay' } }),
+      ],
+      'another client': [
+        passes(0),
+        issuedAlone,
+        used(format),
+        passes(7),
+        send({}, { client: webClient() }),
+        tells('subject_token.replayed', replay(format, 'web', { sameClient: false, ended: 'now' })),
+        answers(400, 'invalid_request', 'subject_token is invalid'),
+        recordSays({ state: 'revoked', revocation: { cause: 'replay' } }),
+      ],
+      'a second time': [
+        passes(0),
+        issuedAlone,
+        used(format),
+        passes(7),
+        send(),
+        send(),
+        tells('subject_token.replayed', replay(format, 'spa', { sameClient: true, ended: 'before' })),
+        answers(400, 'invalid_request', 'subject_token is invalid'),
+        changesNothing,
+      ],
+    }),
+  ),
+  rowsOf(['a wrong field', 'an unknown user', 'an unknown record', 'without the scope', 'storage is down'])(
+    'V4, the management API',
+    {
+      'a wrong field': [issues({ userId: 7 }), refused(400, 'invalid_request', undefined, null)],
+      'an unknown user': [issues({ userId: 'no-one' }), refused(404, 'not_found', 'user not found', null)],
+      'an unknown record': [
+        requests(({ setting }) => postRevocation(setting, { id: '0'.repeat(32) })),
+        answers(404, 'not_found', 'subject token not found'),
+        because(null),
+        recordUnchanged,
+      ],
+      'without the scope': [
+        requests(({ setting }) => postRevocation(setting, {}, { scope: 'subject-tokens:read' })),
+        refused(403, 'insufficient_scope', undefined, null),
+      ],
+      'storage is down': [
+        fails('store.insert'),
+        issues(),
+        refused(503, 'temporarily_unavailable', undefined, null),
+      ],
+    },
+  ),
+  everyDoor('V4, before the handler', [
+    send({ scope: ['a', 'b'] }),
+    refused(400, 'invalid_request', undefined, null),
+  ]),
+  everyDoor('V4, in the handler', [
+    send({ requested_token_type: 'urn:x' }),
+    refused(400, 'invalid_request', 'requested_token_type is not supported'),
+  ]),
+  everyDoor('V4, a failure', [
+    isReady,
+    functions({ isAllowed: () => Promise.reject(new Error('private')) }),
+    send(),
+    refused(500, 'server_error', undefined, 'isAllowed failed'),
+  ]),
+  everyPassed('V5', [send(), succeeds(), names('access_token.exchanged'), changesNothing]),
+  everyPassed('V5, a client that may not', [
+    send({}, { client: publicClient() }),
+    names('access_token.refused'),
+    refused(400, 'unauthorized_client', undefined, 'no token_exchange_audiences'),
+  ]),
+  everyPassed('V5, while it is off', [
+    on('without onBehalfOf'),
+    send({}, { client: publicClient() }),
+    names('subject_token.refused'),
+    refusedToken('malformed'),
+  ]),
+  everyStopOfOne('V6', 'of one record alone', ({ way, stop, revocation }) => [
+    issuedAlone,
+    used('an opaque token'),
+    cutShort,
+    (scene) => scene.request(() => sendStop(way, scene)),
+    ({ response }) => expect(response.status).to.equal(503),
+    because(null),
+    stop(),
+    names('subject_token.revoked'),
+    tokenHasEnded,
+    recordSays({ state: 'revoked', revocation }),
+  ]),
+  ...Object.entries(FAULTY).flatMap(([title, listener]) => [
+    occasions(`V7, ${title}`, {
+      issuance: [heardBy(listener), issues(), succeeds({}, 201), recordSays({ state: 'active' })],
+      'a subject token': [heardBy(listener), send(), succeeds(), spent],
+      ...received([heardBy(listener), send(), succeeds(), spent]),
+    }),
+    occasions(`V7, ${title}, a refusal`, {
+      issuance: [
+        heardBy(listener),
+        functions({ isAllowed: () => false }),
+        issues(),
+        refused(403, 'access_denied', undefined, 'isAllowed returned false'),
+      ],
+      ...each(DOORS, (door) => [
+        at(door),
+        heardBy(listener),
+        send({ scope: 'unknown' }),
+        refused(400, 'invalid_scope', 'none of the requested scopes can be granted'),
+      ]),
+    }),
+    everyWay(`V7, ${title}, a stop`, ({ stop, revocation }) => [
+      issuedAlone,
+      used('an opaque token'),
+      heardBy(listener),
+      stop(),
+      recordSays({ state: 'revoked', revocation }),
+      tokenHasEnded,
+    ]),
+  ]),
+  occasions('V8', {
+    issuance: [
+      debugs,
+      functions({ isAllowed: () => false }),
+      issues(),
+      prints('subject_token.refused'),
+      refused(403, 'access_denied', undefined, 'isAllowed returned false'),
+    ],
+    ...each(DOORS, (door) => [
+      at(door),
+      debugs,
+      send({ scope: 'unknown' }),
+      prints(door === 'a subject token' ? 'subject_token.refused' : 'access_token.refused'),
+      refused(400, 'invalid_scope', 'none of the requested scopes can be granted'),
+    ]),
+  }),
+  rowsOf(['a replay', 'a success', 'no one listens'])('V8, else', {
+    'a replay': [
+      exchanged(),
+      debugs,
+      send(),
+      prints('subject_token.replayed'),
+      answers(400, 'invalid_request'),
+      recordSays({ state: 'revoked' }),
+    ],
+    'a success': [debugs, send(), prints(), succeeds(), spent],
+    'no one listens': 'once in a process, so that it needs one of its own: test/provider/notices.test.ts',
+  }),
+]
+
+export const eventRules = told

@@ -1,0 +1,656 @@
+/** The functions of a deployment: its policy, and its claims (docs/protocol.md §5). */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { machineClient } from '../../fixtures/clients.ts'
+import { now, tooLate } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { BILLING, billingApi, LEDGER } from '../../fixtures/on-behalf-of.ts'
+import { postToken } from '../../fixtures/requests.ts'
+import { TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { AccessDenied, type CustomClaimsRequest, type PolicyRequest } from '../../src/index.ts'
+import {
+  actedBy,
+  actedByTwo,
+  at,
+  audience,
+  DOORS,
+  doors,
+  everyDoor,
+  isReady,
+  made,
+  type Of,
+  own,
+  received,
+  send,
+} from './exchanging.ts'
+import {
+  changesNothing,
+  expectMembers,
+  recordSays,
+  refused,
+  spent,
+  succeeds,
+  tokenSays,
+} from './expectations.ts'
+import { functions, issuedWith, on, passes } from './given.ts'
+import { issues } from './managing.ts'
+import { by, proven, storedAs, variant } from './proofs.ts'
+import { type Cell, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
+import type { Scene } from './scene.ts'
+import type { Functions } from './settings.ts'
+
+const DENIED = 'the request was denied by policy'
+const FAILED = 'something went wrong'
+const OOPS = 'oops! something went wrong'
+const ISSUANCE = 'issuance'
+const pairwise = variant('pairwise', { subject_type: 'pairwise' })
+
+const stages = rowsOf([ISSUANCE, ...DOORS])
+/** The same at issuance, with a request of its own, and at each door. */
+const everyStage = (title: string, atIssuance: Steps, steps: Steps): Rule =>
+  stages(title, { [ISSUANCE]: atIssuance, ...each(DOORS, (door) => [at(door), isReady, steps]) })
+
+interface Heard {
+  policy?: PolicyRequest
+  claims?: CustomClaimsRequest
+}
+const heard = new WeakMap<Scene, Heard>()
+/** The functions say yes, and what they were asked is kept. */
+const listens: Step = (scene) => {
+  const asked: Heard = {}
+  heard.set(scene, asked)
+  scene.setting.functions = {
+    isAllowed(request) {
+      asked.policy = request
+      return true
+    },
+    getCustomJwtClaims(request) {
+      asked.claims = request
+      return {}
+    },
+  }
+}
+type Members = Readonly<Record<string, unknown>>
+const policyHears =
+  (members: Of<Members>): Step =>
+  async (scene) =>
+    expectMembers(heard.get(scene)?.policy, await made(members, scene))
+const claimsHear =
+  (members: Of<Members>): Step =>
+  async (scene) =>
+    expectMembers(heard.get(scene)?.claims, await made(members, scene))
+const contextHears =
+  (members: Of<Members>): Step =>
+  async (scene) =>
+    expectMembers(heard.get(scene)?.claims?.context, await made(members, scene))
+
+const issued = [succeeds({}, 201), recordSays({ state: 'active' })]
+const granted = [succeeds(), spent]
+/** What is told is the same at all stages. */
+const told = (title: string, members: Members): Rule =>
+  everyStage(
+    title,
+    [listens, issues(), policyHears(members), issued],
+    [listens, send(), policyHears(members), granted],
+  )
+
+const CALLBACKS = ['isAllowed', 'getCustomJwtClaims', 'extraTokenClaims'] as const
+/** What a function returns that says yes. */
+const YES = { isAllowed: true, getCustomJwtClaims: {}, extraTokenClaims: {} }
+/** One of the functions, whatever it returns. */
+const one = (name: (typeof CALLBACKS)[number], call: () => unknown): Step =>
+  functions({ [name]: call } as Functions)
+
+/** The functions are those of a deployment that has none. */
+const forget: Step = ({ setting }) => {
+  setting.functions = {}
+}
+
+const callbacks = CALLBACKS.flatMap((name) => {
+  const atIssuance = (cell: Steps): Cell => (name === 'isAllowed' ? cell : 'not asked at issuance')
+  const row = (title: string, call: () => unknown, issuing: Steps, exchanging: Steps): Rule =>
+    stages(`${title}, ${name}`, {
+      [ISSUANCE]: atIssuance([one(name, call), issues(), issuing]),
+      ...each(DOORS, (door) => [at(door), isReady, one(name, call), send(), exchanging]),
+    })
+  const failed = (reason: string) => refused(500, 'server_error', OOPS, `${name} ${reason}`)
+  const failedAtIssuance = refused(500, 'server_error', FAILED, null)
+  const denied =
+    name === 'extraTokenClaims' ? failed('failed') : refused(400, 'access_denied', DENIED, 'closed')
+  const deniedAtIssuance = refused(403, 'access_denied', DENIED, 'closed')
+  const rejects = () => Promise.reject(new Error('private: no directory'))
+  return [
+    row('P1, sync', () => YES[name], issued, granted),
+    row('P1, async', async () => YES[name], issued, granted),
+    row('P1, too late', () => tooLate(1), failedAtIssuance, failed('took more than 1 s')),
+    row('P2', rejects, failedAtIssuance, [failed('failed'), forget, send(), granted]),
+    row(
+      'P5',
+      () => {
+        throw new AccessDenied('closed')
+      },
+      deniedAtIssuance,
+      denied,
+    ),
+    row('P5, later', async () => Promise.reject(new AccessDenied('closed')), deniedAtIssuance, denied),
+    row('P6, an error', rejects, failedAtIssuance, failed('failed')),
+    row(
+      'P6, a result of the wrong kind',
+      () => 'yes',
+      failedAtIssuance,
+      failed(name === 'isAllowed' ? 'must return true or false' : 'must return a plain object'),
+    ),
+  ]
+})
+
+/** The calls of functions, and the spend, since the request. */
+const calledInOrder =
+  (...expected: readonly string[]): Step =>
+  ({ calls }) => {
+    const told = calls.filter((call) =>
+      /^(isAllowed|getCustomJwtClaims|extraTokenClaims|store\.consume)/.test(call),
+    )
+    expect(told).to.deep.equal(expected)
+  }
+const stageOf = ({ door }: Scene) => (door === 'a subject token' ? 'exchange' : 'onBehalfOf')
+const inOrder: Step = (scene) => {
+  const spends = scene.door === 'a subject token' ? ['store.consume'] : []
+  return calledInOrder(
+    `isAllowed at ${stageOf(scene)}`,
+    'extraTokenClaims',
+    'getCustomJwtClaims',
+    // Asked by the provider when it saves the token, and not passed on.
+    ...spends,
+  )(scene)
+}
+
+const isFrozen = (value: unknown): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (Object.isFrozen(value) && Object.values(value).every(isFrozen))
+const policyIsFrozen: Step = (scene) => {
+  const policy = heard.get(scene)?.policy ?? expect.fail('not asked')
+  const { account, ...rest } = policy
+  expect([Object.isFrozen(policy), ...Object.values(rest).map(isFrozen)]).not.to.include(false)
+  expect(Object.isFrozen(account)).to.equal(false)
+}
+const claimsAreFrozen: Step = (scene) => {
+  expect(isFrozen(heard.get(scene)?.claims ?? expect.fail('not asked'))).to.equal(true)
+}
+
+const everywhere = [
+  everyDoor('P2, the order', [isReady, send(), inOrder, granted]),
+  everyStage(
+    'P3, of the policy',
+    [listens, issues({ context: { a: { b: 1 } } }), policyIsFrozen, issued],
+    [listens, send(), policyIsFrozen, granted],
+  ),
+  everyDoor('P3, of the claims', [
+    issuedWith({ context: { a: { b: 1 } } }),
+    isReady,
+    listens,
+    send(),
+    claimsAreFrozen,
+    granted,
+  ]),
+  everyDoor('P4', [
+    storedAs(pairwise),
+    isReady,
+    listens,
+    async (scene) => {
+      const acting = scene.door === 'a subject token' ? await actedBy()(scene) : {}
+      await send(acting, by(pairwise))(scene)
+    },
+    policyHears((scene) => ({
+      userId: 'alice',
+      client: { id: pairwise(scene).client_id },
+      actor: (actor: { sub: string }) => actor.sub === 'bob',
+    })),
+    contextHears({ user: { id: 'alice' }, actor: { sub: 'bob', clientId: 'spa' } }),
+    claimsHear((scene) => ({
+      token: (token: { sub: string }) => token.sub === `alice@${pairwise(scene).client_id}`,
+    })),
+    granted,
+  ]),
+]
+
+const CONTEXT = { ticketId: 'T-1', nested: { list: [1, null, 'x'] } }
+const policies = [
+  everyStage('P7', [issues(), calledInOrder('isAllowed at issuance'), issued], [send(), inOrder, granted]),
+  everyStage(
+    'P8',
+    [listens, issues(), policyHears({ stage: 'issuance' }), issued],
+    [listens, send(), policyHears((scene) => ({ stage: stageOf(scene) })), granted],
+  ),
+  told('P9', { userId: 'alice' }),
+  everyStage(
+    'P9, an alias',
+    [listens, issues({ userId: 'alias:alice' }), policyHears({ userId: 'alice' }), issued],
+    [listens, send(), policyHears({ userId: 'alice' }), granted],
+  ),
+  told('P10', { account: ({ accountId }: { accountId: string }) => accountId === 'alice' }),
+  stages('P11', {
+    [ISSUANCE]: [
+      listens,
+      issues({ actorId: 'bob' }),
+      policyHears({ actor: { sub: 'bob', verified: false } }),
+      issued,
+    ],
+    'a subject token': [
+      isReady,
+      listens,
+      send(async ({ setting }) => withActor(await actorToken(setting, { format: 'jwt', audience: API }))),
+      policyHears({ actor: { sub: 'bob', clientId: 'spa', audiences: [API], verified: true } }),
+      granted,
+    ],
+    ...received([
+      isReady,
+      listens,
+      send(),
+      policyHears({ actor: { sub: 'bob', clientId: 'spa', verified: true } }),
+      granted,
+    ]),
+  }),
+  stages('P11, without audience, and acted for', {
+    [ISSUANCE]: 'no one has acted yet',
+    'a subject token': [
+      isReady,
+      listens,
+      send(actedByTwo),
+      policyHears({
+        actor: { sub: 'bob', act: { sub: 'carol' }, clientId: 'spa', audiences: [], verified: true },
+      }),
+      granted,
+    ],
+    ...received([
+      (scene) => void Object.assign(scene, { acting: actedByTwo }),
+      isReady,
+      listens,
+      send(),
+      policyHears({ actor: { sub: 'bob', act: { sub: 'carol' }, clientId: 'spa', verified: true } }),
+      granted,
+    ]),
+  }),
+  everyStage(
+    'P11, no one',
+    [listens, issues(), policyHears({ actor: undefined }), issued],
+    [
+      (scene) =>
+        void Object.assign(scene, { received: '', subjectToken: '', acting: {}, scope: 'orders:read' }),
+      isReady,
+      listens,
+      send(),
+      policyHears({ actor: undefined }),
+      granted,
+    ],
+  ),
+  everyStage(
+    'P12',
+    [listens, issues({ clientId: 'web' }), policyHears({ client: { id: 'web' } }), issued],
+    [
+      listens,
+      send(),
+      policyHears(({ door }) => ({ client: { id: door === 'a subject token' ? 'spa' : 'orders-api' } })),
+      granted,
+    ],
+  ),
+  everyStage(
+    'P12, no one',
+    [listens, issues(), policyHears({ client: undefined }), issued],
+    [listens, send(), policyHears({ client: ({ id }: { id: string }) => id !== '' }), granted],
+  ),
+  told('P13', { createdBy: { id: 'backend' } }),
+  stages('P14', {
+    [ISSUANCE]: [listens, issues({ context: CONTEXT }), policyHears({ context: CONTEXT }), issued],
+    ...each(DOORS, (door) => [
+      at(door),
+      issuedWith({ context: CONTEXT }),
+      isReady,
+      listens,
+      send(),
+      policyHears({ context: CONTEXT }),
+      granted,
+    ]),
+  }),
+  told('P14, none', { context: {} }),
+  everyStage(
+    'P15',
+    [listens, issues({ resource: API }), policyHears({ resource: API }), issued],
+    [
+      listens,
+      send(),
+      policyHears(({ door }) => ({ resource: door === 'a subject token' ? API : BILLING })),
+      granted,
+    ],
+  ),
+  everyStage(
+    'P16',
+    [listens, issues({ scope: 'orders:read' }), policyHears({ scope: 'orders:read' }), issued],
+    [listens, send({ scope: 'orders:read unknown' }), policyHears({ scope: 'orders:read' }), granted],
+  ),
+  everyStage(
+    'P16, none',
+    [listens, issues(), policyHears({ scope: undefined }), issued],
+    [listens, send(), policyHears({ scope: undefined }), granted],
+  ),
+  stages('P17', {
+    [ISSUANCE]: [listens, issues(), policyHears({ through: undefined }), issued],
+    'a subject token': [isReady, listens, send(), policyHears({ through: undefined }), granted],
+    ...received([isReady, listens, send(), policyHears({ through: [] }), granted]),
+  }),
+  stages('P17, the second', {
+    [ISSUANCE]: 'no API has passed anyone on',
+    'a subject token': 'no API has passed anyone on',
+    ...received([
+      send(),
+      (scene) => void Object.assign(scene, { received: scene.response.body.access_token }),
+      listens,
+      send({ resource: LEDGER }, { client: billingApi() }),
+      policyHears({ through: ['orders-api'] }),
+      granted,
+    ]),
+  }),
+  stages('P18', {
+    [ISSUANCE]: [listens, issues(), policyHears({ subjectToken: undefined }), issued],
+    'a subject token': [isReady, listens, send(), policyHears({ subjectToken: undefined }), granted],
+    ...received([
+      isReady,
+      listens,
+      send(),
+      policyHears((scene) => ({
+        subjectToken: {
+          clientId: 'spa',
+          audience: audience(scene),
+          scope: 'openid orders:read',
+          bound: false,
+        },
+      })),
+      granted,
+    ]),
+  }),
+  stages('P18, bound', {
+    [ISSUANCE]: 'there is none',
+    'a subject token': 'there is none',
+    ...received([
+      (scene) => void Object.assign(scene, { application: proven }),
+      isReady,
+      listens,
+      send({}, proven),
+      policyHears({ subjectToken: ({ bound }: { bound: boolean }) => bound }),
+      granted,
+    ]),
+  }),
+  stages('P19', {
+    [ISSUANCE]: [listens, issues(), policyHears({ subjectTokenId: undefined }), issued],
+    'a subject token': [isReady, listens, send(), policyHears({ subjectTokenId: undefined }), granted],
+    ...received([isReady, listens, send(), policyHears(({ id }) => ({ subjectTokenId: id })), granted]),
+  }),
+  stages('P20', {
+    [ISSUANCE]: [listens, issues({ resource: API }), policyHears({ boundTo: undefined }), issued],
+    'a subject token': [
+      issuedWith({ resource: API }),
+      isReady,
+      listens,
+      send(),
+      policyHears({ boundTo: undefined }),
+      granted,
+    ],
+    ...received([
+      on('with targets for the policy'),
+      (scene) => issuedWith({ resource: audience(scene) })(scene),
+      isReady,
+      listens,
+      send(),
+      policyHears((scene) => ({ boundTo: audience(scene) })),
+      granted,
+    ]),
+  }),
+  ...Object.entries({
+    P9: { userId: 'alice' },
+    P11: { actor: undefined },
+    P13: { createdBy: undefined },
+    P14: { context: undefined },
+    P19: { subjectTokenId: undefined },
+    P20: { boundTo: undefined },
+  }).map(([id, members]) =>
+    rowsOf(["a user's own JWT", "a user's own opaque token"])(
+      `${id}, no impersonation`,
+      own([isReady, listens, send(), policyHears(members), granted]),
+    ),
+  ),
+  everyStage(
+    'P21, false',
+    [
+      functions({ isAllowed: () => false }),
+      issues(),
+      refused(403, 'access_denied', DENIED, 'isAllowed returned false'),
+    ],
+    [
+      functions({ isAllowed: () => false }),
+      send(),
+      refused(400, 'access_denied', DENIED, 'isAllowed returned false'),
+    ],
+  ),
+  stages('P21, without a policy', {
+    [ISSUANCE]: [on('without functions'), issues(), calledInOrder(), issued],
+    ...each(DOORS, (door) => [
+      at(door),
+      on('without functions'),
+      send(),
+      (scene) =>
+        calledInOrder(
+          'extraTokenClaims',
+          ...(scene.door === 'a subject token' ? ['store.consume'] : []),
+        )(scene),
+      granted,
+    ]),
+  }),
+  stages('P22', {
+    [ISSUANCE]: [
+      issues({ userId: 'alias:alice', actorId: 'alice' }),
+      refused(403, 'access_denied', DENIED, 'an account cannot act for itself'),
+      calledInOrder(),
+    ],
+    'a subject token': [
+      isReady,
+      send(actedBy('alice')),
+      refused(400, 'invalid_request', 'actor_token is invalid', 'the actor is the subject'),
+      calledInOrder(),
+    ],
+    ...received('E69'),
+  }),
+  stages('P23', {
+    [ISSUANCE]: [
+      on('with required context'),
+      issues({ context: { ticketId: ' ' } }),
+      refused(400, 'invalid_request', 'context.ticketId is required, and must not be blank', null),
+      calledInOrder(),
+    ],
+    'a subject token': [
+      on('with required context'),
+      issuedWith({ context: { ticketId: 'T-1' } }),
+      isReady,
+      ({ setting, id }) =>
+        setting.database.sequelize.query(`UPDATE subject_tokens SET context = '{}' WHERE id = '${id}'`),
+      send(),
+      refused(400, 'access_denied', DENIED, 'context.ticketId is missing or blank'),
+      calledInOrder(),
+    ],
+    ...received('D1'),
+  }),
+]
+
+const claims = [
+  everyDoor('P24', [isReady, send(), inOrder, granted]),
+  everyDoor('P24, after the policy has said no', [
+    isReady,
+    functions({ isAllowed: () => false }),
+    send(),
+    (scene) => calledInOrder(`isAllowed at ${stageOf(scene)}`)(scene),
+    refused(400, 'access_denied', DENIED, 'isAllowed returned false'),
+  ]),
+  everyDoor('P24, not JSON', [
+    isReady,
+    functions({ getCustomJwtClaims: () => ({ at: new Date(0) }) }),
+    send(),
+    refused(500, 'server_error', OOPS, 'getCustomJwtClaims must return plain JSON'),
+  ]),
+  everyDoor('P25', [
+    passes(0),
+    isReady,
+    listens,
+    send({ scope: 'orders:read' }),
+    claimsHear((scene) => ({
+      token: {
+        jti: decodeJwt(scene.response.body.access_token).jti,
+        sub: 'alice',
+        aud: scene.door === 'a subject token' ? API : BILLING,
+        scope: 'orders:read',
+        clientId: scene.door === 'a subject token' ? 'spa' : 'orders-api',
+        iat: now(),
+        exp: now() + 600,
+      },
+    })),
+    granted,
+  ]),
+  rowsOf(['a subject token'])('P25, opaque', {
+    'a subject token': [
+      passes(0),
+      isReady,
+      listens,
+      send({ resource: OPAQUE_API }),
+      claimsHear(() => ({
+        token: { sub: 'alice', aud: OPAQUE_API, clientId: 'spa', iat: now(), exp: now() + 600 },
+      })),
+      granted,
+    ],
+  }),
+  doors('P26', {
+    'a subject token': [
+      issuedWith({ context: CONTEXT }),
+      isReady,
+      listens,
+      send(),
+      contextHears(({ id }) => ({
+        grant: {
+          type: TOKEN_EXCHANGE,
+          kind: 'impersonation',
+          subjectTokenId: id,
+          subjectTokenContext: CONTEXT,
+        },
+      })),
+      granted,
+    ],
+    ...received([
+      issuedWith({ context: CONTEXT }),
+      functions({ getCustomJwtClaims: () => ({ tier: 'gold' }) }),
+      isReady,
+      listens,
+      send(),
+      contextHears(({ id }) => ({
+        grant: {
+          type: TOKEN_EXCHANGE,
+          kind: 'onBehalfOf',
+          subjectTokenId: id,
+          subjectTokenContext: CONTEXT,
+          through: [],
+          subjectTokenClaims: { tier: 'gold' },
+        },
+      })),
+      granted,
+    ]),
+  }),
+  rowsOf(["a user's own JWT", "a user's own opaque token"])(
+    'P26, no impersonation',
+    own([
+      isReady,
+      listens,
+      send(),
+      contextHears({
+        grant: {
+          type: TOKEN_EXCHANGE,
+          kind: 'onBehalfOf',
+          subjectTokenContext: {},
+          through: [],
+          subjectTokenClaims: {},
+        },
+      }),
+      granted,
+    ]),
+  ),
+  everyDoor('P27', [isReady, listens, send(), contextHears({ user: { id: 'alice' } }), granted]),
+  everyDoor('P28', [
+    isReady,
+    listens,
+    send(),
+    contextHears(({ door }) => ({ client: { id: door === 'a subject token' ? 'spa' : 'orders-api' } })),
+    granted,
+  ]),
+  doors('P29', {
+    'a subject token': [
+      isReady,
+      listens,
+      send(actedByTwo),
+      contextHears({ actor: { sub: 'bob', clientId: 'spa' } }),
+      granted,
+    ],
+    ...received([
+      isReady,
+      listens,
+      send(),
+      contextHears({ actor: { sub: 'bob', clientId: 'spa' } }),
+      granted,
+    ]),
+  }),
+  everyDoor('P29, no one', [
+    (scene) => void Object.assign(scene, { acting: {}, scope: 'orders:read' }),
+    isReady,
+    listens,
+    send(),
+    contextHears({ actor: undefined }),
+    granted,
+  ]),
+  everyDoor('P30', [
+    isReady,
+    listens,
+    send(),
+    claimsHear({ environmentVariables: { region: 'eu' } }),
+    granted,
+  ]),
+  rowsOf(['another grant'])('P31, every token', {
+    'another grant': [
+      functions({ extraTokenClaims: () => ({ department: 'sales' }) }),
+      (scene) =>
+        scene.request(() =>
+          postToken(
+            scene.setting,
+            { grant_type: 'client_credentials', resource: API, scope: 'orders:read' },
+            { client: machineClient() },
+          ),
+        ),
+      tokenSays({ department: 'sales', sub: 'backend' }),
+      changesNothing,
+    ],
+  }),
+  everyDoor('P31', [
+    isReady,
+    functions({ extraTokenClaims: () => ({ department: 'sales' }) }),
+    send(),
+    inOrder,
+    tokenSays({ department: 'sales', sub: 'alice' }),
+    spent,
+  ]),
+  everyDoor('P31, both', [
+    isReady,
+    functions({
+      extraTokenClaims: () => ({ department: 'sales', tier: 'silver' }),
+      getCustomJwtClaims: () => ({ tier: 'gold' }),
+    }),
+    send(),
+    tokenSays({ department: 'sales', tier: 'gold' }),
+    spent,
+  ]),
+]
+
+export const functionRules = [...callbacks, ...everywhere, ...policies, ...claims]

@@ -1,0 +1,364 @@
+/** How a subject token is issued (docs/protocol.md §2.1). */
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { expect } from 'chai'
+import { now } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { idFrom, keptToken } from '../../fixtures/requests.ts'
+import { hashSecret, type SubjectTokenSecret } from '../../src/subject-tokens/secret.ts'
+import { actedBy, audience, doors, everyDoor, isReady, received, send } from './exchanging.ts'
+import { recordSays, refused, refusedToken, spent, succeeds, tokenSays } from './expectations.ts'
+import { fails, functions, issuedWith, on, passes } from './given.ts'
+import { asks, issues } from './managing.ts'
+import { answer, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
+
+type Body = Readonly<Record<string, unknown>>
+
+const active = (members: Body = {}): Steps => [succeeds({}, 201), recordSays({ state: 'active', ...members })]
+const wrong = (text: string): Steps => refused(400, 'invalid_request', text, null)
+/** A body that is taken, with what the record says then, and bodies that are not. */
+const field = (
+  title: string,
+  taken: Body,
+  says: Body,
+  refusals: Readonly<Record<string, readonly [body: Body, text: string]>>,
+): Rule =>
+  rowsOf(['taken', ...Object.keys(refusals)])(title, {
+    taken: [passes(0), issues(taken), active(says)],
+    ...Object.fromEntries(
+      Object.entries(refusals).map(([form, [body, text]]) => [form, [issues(body), wrong(text)]]),
+    ),
+  })
+
+const NAME = 'must be a string of 1 to 255 characters'
+const CONTEXT = 'context must be a JSON object of at most 8192 bytes and 16 levels'
+const LIFE = 'expiresIn must be whole seconds from 1 to 3600'
+const URI = 'resource must be an absolute URI without fragment'
+const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) })
+/** A context of so many bytes as JSON. */
+const sized = (bytes: number) => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) })
+
+const fields = [
+  field(
+    'M15',
+    { userId: 'alias:alice' },
+    { userId: 'alice' },
+    {
+      missing: [{ userId: undefined }, 'userId is required'],
+      'of another type': [{ userId: 7 }, `userId ${NAME}`],
+    },
+  ),
+  everyDoor('M15, an alias', [
+    issuedWith({ userId: 'alias:alice' }),
+    send(),
+    tokenSays({ sub: 'alice' }),
+    spent,
+  ]),
+  field(
+    'M16',
+    { context: { ticketId: 'T-1', a: [null, { b: true }] } },
+    { context: { ticketId: 'T-1', a: [null, { b: true }] } },
+    {
+      'of another type': [{ context: 'T-1' }, CONTEXT],
+      'a list': [{ context: [] }, CONTEXT],
+    },
+  ),
+  rowsOf(['absent'])('M16, by default', { absent: [issues(), active({ context: {} })] }),
+  field(
+    'M17',
+    { clientId: 'web' },
+    { clientId: 'web' },
+    { 'of another type': [{ clientId: ['web'] }, `clientId ${NAME}`] },
+  ),
+  doors('M17, at the exchange', {
+    'a subject token': [issuedWith({ clientId: 'web' }), send(), refusedToken('bound to another client')],
+    ...received('the exchange has compared it'),
+  }),
+  doors('M17, the client', {
+    'a subject token': [issuedWith({ clientId: 'spa' }), send(), succeeds(), spent],
+    ...received([issuedWith({ clientId: 'spa' }), send(), succeeds(), spent]),
+  }),
+  field(
+    'M18',
+    { actorId: 'bob' },
+    { actorId: 'bob' },
+    { 'of another type': [{ actorId: true }, `actorId ${NAME}`] },
+  ),
+  doors('M18, at the exchange', {
+    'a subject token': [
+      issuedWith({ actorId: 'carol' }),
+      send(actedBy()),
+      refusedToken('bound to another actor'),
+    ],
+    ...received('the exchange has compared it'),
+  }),
+  doors('M18, the actor', {
+    'a subject token': [issuedWith({ actorId: 'bob' }), send(actedBy()), succeeds(), spent],
+    ...received([issuedWith({ actorId: 'bob' }), send(), succeeds(), spent]),
+  }),
+  field(
+    'M19',
+    { resource: API },
+    { resource: API },
+    {
+      relative: [{ resource: '/orders' }, URI],
+      'with a fragment': [{ resource: `${API}#x` }, URI],
+      'of another type': [{ resource: 7 }, `resource ${NAME}`],
+    },
+  ),
+  doors('M19, at the exchange', {
+    'a subject token': [
+      issuedWith({ resource: OPAQUE_API }),
+      send(),
+      refusedToken('bound to another resource'),
+    ],
+    ...received([
+      (scene) => issuedWith({ resource: audience(scene) })(scene),
+      send(),
+      refused(
+        400,
+        'invalid_target',
+        'resource indicator is missing, or unknown',
+        'the subject token was bound to a resource',
+      ),
+    ]),
+  }),
+  field(
+    'M20',
+    { scope: 'orders:read profile orders:read' },
+    { scope: 'orders:read profile' },
+    {
+      'two spaces': [{ scope: 'orders:read  profile' }, 'scope must hold scope names'],
+      'a quote': [{ scope: 'orders"read' }, 'scope must hold scope names'],
+      'of another type': [{ scope: ['orders:read'] }, `scope ${NAME}`],
+    },
+  ),
+  everyDoor('M20, at the exchange', [
+    issuedWith({ scope: 'orders:read openid' }),
+    send({ scope: 'orders:write orders:read' }),
+    succeeds({ scope: 'orders:read' }),
+    spent,
+  ]),
+  field(
+    'M21',
+    { expiresIn: 3600 },
+    { expiresAt: (at: number) => at === now() + 3600 },
+    {
+      none: [{ expiresIn: 0 }, LIFE],
+      'too long': [{ expiresIn: 3601 }, LIFE],
+      'not whole': [{ expiresIn: 1.5 }, LIFE],
+      'of another type': [{ expiresIn: '60' }, LIFE],
+    },
+  ),
+  rowsOf(['absent'])('M21, by default', {
+    absent: [passes(0), issues(), active({ expiresAt: (at: number) => at === now() + 600 })],
+  }),
+  rowsOf(['a second before', 'that second'])('M21, at the exchange', {
+    'a second before': [
+      passes(0),
+      issuedWith({ expiresIn: 60 }),
+      isReady,
+      passes(59),
+      send(),
+      succeeds(),
+      spent,
+    ],
+    'that second': [
+      passes(0),
+      issuedWith({ expiresIn: 60 }),
+      isReady,
+      passes(60),
+      send(),
+      refusedToken('expired'),
+    ],
+  }),
+]
+
+const FIELDS = ['userId', 'clientId', 'actorId', 'resource', 'scope'] as const
+const strings = rowsOf([...FIELDS, 'context'])
+/** A text of so many code points that suits each field. */
+const longest = (name: string, length: number): string =>
+  name === 'resource'
+    ? `urn:x:${'a'.repeat(length - 6)}`
+    : name === 'scope'
+      ? 'a'.repeat(length)
+      : '🎫'.repeat(length)
+const eachField = (cell: (name: (typeof FIELDS)[number]) => Steps) => each(FIELDS, cell)
+
+/** The host parses the body before the routes see it. */
+const PARSED = {
+  koa: { headers: { 'x-host-parses': 'koa' } },
+  express: { headers: { 'x-host-parses': 'express' } },
+}
+/** A body as it is written. */
+const raw = (body: string): Step => asks('POST /subject-tokens', { body })
+const notUtf8: Step = asks('POST /subject-tokens', {
+  body: new Blob([new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])]),
+})
+const tooLarge = (changes: object): Steps => [
+  issues({ context: sized(65_536) }, changes),
+  refused(413, 'invalid_request', 'the body must not exceed 65536 bytes', null),
+]
+const encoded = (headers: Readonly<Record<string, string>>): Steps => [
+  issues({}, { headers: { ...headers, 'content-encoding': 'identity' } }),
+  refused(415, 'invalid_request', 'the body must not be encoded', null),
+]
+const accountIs = (accountId: unknown): Steps => [
+  functions({ findAccount: async () => ({ accountId, claims: () => ({}) }) as never }),
+  issues(),
+  refused(500, 'server_error', 'something went wrong', null),
+]
+
+const STAGES = ['body', 'account', 'policy', 'record'] as const
+/** A request in which everything is wrong from one stage on. */
+const wrongFrom =
+  (first: (typeof STAGES)[number]): Step =>
+  async (scene) => {
+    const wrongIs = (stage: (typeof STAGES)[number]) => STAGES.indexOf(stage) >= STAGES.indexOf(first)
+    if (wrongIs('record')) fails('store.insert')(scene)
+    scene.setting.functions = { isAllowed: () => !wrongIs('policy') }
+    const userId = wrongIs('account') ? 'no-one' : 'alice'
+    await issues({ userId, ...(wrongIs('body') && { extra: 1 }) })(scene)
+  }
+
+/** Sent to this server under another name, which `fetch` would not do. */
+const issuesAt =
+  (host: string): Step =>
+  async (scene) => {
+    const authorization = `Bearer ${await keptToken(scene.setting)}`
+    const headers = { host, 'x-forwarded-host': host, authorization, 'content-type': 'application/json' }
+    const response = await scene.request(async () => {
+      const sent = request(scene.setting.subjectTokens, { method: 'POST', headers }).end('{"userId":"alice"}')
+      const [answered] = (await once(sent, 'response')) as [IncomingMessage]
+      const { statusCode: status = 0, headers: received } = answered
+      const own = new Headers({ location: received.location ?? '' })
+      return { status, headers: own, text: '', body: JSON.parse(await text(answered)) }
+    })
+    scene.id = idFrom(response)
+  }
+const isAtItsLocation = answer(({ response, setting, id }) => {
+  expect(id).to.match(/^[0-9a-f]{32}$/)
+  expect(response.headers.get('location')).to.equal(`${setting.subjectTokens}/${id}`)
+})
+
+const rules = [
+  strings('M22, the longest', {
+    ...eachField((name) => [issues({ [name]: longest(name, 255) }), active({ [name]: longest(name, 255) })]),
+    context: [issues({ context: { ['k'.repeat(300)]: 'v'.repeat(300) } }), active()],
+  }),
+  strings('M22, too long', {
+    ...eachField((name) => [issues({ [name]: longest(name, 256) }), wrong(`${name} ${NAME}`)]),
+    context: 'its strings may be longer',
+  }),
+  strings('M22, empty', {
+    ...eachField((name) => [issues({ [name]: '' }), wrong(`${name} ${NAME}`)]),
+    context: [issues({ context: { '': '' } }), active({ context: { '': '' } })],
+  }),
+  strings('M22, NUL', {
+    ...eachField((name) => [issues({ [name]: 'a\0' }), wrong(`${name} ${NAME}`)]),
+    context: [issues({ context: { a: 'b\0' } }), wrong(CONTEXT)],
+  }),
+  strings('M22, half a character', {
+    ...eachField((name) => [issues({ [name]: 'a\ud800' }), wrong(`${name} ${NAME}`)]),
+    context: [issues({ context: { 'a\ud800': 1 } }), wrong(CONTEXT)],
+  }),
+  field('M23, bytes', { context: sized(8192) }, {}, { 'one more': [{ context: sized(8193) }, CONTEXT] }),
+  field('M23, levels', { context: nested(16) }, {}, { 'one more': [{ context: nested(17) }, CONTEXT] }),
+  ...Object.entries({
+    absent: {},
+    null: { ticketId: null },
+    'white space': { ticketId: ' \t\n' },
+    empty: { ticketId: '' },
+  }).map(([title, context]) =>
+    rowsOf(['required', 'not required'])(`M24, ${title}`, {
+      required: [
+        on('with required context'),
+        issues({ context }),
+        wrong('context.ticketId is required, and must not be blank'),
+      ],
+      'not required': [issues({ context }), active({ context })],
+    }),
+  ),
+  rowsOf(['required'])('M24, there', {
+    required: [
+      on('with required context'),
+      issues({ context: { ticketId: 0 } }),
+      active({ context: { ticketId: 0 } }),
+    ],
+  }),
+  rowsOf(['clientId', 'actorId', 'resource'])('M25', {
+    clientId: [issues({ clientId: 'no-one' }), active({ clientId: 'no-one' })],
+    actorId: [issues({ actorId: 'no-one' }), active({ actorId: 'no-one' })],
+    resource: [issues({ resource: 'urn:no:one' }), active({ resource: 'urn:no:one' })],
+  }),
+  rowsOf(['clientId', 'actorId', 'resource'])('M25, another spelling', {
+    clientId: [issuedWith({ clientId: 'SPA' }), send(), refusedToken('bound to another client')],
+    actorId: [issuedWith({ actorId: 'bob ' }), send(actedBy()), refusedToken('bound to another actor')],
+    resource: [issuedWith({ resource: `${API}/` }), send(), refusedToken('bound to another resource')],
+  }),
+  rowsOf(['another', '__proto__', 'id'])('M26, unknown', {
+    another: [issues({ tenant: 'a' }), wrong('unknown member: tenant')],
+    __proto__: [raw('{"userId": "alice", "__proto__": {}}'), wrong('unknown member: __proto__')],
+    id: [issues({ id: '0'.repeat(32) }), wrong('unknown member: id')],
+  }),
+  rowsOf([...FIELDS, 'context', 'expiresIn'])('M26, null', {
+    ...eachField((name) => [issues({ [name]: null }), wrong(`${name} ${NAME}`)]),
+    context: [issues({ context: null }), wrong(CONTEXT)],
+    expiresIn: [issues({ expiresIn: null }), wrong(LIFE)],
+  }),
+  rowsOf(['read here', 'ctx.request.body', 'ctx.req.body'])('M27', {
+    'read here': [issues({ context: { a: 1 } }), active({ context: { a: 1 } })],
+    'ctx.request.body': [issues({ context: { a: 1 } }, PARSED.koa), active({ context: { a: 1 } })],
+    'ctx.req.body': [issues({ context: { a: 1 } }, PARSED.express), active({ context: { a: 1 } })],
+  }),
+  rowsOf(['read here', 'ctx.request.body', 'ctx.req.body'])('M27, too large', {
+    'read here': tooLarge({}),
+    'ctx.request.body': tooLarge(PARSED.koa),
+    'ctx.req.body': tooLarge(PARSED.express),
+  }),
+  rowsOf(['read here', 'ctx.request.body', 'ctx.req.body'])('M27, encoded', {
+    'read here': encoded({}),
+    'ctx.request.body': encoded(PARSED.koa.headers),
+    'ctx.req.body': encoded(PARSED.express.headers),
+  }),
+  rowsOf(['read here'])('M27, not UTF-8', {
+    'read here': [notUtf8, wrong('the body must be JSON')],
+  }),
+  rowsOf(['too long', 'empty', 'NUL', 'of another type'])('M28', {
+    'too long': accountIs('a'.repeat(256)),
+    empty: accountIs(''),
+    NUL: accountIs('a\0'),
+    'of another type': accountIs(7),
+  }),
+  rowsOf(['the body', 'the account', 'the policy', 'the record'])('M29', {
+    'the body': [wrongFrom('body'), wrong('unknown member: extra')],
+    'the account': [wrongFrom('account'), refused(404, 'not_found', 'user not found', null)],
+    'the policy': [wrongFrom('policy'), refused(403, 'access_denied', undefined, 'isAllowed returned false')],
+    'the record': [wrongFrom('record'), refused(503, 'temporarily_unavailable', undefined, null)],
+  }),
+  rowsOf(['POST'])('M30', {
+    POST: [
+      issues(),
+      succeeds({ subjectToken: (token: string) => /^sub_[\w-]{43}$/.test(token) }, 201),
+      async (scene) => {
+        const { token_hash: hash } = Object(await scene.row())
+        expect(hash).to.equal(hashSecret(scene.subjectToken as SubjectTokenSecret))
+        expect(JSON.stringify(await scene.row())).not.to.include(scene.subjectToken)
+      },
+      recordSays({ state: 'active', subjectToken: undefined }),
+    ],
+  }),
+  rowsOf(['POST'])('M31', { POST: [issues({ expiresIn: 77 }), succeeds({ expiresIn: 77 }, 201), active()] }),
+  rowsOf(['POST', 'another Host', 'the id at the token endpoint'])('M32', {
+    POST: [issues(), isAtItsLocation, active()],
+    'another Host': [issuesAt('elsewhere.example.com'), isAtItsLocation, active()],
+    'the id at the token endpoint': [
+      on('without onBehalfOf'),
+      send(({ id }) => ({ subject_token: id })),
+      refusedToken('malformed'),
+    ],
+  }),
+]
+
+export const issueRules = [...fields, ...rules]

@@ -1,0 +1,839 @@
+/** Records: how they are listed, shown and counted (docs/protocol.md §2.2). */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { now, tooLate } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { form } from '../../fixtures/http.ts'
+import { manage, postRevocation, revoke } from '../../fixtures/management.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
+import { newToken } from '../../fixtures/subject-tokens.ts'
+import { unique } from '../../fixtures/unique.ts'
+import { endUnspent } from '../../src/sequelize/end-unspent.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { secondOf } from '../../src/subject-tokens/id.ts'
+import { actedBy, actedByTwo, exchanged, made, type Of } from './exchanging.ts'
+import {
+  answers,
+  changesNothing,
+  expectMembers,
+  recordSays,
+  recordUnchanged,
+  refused,
+  succeeds,
+} from './expectations.ts'
+import { fails, functions, issuedWith, on, onADayOfItsOwn, passes, works } from './given.ts'
+import { asks, isIssued, manages } from './managing.ts'
+import { answer, each, type Rule, rowsOf, type Step, type Steps, stepsOf } from './rule.ts'
+import type { Scene } from './scene.ts'
+import { pairwise, settingOf } from './settings.ts'
+import { issuedAlone, used } from './stopping.ts'
+
+const wrong = (text: string): Steps => refused(400, 'invalid_request', text, null)
+const stop: Step = ({ setting, id }) => revoke(setting, id)
+const useAgain: Step = (scene) => exchange(scene.setting, { subject_token: scene.subjectToken })
+
+/** Lists the records that match. */
+const lists =
+  (query: Of<Parameters>): Step =>
+  async (scene) => {
+    const parameters = form(await made(query, scene))
+    await manages(scene, { method: 'GET', path: parameters.size > 0 ? `?${parameters}` : '' })
+  }
+const idsIn = ({ response }: Scene): string[] => response.body.items.map(({ id }: { id: string }) => id)
+/** The record of the scene is the only one. */
+const finds: Step = answer((scene) => {
+  expect(scene.response.status, scene.response.text).to.equal(200)
+  expect(idsIn(scene)).to.deep.equal([scene.id])
+})
+const findsNone: Step = answer((scene) => {
+  expect(scene.response.status, scene.response.text).to.equal(200)
+  expect(idsIn(scene)).to.deep.equal([])
+})
+const ofItsUser = ({ people }: Scene): Parameters => ({ userId: people.userId })
+
+/** Someone acts who acts in no other record. */
+const actsAlone: Steps = [
+  (scene) => {
+    scene.people = { ...scene.people, actorId: unique('actor') }
+  },
+  used('a JWT'),
+]
+const twoOfOneUser: Step = async (scene) => {
+  await isIssued(scene)
+  scene.kept.older = scene.id
+  const { setting, people } = scene
+  Object.assign(scene, await issue(setting, { userId: people.userId }))
+}
+/** So many records of a user who has no other. */
+const many =
+  (count: number): Step =>
+  async (scene) => {
+    const { setting, people } = scene
+    const store = createSubjectTokenStore(setting.database.sequelize)
+    scene.people = { ...people, userId: unique('user') }
+    const token = {
+      issuer: setting.issuer,
+      userId: scene.people.userId,
+      createdAt: now(),
+      expiresAt: now() + 600,
+    }
+    await Promise.all(Array.from({ length: count }, () => store.insert(newToken(token))))
+  }
+/** A second relative to that in which the record was created. */
+const at = ({ id }: Scene, seconds: number): string => String(secondOf(id) + seconds)
+
+/** Records of every fate, and what filters say of them. */
+const FATES: Readonly<Record<string, readonly [steps: Steps, of: Readonly<Record<string, unknown>>]>> = {
+  active: [[isIssued], { state: 'active' }],
+  expired: [[passes(0), isIssued, passes(600)], { state: 'expired' }],
+  exchanged: [[isIssued, exchanged()], { state: 'consumed', live: true, withoutActor: true }],
+  'exchanged by someone': [[isIssued, exchanged(actedBy())], { state: 'consumed', live: true }],
+  'exchanged, and its access token has expired': [
+    [passes(0), isIssued, exchanged(), passes(600)],
+    { state: 'consumed', withoutActor: true },
+  ],
+  'revoked, unused': [[isIssued, stop], { state: 'revoked' }],
+  'revoked, used': [[isIssued, exchanged(), stop], { state: 'revoked', withoutActor: true }],
+  'used again': [[isIssued, exchanged(), useAgain], { state: 'revoked', replayed: true, withoutActor: true }],
+  'revoked, then used again': [
+    [isIssued, exchanged(actedBy()), stop, useAgain],
+    { state: 'revoked', replayed: true },
+  ],
+}
+const NAMES = Object.keys(FATES)
+const fates = rowsOf(NAMES)
+/** A filter that finds those of which it is true, and leaves out the others. */
+const filter = (
+  title: string,
+  query: Parameters,
+  isTrue: (of: Readonly<Record<string, unknown>>) => boolean,
+): Rule =>
+  fates(
+    title,
+    each(NAMES, (name) => {
+      const [steps, of] = FATES[name] ?? expect.fail()
+      return [
+        steps,
+        lists((scene) => ({ ...ofItsUser(scene), ...query })),
+        isTrue(of) ? finds : findsNone,
+        changesNothing,
+      ]
+    }),
+  )
+
+const names = rowsOf(['finds', 'leaves out'])
+const filters = [
+  names('M33', {
+    finds: [isIssued, lists(ofItsUser), finds, changesNothing],
+    'leaves out': [isIssued, lists({ userId: unique('user') }), findsNone, changesNothing],
+  }),
+  names('M34, the constraint', {
+    finds: [issuedAlone, lists(({ people }) => ({ actorId: people.actorId })), finds, changesNothing],
+    'leaves out': [issuedAlone, lists({ actorId: unique('actor') }), findsNone, changesNothing],
+  }),
+  names('M34, the newest', {
+    finds: [isIssued, actsAlone, lists(({ people }) => ({ actorId: people.actorId })), finds, changesNothing],
+    'leaves out': [isIssued, actsAlone, lists({ actorId: unique('actor') }), findsNone, changesNothing],
+  }),
+  names('M34, an earlier one', {
+    finds: [
+      isIssued,
+      exchanged(actedByTwo),
+      lists((scene) => ({ actorId: 'carol', ...ofItsUser(scene) })),
+      finds,
+      changesNothing,
+    ],
+    'leaves out': [
+      isIssued,
+      exchanged(actedByTwo),
+      lists((scene) => ({ actorId: 'dave', ...ofItsUser(scene) })),
+      findsNone,
+      changesNothing,
+    ],
+  }),
+  names('M35, the constraint', {
+    finds: [
+      issuedWith({ clientId: 'web' }),
+      isIssued,
+      lists((scene) => ({ clientId: 'web', ...ofItsUser(scene) })),
+      finds,
+      changesNothing,
+    ],
+    'leaves out': [
+      issuedWith({ clientId: 'web' }),
+      isIssued,
+      lists((scene) => ({ clientId: 'spa', ...ofItsUser(scene) })),
+      findsNone,
+      changesNothing,
+    ],
+  }),
+  names('M35, the use', {
+    finds: [
+      isIssued,
+      exchanged(),
+      lists((scene) => ({ clientId: 'spa', ...ofItsUser(scene) })),
+      finds,
+      changesNothing,
+    ],
+    'leaves out': [
+      isIssued,
+      exchanged(),
+      lists((scene) => ({ clientId: 'web', ...ofItsUser(scene) })),
+      findsNone,
+      changesNothing,
+    ],
+  }),
+  names('M36', {
+    finds: [issuedAlone, lists(({ people }) => ({ createdBy: people.createdBy })), finds, changesNothing],
+    'leaves out': [
+      issuedAlone,
+      lists((scene) => ({ createdBy: 'backend', ...ofItsUser(scene) })),
+      findsNone,
+      changesNothing,
+    ],
+  }),
+  ...(['active', 'expired', 'consumed', 'revoked'] as const).map((state) =>
+    filter(`M37, ${state}`, { state }, (of) => of.state === state),
+  ),
+  ...(['live', 'replayed', 'withoutActor'] as const).flatMap((name, index) =>
+    ([true, false] as const).map((value) =>
+      filter(`M${38 + index}, ${value}`, { [name]: String(value) }, (of) => Boolean(of[name]) === value),
+    ),
+  ),
+  rowsOf(['before', 'in that second', 'after'])('M41', {
+    before: [
+      isIssued,
+      lists((scene) => ({ ...ofItsUser(scene), createdAfter: at(scene, -1) })),
+      finds,
+      changesNothing,
+    ],
+    'in that second': [
+      isIssued,
+      lists((scene) => ({ ...ofItsUser(scene), createdAfter: at(scene, 0) })),
+      finds,
+      changesNothing,
+    ],
+    after: [
+      isIssued,
+      lists((scene) => ({ ...ofItsUser(scene), createdAfter: at(scene, 1) })),
+      findsNone,
+      changesNothing,
+    ],
+  }),
+  rowsOf(['before', 'in that second', 'after'])('M42', {
+    before: [
+      isIssued,
+      lists((scene) => ({ ...ofItsUser(scene), createdBefore: at(scene, -1) })),
+      findsNone,
+      changesNothing,
+    ],
+    'in that second': [
+      isIssued,
+      lists((scene) => ({ ...ofItsUser(scene), createdBefore: at(scene, 0) })),
+      findsNone,
+      changesNothing,
+    ],
+    after: [
+      isIssued,
+      lists((scene) => ({ ...ofItsUser(scene), createdBefore: at(scene, 1) })),
+      finds,
+      changesNothing,
+    ],
+  }),
+  rowsOf(['one', 'by default', 'none', 'too many'])('M43', {
+    one: [twoOfOneUser, lists((scene) => ({ ...ofItsUser(scene), limit: '1' })), finds, changesNothing],
+    'by default': [
+      many(51),
+      lists(ofItsUser),
+      answer(({ response }) => expect(response.body.items).to.have.length(50)),
+      changesNothing,
+    ],
+    none: [lists({ limit: '0' }), wrong('limit must be a whole number from 1 to 100')],
+    'too many': [lists({ limit: '101' }), wrong('limit must be a whole number from 1 to 100')],
+  }),
+  rowsOf(['older', 'not the one itself', 'of a record that was purged'])('M44', {
+    older: [
+      twoOfOneUser,
+      lists((scene) => ({ ...ofItsUser(scene), cursor: scene.id })),
+      answer((scene) => expect(idsIn(scene)).to.deep.equal([scene.kept.older])),
+      changesNothing,
+    ],
+    'not the one itself': [
+      isIssued,
+      lists((scene) => ({ ...ofItsUser(scene), cursor: scene.id })),
+      findsNone,
+      changesNothing,
+    ],
+    'of a record that was purged': [
+      twoOfOneUser,
+      ({ setting, id }) => setting.database.sequelize.query(`DELETE FROM subject_tokens WHERE id = '${id}'`),
+      lists((scene) => ({ ...ofItsUser(scene), cursor: scene.id })),
+      answer((scene) => expect(idsIn(scene)).to.deep.equal([scene.kept.older])),
+      recordUnchanged,
+    ],
+  }),
+  rowsOf(['all of them', 'not all', 'the newest first'])('M45', {
+    'all of them': [
+      issuedAlone,
+      lists(({ people }) => ({ ...people, state: 'active', live: 'false' })),
+      finds,
+      changesNothing,
+    ],
+    'not all': [
+      issuedAlone,
+      lists(({ people }) => ({ ...people, state: 'active', live: 'true' })),
+      findsNone,
+      changesNothing,
+    ],
+    'the newest first': [
+      twoOfOneUser,
+      lists(ofItsUser),
+      answer((scene) => expect(idsIn(scene)).to.deep.equal([scene.id, scene.kept.older])),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['userId', 'actorId'])('M46, an alias', {
+    userId: [isIssued, lists(({ people }) => ({ userId: `alias:${people.userId}` })), finds, changesNothing],
+    actorId: [
+      issuedAlone,
+      lists(({ people }) => ({ actorId: `alias:${people.actorId}` })),
+      finds,
+      changesNothing,
+    ],
+  }),
+  ...Object.entries({
+    throws: () => Promise.reject(new Error('private: no directory')),
+    'takes too long': () => tooLate<never>(1),
+  }).map(([title, findAccount]) =>
+    rowsOf(['userId', 'actorId'])(`M46, findAccount ${title}`, {
+      userId: [isIssued, functions({ findAccount }), lists(ofItsUser), finds, changesNothing],
+      actorId: [
+        issuedAlone,
+        functions({ findAccount }),
+        lists(({ people }) => ({ actorId: people.actorId })),
+        finds,
+        changesNothing,
+      ],
+    }),
+  ),
+]
+
+/** Every parameter, with a value that it takes and one that it does not. */
+const PARAMETERS: Readonly<Record<string, readonly [good: string, bad: string, text: string]>> = {
+  userId: ['alice', 'a\0', 'userId must be a string of 1 to 255 characters'],
+  actorId: ['bob', 'a'.repeat(256), 'actorId must be a string of 1 to 255 characters'],
+  clientId: ['spa', 'a\0', 'clientId must be a string of 1 to 255 characters'],
+  createdBy: ['backend', 'a\0', 'createdBy must be a string of 1 to 255 characters'],
+  state: ['active', 'Active', 'state must be one of active, expired, consumed, revoked'],
+  live: ['true', '1', 'live must be true or false'],
+  replayed: ['true', 'TRUE', 'replayed must be true or false'],
+  withoutActor: ['true', 'yes', 'withoutActor must be true or false'],
+  createdAfter: ['1', '1.5', 'createdAfter must be whole seconds since the epoch'],
+  createdBefore: ['1', '-1', 'createdBefore must be whole seconds since the epoch'],
+  limit: ['1', '01', 'limit must be a whole number from 1 to 100'],
+  cursor: ['0'.repeat(32), 'x', 'cursor must be the id of a subject token'],
+}
+const QUERY = Object.keys(PARAMETERS)
+const parameters = rowsOf(QUERY)
+const malformed = [
+  parameters(
+    'M47, malformed',
+    each(QUERY, (name) => {
+      const [, bad = '', text = ''] = PARAMETERS[name] ?? []
+      return [lists({ [name]: bad }), wrong(text)]
+    }),
+  ),
+  parameters(
+    'M47, blank',
+    each(QUERY, (name) => [lists({ [name]: '' }), wrong(PARAMETERS[name]?.[2] ?? '')]),
+  ),
+  parameters(
+    'M47, repeated',
+    each(QUERY, (name) => {
+      const [good = ''] = PARAMETERS[name] ?? []
+      return [lists({ [name]: [good, good] }), wrong(`${name} must not be repeated`)]
+    }),
+  ),
+  rowsOf(['another', 'another case'])('M47, unknown', {
+    another: [lists({ tenant: 'a' }), wrong('unknown parameter: tenant')],
+    'another case': [lists({ userid: 'a' }), wrong('unknown parameter: userid')],
+  }),
+  rowsOf(['there are more', 'there are none'])('M48', {
+    'there are more': [
+      twoOfOneUser,
+      lists((scene) => ({ ...ofItsUser(scene), limit: '1' })),
+      finds,
+      (scene) => expect(scene.response.body.nextCursor).to.equal(scene.id),
+      lists((scene) => ({ ...ofItsUser(scene), limit: '1', cursor: scene.id })),
+      answer((scene) => {
+        expect(idsIn(scene)).to.deep.equal([scene.kept.older])
+        expect(scene.response.body).to.have.all.keys('items')
+      }),
+      changesNothing,
+    ],
+    'there are none': [
+      lists({ userId: unique('user') }),
+      answer(({ response }) => expect(response.body).to.deep.equal({ items: [] })),
+      changesNothing,
+    ],
+  }),
+]
+
+type Prepared = Pick<Scene, 'id' | 'people'>
+/** What was prepared before a thousand newer records and one, once for each. */
+const prepared = new Map<Steps, Promise<Prepared>>()
+const prepare = async (scene: Scene, steps: Steps): Promise<Prepared> => {
+  for (const step of stepsOf(steps)) await step(scene)
+  const { id, people } = scene
+  await many(1001)(scene)
+  return { id, people }
+}
+const beforeAThousand = (steps: Steps): Steps => [
+  on('on a database of its own'),
+  async (scene) => {
+    const preparing = prepared.get(steps) ?? prepare(scene, steps)
+    prepared.set(steps, preparing)
+    Object.assign(scene, await preparing)
+  },
+]
+const usedAgain: Steps = [issuedAlone, used('a JWT'), useAgain]
+const usedByNoOne: Steps = [isIssued, exchanged()]
+
+const costs = [
+  rowsOf(['userId', 'actorId', 'createdBy', 'replayed', 'withoutActor', 'live', 'another', 'two of them'])(
+    'M49',
+    {
+      userId: [beforeAThousand(usedAgain), lists(ofItsUser), finds, changesNothing],
+      actorId: [
+        beforeAThousand(usedAgain),
+        lists(({ people }) => ({ actorId: people.actorId })),
+        finds,
+        changesNothing,
+      ],
+      createdBy: [
+        beforeAThousand(usedAgain),
+        lists(({ people }) => ({ createdBy: people.createdBy })),
+        finds,
+        changesNothing,
+      ],
+      replayed: [beforeAThousand(usedAgain), lists({ replayed: 'true', limit: '1' }), finds, changesNothing],
+      withoutActor: [
+        beforeAThousand(usedByNoOne),
+        lists({ withoutActor: 'true', limit: '1' }),
+        finds,
+        changesNothing,
+      ],
+      live: [beforeAThousand(usedByNoOne), lists({ live: 'true', limit: '1' }), finds, changesNothing],
+      another: [
+        beforeAThousand(usedByNoOne),
+        lists({ state: 'consumed' }),
+        answer(({ response }) => {
+          expect(response.body.items).to.deep.equal([])
+          expect(response.body.nextCursor).to.be.a('string')
+        }),
+        lists(({ response }) => ({ state: 'consumed', limit: '1', cursor: response.body.nextCursor })),
+        finds,
+        changesNothing,
+      ],
+      'two of them': [
+        beforeAThousand(usedByNoOne),
+        lists({ state: 'consumed', createdBy: 'backend' }),
+        (scene) => expect(scene.response.body.items.length).to.be.lessThan(51),
+        lists((scene) => ({ ...ofItsUser(scene), state: 'consumed' })),
+        finds,
+        changesNothing,
+      ],
+    },
+  ),
+]
+
+/** A record as the API must show it: every member that it has. One that is a function is a condition. */
+interface Made {
+  readonly id: string
+  readonly item: Readonly<Record<string, unknown>>
+}
+const isNow = (time: number) => Math.abs(time - now()) < 60
+const CONTEXT = { ticketId: 'T-1', nested: [null, { a: true }] }
+const base = (id: string, userId: string) => ({
+  id,
+  userId,
+  context: {},
+  createdBy: 'backend',
+  createdAt: secondOf(id),
+  expiresAt: secondOf(id) + 600,
+})
+const issuedNow = async (members: object = {}) => {
+  const setting = await settingOf('usual')
+  const userId = unique('user')
+  return { setting, userId, ...(await issue(setting, { userId, ...members })) }
+}
+/** Exchanged, with what the record then says of it. */
+const usedNow = async (request: Of<Parameters> = {}, members: object = {}) => {
+  const made_ = await issuedNow(members)
+  const { setting, subjectToken, id, userId } = made_
+  const parameters = typeof request === 'function' ? await request({ setting } as Scene) : request
+  const { body, text, status } = await exchange(setting, { subject_token: subjectToken, ...parameters })
+  expect(status, text).to.equal(200)
+  const isJwt = body.access_token.includes('.')
+  const { jti, exp } = isJwt ? decodeJwt(body.access_token) : { jti: undefined, exp: isLater }
+  const item = {
+    ...base(id, userId),
+    usedBy: 'spa',
+    resource: isJwt ? API : OPAQUE_API,
+    consumedAt: isNow,
+    accessToken: { format: isJwt ? 'jwt' : 'opaque', ...(jti && { jti }), expiresAt: exp },
+    state: 'consumed',
+  }
+  return { ...made_, item }
+}
+const isLater = (time: number) => time > now() + 500
+
+const RECORDS: Readonly<Record<string, () => Promise<Made>>> = {
+  unused: async () => {
+    const { id, userId } = await issuedNow()
+    return { id, item: { ...base(id, userId), state: 'active' } }
+  },
+  constrained: async () => {
+    const constraints = {
+      actorId: 'bob',
+      clientId: 'web',
+      resource: API,
+      scope: 'orders:read',
+      context: CONTEXT,
+    }
+    const { id, userId } = await issuedNow(constraints)
+    return { id, item: { ...base(id, userId), ...constraints, state: 'active' } }
+  },
+  'for a JWT': () => usedNow(),
+  'for an opaque token': () => usedNow({ resource: OPAQUE_API }),
+  'by someone': async () => {
+    const scope = 'openid orders:read'
+    const used = await usedNow(async (scene) => ({ scope, ...(await actedBy()(scene)) }), { actorId: 'bob' })
+    return { ...used, item: { ...used.item, scope, actorId: 'bob', actor: { sub: 'bob', clientId: 'spa' } } }
+  },
+  'by several': async () => {
+    const used = await usedNow(actedByTwo)
+    return { ...used, item: { ...used.item, actor: { sub: 'bob', act: { sub: 'carol' }, clientId: 'spa' } } }
+  },
+  'within constraints': async () => {
+    const constraints = { clientId: 'spa', resource: API, scope: 'orders:read orders:write' }
+    const used = await usedNow({ scope: 'orders:read profile' }, constraints)
+    return { ...used, item: { ...used.item, clientId: 'spa', scope: 'orders:read' } }
+  },
+  revoked: async () => {
+    const { setting, id, userId } = await issuedNow()
+    await postRevocation(setting, { id, by: 'dora', reason: 'wrong customer' })
+    const revocation = { cause: 'api', client: 'backend', by: 'dora', reason: 'wrong customer' }
+    return { id, item: { ...base(id, userId), revokedAt: isNow, revocation, state: 'revoked' } }
+  },
+  'used again': async () => {
+    const { setting, subjectToken, id, item } = await usedNow()
+    await exchange(setting, { subject_token: subjectToken }, { client: pairwise })
+    const replay = { at: isNow, clientId: 'pairwise' }
+    const stopped = { revokedAt: isNow, revocation: { cause: 'replay' }, replay, state: 'revoked' }
+    return { id, item: { ...item, ...stopped } }
+  },
+}
+const KINDS = Object.keys(RECORDS)
+const known = new Map<string, Promise<Made>>()
+/** Each is made once, because looking at it changes nothing. */
+const recordOf = (kind: string): Promise<Made> => {
+  const record = known.get(kind) ?? (RECORDS[kind] ?? expect.fail)()
+  known.set(kind, record)
+  return record
+}
+const shown = new WeakMap<Scene, Made>()
+const valueAt = (value: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((inner, name) => Reflect.get(Object(inner), name), value)
+
+/** In the order of the page. */
+const MEMBERS = [
+  'id',
+  'userId',
+  'actorId',
+  'actor',
+  'actor.sub',
+  'actor.act',
+  'actor.clientId',
+  'context',
+  'createdBy',
+  'clientId',
+  'usedBy',
+  'resource',
+  'scope',
+  'createdAt',
+  'expiresAt',
+  'consumedAt',
+  'revokedAt',
+  'revocation',
+  'revocation.cause',
+  'revocation.client',
+  'revocation.by',
+  'revocation.reason',
+  'replay',
+  'replay.at',
+  'replay.clientId',
+  'accessToken',
+  'accessToken.format',
+  'accessToken.jti',
+  'accessToken.expiresAt',
+  'state',
+]
+const FIRST_MEMBER = 50
+const records = rowsOf(KINDS)
+const members = MEMBERS.map((path, index) =>
+  records(
+    `M${FIRST_MEMBER + index}, ${path}`,
+    each(KINDS, (kind) => [
+      async (scene) => {
+        const record = await recordOf(kind)
+        shown.set(scene, record)
+        scene.id = record.id
+      },
+      asks('GET /subject-tokens/{id}'),
+      answer((scene) => {
+        expect(scene.response.status, scene.response.text).to.equal(200)
+        const expected = valueAt(shown.get(scene)?.item, path)
+        const found = valueAt(scene.response.body, path)
+        // Of an object that holds conditions, its own members have rows.
+        if (typeof expected === 'object')
+          expect(Object.keys(Object(found))).to.have.members(Object.keys(expected ?? {}))
+        else expectMembers({ [path]: found }, { [path]: expected })
+      }),
+      changesNothing,
+    ]),
+  ),
+)
+
+const says = (revocation: object): Step =>
+  answer(({ response }) => expect(response.body.revocation, response.text).to.deep.equal(revocation))
+
+const looks = [
+  rowsOf(['api', 'console', 'replay', 'command'])('M68, the cause', {
+    api: [
+      isIssued,
+      stop,
+      asks('GET /subject-tokens/{id}'),
+      says({ cause: 'api', client: 'backend' }),
+      changesNothing,
+    ],
+    console: [
+      isIssued,
+      ({ setting, id }) => setting.post('/stop', { id, reason: 'why' }),
+      asks('GET /subject-tokens/{id}'),
+      says({ cause: 'console', by: 'dora', reason: 'why' }),
+      changesNothing,
+    ],
+    replay: [
+      isIssued,
+      exchanged(),
+      useAgain,
+      asks('GET /subject-tokens/{id}'),
+      says({ cause: 'replay' }),
+      changesNothing,
+    ],
+    command: [
+      on('on a database that was restored'),
+      isIssued,
+      ({ setting }) => endUnspent(setting.database.sequelize),
+      asks('GET /subject-tokens/{id}'),
+      says({ cause: 'command' }),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['people', 'the state'])('M80', {
+    people: [
+      isIssued,
+      exchanged(actedBy(), { client: pairwise }),
+      asks('GET /subject-tokens/{id}'),
+      succeeds({ actor: { sub: 'bob', clientId: 'spa' }, usedBy: 'pairwise' }),
+      answer(({ response, people }) => expect(response.body.userId).to.equal(people.userId)),
+      changesNothing,
+    ],
+    'the state': [
+      passes(0),
+      isIssued,
+      passes(599),
+      asks('GET /subject-tokens/{id}'),
+      succeeds({ state: 'active' }),
+      passes(1),
+      asks('GET /subject-tokens/{id}'),
+      succeeds({ state: 'expired' }),
+      changesNothing,
+    ],
+  }),
+  ...(['revoked', 'consumed', 'expired', 'active'] as const).map((state, index) =>
+    fates(
+      `M${81 + index}, ${state}`,
+      each(NAMES, (name) => {
+        const [steps, of] = FATES[name] ?? expect.fail()
+        if (of.state !== state) return 'its state is another one'
+        return [steps, asks('GET /subject-tokens/{id}'), succeeds({ state }), changesNothing]
+      }),
+    ),
+  ),
+  rowsOf(['GET', 'HEAD'])('M85', {
+    GET: [isIssued, asks('GET /subject-tokens/{id}'), succeeds(), recordSays({ state: 'active' })],
+    HEAD: [isIssued, asks('HEAD /subject-tokens/{id}'), succeeds(), recordSays({ state: 'active' })],
+  }),
+  rowsOf(['GET', 'HEAD'])('M85, with a query', {
+    GET: [
+      isIssued,
+      asks('GET /subject-tokens/{id}', { query: '?limit=1' }),
+      wrong('unknown parameter: limit'),
+    ],
+    HEAD: [
+      isIssued,
+      asks('HEAD /subject-tokens/{id}', { query: '?limit=1' }),
+      answer(({ response }) => expect(response.status).to.equal(400)),
+      changesNothing,
+    ],
+  }),
+]
+
+const summary = (query = '?days=1'): Step => asks('GET /subject-tokens/summary', { query })
+const today = ({ response }: Scene) => response.body.days.at(-1)
+const counts = (members: Readonly<Record<string, unknown>>): Step =>
+  answer((scene) => expectMembers(today(scene), members))
+const DAY = 86_400
+const DATE = /^20\d\d-\d\d-\d\d$/
+const NOTHING = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, replayed: 0 }
+/** One of each: unused, exchanged without and with an actor, revoked, used again. */
+const oneOfEach: Steps = [
+  isIssued,
+  isIssued,
+  exchanged(),
+  isIssued,
+  exchanged(actedBy()),
+  isIssued,
+  exchanged(actedBy()),
+  stop,
+  isIssued,
+  exchanged(actedBy()),
+  useAgain,
+]
+const counted = (id: string, member: string, value: number): Rule =>
+  rowsOf(['that day', 'another day'])(`${id}, ${member}`, {
+    'that day': [onADayOfItsOwn, oneOfEach, summary(), counts({ [member]: value }), changesNothing],
+    'another day': [
+      onADayOfItsOwn,
+      oneOfEach,
+      passes(DAY),
+      summary('?days=2'),
+      answer(({ response }) => {
+        expect(response.body.days.map((day: object) => Reflect.get(day, member))).to.deep.equal([value, 0])
+      }),
+      changesNothing,
+    ],
+  })
+
+/** What was counted of a day that is so long ago is so old at most. */
+const agesTo = (daysAgo: number, age: number): Steps => [
+  onADayOfItsOwn,
+  isIssued,
+  passes(daysAgo * DAY),
+  summary(`?days=${daysAgo + 1}`),
+  // Without a request, because what is so old cannot be stopped any more.
+  ({ setting, id }) =>
+    setting.database.sequelize.query(
+      `UPDATE subject_tokens SET revoked_at = 1, revocation = '{}' WHERE id = '${id}'`,
+    ),
+  passes(age - 1),
+  summary(`?days=${daysAgo + 1}`),
+  answer(({ response }) => expect(response.body.days[0].revoked).to.equal(0)),
+  passes(1),
+  summary(`?days=${daysAgo + 1}`),
+  answer(({ response }) => expect(response.body.days[0].revoked).to.equal(1)),
+  changesNothing,
+]
+
+const summaries = [
+  rowsOf(['GET', 'HEAD'])('M86', {
+    GET: [
+      onADayOfItsOwn,
+      isIssued,
+      exchanged(),
+      summary('?days=3'),
+      answer(({ response }) => {
+        const { live, days } = response.body
+        expect([live, days.length]).to.deep.equal([1, 3])
+        expect(days[0]).to.include(NOTHING)
+        expect(days.map(({ date }: { date: string }) => date)).to.deep.equal(
+          [2, 1, 0].map((before) => new Date((now() - before * DAY) * 1000).toISOString().slice(0, 10)),
+        )
+      }),
+      changesNothing,
+    ],
+    HEAD: [onADayOfItsOwn, asks('HEAD /subject-tokens/summary'), succeeds(), recordUnchanged],
+  }),
+  ...Object.entries({ 'by default': ['', 30], most: ['?days=90', 90], least: ['?days=1', 1] } as const).map(
+    ([title, [query, length]]) =>
+      rowsOf(['GET'])(`M86, ${title}`, {
+        GET: [
+          onADayOfItsOwn,
+          summary(query),
+          answer(({ response }) => expect(response.body.days).to.have.length(length)),
+          recordUnchanged,
+        ],
+      }),
+  ),
+  ...['days=0', 'days=91', 'days=1.5', 'days=01', 'days='].map((query) =>
+    rowsOf(['GET'])(`M86, ${query}`, {
+      GET: [summary(`?${query}`), wrong('days must be a whole number from 1 to 90')],
+    }),
+  ),
+  rowsOf(['GET'])('M87', {
+    GET: [onADayOfItsOwn, summary(), counts({ date: (date: string) => DATE.test(date) }), recordUnchanged],
+  }),
+  counted('M88', 'issued', 5),
+  counted('M89', 'exchanged', 4),
+  counted('M90', 'withoutActor', 1),
+  counted('M91', 'revoked', 2),
+  counted('M92', 'replayed', 1),
+  rowsOf(['live', 'today', 'two days ago', 'three days ago'])('M93', {
+    live: [
+      onADayOfItsOwn,
+      summary(),
+      isIssued,
+      exchanged(),
+      passes(59),
+      summary(),
+      answer(({ response }) => expect(response.body.live).to.equal(0)),
+      passes(1),
+      summary(),
+      answer(({ response }) => expect(response.body.live).to.equal(1)),
+      changesNothing,
+    ],
+    today: agesTo(0, 60),
+    'two days ago': agesTo(2, 60),
+    'three days ago': agesTo(3, 3600),
+  }),
+  rowsOf(['at the same time', 'a failure'])('M93, else', {
+    'at the same time': [
+      onADayOfItsOwn,
+      async (scene) => {
+        const { setting } = scene
+        const ask = () => manage(setting, 'GET', '/summary?days=1')
+        await ask()
+        scene.pass(60)
+        await scene.request(async () => (await Promise.all([ask(), ask(), ask()]))[0] ?? expect.fail())
+      },
+      succeeds(),
+      ({ calls }) => expect(calls.filter((call) => call === 'store.summarize')).to.have.length(1),
+      recordUnchanged,
+    ],
+    'a failure': [
+      onADayOfItsOwn,
+      fails('store.summarize'),
+      summary(),
+      answers(503, 'temporarily_unavailable'),
+      works('store.summarize'),
+      summary(),
+      succeeds(),
+      recordUnchanged,
+    ],
+  }),
+]
+
+export const recordRules = [...filters, ...malformed, ...costs, ...members, ...looks, ...summaries]

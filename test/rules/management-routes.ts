@@ -1,0 +1,732 @@
+/** The routes of the management API, who may call them, and their errors (docs/protocol.md §2, §2.3, §2.4). */
+import { expect } from 'chai'
+import type { ClientMetadata } from 'oidc-provider'
+import { CALLBACK, machineClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { send as sendHttp } from '../../fixtures/http.ts'
+import { type Signing, signJwt } from '../../fixtures/jwts.ts'
+import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
+import { authorizationCode, login } from '../../fixtures/logins.ts'
+import { askForManagementToken } from '../../fixtures/registration.ts'
+import { managementToken, postToken } from '../../fixtures/requests.ts'
+import { uncalledStore } from '../../fixtures/uncalled-store.ts'
+import { unique } from '../../fixtures/unique.ts'
+import { createImpersonation } from '../../src/index.ts'
+import { hashSecret, type SubjectTokenSecret } from '../../src/subject-tokens/secret.ts'
+import { everyDoor, exchanged, send } from './exchanging.ts'
+import { answers, because, changesNothing, recordUnchanged, refused } from './expectations.ts'
+import { fails, functions, on, onADayOfItsOwn, passes, removed, stored } from './given.ts'
+import {
+  asks,
+  everyRoute,
+  hasBody,
+  isHead,
+  isIssued,
+  issues,
+  manages,
+  ROUTES,
+  type RouteName,
+  requests,
+  routeOf,
+} from './managing.ts'
+import { answer, each, record, rowsOf, type Step, type Steps } from './rule.ts'
+import type { Scene } from './scene.ts'
+import { portal } from './settings.ts'
+
+const READ = 'subject-tokens:read'
+
+/** Success, whatever the route. */
+const works = (name: RouteName): Steps => {
+  const { status, record: says } = routeOf(name)
+  return [answer(({ response }) => expect(response.status, response.text).to.equal(status)), says]
+}
+/** An error, of which HEAD shows the status and the headers. */
+const refusedBy = (name: RouteName, status: number, error: string, text?: string): Steps => [
+  isHead(name)
+    ? answer(({ response }) => expect(response.status).to.equal(status))
+    : answers(status, error, text),
+  because(null),
+  changesNothing,
+]
+
+const SCOPES = ['create', 'read', 'revoke', 'none'] as const
+const scopes = rowsOf(SCOPES)
+const ID_OF: Readonly<Record<RouteName, string>> = {
+  'POST /subject-tokens': 'M1',
+  'GET /subject-tokens': 'M2',
+  'HEAD /subject-tokens': 'M2',
+  'GET /subject-tokens/{id}': 'M3',
+  'HEAD /subject-tokens/{id}': 'M3',
+  'GET /subject-tokens/summary': 'M4',
+  'HEAD /subject-tokens/summary': 'M4',
+  'DELETE /subject-tokens/{id}': 'M5',
+  'DELETE /subject-tokens': 'M6',
+  'POST /subject-tokens/revocations': 'M7',
+}
+
+/** A token of the backend that carries one scope, or none. */
+const withScope =
+  (scope: (typeof SCOPES)[number]) =>
+  async ({ setting }: Scene) =>
+    scope === 'none'
+      ? { token: await managementToken(setting, { scope: null }) }
+      : { scope: `subject-tokens:${scope}` }
+
+const NAMES = Object.keys(ROUTES) as RouteName[]
+const byScope = NAMES.map((name) =>
+  scopes(
+    `${ID_OF[name]}, ${name}`,
+    each(SCOPES, (scope) => {
+      const needed = routeOf(name).scope
+      const asking = [isIssued, asks(name, withScope(scope))]
+      if (needed === `subject-tokens:${scope}`) return [asking, works(name)]
+      return [
+        asking,
+        refusedBy(name, 403, 'insufficient_scope', `the access token lacks the scope ${needed}`),
+      ]
+    }),
+  ),
+)
+
+/** The host has responded: there is no route of ours. */
+const isTheHosts: Step = answer(({ response }) => {
+  expect(response.status).to.equal(404)
+  expect(response.headers.get('cache-control')).to.equal(null)
+  expect(response.headers.get('content-type')).not.to.match(/json/)
+})
+
+const PATHS = [
+  '/subject-tokens',
+  '/subject-tokens/{id}',
+  '/subject-tokens/summary',
+  '/subject-tokens/revocations',
+] as const
+type Path = (typeof PATHS)[number]
+const ALLOWED: Readonly<Record<Path, string>> = {
+  '/subject-tokens': 'GET, HEAD, POST, DELETE',
+  '/subject-tokens/{id}': 'GET, HEAD, DELETE',
+  '/subject-tokens/summary': 'GET, HEAD',
+  '/subject-tokens/revocations': 'POST',
+}
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const paths = rowsOf(PATHS)
+const pathIn = (path: Path, { id }: Scene) => path.replace('/subject-tokens', '').replace('{id}', id)
+
+/** A method that a path does not take, with a token or without. */
+const notAllowed = (path: Path, method: string, token?: null): Steps => [
+  isIssued,
+  (scene) => manages(scene, { method, path: pathIn(path, scene), ...(token === null && { token }) }),
+  answers(405, 'invalid_request', 'method not allowed'),
+  ({ response }) => expect(response.headers.get('allow')).to.equal(ALLOWED[path]),
+  changesNothing,
+]
+
+/** What each route refuses. */
+const WRONG_INPUT: Readonly<Record<RouteName, { readonly query?: string; readonly body?: unknown }>> = {
+  'POST /subject-tokens': { body: { userId: 7 } },
+  'GET /subject-tokens': { query: '&limit=0' },
+  'HEAD /subject-tokens': { query: '&limit=0' },
+  'GET /subject-tokens/{id}': { query: '?x=1' },
+  'HEAD /subject-tokens/{id}': { query: '?x=1' },
+  'GET /subject-tokens/summary': { query: '?days=0' },
+  'HEAD /subject-tokens/summary': { query: '?days=0' },
+  'DELETE /subject-tokens/{id}': { query: '?x=1' },
+  'DELETE /subject-tokens': { query: '&userId=alice' },
+  'POST /subject-tokens/revocations': { body: {} },
+}
+
+const isIssuedElsewhere: Steps = [onADayOfItsOwn, on('of another issuer'), isIssued, on('usual')]
+/** The route knows of no record. */
+const seesNothing = (name: RouteName): Step => {
+  if (name.includes('{id}') || name.endsWith('revocations'))
+    return isHead(name)
+      ? answer(({ response }) => expect(response.status).to.equal(404))
+      : answers(404, 'not_found', 'subject token not found')
+  return answer(({ response: { status, body } }) => {
+    expect(status).to.equal(200)
+    if (name === 'GET /subject-tokens') expect(body).to.deep.equal({ items: [] })
+    if (name === 'GET /subject-tokens/summary')
+      expect([body.live, body.days.at(-1).issued]).to.deep.equal([0, 0])
+    if (name === 'DELETE /subject-tokens') expect(body).to.deep.equal({ revoked: 0 })
+  })
+}
+
+/** A management token of the backend that is signed here, with changes. */
+const forged =
+  (changes: (scene: Scene) => Readonly<Record<string, unknown>>, signing?: Signing) =>
+  async (scene: Scene) => {
+    const { issuer, baseUrl } = scene.setting
+    const claims = {
+      iss: issuer,
+      aud: `${baseUrl}/api`,
+      sub: 'backend',
+      client_id: 'backend',
+      scope: 'subject-tokens:create subject-tokens:read subject-tokens:revoke',
+      iat: now(),
+      exp: now() + 600,
+      jti: unique('jti'),
+    }
+    return { token: await signJwt({ ...claims, ...changes(scene) }, signing) }
+  }
+
+const INVALID: Readonly<Record<string, ReturnType<typeof forged>>> = {
+  'M111, of another type': forged(() => ({}), { header: { typ: 'JWT' } }),
+  'M111, signed by a stranger': forged(() => ({}), { key: signingKey('ES256', SIGNING_KEY.kid) }),
+  'M111, opaque': async () => ({ token: 'x'.repeat(43) }),
+  'M112, of another issuer': forged(() => ({ iss: 'https://other.example.com/oidc' })),
+  'M112, expired this second': forged(() => ({ exp: now() })),
+  'M112, for another resource': forged(() => ({ aud: API })),
+  'M112, for this resource and another': forged(({ setting }) => ({ aud: [`${setting.baseUrl}/api`, API] })),
+  'M113, of a user': forged(() => ({ sub: 'alice' })),
+  'M113, of a client that is gone': forged(() => ({ sub: 'gone', client_id: 'gone' })),
+  M114: forged(() => ({ cnf: { jkt: 'x'.repeat(43) } })),
+  M132: async () => ({ token: 'not a token' }),
+}
+
+const fleeting = machineClient({ client_id: 'fleeting-backend' })
+const { scope: _, ...unscoped } = fleeting
+const ALL_SCOPES = ['subject-tokens:create', 'subject-tokens:read', 'subject-tokens:revoke']
+
+/** A token of a backend that is changed later. */
+const tokenOfFleeting: Step = async (scene) => {
+  scene.kept.token = await managementToken(scene.setting, { client: fleeting })
+}
+const withKept = ({ kept }: Scene) => ({ token: kept.token ?? '' })
+
+const callers = [
+  ...Object.entries(INVALID).map(([title, token]) =>
+    everyRoute(title, (name) => [
+      passes(0),
+      isIssued,
+      asks(name, token),
+      refusedBy(name, 401, 'invalid_token', 'the access token is invalid'),
+    ]),
+  ),
+  everyRoute('M111', (name) => [
+    passes(0),
+    isIssued,
+    asks(
+      name,
+      forged(() => ({})),
+    ),
+    works(name),
+  ]),
+  everyRoute('M112, a second before it expires', (name) => [
+    passes(0),
+    isIssued,
+    asks(
+      name,
+      forged(() => ({ exp: now() + 1 })),
+    ),
+    works(name),
+  ]),
+  everyRoute('M113, removed between two requests', (name) => [
+    isIssued,
+    stored(fleeting),
+    tokenOfFleeting,
+    asks('GET /subject-tokens', withKept),
+    removed(fleeting),
+    asks(name, withKept),
+    refusedBy(name, 401, 'invalid_token', 'the access token is invalid'),
+  ]),
+  everyRoute('M115, taken away between two requests', (name, { scope }) => [
+    isIssued,
+    stored(fleeting),
+    tokenOfFleeting,
+    asks('GET /subject-tokens', withKept),
+    stored({ ...fleeting, scope: ALL_SCOPES.filter((one) => one !== scope).join(' ') }),
+    asks(name, withKept),
+    refusedBy(name, 403, 'insufficient_scope', `the access token lacks the scope ${scope}`),
+  ]),
+  everyRoute('M118, absent between two requests', (name, { scope }) => [
+    isIssued,
+    stored(fleeting),
+    tokenOfFleeting,
+    stored(unscoped),
+    asks(name, withKept),
+    refusedBy(name, 403, 'insufficient_scope', `the access token lacks the scope ${scope}`),
+  ]),
+  everyRoute('M119, made public between two requests', (name, { scope }) => [
+    isIssued,
+    stored(fleeting),
+    tokenOfFleeting,
+    stored({ ...fleeting, token_endpoint_auth_method: 'none' }),
+    asks(name, withKept),
+    refusedBy(name, 403, 'insufficient_scope', `the access token lacks the scope ${scope}`),
+  ]),
+  everyRoute('M120, given back', (name) => [
+    isIssued,
+    stored(fleeting),
+    tokenOfFleeting,
+    stored(unscoped),
+    stored(fleeting),
+    asks(name, withKept),
+    works(name),
+  ]),
+]
+
+const everything = [
+  ...byScope,
+  everyRoute('M8, a trailing slash', (name) => [
+    isIssued,
+    asks(name, (scene) => ({ path: `${routeOf(name).request(scene).path.replace(/\?.*/, '')}/` })),
+    isTheHosts,
+    changesNothing,
+  ]),
+  everyRoute('M8, another case', (name) => [
+    isIssued,
+    requests((scene) => {
+      const { method, path } = routeOf(name).request(scene)
+      return sendHttp(`${scene.setting.baseUrl}/api/Subject-Tokens${path}`, { method })
+    }),
+    isTheHosts,
+    changesNothing,
+  ]),
+  ...METHODS.flatMap((method) =>
+    ([undefined, null] as const).map((token) =>
+      paths(
+        `M9, ${method}${token === null ? ' without a token' : ''}`,
+        each(PATHS, (path) =>
+          ALLOWED[path].split(', ').includes(method)
+            ? 'it takes this method'
+            : notAllowed(path, method, token),
+        ),
+      ),
+    ),
+  ),
+  everyRoute('M10', (name, { record: says }) => [
+    isIssued,
+    asks(name),
+    answer(({ response }) => {
+      expect(response.headers.get('cache-control')).to.equal('no-store')
+      const type = response.status === 204 ? null : 'application/json; charset=utf-8'
+      expect(response.headers.get('content-type')).to.equal(type)
+    }),
+    says,
+  ]),
+  everyRoute('M10, an error', (name) => [
+    isIssued,
+    asks(name, { token: null }),
+    answer(({ response }) => {
+      expect(response.headers.get('cache-control')).to.equal('no-store')
+      expect(response.headers.get('content-type')).to.equal('application/json; charset=utf-8')
+    }),
+    changesNothing,
+  ]),
+  ...(['/subject-tokens/summary', '/subject-tokens/revocations'] as const).map((path) =>
+    rowsOf(['GET', 'POST', 'DELETE'])(`M11, ${path}`, {
+      GET: path.endsWith('summary') ? 'it takes this method' : notAllowed(path, 'GET'),
+      POST: path.endsWith('summary') ? notAllowed(path, 'POST') : 'it takes this method',
+      DELETE: notAllowed(path, 'DELETE'),
+    }),
+  ),
+  everyRoute('M12, the scope first', (name, { scope }) => [
+    isIssued,
+    asks(name, {
+      ...WRONG_INPUT[name],
+      scope: scope.endsWith('read') ? 'subject-tokens:create' : 'subject-tokens:read',
+    }),
+    refusedBy(name, 403, 'insufficient_scope', `the access token lacks the scope ${scope}`),
+  ]),
+  everyRoute('M12, then the input', (name) => [
+    isIssued,
+    asks(name, WRONG_INPUT[name]),
+    refusedBy(name, 400, 'invalid_request'),
+  ]),
+  everyRoute('M13', (name) =>
+    name === 'POST /subject-tokens'
+      ? 'it makes a record of its own issuer'
+      : [isIssuedElsewhere, asks(name), seesNothing(name), recordUnchanged],
+  ),
+  everyRoute('M14', (name, { record: says }) => [
+    isIssued,
+    exchanged({ resource: OPAQUE_API }),
+    asks(name),
+    answer(({ response, subjectToken, kept: { accessToken = '' } }) => {
+      const secrets = name === 'POST /subject-tokens' ? [accessToken] : [subjectToken, accessToken]
+      const all = [...secrets, ...secrets.map((secret) => hashSecret(secret as SubjectTokenSecret))]
+      for (const secret of all) expect(response.text).not.to.include(secret)
+    }),
+    says,
+  ]),
+]
+
+const managementOf = ({ setting }: Scene) => ({ resource: `${setting.baseUrl}/api` })
+const isInvalidTarget = answer(({ response }) => {
+  expect([response.status, response.body?.error], response.text).to.deep.equal([400, 'invalid_target'])
+})
+const publicMachine = machineClient({
+  client_id: 'public-machine',
+  token_endpoint_auth_method: 'none',
+  client_secret: undefined,
+  scope: undefined,
+})
+/** Asks for a management token as this client. */
+const asksForToken = (client: ClientMetadata, scope: string | null = READ): Step =>
+  requests(({ setting }) => askForManagementToken(setting, client, scope))
+
+const isRefusedScope = answer(({ response }) => {
+  expect([response.status, response.body?.error], response.text).to.deep.equal([400, 'invalid_scope'])
+})
+const hasNoScope = answer(({ response }) => {
+  expect([response.status, response.body?.scope], response.text).to.deep.equal([200, undefined])
+})
+const IN_BODY = { client_id: 'backend', client_secret: 'backend-secret' }
+
+const management = [
+  everyDoor('M116, an exchange', [
+    send(managementOf),
+    refused(
+      400,
+      'invalid_target',
+      'resource indicator is missing, or unknown',
+      'the management resource is for client_credentials only',
+    ),
+  ]),
+  rowsOf(['authorization code', 'refresh token', 'authorization endpoint', 'a public client', 'a machine'])(
+    'M116',
+    {
+      'authorization code': [
+        async (scene) => {
+          const { resource } = managementOf(scene)
+          const { code } = await authorizationCode(scene.setting, { client: portal, resource })
+          const redeemed = { code, redirect_uri: CALLBACK, code_verifier: 'v'.repeat(43), resource }
+          await scene.request(() =>
+            postToken(scene.setting, { grant_type: 'authorization_code', ...redeemed }, { client: portal }),
+          )
+        },
+        isInvalidTarget,
+        recordUnchanged,
+      ],
+      'refresh token': [
+        async (scene) => {
+          const { tokens } = await login(scene.setting, { client: portal, resource: API })
+          const refreshing = { refresh_token: tokens.refresh_token, ...managementOf(scene) }
+          await scene.request(() =>
+            postToken(scene.setting, { grant_type: 'refresh_token', ...refreshing }, { client: portal }),
+          )
+        },
+        isInvalidTarget,
+        recordUnchanged,
+      ],
+      'authorization endpoint': [
+        requests(async (scene) => {
+          const query = new URLSearchParams({
+            client_id: 'portal',
+            response_type: 'code',
+            redirect_uri: CALLBACK,
+            scope: 'openid',
+            code_challenge: 'c'.repeat(43),
+            code_challenge_method: 'S256',
+            ...managementOf(scene),
+          })
+          return sendHttp(`${scene.setting.issuer}/auth?${query}`, { redirect: 'manual' })
+        }),
+        answer(({ response }) => {
+          const { searchParams } = new URL(response.headers.get('location') ?? '')
+          expect(searchParams.get('error')).to.equal('invalid_target')
+        }),
+        recordUnchanged,
+      ],
+      'a public client': [
+        stored(publicMachine),
+        asksForToken(publicMachine, null),
+        isInvalidTarget,
+        changesNothing,
+      ],
+      'a machine': [
+        asksForToken(machineClient()),
+        answer(({ response }) => expect(response.body.scope).to.equal(READ)),
+        changesNothing,
+      ],
+    },
+  ),
+  rowsOf(['the management resource', 'another resource'])('M117', {
+    'the management resource': [
+      requests(({ setting }) =>
+        postToken(
+          setting,
+          { grant_type: 'client_credentials', ...IN_BODY, resource: `${setting.baseUrl}/api`, scope: READ },
+          { client: { client_id: 'backend' } },
+        ),
+      ),
+      refused(
+        401,
+        'invalid_client',
+        'the client is registered with client_secret_basic: send its secret in the Authorization header',
+        null,
+      ),
+    ],
+    'another resource': [
+      requests(({ setting }) =>
+        postToken(
+          setting,
+          { grant_type: 'client_credentials', ...IN_BODY, resource: API, scope: 'orders:read' },
+          { client: { client_id: 'backend' } },
+        ),
+      ),
+      answer(({ response }) => expect(response.status).to.equal(200)),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['absent', 'others', 'named'])('M118, granted', {
+    absent: [stored(unscoped), asksForToken(unscoped), hasNoScope, changesNothing],
+    others: [
+      stored({ ...fleeting, scope: 'subject-tokens:create openid' }),
+      asksForToken(fleeting),
+      isRefusedScope,
+      changesNothing,
+    ],
+    named: [
+      stored(fleeting),
+      asksForToken(fleeting),
+      answer(({ response }) => expect(response.body.scope).to.equal(READ)),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['a public client'])('M119, granted', {
+    'a public client': [
+      stored({ ...publicMachine, scope: READ }),
+      asksForToken(publicMachine),
+      answer(({ response }) => expect(response.status, response.text).to.be.oneOf([400, 401])),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['granted anew'])('M120, granted', {
+    'granted anew': [
+      stored(unscoped),
+      asksForToken(unscoped),
+      stored(fleeting),
+      asksForToken(fleeting),
+      answer(({ response }) => expect(response.body.scope).to.equal(READ)),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['a static client', 'a stored client'])('M121', {
+    'a static client': [
+      answer(() => {
+        const impersonation = createImpersonation({ store: uncalledStore })
+        const clients = [{ ...publicMachine, scope: READ }]
+        expect(() => impersonation.configure({ clients, jwks: { keys: [SIGNING_KEY] } })).to.throw(
+          TypeError,
+          'public-machine',
+        )
+      }),
+      record(() => {}),
+    ],
+    'a stored client': [
+      stored({ ...publicMachine, scope: READ }),
+      asksForToken(publicMachine),
+      answer(({ response }) => expect(response.status, response.text).to.be.oneOf([400, 401])),
+      changesNothing,
+    ],
+  }),
+]
+
+const challenges = (challenge: (scene: Scene) => string): Step =>
+  answer((scene) => expect(scene.response.headers.get('www-authenticate')).to.equal(challenge(scene)))
+
+const NO_BODY = 'it has no body'
+const UNKNOWN = '0'.repeat(32)
+const WRONG_TEXT: Readonly<Record<RouteName, string>> = {
+  'POST /subject-tokens': 'userId must be a string of 1 to 255 characters',
+  'GET /subject-tokens': 'limit must be a whole number from 1 to 100',
+  'HEAD /subject-tokens': '',
+  'GET /subject-tokens/{id}': 'unknown parameter: x',
+  'HEAD /subject-tokens/{id}': '',
+  'GET /subject-tokens/summary': 'days must be a whole number from 1 to 90',
+  'HEAD /subject-tokens/summary': '',
+  'DELETE /subject-tokens/{id}': 'unknown parameter: x',
+  'DELETE /subject-tokens': 'userId must not be repeated',
+  'POST /subject-tokens/revocations': 'id, userId, actorId or createdBy is required',
+}
+/** The call of the store that a route cannot do without. */
+const CALL: Readonly<Record<RouteName, string>> = {
+  'POST /subject-tokens': 'store.insert',
+  'GET /subject-tokens': 'store.list',
+  'HEAD /subject-tokens': 'store.list',
+  'GET /subject-tokens/{id}': 'store.get',
+  'HEAD /subject-tokens/{id}': 'store.get',
+  'GET /subject-tokens/summary': 'store.summarize',
+  'HEAD /subject-tokens/summary': 'store.summarize',
+  'DELETE /subject-tokens/{id}': 'store.revoke',
+  'DELETE /subject-tokens': 'store.revokeWhere',
+  'POST /subject-tokens/revocations': 'store.revoke',
+}
+/** Storage is down for this route. What was counted before is not remembered on this day. */
+const down = (name: RouteName): Steps => [onADayOfItsOwn, isIssued, fails(CALL[name])]
+
+const errors = [
+  everyRoute('M131', (name) => [
+    isIssued,
+    asks(name, { token: null }),
+    refusedBy(name, 401, 'invalid_token', 'an access token is required'),
+  ]),
+  everyRoute('M133', (name, { scope }) => [
+    isIssued,
+    asks(name, async ({ setting }) => ({ token: await managementToken(setting, { scope: null }) })),
+    refusedBy(name, 403, 'insufficient_scope', `the access token lacks the scope ${scope}`),
+  ]),
+  everyRoute('M134', (name) => [
+    isIssued,
+    asks(name, WRONG_INPUT[name]),
+    refusedBy(name, 400, 'invalid_request', WRONG_TEXT[name]),
+  ]),
+  everyRoute('M134, not an object', (name) =>
+    hasBody(name)
+      ? [
+          isIssued,
+          asks(name, { body: '[]' }),
+          refusedBy(name, 400, 'invalid_request', 'the body must be a JSON object'),
+        ]
+      : NO_BODY,
+  ),
+  everyRoute('M135', (name) =>
+    hasBody(name)
+      ? [
+          isIssued,
+          asks(name, (scene) => ({ body: { ...Object(routeOf(name).request(scene).body), extra: 1 } })),
+          refusedBy(name, 400, 'invalid_request', 'unknown member: extra'),
+        ]
+      : NO_BODY,
+  ),
+  everyRoute('M136', (name, { request }) =>
+    name === 'POST /subject-tokens'
+      ? 'its query is the host’s'
+      : [
+          isIssued,
+          asks(name, (scene) => ({ query: `${request(scene).path.includes('?') ? '&' : '?'}extra=1` })),
+          refusedBy(name, 400, 'invalid_request', 'unknown parameter: extra'),
+        ],
+  ),
+  everyRoute('M137', (name) =>
+    hasBody(name)
+      ? [
+          isIssued,
+          asks(name, { body: { by: 'x'.repeat(65_536) } }),
+          refusedBy(name, 413, 'invalid_request', 'the body must not exceed 65536 bytes'),
+        ]
+      : NO_BODY,
+  ),
+  ...Object.entries<Readonly<Record<string, string>>>({
+    'another media type': { 'content-type': 'text/plain' },
+    'another charset': { 'content-type': 'application/json; charset=latin1' },
+    encoded: { 'content-encoding': 'gzip' },
+  }).map(([title, headers]) =>
+    everyRoute(`M138, ${title}`, (name) =>
+      hasBody(name) ? [isIssued, asks(name, { headers }), refusedBy(name, 415, 'invalid_request')] : NO_BODY,
+    ),
+  ),
+  rowsOf(['POST /subject-tokens'])('M139', {
+    'POST /subject-tokens': [issues({ userId: 'no-one' }), refused(404, 'not_found', 'user not found', null)],
+  }),
+  ...Object.entries({ 'M140, unknown': UNKNOWN, 'M140, not an id': 'x' }).map(([title, id]) =>
+    everyRoute(title, (name) =>
+      name.includes('{id}') || name.endsWith('revocations')
+        ? [
+            isIssued,
+            asks(name, hasBody(name) ? { body: { id } } : { path: `/${id}` }),
+            seesNothing(name),
+            recordUnchanged,
+          ]
+        : 'it names no record',
+    ),
+  ),
+  rowsOf(['POST /subject-tokens'])('M141', {
+    'POST /subject-tokens': [
+      functions({ isAllowed: () => false }),
+      issues(),
+      refused(403, 'access_denied', 'the request was denied by policy', 'isAllowed returned false'),
+    ],
+  }),
+  paths(
+    'M142',
+    each(PATHS, (path) => notAllowed(path, 'PATCH')),
+  ),
+  rowsOf(['findAccount', 'isAllowed'])('M143', {
+    findAccount: [
+      functions({ findAccount: () => Promise.reject(new Error('private: no directory')) }),
+      issues(),
+      refused(500, 'server_error', 'something went wrong', null),
+    ],
+    isAllowed: [
+      functions({ isAllowed: () => Promise.reject(new Error('private: no policy')) }),
+      issues(),
+      refused(500, 'server_error', 'something went wrong', null),
+    ],
+  }),
+  everyRoute('M144', (name) => [
+    down(name),
+    asks(name),
+    refusedBy(name, 503, 'temporarily_unavailable', 'the service is temporarily unavailable'),
+  ]),
+  everyRoute('M145, no token', (name) => [
+    isIssued,
+    asks(name, { token: null }),
+    challenges(({ setting }) => `Bearer realm="${setting.issuer}"`),
+    changesNothing,
+  ]),
+  everyRoute('M145, a bad token', (name) => [
+    isIssued,
+    asks(name, { token: 'x' }),
+    challenges(
+      ({ setting }) =>
+        `Bearer realm="${setting.issuer}", error="invalid_token", error_description="the access token is invalid"`,
+    ),
+    changesNothing,
+  ]),
+  everyRoute('M145, without the scope', (name, { scope }) => [
+    isIssued,
+    asks(name, async ({ setting }) => ({ token: await managementToken(setting, { scope: null }) })),
+    challenges(
+      ({ setting }) =>
+        `Bearer realm="${setting.issuer}", error="insufficient_scope", error_description="the access token lacks the scope ${scope}", scope="${scope}"`,
+    ),
+    changesNothing,
+  ]),
+  ...Object.entries({
+    'of 32 characters': [`a.b-c_${'d'.repeat(26)}`, true],
+    'of 33 characters': ['d'.repeat(33), false],
+    'with other characters': ['a b', false],
+  } as const).map(([title, [name, isRepeated]]) =>
+    rowsOf(['a member', 'a parameter'])(`M146, ${title}`, {
+      'a member': [
+        issues({ [name]: 1 }),
+        refused(400, 'invalid_request', isRepeated ? `unknown member: ${name}` : 'unknown member', null),
+      ],
+      'a parameter': [
+        asks('GET /subject-tokens/summary', { query: `?${encodeURIComponent(name)}=1` }),
+        refused(
+          400,
+          'invalid_request',
+          isRepeated ? `unknown parameter: ${name}` : 'unknown parameter',
+          null,
+        ),
+      ],
+    }),
+  ),
+  everyRoute('M147', (name) => [
+    down(name),
+    asks(name),
+    answer(({ response }) => {
+      expect([response.status, response.headers.get('retry-after')]).to.deep.equal([503, '5'])
+    }),
+    changesNothing,
+  ]),
+  rowsOf(['every route'])('M148', {
+    'every route': 'a limiter is the host’s, and refuses before a route is reached',
+  }),
+  everyRoute('M149', (name) => [
+    down(name),
+    ({ setting }) => void setting.errors.splice(0),
+    asks(name),
+    answer(({ setting, response }) => {
+      expect(response.text).not.to.include('private')
+      expect(setting.errors.length).to.be.greaterThan(0)
+    }),
+    changesNothing,
+  ]),
+]
+
+export const managementRouteRules = [...everything, ...callers, ...management, ...errors]

@@ -1,0 +1,159 @@
+/** Requests of the management API: each route as a backend sends it, with one thing changed. */
+import type { HttpResponse } from '../../fixtures/http.ts'
+import { send } from '../../fixtures/http.ts'
+import { idFrom, issue, keptToken } from '../../fixtures/requests.ts'
+import { unique } from '../../fixtures/unique.ts'
+import type { ManagementScope } from '../../src/constants.ts'
+import { made, type Of } from './exchanging.ts'
+import { changesNothing, recordSays } from './expectations.ts'
+import { type Cell, each, type Rule, rowsOf, type Step } from './rule.ts'
+import type { Scene } from './scene.ts'
+
+interface Request {
+  readonly method: string
+  /** What follows `/api/subject-tokens`. */
+  readonly path: string
+  readonly body?: unknown
+}
+
+interface Route {
+  readonly scope: ManagementScope
+  readonly status: number
+  readonly request: (scene: Scene) => Request
+  /** What the record says once the request has succeeded. */
+  readonly record: Step
+}
+
+const revoked = recordSays({ state: 'revoked' })
+const [CREATE, READ, REVOKE] = [
+  'subject-tokens:create',
+  'subject-tokens:read',
+  'subject-tokens:revoke',
+] as const
+
+const reading = (method: 'GET' | 'HEAD', pathOf: (scene: Scene) => string): Route => ({
+  scope: READ,
+  status: 200,
+  request: (scene) => ({ method, path: pathOf(scene) }),
+  record: changesNothing,
+})
+const ofUser = ({ people }: Scene) => `?userId=${people.userId}`
+const ofId = ({ id }: Scene) => `/${id}`
+
+export const ROUTES = {
+  'POST /subject-tokens': {
+    scope: CREATE,
+    status: 201,
+    request: () => ({ method: 'POST', path: '', body: { userId: 'alice' } }),
+    record: recordSays({ state: 'active' }),
+  },
+  'GET /subject-tokens': reading('GET', ofUser),
+  'HEAD /subject-tokens': reading('HEAD', ofUser),
+  'GET /subject-tokens/{id}': reading('GET', ofId),
+  'HEAD /subject-tokens/{id}': reading('HEAD', ofId),
+  'GET /subject-tokens/summary': reading('GET', () => '/summary'),
+  'HEAD /subject-tokens/summary': reading('HEAD', () => '/summary'),
+  'DELETE /subject-tokens/{id}': {
+    scope: REVOKE,
+    status: 204,
+    request: (scene) => ({ method: 'DELETE', path: ofId(scene) }),
+    record: revoked,
+  },
+  'DELETE /subject-tokens': {
+    scope: REVOKE,
+    status: 200,
+    request: (scene) => ({ method: 'DELETE', path: ofUser(scene) }),
+    record: revoked,
+  },
+  'POST /subject-tokens/revocations': {
+    scope: REVOKE,
+    status: 200,
+    request: ({ id }) => ({ method: 'POST', path: '/revocations', body: { id } }),
+    record: revoked,
+  },
+} as const satisfies Readonly<Record<string, Route>>
+export type RouteName = keyof typeof ROUTES
+const NAMES = Object.keys(ROUTES) as RouteName[]
+
+export const routeOf = (name: RouteName): Route => ROUTES[name]
+export const isHead = (name: RouteName): boolean => name.startsWith('HEAD')
+export const hasBody = (name: RouteName): boolean => name.startsWith('POST')
+
+export const routes = rowsOf(NAMES)
+/** The same by every route. */
+export const everyRoute = (title: string, cellOf: (name: RouteName, route: Route) => Cell): Rule =>
+  routes(
+    title,
+    each(NAMES, (name) => cellOf(name, routeOf(name))),
+  )
+
+/** There is one record, of a user who has no other. */
+export const isIssued: Step = async (scene) => {
+  const userId = unique('user')
+  scene.people = { ...scene.people, userId }
+  Object.assign(scene, await issue(scene.setting, { ...scene.issuing, userId }))
+}
+
+interface Changes {
+  readonly method?: string
+  /** Added to the path. */
+  readonly query?: string
+  readonly path?: string
+  readonly body?: unknown
+  /** The scopes of the access token, by default all. */
+  readonly scope?: string
+  /** Another access token. `null`: none. */
+  readonly token?: string | null
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Sends the request of a route. What it issues becomes the record of the scene. */
+export const asks =
+  (name: RouteName, given: Of<Changes> = {}): Step =>
+  async (scene) => {
+    const changes = await made(given, scene)
+    const request = { ...routeOf(name).request(scene), ...changes }
+    const response = await manages(scene, request)
+    if (response.status === 201)
+      Object.assign(scene, { id: idFrom(response), subjectToken: response.body.subjectToken })
+  }
+
+/** Sends any request of the management API. */
+export async function manages(scene: Scene, request: Request & Changes): Promise<HttpResponse> {
+  const { method, path, query = '', body, scope, headers, token } = request
+  // Before the request: to fetch one is a request of its own.
+  const bearer = token === undefined ? await keptToken(scene.setting, scope) : token
+  const init = {
+    method,
+    headers: {
+      ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: isWritten(body) ? body : JSON.stringify(body) }),
+  }
+  const url = `${scene.setting.subjectTokens}${path}${query}`
+  return scene.request(() => (method === 'HEAD' ? sendForHead(url, init) : send(url, init)))
+}
+
+/** As it is to be sent. */
+const isWritten = (body: unknown): body is string | Blob => typeof body === 'string' || body instanceof Blob
+
+/** A content type does not mean that there is a body. */
+async function sendForHead(url: string, init: RequestInit): Promise<HttpResponse> {
+  const { status, headers } = await fetch(url, init)
+  return { status, headers, text: '', body: undefined }
+}
+
+/** A subject token is asked for, by default one of alice. */
+export const issues = (body: Of<Readonly<Record<string, unknown>>> = {}, changes: Changes = {}): Step =>
+  asks('POST /subject-tokens', async (scene) => ({
+    ...changes,
+    body: { userId: 'alice', ...(await made(body, scene)) },
+  }))
+
+/** Any request. */
+export const requests =
+  (request: (scene: Scene) => Promise<HttpResponse>): Step =>
+  (scene) =>
+    scene.request(() => request(scene))

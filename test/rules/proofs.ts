@@ -1,0 +1,73 @@
+/** How a request proves who sends it, and clients that must prove a key. */
+import type { ClientMetadata } from 'oidc-provider'
+import { CERTIFICATE } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
+import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
+import type { Parameters } from '../../fixtures/http.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
+import { signingKey } from '../../fixtures/keys.ts'
+import { unique } from '../../fixtures/unique.ts'
+import { confidential } from './exchanging.ts'
+import { stored } from './given.ts'
+import type { Step } from './rule.ts'
+import type { Scene } from './scene.ts'
+
+type ClientOf = (scene: Scene) => ClientMetadata
+
+/** The client of the door under another name, with this metadata. */
+export const variant =
+  (name: string, metadata: Partial<ClientMetadata>): ClientOf =>
+  (scene) => {
+    const client = confidential(scene)
+    return { ...client, client_id: `${name}-${client.client_id}`, ...metadata }
+  }
+
+export const storedAs =
+  (clientOf: ClientOf): Step =>
+  (scene) =>
+    stored(clientOf(scene))(scene)
+
+export const by = (clientOf: ClientOf) => (scene: Scene) => ({ client: clientOf(scene) })
+/** The client says who it is, and proves nothing. */
+export const claiming = (clientOf: ClientOf) => (scene: Scene) => ({
+  client: { client_id: clientOf(scene).client_id },
+})
+
+/** As by client_secret_post. */
+export const secretInBody = (scene: Scene): Parameters => {
+  const { client_id, client_secret } = confidential(scene)
+  return { client_id, client_secret }
+}
+
+export const mustProve = variant('dpop', { dpop_bound_access_tokens: true })
+export const mustPresent = variant('mtls', { tls_client_certificate_bound_access_tokens: true })
+
+let key: Promise<DpopKey> | undefined
+export const theKey = (): Promise<DpopKey> => {
+  key ??= dpopKey()
+  return key
+}
+/** With a DPoP proof by that key. */
+export const proven = async ({ setting }: Scene) => ({
+  headers: { dpop: await (await theKey()).proof(setting) },
+})
+export const PRESENTED = { 'x-client-certificate': encodeURIComponent(CERTIFICATE) }
+
+const ASSERTING = signingKey('ES256', 'asserting')
+const { d: _, ...publicPart } = ASSERTING
+export const asserting = variant('asserting', {
+  client_secret: undefined,
+  token_endpoint_auth_method: 'private_key_jwt',
+  jwks: { keys: [publicPart] },
+})
+/** The parameters by which it authenticates. */
+export const assertion = async (scene: Scene): Promise<Parameters> => {
+  const { client_id } = asserting(scene)
+  const ids = { iss: client_id, sub: client_id, aud: scene.setting.issuer, jti: unique('jti') }
+  const times = { iat: now(), exp: now() + 60 }
+  const value = await signJwt({ ...ids, ...times }, { key: ASSERTING, header: { typ: undefined } })
+  return {
+    client_assertion: value,
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+  }
+}

@@ -1,0 +1,55 @@
+/** A rule of docs/protocol.md by its id, and what it means at each door and in each form. */
+import type { Scene } from './scene.ts'
+
+/** Prepares, requests, or expects. */
+export type Step = (scene: Scene) => unknown
+/** Steps, some of which are several. */
+export type Steps = readonly (Step | Steps)[]
+/** A request, what is answered, and what the record says afterwards; or why there is no such request. */
+export type Cell = Steps | string
+export type Cells<Form extends string> = Readonly<Record<Form, Cell>>
+
+/** A row of the matrix. */
+export interface Rule {
+  /** As in docs/protocol.md. */
+  readonly id: string
+  /** The id and, where a rule has several rows, what this one is about. */
+  readonly title: string
+  readonly cells: Readonly<Record<string, Cell>>
+}
+
+/** Makes rows that have a cell for each of these forms. A title begins with the id of the rule. */
+export const rowsOf =
+  <const Form extends string>(_forms: readonly Form[]) =>
+  (title: string, cells: Cells<Form>): Rule => ({ id: title.replace(/,.*/, ''), title, cells })
+
+/** A cell for each of these forms. */
+export const each = <const Form extends string>(
+  forms: readonly Form[],
+  cellOf: (form: Form) => Cell,
+): Cells<Form> => Object.fromEntries(forms.map((form) => [form, cellOf(form)])) as Cells<Form>
+
+/** A cell that begins with this step, unless it is the reason why there is none. */
+export const first = (step: Step, cell: Cell): Cell => (typeof cell === 'string' ? cell : [step, cell])
+
+const ANSWERS = new WeakSet<Step>()
+const RECORDS = new WeakSet<Step>()
+
+/** Marks a step that says what is answered. */
+export function answer(step: Step): Step {
+  ANSWERS.add(step)
+  return step
+}
+
+/** Marks a step that says what the record says afterwards. */
+export function record(step: Step): Step {
+  RECORDS.add(step)
+  return step
+}
+
+export const stepsOf = (steps: Steps): Step[] =>
+  steps.flatMap((step) => (typeof step === 'function' ? [step] : stepsOf(step)))
+
+/** Whether a cell says both. */
+export const isComplete = (steps: Steps): boolean =>
+  [ANSWERS, RECORDS].every((said) => stepsOf(steps).some((step) => said.has(step)))

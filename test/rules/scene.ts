@@ -1,0 +1,123 @@
+/** One cell at work: what its steps have prepared, requested and seen. */
+import { expect } from 'chai'
+import { QueryTypes } from 'sequelize'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
+import type { RecordedEvent } from '../../fixtures/deployment.ts'
+import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
+import type { Door, Of, Sender } from './exchanging.ts'
+import { type Steps, stepsOf } from './rule.ts'
+import { type Setting, type SettingName, settingOf } from './settings.ts'
+
+/** How things stood before the last request. */
+interface Before {
+  readonly events: number
+  readonly statements: number
+  readonly calls: number
+  readonly row: unknown
+}
+
+const NOTHING_REQUESTED: HttpResponse = { status: 0, headers: new Headers(), text: '', body: undefined }
+
+export class Scene {
+  readonly #settings: Setting[] = []
+  #clock: StoppedClock | undefined
+  /** Of the last request. */
+  response: HttpResponse = NOTHING_REQUESTED
+  before: Before = { events: 0, statements: 0, calls: 0, row: undefined }
+  door: Door = 'a subject token'
+  /** Members of the issuance. */
+  issuing: Readonly<Record<string, unknown>> = {}
+  /** Of what an API has received. */
+  scope = 'openid orders:read'
+  /** Who acts in it: parameters of the exchange that it came from. */
+  acting: Of<Parameters> = ({ setting }) => actorToken(setting).then(withActor)
+  /** Who sent that exchange. */
+  application: Of<Sender> = {}
+  /** Of the record. Empty while there is none. */
+  id = ''
+  subjectToken = ''
+  /** What an API has received. */
+  received = ''
+  /** Of the record: whom a kill switch may name. */
+  people = { userId: '', actorId: '', createdBy: '' }
+  /** What is put back at the end. */
+  readonly undo: (() => void)[] = []
+  /** What steps leave for those after them. */
+  readonly kept: Record<string, string> = {}
+
+  get setting(): Setting {
+    return this.#settings.at(-1) ?? expect.fail('the scene has no setting yet')
+  }
+
+  async move(name: SettingName): Promise<void> {
+    this.#settings.push(await settingOf(name))
+  }
+
+  /** Time stands still from the first call on. */
+  pass(seconds: number): void {
+    this.#clock ??= stopClock()
+    this.#clock.tick(seconds)
+  }
+
+  stopClockAt(time: number): void {
+    this.#clock = stopClock(time)
+  }
+
+  /** Every request goes this way, so that what it changed can be told. */
+  async request(send: () => Promise<HttpResponse>): Promise<HttpResponse> {
+    const { events, database, calls } = this.setting
+    const row = await this.row()
+    const before = { row, events: events.length, calls: calls.length, statements: database.statements.length }
+    const response = await send()
+    // After it: another request may have come in between.
+    Object.assign(this, { before, response })
+    return response
+  }
+
+  /** The record as the database holds it, with every column. */
+  async row(): Promise<unknown> {
+    if (this.id === '') return undefined
+    const [row] = await this.setting.database.sequelize.query('SELECT * FROM subject_tokens WHERE id = $id', {
+      type: QueryTypes.SELECT,
+      bind: { id: this.id },
+    })
+    return row
+  }
+
+  /** Since the last request. */
+  get events(): readonly RecordedEvent[] {
+    return this.setting.events.slice(this.before.events)
+  }
+
+  get calls(): readonly string[] {
+    return this.setting.calls.slice(this.before.calls)
+  }
+
+  get statements(): readonly string[] {
+    return this.setting.database.statements.slice(this.before.statements)
+  }
+
+  close(): void {
+    for (const putBack of this.undo) putBack()
+    this.#clock?.restore()
+    for (const setting of this.#settings) {
+      setting.functions = {}
+      setting.gone.clear()
+      setting.instead.clear()
+      // No statement matches.
+      setting.overtake(/(?!)/, async () => {})
+    }
+  }
+}
+
+/** Plays the steps of a cell, one after the other. */
+export async function play(steps: Steps): Promise<void> {
+  const scene = new Scene()
+  await scene.move('usual')
+  try {
+    for (const step of stepsOf(steps)) await step(scene)
+  } finally {
+    scene.close()
+  }
+}

@@ -1,0 +1,196 @@
+/** The deployments of the matrix: one for each configuration, all on one database, each started when a cell needs it. */
+import { text } from 'node:stream/consumers'
+import type { Middleware } from 'koa'
+import type { AdapterConstructor, Configuration, FindAccount, KoaContextWithOIDC } from 'oidc-provider'
+import { webClient } from '../../fixtures/clients.ts'
+import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { API } from '../../fixtures/deployment.ts'
+import { type Hooks, hooked, overtaking } from '../../fixtures/hooks.ts'
+import { loginClient } from '../../fixtures/logins.ts'
+import { metadataWeb } from '../../fixtures/metadata-documents.ts'
+import { downstream } from '../../fixtures/on-behalf-of.ts'
+import { unique } from '../../fixtures/unique.ts'
+import type { ConsoleOptions } from '../../src/console/index.ts'
+import type { ImpersonationOptions } from '../../src/options.ts'
+import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+/** What the functions of the deployment do in one cell. */
+export interface Functions
+  extends Pick<ImpersonationOptions, 'isAllowed' | 'getCustomJwtClaims'>,
+    Pick<Configuration, 'extraTokenClaims' | 'findAccount'>,
+    Partial<ConsoleOptions> {
+  readonly defaultResource?: () => string
+}
+
+export interface Setting extends ConsoleDeployment, Hooks {
+  functions: Functions
+  /** Account ids that `findAccount` does not know any more. */
+  readonly gone: Set<string>
+  readonly overtake: ReturnType<typeof overtaking>
+}
+
+/** The options of each configuration, and its other differences. */
+const SETTINGS = {
+  usual: {},
+  'without onBehalfOf': { onBehalfOf: false },
+  'without status lists': { onBehalfOf: false, statusList: false },
+  'with scopes for the policy': { onBehalfOf: { hops: 2, scopes: 'policy' } },
+  'with targets for the policy': { onBehalfOf: { hops: 2, targets: 'policy' } },
+  'one API deep': { onBehalfOf: true },
+  'one person deep': { maxDelegationDepth: 1 },
+  'with an actor always': { requireActor: true },
+  'with required context': { requiredContext: ['ticketId'] },
+  'with a leeway': { replayLeeway: 10 },
+  'without functions': { isAllowed: undefined, getCustomJwtClaims: undefined },
+  'of another issuer': {},
+  'on a database of its own': {},
+  'on a database that was restored': {},
+} as const satisfies Readonly<Record<string, Partial<ImpersonationOptions>>>
+export type SettingName = keyof typeof SETTINGS
+
+/** The server has no key to sign its tokens with. */
+export const UNSIGNABLE = 'https://unsignable.example.com'
+/** Another name of the API, by its audience. */
+export const ALIAS_OF_API = 'https://alias.example.com'
+/** Its format is left to the provider. */
+export const PLAIN = 'https://plain.example.com'
+/** Its tokens would live for longer than `maxAccessTokenTTL`. */
+export const LASTING = 'https://lasting.example.com'
+
+const { resources: usual = {} } = downstream()
+const jwtServer = { ...usual[API], scope: 'orders:read', audience: API, accessTokenFormat: 'jwt' as const }
+const resources = {
+  ...usual,
+  [UNSIGNABLE]: { ...jwtServer, audience: UNSIGNABLE, jwt: { sign: { alg: 'ES384' as const } } },
+  [ALIAS_OF_API]: jwtServer,
+  [LASTING]: { ...jwtServer, audience: LASTING, accessTokenTTL: 5000 },
+  [PLAIN]: { scope: 'orders:read', audience: PLAIN, accessTokenTTL: 600 },
+}
+
+export const pairwise = webClient({ client_id: 'pairwise', subject_type: 'pairwise' })
+export const portal = loginClient()
+
+interface Ground {
+  readonly database: Database
+  readonly overtake: ReturnType<typeof overtaking>
+}
+
+let ground: Promise<Ground> | undefined
+const started = new Map<SettingName, Promise<Setting>>()
+
+async function layGround(): Promise<Ground> {
+  const database = await openDatabase('sqlite')
+  return { database, overtake: overtaking(database.sequelize) }
+}
+
+export function settingOf(name: SettingName): Promise<Setting> {
+  const known = started.get(name) ?? start(name)
+  started.set(name, known)
+  return known
+}
+
+export async function closeSettings(): Promise<void> {
+  const settings = await Promise.all(started.values())
+  for (const { close } of settings) await close()
+  for (const database of new Set(settings.map((setting) => setting.database))) await database.close()
+}
+
+async function start(name: SettingName): Promise<Setting> {
+  ground ??= layGround()
+  const { database, overtake } = await (name.startsWith('on a database') ? layGround() : ground)
+  const current: Pick<Setting, 'functions' | 'gone'> & Hooks = {
+    calls: [],
+    instead: new Map(),
+    functions: {},
+    gone: new Set(),
+  }
+  const options: Partial<ImpersonationOptions> = {
+    store: hooked(createSubjectTokenStore(database.sequelize), 'store', current),
+    onBehalfOf: { hops: 2 },
+    maxDelegationDepth: 3,
+    customClaimsTimeout: 1,
+    environmentVariables: { region: 'eu' },
+    isAllowed(request) {
+      current.calls.push(`isAllowed at ${request.stage}`)
+      return current.functions.isAllowed?.(request) ?? true
+    },
+    getCustomJwtClaims(request) {
+      current.calls.push('getCustomJwtClaims')
+      return current.functions.getCustomJwtClaims?.(request) ?? {}
+    },
+    ...SETTINGS[name],
+  }
+  const adapter = createAdapter(database.sequelize, { namespace: unique('rules') })
+  const configuration = configurationOf(current, (model) => hooked(adapter(model), model, current))
+  const console = await startConsole(
+    {
+      authorize(ctx) {
+        current.calls.push('authorize')
+        return current.functions.authorize ? current.functions.authorize(ctx) : DORA
+      },
+      nameOf: (ids) => current.functions.nameOf?.(ids) ?? new Map(),
+      ticketUrl: (context) => current.functions.ticketUrl?.(context),
+    },
+    {
+      ...downstream(options, { clients: [pairwise, portal], configuration }),
+      before: [parsesBody],
+      database,
+      resources,
+    },
+  )
+  return Object.assign(current, console, { overtake })
+}
+
+/** A host that parses bodies where a request says so: as middleware of Koa does, or of Express. */
+const parsesBody: Middleware = async (ctx, next) => {
+  const by = ctx.get('x-host-parses')
+  if (by !== '') {
+    const body: unknown = JSON.parse(await text(ctx.req))
+    Object.assign(by === 'koa' ? ctx.request : ctx.req, { body })
+  }
+  await next()
+}
+
+/** With every feature that a rule is about. */
+function configurationOf(
+  current: Pick<Setting, 'functions' | 'gone' | 'calls'>,
+  adapter: (model: string) => InstanceType<AdapterConstructor>,
+): Configuration {
+  const findAccount: FindAccount = async (ctx, id, token) => {
+    if (current.functions.findAccount) return current.functions.findAccount(ctx, id, token)
+    const accountId = id.replace(/^alias:/, '')
+    if (current.gone.has(accountId) || accountId.startsWith('no-one')) return undefined
+    return { accountId, claims: () => ({ sub: accountId }) }
+  }
+  const { features: documents, ...web } = metadataWeb().configuration
+  const features = {
+    ...documents,
+    registration: { enabled: true, initialAccessToken: true },
+    registrationManagement: { enabled: true },
+    revocation: { enabled: true },
+    mTLS: {
+      enabled: true,
+      certificateBoundAccessTokens: true,
+      getCertificate: (ctx: KoaContextWithOIDC) =>
+        decodeURIComponent(ctx.get('x-client-certificate')) || undefined,
+    },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: (_ctx: KoaContextWithOIDC, _client: unknown, one?: string | string[]) =>
+        one ?? current.functions.defaultResource?.() ?? [],
+    },
+  } as Configuration['features']
+  return {
+    ...web,
+    adapter,
+    findAccount,
+    subjectTypes: ['public', 'pairwise'],
+    pairwiseIdentifier: (_ctx, accountId, client) => `${accountId}@${client.clientId}`,
+    extraTokenClaims(ctx, token) {
+      current.calls.push('extraTokenClaims')
+      return current.functions.extraTokenClaims?.(ctx, token)
+    },
+    ...(features && { features }),
+  }
+}
