@@ -83,6 +83,7 @@ const refused: [query: string, field: string][] = [
   ['?access_token=x', 'access_token'],
   ['?userId=alice&unknown', 'unknown'],
   ['?userId=alice&userId=alice', 'userId'],
+  ['?userId=&userId=alice', 'userId'],
   ['?limit=1&limit=1', 'limit'],
   ['?state=active&state=expired', 'state'],
   ['?userId[]=alice', UNNAMED],

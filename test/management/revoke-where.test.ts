@@ -260,6 +260,7 @@ describe('management: a malformed request of the kill switch', () => {
       ['?actorId=', `actorId ${name}`],
       ['?userId=&actorId=bob', 'actorId must not come with userId'],
       ['?userId=alice&userId=bob', 'userId must not be repeated'],
+      ['?userId=&userId=bob', 'userId must not be repeated'],
       ['?userId=%00', `userId ${name}`],
       ['?clientId=spa', 'unknown parameter: clientId'],
       ['?userId=alice&clientId=spa', 'unknown parameter: clientId'],
