@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { readPage } from '../../fixtures/markdown.ts'
 import { ruleIdsOf } from '../../fixtures/page.ts'
 import { accessTokenRules } from './access-token.ts'
+import { consoleRules } from './console.ts'
 import { downstreamRules } from './downstream.ts'
 import { eventRules } from './events.ts'
 import { exchangeRules } from './exchange.ts'
@@ -11,6 +12,7 @@ import { issueRules } from './management-issue.ts'
 import { recordRules } from './management-records.ts'
 import { managementRouteRules } from './management-routes.ts'
 import { stopRules } from './management-stops.ts'
+import { registrationRules } from './registration.ts'
 import { isComplete, type Rule } from './rule.ts'
 import { play } from './scene.ts'
 import { closeSettings } from './settings.ts'
@@ -23,7 +25,8 @@ const DOORS: Readonly<Record<string, readonly Rule[]>> = {
   S: statusListRules,
   P: functionRules,
   V: eventRules,
-  M: [...managementRouteRules, ...issueRules, ...recordRules, ...stopRules],
+  C: consoleRules,
+  M: [...managementRouteRules, ...issueRules, ...recordRules, ...stopRules, ...registrationRules],
 }
 
 const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))

@@ -8,7 +8,7 @@ import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { type Hooks, hooked, overtaking } from '../../fixtures/hooks.ts'
 import { loginClient } from '../../fixtures/logins.ts'
-import { metadataWeb } from '../../fixtures/metadata-documents.ts'
+import { type MetadataWeb, metadataWeb } from '../../fixtures/metadata-documents.ts'
 import { downstream } from '../../fixtures/on-behalf-of.ts'
 import { unique } from '../../fixtures/unique.ts'
 import type { ConsoleOptions } from '../../src/console/index.ts'
@@ -28,6 +28,8 @@ export interface Setting extends ConsoleDeployment, Hooks {
   /** Account ids that `findAccount` does not know any more. */
   readonly gone: Set<string>
   readonly overtake: ReturnType<typeof overtaking>
+  /** Where the provider finds metadata documents. */
+  readonly web: MetadataWeb
 }
 
 /** The options of each configuration, and its other differences. */
@@ -122,7 +124,8 @@ async function start(name: SettingName): Promise<Setting> {
     ...SETTINGS[name],
   }
   const adapter = createAdapter(database.sequelize, { namespace: unique('rules') })
-  const configuration = configurationOf(current, (model) => hooked(adapter(model), model, current))
+  const web = metadataWeb()
+  const configuration = configurationOf(current, web, (model) => hooked(adapter(model), model, current))
   const console = await startConsole(
     {
       authorize(ctx) {
@@ -139,7 +142,7 @@ async function start(name: SettingName): Promise<Setting> {
       resources,
     },
   )
-  return Object.assign(current, console, { overtake })
+  return Object.assign(current, console, { overtake, web })
 }
 
 /** A host that parses bodies where a request says so: as middleware of Koa does, or of Express. */
@@ -155,6 +158,7 @@ const parsesBody: Middleware = async (ctx, next) => {
 /** With every feature that a rule is about. */
 function configurationOf(
   current: Pick<Setting, 'functions' | 'gone' | 'calls'>,
+  web: MetadataWeb,
   adapter: (model: string) => InstanceType<AdapterConstructor>,
 ): Configuration {
   const findAccount: FindAccount = async (ctx, id, token) => {
@@ -163,7 +167,7 @@ function configurationOf(
     if (current.gone.has(accountId) || accountId.startsWith('no-one')) return undefined
     return { accountId, claims: () => ({ sub: accountId }) }
   }
-  const { features: documents, ...web } = metadataWeb().configuration
+  const { features: documents, ...fetching } = web.configuration
   const features = {
     ...documents,
     registration: { enabled: true, initialAccessToken: true },
@@ -182,7 +186,7 @@ function configurationOf(
     },
   } as Configuration['features']
   return {
-    ...web,
+    ...fetching,
     adapter,
     findAccount,
     subjectTypes: ['public', 'pairwise'],

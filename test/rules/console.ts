@@ -1,0 +1,671 @@
+/** The console (docs/protocol.md §9). */
+import { expect } from 'chai'
+import { tooLate } from '../../fixtures/clock.ts'
+import { DORA } from '../../fixtures/console.ts'
+import { form, type HttpResponse, type Parameters } from '../../fixtures/http.ts'
+import { revoke } from '../../fixtures/management.ts'
+import { exchange } from '../../fixtures/requests.ts'
+import type { ConsoleRight } from '../../src/console/index.ts'
+import { actedBy, exchanged, made, type Of } from './exchanging.ts'
+import { changesNothing, recordSays, tokenHasEnded } from './expectations.ts'
+import { fails, functions, issuedWith } from './given.ts'
+import { isIssued } from './managing.ts'
+import { answer, type Cell, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
+import type { Scene } from './scene.ts'
+import type { Functions } from './settings.ts'
+import { issuedAlone, used } from './stopping.ts'
+
+const REASON = 'wrong customer'
+
+interface Visit {
+  readonly method: string
+  /** What follows the prefix. */
+  readonly path: string
+  readonly fields?: Parameters
+}
+interface Route {
+  readonly right: ConsoleRight
+  readonly visit: (scene: Scene) => Visit
+}
+
+const pageOf = (method: string, path: (scene: Scene) => string, right: ConsoleRight = 'see'): Route => ({
+  right,
+  visit: (scene) => ({ method, path: path(scene) }),
+})
+/** The same page by both methods. */
+const PAGES: Readonly<
+  Record<string, readonly [id: string, path: (scene: Scene) => string, right?: ConsoleRight]>
+> = {
+  '{prefix}': ['C1', () => ''],
+  '/history': ['C2', ({ people }) => `/history?userId=${people.userId}`],
+  '/history.csv': ['C3', ({ people }) => `/history.csv?userId=${people.userId}`],
+  '/alarms': ['C4', () => '/alarms'],
+  '/{id}': ['C5', ({ id }) => `/${id}`],
+  '/stop-all': ['C7', ({ people }) => `/stop-all?userId=${people.userId}`, 'stopAll'],
+}
+const ROUTES: Readonly<Record<string, Route & { readonly id: string }>> = {
+  ...Object.fromEntries(
+    Object.entries(PAGES).flatMap(([name, [id, path, right]]) =>
+      ['GET', 'HEAD'].map((method) => [`${method} ${name}`, { id, ...pageOf(method, path, right) }]),
+    ),
+  ),
+  'POST /stop': {
+    id: 'C6',
+    right: 'stop',
+    visit: ({ id }) => ({ method: 'POST', path: '/stop', fields: { id, reason: REASON } }),
+  },
+  'POST /stop-all': {
+    id: 'C8',
+    right: 'stopAll',
+    visit: ({ people: { userId } }) => ({
+      method: 'POST',
+      path: '/stop-all',
+      fields: { userId, confirm: userId, reason: REASON },
+    }),
+  },
+}
+const NAMES = Object.keys(ROUTES)
+const routeOf = (name: string) => ROUTES[name] ?? expect.fail(name)
+const isPost = (name: string) => name.startsWith('POST')
+
+const routes = rowsOf(NAMES)
+const everyRoute = (title: string, cellOf: (name: string) => Cell): Rule => routes(title, each(NAMES, cellOf))
+
+const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
+
+interface Changes {
+  readonly method?: string
+  readonly path?: string
+  readonly fields?: Parameters | undefined
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** A request to the console, from a page of its own unless the headers say otherwise. */
+const visits =
+  (name: string, changes: Of<Changes> = {}): Step =>
+  async (scene) => {
+    const given: Visit & Changes = { ...routeOf(name).visit(scene), ...(await made(changes, scene)) }
+    await scene.request(() => visit(scene, given))
+  }
+
+async function visit(
+  { setting }: Scene,
+  { method, path, fields, ...given }: Visit & Changes,
+): Promise<HttpResponse> {
+  const { headers = SAME_ORIGIN, body = fields && form(fields) } = given
+  const init = { method, headers, redirect: 'manual', ...(body !== undefined && { body }) } as const
+  const {
+    status,
+    headers: received,
+    ...response
+  } = await fetch(setting.url + path, init).then(async (sent) => ({
+    status: sent.status,
+    headers: sent.headers,
+    text: await sent.text(),
+  }))
+  return { status, headers: received, body: undefined, ...response }
+}
+
+/** Of an alice of its own, in which someone acts. */
+const isViewed: Steps = [isIssued, exchanged(actedBy())]
+const can = (...rights: readonly ConsoleRight[]): Step =>
+  functions({ authorize: () => ({ id: 'dora', can: rights }) })
+
+const isAnswered = (status: number): Step =>
+  answer(({ response }) => expect(response.status, response.text).to.equal(status))
+/** The page, or where a stop leads. */
+const succeeds = (name: string): Steps =>
+  isPost(name)
+    ? [
+        isAnswered(303),
+        recordSays({ state: 'revoked', revocation: { cause: 'console', by: 'dora', reason: REASON } }),
+      ]
+    : [isAnswered(200), changesNothing]
+const isRefused = (status: number): Steps => [isAnswered(status), changesNothing]
+const shows = (text: Of<{ readonly text: string }>): Step =>
+  answer(async (scene) => expect(scene.response.text).to.include((await made(text, scene)).text))
+const showsNot = (text: Of<{ readonly text: string }>): Step =>
+  answer(async (scene) => expect(scene.response.text).not.to.include((await made(text, scene)).text))
+const itsLink = ({ id }: Scene) => ({ text: `/impersonations/${id}` })
+
+const finds = (query: (scene: Scene) => string): Steps => [
+  issuedAlone,
+  used('a JWT'),
+  visits('GET /history', (scene) => ({ path: `/history?${query(scene)}` })),
+  shows(itsLink),
+  changesNothing,
+]
+const leavesOut = (query: (scene: Scene) => string): Steps => [
+  issuedAlone,
+  used('a JWT'),
+  visits('GET /history', (scene) => ({ path: `/history?${query(scene)}` })),
+  isAnswered(200),
+  showsNot(itsLink),
+  changesNothing,
+]
+/** A day of UTC, so many days from today. */
+const day = (later: number) => new Date(Date.now() + later * 86_400_000).toISOString().slice(0, 10)
+
+/** A cell that a spreadsheet takes for a formula begins like this. */
+const FORMULA = /(^|;)[\s"]*[=+\-@]/
+const hasNoFormula = (context: object): Steps => [
+  issuedWith({ context }),
+  isViewed,
+  visits('GET /history.csv'),
+  answer(({ response }) => {
+    const cells = [...response.text.matchAll(/"((?:[^"]|"")*)"/g)].map(([, cell = '']) => cell)
+    expect(cells.length).to.be.greaterThan(30)
+    for (const cell of cells) expect(cell).not.to.match(FORMULA)
+  }),
+  changesNothing,
+]
+
+const STAGES = ['origin', 'authorize', 'path', 'input'] as const
+/** A stop of all in which everything is wrong from one stage on. */
+const wrongFrom =
+  (first: (typeof STAGES)[number]): Step =>
+  async (scene) => {
+    const wrong = (stage: (typeof STAGES)[number]) => STAGES.indexOf(stage) >= STAGES.indexOf(first)
+    scene.setting.functions = { authorize: () => (wrong('authorize') ? undefined : DORA) }
+    await visits('POST /stop-all', {
+      ...(wrong('origin') && { headers: {} }),
+      ...(wrong('path') && { path: '/nothing' }),
+      fields: { reason: '' },
+    })(scene)
+  }
+
+const hasHeaders: Step = ({ response: { headers } }) => {
+  expect(headers.get('cache-control')).to.equal('no-store')
+  const policy = (headers.get('content-security-policy') ?? '').split('; ')
+  expect(policy).to.include.members([
+    "default-src 'none'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "require-trusted-types-for 'script'",
+  ])
+  for (const named of [
+    /^script-src 'sha256-[^' ]+'$/,
+    /^style-src 'sha256-[^' ]+'$/,
+    /^trusted-types [\w-]+$/,
+  ])
+    expect(policy.filter((part) => named.test(part))).to.have.length(1)
+}
+
+const RIGHTS = ['see', 'stop', 'stopAll', 'none'] as const
+const byRight = NAMES.map((name) =>
+  rowsOf(RIGHTS)(
+    `${routeOf(name).id}, ${name}`,
+    each(RIGHTS, (right) => [
+      isViewed,
+      right === 'none' ? can() : can(right),
+      visits(name),
+      right === routeOf(name).right ? succeeds(name) : isRefused(403),
+    ]),
+  ),
+)
+
+const pages = [
+  rowsOf(['live', 'not used', 'stopped'])('C1, what is live', {
+    live: [isViewed, visits('GET {prefix}'), shows(itsLink), changesNothing],
+    'not used': [isIssued, visits('GET {prefix}'), showsNot(itsLink), changesNothing],
+    stopped: [
+      isViewed,
+      ({ setting, id }) => revoke(setting, id),
+      visits('GET {prefix}'),
+      showsNot(itsLink),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['userId', 'actorId', 'clientId', 'createdBy', 'state', 'live', 'from', 'to'])('C2, finds', {
+    userId: finds(({ people }) => `userId=${people.userId}`),
+    actorId: finds(({ people }) => `actorId=${people.actorId}`),
+    clientId: finds(({ people }) => `clientId=spa&userId=${people.userId}`),
+    createdBy: finds(({ people }) => `createdBy=${people.createdBy}`),
+    state: finds(({ people }) => `state=consumed&userId=${people.userId}`),
+    live: finds(({ people }) => `state=live&userId=${people.userId}`),
+    from: finds(({ people }) => `from=${day(0)}&userId=${people.userId}`),
+    to: finds(({ people }) => `to=${day(0)}&userId=${people.userId}`),
+  }),
+  rowsOf(['userId', 'actorId', 'clientId', 'createdBy', 'state', 'from', 'to'])('C2, leaves out', {
+    userId: leavesOut(() => 'userId=no-one'),
+    actorId: leavesOut(({ people }) => `actorId=no-one&userId=${people.userId}`),
+    clientId: leavesOut(({ people }) => `clientId=web&userId=${people.userId}`),
+    createdBy: leavesOut(({ people }) => `createdBy=backend&userId=${people.userId}`),
+    state: leavesOut(({ people }) => `state=active&userId=${people.userId}`),
+    from: leavesOut(({ people }) => `from=${day(1)}&userId=${people.userId}`),
+    to: leavesOut(({ people }) => `to=${day(-1)}&userId=${people.userId}`),
+  }),
+  rowsOf(['blank', 'unknown', 'malformed'])('C2, parameters', {
+    blank: finds(({ people }) => `userId=${people.userId}&actorId=&state=&from=&to=&clientId=&createdBy=`),
+    unknown: [isIssued, visits('GET /history', { path: '/history?x=1' }), isRefused(400)],
+    malformed: [isIssued, visits('GET /history', { path: '/history?from=2026-02-31' }), isRefused(400)],
+  }),
+  rowsOf(['GET'])('C3, a row', {
+    GET: [
+      isViewed,
+      visits('GET /history.csv'),
+      answer(({ response, id }) => {
+        const [head = '', row = '', ...rest] = response.text.split('\r\n')
+        expect(rest).to.deep.equal([''])
+        expect(head).to.match(/^"started","engineer","user",/)
+        expect(row).to.include(`"${id}"`).and.to.include('"bob"')
+        expect(response.headers.get('content-type')).to.equal('text/csv; charset=utf-8')
+      }),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['used again', 'without anyone', 'with someone'])('C4, alarms', {
+    'used again': [
+      isViewed,
+      (scene) => exchange(scene.setting, { subject_token: scene.subjectToken }),
+      visits('GET /alarms'),
+      shows(itsLink),
+      changesNothing,
+    ],
+    'without anyone': [
+      isIssued,
+      exchanged(),
+      visits('GET /alarms', { path: '/alarms?show=withoutActor' }),
+      shows(itsLink),
+      changesNothing,
+    ],
+    'with someone': [
+      isViewed,
+      visits('GET /alarms', { path: '/alarms?show=withoutActor' }),
+      showsNot(itsLink),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['GET'])('C5, the record', {
+    GET: [
+      issuedWith({ context: { ticketId: 'T-4711', reason: 'Order is missing' } }),
+      isViewed,
+      visits('GET /{id}'),
+      shows({ text: 'T-4711' }),
+      shows({ text: 'Order is missing' }),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['leads to the record', 'a used one', 'unknown', 'no id'])('C6, a stop', {
+    'leads to the record': [
+      isIssued,
+      visits('POST /stop'),
+      answer(({ response, id }) =>
+        expect(response.headers.get('location')).to.equal(`/impersonations/${id}`),
+      ),
+      recordSays({ state: 'revoked' }),
+    ],
+    'a used one': [
+      issuedAlone,
+      used('an opaque token'),
+      visits('POST /stop'),
+      isAnswered(303),
+      recordSays({ state: 'revoked' }),
+      tokenHasEnded,
+    ],
+    unknown: [
+      isIssued,
+      visits('POST /stop', { fields: { id: '0'.repeat(32), reason: REASON } }),
+      isRefused(404),
+    ],
+    'no id': [isIssued, visits('POST /stop', { fields: { reason: REASON } }), isRefused(400)],
+  }),
+  rowsOf(['userId', 'actorId', 'both', 'neither', 'another'])('C7, whom', {
+    userId: [
+      issuedAlone,
+      visits('GET /stop-all'),
+      shows({ text: '<strong>1 impersonation</strong>' }),
+      changesNothing,
+    ],
+    actorId: [
+      issuedAlone,
+      visits('GET /stop-all', ({ people }) => ({ path: `/stop-all?actorId=${people.actorId}` })),
+      shows({ text: '<strong>1 impersonation</strong>' }),
+      changesNothing,
+    ],
+    both: [isIssued, visits('GET /stop-all', { path: '/stop-all?userId=a&actorId=b' }), isRefused(400)],
+    neither: [isIssued, visits('GET /stop-all', { path: '/stop-all' }), isRefused(400)],
+    another: [isIssued, visits('GET /stop-all', { path: '/stop-all?createdBy=backend' }), isRefused(400)],
+  }),
+  rowsOf(['leads to the history', 'of an actor', 'not confirmed', 'both', 'a backend'])('C8, whom', {
+    'leads to the history': [
+      isIssued,
+      visits('POST /stop-all'),
+      answer(({ response, people }) =>
+        expect(response.headers.get('location')).to.equal(
+          `/impersonations/history?userId=${people.userId}&state=revoked`,
+        ),
+      ),
+      recordSays({ state: 'revoked' }),
+    ],
+    'of an actor': [
+      issuedAlone,
+      visits('POST /stop-all', ({ people: { actorId } }) => ({
+        fields: { actorId, confirm: actorId, reason: REASON },
+      })),
+      isAnswered(303),
+      recordSays({ state: 'revoked' }),
+    ],
+    'not confirmed': [
+      isIssued,
+      visits('POST /stop-all', ({ people: { userId } }) => ({
+        fields: { userId, confirm: `${userId} `, reason: REASON },
+      })),
+      isRefused(400),
+    ],
+    both: [
+      isIssued,
+      visits('POST /stop-all', ({ people: { userId } }) => ({
+        fields: { userId, actorId: userId, confirm: userId, reason: REASON },
+      })),
+      isRefused(400),
+    ],
+    'a backend': [
+      isIssued,
+      visits('POST /stop-all', { fields: { createdBy: 'backend', confirm: 'backend', reason: REASON } }),
+      isRefused(400),
+    ],
+  }),
+]
+
+const POSTS = ['POST /stop', 'POST /stop-all'] as const
+const posts = rowsOf(POSTS)
+/** The form of the route, with another reason. */
+const withReason =
+  (name: string, reason: string | readonly string[] | undefined) =>
+  (scene: Scene): Changes => {
+    const { reason: _, ...fields } = routeOf(name).visit(scene).fields ?? {}
+    return { fields: { ...fields, ...(reason !== undefined && { reason }) } }
+  }
+const everyPost = (title: string, stepsFor: (name: string) => Steps): Rule =>
+  posts(title, each(POSTS, stepsFor))
+
+const forms = [
+  ...Object.entries({
+    none: undefined,
+    blank: ' \n',
+    'too long': 'x'.repeat(1001),
+    NUL: 'a\0',
+    'two of them': ['a', 'b'],
+  }).map(([title, reason]) =>
+    everyPost(`C9, reason: ${title}`, (name) => [
+      isIssued,
+      visits(name, withReason(name, reason)),
+      isRefused(400),
+    ]),
+  ),
+  everyPost('C9, reason: the longest', (name) => [
+    isIssued,
+    visits(name, withReason(name, '🎫'.repeat(1000))),
+    isAnswered(303),
+    recordSays({ revocation: { cause: 'console', by: 'dora', reason: '🎫'.repeat(1000) } }),
+  ]),
+  ...['application/json', 'text/plain', 'multipart/form-data; boundary=x'].map((type) =>
+    everyPost(`C9, ${type}`, (name) => [
+      isIssued,
+      visits(name, { headers: { ...SAME_ORIGIN, 'content-type': type } }),
+      isRefused(400),
+    ]),
+  ),
+  everyPost('C9, too large', (name) => [
+    isIssued,
+    visits(name, withReason(name, 'x'.repeat(70_000))),
+    isRefused(400),
+  ]),
+  everyPost('C10', (name) => [
+    isIssued,
+    functions({ authorize: () => ({ ...DORA, id: 'robin' }) }),
+    visits(name),
+    isAnswered(303),
+    recordSays({ state: 'revoked', revocation: { cause: 'console', by: 'robin', reason: REASON } }),
+  ]),
+  rowsOf(['a stop', 'where it leads', 'a stop of all', 'where that leads', 'a wrong input'])('C11', {
+    'a stop': [
+      isViewed,
+      can('stop'),
+      visits('POST /stop'),
+      isAnswered(303),
+      recordSays({ state: 'revoked' }),
+    ],
+    'where it leads': [
+      isViewed,
+      can('stop'),
+      visits('POST /stop'),
+      visits('GET /{id}'),
+      shows({ text: 'A stop that led here was carried out.' }),
+      showsNot(({ people }) => ({ text: people.userId })),
+      isAnswered(403),
+      recordSays({ state: 'revoked' }),
+    ],
+    'a stop of all': [
+      isViewed,
+      can('stopAll'),
+      visits('POST /stop-all'),
+      answer(({ response, people }) =>
+        expect(response.headers.get('location')).to.equal(`/impersonations/stop-all?userId=${people.userId}`),
+      ),
+      recordSays({ state: 'revoked' }),
+    ],
+    'where that leads': [
+      isViewed,
+      can('stopAll'),
+      visits('POST /stop-all'),
+      visits('GET /stop-all'),
+      shows({ text: '<strong>0 impersonations</strong>' }),
+      recordSays({ state: 'revoked' }),
+    ],
+    'a wrong input': [
+      issuedWith({ context: { reason: 'for auditors alone' } }),
+      isViewed,
+      can('stop'),
+      visits('POST /stop', ({ id }) => ({ fields: { id } })),
+      showsNot({ text: 'for auditors alone' }),
+      isRefused(400),
+    ],
+  }),
+  ...['=1+1', '+1', '-1', '@SUM(A1)', ' =1', '\t=1', 'a;=1'].map((text) =>
+    rowsOf(['reason', 'ticketId'])(`C12, ${JSON.stringify(text)}`, {
+      reason: hasNoFormula({ reason: text }),
+      ticketId: hasNoFormula({ ticketId: text }),
+    }),
+  ),
+  rowsOf(['nameOf', 'ticketUrl'])('C13, http', {
+    nameOf: [
+      isViewed,
+      functions({ nameOf: () => new Map([['bob', { name: 'Bob', url: 'https://people.example.com/bob' }]]) }),
+      visits('GET /{id}'),
+      shows({ text: '<a href="https://people.example.com/bob">' }),
+      changesNothing,
+    ],
+    ticketUrl: [
+      issuedWith({ context: { ticketId: 'T-1' } }),
+      isViewed,
+      functions({ ticketUrl: () => 'https://tickets.example.com/T-1' }),
+      visits('GET /{id}'),
+      shows({ text: '<a href="https://tickets.example.com/T-1">' }),
+      changesNothing,
+    ],
+  }),
+  ...['javascript:alert(1)', 'data:text/html,x', '//elsewhere.example.com', 'not an address'].map((url) =>
+    rowsOf(['nameOf', 'ticketUrl'])(`C13, ${url}`, {
+      nameOf: [
+        isViewed,
+        functions({ nameOf: () => new Map([['bob', { name: 'Bob', url }]]) }),
+        visits('GET /{id}'),
+        shows({ text: 'Bob' }),
+        showsNot({ text: url }),
+        changesNothing,
+      ],
+      ticketUrl: [
+        issuedWith({ context: { ticketId: 'T-1' } }),
+        isViewed,
+        functions({ ticketUrl: () => url }),
+        visits('GET /{id}'),
+        shows({ text: 'T-1' }),
+        showsNot({ text: url }),
+        changesNothing,
+      ],
+    }),
+  ),
+  ...Object.entries<() => unknown>({
+    throws: () => {
+      throw new Error('private: no directory')
+    },
+    rejects: () => Promise.reject(new Error('private: no directory')),
+    'takes longer than a second': () => tooLate<never>(1),
+    'returns no Map': () => ({ bob: 'Bob' }),
+    'returns nothing': () => undefined,
+  }).map(([title, nameOf]) =>
+    everyRoute(`C14, nameOf ${title}`, (name) =>
+      name.startsWith('GET') && !name.endsWith('csv')
+        ? [isViewed, functions({ nameOf } as Functions), visits(name), succeeds(name)]
+        : 'it shows no one by name',
+    ),
+  ),
+  everyRoute('C15', (name) =>
+    name.startsWith('GET') && !name.endsWith('csv')
+      ? [
+          isViewed,
+          visits(name),
+          answer(({ response }) => {
+            const actions = [...response.text.matchAll(/<form[^>]* action="([^"]*)"/g)].map(
+              ([, action]) => action,
+            )
+            for (const action of actions) expect(action).to.match(/^\/impersonations(\/|$)/)
+          }),
+          changesNothing,
+        ]
+      : 'it has no form',
+  ),
+]
+
+const FOREIGN = {
+  'another site': { 'sec-fetch-site': 'cross-site' },
+  'the same site': { 'sec-fetch-site': 'same-site' },
+  'no page': { 'sec-fetch-site': 'none' },
+  'an origin of another host': { origin: 'https://elsewhere.example.com' },
+  'an opaque origin': { origin: 'null' },
+  nothing: {},
+}
+const notAsked: Step = ({ calls }) => {
+  expect(calls.filter((call) => call === 'authorize' || call.startsWith('store.'))).to.deep.equal([])
+}
+const checks = [
+  ...Object.entries(FOREIGN).map(([title, headers]) =>
+    everyRoute(`C16, ${title}`, (name) =>
+      isPost(name)
+        ? [isIssued, visits(name, { headers }), notAsked, isRefused(403)]
+        : [isIssued, visits(name, { headers }), isAnswered(200), changesNothing],
+    ),
+  ),
+  everyPost('C16, an origin of this host', (name) => [
+    isIssued,
+    visits(name, ({ setting }) => ({ headers: { origin: setting.baseUrl } })),
+    succeeds(name),
+  ]),
+  ...['PUT', 'DELETE', 'OPTIONS', 'PATCH'].map((method) =>
+    everyRoute(`C16, ${method}`, (name) => [
+      isIssued,
+      visits(name, { method, headers: { 'sec-fetch-site': 'cross-site' }, fields: undefined }),
+      notAsked,
+      isRefused(403),
+    ]),
+  ),
+  everyRoute('C17, asked for every request', (name) => [
+    isViewed,
+    visits('GET {prefix}'),
+    functions({ authorize: () => undefined }),
+    visits(name),
+    ({ calls }) => expect(calls.filter((call) => call === 'authorize')).to.have.length(1),
+    isRefused(403),
+  ]),
+  everyRoute('C17, a right that was withdrawn', (name) => [
+    isViewed,
+    visits(isPost(name) ? 'GET /stop-all' : name),
+    can(...(['see', 'stop', 'stopAll'] as const).filter((right) => right !== routeOf(name).right)),
+    visits(name),
+    isRefused(403),
+  ]),
+  ...Object.entries<() => unknown>({
+    throws: () => {
+      throw new Error('private: no directory')
+    },
+    rejects: () => Promise.reject(new Error('private: no directory')),
+    'takes too long': () => tooLate<never>(1),
+    'returns true': () => true,
+    'returns an unknown right': () => ({ id: 'dora', can: ['see', 'stop', 'stopAll', 'all'] }),
+    'returns no id': () => ({ can: ['see', 'stop', 'stopAll'] }),
+  }).map(([title, authorize]) =>
+    everyRoute(`C17, ${title}`, (name) => [
+      isViewed,
+      functions({ authorize } as Functions),
+      visits(name),
+      showsNot({ text: 'private' }),
+      isRefused(500),
+    ]),
+  ),
+  rowsOf(['GET', 'HEAD'])('C18, an unknown page', {
+    GET: [isIssued, visits('GET {prefix}', { path: '/nothing' }), isRefused(404)],
+    HEAD: [isIssued, visits('HEAD {prefix}', { path: '/nothing' }), isRefused(404)],
+  }),
+  rowsOf(['GET', 'HEAD'])('C18, an unknown id', {
+    GET: [isIssued, visits('GET {prefix}', { path: `/${'0'.repeat(32)}` }), isRefused(404)],
+    HEAD: [isIssued, visits('HEAD {prefix}', { path: `/${'0'.repeat(32)}` }), isRefused(404)],
+  }),
+  everyRoute('C18, another method', (name) => [
+    isIssued,
+    visits(name, { method: 'PUT', fields: undefined }),
+    ({ response }) => expect(response.headers.get('allow')).to.match(/^(GET, HEAD(, POST)?|POST)$/),
+    isRefused(405),
+  ]),
+  rowsOf(['the origin', 'authorize', 'the path', 'the input'])('C18, the order', {
+    'the origin': [isIssued, wrongFrom('origin'), notAsked, isRefused(403)],
+    authorize: [isIssued, wrongFrom('authorize'), isRefused(403)],
+    'the path': [isIssued, wrongFrom('path'), isRefused(404)],
+    'the input': [isIssued, wrongFrom('input'), isRefused(400)],
+  }),
+  ...Object.entries({ unknown: '?x=1', repeated: '?cursor=a&cursor=b' }).map(([title, query]) =>
+    everyRoute(`C19, ${title}`, (name) =>
+      isPost(name)
+        ? 'its input is a form: C9'
+        : [
+            isIssued,
+            visits(name, (scene) => ({
+              path: `${routeOf(name).visit(scene).path.replace(/\?.*/, '')}${query}`,
+            })),
+            isRefused(400),
+          ],
+    ),
+  ),
+  everyPost('C19, what was typed', (name) => [
+    isIssued,
+    visits(name, withReason(name, `typed${'x'.repeat(1000)}`)),
+    shows({ text: `value="typed${'x'.repeat(1000)}"` }),
+    isRefused(400),
+  ]),
+  everyRoute('C20', (name) => [
+    isIssued,
+    ...['list', 'get', 'revoke', 'revokeWhere'].map((call) => fails(`store.${call}`)),
+    visits(name),
+    answer(({ response }) => expect(response.headers.get('retry-after')).to.equal('5')),
+    isRefused(503),
+  ]),
+  everyRoute('C21', (name) => [isViewed, visits(name), hasHeaders, succeeds(name)]),
+  everyRoute('C21, an error', (name) => [isViewed, can(), visits(name), hasHeaders, isRefused(403)]),
+  rowsOf(['a foreign origin', 'an unknown page', 'a failure'])('C21, other errors', {
+    'a foreign origin': [isIssued, visits('POST /stop', { headers: {} }), hasHeaders, isRefused(403)],
+    'an unknown page': [isIssued, visits('GET {prefix}', { path: '/nothing' }), hasHeaders, isRefused(404)],
+    'a failure': [
+      isIssued,
+      functions({ authorize: () => Promise.reject(new Error('private')) }),
+      visits('GET {prefix}'),
+      hasHeaders,
+      isRefused(500),
+    ],
+  }),
+]
+
+export const consoleRules = [...byRight, ...pages, ...forms, ...checks]
