@@ -1,9 +1,12 @@
 /** Pages of the list, and refused queries, with the name of the parameter (protocol.md §2.2, §2.4). */
 import { expect } from 'chai'
+import { now } from '../../fixtures/clock.ts'
 import { onEachDatabase, onSqlite } from '../../fixtures/each-database.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { idsOf, list, manage } from '../../fixtures/management.ts'
 import { issue, managementToken } from '../../fixtures/requests.ts'
+import { BY_API, newToken } from '../../fixtures/subject-tokens.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const AN_ID = '0'.repeat(32)
 
@@ -67,6 +70,28 @@ describe('management: pages of the list', () => {
       const second = await list(on.deployment, { limit: '3', cursor: nextCursor })
       expect(idsOf(second)).to.deep.equal(newest(3, 6))
       ids.splice(ids.indexOf(nextCursor), 1)
+    })
+  })
+})
+
+describe('management: a short page of the list', () => {
+  onSqlite({}, (on) => {
+    it('has the last row that was read as its cursor, not the last one shown', async () => {
+      const store = createSubjectTokenStore(on.database.sequelize)
+      const { issuer } = on.deployment
+      const ids: string[] = []
+      for (let index = 0; index < 1002; index += 1) {
+        const token = newToken({ issuer })
+        await store.insert(token)
+        ids.unshift(token.id)
+      }
+      const ends = [ids[0], ids.at(-1)]
+      for (const id of ends) await store.revoke(issuer, id ?? '', now(), BY_API)
+      const first = await list(on.deployment, { state: 'revoked' })
+      expect(idsOf(first)).to.deep.equal([ends[0]])
+      expect(first.body.nextCursor).to.equal(ids[999])
+      const second = await list(on.deployment, { state: 'revoked', cursor: first.body.nextCursor })
+      expect([idsOf(second), second.body.nextCursor]).to.deep.equal([[ends[1]], undefined])
     })
   })
 })

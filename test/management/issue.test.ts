@@ -218,8 +218,9 @@ describe('management: POST /subject-tokens', () => {
   }
 
   for (const scope of ['orders:read orders:read', 'orders:read orders:read orders:read']) {
-    it(`accepts repeated names in ${JSON.stringify(scope)}`, async () => {
-      const { subjectToken } = await issue(deployment, { scope })
+    it(`accepts repeated names in ${JSON.stringify(scope)}, and keeps each once`, async () => {
+      const { id, subjectToken } = await issue(deployment, { scope })
+      expect((await show(deployment, id)).body.scope).to.equal('orders:read')
       const { body } = await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read' })
       expect(body.scope).to.equal('orders:read')
     })

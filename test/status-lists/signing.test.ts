@@ -36,26 +36,22 @@ describe('a status list that is signed slowly', () => {
   })
 
   it('is not served from a signature that began before the stop', async () => {
-    const waiting: (() => void)[] = []
+    const signing = Promise.withResolvers<void>()
     let signatures = 0
     const signJwt = async () => {
       signatures += 1
       const name = `signature ${signatures}`
-      await new Promise<void>((resolve) => void waiting.push(resolve))
+      await signing.promise
       return name
-    }
-    const next = async () => {
-      while (waiting.length === 0) await turn()
-      waiting.shift()?.()
     }
     const list = statusListOf({ ...LIST, signJwt })
     const asOf = Math.floor(Date.now() / 1000)
     const stopped = (version: number) => ({ asOf, list: () => ({ shownUntil: new Map(), version }) })
     const before = list(stopped(1))
     const after = [list(stopped(2)), list(stopped(2))]
-    await next()
+    while (signatures === 0) await turn()
+    signing.resolve()
     expect((await before).jwt).to.equal('signature 1')
-    await next()
     expect((await Promise.all(after)).map(({ jwt }) => jwt)).to.deep.equal(['signature 2', 'signature 2'])
   })
   it('is waited for by no one whom the last one serves', async () => {
