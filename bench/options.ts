@@ -1,6 +1,6 @@
 /** The command line of the benchmark. */
 import { parseArgs } from 'node:util'
-import { DATABASES } from '../fixtures/databases.ts'
+import { type DatabaseKind, KINDS } from '../fixtures/databases.ts'
 
 const ALGORITHMS = ['ES256', 'ES384', 'RS256', 'EdDSA'] as const
 const CONCURRENCIES = ['1', '8', '32'] as const
@@ -8,7 +8,7 @@ const CLIENTS = ['static', 'stored'] as const
 
 export interface Options {
   readonly mode: 'table' | 'scale' | 'memory' | 'rows' | 'profile'
-  readonly database: (typeof DATABASES)[number]
+  readonly database: DatabaseKind
   readonly algorithm: (typeof ALGORITHMS)[number]
   readonly concurrency: number
   readonly clients: (typeof CLIENTS)[number]
@@ -32,7 +32,7 @@ What is measured
   --profile              where the server spends CPU in excess of client_credentials; writes .cpuprofile files
 
 How
-  --database <kind>      ${DATABASES.join(', ')}          (default postgres)
+  --database <kind>      ${KINDS.join(', ')}          (default postgres)
   --algorithm <alg>      ${ALGORITHMS.join(', ')}  (default ES256)
   --concurrency <n>      1, 8, 32                         (default 32)
   --clients <where>      static: in the configuration, stored: in the database (default static)
@@ -69,7 +69,7 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
   if (modes.length > 1) throw new Error(`use only one of ${modes.map((mode) => `--${mode}`).join(', ')}`)
   return {
     mode: modes[0] ?? 'table',
-    database: oneOf('database', DATABASES, values.database),
+    database: oneOf('database', KINDS, values.database),
     algorithm: oneOf('algorithm', ALGORITHMS, values.algorithm),
     concurrency: Number(oneOf('concurrency', CONCURRENCIES, values.concurrency)),
     clients: oneOf('clients', CLIENTS, values.clients),

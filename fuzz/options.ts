@@ -1,7 +1,7 @@
 /** The command line. */
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { DATABASES, type DatabaseKind } from '../fixtures/databases.ts'
+import { type DatabaseKind, KINDS } from '../fixtures/databases.ts'
 import type { Group } from './group.ts'
 import { GROUPS } from './groups.ts'
 import type { RunOptions } from './run.ts'
@@ -17,7 +17,7 @@ export const USAGE = `npm run fuzz -- [options]
 
   --count <n>      requests, shared among the groups and pieces  (default 20000)
   --pieces <n>     so many runs, one after the other, each with a seed and a database of its own  (default 1)
-  --kind <kind>    the database: ${DATABASES.join(', ')}  (default sqlite)
+  --kind <kind>    the database: ${KINDS.join(', ')}  (default sqlite)
   --group <names>  some of the groups: ${NAMES.join(',')}  (default all)
   --seed <n>       what is generated; printed at the start  (default: another one each time)
   --path <path>    with --seed and --group: one case, as a failure prints it
@@ -52,8 +52,8 @@ export function parseOptions(args: readonly string[]): CommandLine | 'help' {
 }
 
 function kindOf(text: string): DatabaseKind {
-  const kind = DATABASES.find((one) => one === text)
-  if (!kind) throw new Error(`--kind must be one of ${DATABASES.join(', ')}, not "${text}"`)
+  const kind = KINDS.find((one) => one === text)
+  if (!kind) throw new Error(`--kind must be one of ${KINDS.join(', ')}, not "${text}"`)
   return kind
 }
 

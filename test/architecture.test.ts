@@ -44,12 +44,15 @@ function importsIn(folder: string): Import[] {
 function circlesIn(folder: string): string[] {
   const circles: string[] = []
   const found = importsIn(folder)
+  const done = new Set<string>()
   const visit = (file: string, trail: readonly string[]) => {
     if (trail.includes(file)) {
       circles.push([...trail.slice(trail.indexOf(file)), file].join(' → '))
       return
     }
+    if (done.has(file)) return
     for (const { to } of found.filter(({ from }) => from === file)) visit(to, [...trail, file])
+    done.add(file)
   }
   for (const file of sourcesIn(folder)) visit(file, [])
   return circles

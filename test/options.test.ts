@@ -109,12 +109,16 @@ describe('options', () => {
     })
   })
 
-  it('are refused where onBehalfOf has no status lists, naming both', () => {
+  it('are refused where onBehalfOf has no status lists, naming both, with isAllowed or without', () => {
     const without = { store, statusList: false as const }
-    expect(() => resolveOptions({ ...without, onBehalfOf: true })).to.throw(
-      TypeError,
-      /onBehalfOf.*statusList/,
-    )
+    for (const onBehalfOf of [true, { scopes: 'policy', targets: 'policy' }] as const) {
+      for (const isAllowed of [undefined, () => true]) {
+        expect(() => resolveOptions({ ...without, onBehalfOf, isAllowed })).to.throw(
+          TypeError,
+          /onBehalfOf.*statusList/,
+        )
+      }
+    }
     expect(resolveOptions({ ...without, onBehalfOf: false }).statusList).to.equal(false)
   })
 

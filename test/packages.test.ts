@@ -1,5 +1,7 @@
 /** The packages as npm publishes them: one version, and each works with what it depends on and nothing else. */
 import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
@@ -46,6 +48,22 @@ describe('packages', () => {
       expect(isKnown).to.equal(!REPOSITORY.includes('/OWNER/'))
     })
   }
+
+  it('have their address filled in by the command of CONTRIBUTING, everywhere', async () => {
+    const [command = ''] = /^git grep .*sed -i .*$/m.exec(readPage('CONTRIBUTING.md')) ?? []
+    const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-address-'))
+    try {
+      await run('git', ['clone', '--quiet', ROOT, folder])
+      await run('bash', ['-ec', command], { cwd: folder })
+      // Nothing found is an error of git.
+      const { stdout: left } = await run('git', ['grep', 'github.com/[O]WNER/'], { cwd: folder }).catch(
+        (nothing) => nothing,
+      )
+      expect(left).to.equal('')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
 
   it('depend on none of each other', () => {
     for (const folder of PACKAGES.values()) {

@@ -41,12 +41,20 @@ describe('repository: the workflows', () => {
     for (const [pin, action, commit] of pins) expect(commit, pin).to.equal(commits.get(action))
   })
 
-  it('check types and style of a pull request before they run everything', () => {
+  it('check types and style of a pull request, and run the fast tests, before they run everything', () => {
     const ci = readPage('.github/workflows/ci.yml')
     expect(ci).to.match(/^on:\n {2}pull_request:\n {2}push:\n/m)
     const [first = '', everything = ''] = ci.split(/^ {2}everything:$/m)
-    for (const command of ['npm ci', 'npm run check:types', 'npm run check:style'])
+    for (const command of ['npm ci', 'npm run check:types', 'npm run check:style', 'npm run test:fast'])
       expect(first).to.include(`- run: ${command}\n`)
-    expect(everything).to.include('needs: types-and-style\n').and.include('.ci/run\n')
+    expect(everything).to.include('needs: fast\n').and.include('.ci/run\n')
+  })
+
+  it('run every night what is broken on purpose: the faults, and what is planted', () => {
+    const nightly = readPage('.github/workflows/nightly.yml')
+    expect(nightly).to.match(/^on:\n {2}schedule:\n {4}- cron: '/m)
+    expect(nightly)
+      .to.include('command: [faults, planted]\n')
+      .and.match(/npm run \$\{\{ matrix\.command \}\}$/m)
   })
 })

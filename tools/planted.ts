@@ -77,17 +77,21 @@ interface Run {
   readonly ms: number
 }
 
-function mocha(cwd: string, ...args: string[]): Promise<Run> {
+function mocha(cwd: string, options: readonly string[], files: readonly string[]): Promise<Run> {
   const began = performance.now()
-  const child = spawn(process.execPath, [path.join(ROOT, 'node_modules/mocha/bin/mocha.js'), ...args], {
-    cwd,
-    // A group of its own, which ends with what the tests started.
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    process.execPath,
+    [path.join(ROOT, 'node_modules/mocha/bin/mocha.js'), ...options, ...files],
+    {
+      cwd,
+      // A group of its own, which ends with what the tests started.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text))
-  const limit = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), FILE_LIMIT * args.length)
+  const limit = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), FILE_LIMIT * files.length)
   return new Promise((resolve) =>
     child.on('close', (code) => {
       clearTimeout(limit)
@@ -97,13 +101,8 @@ function mocha(cwd: string, ...args: string[]): Promise<Run> {
 }
 
 async function assertGreen(folder: string, faults: readonly Fault[]): Promise<void> {
-  const { code, output } = await mocha(
-    folder,
-    '--parallel',
-    '--jobs',
-    `${JOBS}`,
-    ...new Set(faults.map(({ test }) => test)),
-  )
+  const files = [...new Set(faults.map(({ test }) => test))]
+  const { code, output } = await mocha(folder, ['--parallel', '--jobs', `${JOBS}`], files)
   if (code !== 0) throw new Error(`without a fault:\n${output.slice(output.search(/^ +\d+ passing/m))}`)
 }
 
@@ -119,7 +118,7 @@ function judge({ code, output, ms }: Run): Missed {
 async function plant(folder: string, { patch, test }: Fault): Promise<Run> {
   await apply(folder, patch)
   try {
-    return await mocha(folder, '--bail', '--timeout', `${TEST_LIMIT}`, test)
+    return await mocha(folder, ['--bail', '--timeout', `${TEST_LIMIT}`], [test])
   } finally {
     await apply(folder, '--reverse', patch)
   }

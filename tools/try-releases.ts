@@ -16,7 +16,10 @@ const GROUPS = [
     packages: ['oidc-provider'],
     tests: ['test/exchange/*.test.ts', 'test/management/*.test.ts', 'test/provider/*.test.ts'],
   },
-  { packages: ['mysql2', 'pg', 'sequelize'], tests: ['test/sequelize/*.test.ts'] },
+  {
+    packages: ['mysql2', 'pg', 'sequelize'],
+    tests: ['test/sequelize/*.test.ts', 'test/faults/poolers.test.ts', 'test/faults/silence.test.ts'],
+  },
 ]
 
 interface Release {

@@ -67,8 +67,11 @@ function usage<Value>(read: () => Value): Value {
 /** The deployment that `check` has loaded may hold the process: a pool, a listener, an interval. */
 async function end(): Promise<never> {
   // Before the exit, which drops what a pipe has not taken yet.
-  for (const stream of [process.stdout, process.stderr])
+  for (const stream of [process.stdout, process.stderr]) {
+    // Its reader has gone, or its disk is full: there is no one to tell.
+    stream.on('error', () => {})
     await new Promise((written) => stream.write('', written))
+  }
   process.exit()
 }
 

@@ -16,7 +16,7 @@ type Handler = (visit: Visit) => Promise<Page | string | undefined>
 /** Without the right, the administrator does not learn whether there is such a page. */
 type Route = readonly [ConsoleRight, { readonly GET?: Handler; readonly POST?: Handler }]
 
-const ROUTES: Readonly<Record<string, Route>> = {
+export const ROUTES: Readonly<Record<string, Route>> = {
   '': ['see', { GET: nowPage }],
   '/history': ['see', { GET: historyPage }],
   '/history.csv': ['see', { GET: downloadHistory }],

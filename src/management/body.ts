@@ -3,7 +3,7 @@ import getRawBody from 'raw-body'
 import { isPlainObject } from '../plain-json.ts'
 import { invalidRequest } from './errors.ts'
 
-const LIMIT = 64 * 1024
+export const LIMIT = 64 * 1024
 
 /** The JSON object in the request's body (RFC 8259), read here or by a parser of the host application. */
 export async function readJsonObject(ctx: Context): Promise<Record<string, unknown>> {

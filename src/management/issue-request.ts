@@ -18,8 +18,8 @@ export interface IssueRequest {
 }
 
 const FIELDS = ['userId', 'context', 'clientId', 'actorId', 'resource', 'scope', 'expiresIn']
-const MAX_CONTEXT_BYTES = 8 * 1024
-const MAX_CONTEXT_LEVELS = 16
+export const MAX_CONTEXT_BYTES = 8 * 1024
+export const MAX_CONTEXT_LEVELS = 16
 
 type Limits = Pick<ResolvedOptions, 'subjectTokenTTL' | 'maxSubjectTokenTTL' | 'requiredContext'>
 

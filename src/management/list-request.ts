@@ -15,8 +15,8 @@ export interface ListRequest {
 }
 
 const STATES: readonly SubjectTokenState[] = ['active', 'expired', 'consumed', 'revoked']
-const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 100
+export const DEFAULT_LIMIT = 50
+export const MAX_LIMIT = 100
 
 const NAMES = ['userId', 'actorId', 'clientId', 'createdBy'] as const
 const FLAGS = ['live', 'replayed', 'withoutActor'] as const

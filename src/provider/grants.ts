@@ -5,7 +5,7 @@
 import type { X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import type { Account, Client, errors, Provider, TokenEndpointGrantContext } from 'oidc-provider'
-import * as grants from 'oidc-provider/lib/helpers/grants.js'
+import * as module from 'oidc-provider/lib/helpers/grants.js'
 import { proofRefused } from '../refusals.ts'
 
 /** A request as the provider passes it to the handler of a grant. The handler knows its parameters. */
@@ -13,7 +13,7 @@ export type GrantContext = TokenEndpointGrantContext
 
 /** The key that the sender proved to hold. The access token is bound to at most one. */
 export interface SenderConstraint {
-  readonly dPoP?: grants.DPoPValidationResult
+  readonly dPoP?: module.DPoPValidationResult
   readonly certificate?: string | X509Certificate
 }
 
@@ -26,12 +26,15 @@ const USED = [
   'resolveRequestedResources',
   'validateClientScope',
   'validateDpop',
-] as const satisfies readonly (keyof typeof grants)[]
+] as const satisfies readonly (keyof typeof module)[]
+
+/** Nothing else of it can be called. */
+const grants: Pick<typeof module, (typeof USED)[number]> = module
 
 /** @throws {TypeError} that names the version of oidc-provider and the function that it lacks. */
-export function assertGrantFunctions(module: object = grants): void {
+export function assertGrantFunctions(given: object = module): void {
   for (const name of USED) {
-    if (typeof Reflect.get(module, name) === 'function') continue
+    if (typeof Reflect.get(given, name) === 'function') continue
     const { version } = createRequire(import.meta.url)('oidc-provider/package.json')
     throw new TypeError(
       `oidc-provider ${version} has no function ${name} in lib/helpers/grants.js; install a version that this package supports`,

@@ -23,13 +23,13 @@ export function emitRefusal<Name extends RefusalEvent>(
   payload: ImpersonationEvents[Name],
 ): void {
   log('%s %j', event, payload)
-  if (provider.listenerCount(event) === 0) {
+  if (!log.enabled && provider.listenerCount(event) === 0) {
     const { check, reason } = 'check' in payload ? payload : REPLAY
     // Quoted: it may be the deployment's own text, of several lines.
     const why = `check ${check}, reason ${JSON.stringify(reason)}`
     noticeOnce(
       'refusal',
-      `a request was refused, and no one listens to ${event}: ${why}. DEBUG=${NAMESPACE} prints every refusal.`,
+      `a request was refused, and no one listens to ${event}: ${why}. DEBUG=${NAMESPACE} prints each one.`,
     )
   }
   emit(provider, event, payload)

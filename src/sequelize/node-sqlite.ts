@@ -11,7 +11,7 @@ import type { Binding, Result } from './database/driver.ts'
 import { createPatience } from './lock-patience.ts'
 
 /** Milliseconds. */
-const BUSY_TIMEOUT = 20
+export const BUSY_TIMEOUT = 20
 const MAX_PREPARED = 200
 
 type Parameters = Readonly<Record<string, unknown>> | readonly unknown[]

@@ -6,8 +6,9 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { openDatabase } from '../../fixtures/databases.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
+import { itOn } from '../../fixtures/on-database.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const CLI = path.join(ROOT, 'src/cli/main.ts')
@@ -41,8 +42,8 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
   const start = (open: string) => {
     const file = path.join(folder, 'deployment.ts')
     writeFileSync(file, moduleOf(open))
-    // One that does not end by itself has no exit code.
-    const limit = { timeout: 6_000, killSignal: 'SIGKILL' } as const
+    // One that does not end by itself has no exit code. A busy machine takes seconds to load it.
+    const limit = { timeout: 9_000, killSignal: 'SIGKILL' } as const
     return spawn(process.execPath, ['--no-warnings', CLI, 'check', file], { ...limit, stdio: 'pipe' })
   }
   const run = async (open: string) => {
@@ -78,6 +79,20 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
     expect(code).to.equal(0)
   })
 
+  it('prints what it has found if the module fails to close', async () => {
+    const { code, stdout } = await run(`export const close = () => { throw new Error('gone') }`)
+    expect(stdout).to.match(/^✓ storage/m)
+    expect(code).to.equal(0)
+  })
+
+  it('ends without a stack trace if no one reads its output', async () => {
+    const started = start(`impersonation.ready = async () => { throw new Error('x'.repeat(1_000_000)) }`)
+    started.stdout.destroy()
+    const [stderr, [code]] = await Promise.all([text(started.stderr), once(started, 'exit')])
+    expect(stderr).to.equal('')
+    expect(code).to.equal(1)
+  })
+
   const HELD: readonly [what: string, open: string][] = [
     ['an interval', INTERVAL],
     [
@@ -101,8 +116,7 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
     })
   }
 
-  it('ends beside a pool whose connection is in use', async function () {
-    if (!(await isAvailable('postgres'))) this.skip()
+  itOn('postgres', 'ends beside a pool whose connection is in use', async () => {
     const database = await openDatabase('postgres', { migrated: false })
     try {
       const open = `import { Pool } from 'pg'

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Sequelize } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { withDeployment } from '../../fixtures/deployment.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
+import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
 import { createRole, type Role } from '../../fixtures/role.ts'
 import type { Finding } from '../../src/cli/check/finding.ts'
 import { checkStorage } from '../../src/cli/check/storage.ts'
@@ -108,7 +108,7 @@ describe('oidc-impersonation check: the storage', () => {
   })
 })
 
-describe('oidc-impersonation check: the storage, on postgres', () => {
+describeOn('postgres', 'oidc-impersonation check: the storage, on postgres', () => {
   let role: Role
   let database: Database
   beforeOn('postgres', async () => {

@@ -278,7 +278,7 @@ await createSubjectTokenStore(sequelize).insert(${JSON.stringify(newToken({ issu
   })
 
   it('prints no password of an address, and no control character', async () => {
-    const message = `\\u001b[31mno route to postgres://u:hun/ter2@db/x`
+    const message = `\\u001b[31mno route to postgres://u:hun/t@er2@db/x`
     const exports = `impersonation.ready = async () => { throw new Error('${message}') }\n${SOUND.exports}`
     const module = write('password.ts', moduleOf({ exports }))
     const { stdout } = await run([module])

@@ -85,7 +85,7 @@ describe('oidc-impersonation', () => {
     })
   })
 
-  it('hands the retention to purge', async () => {
+  it('hands the retention to purge, 0 too', async () => {
     await migrate(database.sequelize)
     const store = createSubjectTokenStore(database.sequelize)
     await store.insert(tokenThatEnds(-100))
@@ -95,6 +95,8 @@ describe('oidc-impersonation', () => {
     }
     expect(await purged('1000')).to.include('Deleted 0 subject tokens')
     expect(await purged('50')).to.include('Deleted 1 subject tokens')
+    await store.insert(tokenThatEnds(-2))
+    expect(await purged('0')).to.include('Deleted 1 subject tokens')
   })
 
   it('says on stderr what it waits for', async () => {

@@ -4,6 +4,7 @@ import { chmodSync, chownSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { DATABASES } from '../../fixtures/databases.ts'
 import { startMariadb } from '../../fixtures/mariadb.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
 import { IDENTITY, makeDataFolder, type OwnServer } from '../../fixtures/server-process.ts'
@@ -34,7 +35,7 @@ const KINDS: Readonly<Record<'postgres' | 'mysql', Kind>> = {
   },
 }
 
-for (const kind of ['postgres', 'mysql'] as const) {
+for (const kind of DATABASES.filter((one) => one !== 'sqlite')) {
   describe(`oidc-impersonation over TLS, on ${kind}`, () => {
     const { start, sql, without } = KINDS[kind]
     let folder: string

@@ -102,6 +102,7 @@ describe('console: CSV', () => {
     ['@', '@SUM(1)', "'@SUM(1)"],
     ['a space before', '  =1+1', "  '=1+1"],
     ['a tab before', '\t=1+1', " '=1+1"],
+    ['a control character before', '\u0001=1+1', " '=1+1"],
     ['a line break before', '\r\n=1+1', "  '=1+1"],
     ['a line break within', 'x\n=1+1', 'x =1+1'],
     ['a no-break space before', '\u00a0=1+1', "\u00a0'=1+1"],

@@ -48,6 +48,13 @@ const ROWS: readonly Row[] = [
   { title: 'the right to see, before the path', path: '/nothing', administrator: ONLY_STOPS, status: 403 },
   { title: 'the right to see, before the id', path: `/${ABSENT}`, administrator: ONLY_STOPS, status: 403 },
   {
+    title: 'the right to see, for HEAD too',
+    method: 'HEAD',
+    path: `/${ABSENT}`,
+    administrator: ONLY_STOPS,
+    status: 403,
+  },
+  {
     title: 'the right to stop, before the id',
     method: 'POST',
     path: '/stop',
@@ -57,6 +64,13 @@ const ROWS: readonly Row[] = [
   },
   {
     title: 'the right to stop all, before the page',
+    path: '/stop-all?userId=alice',
+    administrator: ONLY_SEES,
+    status: 403,
+  },
+  {
+    title: 'the right to stop all, for HEAD too',
+    method: 'HEAD',
     path: '/stop-all?userId=alice',
     administrator: ONLY_SEES,
     status: 403,

@@ -3,8 +3,11 @@ import { expect } from 'chai'
 import { readPage } from '../../fixtures/markdown.ts'
 import { type Json, readDescription } from '../../fixtures/openapi.ts'
 import { codeOf, errorsOf, expectSameErrors, namesOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
-import { readSource } from '../../fixtures/source.ts'
+import { LIMIT as BODY_LIMIT } from '../../src/management/body.ts'
+import { MAX_CONTEXT_BYTES, MAX_CONTEXT_LEVELS } from '../../src/management/issue-request.ts'
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../../src/management/list-request.ts'
 import { RETRY_AFTER } from '../../src/outage.ts'
+import { MAX_NAME_LENGTH } from '../../src/plain-json.ts'
 
 const PAGE = readPage('docs/protocol.md')
 const { paths, components } = readDescription()
@@ -91,15 +94,12 @@ describe('docs: the protocol of the management API', () => {
     expect(section('2.4 Errors')).to.include(`\`Retry-After: ${RETRY_AFTER}\``).and.to.include('gets 429')
   })
 
-  it('has the limits of the source', () => {
-    const fields = readSource('management/issue-request.ts')
-    for (const limit of ['BYTES = 8 * 1024', 'LEVELS = 16']) expect(fields).to.include(limit)
-    expect(readSource('plain-json.ts')).to.include('MAX_NAME_LENGTH = 255')
-    expect(readSource('management/body.ts')).to.include('LIMIT = 64 * 1024')
-    for (const told of ['255 Unicode code points', '8 KiB', '16 levels', '64 KiB'])
-      expect(section('2.1 Issue a subject token')).to.include(told)
-    const pages = readSource('management/list-request.ts')
-    expect(pages).to.include('DEFAULT_LIMIT = 50').and.to.include('MAX_LIMIT = 100')
-    expect(section('List')).to.include('from 1 to 100; 50 by default')
+  it('has the limits', () => {
+    expect(section('2.1 Issue a subject token'))
+      .to.include(`${MAX_NAME_LENGTH} Unicode code points`)
+      .and.include(`${MAX_CONTEXT_BYTES / 1024} KiB`)
+      .and.include(`${MAX_CONTEXT_LEVELS} levels`)
+      .and.include(`${BODY_LIMIT / 1024} KiB`)
+    expect(section('List')).to.include(`from 1 to ${MAX_LIMIT}; ${DEFAULT_LIMIT} by default`)
   })
 })

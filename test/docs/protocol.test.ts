@@ -20,7 +20,6 @@ import {
   sectionOf,
 } from '../../fixtures/page.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
-import { membersOf, readSource } from '../../fixtures/source.ts'
 import { ACCESS_TOKEN_TYPE, RESERVED_CLAIMS } from '../../src/constants.ts'
 import { PARAMETERS } from '../../src/exchange/request.ts'
 import type { SubjectTokenStore } from '../../src/index.ts'
@@ -30,9 +29,6 @@ import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 const PAGE = readPage('docs/protocol.md')
 const section = (title: string): string => sectionOf(PAGE, title)
 const names = (title: string): string[] => namesOf(rowsOf(section(title)))
-/** The rows of a section by their names, as text. */
-const told = (title: string): Map<string, string> =>
-  new Map(rowsOf(section(title)).map((cells) => [namesOf([cells])[0] ?? '', cells.join(' ')]))
 
 describe('docs: the protocol of the token exchange', () => {
   const state = { allowed: (): boolean => true, down: false, lost: false }
@@ -166,34 +162,10 @@ describe('docs: the sections of the protocol', () => {
   })
 })
 
-describe('docs: the protocol of options and functions', () => {
-  const options = readSource('options.ts')
-
+describe('docs: the protocol of options', () => {
   it('has every option', () => {
     // Has every method that a store must have.
     const store = new Proxy({}, { get: () => () => {} }) as SubjectTokenStore
     expect(names('1.1 Options')).to.have.members(Object.keys(resolveOptions({ store })))
-  })
-
-  it('has everything that the policy receives', () => {
-    const rows = told('5.1 `isAllowed`')
-    const requests = ['ImpersonationPolicyRequest', 'OnBehalfOfPolicyRequest']
-    for (const path of requests.flatMap((name) => [...membersOf(options, name).keys()])) {
-      const [member = '', inner] = path.split('.')
-      expect([...rows.keys()]).to.include(member)
-      if (inner) expect(rows.get(member), path).to.match(new RegExp(`\\b${inner}`))
-    }
-  })
-
-  it('has everything that the claims function receives', () => {
-    const rows = told('5.2 `getCustomJwtClaims`')
-    const paths = [...membersOf(options, 'CustomClaimsRequest').keys()]
-    const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)))
-    expect(leaves.length).to.be.greaterThan(10)
-    for (const leaf of leaves) {
-      const [row = ''] = [...rows.keys()].filter((name) => leaf === name || leaf.startsWith(`${name}.`))
-      const [, inner = row] = leaf.split(`${row}.`)
-      expect(codeOf(rows.get(row) ?? ''), leaf).to.include(inner)
-    }
   })
 })

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { type Account, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, OPAQUE_API, RESOURCES } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import { ACTOR_TOKEN_REFUSED, SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { onlyEvent } from './refusals.ts'
@@ -44,7 +44,7 @@ describe('token exchange: what changed since the issuance', () => {
     },
   }
 
-  onEachDatabase(overrides, (on) => {
+  onSqlite(overrides, (on) => {
     beforeEach(() => {
       for (const set of [gone, broken, disabled]) set.clear()
       returned.value = undefined

@@ -2,35 +2,12 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { listener, withClaims } from '../../fixtures/claims-function.ts'
 import { publicClient } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
-import {
-  API,
-  type Deployment,
-  type DeploymentOverrides,
-  OPAQUE_API,
-  withDeployment,
-} from '../../fixtures/deployment.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
-import { type CustomClaimsRequest, type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
-
-type ClaimsFunction = NonNullable<ImpersonationOptions['getCustomJwtClaims']>
-
-const withClaims = (
-  getCustomJwtClaims: ClaimsFunction,
-  use: (deployment: Deployment) => Promise<void>,
-  overrides: DeploymentOverrides = {},
-) => withDeployment({ ...overrides, options: { getCustomJwtClaims, ...overrides.options } }, use)
-
-/** A claims function that records its calls. */
-function listener(result: object = {}) {
-  const asked: CustomClaimsRequest[] = []
-  const ask = (request: CustomClaimsRequest) => {
-    asked.push(request)
-    return result
-  }
-  return { asked, ask }
-}
+import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 function expectDeeplyFrozen(value: unknown, path = 'input'): void {
   if (typeof value !== 'object' || value === null) return

@@ -3,33 +3,10 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { QueryTypes } from 'sequelize'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
-import {
-  API,
-  type Deployment,
-  type DeploymentOverrides,
-  OPAQUE_API,
-  withDeployment,
-} from '../../fixtures/deployment.ts'
+import { listener, withClaims } from '../../fixtures/claims-function.ts'
+import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
-import type { CustomClaimsRequest, ImpersonationOptions } from '../../src/index.ts'
-
-type ClaimsFunction = NonNullable<ImpersonationOptions['getCustomJwtClaims']>
-
-const withClaims = (
-  getCustomJwtClaims: ClaimsFunction,
-  use: (deployment: Deployment) => Promise<void>,
-  overrides: DeploymentOverrides = {},
-) => withDeployment({ ...overrides, options: { getCustomJwtClaims, ...overrides.options } }, use)
-
-/** A claims function that records its calls. */
-function listener(result: object = {}) {
-  const asked: CustomClaimsRequest[] = []
-  const ask = (request: CustomClaimsRequest) => {
-    asked.push(request)
-    return result
-  }
-  return { asked, ask }
-}
+import type { CustomClaimsRequest } from '../../src/index.ts'
 
 describe('token exchange: custom claims', () => {
   describe('the time it is called', () => {
@@ -73,7 +50,7 @@ describe('token exchange: custom claims', () => {
   })
 
   describe('the result', () => {
-    const results: [title: string, ask: ClaimsFunction][] = [
+    const results: [title: string, ask: (request: CustomClaimsRequest) => object | Promise<object>][] = [
       ['returned synchronously', () => ({ team: 'support', level: 2 })],
       ['resolved later', async () => ({ team: 'support', level: 2 })],
       ['without prototype', () => Object.assign(Object.create(null), { team: 'support', level: 2 })],

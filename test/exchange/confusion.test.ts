@@ -7,7 +7,7 @@ import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import { signJwt } from '../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { authorizationCode, login, loginClient } from '../../fixtures/logins.ts'
@@ -155,7 +155,7 @@ describe('token exchange: type confusion', () => {
     configuration: configuration as never,
     options: { maxDelegationDepth: 2 },
   }
-  onEachDatabase(overrides, (on) => {
+  onSqlite(overrides, (on) => {
     const AS_ACCESS_TOKEN = [
       ...CONFUSED,
       ['an access token', (deployment: Deployment) => actorToken(deployment)],

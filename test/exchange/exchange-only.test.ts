@@ -1,7 +1,7 @@
 /** A subject token works only at the exchange. Everywhere else it is refused, and stays usable. */
 import { expect } from 'chai'
 import { CALLBACK, introspectingClient, webClient } from '../../fixtures/clients.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import { credentials, form, type HttpResponse, type Parameters, send } from '../../fixtures/http.ts'
 import { loginClient } from '../../fixtures/logins.ts'
 import { manage } from '../../fixtures/management.ts'
@@ -25,7 +25,7 @@ const overrides = {
 }
 
 describe('token exchange: a subject token elsewhere', () => {
-  onEachDatabase(overrides, (on) => {
+  onSqlite(overrides, (on) => {
     /** Uses a new subject token elsewhere. That must not spend it, and must emit no event. */
     const elsewhere = async (use: (subjectToken: string) => Promise<HttpResponse>): Promise<HttpResponse> => {
       const { deployment } = on

@@ -99,6 +99,25 @@ describe("token exchange: the deployment's own extraTokenClaims", () => {
     })
   })
 
+  for (const resource of [API, OPAQUE_API]) {
+    it(`is called once where the token for ${resource} gets no claim at all`, async () => {
+      let calls = 0
+      const own: ExtraTokenClaims = (_ctx, token) => {
+        if (Reflect.get(token, 'accountId')) calls += 1
+        return {}
+      }
+      await withOwn(
+        own,
+        async (deployment) => {
+          const { subjectToken } = await issue(deployment)
+          const { status } = await exchange(deployment, { subject_token: subjectToken, resource })
+          expect([status, calls]).to.deep.equal([200, 1])
+        },
+        { statusList: false },
+      )
+    })
+  }
+
   it('sees the target user as the Account of the request', async () => {
     const seen: unknown[] = []
     const own: ExtraTokenClaims = (ctx) => {

@@ -5,14 +5,14 @@ import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { revoke } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 
 describe('token exchange: the response to a bad subject token', () => {
-  onEachDatabase({}, (on) => {
+  onSqlite({}, (on) => {
     for (const [resource, userId] of [
       [API, 'erin'],
       [OPAQUE_API, 'dave'],

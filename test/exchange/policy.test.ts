@@ -1,5 +1,6 @@
 /** The deployment's policy at the exchange (protocol.md §3.2, §5.1: isAllowed, requiredContext). */
 import { expect } from 'chai'
+import { errors } from 'oidc-provider'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { tooLate } from '../../fixtures/clock.ts'
 import { API, withDeployment } from '../../fixtures/deployment.ts'
@@ -83,6 +84,11 @@ describe('token exchange: the policy', () => {
   for (const [title, decide] of fails) {
     it(`fails when isAllowed ${title}`, refusesTo(decide, failed))
   }
+
+  it(
+    "fails when isAllowed throws the provider's own AccessDenied, which is none of this package",
+    refusesTo(() => throwing(new errors.AccessDenied('private')), failed),
+  )
 
   it('tells only the operator why isAllowed failed', async () => {
     const { isAllowed } = policy(() => throwing(new Error('private reason')))
@@ -177,6 +183,27 @@ describe('token exchange: the policy', () => {
       const { subjectToken } = await issue(deployment)
       await exchange(deployment, { subject_token: subjectToken })
       expect(stages).to.deep.equal(['issuance', 'exchange'])
+    })
+  })
+
+  it('is asked before the claims function, which a denial keeps from being called', async () => {
+    const called: string[] = []
+    let allowed = false
+    const isAllowed = ({ stage }: PolicyRequest) =>
+      stage === 'issuance' || (called.push('isAllowed') > 0 && allowed)
+    const getCustomJwtClaims = () => {
+      called.push('getCustomJwtClaims')
+      return {}
+    }
+    await withDeployment({ options: { isAllowed, getCustomJwtClaims } }, async (deployment) => {
+      const { subjectToken } = await issue(deployment)
+      expect((await exchange(deployment, { subject_token: subjectToken })).body.error).to.equal(
+        'access_denied',
+      )
+      expect(called.splice(0)).to.deep.equal(['isAllowed'])
+      allowed = true
+      expect((await exchange(deployment, { subject_token: subjectToken })).status).to.equal(200)
+      expect(called).to.deep.equal(['isAllowed', 'getCustomJwtClaims'])
     })
   })
 

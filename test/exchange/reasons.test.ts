@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { type ClientMetadata, type Configuration, errors } from 'oidc-provider'
 import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../fixtures/clients.ts'
-import { stopClock } from '../../fixtures/clock.ts'
+import { stopClock, tooLate } from '../../fixtures/clock.ts'
 import {
   API,
   type Deployment,
@@ -223,7 +223,7 @@ const CASES: Case[] = [
   {
     check: 'isAllowed',
     reason: 'isAllowed took more than 1 s',
-    behaviour: () => ({ isAllowed: () => new Promise(() => {}) }),
+    behaviour: () => ({ isAllowed: () => tooLate(1) }),
   },
   {
     check: 'getCustomJwtClaims',
@@ -238,7 +238,7 @@ const CASES: Case[] = [
   {
     check: 'getCustomJwtClaims',
     reason: 'getCustomJwtClaims took more than 1 s',
-    behaviour: () => ({ getCustomJwtClaims: () => new Promise(() => {}) }),
+    behaviour: () => ({ getCustomJwtClaims: () => tooLate(1) }),
   },
 
   {

@@ -1,14 +1,14 @@
 /** The operator reads which check refused; the client does not (protocol.md §3, §6). */
 import { expect } from 'chai'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { exchange, issue, postSubjectToken } from '../../fixtures/requests.ts'
 import { AccessDenied, type ImpersonationOptions, type PolicyRequest } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
 describe('token exchange: a refusal names its check', () => {
-  onEachDatabase({}, (on) => {
+  onSqlite({}, (on) => {
     type Case = [
       check: string,
       options: Partial<ImpersonationOptions>,

@@ -230,6 +230,26 @@ describe('token exchange: failures', () => {
         },
       )
     })
+
+    it('spends nothing when the Grant cannot be saved, and can be tried again', async () => {
+      const models = storedModels()
+      const state = { failing: true }
+      const adapter = (model: string) => {
+        const storage = models.adapter(model)
+        if (model !== 'Grant') return storage
+        const full = () => Promise.reject(new Error('private: disk full'))
+        const upsert: typeof storage.upsert = (...row) => (state.failing ? full() : storage.upsert(...row))
+        return { ...storage, upsert }
+      }
+      await withDeployment({ configuration: { adapter } }, async (deployment) => {
+        const { subjectToken } = await issue(deployment)
+        const parameters = { subject_token: subjectToken, resource: OPAQUE_API }
+        const response = await exchange(deployment, parameters)
+        expect([response.status, response.body.error], response.text).to.deep.equal([500, 'server_error'])
+        state.failing = false
+        expect((await exchange(deployment, parameters)).status).to.equal(200)
+      })
+    })
   })
 
   describe("of the deployment's own functions", () => {

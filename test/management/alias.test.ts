@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { Account } from 'oidc-provider'
 import { accounts } from '../../fixtures/accounts.ts'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { tooLate } from '../../fixtures/clock.ts'
 import type { Deployment } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { idsOf, list, revokeWhere, show } from '../../fixtures/management.ts'
@@ -127,7 +128,7 @@ describe('management: aliases of accounts', () => {
         },
         /^findAccount failed$/,
       ],
-      ['takes too long', () => new Promise(() => {}), /^findAccount took more than 1 s$/],
+      ['takes too long', () => tooLate(1), /^findAccount took more than 1 s$/],
       ['returns something else', async () => ({ accountId: 7 }) as never, /^findAccount failed$/],
       ['returns an id that no row can have', async () => account('alice\0'), undefined],
       ['returns the same id', async (_ctx, id) => account(id), undefined],

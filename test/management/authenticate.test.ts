@@ -14,6 +14,8 @@ import { exchange, issue, managementToken, postToken } from '../../fixtures/requ
 import { unique } from '../../fixtures/unique.ts'
 
 const VALID = { userId: 'alice' }
+/** Scopes of a host whose names hold that of a management scope. */
+const ALIKE = ['subject-tokens:created', 'old-subject-tokens:create']
 
 function expectInvalidToken(response: HttpResponse, { issuer }: Deployment): void {
   expect([response.status, response.body], response.text).to.deep.equal([
@@ -41,8 +43,10 @@ describe('management: who may call', () => {
         machineClient({ client_id: 'reader', scope: 'subject-tokens:read' }),
         machineClient({ client_id: 'unscoped', scope: undefined }),
         machineClient({ client_id: 'elsewhere', scope: 'openid' }),
+        machineClient({ client_id: 'alike', scope: ALIKE.join(' ') }),
         machineClient({ client_id: 'dpop', dpop_bound_access_tokens: true }),
       ],
+      configuration: { scopes: ['openid', ...ALIKE] },
     })
   })
   after(() => deployment.close())
@@ -272,8 +276,9 @@ describe('management: who may call', () => {
     for (const [clientId, error] of [
       ['unscoped', undefined],
       ['elsewhere', 'invalid_scope'],
+      ['alike', 'invalid_scope'],
     ] as const) {
-      it(`is not granted to the client ${clientId}: absent metadata means none`, async () => {
+      it(`is not granted to the client ${clientId}, whose metadata does not name it: absent means none`, async () => {
         const client = machineClient({ client_id: clientId })
         const parameters = { grant_type: 'client_credentials', resource: `${deployment.baseUrl}/api` }
         const response = await postToken(

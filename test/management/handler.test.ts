@@ -215,9 +215,6 @@ describe('management: handler', () => {
 
   describe('reads requests as the provider does', () => {
     const seen: { secure?: boolean; ip?: string; cookie?: string | undefined }[] = []
-    beforeEach(() => {
-      seen.length = 0
-    })
     const look = (ctx: KoaContextWithOIDC) => {
       seen.push({ secure: ctx.secure, ip: ctx.ip, cookie: ctx.cookies.get('mine', { signed: true }) })
     }

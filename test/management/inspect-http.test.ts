@@ -1,7 +1,7 @@
 /** The routes of protocol.md §2.2 as HTTP: methods, paths, headers, and the scope that each needs. */
 import { expect } from 'chai'
 import { actorToken } from '../../fixtures/actor-tokens.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import { manage, show } from '../../fixtures/management.ts'
 import { rawRequest } from '../../fixtures/raw-request.ts'
 import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
@@ -12,7 +12,7 @@ const READ = 'subject-tokens:read'
 const REVOKE = 'subject-tokens:revoke'
 
 describe('management: listing and revoking, as HTTP', () => {
-  onEachDatabase({}, (on) => {
+  onSqlite({}, (on) => {
     const rawGet = async (path: string, host: string | null = 'localhost') =>
       rawRequest(on.deployment.baseUrl, [
         `GET ${path} HTTP/1.${host === null ? '0' : '1'}`,

@@ -1,9 +1,12 @@
 /** Pages of the list, and refused queries, with the name of the parameter (protocol.md §2.2, §2.4). */
 import { expect } from 'chai'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { now } from '../../fixtures/clock.ts'
+import { onEachDatabase, onSqlite } from '../../fixtures/each-database.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { idsOf, list, manage } from '../../fixtures/management.ts'
 import { issue, managementToken } from '../../fixtures/requests.ts'
+import { BY_API, newToken } from '../../fixtures/subject-tokens.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const AN_ID = '0'.repeat(32)
 
@@ -71,6 +74,28 @@ describe('management: pages of the list', () => {
   })
 })
 
+describe('management: a short page of the list', () => {
+  onSqlite({}, (on) => {
+    it('has the last row that was read as its cursor, not the last one shown', async () => {
+      const store = createSubjectTokenStore(on.database.sequelize)
+      const { issuer } = on.deployment
+      const ids: string[] = []
+      for (let index = 0; index < 1002; index += 1) {
+        const token = newToken({ issuer })
+        await store.insert(token)
+        ids.unshift(token.id)
+      }
+      const ends = [ids[0], ids.at(-1)]
+      for (const id of ends) await store.revoke(issuer, id ?? '', now(), BY_API)
+      const first = await list(on.deployment, { state: 'revoked' })
+      expect(idsOf(first)).to.deep.equal([ends[0]])
+      expect(first.body.nextCursor).to.equal(ids[999])
+      const second = await list(on.deployment, { state: 'revoked', cursor: first.body.nextCursor })
+      expect([idsOf(second), second.body.nextCursor]).to.deep.equal([[ends[1]], undefined])
+    })
+  })
+})
+
 /** Whose name is not repeated. */
 const UNNAMED = 'a query parameter'
 
@@ -83,6 +108,7 @@ const refused: [query: string, field: string][] = [
   ['?access_token=x', 'access_token'],
   ['?userId=alice&unknown', 'unknown'],
   ['?userId=alice&userId=alice', 'userId'],
+  ['?userId=&userId=alice', 'userId'],
   ['?limit=1&limit=1', 'limit'],
   ['?state=active&state=expired', 'state'],
   ['?userId[]=alice', UNNAMED],
@@ -163,7 +189,7 @@ const sentenceOf = (query: string, field: string): string => {
 }
 
 describe('management: a query of the list', () => {
-  onEachDatabase({}, (on) => {
+  onSqlite({}, (on) => {
     for (const [query, field] of refused) {
       const shown = query.length > 60 ? `${query.slice(0, 60)}…` : query
       it(`is refused, naming ${field}: ${shown}`, async () => {
@@ -177,7 +203,9 @@ describe('management: a query of the list', () => {
         expect(on.deployment.errors).to.deep.equal([])
       })
     }
+  })
 
+  onEachDatabase({}, (on) => {
     const taken: Parameters[] = [
       { userId: 'a'.repeat(255) },
       { userId: '🎫'.repeat(255) },

@@ -1,4 +1,5 @@
 /** `POST /api/subject-tokens` (protocol.md §2.1): what it returns, and what it accepts. */
+import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
@@ -18,6 +19,7 @@ import { beforeOn } from '../../fixtures/on-database.ts'
 import { exchange, idFrom, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { secondOf } from '../../src/subject-tokens/id.ts'
+import { createMemoryStore } from '../../src/testing/index.ts'
 
 const ASTRAL = '🎫'
 const url = (length: number) =>
@@ -88,6 +90,21 @@ describe('management: POST /subject-tokens', () => {
           )
         },
       ))
+
+    it('alone has the token: the store is given the SHA-256 of its whole text, prefix included', async () => {
+      const store = createMemoryStore()
+      const inserted: Parameters<typeof store.insert>[] = []
+      const insert: typeof store.insert = (...given) => {
+        inserted.push(given)
+        return store.insert(...given)
+      }
+      await withDeployment({ options: { store: { ...store, insert } } }, async (other) => {
+        const { subjectToken } = await issue(other)
+        const [[token] = []] = inserted
+        expect(token?.tokenHash).to.equal(createHash('sha256').update(subjectToken).digest('base64url'))
+        expect(JSON.stringify(inserted)).not.to.include(subjectToken)
+      })
+    })
 
     it('never repeats a token or an id, and ids sort by creation', async () => {
       const issued = []
@@ -201,8 +218,9 @@ describe('management: POST /subject-tokens', () => {
   }
 
   for (const scope of ['orders:read orders:read', 'orders:read orders:read orders:read']) {
-    it(`accepts repeated names in ${JSON.stringify(scope)}`, async () => {
-      const { subjectToken } = await issue(deployment, { scope })
+    it(`accepts repeated names in ${JSON.stringify(scope)}, and keeps each once`, async () => {
+      const { id, subjectToken } = await issue(deployment, { scope })
+      expect((await show(deployment, id)).body.scope).to.equal('orders:read')
       const { body } = await exchange(deployment, { subject_token: subjectToken, scope: 'orders:read' })
       expect(body.scope).to.equal('orders:read')
     })

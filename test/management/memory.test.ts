@@ -77,6 +77,18 @@ describe('management: the memory of counts', () => {
     expect(begun).to.deep.equal(['a'])
   })
 
+  it('counts the age from when it began to find, however long it took', async () => {
+    const first = recallSlowly('a')
+    clock.tick(AGE - 1)
+    await end()
+    expect(await first).to.equal('a')
+    await recall('a')
+    expect(begun).to.deep.equal(['a'])
+    clock.tick(1)
+    await recall('a')
+    expect(begun).to.deep.equal(['a', 'a'])
+  })
+
   it('finds one at a time, whatever the key, and goes on after a failure', async () => {
     const results = ['a', 'b'].map((key) => outcome(recallSlowly(key)))
     await new Promise(setImmediate)

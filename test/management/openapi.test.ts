@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { manage, postRevocation } from '../../fixtures/management.ts'
 import { description, type Json, readDescription } from '../../fixtures/openapi.ts'
@@ -162,7 +162,7 @@ describe('openapi.json', () => {
     [{ userId: 'dave', cause: 'api' }, false],
   ]
 
-  onEachDatabase({ options: { maxDelegationDepth: 2 } }, (on) => {
+  onSqlite({ options: { maxDelegationDepth: 2 } }, (on) => {
     it('accepts and refuses the same bodies as the API', async () => {
       for (const [body, taken] of bodies) {
         const pointer = `#/paths/~1subject-tokens/post/requestBody/content/application~1json/schema`

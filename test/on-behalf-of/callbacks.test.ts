@@ -346,4 +346,26 @@ describe('on behalf of: the life of the new token', () => {
       }).finally(() => clock.restore())
     })
   }
+
+  it('is that of the received token, also where the impersonation began with a longer one', () => {
+    const clock = stopClock()
+    const resources = Object.fromEntries(
+      Object.entries(downstream().resources ?? {}).map(([name, server]) => [
+        name,
+        name === BILLING ? { ...server, accessTokenTTL: 60 } : server,
+      ]),
+    )
+    return withDeployment(downstream({ onBehalfOf: { hops: 2 } }, { resources }), async (deployment) => {
+      const { accessToken } = await viewed(deployment)
+      const child = await passedOn(deployment, accessToken)
+      expect(Number(child.claims.exp) - Number(child.claims.iat)).to.equal(60)
+      const next = await passedOn(
+        deployment,
+        child.accessToken,
+        { resource: LEDGER },
+        { client: billingApi() },
+      )
+      expect(next.claims.exp).to.equal(child.claims.exp)
+    }).finally(() => clock.restore())
+  })
 })

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { actorJwt, actorToken } from '../../fixtures/actor-tokens.ts'
 import { now } from '../../fixtures/clock.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import { revoke } from '../../fixtures/management.ts'
 import {
   BILLING,
@@ -16,7 +16,7 @@ import {
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 
 describe('on behalf of: the response to a bad token', () => {
-  onEachDatabase(downstream(), (on) => {
+  onSqlite(downstream(), (on) => {
     it('is the same to the byte, no matter what is wrong', async () => {
       const { deployment } = on
       const jwt = (changes: object) => actorJwt(deployment, { sub: 'alice', ...changes })

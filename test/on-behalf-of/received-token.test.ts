@@ -318,6 +318,26 @@ describe('on behalf of: the received token', () => {
       await passedOn(deployment, accessToken)
     })
 
+    it('that is opaque names the user and the people of its record, or is refused', async () => {
+      const { accessToken } = await viewed(deployment, { resource: OPAQUE_API, scope: 'orders:read' })
+      const { AccessToken, Grant } = deployment.provider
+      const stored = (await AccessToken.adapter.find(accessToken)) ?? expect.fail()
+      const { grantId = '', extra } = stored
+      const rewrite = async (changes: object) => {
+        const grant = await Grant.adapter.find(grantId)
+        await Grant.adapter.upsert(grantId, { ...grant, accountId: 'alice', ...changes } as never, 600)
+        await AccessToken.adapter.upsert(accessToken, { ...stored, ...changes } as never, 600)
+      }
+      await rewrite({ accountId: 'dave' })
+      await refuses(accessToken, 'its status is of another user')
+      for (const act of [undefined, { sub: 'bob', act: { sub: 'carol' } }]) {
+        await rewrite({ extra: { ...Object(extra), act } })
+        await refuses(accessToken, 'its status is of other people')
+      }
+      await rewrite({})
+      await passedOn(deployment, accessToken)
+    })
+
     it('is refused on another issuer of the same database', async () => {
       const options = { statusList: { uri: `${deployment.baseUrl}/api/status-lists` } }
       await withDeployment(downstream(options, { database: deployment.database }), async (other) => {

@@ -272,6 +272,19 @@ describe('on behalf of: the scope', () => {
       ))
   }
 
+  it("is never more than the received token's, where the record's is wider", () =>
+    withDeployment(downstream(), async (deployment) => {
+      const { accessToken } = await viewed(
+        deployment,
+        { scope: 'orders:read' },
+        { scope: 'orders:read orders:write' },
+      )
+      const { claims } = await passedOn(deployment, accessToken, { scope: 'orders:read orders:write' })
+      expect(claims.scope).to.equal('orders:read')
+      const attempt = () => passOn(deployment, accessToken, { scope: 'orders:write' })
+      await expectNotPassedOn(deployment, attempt, SCOPE)
+    }))
+
   it('is at most 256 names', () =>
     withDeployment(downstream(), async (deployment) => {
       const scope = 'a '.repeat(257).trim()

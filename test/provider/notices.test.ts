@@ -35,9 +35,7 @@ async function printedBy(task: Task, env: NodeJS.ProcessEnv = {}): Promise<Print
 
 const notice = (said: string) => `oidc-provider-impersonation NOTICE: ${said}\n`
 const refused = (event: string, why: string) =>
-  notice(
-    `a request was refused, and no one listens to ${event}: ${why}. DEBUG=${DEBUG} prints every refusal.`,
-  )
+  notice(`a request was refused, and no one listens to ${event}: ${why}. DEBUG=${DEBUG} prints each one.`)
 const SILENT = { stdout: '', stderr: '' }
 
 describe('notices: a refusal that no one listens to', () => {

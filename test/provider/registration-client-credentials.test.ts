@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import {
   HARMLESS,
@@ -53,7 +53,7 @@ describe('registration: client_credentials that the deployment had not enabled',
   ]
   for (const [title, configuration, kind] of strangers) {
     describe(`and a client ${title}`, () => {
-      onEachDatabase({ configuration }, (on) => {
+      onSqlite({ configuration }, (on) => {
         const registered = async (metadata: RawMetadata) => {
           const fixed = kind === 'fixed' ? 'fixed-token' : undefined
           return register(
@@ -84,7 +84,7 @@ describe('registration: client_credentials that the deployment had not enabled',
   }
 
   const invited = configurationOf(undefined, { initialAccessToken: true })
-  onEachDatabase({ configuration: invited }, (on) => {
+  onSqlite({ configuration: invited }, (on) => {
     const registered = async (metadata: RawMetadata) => {
       const token = await initialAccessToken(on.deployment, ['impersonation'])
       const response = await register(on.deployment, metadata, token)
@@ -119,7 +119,7 @@ describe('registration: client_credentials that the deployment had not enabled',
   describe('and client defaults that contain it', () => {
     const clientDefaults = { id_token_signed_response_alg: 'ES256', grant_types: BOTH } as const
     const configuration = { ...configurationOf(), clientDefaults: clientDefaults as never }
-    onEachDatabase({ configuration }, (on) => {
+    onSqlite({ configuration }, (on) => {
       it('is given to no client that omits its grants', async () => {
         const { grant_types: _, ...metadata } = WEB
         expectRefused(await register(on.deployment, metadata))
@@ -131,7 +131,7 @@ describe('registration: client_credentials that the deployment had not enabled',
 })
 
 describe('registration: client_credentials that the deployment enables itself', () => {
-  onEachDatabase({ configuration: configurationOf({ enabled: true }) }, (on) => {
+  onSqlite({ configuration: configurationOf({ enabled: true }) }, (on) => {
     it('can be registered by anyone, and added by an update', async () => {
       const machine = await register(on.deployment, MACHINE)
       expect(machine.status, machine.text).to.equal(201)

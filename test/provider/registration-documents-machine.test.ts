@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Client, Configuration } from 'oidc-provider'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
 import {
   askAsMachine,
@@ -24,7 +24,7 @@ describe('registration: a metadata document, client_credentials not enabled by t
     features: { ...web.configuration.features, ...more },
   })
 
-  onEachDatabase({ configuration: web.configuration }, (on) => {
+  onSqlite({ configuration: web.configuration }, (on) => {
     let clock: ReturnType<typeof stopClock>
     beforeEach(() => {
       clock = stopClock()

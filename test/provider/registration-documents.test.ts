@@ -5,7 +5,7 @@ import type { ClientMetadata } from 'oidc-provider'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { now, stopClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import { signJwt } from '../../fixtures/jwts.ts'
 import { manage } from '../../fixtures/management.ts'
 import {
@@ -26,7 +26,7 @@ const SCOPE = 'subject-tokens:create subject-tokens:read subject-tokens:revoke'
 describe('registration: a client-ID metadata document', () => {
   const web = metadataWeb()
 
-  onEachDatabase({ configuration: web.configuration }, (on) => {
+  onSqlite({ configuration: web.configuration }, (on) => {
     let clock: ReturnType<typeof stopClock>
     beforeEach(() => {
       clock = stopClock()

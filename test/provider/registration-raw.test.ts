@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import { type HttpResponse, send } from '../../fixtures/http.ts'
 import {
   HARMLESS,
@@ -109,7 +109,7 @@ function expectNoFailure(response: HttpResponse): HttpResponse['body'] | undefin
 }
 
 describe('registration: raw metadata', () => {
-  onEachDatabase({ configuration: { features } }, (on) => {
+  onSqlite({ configuration: { features } }, (on) => {
     for (const [name, values] of Object.entries(VALUES)) {
       it(`of any type as ${name} registers no privilege, and does not fail`, async () => {
         for (const value of values) {
@@ -183,7 +183,7 @@ describe('registration: raw metadata', () => {
 })
 
 describe('registration: a stored client whose metadata is malformed', () => {
-  onEachDatabase({}, (on) => {
+  onSqlite({}, (on) => {
     it('exchanges for no resource rather than for any', async () => {
       for (const [index, value] of [API, 7, null, [7], { 0: API }].entries()) {
         const client = { client_id: `broken-${index}`, ...HARMLESS, grant_types: [TOKEN_EXCHANGE] }

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import {
   HARMLESS,
@@ -30,7 +30,7 @@ const features = {
 
 describe('registration: an update', () => {
   const scopes = ['openid', 'offline_access', 'profile', 'address']
-  onEachDatabase({ configuration: { features, scopes } }, (on) => {
+  onSqlite({ configuration: { features, scopes } }, (on) => {
     const registered = async (metadata: RawMetadata, policies: string[] | undefined = ['impersonation']) => {
       const response = await register(
         on.deployment,

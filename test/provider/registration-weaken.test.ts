@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import {
   HARMLESS,
@@ -81,7 +81,7 @@ const ofSubjects: typeof weakenings = [
 ]
 
 describe('registration: an update that weakens', () => {
-  onEachDatabase({ configuration }, (on) => {
+  onSqlite({ configuration }, (on) => {
     const registered = async (metadata: RawMetadata) => {
       const token = await initialAccessToken(on.deployment, ['impersonation'])
       const response = await register(on.deployment, metadata, token)
@@ -152,7 +152,7 @@ describe('registration: an update that weakens', () => {
       token_endpoint_auth_method: 'none',
     } as const
     const clients = [publicClient(), machineClient({ token_endpoint_auth_method: 'client_secret_basic' })]
-    onEachDatabase({ configuration: { ...configuration, clientDefaults, clients } }, (on) => {
+    onSqlite({ configuration: { ...configuration, clientDefaults, clients } }, (on) => {
       for (const metadata of [EXCHANGING, SCOPED]) {
         it(`is refused for a client of the grants ${metadata.grant_types}`, async () => {
           const token = await initialAccessToken(on.deployment, ['impersonation'])

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Configuration } from 'oidc-provider'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { onEachDatabase } from '../../fixtures/each-database.ts'
+import { onSqlite } from '../../fixtures/each-database.ts'
 import {
   askForManagementToken,
   HARMLESS,
@@ -59,7 +59,7 @@ describe('registration', () => {
   ]
   for (const [title, more, kind] of strangers) {
     describe(title, () => {
-      onEachDatabase({ configuration: registration(more) }, (on) => {
+      onSqlite({ configuration: registration(more) }, (on) => {
         const tokenOf = async () => {
           if (kind === 'none') return undefined
           if (kind === 'fixed') return 'fixed-token'
@@ -131,7 +131,7 @@ describe('registration', () => {
   }
 
   describe('with an initial access token of the policy impersonation', () => {
-    onEachDatabase({ configuration: registration({ initialAccessToken: true }) }, (on) => {
+    onSqlite({ configuration: registration({ initialAccessToken: true }) }, (on) => {
       const registered = async (metadata: RawMetadata, policies = ['impersonation']) => {
         const response = await register(
           on.deployment,
@@ -205,7 +205,7 @@ describe('registration', () => {
     const clients = [machineClient({ token_endpoint_auth_method: 'client_secret_basic' }), publicClient()]
     const { features } = registration({ initialAccessToken: true })
     const choices = { ...features, rpMetadataChoices: { enabled: true } } as Configuration['features']
-    onEachDatabase({ configuration: { features: choices, clientDefaults, clients } }, (on) => {
+    onSqlite({ configuration: { features: choices, clientDefaults, clients } }, (on) => {
       const responseTo = async (more: RawMetadata) => {
         const token = await initialAccessToken(on.deployment, ['impersonation'])
         return register(on.deployment, { ...MACHINE, scope: SCOPES[0], ...more }, token)
@@ -264,7 +264,7 @@ describe('registration', () => {
       scope: SCOPES.join(' '),
     } as const
     const { features } = registration({})
-    onEachDatabase({ configuration: { features, clientDefaults: clientDefaults as never } }, (on) => {
+    onSqlite({ configuration: { features, clientDefaults: clientDefaults as never } }, (on) => {
       it('gives them to no client that omits them', async () => {
         for (const left of [['grant_types'], ['scope'], ['grant_types', 'scope']]) {
           const asked: RawMetadata = { ...HARMLESS, scope: 'openid' }

@@ -7,6 +7,10 @@ import { API } from '../../fixtures/deployment.ts'
 import { credentials, form, type HttpResponse, send } from '../../fixtures/http.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
 
+/** The form of `npm run race`, and of `npm run race -- --minutes 10`: short, again and again. */
+export const LONG = process.env.RACE === 'long'
+export const REPEATED = process.env.RACE === 'short'
+
 export interface RaceOptions {
   readonly tokens: number
   /** Simultaneous exchanges of one token on every process. */
@@ -32,6 +36,10 @@ export interface RaceReport {
   readonly statuses: Readonly<Record<string, number>>
   /** Milliseconds from the mending to the next subject token that is issued. */
   readonly back?: number
+}
+
+export function tell(what: string, report: RaceReport): void {
+  if (LONG) console.log(`      ${what}`, JSON.stringify(report))
 }
 
 /**

@@ -49,6 +49,16 @@ describe('an option of the adapter', () => {
       expect(create).to.throw(TypeError, /option timeout must be whole seconds from 1 to 30/)
     }
   })
+
+  it('is no namespace that is no text, or does not fit into a key', () => {
+    for (const namespace of [1, null, Buffer.from('one'), 'ü'.repeat(128)]) {
+      const create = () => Reflect.apply(createAdapter, undefined, [postgres(), { namespace }])
+      expect(create).to.throw(
+        TypeError,
+        typeof namespace === 'string' ? 'namespace' : 'namespace must be a string',
+      )
+    }
+  })
 })
 
 describe('the time limit of a connection that is being made', () => {

@@ -1,4 +1,4 @@
-/** How a cluster is recognised, without one. `test/race/galera.test.ts` has one. */
+/** How a cluster is recognised, without one. `test/faults/galera.test.ts` has one. */
 import { expect } from 'chai'
 import { createInSync } from '../../src/sequelize/database/galera.ts'
 

@@ -1,5 +1,4 @@
 /** Codes and tokens of the provider itself, used many times at once: one use wins, and the grant ends. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { AdapterFactory } from 'oidc-provider'
 import { CALLBACK, publicClient } from '../../fixtures/clients.ts'
@@ -16,17 +15,24 @@ const client = publicClient({
   grant_types: ['authorization_code', 'refresh_token', DEVICE_CODE],
 })
 
-/** An adapter behind a slow network: everyone has read before anyone writes. */
-function slow(adapter: AdapterFactory): AdapterFactory {
+const RACERS = 8
+const RACED = ['AuthorizationCode', 'RefreshToken', 'DeviceCode']
+
+/** An adapter with which everyone has read what is raced for before anyone writes. */
+function gathering(adapter: AdapterFactory): AdapterFactory {
+  const waiting: (() => void)[] = []
   return (model) => {
-    const fast = adapter(model)
-    const find: typeof fast.find = async (id) => {
-      const found = await fast.find(id)
-      await sleep(30)
+    const target = adapter(model)
+    if (!RACED.includes(model)) return target
+    const find: typeof target.find = async (id) => {
+      const found = await target.find(id)
+      await new Promise<void>((resolve) => {
+        if (waiting.push(resolve) === RACERS) for (const go of waiting.splice(0)) go()
+      })
       return found
     }
-    return new Proxy(fast, {
-      get: (target, name) => {
+    return new Proxy(target, {
+      get: (_, name) => {
         if (name === 'find') return find
         const member: unknown = Reflect.get(target, name)
         return typeof member === 'function' ? member.bind(target) : member
@@ -45,7 +51,7 @@ for (const kind of DATABASES) {
         database,
         clients: [client],
         configuration: {
-          adapter: slow(createAdapter(database.sequelize)),
+          adapter: gathering(createAdapter(database.sequelize)),
           rotateRefreshToken: true,
           pkce: { required: () => false },
           features: { deviceFlow: { enabled: true } },
@@ -65,7 +71,7 @@ for (const kind of DATABASES) {
     }
     const raced = async (grantId: string, parameters: Parameters): Promise<number> => {
       const responses = await Promise.all(
-        Array.from({ length: 8 }, () => postToken(deployment, parameters, { client })),
+        Array.from({ length: RACERS }, () => postToken(deployment, parameters, { client })),
       )
       const losers = responses.filter(({ status }) => status !== 200)
       for (const { status, body } of losers) {

@@ -89,6 +89,20 @@ export function purgeContract(kind: DatabaseKind): void {
       expect(kept).not.to.include(gone)
     })
 
+    it('leaves no record without its actors, also where it ends in the middle', async () => {
+      await insertMany(database, 1000, now - 92 * DAY)
+      const id = await insert(now - 91 * DAY, now - 91 * DAY, { sub: 'bob', act: { sub: 'carol' } })
+      const onProgress = () => {
+        throw new Error('ended')
+      }
+      const ended = await purge(database.sequelize, { onProgress }).catch(({ message }: Error) => message)
+      expect(ended).to.equal('ended')
+      expect(await left()).to.deep.equal([id])
+      const store = createSubjectTokenStore(database.sequelize)
+      const { tokens } = await store.list(ISSUER, { actorId: ['carol'] }, { limit: 2, now })
+      expect(tokens.map((token) => token.id)).to.deep.equal([id])
+    })
+
     it('accepts another retention', async () => {
       await insert(now - 10)
       const live = await insert(now + 600)

@@ -78,6 +78,14 @@ describe('status lists: the route', () => {
     expect(await left()).to.equal('public, max-age=30')
   })
 
+  it('is not fresh any longer for a 304: caches keep it until the same second', async () => {
+    clock.tick(60)
+    const etag = (await ask()).headers.get('etag') ?? ''
+    clock.tick(9)
+    const { status, headers } = await ask('/0', { headers: { 'if-none-match': etag } })
+    expect([status, headers.get('cache-control')]).to.deep.equal([304, 'public, max-age=21'])
+  })
+
   it('responds to HEAD as to GET, without the body', async () => {
     const get = await ask()
     const head = await ask('/0', { method: 'HEAD' })

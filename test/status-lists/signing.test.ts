@@ -1,5 +1,5 @@
 /** A status list whose key takes its time. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
 import { statusListOf } from '../../src/status-lists/status-list.ts'
@@ -17,7 +17,7 @@ describe('a status list that is signed slowly', () => {
         const name = `signature ${signatures}`
         version += 1
         clock.tick(2)
-        await sleep(1)
+        await turn()
         return name
       }
       const list = statusListOf({ ...LIST, signJwt })
@@ -36,26 +36,22 @@ describe('a status list that is signed slowly', () => {
   })
 
   it('is not served from a signature that began before the stop', async () => {
-    const waiting: (() => void)[] = []
+    const signing = Promise.withResolvers<void>()
     let signatures = 0
     const signJwt = async () => {
       signatures += 1
       const name = `signature ${signatures}`
-      await new Promise<void>((resolve) => void waiting.push(resolve))
+      await signing.promise
       return name
-    }
-    const next = async () => {
-      while (waiting.length === 0) await sleep(1)
-      waiting.shift()?.()
     }
     const list = statusListOf({ ...LIST, signJwt })
     const asOf = Math.floor(Date.now() / 1000)
     const stopped = (version: number) => ({ asOf, list: () => ({ shownUntil: new Map(), version }) })
     const before = list(stopped(1))
     const after = [list(stopped(2)), list(stopped(2))]
-    await next()
+    while (signatures === 0) await turn()
+    signing.resolve()
     expect((await before).jwt).to.equal('signature 1')
-    await next()
     expect((await Promise.all(after)).map(({ jwt }) => jwt)).to.deep.equal(['signature 2', 'signature 2'])
   })
   it('is waited for by no one whom the last one serves', async () => {
@@ -65,7 +61,7 @@ describe('a status list that is signed slowly', () => {
     const asOf = Math.floor(Date.now() / 1000)
     const stopped = (version: number) => ({ asOf, list: () => ({ shownUntil: new Map(), version }) })
     const until = async (count: number) => {
-      while (finish.length < count) await sleep(1)
+      while (finish.length < count) await turn()
     }
     const before = list(stopped(1))
     await until(1)

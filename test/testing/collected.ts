@@ -1,67 +1,43 @@
-/** Runs a contract without a test runner, to see what it declares, and which of its tests fail. */
-import { AssertionError } from 'node:assert'
-import { readFileSync } from 'node:fs'
+/** Runs a contract without a test runner, to see which of its tests fail. */
 import { expect } from 'chai'
 import type { TestRunner } from '../../src/testing/index.ts'
 
 type Declare = (runner: TestRunner) => void
+type Test = readonly [title: string, run: () => Promise<void>]
 
-interface Declared {
-  readonly suites: readonly string[]
-  readonly tests: readonly [title: string, test: () => Promise<void>][]
+function testsOf(declare: Declare): Test[] {
+  const tests: Test[] = []
+  declare({ describe: (_, suite) => suite(), it: (title, run) => void tests.push([title, run]) })
+  return tests
 }
 
-function declaredBy(declare: Declare): Declared {
-  const suites: string[] = []
-  const tests: [title: string, test: () => Promise<void>][] = []
-  declare({
-    describe(title, suite) {
-      suites.push(title)
-      suite()
-    },
-    it: (title, test) => void tests.push([title, test]),
-  })
-  return { suites, tests }
-}
-
-/** The titles of the tests that fail, with what the contract says of the failure, if it does. */
+/** The titles of the tests that fail. */
 export async function failuresOf(declare: Declare): Promise<string[]> {
   const failed: string[] = []
-  for (const [title, test] of declaredBy(declare).tests)
-    await test().catch((error: unknown) => failed.push(`${title}${saidBy(error)}`))
+  for (const [title, run] of testsOf(declare)) await run().catch(() => failed.push(title))
   return failed
 }
 
-/** The first line, without ids and times: releases of Node add what was compared. */
-function saidBy(error: unknown): string {
-  if (!(error instanceof AssertionError)) return ` (${Object(error).name})`
-  if (error.generatedMessage) return ''
-  return `: ${error.message.split('\n')[0]?.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{10}/g, '…')}`
-}
-
-type Contract = 'adapter' | 'store'
-
-/** The tests that find each planted fault, with what they say. */
-const readFound = (contract: Contract): Record<string, string[]> =>
-  JSON.parse(readFileSync(new URL('found.json', import.meta.url), 'utf8'))[contract]
-
-/** A fault is found by those tests at least that `found.json` names. */
-export function expectFound(contract: Contract, fault: string, failures: readonly string[]): void {
-  const tests = readFound(contract)[fault]
-  expect(tests, 'add it to found.json').to.be.an('array').that.is.not.empty
-  expect(failures).to.include.members(tests ?? [])
-}
-
-/** Each test of a suite finds a fault. */
-export function expectAllUsed(
-  contract: Contract,
-  suite: string,
-  declare: (options: TestRunner & { create(): Promise<never> }) => void,
+/** Declares a test for each fault, which some test of the contract must find, and one that no test of it is idle. */
+export function describeFaults<Fault>(
+  faults: Readonly<Record<string, Fault>>,
+  contractWith: (fault: Fault) => Declare,
 ): void {
-  const found = Object.values(readFound(contract)).flat()
-  const create = () => Promise.reject(new Error('not to be run'))
-  const { suites, tests } = declaredBy((runner) => declare({ ...runner, create }))
-  const unused = tests.filter(([title]) => !found.some((text) => text.replace(/(: | \().*/, '') === title))
-  expect(unused.map(([title]) => title)).to.deep.equal([])
-  expect(suites).to.deep.equal([suite])
+  const idle = new Set<string>()
+  before(() => {
+    for (const fault of Object.values(faults))
+      for (const [title] of testsOf(contractWith(fault))) idle.add(title)
+  })
+
+  for (const [name, fault] of Object.entries(faults)) {
+    it(`is broken by: ${name}`, async () => {
+      const failures = await failuresOf(contractWith(fault))
+      expect(failures).not.to.deep.equal([])
+      for (const title of failures) idle.delete(title)
+    })
+  }
+
+  it('has no test that finds none of these faults', () => {
+    expect([...idle]).to.deep.equal([])
+  })
 }

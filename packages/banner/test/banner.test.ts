@@ -323,6 +323,15 @@ describe('the banner', function () {
     expect(await bar().innerText()).to.include('someone else')
   })
 
+  it('emits `over` at until and not in the second before it, whenever it was shown', async () => {
+    await page.clock.runFor(400)
+    await put({ user: 'Alice', until: from(1) })
+    await page.clock.runFor(599)
+    expect([await time(), await heard(), await news()]).to.deep.equal(['0:01', [], 'Last minute'])
+    await page.clock.runFor(2)
+    expect([await time(), await heard(), await news()]).to.deep.equal(['0:00', ['over'], 'Time is up'])
+  })
+
   it('takes properties that were set before the element was defined', async () => {
     await page.reload()
     const early = `const one = document.createElement('impersonation-banner')
@@ -333,9 +342,6 @@ describe('the banner', function () {
       `document.addEventListener('readystatechange', () => { ${early} }, { once: true })`,
     )
     await page.reload()
-    await page.waitForFunction("customElements.get('impersonation-banner') !== undefined", undefined, {
-      polling: 50,
-    })
     await bar().waitFor()
     expect(await inPage('return [banner.getAttribute("user"), Object.hasOwn(banner, "user")]')).to.deep.equal(
       ['Alice', false],

@@ -21,7 +21,7 @@ export async function serveBannerPage(policy: string, page: string, script: stri
       response.setHeader('Content-Security-Policy', policy)
       response.setHeader('Content-Type', 'text/html; charset=utf-8').end(page)
     } else if (url === ADDRESS || url === '/page.js') {
-      response.setHeader('Content-Type', 'text/javascript').end(url === ADDRESS ? banner() : script)
+      response.setHeader('Content-Type', 'text/javascript').end(url === ADDRESS ? BANNER : script)
     } else response.writeHead(204).end()
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -32,12 +32,4 @@ export async function serveBannerPage(policy: string, page: string, script: stri
       server.closeAllConnections()
     },
   }
-}
-
-/** While its mutants are tested, the one that this process has: the code of the browser cannot ask it. */
-function banner(): string {
-  const { activeMutant } = Object(Reflect.get(globalThis, '__stryker__'))
-  return activeMutant === undefined
-    ? BANNER
-    : `globalThis.__stryker__ = { activeMutant: '${activeMutant}' };${BANNER}`
 }

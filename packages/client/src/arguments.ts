@@ -100,6 +100,9 @@ export function assertRequest(request: unknown): asserts request is object {
 
 /** What every method takes beside its request. */
 export function signalOf(options: CallOptions = {}): AbortSignal | undefined {
+  const given: unknown = options
+  if (typeof given !== 'object' || given === null || given instanceof AbortSignal)
+    throw new TypeError('options must be an object with the member signal')
   assertKnown(options, { signal: true }, 'option')
   return options.signal
 }

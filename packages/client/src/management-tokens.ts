@@ -8,9 +8,9 @@ import type { RequestToken } from './token-endpoint.ts'
 export type ManagementScope = 'subject-tokens:create' | 'subject-tokens:read' | 'subject-tokens:revoke'
 
 /** A token is renewed this long before it ends, or at half its life if that is later. */
-const MARGIN: Seconds = 30
+export const MARGIN: Seconds = 30
 /** How long a refused token is not replaced again: a client that was removed must not flood the token endpoint. */
-const REST: Seconds = 30
+export const REST: Seconds = 30
 
 /** The token of one scope. All calls that need it wait for the same request, which no call's signal ends. */
 interface ManagementToken {

@@ -147,6 +147,11 @@ const rejected: [title: string, call: Try, message: string][] = [
       } as never),
     'onBehalfOf takes no actorToken',
   ],
+  ...[null, AbortSignal.timeout(1000)].map((options): [string, Try, string] => [
+    `${options} in place of options`,
+    (client) => client.get(ID, options as never),
+    'options must be an object with the member signal',
+  ]),
 ]
 
 describe('client: arguments', () => {

@@ -188,10 +188,9 @@ describe('client: a stand-in', () => {
     })
 
     it('ends with the signal of the call, and sends nothing for one that has ended before', async () => {
-      const client = await connect({ api: () => {} })
       const leaving = new AbortController()
+      const client = await connect({ api: () => leaving.abort() })
       const pending = client.issue({ userId: 'alice' }, { signal: leaving.signal })
-      setTimeout(() => leaving.abort(), 100)
       expect(await pending.catch((error: unknown) => error)).to.equal(leaving.signal.reason)
       expect(await client.exchange(EXCHANGE, { signal: AbortSignal.abort('late') }).catch(String)).to.equal(
         'late',
@@ -201,13 +200,11 @@ describe('client: a stand-in', () => {
   })
 
   it('waits for a token no longer than its signal, or the time limit, allows', async () => {
-    const client = await connect({ token: () => {} })
     const leaving = new AbortController()
+    const client = await connect({ token: () => leaving.abort() })
     const pending = client.issue({ userId: 'alice' }, { signal: leaving.signal })
-    setTimeout(() => leaving.abort(), 50)
-    const start = performance.now()
+    // Not the error of the time limit.
     expect(await pending.catch((error: unknown) => error)).to.equal(leaving.signal.reason)
-    expect(performance.now() - start).to.be.below(5000)
   })
 
   it('keeps no failure: the next call requests a token again', async () => {

@@ -20,11 +20,11 @@ export interface Issuer {
 }
 
 /** A key that the issuer withdraws is known as withdrawn after this time. */
-const FRESH: Seconds = 600
-/** While the issuer cannot be reached: as long as an access token of an impersonation lives by default. */
-const USABLE: Seconds = 3600
+export const FRESH: Seconds = 600
+/** While the issuer cannot be reached: an outage of an hour does not end the users' own tokens. */
+export const USABLE: Seconds = 3600
 /** How often keys are fetched because a token names one that is not known: anyone may send such tokens. */
-const UNKNOWN_KEY_REST: Seconds = 5
+export const UNKNOWN_KEY_REST: Seconds = 5
 const LIMIT = 256 * 1024
 
 export function issuerOf({ issuer, timeout }: ResolvedOptions, send: Send): Issuer {

@@ -16,7 +16,7 @@ import { type ApiRequest, comparable, type Presented, urlOf } from './request.ts
 import { instant, type Seconds } from './time.ts'
 
 /** How far the `iat` of a proof may be from now, either way. Within it a proof can be used again: no `jti` is kept. */
-const WINDOW: Seconds = 60
+export const WINDOW: Seconds = 60
 const MAX_PROOF = 16 * 1024
 /** A larger RSA key can make a proof cost ten times what the rest of a request costs, also a forged proof. */
 const MAX_MODULUS_BITS = 4096

@@ -46,9 +46,10 @@ export function createVerifier(given: VerifierOptions): Verifier {
     const isJwt = presented.token.includes('.')
     const claims = await (isJwt ? verifyJwt : introspect)(presented.token)
     await assertSender({ claims, presented, request, origin })
-    const status = readStatus(claims.status, options.statusLists)
     const caller = readCaller(claims, options.clockTolerance)
+    // Introspection has said that an opaque token is not stopped: its `status` only marks an impersonation.
     if (!isJwt) return caller
+    const status = readStatus(claims.status, options.statusLists)
     if (requireStatus && caller.impersonated && !status) throw new Refused('impersonated, and without status')
     // Last: a token that is not valid anyway makes no one fetch anything (draft-ietf-oauth-status-list §8.3).
     if (status) await assertNotStopped(status)

@@ -6,7 +6,18 @@ import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 import type { Verifier } from '../src/index.ts'
 import { resolveOptions } from '../src/options.ts'
 import { statusLists } from '../src/status-lists.ts'
-import { AUDIENCE, type Changes, JWKS, LIST, listOf, NOW, respond, signList, withBearer } from './issuer.ts'
+import {
+  AUDIENCE,
+  type Changes,
+  JWKS,
+  LIST,
+  listOf,
+  NOW,
+  respond,
+  respondJson,
+  signList,
+  withBearer,
+} from './issuer.ts'
 import { expectInvalidToken, expectUnavailable } from './refusals.ts'
 import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
@@ -45,6 +56,20 @@ describe('resource server: freshness of status lists', () => {
     const results = await Promise.all(Array.from({ length: 30 }, (_, idx) => seen(idx)))
     expect(new Set(results)).to.deep.equal(new Set(['valid']))
     expect(fetched()).to.equal(1)
+  })
+
+  it('fetches one list once, though none of those who ask has it yet', async () => {
+    const list = Promise.withResolvers<string>()
+    let sent = 0
+    const assertNotStopped = await withSend(() => {
+      sent += 1
+      return list.promise
+    })
+    const uri = `${issuer.base}/0`
+    const checks = Array.from({ length: 30 }, (_, index) => assertNotStopped({ uri, index }))
+    list.resolve(await signList(uri))
+    await Promise.all(checks)
+    expect(sent).to.equal(1)
   })
 
   it('keeps lists apart', async () => {
@@ -355,16 +380,20 @@ describe('resource server: freshness of status lists', () => {
       it('has one request look for an unknown key, however many name one', async () => {
         await verify(withBearer(await issuer.token()))
         issuer.clock.tick(5)
+        const open: ServerResponse[] = []
+        issuer.routes.set(JWKS, (_, response) => void open.push(response))
+        const refusals: string[] = []
         const attempts = Array.from({ length: 20 }, async (_, number) => {
           const token = await issuer.token({}, { header: { kid: `made-up-${number}` } })
-          return verify(withBearer(token)).then(
-            () => 'valid',
-            ({ name, reason }) => (name === 'Unauthorized' ? name : reason),
-          )
+          await verify(withBearer(token)).catch(({ name, reason }) => {
+            refusals.push(name === 'Unauthorized' ? name : reason)
+          })
         })
-        expect(new Set(await Promise.all(attempts))).to.deep.equal(
-          new Set(['Unauthorized', 'keys: under way']),
-        )
+        // The one that looks is answered when all others have been.
+        await until(() => open.length === 1 && refusals.length === 19)
+        respondJson(open[0] as ServerResponse, { keys: issuer.keys })
+        await Promise.all(attempts)
+        expect(refusals).to.deep.equal([...Array(19).fill('keys: under way'), 'Unauthorized'])
         expect(issuer.asked.filter((path) => path === JWKS)).to.have.length(2)
       })
 

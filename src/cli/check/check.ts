@@ -31,8 +31,8 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
     const text = json ? JSON.stringify(findings, null, 2) : tableOf(findings)
     return { text, failed: findings.some(({ level }) => level === 'fault') }
   } finally {
-    // The process ends in any case, and what never closes must not keep the findings back.
-    await Promise.race([close(deployment), setTimeout(CLOSING)])
+    // The process ends in any case, and what fails to close must not keep the findings back.
+    await Promise.race([close(deployment).catch(() => {}), setTimeout(CLOSING)])
   }
 }
 

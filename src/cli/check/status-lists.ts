@@ -13,6 +13,8 @@ export async function checkStatusLists({ inside }: Deployment): Promise<Finding[
   if (base === undefined) return []
   try {
     const others = await withRecords(options.store, namesakesOf(provider.issuer, base))
+    if (others.length === 0 && base !== defaultBase(defaultManagementResource(provider.issuer)))
+      return [note(about, `${base} is set by an option: no other issuer may have the same address`)]
     if (others.length === 0)
       return [ok(about, `${base} is the default address of no other issuer in this database`)]
     return [

@@ -22,6 +22,7 @@ export function describeLists(test: Test): void {
     )
     const last = await store.list(issuer, {}, { limit: 3, now: NOW, cursor: String(ids[5]) })
     assert.deepEqual([last.tokens.map(({ id }) => id), last.next], [ids.slice(6), undefined])
+    assert.equal((await store.list(issuer, {}, { limit: 7, now: NOW })).next, undefined)
   })
 
   test('goes on from a cursor that does not exist any more', async ({ store }) => {
@@ -39,7 +40,8 @@ export function describeLists(test: Test): void {
     const { issuer, newUse, insert, listed } = tokensIn(store)
     await insert()
     const bound = await insert({ userId: 'u', createdBy: 'b', clientId: 'c', actorId: 'a' })
-    const used = await insert({ userId: 'u', createdBy: 'b' })
+    // Its actor is the constraint, too, and is found once.
+    const used = await insert({ userId: 'u', createdBy: 'b', actorId: 'oldest' })
     const actor = chainOf(['newest', 'middle', 'oldest'])
     await store.consume(issuer, used.tokenHash, NOW, newUse({ clientId: 'd', actor }))
     const cases: readonly [SubjectTokenFilter, readonly string[]][] = [
@@ -54,6 +56,12 @@ export function describeLists(test: Test): void {
       [{ actorId: ['oldest', 'a'] }, [used.id, bound.id]],
       [{ userId: ['u'], clientId: 'd' }, [used.id]],
       [{ userId: ['other'], clientId: 'd' }, []],
+      [{ userId: ['u'], state: 'active' }, [bound.id]],
+      [{ userId: ['u'], createdBy: 'b' }, [used.id, bound.id]],
+      [{ actorId: ['newest'], createdBy: 'backend' }, []],
+      [{ actorId: ['a', 'oldest'], userId: ['u'] }, [used.id, bound.id]],
+      [{ actorId: ['oldest'], userId: ['other'] }, []],
+      [{ actorId: ['oldest', 'a'], userId: ['u'], clientId: 'd', state: 'consumed' }, [used.id]],
       [{ actorId: ['spa'] }, []],
     ]
     for (const [filter, ids] of cases) assert.deepEqual(await listed(filter), ids, JSON.stringify(filter))
@@ -78,6 +86,14 @@ export function describeLists(test: Test): void {
       [{ createdAfter: NOW - 50, createdBefore: NOW - 30 }, [over, live]],
       [{ createdAfter: NOW - 45, withoutActor: true, userId: ['alice'] }, [replayed, over]],
       [{ live: true, createdBefore: NOW - 60 }, []],
+      [{ live: true, createdAfter: NOW - 50 }, [live]],
+      [{ live: true, replayed: false, userId: ['alice'] }, [live]],
+      [{ live: true, userId: ['bob'] }, []],
+      [{ live: true, withoutActor: true, clientId: 'spa' }, []],
+      [{ replayed: true, withoutActor: true }, [replayed]],
+      [{ replayed: true, createdBefore: NOW - 30 }, []],
+      [{ withoutActor: true, createdAfter: NOW - 45, createdBefore: NOW - 30 }, [over]],
+      [{ state: 'consumed', createdAfter: NOW - 50, createdBefore: NOW - 40 }, [live]],
     ]
     for (const [filter, found] of cases)
       assert.deepEqual(
@@ -85,6 +101,10 @@ export function describeLists(test: Test): void {
         found.map(({ id }) => id),
         JSON.stringify(filter),
       )
+    for (const filter of [{ live: true }, { live: true, userId: ['alice'] }] as const) {
+      assert.deepEqual(await listed(filter, NOW + 599), [live.id])
+      assert.deepEqual(await listed(filter, NOW + 600), [])
+    }
   })
 
   test('counts what was created in a time, and what is live', async ({ store }) => {
@@ -105,7 +125,7 @@ export function describeLists(test: Test): void {
       for await (const slice of store.countLive(issuer, now)) live += slice
       return live
     }
-    assert.deepEqual([await countLive(NOW), await countLive(NOW + 600)], [2, 0])
+    assert.deepEqual([await countLive(NOW + 599), await countLive(NOW + 600)], [2, 0])
   })
 
   test('tells the states apart, at the time of the call', async ({ store }) => {

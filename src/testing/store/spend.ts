@@ -63,11 +63,11 @@ export function describeSpend(test: Test): void {
       for (const index of [0, 10, 20, 30, 40, 49]) {
         const loser = `racer-${index}`
         if (loser === winner) continue
-        for (const link of ['newest', 'oldest'])
-          assert.ok(
-            !(await tokens.listed({ actorId: [`${loser}-${link}`] })).includes(id),
-            `${link} of a loser`,
-          )
+        for (const link of ['newest', 'oldest']) {
+          const actorId = [`${loser}-${link}`] as const
+          for (const filter of [{ actorId }, { actorId, userId: ['alice'] as const }])
+            assert.ok(!(await tokens.listed(filter)).includes(id), `${link} of a loser`)
+        }
       }
     }
   })

@@ -3,12 +3,17 @@ import assert from 'node:assert/strict'
 import { BY_API, NOW, type Test, tokensIn } from './tokens.ts'
 
 export function describeStatus(test: Test): void {
-  test('gives every token a status index of its own, and finds it by that', async ({ store }) => {
-    const { issuer, insert, stored } = tokensIn(store)
-    const tokens = await Promise.all(Array.from({ length: 40 }, () => insert()))
+  test('gives every token a status index of its own, whatever its issuer, and finds it by that', async ({
+    store,
+  }) => {
+    const { issuer, insert, spend, stored } = tokensIn(store)
+    const other = tokensIn(store)
+    const foreign = await other.stored((await other.insert()).id)
+    const tokens = await Promise.all(Array.from({ length: 40 }, (_, at) => (at % 2 ? insert() : spend())))
     for (const { id } of tokens) {
       const { statusIndex } = await stored(id)
       assert.equal((await store.findByStatusIndex(issuer, statusIndex))?.id, id)
+      assert.notEqual(statusIndex, foreign.statusIndex)
     }
   })
 
@@ -24,16 +29,18 @@ export function describeStatus(test: Test): void {
 
   test('finds what was spent and then stopped, since a time', async ({ store }) => {
     const { issuer, insert, spend, stored } = tokensIn(store)
-    const [early, late, replayed, unspent] = [await spend(), await spend(), await spend(), await insert()]
+    const [early, replayed, unspent] = [await spend(), await spend(), await insert()]
+    const late = await spend({}, { userId: 'late' })
     await spend()
     await store.revoke(issuer, early.id, NOW, BY_API)
-    await store.revoke(issuer, late.id, NOW + 5, BY_API)
+    for await (const batch of store.revokeWhere(issuer, { userId: 'late' }, NOW + 5, BY_API))
+      assert.ok(batch.length <= 1)
     await store.recordReplay(issuer, replayed.id, { at: NOW + 5, clientId: 'thief' })
     await store.revoke(issuer, unspent.id, NOW + 5, BY_API)
     const stopped = async (since: number) =>
       (await store.findStopped(issuer, since)).toSorted((one, other) => one.statusIndex - other.statusIndex)
     const shown = await Promise.all(
-      [early, late, replayed].map(async ({ id }) => ({
+      [early, replayed, late].map(async ({ id }) => ({
         statusIndex: (await stored(id)).statusIndex,
         expiresAt: NOW + 600,
       })),

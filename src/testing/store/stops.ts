@@ -1,7 +1,7 @@
 /** Revoking: one, all of a name, and what a replay stops. */
 import assert from 'node:assert/strict'
 import type { KillFilter, Revoked, SubjectTokenStore } from '../../subject-tokens/store.ts'
-import type { Revocation } from '../../subject-tokens/subject-token.ts'
+import { LONGEST_LIFE, type Revocation } from '../../subject-tokens/subject-token.ts'
 import { BY_API, chainOf, NOW, type Test, tokensIn } from './tokens.ts'
 
 export function describeStops(test: Test): void {
@@ -38,6 +38,9 @@ export function describeStops(test: Test): void {
       assert.equal((await stored(id)).revokedAt, undefined)
     }
     assert.deepEqual(await killed(store, issuer, { userId: 'alice' }), [])
+    const brief = { format: 'jwt', expiresAt: NOW + 1 } as const
+    for (const { id } of [await insert({ expiresAt: NOW + 1 }), await spend({ accessToken: brief })])
+      assert.equal((await store.revoke(issuer, id, NOW, BY_API))?.marked, true)
   })
 
   for (const by of ['userId', 'actorId', 'createdBy'] as const) {
@@ -46,8 +49,8 @@ export function describeStops(test: Test): void {
     }) => {
       const { issuer, insert, spend, stored } = tokensIn(store)
       const named = { [by]: 'target' }
-      const active = await insert(named)
-      const live = await spend({}, named)
+      const active = await insert({ ...named, expiresAt: NOW + 1 })
+      const live = await spend({ accessToken: { format: 'jwt', expiresAt: NOW + 1 } }, named)
       const expired = await insert({ ...named, expiresAt: NOW })
       const over = await spend({ accessToken: { format: 'jwt', expiresAt: NOW } }, named)
       const others = [await insert({ [by]: 'other' }), await spend({}, { [by]: 'target ' })]
@@ -58,6 +61,7 @@ export function describeStops(test: Test): void {
       for (const { id } of [active, live]) {
         const { revokedAt, revocation } = await stored(id)
         assert.deepEqual([revokedAt, revocation], [NOW, WHY])
+        assert.equal((await store.revoke(issuer, id, NOW, BY_API))?.marked, false)
       }
     })
   }
@@ -68,6 +72,18 @@ export function describeStops(test: Test): void {
       const { id } = await spend({ actor: chainOf(['newest', 'middle', 'oldest']) })
       assert.deepEqual(idsOf(await killed(store, issuer, { actorId: name })), [id])
     }
+  })
+
+  test('revokes an access token of the longest life that came of a subject token of the longest life', async ({
+    store,
+  }) => {
+    const { issuer, newUse, insert } = tokensIn(store)
+    const createdAt = NOW - 2 * LONGEST_LIFE
+    const { id, tokenHash } = await insert({ createdAt, expiresAt: createdAt + LONGEST_LIFE })
+    const at = createdAt + LONGEST_LIFE - 1
+    const accessToken = { format: 'jwt', expiresAt: at + LONGEST_LIFE } as const
+    assert.equal(await store.consume(issuer, tokenHash, at, newUse({ at, accessToken })), true)
+    assert.deepEqual(idsOf(await killed(store, issuer, { userId: 'alice' }, NOW - 2)), [id])
   })
 
   test('returns what an earlier call marked and may not have ended', async ({ store }) => {
@@ -116,6 +132,15 @@ export function describeStops(test: Test): void {
     )
   })
 
+  test('records one replay, and stops once, when many are reported at the same time', async ({ store }) => {
+    const { issuer, spend, stored } = tokensIn(store)
+    const { id } = await spend()
+    const replays = Array.from({ length: 8 }, (_, index) => ({ at: NOW + index, clientId: `thief-${index}` }))
+    const stopped = await Promise.all(replays.map((replay) => store.recordReplay(issuer, id, replay)))
+    assert.equal(stopped.filter(Boolean).length, 1)
+    assert.deepEqual((await stored(id)).replay, replays[stopped.indexOf(true)])
+  })
+
   test('records a replay alone where nothing is left to stop', async ({ store }) => {
     const { issuer, insert, spend, stored } = tokensIn(store)
     const replay = { at: NOW + 3, clientId: 'thief' }
@@ -136,9 +161,14 @@ export function describeStops(test: Test): void {
 
 const WHY: Revocation = { ...BY_API, by: 'carol@example.com', reason: 'a leak' }
 
-async function killed(store: SubjectTokenStore, issuer: string, filter: KillFilter): Promise<Revoked[]> {
+async function killed(
+  store: SubjectTokenStore,
+  issuer: string,
+  filter: KillFilter,
+  now = NOW,
+): Promise<Revoked[]> {
   const all: Revoked[] = []
-  for await (const batch of store.revokeWhere(issuer, filter, NOW, WHY)) all.push(...batch)
+  for await (const batch of store.revokeWhere(issuer, filter, now, WHY)) all.push(...batch)
   return all
 }
 

@@ -1,6 +1,6 @@
 /** What is stored is returned as it was, and to its issuer only. */
 import assert from 'node:assert/strict'
-import { BY_API, NOW, type Test, tokensIn } from './tokens.ts'
+import { BY_API, chainOf, NOW, type Test, tokensIn } from './tokens.ts'
 
 export function describeStorage(test: Test): void {
   test('returns a token as it was stored, by its hash and by its id', async ({ store }) => {
@@ -35,9 +35,12 @@ export function describeStorage(test: Test): void {
   })
 
   test('keeps names of 255 characters of four bytes', async ({ store }) => {
-    const { issuer, insert } = tokensIn(store)
+    const { issuer, insert, spend, listed } = tokensIn(store)
     const name = '👩'.repeat(255)
-    const { tokenHash } = await insert({ userId: name, actorId: name, clientId: name, createdBy: name })
+    const bound = { userId: name, actorId: name, clientId: name, createdBy: name }
+    const { id, tokenHash } = await insert(bound)
+    const acted = await spend({ actor: chainOf(['bob', name]) })
+    assert.deepEqual(await listed({ actorId: [name] }), [acted.id, id])
     const found = await store.findByHash(issuer, tokenHash)
     assert.deepEqual(
       [found?.userId, found?.actorId, found?.clientId, found?.createdBy],
@@ -68,10 +71,11 @@ export function describeStorage(test: Test): void {
 
   test('stops and counts nothing of another issuer', async ({ store }) => {
     const { issuer, spend } = tokensIn(store)
-    const { issuer: other } = tokensIn(store)
-    const { id } = await spend()
+    const { issuer: other, listed } = tokensIn(store)
+    const { id } = await spend({ actor: chainOf(['bob', 'carol']) })
     assert.equal(await store.revoke(other, id, NOW, BY_API), undefined)
-    for (const filter of [{ userId: 'alice' }, { createdBy: 'backend' }])
+    assert.deepEqual(await listed({ actorId: ['carol'] }), [])
+    for (const filter of [{ userId: 'alice' }, { createdBy: 'backend' }, { actorId: 'carol' }])
       for await (const batch of store.revokeWhere(other, filter, NOW, BY_API)) assert.deepEqual(batch, [])
     assert.equal(await store.recordReplay(other, id, { at: NOW, clientId: 'thief' }), false)
     for await (const { issued } of store.summarize(other, NOW - 10, NOW + 10)) assert.equal(issued, 0)
@@ -107,11 +111,16 @@ export function describeStorage(test: Test): void {
   })
 
   test('compares names byte by byte', async ({ store }) => {
-    const { insert, listed } = tokensIn(store)
-    const { id } = await insert({ userId: 'Zoë ' })
-    assert.deepEqual(await listed({ userId: ['Zoë '] }), [id])
-    for (const name of ['zoë ', 'Zoë', 'Zoe ', ' Zoë '])
-      assert.deepEqual(await listed({ userId: [name] }), [])
+    const { insert, spend, listed } = tokensIn(store)
+    const filtersBy = (name: string) =>
+      [{ userId: [name] }, { clientId: name }, { createdBy: name }, { actorId: [name] }] as const
+    const name = 'Zoë '
+    const bound = await insert({ userId: name, clientId: name, createdBy: name, actorId: name })
+    const acted = await spend({ actor: chainOf(['bob', name]) })
+    for (const filter of filtersBy(name))
+      assert.deepEqual(await listed(filter), 'actorId' in filter ? [acted.id, bound.id] : [bound.id])
+    for (const filter of ['zoë ', 'Zoë', 'Zoe ', ' Zoë '].flatMap(filtersBy))
+      assert.deepEqual(await listed(filter), [], JSON.stringify(filter))
   })
 
   test('is ready', async ({ store }) => {

@@ -68,11 +68,12 @@ export function tokensIn(store: SubjectTokenStore) {
   /** The token of this id, which must be there. */
   const stored = async (id: string): Promise<SubjectToken> =>
     (await store.get(issuer, id)) ?? assert.fail('not found')
+  /** Page by page, of two. */
   const listed = async (filter: SubjectTokenFilter, now = NOW): Promise<string[]> => {
     const ids: string[] = []
     for (let cursor: string | undefined; ; ) {
       const page = await store.list(issuer, filter, {
-        limit: 100,
+        limit: 2,
         now,
         ...(cursor !== undefined && { cursor }),
       })

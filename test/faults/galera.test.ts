@@ -9,9 +9,8 @@ import { BY_API, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { findAll, insertAll, newTokens, spend, spendAll, unknownHash } from '../../fixtures/together.ts'
 import { connect } from '../../src/cli/connect.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import { race } from './race.ts'
+import { LONG, race, tell } from '../race/race.ts'
 
-const LONG = process.env.RACE === 'long'
 const TOKENS = LONG ? 2000 : 100
 const PAIRS = LONG ? 5000 : 300
 
@@ -200,7 +199,7 @@ describe('a Galera cluster', function () {
 
     it('spends every token exactly once', async () => {
       const report = await race(cluster, { tokens: TOKENS })
-      if (LONG) console.log('      galera', JSON.stringify(report))
+      tell('galera', report)
       expect(report.statuses).to.deep.equal({ 200: TOKENS, 400: TOKENS * 5 })
     })
   })

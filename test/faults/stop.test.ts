@@ -1,7 +1,7 @@
 /**
  * The kill switch by actor, and replays, with several processes of one provider and several APIs (protocol.md §4.1). Real
- * time: no one clock reaches all of them. `npm run test:race` stops two thirds of 9,999 tokens at 8 processes; `npm test` of
- * 42 at 3.
+ * time: no one clock reaches all of them. `npm run race -- stop` stops two thirds of 9,999 tokens at 8 processes;
+ * `npm run faults` of 42 at 3.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -16,8 +16,8 @@ import { beforeOn } from '../../fixtures/on-database.ts'
 import { createVerifier, type Verifier } from '../../packages/resource-server/src/index.ts'
 import { withBearer } from '../../packages/resource-server/test/issuer.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { LONG } from '../race/race.ts'
 
-const LONG = process.env.RACE === 'long'
 const [PROCESSES, VERIFIERS, TOKENS] = LONG ? [8, 4, 9999] : [3, 2, 42]
 const KINDS: readonly DatabaseKind[] = LONG ? DATABASES : ['postgres']
 const TTL = 5
