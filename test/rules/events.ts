@@ -43,7 +43,7 @@ import {
   succeeds,
   tokenHasEnded,
 } from './expectations.ts'
-import { fails, functions, issuedWith, on, passes } from './given.ts'
+import { fails, functions, issuedWith, on, passes, works } from './given.ts'
 import { issues, requests } from './managing.ts'
 import { each, rowsOf, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
@@ -450,6 +450,20 @@ const told = [
     because(null),
     stop(),
     names('subject_token.revoked'),
+    tokenHasEnded,
+    recordSays({ state: 'revoked', revocation }),
+  ]),
+  everyStop('V6, the end of the access token fails', 'E33', ({ way, stop, revocation }) => [
+    issuedAlone,
+    used('an opaque token'),
+    fails('Grant.destroy'),
+    (scene) => scene.request(() => sendStop(way, scene)),
+    ({ response }) => expect(response.status).to.equal(503),
+    names('subject_token.revoked'),
+    ({ events }) => expect(events[0]?.payload).to.include({ ended: 'failed' }),
+    works('Grant.destroy'),
+    stop(0),
+    because(null),
     tokenHasEnded,
     recordSays({ state: 'revoked', revocation }),
   ]),
