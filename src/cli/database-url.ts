@@ -1,5 +1,5 @@
 import type { Options } from 'sequelize'
-import { nodeSqlite } from '../sequelize/node-sqlite.ts'
+import { nodeSqlite } from '../sequelize/database/sqlite/node-sqlite.ts'
 import type { DialectName } from './command-line.ts'
 import { readTls, TLS_PARAMETERS } from './tls.ts'
 

@@ -3,8 +3,9 @@ import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../clock.ts'
 import { earliestId } from '../subject-tokens/id.ts'
 import { LONGEST_LIFE, type Revocation, STATUS_LIST_SIZE } from '../subject-tokens/subject-token.ts'
-import { type Database, databaseOf } from './database/database.ts'
-import type { Dialect } from './database/driver.ts'
+import type { Database } from './database/database.ts'
+import type { Dialect } from './database/dialect.ts'
+import { databaseOf } from './database-of.ts'
 
 const END = `UPDATE subject_tokens SET revoked_at = $1, revocation = $2
   WHERE id >= $3 AND consumed_at IS NULL AND revoked_at IS NULL AND expires_at > $1`

@@ -1,5 +1,5 @@
-export { createAdapter } from './adapter.ts'
-export { nodeSqlite } from './node-sqlite.ts'
+export { nodeSqlite } from './database/sqlite/node-sqlite.ts'
+export { createAdapter } from './models/adapter.ts'
 export { type MigrateOptions, migrate } from './schema/migrate.ts'
 export { type Purged, type PurgeOptions, purge } from './schema/purge.ts'
 export { createSubjectTokenStore } from './subject-token-store.ts'

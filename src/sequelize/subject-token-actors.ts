@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ActClaim, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 import type { Database } from './database/database.ts'
-import type { Bound } from './database/driver.ts'
+import type { Bound } from './database/text.ts'
 
 interface Spend {
   readonly issuer: Bound

@@ -1,5 +1,5 @@
 /** How the rows of a name are found: one branch for each index. */
-import type { Dialect } from './database/driver.ts'
+import type { Dialect } from './database/dialect.ts'
 
 export const TOKENS = 'subject_tokens t'
 

@@ -2,7 +2,8 @@
 import { earliestId } from '../subject-tokens/id.ts'
 import type { SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
 import { LONGEST_LIFE, type SubjectTokenState } from '../subject-tokens/subject-token.ts'
-import type { Bound, Dialect } from './database/driver.ts'
+import type { Dialect } from './database/dialect.ts'
+import type { Bound } from './database/text.ts'
 import {
   holds,
   lives,

@@ -1,7 +1,7 @@
 /** The first use of a subject token after its spend, on its record. */
 import type { Replay, Revocation } from '../subject-tokens/subject-token.ts'
 import type { Database } from './database/database.ts'
-import type { Bound } from './database/driver.ts'
+import type { Bound } from './database/text.ts'
 import { STOPPED_INDEX } from './subject-token-kill.ts'
 
 const RECORD = 'replayed = 1, replayed_at = $1, replayed_by = $2'

@@ -2,8 +2,8 @@
 import type { Seconds } from '../clock.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
 import type { Database } from './database/database.ts'
-import type { Bound } from './database/driver.ts'
 import { StorageError } from './database/storage-error.ts'
+import type { Bound } from './database/text.ts'
 import { STOPPED_INDEX } from './subject-token-kill.ts'
 
 /**

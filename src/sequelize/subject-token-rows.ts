@@ -9,7 +9,8 @@ import type {
   SubjectToken,
   SubjectTokenUse,
 } from '../subject-tokens/subject-token.ts'
-import type { Bound, Dialect, Row } from './database/driver.ts'
+import type { Dialect } from './database/dialect.ts'
+import type { Bound, Row } from './database/text.ts'
 import { optionalText, text } from './database/values.ts'
 
 /** The columns that a read returns: all that a token is made of, except for the hash, which no one needs back. */

@@ -3,7 +3,7 @@ import type { Seconds } from '../clock.ts'
 import { earliestId } from '../subject-tokens/id.ts'
 import type { StoppedToken } from '../subject-tokens/store.ts'
 import type { Database } from './database/database.ts'
-import type { Bound } from './database/driver.ts'
+import type { Bound } from './database/text.ts'
 
 const FIND_STOPPED = `SELECT stopped_index, access_token_expires_at FROM subject_tokens
   WHERE issuer = $1 AND revoked_at >= $2 AND stopped_index IS NOT NULL`

@@ -4,7 +4,7 @@ import { earliestId } from '../subject-tokens/id.ts'
 import type { SubjectTokenCounts } from '../subject-tokens/store.ts'
 import { LONGEST_LIFE } from '../subject-tokens/subject-token.ts'
 import type { Database } from './database/database.ts'
-import type { Bound } from './database/driver.ts'
+import type { Bound } from './database/text.ts'
 import { text } from './database/values.ts'
 import { NEWEST, newestOfAll, newestOfLive, nextExpiries, OLDEST } from './subject-token-branches.ts'
 

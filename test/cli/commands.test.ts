@@ -5,7 +5,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
-import { driverOf } from '../../src/sequelize/database/drivers.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
@@ -104,7 +104,7 @@ describe('oidc-impersonation', () => {
     const wait = { patience: 1, onWait: () => {} }
     try {
       let ended: Promise<unknown[]> | undefined
-      await driverOf(waiting.sequelize).exclusively(waiting.sequelize, wait, async () => {
+      await driverOf(waiting.sequelize).dialect.exclusively(waiting.sequelize, wait, async () => {
         const child = spawn(process.execPath, ['--no-warnings', CLI, 'migrate'], {
           env: { ...process.env, DATABASE_URL: waiting.url },
           stdio: ['ignore', 'ignore', 'pipe'],

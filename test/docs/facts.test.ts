@@ -9,8 +9,8 @@ import { EVENTS } from '../../src/index.ts'
 import { LIMIT as BODY_LIMIT } from '../../src/management/body.ts'
 import { resolveOptions } from '../../src/options.ts'
 import { RETRY_AFTER } from '../../src/outage.ts'
-import { PATIENCE } from '../../src/sequelize/lock-patience.ts'
-import { BUSY_TIMEOUT } from '../../src/sequelize/node-sqlite.ts'
+import { PATIENCE } from '../../src/sequelize/database/patience.ts'
+import { BUSY_TIMEOUT } from '../../src/sequelize/database/sqlite/node-sqlite.ts'
 import { BATCH, DEFAULT_RETENTION } from '../../src/sequelize/schema/purge.ts'
 
 describe('docs: facts', () => {

@@ -19,7 +19,7 @@ import {
   spendAll,
   unknownHash,
 } from '../../fixtures/together.ts'
-import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite.ts'
+import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite/driver.ts'
 import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'

@@ -2,9 +2,10 @@
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { databaseOf } from '../../src/sequelize/database/database.ts'
-import { driverOf } from '../../src/sequelize/database/drivers.ts'
-import { createPostgres } from '../../src/sequelize/database/postgres.ts'
+import { postgresDialect } from '../../src/sequelize/database/postgres/dialect.ts'
+import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
+import { databaseOf } from '../../src/sequelize/database-of.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
 import { ddlOf } from '../../src/sequelize/schema/ddl.ts'
 
@@ -115,7 +116,7 @@ describe('a row that is written', () => {
 
   // A server may refuse to assign a column twice, and an index is written again where its key is assigned.
   it('again has each column assigned once, and none of its key', () => {
-    for (const dialect of [createPostgres(() => {}), driverOf(database.sequelize)]) {
+    for (const dialect of [postgresDialect, driverOf(database.sequelize).dialect]) {
       const upsert = dialect.upsert({ ...ROW, key: ['id'], kept: ['first'] })
       const replace = dialect.insertOrReplace?.(ROW, { key: ['id'], where: 'TRUE' }) ?? ''
       const assigned = (sql: string) => [...sql.matchAll(/(\w+) = /g)].map(([, column]) => column)

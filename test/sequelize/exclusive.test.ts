@@ -4,8 +4,8 @@ import { QueryTypes, type Sequelize, Transaction } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { recordPauses } from '../../fixtures/pauses.ts'
-import type { Execute } from '../../src/sequelize/database/driver.ts'
-import { driverOf } from '../../src/sequelize/database/drivers.ts'
+import type { Execute } from '../../src/sequelize/database/dialect.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 
 const WAITING = {
   postgres: `SELECT pid AS id FROM pg_stat_activity
@@ -33,7 +33,7 @@ const failureOf = (work: Promise<unknown>): Promise<Error> =>
 /** Runs `work`, waiting for others; tells when it waits. */
 function exclusively(sequelize: Sequelize, work: (execute: Execute) => Promise<void>) {
   const { promise: waits, resolve } = Promise.withResolvers<string>()
-  const done = driverOf(sequelize).exclusively(sequelize, { patience: 10, onWait: resolve }, work)
+  const done = driverOf(sequelize).dialect.exclusively(sequelize, { patience: 10, onWait: resolve }, work)
   return { done, waits }
 }
 

@@ -1,12 +1,12 @@
 /** What each driver reports about a failed statement, and what happens then. No database is needed. */
 import { expect } from 'chai'
 import { ConnectionAcquireTimeoutError, ConnectionRefusedError, type Sequelize } from 'sequelize'
-import { openDatabase } from '../../src/sequelize/database/database.ts'
 import type { Driver } from '../../src/sequelize/database/driver.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
-import { createMysql } from '../../src/sequelize/database/mysql.ts'
-import { createPostgres } from '../../src/sequelize/database/postgres.ts'
-import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite.ts'
+import { createMysql } from '../../src/sequelize/database/mysql/driver.ts'
+import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
+import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite/driver.ts'
+import { openDatabase } from '../../src/sequelize/database-of.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import type { TokenHash } from '../../src/subject-tokens/secret.ts'
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { BY_API, NOW, newToken } from '../../fixtures/subject-tokens.ts'
-import { databaseOf } from '../../src/sequelize/database/database.ts'
+import { databaseOf } from '../../src/sequelize/database-of.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { listStatements } from '../../src/sequelize/subject-token-list.ts'
 

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
-import { driverOf } from '../../src/sequelize/database/drivers.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { subjectTokens } from '../../src/sequelize/schema/001-subject-tokens.ts'
 import { MIGRATIONS } from '../../src/sequelize/schema/migrations.ts'
@@ -30,7 +30,7 @@ export function migrationContract(kind: DatabaseKind): void {
     }
     /** As a process that ended before it could record the step. */
     const beginFirstStep = async (statements?: number) => {
-      for (const sql of subjectTokens.statements(driverOf(database.sequelize)).slice(0, statements))
+      for (const sql of subjectTokens.statements(driverOf(database.sequelize).dialect).slice(0, statements))
         await database.sequelize.query(sql)
     }
     const ALL = ['001-subject-tokens', '002-oidc-models']
@@ -77,12 +77,12 @@ export function migrationContract(kind: DatabaseKind): void {
     })
 
     it('are harmless when every statement of theirs runs again', async () => {
-      const driver = driverOf(database.sequelize)
+      const { dialect } = driverOf(database.sequelize)
       const wait = { patience: 10, onWait: () => {} }
       await migrate(database.sequelize)
-      await driver.exclusively(database.sequelize, wait, async (execute) => {
+      await dialect.exclusively(database.sequelize, wait, async (execute) => {
         for (const { statements } of MIGRATIONS) {
-          for (const sql of statements(driver)) {
+          for (const sql of statements(dialect)) {
             await execute(sql)
             // As MySQL reads it, which has no such thing.
             await execute(sql.replace('/*M! IF NOT EXISTS */', ''))
@@ -112,7 +112,7 @@ export function migrationContract(kind: DatabaseKind): void {
         resolve(reason)
       }
       let migrating: Promise<void> | undefined
-      await driverOf(other).exclusively(other, { patience: 10, onWait }, async () => {
+      await driverOf(other).dialect.exclusively(other, { patience: 10, onWait }, async () => {
         migrating = migrate(database.sequelize, { onWait })
         await waited
       })
@@ -130,7 +130,7 @@ export function migrationContract(kind: DatabaseKind): void {
       }
       let migrating: Promise<void> | undefined
       const wait = { patience: 10, onWait: () => {} }
-      await driverOf(database.sequelize).exclusively(database.sequelize, wait, async () => {
+      await driverOf(database.sequelize).dialect.exclusively(database.sequelize, wait, async () => {
         migrating = migrate(database.connect({ logging }))
         await waited
       })
@@ -140,9 +140,13 @@ export function migrationContract(kind: DatabaseKind): void {
     it('give up, and say why, when another process takes too long', async () => {
       const other = database.connect()
       const wait = { patience: 0, onWait: () => {} }
-      await driverOf(other).exclusively(other, { ...wait, patience: 10 }, async () => {
+      await driverOf(other).dialect.exclusively(other, { ...wait, patience: 10 }, async () => {
         const { sequelize } = database
-        const late = driverOf(sequelize).exclusively(sequelize, { ...wait, patience: 1 }, async () => {})
+        const late = driverOf(sequelize).dialect.exclusively(
+          sequelize,
+          { ...wait, patience: 1 },
+          async () => {},
+        )
         expect(await late).to.equal(false)
       })
     })
@@ -156,12 +160,12 @@ export function migrationContract(kind: DatabaseKind): void {
         const clock = stopClock()
         try {
           const wait = { patience: 1, onWait: () => {} }
-          await driverOf(other).exclusively(other, wait, async () => {
+          await driverOf(other).dialect.exclusively(other, wait, async () => {
             const reasons: string[] = []
             let outcome: boolean | undefined
             const onWait = (reason: string) => reasons.push(reason)
             const waiting = driverOf(late)
-              .exclusively(late, { patience: 1, onWait }, async () => {})
+              .dialect.exclusively(late, { patience: 1, onWait }, async () => {})
               .then((done) => {
                 outcome = done
               })
@@ -183,11 +187,11 @@ export function migrationContract(kind: DatabaseKind): void {
         const [other, late] = [database.connect(), database.connect()]
         const reasons: string[] = []
         const wait = { patience: 10, onWait: (reason: string) => reasons.push(reason) }
-        await driverOf(other).exclusively(other, wait, async () => {
+        await driverOf(other).dialect.exclusively(other, wait, async () => {
           late.addHook('beforeQuery', async ({ type }: { type?: string }) => {
             if (type === QueryTypes.SELECT) await other.query('DELETE FROM impersonation_migration_lease')
           })
-          expect(await driverOf(late).exclusively(late, wait, async () => {})).to.equal(true)
+          expect(await driverOf(late).dialect.exclusively(late, wait, async () => {})).to.equal(true)
         })
         expect(reasons.map((reason) => reason.slice(-18))).to.deep.equal(['lease ends in 0 s'.padStart(18)])
       })

@@ -18,8 +18,8 @@ import {
   unknownHash,
 } from '../../fixtures/together.ts'
 import { unique } from '../../fixtures/unique.ts'
-import type { Binding, Text } from '../../src/sequelize/database/driver.ts'
-import { driverOf } from '../../src/sequelize/database/drivers.ts'
+import type { Binding, Text } from '../../src/sequelize/database/text.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'

@@ -3,10 +3,10 @@ import { mock } from 'node:test'
 import { expect } from 'chai'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { recordPauses } from '../../fixtures/pauses.ts'
-import { databaseOf, openDatabase as openWith } from '../../src/sequelize/database/database.ts'
-import { driverOf } from '../../src/sequelize/database/drivers.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
-import { createPatience } from '../../src/sequelize/lock-patience.ts'
+import { createPatience } from '../../src/sequelize/database/patience.ts'
+import { databaseOf, openDatabase as openWith } from '../../src/sequelize/database-of.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 
 describe('a statement that does not come back', () => {
   let database: Database

@@ -5,7 +5,7 @@ import { QueryTypes, Sequelize } from 'sequelize'
 import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { newToken } from '../../fixtures/subject-tokens.ts'
-import { driverOf } from '../../src/sequelize/database/drivers.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { ddlOf } from '../../src/sequelize/schema/ddl.ts'
 import { statusOf } from '../../src/sequelize/schema/status.ts'
@@ -90,7 +90,7 @@ describe('the schema', () => {
   it('is given up when other processes have been making it for 120 s', async () => {
     const other = database.connect()
     let refused: unknown
-    await driverOf(other).exclusively(other, { patience: 10, onWait: () => {} }, async () => {
+    await driverOf(other).dialect.exclusively(other, { patience: 10, onWait: () => {} }, async () => {
       // As if one process after the other had died at it.
       await other.query('UPDATE impersonation_migration_lease SET expires_at = expires_at + 600000')
       mock.timers.enable({ apis: ['Date'], now: Date.now() })

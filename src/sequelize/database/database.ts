@@ -2,13 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
-import { createPatience } from '../lock-patience.ts'
 import { type BatchOptions, inBatches } from './batch.ts'
-import type { Binding, Dialect, Driver, Result, Row, Text } from './driver.ts'
-import { driverOf } from './drivers.ts'
+import type { Dialect } from './dialect.ts'
+import type { Driver } from './driver.ts'
 import { AFTER, fateOf } from './fate.ts'
+import { createPatience } from './patience.ts'
 import { onPool } from './pool.ts'
 import { storageError } from './storage-error.ts'
+import type { Binding, Result, Row, Text } from './text.ts'
 import { TIMEOUT } from './time-limit.ts'
 
 interface Alone {
@@ -36,38 +37,8 @@ export interface Database {
   writeAll(sql: string, bind: Binding): Promise<number>
 }
 
-interface Opened {
-  readonly driver: Driver
-  /** By the time limit of their statements. */
-  readonly databases: Map<Seconds, Database>
-}
-const opened = new WeakMap<Sequelize, Opened>()
-
-/** The one `Database` of a Sequelize with this time limit. @throws {TypeError} for a dialect without a driver. */
-export function databaseOf(sequelize: Sequelize, timeout = TIMEOUT): Database {
-  const { driver, databases } = opened.get(sequelize) ?? open(sequelize, driverOf(sequelize))
-  let database = databases.get(timeout)
-  if (!database) {
-    database = databaseWith(sequelize, driver, timeout)
-    databases.set(timeout, database)
-  }
-  return database
-}
-
-/** Gives a Sequelize a driver of a test's own. */
-export function openDatabase(sequelize: Sequelize, driver: Driver): Database {
-  open(sequelize, driver)
-  return databaseOf(sequelize)
-}
-
-function open(sequelize: Sequelize, driver: Driver): Opened {
-  const known: Opened = { driver, databases: new Map() }
-  opened.set(sequelize, known)
-  if (driver.beforeConnect) sequelize.addHook('beforeConnect', driver.beforeConnect)
-  return known
-}
-
-function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): Database {
+/** With a time limit for each of its steps. */
+export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Seconds = TIMEOUT): Database {
   const run = onPool(sequelize, driver, timeout)
   const alone: Execute = async (statement) => (await run(statement.text, [statement]))[0] as Result
   const join = inBatches(run, batchOptions(driver))
@@ -87,7 +58,7 @@ function databaseWith(sequelize: Sequelize, driver: Driver, timeout: Seconds): D
   }
 
   return {
-    dialect: driver,
+    dialect: driver.dialect,
     findRow: async (text, bind) => (await execute(together, { text, bind })).rows[0],
     writeRow: async (text, bind, row) => (await execute(together, { text, bind, row })).affected === 1,
     alone: {

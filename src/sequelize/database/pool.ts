@@ -1,9 +1,10 @@
 /** Runs statements on connections of a Sequelize's own pool, past its query layer. */
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
-import type { Binding, Driver, Result, Text } from './driver.ts'
+import type { Driver } from './driver.ts'
 import { AFTER, Failure } from './fate.ts'
 import { logOf } from './log.ts'
+import type { Binding, Result, Text } from './text.ts'
 import { within } from './time-limit.ts'
 
 /** Runs a text once for each statement of it, in one transaction. Rejects with a `Failure`. */

@@ -1,4 +1,4 @@
-import type { Binding, Bound } from './driver.ts'
+import type { Binding, Bound } from './text.ts'
 
 interface Positional {
   readonly text: string

@@ -1,5 +1,5 @@
 /** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
-import type { Dialect, Found, Insert, Slice, Update, Upsert } from './driver.ts'
+import type { Dialect, Found, Insert, Slice, Update, Upsert } from './dialect.ts'
 
 export function into({ table, columns }: Insert): string {
   const parameters = columns.map((_, index) => `$${index + 1}`)

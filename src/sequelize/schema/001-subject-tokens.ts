@@ -1,4 +1,4 @@
-import type { Dialect } from '../database/driver.ts'
+import type { Dialect } from '../database/dialect.ts'
 import type { Migration } from './migration.ts'
 
 /**

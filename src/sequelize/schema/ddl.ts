@@ -1,5 +1,5 @@
 import type { Sequelize } from 'sequelize'
-import { databaseOf } from '../database/database.ts'
+import { databaseOf } from '../database-of.ts'
 import { moveStatusSequence } from '../end-unspent.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createStepTable, recordStep } from './steps.ts'

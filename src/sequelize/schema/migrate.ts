@@ -1,9 +1,9 @@
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import { isPlainObject } from '../../plain-json.ts'
-import { databaseOf } from '../database/database.ts'
-import type { Dialect, Execute } from '../database/driver.ts'
+import type { Dialect, Execute } from '../database/dialect.ts'
 import { logOf } from '../database/log.ts'
+import { databaseOf } from '../database-of.ts'
 import {
   appliedSteps,
   createStepTable,

@@ -1,4 +1,4 @@
-import type { Dialect } from '../database/driver.ts'
+import type { Dialect } from '../database/dialect.ts'
 
 /** One step of the schema. */
 export interface Migration {

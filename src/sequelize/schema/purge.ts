@@ -3,8 +3,10 @@ import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import { STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
-import { type Database, databaseOf } from '../database/database.ts'
-import type { Bound, Delete } from '../database/driver.ts'
+import type { Database } from '../database/database.ts'
+import type { Delete } from '../database/dialect.ts'
+import type { Bound } from '../database/text.ts'
+import { databaseOf } from '../database-of.ts'
 
 /** How `purge` works: what it keeps, and whom it informs. */
 export interface PurgeOptions {

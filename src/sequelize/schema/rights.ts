@@ -1,6 +1,6 @@
 import type { Sequelize } from 'sequelize'
-import { databaseOf } from '../database/database.ts'
 import { StorageError } from '../database/storage-error.ts'
+import { databaseOf } from '../database-of.ts'
 
 const TABLES = {
   subject_tokens: 'id',

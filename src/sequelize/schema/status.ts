@@ -1,7 +1,8 @@
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
-import { type Database, databaseOf } from '../database/database.ts'
+import type { Database } from '../database/database.ts'
 import { StorageError } from '../database/storage-error.ts'
+import { databaseOf } from '../database-of.ts'
 import { appliedSteps, pendingSteps, unknownSteps } from './steps.ts'
 
 export interface Status {

@@ -1,7 +1,8 @@
 /** Which steps of the schema a database has, as its table `impersonation_migrations` lists them. */
 import type { Database } from '../database/database.ts'
-import type { Dialect, Row } from '../database/driver.ts'
+import type { Dialect } from '../database/dialect.ts'
 import { StorageError } from '../database/storage-error.ts'
+import type { Row } from '../database/text.ts'
 import { text } from '../database/values.ts'
 import type { Migration } from './migration.ts'
 import { MIGRATIONS } from './migrations.ts'

@@ -6,7 +6,8 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { QueryTypes, type Sequelize } from 'sequelize'
-import type { Execute, Row, Wait } from './driver.ts'
+import type { Execute, Wait } from '../dialect.ts'
+import type { Row } from '../text.ts'
 
 /** Milliseconds. */
 const LEASE = 30_000

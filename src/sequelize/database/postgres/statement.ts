@@ -1,9 +1,9 @@
 /**
  * Uses what node-postgres keeps private: `parsedStatements`, `parse`, `bind`, `describe`, `execute` and `sync`,
- * `stream.cork`. The way out is `client.query({ name, text, values })` in `postgres.run`, with `most: () => 1`: a find
+ * `stream.cork`. The way out is `client.query({ name, text, values })` in the `run` of the driver, with `most: () => 1`: a find
  * and a spend then cost 109 µs of CPU instead of 27 to 29.
  */
-import type { Binding, Bound, Result, Row } from './driver.ts'
+import type { Binding, Bound, Result, Row } from '../text.ts'
 
 /** The part of node-postgres's private `Connection` that is used here. */
 interface Wire {

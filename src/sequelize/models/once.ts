@@ -1,5 +1,6 @@
-import type { Database } from './database/database.ts'
-import type { Binding, Insert } from './database/driver.ts'
+import type { Database } from '../database/database.ts'
+import type { Insert } from '../database/dialect.ts'
+import type { Binding } from '../database/text.ts'
 
 const ROW: Insert = {
   table: 'oidc_models',

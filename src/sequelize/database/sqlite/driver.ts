@@ -1,43 +1,22 @@
-import { isNodeSqlite } from '../node-sqlite.ts'
-import type { Binding, Bound, Driver, Row } from './driver.ts'
-import { codeOf } from './fate.ts'
-import { toPositional } from './positional.ts'
-import { withLease } from './sqlite-lease.ts'
-import { insertOrReplace, selectFound, selectSlice, standard, updateFound } from './standard.ts'
+import type { Driver } from '../driver.ts'
+import { codeOf } from '../fate.ts'
+import { toPositional } from '../positional.ts'
+import type { Binding, Bound, Row } from '../text.ts'
+import { sqliteDialect } from './dialect.ts'
+import { isNodeSqlite } from './node-sqlite.ts'
 
 /** What both modules for SQLite have in common. */
 const sqlite: Omit<Driver, 'most' | 'run'> = {
-  ...standard,
-  insertOrReplace,
+  dialect: sqliteDialect,
 
   fateOf(error) {
     if (codeOf(error) === 'SQLITE_BUSY') return 'locked'
     return typeof Reflect.get(Object(error), 'errcode') === 'number' ? 'refused' : 'unknown'
   },
 
-  selectNewest: (slice) => selectSlice(slice, `INDEXED BY ${slice.index}`),
-  selectNewestOf: (rows) => selectFound(rows, `INDEXED BY ${rows.index}`),
-  joinEach: (table, on) => `CROSS JOIN ${table} t ON ${on}`,
-
   // No code of its own: SQLite has one for every error in SQL.
   isSchemaBehind: (error) =>
     error instanceof Error && /no such (table|column)|has no column named/.test(error.message),
-
-  // SQLite has one writer at a time, so there is no order to keep.
-  updateInOrder: (rows) => updateFound(rows),
-  deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
-    (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
-
-  types: {
-    ascii: 'TEXT',
-    name: 'TEXT',
-    shortName: 'TEXT',
-    text: 'TEXT',
-    // Without the last word, the number of a deleted row would be handed out again.
-    sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
-    keyBesideSequence: 'UNIQUE',
-  },
-  exclusively: withLease,
 }
 
 /** Node's own SQLite: several bindings share a commit. */

@@ -1,10 +1,10 @@
 import type { Sequelize } from 'sequelize'
-import { nodeSqlite } from '../node-sqlite.ts'
-import type { Driver } from './driver.ts'
-import { logOf } from './log.ts'
-import { createMysql } from './mysql.ts'
-import { createPostgres } from './postgres.ts'
-import { nodeDriver, sqlite3Driver } from './sqlite.ts'
+import type { Driver } from './database/driver.ts'
+import { logOf } from './database/log.ts'
+import { createMysql } from './database/mysql/driver.ts'
+import { createPostgres } from './database/postgres/driver.ts'
+import { nodeDriver, sqlite3Driver } from './database/sqlite/driver.ts'
+import { nodeSqlite } from './database/sqlite/node-sqlite.ts'
 
 /**
  * Chooses the driver for a Sequelize. A new database is added here.

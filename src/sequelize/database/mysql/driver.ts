@@ -1,11 +1,13 @@
 /** MariaDB and MySQL, one statement at a time. */
-import type { Bound, Driver, Result, Text } from './driver.ts'
-import { codeOf } from './fate.ts'
+
+import type { Driver } from '../driver.ts'
+import { codeOf } from '../fate.ts'
+import { toPositional } from '../positional.ts'
+import type { Bound, Result, Text } from '../text.ts'
+import { mysqlDialect } from './dialect.ts'
 import { createInSync } from './galera.ts'
-import { fitting, type GroupTexts, most, runGroup } from './mysql-group.ts'
-import { withNamedLock } from './mysql-lock.ts'
-import { toPositional } from './positional.ts'
-import { into, replacing, selectFound, selectSlice } from './standard.ts'
+import { fitting, type GroupTexts, most, runGroup } from './group.ts'
+import { withNamedLock } from './lock.ts'
 
 interface Client {
   readonly stream: { destroy(): void }
@@ -54,7 +56,10 @@ export function createMysql(): Driver {
     ...mysql,
     run,
     inSync: createInSync(),
-    exclusively: (sequelize, wait, work) => withNamedLock({ ...mysql, run }, sequelize, wait, work),
+    dialect: {
+      ...mysqlDialect,
+      exclusively: (sequelize, wait, work) => withNamedLock({ ...mysql, run }, sequelize, wait, work),
+    },
   }
 }
 
@@ -69,7 +74,7 @@ function createRun(): Driver['run'] {
   }
 }
 
-const mysql: Omit<Driver, 'run' | 'inSync' | 'exclusively'> = {
+const mysql: Omit<Driver, 'dialect' | 'run' | 'inSync'> = {
   most,
   fitting,
 
@@ -91,42 +96,6 @@ const mysql: Omit<Driver, 'run' | 'inSync' | 'exclusively'> = {
   isSchemaBehind: (error) => ['ER_NO_SUCH_TABLE', 'ER_BAD_FIELD_ERROR'].includes(codeOf(error) ?? ''),
 
   adviceOn: (error) => (codeOf(error) === 'ER_MAX_PREPARED_STMT_COUNT_REACHED' ? PREPARED_LIMIT : undefined),
-
-  /** As bytes, because collations ignore case and trailing spaces. */
-  bindName: (name) => (name === undefined ? null : Buffer.from(name)),
-  insert: (row) => `INSERT ${into(row)}`,
-  isDuplicateKey: (error) => codeOf(error) === 'ER_DUP_ENTRY',
-  // IGNORE turns errors in the data into warnings too: not for values that could be wrong.
-  insertNew: (row) => `INSERT IGNORE ${into(row)}`,
-  upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
-    ${replacing(row, (column) => `VALUES(${column})`)}`,
-  selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index})`),
-  selectNewestOf: (rows) => selectFound(rows, `FORCE INDEX (${rows.index})`),
-  joinEach: (table, on) => `STRAIGHT_JOIN ${table} t ON ${on}`,
-  updateInOrder({ set, from, where, order }) {
-    const assignments = Object.entries(set).map(([column, value]) => `t.${column} = ${value}`)
-    return `UPDATE ${from} FORCE INDEX (${order}) SET ${assignments.join(', ')} WHERE ${where}`
-  },
-  deleteOldest: ({ table, where, age, limit }) =>
-    `DELETE FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit}`,
-
-  types: {
-    ascii: 'VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin',
-    // 255 code points of four bytes.
-    name: 'VARBINARY(1020)',
-    // A key of InnoDB holds 3072 bytes.
-    shortName: 'VARBINARY(255)',
-    text: 'MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
-    sequence: 'BIGINT NOT NULL AUTO_INCREMENT UNIQUE',
-    keyBesideSequence: 'PRIMARY KEY',
-  },
-  /** For row locks and crash safety, whatever the server's default engine. */
-  tableOptions: ' ENGINE = InnoDB',
-  /** The bytes of an index entry are limited, and names differ within far fewer than they may hold. */
-  indexed: (column) => `${column}(191)`,
-  /** The comment is read by MariaDB only: MySQL has no `IF NOT EXISTS` here. */
-  createIndex: ({ name, table, columns }) =>
-    `CREATE INDEX /*M! IF NOT EXISTS */ ${name} ON ${table} (${columns})`,
 }
 
 const executeOn =

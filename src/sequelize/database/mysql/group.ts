@@ -5,7 +5,7 @@
  * There is a text for each of few sizes, which the server keeps prepared. What finds rows by their keys is filled up
  * with repeated keys, which change nothing.
  */
-import type { Binding, Bound, CompareAndSet, Find, Insertion, Intent, Result, Row, Text } from './text.ts'
+import type { Binding, Bound, CompareAndSet, Find, Insertion, Intent, Result, Row, Text } from '../text.ts'
 
 /** More would save little, and make the first wait for the last. */
 const MOST = 16

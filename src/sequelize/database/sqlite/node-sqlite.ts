@@ -7,8 +7,8 @@
  */
 import { isBuiltin } from 'node:module'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { Binding, Result } from './database/driver.ts'
-import { createPatience } from './lock-patience.ts'
+import { createPatience } from '../patience.ts'
+import type { Binding, Result } from '../text.ts'
 
 /** Milliseconds. */
 export const BUSY_TIMEOUT = 20

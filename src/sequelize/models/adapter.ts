@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
-import { epochTime, type Seconds } from '../clock.ts'
-import { type Database, databaseOf } from './database/database.ts'
-import type { Bound, Row, Upsert } from './database/driver.ts'
-import { readTimeout } from './database/time-limit.ts'
-import { optionalText, text } from './database/values.ts'
-import { recordOnce } from './replay-record.ts'
+import { epochTime, type Seconds } from '../../clock.ts'
+import type { Database } from '../database/database.ts'
+import type { Upsert } from '../database/dialect.ts'
+import type { Bound, Row } from '../database/text.ts'
+import { readTimeout } from '../database/time-limit.ts'
+import { optionalText, text } from '../database/values.ts'
+import { databaseOf } from '../database-of.ts'
+import { recordOnce } from './once.ts'
 
 /**
  * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,

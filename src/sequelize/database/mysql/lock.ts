@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
-import type { Driver, Execute, Wait } from './driver.ts'
-import { codeOf } from './fate.ts'
-import { logOf } from './log.ts'
+import type { Execute, Wait } from '../dialect.ts'
+import type { Driver } from '../driver.ts'
+import { codeOf } from '../fate.ts'
+import { logOf } from '../log.ts'
 
 /** Server-wide, so it names the database. On Galera it is local to a node: what runs under it can be repeated. */
 const NAME = `SHA1(CONCAT('oidc-provider-impersonation ', DATABASE()))`

@@ -1,6 +1,7 @@
 import { QueryTypes, type Sequelize, Transaction } from 'sequelize'
-import type { Execute, Row, Wait } from './driver.ts'
-import { codeOf } from './fate.ts'
+import type { Execute, Wait } from '../dialect.ts'
+import { codeOf } from '../fate.ts'
+import type { Row } from '../text.ts'
 
 const LOCK = `hashtext('oidc-provider-impersonation')`
 

@@ -3,8 +3,8 @@
  * not visible on another. A statement that found no row is therefore repeated once, after the node has applied
  * everything committed before. A statement that finds its row costs nothing extra.
  */
-import type { Driver } from './driver.ts'
-import { text } from './values.ts'
+import type { Driver } from '../driver.ts'
+import { text } from '../values.ts'
 
 type InSync = NonNullable<Driver['inSync']>
 

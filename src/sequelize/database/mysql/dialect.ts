@@ -1,0 +1,41 @@
+import type { Dialect } from '../dialect.ts'
+import { codeOf } from '../fate.ts'
+import { into, replacing, selectFound, selectSlice } from '../standard.ts'
+
+export const mysqlDialect: Omit<Dialect, 'exclusively'> = {
+  /** As bytes, because collations ignore case and trailing spaces. */
+  bindName: (name) => (name === undefined ? null : Buffer.from(name)),
+  insert: (row) => `INSERT ${into(row)}`,
+  isDuplicateKey: (error) => codeOf(error) === 'ER_DUP_ENTRY',
+  // IGNORE turns errors in the data into warnings too: not for values that could be wrong.
+  insertNew: (row) => `INSERT IGNORE ${into(row)}`,
+  upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
+    ${replacing(row, (column) => `VALUES(${column})`)}`,
+  selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index})`),
+  selectNewestOf: (rows) => selectFound(rows, `FORCE INDEX (${rows.index})`),
+  joinEach: (table, on) => `STRAIGHT_JOIN ${table} t ON ${on}`,
+  updateInOrder({ set, from, where, order }) {
+    const assignments = Object.entries(set).map(([column, value]) => `t.${column} = ${value}`)
+    return `UPDATE ${from} FORCE INDEX (${order}) SET ${assignments.join(', ')} WHERE ${where}`
+  },
+  deleteOldest: ({ table, where, age, limit }) =>
+    `DELETE FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit}`,
+
+  types: {
+    ascii: 'VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin',
+    // 255 code points of four bytes.
+    name: 'VARBINARY(1020)',
+    // A key of InnoDB holds 3072 bytes.
+    shortName: 'VARBINARY(255)',
+    text: 'MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
+    sequence: 'BIGINT NOT NULL AUTO_INCREMENT UNIQUE',
+    keyBesideSequence: 'PRIMARY KEY',
+  },
+  /** For row locks and crash safety, whatever the server's default engine. */
+  tableOptions: ' ENGINE = InnoDB',
+  /** The bytes of an index entry are limited, and names differ within far fewer than they may hold. */
+  indexed: (column) => `${column}(191)`,
+  /** The comment is read by MariaDB only: MySQL has no `IF NOT EXISTS` here. */
+  createIndex: ({ name, table, columns }) =>
+    `CREATE INDEX /*M! IF NOT EXISTS */ ${name} ON ${table} (${columns})`,
+}
