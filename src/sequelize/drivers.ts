@@ -6,12 +6,20 @@ import { createPostgres } from './database/postgres/driver.ts'
 import { nodeDriver, sqlite3Driver } from './database/sqlite/driver.ts'
 import { nodeSqlite } from './database/sqlite/node-sqlite.ts'
 
-/**
- * Chooses the driver for a Sequelize. A new database is added here.
- *
- * @throws {TypeError} for a dialect or client library without a driver.
- */
+const drivers = new WeakMap<Sequelize, Driver>()
+
+/** The one driver of a Sequelize. @throws {TypeError} for a dialect or client library without a driver. */
 export function driverOf(sequelize: Sequelize): Driver {
+  const known = drivers.get(sequelize)
+  if (known) return known
+  const driver = chooseDriver(sequelize)
+  drivers.set(sequelize, driver)
+  if (driver.beforeConnect) sequelize.addHook('beforeConnect', driver.beforeConnect)
+  return driver
+}
+
+/** A new database is added here. */
+function chooseDriver(sequelize: Sequelize): Driver {
   const dialect = sequelize.getDialect()
   if (dialect === 'mariadb') {
     throw new TypeError(
@@ -24,7 +32,7 @@ export function driverOf(sequelize: Sequelize): Driver {
   refuseSchema(sequelize)
   if (dialect === 'postgres') return createPostgres((text) => logOf(sequelize).log(text))
   if (dialect === 'mysql') return createMysql()
-  if (dialect === 'sqlite') return moduleOf(sequelize) === nodeSqlite ? nodeDriver : sqlite3Driver
+  if (dialect === 'sqlite') return { ...(moduleOf(sequelize) === nodeSqlite ? nodeDriver : sqlite3Driver) }
   throw new TypeError(`dialect ${dialect} is not supported`)
 }
 

@@ -6,7 +6,8 @@ import type { Fate } from '../../src/sequelize/database/fate.ts'
 import { createMysql } from '../../src/sequelize/database/mysql/driver.ts'
 import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
 import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite/driver.ts'
-import { openDatabase } from '../../src/sequelize/database-of.ts'
+import { databaseOf } from '../../src/sequelize/database-of.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import type { TokenHash } from '../../src/subject-tokens/secret.ts'
 
@@ -133,6 +134,7 @@ function failing(fate: Fate, times = 1, connect = () => {}, wait?: Promise<void>
   const sequelize = {
     log: () => {},
     addHook: () => {},
+    getDialect: () => 'postgres',
     connectionManager: {
       getConnection: async () => {
         if (times === 0) seen.push('asked')
@@ -144,8 +146,7 @@ function failing(fate: Fate, times = 1, connect = () => {}, wait?: Promise<void>
     },
   } as unknown as Sequelize
   let failures = 0
-  const driver: Driver = {
-    ...postgres,
+  const driver: Partial<Driver> = {
     fateOf: () => fate,
     destroy: () => seen.push('closed'),
     async run(_connection, _sql, bindings) {
@@ -156,7 +157,8 @@ function failing(fate: Fate, times = 1, connect = () => {}, wait?: Promise<void>
       return bindings.map(() => ({ rows: [], affected: 1 }))
     },
   }
-  return { seen, sequelize, database: openDatabase(sequelize, driver) }
+  Object.assign(driverOf(sequelize), driver)
+  return { seen, sequelize, database: databaseOf(sequelize) }
 }
 
 const outcomes = async (...promises: Promise<unknown>[]) =>

@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { recordPauses } from '../../fixtures/pauses.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
 import { createPatience } from '../../src/sequelize/database/patience.ts'
-import { databaseOf, openDatabase as openWith } from '../../src/sequelize/database-of.ts'
+import { databaseOf } from '../../src/sequelize/database-of.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 
 describe('a statement that does not come back', () => {
@@ -42,7 +42,7 @@ describe('a statement that does not come back', () => {
   ] as const) {
     it(`fails after ${seconds} s, and may have had its effect`, async () => {
       const { sequelize } = database
-      openWith(sequelize, { ...driverOf(sequelize), run: () => new Promise(() => {}) })
+      driverOf(sequelize).run = () => new Promise(() => {})
       mock.timers.enable({ apis: ['setTimeout'] })
       try {
         const seen = watch(databaseOf(sequelize, given).write('UPDATE', []))
@@ -117,11 +117,11 @@ describe('a statement that is sent again', () => {
   const failing = (...fates: readonly [...Fate[], Fate]) => {
     const { sequelize } = database
     const left = [...fates]
-    return openWith(sequelize, {
-      ...driverOf(sequelize),
+    Object.assign(driverOf(sequelize), {
       run: () => Promise.reject(new Error('failed')),
       fateOf: () => (left.length > 1 ? left.shift() : left[0]) as Fate,
     })
+    return databaseOf(sequelize)
       .write('UPDATE', [])
       .catch(() => {})
   }

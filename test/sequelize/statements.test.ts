@@ -5,12 +5,12 @@ import { ISSUER } from '../../fixtures/cluster.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { newTokens, sizes } from '../../fixtures/together.ts'
-import type { Database as Bound } from '../../src/sequelize/database/database.ts'
+import { type Database as Bound, createDatabase } from '../../src/sequelize/database/database.ts'
 import type { Driver } from '../../src/sequelize/database/driver.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
 import { StorageError, withoutEffect } from '../../src/sequelize/database/storage-error.ts'
 import type { Binding, Text } from '../../src/sequelize/database/text.ts'
-import { openDatabase as openWith } from '../../src/sequelize/database-of.ts'
+import { TIMEOUT } from '../../src/sequelize/database/time-limit.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
@@ -27,14 +27,15 @@ describe('a statement', () => {
   /** The database by its own driver, with these changes. */
   const using = (changes: Partial<Driver> = {}): Bound => {
     const driver = driverOf(database.sequelize)
-    return openWith(database.sequelize, {
+    const watched: Driver = {
       ...driver,
       run(connection, text, bindings) {
         sent.push({ text, bindings })
         return driver.run(connection, text, bindings)
       },
       ...changes,
-    })
+    }
+    return createDatabase(database.sequelize, watched, TIMEOUT)
   }
 
   describe('on a cluster', () => {
@@ -267,11 +268,12 @@ describe('a statement', () => {
   it('is served on the next call when a store has told of a failure', async () => {
     const [token] = newTokens(1)
     if (!token) throw new Error('no token')
-    using({ run: () => Promise.reject(new Error('broken')), fateOf: () => 'unknown' })
-    const broken = createSubjectTokenStore(database.sequelize)
-    expect(await broken.insert(token).catch((thrown: unknown) => thrown)).to.have.property('code', 'Error')
-    using()
+    const driver = driverOf(database.sequelize)
+    const { run } = driver
     const store = createSubjectTokenStore(database.sequelize)
+    driver.run = () => Promise.reject(new Error('broken'))
+    expect(await store.insert(token).catch((thrown: unknown) => thrown)).to.have.property('code', 'Error')
+    driver.run = run
     await store.insert(token)
     expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
   })

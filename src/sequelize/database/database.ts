@@ -10,7 +10,6 @@ import { createPatience } from './patience.ts'
 import { onPool } from './pool.ts'
 import { storageError } from './storage-error.ts'
 import type { Binding, Result, Row, Text } from './text.ts'
-import { TIMEOUT } from './time-limit.ts'
 
 interface Alone {
   findRow(sql: string, bind: Binding): Promise<Row | undefined>
@@ -37,8 +36,8 @@ export interface Database {
   writeAll(sql: string, bind: Binding): Promise<number>
 }
 
-/** With a time limit for each of its steps. */
-export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Seconds = TIMEOUT): Database {
+/** `timeout` limits each step of a statement. */
+export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Seconds): Database {
   const run = onPool(sequelize, driver, timeout)
   const alone: Execute = async (statement) => (await run(statement.text, [statement]))[0] as Result
   const join = inBatches(run, batchOptions(driver))
