@@ -1,6 +1,7 @@
 /** What each driver reports about a failed statement, and what happens then. No database is needed. */
 import { expect } from 'chai'
 import { ConnectionAcquireTimeoutError, ConnectionRefusedError, type Sequelize } from 'sequelize'
+import type { Database } from '../../src/sequelize/database/database.ts'
 import type { Driver } from '../../src/sequelize/database/driver.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
 import { createMysql } from '../../src/sequelize/database/mysql/driver.ts'
@@ -37,12 +38,13 @@ const POSTGRES: Failures = [
   ['a lock that is held for too long', postgresSays('55P03', 'ERRORE'), 'refused'],
   ['a statement that takes too long', postgresSays('57014', 'ERRORE'), 'refused'],
   ['an error of any class', postgresSays('XX000'), 'refused'],
-  ['a connection that the server ends', postgresSays('57P01', 'FATAL'), 'unknown'],
-  ['a server that crashed', postgresSays('57P02', 'FATAL'), 'unknown'],
-  ['a pooler that lost its server', postgresSays('08P01'), 'unknown'],
-  ['a database that is dropped', postgresSays('57P04', 'FATAL'), 'unknown'],
-  ['a connection that broke', failure({ code: 'ECONNRESET' }), 'unknown'],
-  ['a connection that ended', new Error('Connection terminated unexpectedly'), 'unknown'],
+  ['a connection that the server ends', postgresSays('57P01', 'FATAL'), 'lost'],
+  ['a server that crashed', postgresSays('57P02', 'FATAL'), 'lost'],
+  ['a pooler that lost its server', postgresSays('08P01'), 'lost'],
+  ['a database that is dropped', postgresSays('57P04', 'FATAL'), 'lost'],
+  ['a connection that broke', failure({ code: 'ECONNRESET' }), 'lost'],
+  ['a connection that ended', new Error('Connection terminated unexpectedly'), 'lost'],
+  ['a connection that has ended', new Error('Client was closed and is not queryable'), 'lost'],
 ]
 
 const mysqlSays = (code: string, sqlState: string) => failure({ code, sqlState })
@@ -78,19 +80,20 @@ const MYSQL: Failures = [
   ['a commit that failed', mysqlSays('ER_ERROR_DURING_COMMIT', 'HY000'), 'unknown'],
   ['group replication that failed', mysqlSays('ER_RUN_HOOK_ERROR', 'HY000'), 'unknown'],
   ['what has no name', mysqlSays('ER_UNKNOWN_ERROR', 'HY000'), 'unknown'],
-  ['a server that is about to end', mysqlSays('ER_SERVER_SHUTDOWN', '08S01'), 'unknown'],
-  ['a connection that was killed', failure({ errno: 1927, sqlState: '70100' }), 'unknown'],
+  ['a server that is about to end', mysqlSays('ER_SERVER_SHUTDOWN', '08S01'), 'lost'],
+  ['a connection that was killed', failure({ errno: 1927, sqlState: '70100' }), 'lost'],
+  ['a statement that was interrupted', mysqlSays('ER_QUERY_INTERRUPTED', '70100'), 'unknown'],
   ['a duplicate key', mysqlSays('ER_DUP_ENTRY', '23000'), 'refused'],
   ['a lock that is held for too long', mysqlSays('ER_LOCK_WAIT_TIMEOUT', 'HY000'), 'refused'],
   ['a missing table', mysqlSays('ER_NO_SUCH_TABLE', '42S02'), 'refused'],
-  ['a server that shuts down', failure({ code: 'X', sqlState: '08S01', fatal: true }), 'unknown'],
+  ['a server that shuts down', failure({ code: 'X', sqlState: '08S01', fatal: true }), 'lost'],
   [
     'an error with which a connection ends',
     failure({ code: 'ER_NEW_ABORTING_CONNECTION', sqlState: 'HY000', fatal: true }),
-    'unknown',
+    'lost',
   ],
-  ['a connection that is lost', failure({ code: 'PROTOCOL_CONNECTION_LOST', fatal: true }), 'unknown'],
-  ['a connection that broke', failure({ code: 'ECONNRESET' }), 'unknown'],
+  ['a connection that is lost', failure({ code: 'PROTOCOL_CONNECTION_LOST', fatal: true }), 'lost'],
+  ['a connection that broke', failure({ code: 'ECONNRESET' }), 'lost'],
 ]
 
 const SQLITE: Failures = [
@@ -104,6 +107,12 @@ const SQLITE3: Failures = [
   ['a duplicate key', failure({ code: 'SQLITE_CONSTRAINT', errno: 19 }), 'unknown'],
 ]
 
+/** What both drivers of servers say, by the word of the system. */
+const CONNECTIONS: Failures = [
+  ['a server that answers no more, says the system', failure({ code: 'ETIMEDOUT', syscall: 'read' }), 'lost'],
+  ['the end of a time limit of ours', failure({ code: 'ETIMEDOUT' }), 'unknown'],
+]
+
 const ANY: Failures = [
   ['a server that is down', new ConnectionRefusedError(failure({ code: 'ECONNREFUSED' })), 'unknown'],
   ['a pool that is busy', new ConnectionAcquireTimeoutError(failure({})), 'unknown'],
@@ -112,8 +121,8 @@ const ANY: Failures = [
 ]
 
 const DRIVERS: Readonly<Record<string, readonly [Driver, Failures]>> = {
-  postgres: [postgres, POSTGRES],
-  mysql: [createMysql(), MYSQL],
+  postgres: [postgres, [...POSTGRES, ...CONNECTIONS]],
+  mysql: [createMysql(), [...MYSQL, ...CONNECTIONS]],
   nodeSqlite: [nodeDriver, SQLITE],
   sqlite3: [sqlite3Driver, SQLITE3],
 }
@@ -173,6 +182,7 @@ const CONSEQUENCES: Readonly<
   'turned away': { repeated: true, split: true, connection: 'closed' },
   refused: { repeated: false, split: true, connection: 'kept' },
   locked: { repeated: true, split: false, connection: 'kept' },
+  lost: { repeated: false, split: false, connection: 'closed' },
   unknown: { repeated: false, split: false, connection: 'closed' },
 }
 const FAILED = 'storage failed: Error: X'
@@ -183,6 +193,20 @@ for (const [fate, { repeated, split, connection }] of Object.entries(CONSEQUENCE
       const { seen, database } = failing(fate as Fate)
       expect(await outcomes(database.write('UPDATE', []))).to.deep.equal([repeated ? 1 : FAILED])
       expect(seen).to.deep.equal(['run of 1', connection, ...(repeated ? ['run of 1', 'kept'] : [])])
+    })
+
+    const readAgain = repeated || fate === 'lost'
+    it(`is ${readAgain ? '' : 'not '}sent again, on ${connection === 'kept' ? 'any' : 'another'} connection, if it only reads`, async () => {
+      for (const read of [
+        (database: Database) => database.find('SELECT', []),
+        (database: Database) => database.findRow({ sql: 'SELECT' }, []),
+        (database: Database) => database.alone.findRow('SELECT', []),
+      ]) {
+        const { seen, database } = failing(fate as Fate)
+        const [outcome] = await outcomes(read(database))
+        expect(outcome === FAILED).to.equal(!readAgain)
+        expect(seen).to.deep.equal(['run of 1', connection, ...(readAgain ? ['run of 1', 'kept'] : [])])
+      }
     })
 
     it(`${split || repeated ? 'does not fail' : 'fails'} the others of its batch`, async () => {
@@ -232,7 +256,7 @@ describe('what is told of a failure', () => {
 
   // What is locked would be waited for.
   for (const fate of Object.keys(CONSEQUENCES).filter((name) => name !== 'locked') as Fate[]) {
-    const expected = fate === 'unknown' ? undefined : false
+    const expected = ['lost', 'unknown'].includes(fate) ? undefined : false
     it(`whose fate is ${fate}: ${expected === false ? 'no effect' : 'nothing for sure'}`, async () => {
       expect(await told(failing(fate, 9).database.write('UPDATE', []))).to.equal(expected)
     })

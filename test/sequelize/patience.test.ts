@@ -163,4 +163,28 @@ describe('a statement that is sent again', () => {
     const pauses = await recordPauses(() => failing('locked', 'locked', 'rolled back'), 0.25)
     expect(pauses).to.deep.equal([10, 20, 5, 10, 20, 40])
   })
+
+  it('because its connection ended only reads, and goes again no later than the time limit of the first', async () => {
+    const { sequelize } = database
+    const send = async (pass: (milliseconds: number) => void, taking: number) => {
+      let sent = 0
+      Object.assign(driverOf(sequelize), {
+        fateOf: (): Fate => 'lost',
+        async run() {
+          sent += 1
+          pass(taking)
+          throw new Error('failed')
+        },
+      })
+      await databaseOf(sequelize, 3)
+        .find('SELECT', [])
+        .catch(() => {})
+      return sent
+    }
+    await recordPauses(async (pass) => {
+      expect(await send(pass, 0)).to.equal(5)
+      expect(await send(pass, 2_900)).to.equal(2)
+      expect(await send(pass, 3_000)).to.equal(1)
+    })
+  })
 })

@@ -42,33 +42,36 @@ export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Se
   const alone: Execute = async (statement) => (await run(statement.text, [statement]))[0] as Result
   const join = inBatches(run, batchOptions(driver))
   const together: Execute = (statement) => join(statement.text, statement)
+  const writing: Repetition = { driver }
+  const reading: Repetition = { driver, readsFor: timeout }
   const rare = (sql: string, bind: Binding): Statement => ({ text: { sql, rare: true }, bind })
-  const find = async (sql: string) => (await repeat(driver, () => alone(rare(sql, [])))).rows
+  const find = async (sql: string) => (await repeat(reading, () => alone(rare(sql, [])))).rows
   const inSync = async (sql: string) => driver.inSync?.(sql, find)
 
   /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
-  const execute = async (how: Execute, statement: Statement): Promise<Result> => {
-    const result = await repeat(driver, () => how(statement))
+  const execute = async (kind: Repetition, how: Execute, statement: Statement): Promise<Result> => {
+    const result = await repeat(kind, () => how(statement))
     if (result.rows.length > 0 || result.affected > 0) return result
     const { sql, rare = false } = statement.text
     const complete = await inSync(sql)
     if (complete === undefined) return result
-    return repeat(driver, () => alone({ ...statement, text: { sql: complete, rare } }))
+    return repeat(kind, () => alone({ ...statement, text: { sql: complete, rare } }))
   }
 
   return {
     dialect: driver.dialect,
-    findRow: async (text, bind) => (await execute(together, { text, bind })).rows[0],
-    writeRow: async (text, bind, row) => (await execute(together, { text, bind, row })).affected === 1,
+    findRow: async (text, bind) => (await execute(reading, together, { text, bind })).rows[0],
+    writeRow: async (text, bind, row) =>
+      (await execute(writing, together, { text, bind, row })).affected === 1,
     alone: {
-      findRow: async (sql, bind) => (await execute(alone, { text: { sql }, bind })).rows[0],
-      write: async (sql, bind) => (await execute(alone, { text: { sql }, bind })).affected,
+      findRow: async (sql, bind) => (await execute(reading, alone, { text: { sql }, bind })).rows[0],
+      write: async (sql, bind) => (await execute(writing, alone, { text: { sql }, bind })).affected,
     },
-    find: async (sql, bind) => (await execute(alone, rare(sql, bind))).rows,
-    write: async (sql, bind) => (await execute(alone, rare(sql, bind))).affected,
+    find: async (sql, bind) => (await execute(reading, alone, rare(sql, bind))).rows,
+    write: async (sql, bind) => (await execute(writing, alone, rare(sql, bind))).affected,
     async writeAll(sql, bind) {
       const complete = (await inSync(sql)) ?? sql
-      return (await repeat(driver, () => alone(rare(complete, bind)))).affected
+      return (await repeat(writing, () => alone(rare(complete, bind)))).affected
     },
   }
 }
@@ -103,8 +106,18 @@ const batchOptions = (driver: Driver): BatchOptions<Text, Statement> => ({
 
 const MAX_ATTEMPTS = 5
 
-/** Retries what was rolled back or never ran. Never after a lost connection: the statement may have run. */
-async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promise<Value> {
+interface Repetition {
+  readonly driver: Driver
+  /** The statement only reads: for so long it is sent again, too, when its connection has ended. */
+  readonly readsFor?: Seconds
+}
+
+/** Retries what was rolled back or never ran, and what only reads. A write whose connection is lost may have run. */
+async function repeat<Value>(
+  { driver, readsFor = 0 }: Repetition,
+  once: () => Promise<Value>,
+): Promise<Value> {
+  const begun = performance.now()
   let attempts = 0
   const backOff = async () => {
     attempts += 1
@@ -117,7 +130,8 @@ async function repeat<Value>(driver: Driver, once: () => Promise<Value>): Promis
       return await once()
     } catch (error) {
       const fate = fateOf(error)
-      if (!AFTER[fate].repeat) throw storageError(error, driver)
+      const reads = performance.now() - begun < readsFor * 1000
+      if (!(reads ? AFTER[fate].readAgain : AFTER[fate].repeat)) throw storageError(error, driver)
       const again = fate === 'locked' ? waitForLock() : backOff()
       if (!(await again)) throw storageError(error, driver)
     }

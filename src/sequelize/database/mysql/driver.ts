@@ -1,7 +1,7 @@
 /** MariaDB and MySQL, one statement at a time. */
 
 import type { Driver } from '../driver.ts'
-import { codeOf } from '../fate.ts'
+import { codeOf, isCut } from '../fate.ts'
 import { toPositional } from '../positional.ts'
 import type { Bound, Result, Text } from '../text.ts'
 import { mysqlDialect } from './dialect.ts'
@@ -49,6 +49,9 @@ const PREPARED_LIMIT =
 /** Connection lost, which includes a shutdown, and interrupted: both may strike while the server commits. */
 const INTERRUPTED = /^(08|70100)/
 
+/** Of an error that MariaDB sends before it closes a connection that was killed. */
+const KILLED = 1927
+
 /** The driver of one pool, which remembers whether it leads to a cluster. */
 export function createMysql(): Driver {
   const run = createRun()
@@ -82,8 +85,9 @@ const mysql: Omit<Driver, 'dialect' | 'run' | 'inSync'> = {
     const code = codeOf(error) ?? ''
     if (ROLLED_BACK.has(code)) return 'rolled back'
     if (TURNED_AWAY.has(code)) return 'turned away'
-    const { sqlState, fatal } = Object(error)
-    const reported = typeof sqlState === 'string' && fatal !== true
+    const { sqlState, fatal, errno } = Object(error)
+    if (fatal === true || errno === KILLED || /^08/.test(sqlState) || isCut(error)) return 'lost'
+    const reported = typeof sqlState === 'string'
     return reported && !UNKNOWN.has(code) && !INTERRUPTED.test(sqlState) ? 'refused' : 'unknown'
   },
 

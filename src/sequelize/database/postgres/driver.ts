@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Driver } from '../driver.ts'
-import { codeOf } from '../fate.ts'
+import { codeOf, isCut } from '../fate.ts'
 import type { Result } from '../text.ts'
 import { postgresDialect } from './dialect.ts'
 import { type Parsed, PostgresStatement } from './statement.ts'
@@ -35,7 +35,10 @@ const REFUSED = /^(2[123]|40|42|55P03|57014)/
  * A connection that ended in the middle: class 08 is also what PgBouncer says when it loses its server; 57P01, 57P02
  * and 57P04 come from a signal, which may strike while the server commits.
  */
-const UNKNOWN = /^(08|57P0[124])/
+const LOST = /^(08|57P0[124])/
+
+/** What node-postgres says of a connection that has ended: it has no code for it. */
+const ENDED = /^Connection terminated|is not queryable$/
 
 /** Milliseconds; what mysql2 has as its default. */
 const CONNECT_TIMEOUT = 10_000
@@ -78,7 +81,8 @@ const postgres: Omit<Driver, 'run'> = {
     const code = codeOf(error) ?? ''
     if (['40001', '40P01'].includes(code)) return 'rolled back' // serialization failure, deadlock
     if (TURNED_AWAY.has(code)) return 'turned away'
-    if (UNKNOWN.test(code)) return 'unknown'
+    if (LOST.test(code) || isCut(error) || ENDED.test(String(Reflect.get(Object(error), 'message'))))
+      return 'lost'
     // The severity is translated into the server's language, so that codes count as well.
     const refused = Reflect.get(Object(error), 'severity') === 'ERROR' || REFUSED.test(code)
     return refused ? 'refused' : 'unknown'

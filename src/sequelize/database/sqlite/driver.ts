@@ -22,7 +22,7 @@ const sqlite: Omit<Driver, 'most' | 'run'> = {
 /** Node's own SQLite: several bindings share a commit. */
 export const nodeDriver: Driver = {
   ...sqlite,
-  most: () => 8,
+  most: () => 32,
   async run(connection, { sql }, bindings) {
     if (!isNodeSqlite(connection)) throw new TypeError('not a connection of nodeSqlite')
     const [text] = toPositional(sql, [])
