@@ -5,7 +5,7 @@ import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectToken } from '../subject-tokens/subject-token.ts'
 import { withoutBatches } from './database/database.ts'
 import { withoutEffect } from './database/storage-error.ts'
-import type { Bound, Text } from './database/text.ts'
+import type { Bound, Intent, Text } from './database/text.ts'
 import { textOf } from './database/text-of.ts'
 import { readTimeout } from './database/time-limit.ts'
 import { text } from './database/values.ts'
@@ -22,12 +22,19 @@ import { countLive, summarize } from './subject-token-summary.ts'
 
 const table = 'subject_tokens'
 
-const INSERT = textOf({ to: 'insert', table, columns: ISSUED_COLUMNS })
+const INSERT: Intent = { to: 'insert', table, columns: ISSUED_COLUMNS }
 
-const FIND_BY_HASH = textOf({ to: 'find', table, columns: COLUMNS, key: 'token_hash', equal: ['issuer'] })
+const FIND_BY_HASH: Intent = {
+  to: 'find',
+  table,
+  columns: COLUMNS,
+  key: 'token_hash',
+  equal: ['issuer'],
+  index: 'token_hash',
+}
 
 /** The compare-and-set that makes a token single-use: of any number of these, one touches a row. */
-const CONSUME = textOf({
+const CONSUME: Intent = {
   to: 'compare and set',
   table,
   set: [...USE_COLUMNS, 'used_chain'],
@@ -35,7 +42,7 @@ const CONSUME = textOf({
   key: 'token_hash',
   compared: ['issuer =', 'expires_at >'],
   absent: ['consumed_at', 'revoked_at'],
-})
+}
 
 const GET: Text = { sql: `SELECT ${COLUMNS} FROM subject_tokens WHERE id = $1 AND issuer = $2` }
 
@@ -67,6 +74,9 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
   const database = batch ? shared : withoutBatches(shared)
   const { dialect } = database
   const name = dialect.bindName
+  const insert = textOf(dialect, INSERT)
+  const findByHash = textOf(dialect, FIND_BY_HASH)
+  const consume = textOf(dialect, CONSUME)
   const one = async (text: Text, bind: Bound[]): Promise<SubjectToken | undefined> => {
     const row = await database.findRow(text, bind)
     return row && fromRow(row)
@@ -76,17 +86,17 @@ export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOpti
 
   const store: SubjectTokenStore = {
     async insert(token) {
-      await database.writeRow(INSERT, toRow(dialect, token), token.id)
+      await database.writeRow(insert, toRow(dialect, token), token.id)
     },
 
-    findByHash: (issuer, hash) => one(FIND_BY_HASH, [hash, name(issuer)]),
+    findByHash: (issuer, hash) => one(findByHash, [hash, name(issuer)]),
 
     async consume(issuer, hash, now, use) {
       const before = writeFurtherActors(database, { issuer: name(issuer), hash, now, use })
       const chain = await withoutEffect(before)
       if (chain === undefined) return false
       const bind = [hash, name(issuer), now, ...toUseColumns(dialect, use), chain]
-      return database.writeRow(CONSUME, bind, hash)
+      return database.writeRow(consume, bind, hash)
     },
 
     get: (issuer, id) => one(GET, [id, name(issuer)]),

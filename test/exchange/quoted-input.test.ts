@@ -13,6 +13,7 @@ import { manage } from '../../fixtures/management.ts'
 import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 import { storageUnavailable } from '../../src/outage.ts'
 import { reasonOf } from '../../src/refusals.ts'
+import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
 import { storageError } from '../../src/sequelize/database/storage-error.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { onlyEvent } from './refusals.ts'
@@ -214,7 +215,14 @@ describe('token exchange: the message of a foreign error', () => {
     const timeout = new ConnectionAcquireTimeoutError(new Error('Operation timeout'))
     const refused = new DatabaseError(Object.assign(new Error(quoting('a row')), { code: '22021', sql: '' }))
     const reasons = [timeout, refused].map((error) =>
-      reasonOf(storageUnavailable(storageError(error, { isSchemaBehind: () => false }))),
+      reasonOf(
+        storageUnavailable(
+          storageError(
+            error,
+            createPostgres(() => {}),
+          ),
+        ),
+      ),
     )
     expect(reasons).to.deep.equal(['SequelizeConnectionAcquireTimeoutError', '22021'])
   })

@@ -10,6 +10,7 @@ import type { Driver } from '../../src/sequelize/database/driver.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
 import { StorageError, withoutEffect } from '../../src/sequelize/database/storage-error.ts'
 import type { Binding, Text } from '../../src/sequelize/database/text.ts'
+import { textOf } from '../../src/sequelize/database/text-of.ts'
 import { TIMEOUT } from '../../src/sequelize/database/time-limit.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
@@ -75,7 +76,7 @@ describe('a statement', () => {
       ['a row', (bound, id) => bound.findRow({ sql: SELECT }, [id]), { value: 1 }, undefined, SELECT, false],
       [
         'a row, alone',
-        (bound, id) => bound.alone.findRow(SELECT, [id]),
+        (bound, id) => bound.alone.findRow({ sql: SELECT }, [id]),
         { value: 1 },
         undefined,
         SELECT,
@@ -115,6 +116,19 @@ describe('a statement', () => {
       expect(await node().writeAll(UPDATE, ['a'])).to.equal(1)
       expect(statements()).to.deep.equal([[UPDATE + IN_SYNC, true, [['a']]]])
     })
+  })
+
+  it('that claims a key runs once on a cluster, too: who finds it taken need not catch up', async () => {
+    await database.sequelize.query('CREATE UNIQUE INDEX host_id ON host (id)')
+    const bound = using({
+      inSync() {
+        throw new Error('asked')
+      },
+    })
+    const claim = textOf(bound.dialect, { to: 'claim', table: 'host', columns: ['id', 'value'] })
+    expect(await bound.writeRow(claim, ['a', 1], 'a')).to.equal(true)
+    expect(await bound.writeRow(claim, ['a', 2], 'a')).to.equal(false)
+    expect(sent).to.have.length(2)
   })
 
   it('runs once on a server that turns out to be no cluster', async () => {

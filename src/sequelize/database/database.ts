@@ -12,7 +12,9 @@ import { storageError } from './storage-error.ts'
 import type { Binding, Result, Row, Text } from './text.ts'
 
 interface Alone {
-  findRow(sql: string, bind: Binding): Promise<Row | undefined>
+  findRow(text: Text, bind: Binding): Promise<Row | undefined>
+  writeRow(text: Text, bind: Binding): Promise<boolean>
+  /** Returns how many rows it wrote. */
   write(sql: string, bind: Binding): Promise<number>
 }
 
@@ -26,7 +28,7 @@ export interface Database {
   findRow(text: Text, bind: Binding): Promise<Row | undefined>
   /** Writes at most one row, and returns whether it did. `row` names it alike in every process. May share a commit. */
   writeRow(text: Text, bind: Binding, row: string): Promise<boolean>
-  /** The same for what must not share. `write` returns how many rows it wrote. */
+  /** The same for what must not share. */
   readonly alone: Alone
   /** For texts that are rare. Runs alone. */
   find(sql: string, bind: Binding): Promise<readonly Row[]>
@@ -52,7 +54,9 @@ export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Se
   const execute = async (kind: Repetition, how: Execute, statement: Statement): Promise<Result> => {
     const result = await repeat(kind, () => how(statement))
     if (result.rows.length > 0 || result.affected > 0) return result
-    const { sql, rare = false } = statement.text
+    const { sql, rare = false, intent } = statement.text
+    // What found its key taken has seen all that there is to see.
+    if (intent?.to === 'claim') return result
     const complete = await inSync(sql)
     if (complete === undefined) return result
     return repeat(kind, () => alone({ ...statement, text: { sql: complete, rare } }))
@@ -64,7 +68,8 @@ export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Se
     writeRow: async (text, bind, row) =>
       (await execute(writing, together, { text, bind, row })).affected === 1,
     alone: {
-      findRow: async (sql, bind) => (await execute(reading, alone, { text: { sql }, bind })).rows[0],
+      findRow: async (text, bind) => (await execute(reading, alone, { text, bind })).rows[0],
+      writeRow: async (text, bind) => (await execute(writing, alone, { text, bind })).affected === 1,
       write: async (sql, bind) => (await execute(writing, alone, { text: { sql }, bind })).affected,
     },
     find: async (sql, bind) => (await execute(reading, alone, rare(sql, bind))).rows,
@@ -80,8 +85,8 @@ export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Se
 export function withoutBatches(database: Database): Database {
   return {
     ...database,
-    findRow: ({ sql }, bind) => database.alone.findRow(sql, bind),
-    writeRow: async ({ sql }, bind) => (await database.alone.write(sql, bind)) === 1,
+    findRow: database.alone.findRow,
+    writeRow: database.alone.writeRow,
   }
 }
 
@@ -94,7 +99,8 @@ type Execute = (statement: Statement) => Promise<Result>
 
 /** Statements of the same text go together, those that write sorted by their rows. */
 const batchOptions = (driver: Driver): BatchOptions<Text, Statement> => ({
-  nameOf: ({ sql }) => sql,
+  // A claim may have the text of an insert.
+  nameOf: ({ sql, intent }) => (intent?.to === 'claim' ? `claim ${sql}` : sql),
   most: driver.most,
   fitting(text, statements) {
     const bindings = statements.map(({ bind }) => bind)

@@ -7,18 +7,27 @@ import type { Bound, Insertion, Row } from './text.ts'
 export interface Dialect {
   /** The value to bind for a name from outside, so that names are compared byte by byte. */
   bindName(name: string | undefined): Bound
+  /** The value to bind for a column of type `id`, of 32 hexadecimal digits. */
+  bindId(hex: string): Bound
 
-  /** Inserts a row; fails if the key exists. */
-  insert(row: Insert): string
+  /** Inserts rows; fails if a key exists. */
+  insert(rows: Insert): string
+  /** Inserts a row, or says that its key exists: by no row written, or by a failure that its driver takes for that. */
+  claim(row: Insert): string
   /**
    * Inserts a row, or replaces the row with the same key if `where` holds; else it writes nothing. Absent where a
    * database takes no such condition.
    */
   insertOrReplace?(row: Insert, existing: { readonly key: readonly string[]; readonly where: string }): string
-  /** Whether an insert failed because its key exists. For databases without `insertOrReplace`. */
-  isDuplicateKey?(error: unknown): boolean
-  /** Inserts a row; writes nothing if the key exists. */
-  insertNew(row: Insert): string
+  /** Whether what the client library threw says that a key exists. */
+  isDuplicateKey(error: unknown): boolean
+  /** Inserts rows; writes nothing where the key exists. How many it wrote, only PostgreSQL and SQLite know. */
+  insertNew(rows: Insert): string
+  /**
+   * Inserts rows, each of another key. A row whose key exists takes what it still lacks. How many it wrote, only
+   * PostgreSQL and SQLite know.
+   */
+  writeOnce(rows: WriteOnce): string
   /** Inserts a row, or updates the row with the same key. */
   upsert(row: Upsert): string
   /** Selects the newest keys of one value of an index by that index, whatever the planner expects of other indexes. */
@@ -61,7 +70,16 @@ export interface Wait {
   readonly onWait: (reason: string) => void
 }
 
-export type Insert = Pick<Insertion, 'table' | 'columns'>
+export interface Insert extends Pick<Insertion, 'table' | 'columns'> {
+  /** How many, if not one. Their values are bound row after row. */
+  readonly rows?: number
+}
+
+export interface WriteOnce extends Insert {
+  readonly key: readonly string[]
+  /** Groups of columns: a row takes those of a group together, as long as the first of them is `NULL`. */
+  readonly once: readonly (readonly [string, ...string[]])[]
+}
 
 export interface Upsert extends Insert {
   readonly key: readonly string[]
@@ -110,6 +128,14 @@ export interface Found extends Omit<Slice, 'equal' | 'only'> {
 }
 
 interface ColumnTypes {
+  /** 16 bytes, bound by `bindId` and read by `hexOf`. */
+  readonly id: string
+  /** 32 bytes, bound as they are and read by `bytesOf`. */
+  readonly hash: string
+  /** Whole numbers of 16, 32 and 64 bits. */
+  readonly small: string
+  readonly int: string
+  readonly big: string
   /** Ids and hashes of our own. */
   readonly ascii: string
   /** Names from outside, compared byte by byte: up to 255 characters of up to four bytes. */

@@ -1,9 +1,10 @@
 /** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
-import type { Dialect, Found, Insert, Slice, Update, Upsert } from './dialect.ts'
+import type { Dialect, Found, Insert, Slice, Update, Upsert, WriteOnce } from './dialect.ts'
 
-export function into({ table, columns }: Insert): string {
-  const parameters = columns.map((_, index) => `$${index + 1}`)
-  return `INTO ${table} (${columns.join(', ')}) VALUES (${parameters.join(', ')})`
+export function into({ table, columns, rows = 1 }: Insert): string {
+  const row = (first: number) => `(${columns.map((_, index) => `$${first + index}`).join(', ')})`
+  const all = Array.from({ length: rows }, (_, index) => row(1 + index * columns.length))
+  return `INTO ${table} (${columns.join(', ')}) VALUES ${all.join(', ')}`
 }
 
 /** The assignments of an upsert; `given` refers to the value that was to be inserted. */
@@ -29,6 +30,19 @@ export const insertOrReplace: NonNullable<Dialect['insertOrReplace']> = (row, { 
     SET ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')} WHERE ${where}`
 }
 
+/** Each column is assigned without a condition where one condition holds for all, so that the row is left alone if not. */
+function writeOnce(rows: WriteOnce): string {
+  const { table, key, once } = rows
+  const lacks = ([first]: readonly string[]) => `${table}.${first} IS NULL`
+  const value = (group: readonly string[], column: string) =>
+    once.length === 1
+      ? `excluded.${column}`
+      : `CASE WHEN ${lacks(group)} THEN excluded.${column} ELSE ${table}.${column} END`
+  const set = once.flatMap((group) => group.map((column) => `${column} = ${value(group, column)}`))
+  return `INSERT ${into(rows)} ON CONFLICT (${key.join(', ')}) DO UPDATE
+    SET ${set.join(', ')} WHERE ${once.map(lacks).join(' OR ')}`
+}
+
 /** `hint` names the index to the planner. */
 export function selectSlice({ table, equal, key, from, below, limit }: Slice, hint: string): string {
   const values = Object.entries(equal).map(([column, value]) => `${column} = ${value}`)
@@ -41,15 +55,27 @@ export const selectFound = (
 ): string => `SELECT ${key} AS found FROM ${table} ${hint}
     WHERE ${where} AND ${key} >= ${from} AND ${key} < ${below} ORDER BY ${key} DESC LIMIT ${limit}`
 
+const insertNew = (rows: Insert): string => `INSERT ${into(rows)} ON CONFLICT DO NOTHING`
+
 type Standard = Pick<
   Dialect,
-  'bindName' | 'insert' | 'insertNew' | 'upsert' | 'tableOptions' | 'indexed' | 'createIndex'
+  | 'bindName'
+  | 'insert'
+  | 'claim'
+  | 'insertNew'
+  | 'writeOnce'
+  | 'upsert'
+  | 'tableOptions'
+  | 'indexed'
+  | 'createIndex'
 >
 
 export const standard: Standard = {
   bindName: (name) => name ?? null,
-  insert: (row) => `INSERT ${into(row)}`,
-  insertNew: (row) => `INSERT ${into(row)} ON CONFLICT DO NOTHING`,
+  insert: (rows) => `INSERT ${into(rows)}`,
+  claim: insertNew,
+  insertNew,
+  writeOnce,
   upsert: (row) => `INSERT ${into(row)} ON CONFLICT (${row.key.join(', ')}) DO UPDATE
     SET ${replacing(row, (column) => `excluded.${column}`)}`,
   tableOptions: '',

@@ -12,12 +12,15 @@ export class StorageError extends Error {
   readonly code?: string
   /** A fixed text for operators, where there is more to say than the code. */
   readonly forOperators?: string
+  /** Whether it failed because a key exists. */
+  readonly keyExists: boolean
   /** `false` if nothing was written; absent where no one knows. */
   readonly tookEffect?: false
-  constructor(message: string, { code, forOperators, tookEffect }: Details = {}) {
+  constructor(message: string, { code, forOperators, keyExists = false, tookEffect }: Details = {}) {
     super(message)
     this.code = code
     this.forOperators = forOperators
+    this.keyExists = keyExists
     this.tookEffect = tookEffect
   }
 
@@ -27,7 +30,7 @@ export class StorageError extends Error {
   }
 }
 
-type Details = Pick<StorageError, 'code' | 'forOperators' | 'tookEffect'>
+type Details = Partial<Pick<StorageError, 'code' | 'forOperators' | 'keyExists' | 'tookEffect'>>
 
 /** Missing, or those of an earlier version. */
 const SCHEMA_IS_BEHIND =
@@ -43,7 +46,7 @@ export function schemaIsBehind(details: Pick<Details, 'code' | 'tookEffect'> = {
 /** What is told about a statement that failed. */
 export function storageError(
   failure: unknown,
-  { isSchemaBehind, adviceOn }: Pick<Driver, 'isSchemaBehind' | 'adviceOn'>,
+  { dialect, isSchemaBehind, adviceOn }: Pick<Driver, 'dialect' | 'isSchemaBehind' | 'adviceOn'>,
 ): StorageError {
   const error = failure instanceof Failure ? failure.cause : failure
   const tookEffect = AFTER[fateOf(failure)].harmless ? false : undefined
@@ -54,7 +57,12 @@ export function storageError(
   const detail = error instanceof ConnectionError ? error.message : code
   const forOperators = adviceOn?.(error)
   const message = ['storage failed', error.name, detail, forOperators].filter(Boolean).join(': ')
-  return new StorageError(message, { code: code ?? error.name, forOperators, tookEffect })
+  return new StorageError(message, {
+    code: code ?? error.name,
+    forOperators,
+    keyExists: dialect.isDuplicateKey(error),
+    tookEffect,
+  })
 }
 
 /** For a statement that leads to nothing without the next: whatever became of it, nothing has been done yet. */
@@ -63,7 +71,7 @@ export async function withoutEffect<Value>(work: Promise<Value>): Promise<Value>
     return await work
   } catch (error) {
     if (!(error instanceof StorageError)) throw error
-    const { message, code, forOperators } = error
-    throw new StorageError(message, { code, forOperators, tookEffect: false })
+    const { message, code, forOperators, keyExists } = error
+    throw new StorageError(message, { code, forOperators, keyExists, tookEffect: false })
   }
 }

@@ -1,14 +1,16 @@
-/** The text of what is wanted of one row, the same for every database. */
-import { into } from './standard.ts'
+/** The text of what is wanted of one row. */
+import type { Dialect } from './dialect.ts'
 import type { Intent, Text } from './text.ts'
 
-export const textOf = (intent: Intent): Text => ({ sql: sqlOf(intent), intent })
+export const textOf = (dialect: Dialect, intent: Intent): Text => ({ sql: sqlOf(dialect, intent), intent })
 
-function sqlOf(intent: Intent): string {
-  if (intent.to === 'insert') return `INSERT ${into(intent)}`
+function sqlOf(dialect: Dialect, intent: Intent): string {
+  if (intent.to === 'insert') return dialect.insert(intent)
+  if (intent.to === 'claim') return dialect.claim(intent)
   if (intent.to === 'find') {
+    const { table, join = '', columns } = intent
     const equal = [intent.key, ...intent.equal].map((column, index) => `${column} = $${index + 1}`)
-    return `SELECT ${intent.columns} FROM ${intent.table} WHERE ${equal.join(' AND ')}`
+    return `SELECT ${columns} FROM ${table} ${join} WHERE ${equal.join(' AND ')}`
   }
   const { table, set, key, compared, absent } = intent
   const conditions = [`${key} =`, ...compared].map((begun, index) => `${begun} $${index + 1}`)

@@ -21,17 +21,22 @@ export interface Text {
 }
 
 /** What is wanted of one row. */
-export type Intent = Find | Insertion | CompareAndSet
+export type Intent = Find | Insertion | Claim | CompareAndSet
 
 /** Values are bound in the order of `key`, `equal`. */
 export interface Find {
   readonly to: 'find'
+  /** And its alias, if it has one: `subject_tokens t`. */
   readonly table: string
+  /** What of other tables belongs to the row: `LEFT JOIN … ON …`. */
+  readonly join?: string
   readonly columns: string
-  /** Unique, and found by an index of its own name. */
+  /** Unique among the rows that have the further values. */
   readonly key: string
-  /** Further columns that must have the bound values; they are among those selected. */
+  /** Further columns that must have the bound values. */
   readonly equal: readonly string[]
+  /** The index that finds the row by all of these; `PRIMARY` for the primary key. */
+  readonly index: string
 }
 
 export interface Insertion {
@@ -42,6 +47,14 @@ export interface Insertion {
 }
 
 /** Values are bound in the order of `key`, `compared`, `set`. */
+/**
+ * Inserts a row where its key is free. Of any number of these with one key, at the same time or not, one writes. The
+ * table has no other unique key.
+ */
+export interface Claim extends Omit<Insertion, 'to'> {
+  readonly to: 'claim'
+}
+
 export interface CompareAndSet {
   readonly to: 'compare and set'
   readonly table: string

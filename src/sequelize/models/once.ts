@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.ts'
 import type { Insert } from '../database/dialect.ts'
+import { StorageError } from '../database/storage-error.ts'
 import type { Binding } from '../database/text.ts'
 
 const ROW: Insert = {
@@ -26,7 +27,7 @@ export async function recordOnce(database: Database, bind: Binding, row: string)
   try {
     return await database.writeRow({ sql: dialect.insert(ROW) }, bind, row)
   } catch (error) {
-    if (!dialect.isDuplicateKey?.(error)) throw error
+    if (!(error instanceof StorageError && error.keyExists)) throw error
     return (await database.alone.write(REPLACE_EXPIRED, bind)) === 1
   }
 }

@@ -5,10 +5,19 @@ import { into, replacing, selectFound, selectSlice } from '../standard.ts'
 export const mysqlDialect: Omit<Dialect, 'exclusively'> = {
   /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name)),
-  insert: (row) => `INSERT ${into(row)}`,
+  bindId: (hex) => Buffer.from(hex, 'hex'),
+  insert: (rows) => `INSERT ${into(rows)}`,
+  claim: (row) => `INSERT ${into(row)}`,
   isDuplicateKey: (error) => codeOf(error) === 'ER_DUP_ENTRY',
-  // IGNORE turns errors in the data into warnings too: not for values that could be wrong.
-  insertNew: (row) => `INSERT IGNORE ${into(row)}`,
+  // IGNORE would turn errors in the data into warnings.
+  insertNew: (rows) => `INSERT ${into(rows)} ON DUPLICATE KEY UPDATE ${rows.columns[0]} = ${rows.columns[0]}`,
+  writeOnce(rows) {
+    // MySQL assigns from left to right: the column that decides is the last of its group.
+    const set = rows.once.flatMap(([first, ...others]) =>
+      [...others, first].map((column) => `${column} = IF(${first} IS NULL, VALUES(${column}), ${column})`),
+    )
+    return `INSERT ${into(rows)} ON DUPLICATE KEY UPDATE ${set.join(', ')}`
+  },
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
   selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index})`),
@@ -22,6 +31,11 @@ export const mysqlDialect: Omit<Dialect, 'exclusively'> = {
     `DELETE FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit}`,
 
   types: {
+    id: 'BINARY(16)',
+    hash: 'BINARY(32)',
+    small: 'SMALLINT',
+    int: 'INT',
+    big: 'BIGINT',
     ascii: 'VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin',
     // 255 code points of four bytes.
     name: 'VARBINARY(1020)',

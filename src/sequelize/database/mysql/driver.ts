@@ -73,7 +73,13 @@ function createRun(): Driver['run'] {
     const [bind = []] = bindings
     if (text.intent && bindings.length > 1) return runGroup({ execute, texts }, text.intent, bindings)
     const [sql, values] = toPositional(text.sql, bind)
-    return [await execute({ ...text, sql }, values)]
+    try {
+      return [await execute({ ...text, sql }, values)]
+    } catch (error) {
+      if (text.intent?.to === 'claim' && mysqlDialect.isDuplicateKey(error))
+        return [{ rows: [], affected: 0 }]
+      throw error
+    }
   }
 }
 

@@ -5,17 +5,28 @@
  * There is a text for each of few sizes, which the server keeps prepared. What finds rows by their keys is filled up
  * with repeated keys, which change nothing.
  */
-import type { Binding, Bound, CompareAndSet, Find, Insertion, Intent, Result, Row, Text } from '../text.ts'
+import type { Binding, Bound, Claim, CompareAndSet, Find, Insertion, Intent, Result, Text } from '../text.ts'
 
 /** More would save little, and make the first wait for the last. */
 const MOST = 16
 
 export const most = ({ intent }: Text): number => (intent ? MOST : 1)
 
-/** Rows to insert cannot be repeated, and two compare-and-sets of one row are two statements. */
+/**
+ * Rows to insert cannot be repeated, what is found together has all but its keys in common, and two compare-and-sets of
+ * one row are two statements.
+ */
 export function fitting({ intent }: Text, bindings: readonly Binding[]): number {
-  if (intent?.to === 'insert') return 2 ** Math.floor(Math.log2(Math.min(bindings.length, MOST)))
-  if (intent?.to !== 'compare and set') return bindings.length
+  if (intent?.to === 'insert' || intent?.to === 'claim')
+    return 2 ** Math.floor(Math.log2(Math.min(bindings.length, MOST)))
+  if (intent?.to === 'find') {
+    const [[, ...first] = []] = bindings
+    const different = bindings.findIndex((bind) =>
+      first.some((value, index) => bytes(bind[1 + index]) !== bytes(value)),
+    )
+    return different === -1 ? bindings.length : different
+  }
+  if (!intent) return bindings.length
   const keys = bindings.map(([key]) => key)
   const repeated = keys.findIndex((key, index) => keys.indexOf(key) < index)
   return repeated === -1 ? bindings.length : repeated
@@ -42,13 +53,13 @@ export function runGroup(
   intent: Intent,
   bindings: readonly Binding[],
 ): Promise<readonly Result[]> {
-  if (intent.to === 'insert') return insertAll(connection, intent, bindings)
+  if (intent.to === 'insert' || intent.to === 'claim') return insertAll(connection, intent, bindings)
   return intent.to === 'find' ? findAll(connection, intent, bindings) : setAll(connection, intent, bindings)
 }
 
 async function insertAll(
   { execute, texts }: Connection,
-  intent: Insertion,
+  intent: Insertion | Claim,
   bindings: readonly Binding[],
 ): Promise<Result[]> {
   const text = known(texts, intent, bindings.length, () => {
@@ -65,25 +76,24 @@ async function findAll(
   intent: Find,
   bindings: readonly Binding[],
 ): Promise<Result[]> {
-  const { table, columns, key } = intent
+  const { columns, key, equal } = intent
   const keys = filled(bindings).map(([value = null]) => value)
+  const [[, ...others] = []] = bindings
   // The planner would read the whole of a table that it believes to be small.
   const text = known(
     texts,
     intent,
     keys.length,
-    () => `SELECT ${columns}, ${key} AS found_by ${from(table, key, keys)}`,
+    () =>
+      `SELECT ${columns}, ${key} AS found_by ${from(intent, keys)}${equal.map((column) => ` AND ${column} = ?`).join('')}`,
   )
-  const { rows } = await execute(text, keys)
+  const { rows } = await execute(text, [...keys, ...others])
   const found = new Map(rows.map((row) => [bytes(row.found_by), row]))
-  return bindings.map(([value, ...others]) => {
+  return bindings.map(([value]) => {
     const row = found.get(bytes(value))
-    return { rows: row && holds(row, intent, others) ? [row] : [], affected: 0 }
+    return { rows: row ? [row] : [], affected: 0 }
   })
 }
-
-const holds = (row: Row, { equal }: Find, values: Binding): boolean =>
-  equal.every((column, index) => bytes(row[column]) === bytes(values[index]))
 
 /** Names come back as bytes. Each sequence of bytes is another text in this encoding. */
 const bytes = (value: unknown): string =>
@@ -134,7 +144,7 @@ async function readMarks(
   affected: number,
 ): Promise<Result[]> {
   const keys = filled(bindings, MOST).map(([value = null]) => value)
-  const sql = `SELECT ${key} AS found_by, ${mark} AS mark ${from(table, key, keys)}`
+  const sql = `SELECT ${key} AS found_by, ${mark} AS mark ${from({ table, key, index: key }, keys)}`
   const { rows } = await execute({ sql, rare: true }, keys).catch((cause: unknown) => {
     throw new UnreadMarks('the marks could not be read', { cause })
   })
@@ -151,8 +161,10 @@ const written = (done: boolean): Result => ({ rows: [], affected: done ? 1 : 0 }
 
 const placeholders = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
 
-const from = (table: string, key: string, keys: readonly unknown[]): string =>
-  `FROM ${table} FORCE INDEX (${key}) WHERE ${key} IN (${placeholders(keys.length)})`
+const from = (
+  { table, join = '', key, index }: Pick<Find, 'table' | 'join' | 'key' | 'index'>,
+  keys: readonly unknown[],
+): string => `FROM ${table} FORCE INDEX (${index}) ${join} WHERE ${key} IN (${placeholders(keys.length)})`
 
 /** Filled up to a size with the last one. */
 function filled(bindings: readonly Binding[], size = 2 ** Math.ceil(Math.log2(bindings.length))): Binding[] {

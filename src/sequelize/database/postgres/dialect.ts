@@ -1,10 +1,13 @@
 import type { Dialect } from '../dialect.ts'
+import { codeOf } from '../fate.ts'
 import { insertOrReplace, selectSlice, standard, updateFound } from '../standard.ts'
 import { withAdvisoryLock } from './lock.ts'
 
 export const postgresDialect: Dialect = {
   ...standard,
   insertOrReplace,
+  bindId: (hex) => hex,
+  isDuplicateKey: (error) => codeOf(error) === '23505',
 
   /**
    * Written so that the planner has one index to choose, and reads no more of it than it returns. A first column in a
@@ -46,6 +49,11 @@ export const postgresDialect: Dialect = {
 
   // The database's default collation may compare as a language does.
   types: {
+    id: 'UUID',
+    hash: 'BYTEA',
+    small: 'SMALLINT',
+    int: 'INTEGER',
+    big: 'BIGINT',
     ascii: 'VARCHAR(64) COLLATE "C"',
     name: 'TEXT COLLATE "C"',
     shortName: 'TEXT COLLATE "C"',

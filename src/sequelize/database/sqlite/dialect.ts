@@ -5,6 +5,9 @@ import { withLease } from './lease.ts'
 export const sqliteDialect: Dialect = {
   ...standard,
   insertOrReplace,
+  bindId: (hex) => Buffer.from(hex, 'hex'),
+  // Only one of the two modules has a code for it.
+  isDuplicateKey: (error) => error instanceof Error && /UNIQUE constraint failed/.test(error.message),
 
   selectNewest: (slice) => selectSlice(slice, `INDEXED BY ${slice.index}`),
   selectNewestOf: (rows) => selectFound(rows, `INDEXED BY ${rows.index}`),
@@ -16,6 +19,11 @@ export const sqliteDialect: Dialect = {
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
 
   types: {
+    id: 'BLOB',
+    hash: 'BLOB',
+    small: 'INTEGER',
+    int: 'INTEGER',
+    big: 'INTEGER',
     ascii: 'TEXT',
     name: 'TEXT',
     shortName: 'TEXT',
