@@ -136,8 +136,9 @@ async function repeat<Value>(
       return await once()
     } catch (error) {
       const fate = fateOf(error)
-      const reads = performance.now() - begun < readsFor * 1000
-      if (!(reads ? AFTER[fate].readAgain : AFTER[fate].repeat)) throw storageError(error, driver)
+      const after = AFTER[fate]
+      const inTime = performance.now() - begun < readsFor * 1000
+      if (!after.repeat && !(after.readAgain && inTime)) throw storageError(error, driver)
       const again = fate === 'locked' ? waitForLock() : backOff()
       if (!(await again)) throw storageError(error, driver)
     }

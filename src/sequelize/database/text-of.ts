@@ -8,9 +8,9 @@ function sqlOf(dialect: Dialect, intent: Intent): string {
   if (intent.to === 'insert') return dialect.insert(intent)
   if (intent.to === 'claim') return dialect.claim(intent)
   if (intent.to === 'find') {
-    const { table, join = '', columns } = intent
+    const tables = [intent.table, intent.join].filter(Boolean).join(' ')
     const equal = [intent.key, ...intent.equal].map((column, index) => `${column} = $${index + 1}`)
-    return `SELECT ${columns} FROM ${table} ${join} WHERE ${equal.join(' AND ')}`
+    return `SELECT ${intent.columns} FROM ${tables} WHERE ${equal.join(' AND ')}`
   }
   const { table, set, key, compared, absent } = intent
   const conditions = [`${key} =`, ...compared].map((begun, index) => `${begun} $${index + 1}`)

@@ -80,12 +80,11 @@ async function findAll(
   const keys = filled(bindings).map(([value = null]) => value)
   const [[, ...others] = []] = bindings
   // The planner would read the whole of a table that it believes to be small.
-  const text = known(
-    texts,
-    intent,
-    keys.length,
-    () =>
-      `SELECT ${columns}, ${key} AS found_by ${from(intent, keys)}${equal.map((column) => ` AND ${column} = ?`).join('')}`,
+  const text = known(texts, intent, keys.length, () =>
+    [
+      `SELECT ${columns}, ${key} AS found_by ${from(intent, keys)}`,
+      ...equal.map((column) => `${column} = ?`),
+    ].join(' AND '),
   )
   const { rows } = await execute(text, [...keys, ...others])
   const found = new Map(rows.map((row) => [bytes(row.found_by), row]))
@@ -162,9 +161,12 @@ const written = (done: boolean): Result => ({ rows: [], affected: done ? 1 : 0 }
 const placeholders = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
 
 const from = (
-  { table, join = '', key, index }: Pick<Find, 'table' | 'join' | 'key' | 'index'>,
+  { table, join, key, index }: Pick<Find, 'table' | 'join' | 'key' | 'index'>,
   keys: readonly unknown[],
-): string => `FROM ${table} FORCE INDEX (${index}) ${join} WHERE ${key} IN (${placeholders(keys.length)})`
+): string =>
+  [`FROM ${table} FORCE INDEX (${index})`, join, `WHERE ${key} IN (${placeholders(keys.length)})`]
+    .filter(Boolean)
+    .join(' ')
 
 /** Filled up to a size with the last one. */
 function filled(bindings: readonly Binding[], size = 2 ** Math.ceil(Math.log2(bindings.length))): Binding[] {
