@@ -72,6 +72,18 @@ for (const kind of ['postgres', 'mysql'] as const) {
       expect(spent).to.equal(true)
     })
 
+    it('fails what it was asked for after the time limit, and is not asked again', async () => {
+      const store = createSubjectTokenStore(connect(), { timeout: 1 })
+      await untilServed(() => store.get(ISSUER, 'x'))
+      proxy.fallSilent()
+      const runs = await recordRuns(database, async () => {
+        expect(await codes([store.get(ISSUER, 'x')])).to.deep.equal(['ETIMEDOUT'])
+      })
+      expect(runs).to.have.length(1)
+      proxy.speak()
+      expect(await untilServed(() => store.get(ISSUER, 'x'))).to.equal(undefined)
+    })
+
     it('fails what waits for a connection after the time limit, and is used again when it is back', async () => {
       const dialectOptions = CONNECTING[kind](2000)
       const pool = connect({ pool: { max: 2, acquire: 60_000 }, dialectOptions })
