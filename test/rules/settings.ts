@@ -96,6 +96,8 @@ export async function closeSettings(): Promise<void> {
   const settings = await Promise.all(started.values())
   for (const { close } of settings) await close()
   for (const database of new Set(settings.map((setting) => setting.database))) await database.close()
+  started.clear()
+  ground = undefined
 }
 
 async function start(name: SettingName): Promise<Setting> {

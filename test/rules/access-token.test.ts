@@ -1,0 +1,4 @@
+import { accessTokenRules } from './access-token.ts'
+import { declareRules } from './matrix.ts'
+
+declareRules('T', accessTokenRules)

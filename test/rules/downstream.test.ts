@@ -1,0 +1,4 @@
+import { downstreamRules } from './downstream.ts'
+import { declareRules } from './matrix.ts'
+
+declareRules('D', downstreamRules)

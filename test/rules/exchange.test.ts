@@ -1,0 +1,4 @@
+import { exchangeRules } from './exchange.ts'
+import { declareRules } from './matrix.ts'
+
+declareRules('E', exchangeRules)

@@ -1,0 +1,14 @@
+import { issueRules } from './management-issue.ts'
+import { recordRules } from './management-records.ts'
+import { managementRouteRules } from './management-routes.ts'
+import { stopRules } from './management-stops.ts'
+import { declareRules } from './matrix.ts'
+import { registrationRules } from './registration.ts'
+
+declareRules('M', [
+  ...managementRouteRules,
+  ...issueRules,
+  ...recordRules,
+  ...stopRules,
+  ...registrationRules,
+])

@@ -1,0 +1,39 @@
+/** Every rule of docs/protocol.md, at every door and in every form where it holds: one test for each cell. */
+import { expect } from 'chai'
+import { readPage } from '../../fixtures/markdown.ts'
+import { ruleIdsOf } from '../../fixtures/page.ts'
+import { isComplete, type Rule } from './rule.ts'
+import { play } from './scene.ts'
+import { closeSettings } from './settings.ts'
+
+const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))
+
+const cellsOf = (rules: readonly Rule[]) =>
+  rules.flatMap(({ title, cells }) =>
+    Object.entries(cells).map(([form, cell]) => ({ title: `${title}: ${form}`, cell })),
+  )
+
+/** The rules whose ids begin with this letter. A file declares those of one, so that two processes share them. */
+export function declareRules(letter: string, rules: readonly Rule[]): void {
+  const cells = cellsOf(rules)
+  const reasons = cells.filter(({ cell }) => typeof cell === 'string').length
+  describe(`the rules ${letter} of docs/protocol.md: ${cells.length - reasons} cells, and ${reasons} that cannot be`, () => {
+    after(closeSettings)
+
+    it('are those of the table', () => {
+      const inPage = idsInPage.filter((id) => id.startsWith(letter))
+      expect([...new Set(rules.map(({ id }) => id))]).to.have.members(inPage)
+    })
+
+    it('say in each cell what is answered and what the record says, or why there is none', () => {
+      const incomplete = cells.filter(({ cell }) =>
+        typeof cell === 'string' ? cell === '' : !isComplete(cell),
+      )
+      expect(incomplete.map(({ title }) => title)).to.deep.equal([])
+    })
+
+    for (const { title, cell } of cells) {
+      if (typeof cell !== 'string') it(title, () => play(cell))
+    }
+  })
+}
