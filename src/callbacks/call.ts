@@ -25,7 +25,7 @@ export async function callDeployment<Result>(
   }
 }
 
-class TooLate extends Error {}
+export class TooLate extends Error {}
 
 /** @throws {TooLate} when the result takes longer. It may still come: its rejection is handled. */
 export async function within<Result>(timeLimit: Seconds, result: PromiseLike<Result>): Promise<Result> {

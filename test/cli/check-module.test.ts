@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { mock } from 'node:test'
 import { expect } from 'chai'
-import { readExample } from '../../src/cli/check/module.ts'
+import { loadDeployment, readExample } from '../../src/cli/check/module.ts'
 
 const EXAMPLE = {
   userId: 'alice',
@@ -77,6 +78,38 @@ describe('oidc-impersonation check: an example', () => {
         .to.throw(Error, message)
         .with.property('message')
         .that.satisfies((said: string) => said.startsWith(`${file}: `))
+    })
+  }
+})
+
+describe('oidc-impersonation check: a module', () => {
+  let folder: string
+  before(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'module-'))
+  })
+  after(() => rmSync(folder, { recursive: true }))
+  afterEach(() => mock.timers.reset())
+
+  const endless: [what: string, text: string][] = [
+    ['waits for what never comes', 'await new Promise(() => {})'],
+    ['exports a function that never returns what it promises', 'export default () => new Promise(() => {})'],
+  ]
+  for (const [index, [what, text]] of endless.entries()) {
+    it(`is given up after 10 s if it ${what}`, async () => {
+      const file = path.join(folder, `${index}.mjs`)
+      writeFileSync(file, text)
+      mock.timers.enable({ apis: ['setTimeout'] })
+      let ended = false
+      const loading = loadDeployment(file)
+        .catch((error: Error) => error.message)
+        .finally(() => {
+          ended = true
+        })
+      mock.timers.tick(9_999)
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(ended).to.equal(false)
+      mock.timers.tick(1)
+      expect(await loading).to.equal('the module did not finish loading within 10 s')
     })
   }
 })

@@ -3,6 +3,8 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
+import { TooLate, within } from '../../callbacks/call.ts'
+import type { Seconds } from '../../clock.ts'
 import { type Impersonation, type Inside, insideOf } from '../../impersonation.ts'
 import { isPlainObject } from '../../plain-json.ts'
 import { messageOf } from './finding.ts'
@@ -37,13 +39,20 @@ export interface Example {
   readonly onBehalfOf?: Step
 }
 
-/** @throws {Error} that says what the module must export. */
+/** For the module, and for the function that it exports. */
+const LOADING: Seconds = 10
+
+/** @throws {Error} that says what the module must export, or that it did not finish loading. */
 export async function loadDeployment(file: string): Promise<Deployment> {
   const location = path.resolve(file)
   if (!existsSync(location)) throw new Error(`there is no ${location}`)
-  const module: Record<string, unknown> = await import(pathToFileURL(location).href)
-  const exported = typeof module.default === 'function' ? await module.default() : (module.default ?? module)
-  const { impersonation, provider, sequelize, close } = { ...module, ...Object(exported) }
+  const { impersonation, provider, sequelize, close } = await within(LOADING, load(location)).catch(
+    (error) => {
+      throw error instanceof TooLate
+        ? new Error(`the module did not finish loading within ${LOADING} s`)
+        : error
+    },
+  )
   if (!impersonation || !provider) {
     throw new Error(
       'the module must export `provider` and `impersonation`, or a function as default that returns both',
@@ -59,6 +68,12 @@ export async function loadDeployment(file: string): Promise<Deployment> {
     ...(sequelize !== undefined && { sequelize: sequelize as Sequelize }),
     ...(typeof close === 'function' && { close: close as () => unknown }),
   }
+}
+
+async function load(location: string): Promise<Record<string, unknown>> {
+  const module: Record<string, unknown> = await import(pathToFileURL(location).href)
+  const exported = typeof module.default === 'function' ? await module.default() : (module.default ?? module)
+  return { ...module, ...Object(exported) }
 }
 
 /** @throws {Error} that names the member that is missing or wrong. */
