@@ -6,7 +6,7 @@ import { type DeploymentOverrides, withDeployment } from '../../fixtures/deploym
 import { issue } from '../../fixtures/requests.ts'
 import { checkClients } from '../../src/cli/check/clients.ts'
 import { checkDoors, checkMounting } from '../../src/cli/check/doors.ts'
-import type { Finding } from '../../src/cli/check/finding.ts'
+import { type Finding, withoutCredentials } from '../../src/cli/check/finding.ts'
 import type { Deployment } from '../../src/cli/check/module.ts'
 import { checkStatusLists } from '../../src/cli/check/status-lists.ts'
 import { insideOf } from '../../src/impersonation.ts'
@@ -323,5 +323,15 @@ describe('oidc-impersonation check: where the status lists are', () => {
     expect(others).to.deep.equal([])
     expect(finding).to.include({ level: 'note', about: ABOUT })
     expect(finding?.text).to.match(/^not checked: storage failed: the tables are missing/)
+  })
+})
+
+describe('oidc-impersonation check: an address that an error quotes', () => {
+  it('is shown without its user and password, whatever the password holds', () => {
+    for (const credentials of ['u:p', 'u:hun/t@er2', 'u:p@//x@y', 'u'])
+      expect(withoutCredentials(`no route to postgres://${credentials}@db/x`)).to.equal(
+        'no route to postgres://***@db/x',
+      )
+    expect(withoutCredentials('no route to postgres://db/x')).to.equal('no route to postgres://db/x')
   })
 })

@@ -1,4 +1,4 @@
-/** What one process at a time does to a database server. `migrations.contract.ts` has more, on each database. */
+/** What one process at a time does to a database server. `migrations.test.ts` has more, on each database. */
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize, Transaction } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'

@@ -3,7 +3,8 @@ import { expect } from 'chai'
 import { type Adapter, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
-import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { onEachKind } from '../../fixtures/on-database.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
@@ -44,7 +45,7 @@ const REFUSED = {
 } as const
 
 /** What our adapter promises beyond the contract of every adapter. */
-export function adapterContract(kind: DatabaseKind): void {
+onEachKind((kind) => {
   describe('adapter', () => {
     let database: Database
     let adapter: (model: string, namespace?: string) => Adapter
@@ -400,4 +401,4 @@ export function adapterContract(kind: DatabaseKind): void {
       }
     })
   })
-}
+})

@@ -4,7 +4,8 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
-import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { onEachKind } from '../../fixtures/on-database.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { subjectTokens } from '../../src/sequelize/schema/001-subject-tokens.ts'
@@ -13,7 +14,7 @@ import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
 
 const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
 
-export function migrationContract(kind: DatabaseKind): void {
+onEachKind((kind) => {
   describe('migrations', () => {
     let database: Database
     beforeEach(async () => {
@@ -252,4 +253,4 @@ export function migrationContract(kind: DatabaseKind): void {
       await createAdapter(database.sequelize)('Session').upsert('s', { jti: 's' }, 60)
     })
   })
-}
+})

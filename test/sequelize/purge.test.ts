@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { onEachKind } from '../../fixtures/on-database.ts'
 import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../../src/sequelize/index.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
@@ -13,7 +14,7 @@ const ISSUER = 'https://id.example.com'
 /** What `mintId` would have minted then. */
 const idAt = (at: number) => earliestId(at).slice(0, 12) + mintId().slice(12)
 
-export function purgeContract(kind: DatabaseKind): void {
+onEachKind((kind) => {
   describe('purge', () => {
     let database: Database
     let now: number
@@ -161,7 +162,7 @@ export function purgeContract(kind: DatabaseKind): void {
       }
     })
   })
-}
+})
 
 async function insertMany(database: Database, count: number, expiresAt: number): Promise<void> {
   const rows = Array.from(

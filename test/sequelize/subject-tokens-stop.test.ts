@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
-import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { losingResults } from '../../fixtures/lost-results.ts'
+import { onEachKind } from '../../fixtures/on-database.ts'
 import { endUnspent } from '../../src/sequelize/end-unspent.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
@@ -27,7 +28,7 @@ const REFUSED = {
 } as const
 
 /** Stops that fail halfway, and what is counted and listed of a whole table. */
-export function subjectTokenStopContract(kind: DatabaseKind): void {
+onEachKind((kind) => {
   describe('subject token store: stops', () => {
     let database: Database
     let store: SubjectTokenStore
@@ -186,4 +187,4 @@ export function subjectTokenStopContract(kind: DatabaseKind): void {
       expect(await store.get(issuer, gone.id)).to.equal(undefined)
     })
   })
-}
+})

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { onEachKind } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
@@ -10,7 +11,7 @@ import { BY_API, chainOf, NOW, tokensIn } from '../../src/testing/store/tokens.t
 const one = (filter: object): [filter: object, statements: number] => [filter, 1]
 
 /** What the store over Sequelize does beyond the contract of every store: how much it reads, and in which statements. */
-export function subjectTokenContract(kind: DatabaseKind): void {
+onEachKind((kind) => {
   describe('subject token store', () => {
     let database: Database
     let store: SubjectTokenStore
@@ -324,4 +325,4 @@ export function subjectTokenContract(kind: DatabaseKind): void {
       })
     })
   })
-}
+})

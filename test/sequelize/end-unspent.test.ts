@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
-import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { onEachKind } from '../../fixtures/on-database.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { text } from '../../src/sequelize/database/values.ts'
 import { endUnspent } from '../../src/sequelize/end-unspent.ts'
@@ -21,7 +22,7 @@ const INTERRUPTED = {
 }
 
 /** What the command does after a restore, on every database. */
-export function endUnspentContract(kind: DatabaseKind): void {
+onEachKind((kind) => {
   describe('end-unspent', () => {
     let database: Database
     let store: SubjectTokenStore
@@ -98,4 +99,4 @@ export function endUnspentContract(kind: DatabaseKind): void {
       })
     }
   })
-}
+})
