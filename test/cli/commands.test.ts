@@ -1,51 +1,12 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
-import { QueryTypes } from 'sequelize'
-import { DATABASES, type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
-
-const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
-
-interface Outcome {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
-function run(args: readonly string[], databaseUrl?: string): Promise<Outcome> {
-  const { DATABASE_URL: _, ...env } = process.env
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      ['--no-warnings', CLI, ...args],
-      { env: databaseUrl === undefined ? env : { ...env, DATABASE_URL: databaseUrl } },
-      (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-    )
-  })
-}
-
-const ISSUER = 'https://id.example.com/oidc'
-
-/** A subject token that expires in so many seconds. */
-function tokenThatEnds(seconds: number, issuer = ISSUER) {
-  const now = Math.floor(Date.now() / 1000)
-  return {
-    id: earliestId(now - 600).slice(0, 12) + mintId().slice(12),
-    tokenHash: hashSecret(mintSecret()),
-    issuer,
-    userId: 'alice',
-    context: {},
-    createdBy: 'backend',
-    createdAt: now - 600,
-    expiresAt: now + seconds,
-  }
-}
+import { CLI, run, tokenThatEnds } from './command.ts'
 
 describe('oidc-impersonation', () => {
   let database: Database
@@ -213,92 +174,3 @@ describe('oidc-impersonation', () => {
     expect(stdout + stderr).not.to.include('hunter2')
   })
 })
-
-for (const kind of DATABASES) {
-  describe(`oidc-impersonation, on ${kind}`, () => {
-    let database: Database
-    before(async function () {
-      if (!(await isAvailable(kind))) this.skip()
-    })
-    beforeEach(async () => {
-      database = await openDatabase(kind, { migrated: false })
-    })
-    afterEach(() => database?.close())
-
-    it('migrates by the SQL that it prints', async () => {
-      const { stdout } = await run(['sql'], database.url)
-      for (const sql of stdout.split(/;\n/).filter((text) => text.trim() !== ''))
-        await database.sequelize.query(sql)
-      await createSubjectTokenStore(database.sequelize).ready?.()
-      expect((await run(['migrate'], database.url)).code).to.equal(0)
-    })
-
-    it('shows the state of the tables', async () => {
-      const empty = await run(['status'], database.url)
-      expect(empty.code, empty.stderr).to.equal(0)
-      expect(empty.stdout).to.include('001-subject-tokens  missing: run `oidc-impersonation migrate`')
-      expect(empty.stdout).to.include('subject_tokens  missing\n')
-
-      await migrate(database.sequelize)
-      const token = tokenThatEnds(60)
-      await createSubjectTokenStore(database.sequelize).insert(token)
-      await createAdapter(database.sequelize)('Session').upsert('s', { jti: 's' }, 60)
-      const { stdout } = await run(['status'], database.url)
-      const written = new Date(token.createdAt * 1000).toISOString()
-      expect(stdout).to.include('001-subject-tokens  applied\n002-oidc-models  applied\n')
-      expect(stdout).to.include(`subject_tokens  1 rows, the oldest written ${written}\n`)
-      expect(stdout).to.include('subject_token_actors  0 rows\n')
-      // Read back: the adapter's clock never steps back, and other tests of this process may have set it ahead.
-      const [row] = await database.sequelize.query<{ written_at: unknown }>(
-        'SELECT written_at FROM oidc_models',
-        {
-          type: QueryTypes.SELECT,
-        },
-      )
-      const saved = new Date(Math.floor(Number(row?.written_at) / 1e6) * 1000).toISOString()
-      expect(stdout).to.include(`oidc_models  1 rows, the oldest written ${saved}\n`)
-    })
-
-    it('shows the steps of a later version', async () => {
-      await migrate(database.sequelize)
-      await database.sequelize.query("INSERT INTO impersonation_migrations (name) VALUES ('999-later')")
-      const { stdout } = await run(['status'], database.url)
-      expect(stdout).to.include('\n999-later  applied by a later version\n').and.not.to.include('missing')
-    })
-
-    it('ends what is unspent, of all issuers or of one', async () => {
-      await migrate(database.sequelize)
-      const store = createSubjectTokenStore(database.sequelize)
-      const other = 'https://other.example.com'
-      const [live, spent, expired, elsewhere] = [
-        tokenThatEnds(60),
-        tokenThatEnds(60),
-        tokenThatEnds(-60),
-        tokenThatEnds(60, other),
-      ]
-      for (const token of [live, spent, expired, elsewhere]) await store.insert(token)
-      await store.consume(ISSUER, spent.tokenHash, spent.createdAt, {
-        at: spent.createdAt,
-        clientId: 'spa',
-        resource: 'https://api.example.com',
-        accessToken: { format: 'jwt', expiresAt: spent.expiresAt },
-      })
-      const ended = async () => {
-        const found = []
-        for (const { issuer, id } of [live, spent, expired, elsewhere])
-          found.push((await store.get(issuer, id))?.revokedAt !== undefined)
-        return found
-      }
-      const one = await run(['end-unspent', '--issuer', ISSUER], database.url)
-      expect(one.stdout, one.stderr).to.equal(`Revoked 1 unspent subject tokens of ${ISSUER}.\n`)
-      expect(await ended()).to.deep.equal([true, false, false, false])
-      expect((await run(['end-unspent'], database.url)).stdout).to.equal(
-        'Revoked 1 unspent subject tokens.\n',
-      )
-      expect(await ended()).to.deep.equal([true, false, false, true])
-      expect((await run(['end-unspent'], database.url)).stdout).to.equal(
-        'Revoked 0 unspent subject tokens.\n',
-      )
-    })
-  })
-}

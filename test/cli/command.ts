@@ -1,0 +1,42 @@
+/** The command `oidc-impersonation` as a process, and tokens for it. */
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
+import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+
+export const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
+
+interface Outcome {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export function run(args: readonly string[], databaseUrl?: string): Promise<Outcome> {
+  const { DATABASE_URL: _, ...env } = process.env
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      ['--no-warnings', CLI, ...args],
+      { env: databaseUrl === undefined ? env : { ...env, DATABASE_URL: databaseUrl } },
+      (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    )
+  })
+}
+
+export const ISSUER = 'https://id.example.com/oidc'
+
+/** A subject token that expires in so many seconds. */
+export function tokenThatEnds(seconds: number, issuer = ISSUER) {
+  const now = Math.floor(Date.now() / 1000)
+  return {
+    id: earliestId(now - 600).slice(0, 12) + mintId().slice(12),
+    tokenHash: hashSecret(mintSecret()),
+    issuer,
+    userId: 'alice',
+    context: {},
+    createdBy: 'backend',
+    createdAt: now - 600,
+    expiresAt: now + seconds,
+  }
+}
