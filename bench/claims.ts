@@ -25,7 +25,7 @@ export async function measureScale(options: Options, tell: Tell): Promise<void> 
   try {
     const take = (name: keyof typeof servers) =>
       takeSample({ ...scene, servers: servers[name] }, 'exchange', options)
-    const samples = await interleave(['one process', 'two processes'], options.rounds, take, tell)
+    const samples = await interleave(['one process', 'two processes'], options, take, tell)
     tell('')
     console.log(seriesTable(samples))
     const times = compare(samples['two processes'], samples['one process'], cpuRatio).median
@@ -100,7 +100,7 @@ export async function measureRows(options: Options, tell: Tell): Promise<void> {
       return takeSample(scene, row, options)
     }
     const names = series.map(({ name }) => name)
-    const samples = await interleave(names, options.rounds, take, tell)
+    const samples = await interleave(names, options, take, tell)
     tell('')
     console.log(seriesTable(samples))
     for (const [size, scene] of scenes) {
@@ -132,7 +132,7 @@ export async function measureProfile(options: Options, tell: Tell): Promise<void
   const scene = await openScene(options)
   try {
     const [server] = scene.servers
-    await interleave(rows, 1, (name) => takeSample(scene, name, options), tell)
+    await interleave(rows, { rounds: 1 }, (name) => takeSample(scene, name, options), tell)
     let baseline: Map<string, number> | undefined
     for (const row of rows) {
       tell(`profiling ${row}`)

@@ -4,15 +4,15 @@ import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../src/clock.ts'
 import type { Bound } from '../src/sequelize/database/text.ts'
 import { databaseOf } from '../src/sequelize/database-of.ts'
-import { toRow, toUseColumns, USE_COLUMNS } from '../src/sequelize/subject-token-rows.ts'
+import { TOKENS, USES } from '../src/sequelize/tables.ts'
+import { issuersOf } from '../src/sequelize/tokens/issuers.ts'
+import { ISSUED, issuedRow, USED, useRow } from '../src/sequelize/tokens/rows.ts'
 import { earliestId, mintId } from '../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../src/subject-tokens/secret.ts'
-import type { NewSubjectToken, SubjectTokenUse } from '../src/subject-tokens/subject-token.ts'
+import { hashToken, mintToken, type SubjectTokenText } from '../src/subject-tokens/secret.ts'
+import type { SubjectTokenDraft, SubjectTokenUse } from '../src/subject-tokens/subject-token.ts'
 import { API, CLIENTS, DAY, ISSUER, SCOPE } from './deployment.ts'
 import { CONTEXT } from './requests.ts'
 
-const COLUMNS = `id, token_hash, issuer, user_id, context, created_by, client_id, actor_id, resource, scope,
-  created_at, expires_at, ${USE_COLUMNS.join(', ')}`
 const PER_STATEMENT = 500
 
 /** The service account that issued and used the whole history. */
@@ -23,50 +23,71 @@ const ROWS_OF_A_USER = 100
 export const CUSTOMER = customer(0)
 
 const ANALYZE: Readonly<Record<string, string>> = {
-  postgres: 'VACUUM ANALYZE subject_tokens',
-  mysql: 'ANALYZE TABLE subject_tokens',
+  postgres: 'VACUUM ANALYZE',
+  mysql: `ANALYZE TABLE ${TOKENS.name}, ${USES.name}`,
 }
-const NEVER_USED: readonly Bound[] = USE_COLUMNS.map(() => null)
 
 /** Subject tokens that can be exchanged, as the management API would have issued them. */
-export async function issueDirectly(sequelize: Sequelize, count: number): Promise<string[]> {
-  const { dialect } = databaseOf(sequelize)
-  const secrets = Array.from({ length: count }, mintSecret)
+export async function issueDirectly(sequelize: Sequelize, count: number): Promise<SubjectTokenText[]> {
+  const { dialect, number } = await placeOf(sequelize)
   const createdAt = epochTime()
-  await insert(sequelize, count, (index) => {
-    const secret = secrets[index] ?? mintSecret()
-    const times = { createdAt, expiresAt: createdAt + DAY }
-    return [...toRow(dialect, { ...newToken(index), ...times, tokenHash: hashSecret(secret) }), ...NEVER_USED]
+  const issued = Array.from({ length: count }, (_, index) => {
+    const draft = { ...newToken(index), createdAt, expiresAt: createdAt + DAY }
+    return { draft, text: mintToken(draft.id) }
   })
-  return secrets
+  await insertMany(
+    sequelize,
+    { table: TOKENS.name, columns: ISSUED },
+    issued.map(({ draft, text }) => issuedRow(dialect, number, { ...draft, tokenHash: hashToken(text) })),
+  )
+  return issued.map(({ text }) => text)
 }
 
 /** Rows of tokens that were used in the past 30 days, which is what most of a real table consists of. */
 export async function fillHistory(sequelize: Sequelize, count: number): Promise<void> {
-  const { dialect } = databaseOf(sequelize)
+  const { dialect, number } = await placeOf(sequelize)
   const start = epochTime() - 30 * DAY
-  await insert(sequelize, count, (index) => {
-    const createdAt = start + Math.floor((index / count) * 29 * DAY)
-    const times = { createdAt, expiresAt: createdAt + 600 }
-    const tokenHash = hashSecret(mintSecret())
-    return [
-      ...toRow(dialect, { ...newToken(index), ...history(index, count, createdAt), ...times, tokenHash }),
-      ...toUseColumns(dialect, useAt(createdAt + 5)),
-    ]
-  })
+  for (let from = 0; from < count; from += PER_STATEMENT) {
+    const tokens = Array.from({ length: Math.min(PER_STATEMENT, count - from) }, (_, step) => {
+      const index = from + step
+      const createdAt = start + Math.floor((index / count) * 29 * DAY)
+      return {
+        ...newToken(index),
+        ...history(index, count, createdAt),
+        createdAt,
+        expiresAt: createdAt + 600,
+      }
+    })
+    const issued = tokens.map((token) =>
+      issuedRow(dialect, number, { ...token, tokenHash: hashToken(mintToken(token.id)) }),
+    )
+    const used = tokens.map((token) => {
+      const use = useAt(token.createdAt + 5)
+      return useRow(dialect, { issuer: number, token: token, use, chain: undefined })
+    })
+    await insertMany(sequelize, { table: TOKENS.name, columns: ISSUED }, issued)
+    await insertMany(sequelize, { table: USES.name, columns: USED }, used)
+  }
   // Otherwise the planner would use the statistics of an empty table, and a clean-up could run during the measurement.
   await sequelize.query(ANALYZE[sequelize.getDialect()] ?? 'ANALYZE')
 }
 
 export async function countRows(sequelize: Sequelize): Promise<number> {
-  const [rows] = await sequelize.query('SELECT COUNT(*) AS held FROM subject_tokens')
+  const [rows] = await sequelize.query(`SELECT COUNT(*) AS held FROM ${TOKENS.name}`)
   return Number((rows as { held: unknown }[])[0]?.held)
 }
 
-function newToken(index: number): Omit<NewSubjectToken, 'tokenHash' | 'createdAt' | 'expiresAt'> {
+async function placeOf(sequelize: Sequelize) {
+  const database = databaseOf(sequelize)
+  const number = await issuersOf(sequelize)(database, ISSUER)
+  return { dialect: database.dialect, number }
+}
+
+function newToken(index: number): Omit<SubjectTokenDraft, 'createdAt' | 'expiresAt'> {
   return {
     id: mintId(),
     issuer: ISSUER,
+    purpose: 'exchange',
     userId: `user-${index % 10_000}`,
     context: CONTEXT,
     createdBy: CLIENTS.backend.client_id,
@@ -93,14 +114,21 @@ const useAt = (at: number): SubjectTokenUse => ({
   accessToken: { format: 'jwt', expiresAt: at + 600 },
 })
 
-async function insert(sequelize: Sequelize, count: number, row: (index: number) => Bound[]): Promise<void> {
-  for (let from = 0; from < count; from += PER_STATEMENT) {
-    const rows = Array.from({ length: Math.min(PER_STATEMENT, count - from) }, (_, index) =>
-      row(from + index),
-    )
+interface Target {
+  readonly table: string
+  readonly columns: readonly string[]
+}
+
+async function insertMany(
+  sequelize: Sequelize,
+  { table, columns }: Target,
+  rows: readonly (readonly Bound[])[],
+): Promise<void> {
+  for (let from = 0; from < rows.length; from += PER_STATEMENT) {
+    const part = rows.slice(from, from + PER_STATEMENT)
     let parameter = 0
-    const values = rows.map((columns) => `(${columns.map(() => `$${++parameter}`).join(', ')})`)
-    const sql = `INSERT INTO subject_tokens (${COLUMNS}) VALUES ${values.join(', ')}`
-    await sequelize.query(sql, { bind: rows.flat() })
+    const values = part.map((row) => `(${row.map(() => `$${++parameter}`).join(', ')})`)
+    const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values.join(', ')}`
+    await sequelize.query(sql, { bind: part.flat() })
   }
 }

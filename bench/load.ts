@@ -22,6 +22,10 @@ export interface Job {
   readonly requests: readonly PreparedRequest[]
   /** A new subject token for each operation. If they run out, the job ends early. */
   readonly subjectTokens?: readonly string[]
+  /** Ends the job after about as many. */
+  readonly operations?: number
+  /** Returns the subject tokens that were issued. */
+  readonly collect?: boolean
 }
 
 export interface JobResult {
@@ -32,6 +36,8 @@ export interface JobResult {
   readonly p99: number
   /** The generator's own share of a core. */
   readonly busy: number
+  /** If they were to be collected. */
+  readonly issued: readonly string[]
 }
 
 export type LoadTasks = { run(job: Job): Promise<JobResult> }
@@ -43,10 +49,11 @@ async function run(job: Job): Promise<JobResult> {
     Array.from({ length: job.concurrency }, (_, index) => open(job.ports[index % job.ports.length] ?? 0)),
   )
   const latencies: number[] = []
+  const issued: string[] = []
   const tokens = job.subjectTokens && [...job.subjectTokens]
   const cpu = process.cpuUsage()
   const start = performance.now()
-  await Promise.all(connections.map((connection) => drive(connection, job, tokens, latencies)))
+  await Promise.all(connections.map((connection) => drive(connection, job, { tokens, latencies, issued })))
   const seconds = (performance.now() - start) / 1000
   const { user, system } = process.cpuUsage(cpu)
   for (const connection of connections) connection.close()
@@ -57,12 +64,21 @@ async function run(job: Job): Promise<JobResult> {
     p50: quantile(latencies, 0.5),
     p99: quantile(latencies, 0.99),
     busy: (user + system) / 1e6 / seconds,
+    issued,
   }
 }
 
-async function drive(connection: Connection, job: Job, tokens: string[] | undefined, latencies: number[]) {
+/** What the connections of a job share. */
+interface Shared {
+  readonly tokens: string[] | undefined
+  readonly latencies: number[]
+  readonly issued: string[]
+}
+
+async function drive(connection: Connection, job: Job, { tokens, latencies, issued }: Shared) {
+  const { operations = Number.POSITIVE_INFINITY, collect = false } = job
   const end = performance.now() + job.seconds * 1000
-  for (let start = performance.now(); start < end; ) {
+  for (let start = performance.now(); start < end && latencies.length < operations; ) {
     let token = tokens ? tokens.pop() : ''
     if (token === undefined) return
     for (const { before, after, status } of job.requests) {
@@ -71,6 +87,7 @@ async function drive(connection: Connection, job: Job, tokens: string[] | undefi
         throw new Error(`the server responded with ${response.status}: ${response.body}`)
       token = /"subjectToken":"([^"]+)"/.exec(response.body)?.[1] ?? token
     }
+    if (collect && token) issued.push(token)
     const now = performance.now()
     latencies.push(now - start)
     start = now

@@ -1,5 +1,8 @@
 /** `npm run bench`: see bench/README.md. */
+
+import { endRun } from '../fixtures/end-of-run.ts'
 import { measureMemory, measureProfile, measureRows, measureScale } from './claims.ts'
+import { measureFacts } from './facts.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { MACHINE } from './report.ts'
 import { CORES } from './scene.ts'
@@ -11,6 +14,7 @@ const MODES = {
   memory: measureMemory,
   rows: measureRows,
   profile: measureProfile,
+  facts: measureFacts,
 }
 
 /** Shows progress on one line, and only in a terminal. */
@@ -47,4 +51,8 @@ console.log(
 console.log(
   `${database}, ${algorithm}, concurrency ${concurrency}, ${clients} clients, ${rounds} rounds of ${seconds} s\n`,
 )
-await MODES[options.mode](options, tell)
+try {
+  await MODES[options.mode](options, tell)
+} finally {
+  await endRun()
+}

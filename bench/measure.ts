@@ -1,6 +1,6 @@
 /** Measures one row of the table for a few seconds, and summarises many such samples. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hashSecret, isSecret } from '../src/subject-tokens/secret.ts'
+import { readToken } from '../src/subject-tokens/secret.ts'
 import type { JobResult, PreparedRequest } from './load.ts'
 import { bare, clientCredentials, exchange, issue, onBehalfOf } from './requests.ts'
 import type { Scene, Server } from './scene.ts'
@@ -32,12 +32,14 @@ export interface Sample {
   readonly generatorBusy: number
   /** Bytes: the highest resident memory of a server so far. */
   readonly peakMemory: number
+  /** The same of the database. Absent if it is not a process of this machine. */
+  readonly databaseCpu?: number
 }
 
 export interface Window {
   readonly seconds: number
   readonly concurrency: number
-  /** Ends the window after this many operations that spend a subject token. */
+  /** Ends the window after about this many operations that are requests. */
   readonly operations?: number
 }
 
@@ -46,9 +48,11 @@ export async function takeSample(scene: Scene, row: RowName, window: Window): Pr
   const { servers } = scene
   const load = await prepare(scene, row, window)
   const pinning = sleep(200).then(() => scene.pinDatabase())
+  const databaseBefore = await scene.databaseCpu()
   const before = await usageOf(servers)
   const result = await load()
   const after = await usageOf(servers)
+  const databaseAfter = await scene.databaseCpu()
   await pinning
   const { operations, seconds, busy, p50, p99 } = result
   speeds.set(row, Math.max(operations / seconds, speeds.get(row) ?? 0))
@@ -61,6 +65,8 @@ export async function takeSample(scene: Scene, row: RowName, window: Window): Pr
     serverBusy: (after.cpu - before.cpu) / 1e6 / seconds,
     generatorBusy: busy ?? 0,
     peakMemory: after.peakMemory,
+    ...(databaseBefore !== undefined &&
+      databaseAfter !== undefined && { databaseCpu: (databaseAfter - databaseBefore) / operations }),
   }
 }
 
@@ -76,26 +82,30 @@ async function prepare(
   if (!server) throw new Error('no server')
   if (row === 'one signature') return () => server.ask('sign', seconds)
   if (row === 'one statement') {
-    const [secret = ''] = await scene.issueDirectly(1)
-    const tokenHash = isSecret(secret) ? hashSecret(secret) : ''
-    return () => server.ask('query', { seconds, concurrency, tokenHash })
+    const [token = ''] = await scene.issueDirectly(1)
+    const { id = '' } = readToken(token) ?? {}
+    return () => server.ask('query', { seconds, concurrency, id })
   }
   const ports = servers.map(({ port, barePort }) => (row === 'bare Koa' ? barePort : port))
   const requests = requestsOf(row, scene, server)
   const fresh = freshTokens(scene, row)
   const subjectTokens = await fresh?.(operations ?? enough(row, seconds))
-  return () => scene.generator.ask('run', { ports, concurrency, seconds, requests, subjectTokens })
+  const job = { ports, concurrency, seconds, requests, ...(operations !== undefined && { operations }) }
+  return () => scene.generator.ask('run', { ...job, ...(subjectTokens && { subjectTokens }) })
 }
 
 /** Makes a new subject token for each operation, where the row needs that. */
-function freshTokens(scene: Scene, row: RowName): ((count: number) => Promise<string[]>) | undefined {
+function freshTokens(
+  scene: Scene,
+  row: RowName,
+): ((count: number) => Promise<readonly string[]>) | undefined {
   if (row === 'on behalf of, new token') return scene.receivedTokens
   return row.startsWith('exchange') ? scene.issueDirectly : undefined
 }
 
 function requestsOf(
   row: Exclude<RowName, 'one signature' | 'one statement'>,
-  { managementToken, receivedToken }: Scene,
+  { managementToken, receivedToken, tokenLength: length }: Scene,
   { actorToken }: Server,
 ): PreparedRequest[] {
   if (isSearch(row)) return [search(row, managementToken)]
@@ -105,11 +115,11 @@ function requestsOf(
     case 'issue':
       return [issue(managementToken)]
     case 'exchange':
-      return [exchange()]
+      return [exchange({ length })]
     case 'exchange + actor':
-      return [exchange({ actorToken })]
+      return [exchange({ actorToken, length })]
     case 'issue, exchange':
-      return [issue(managementToken), exchange()]
+      return [issue(managementToken), exchange({ length })]
     case 'on behalf of, new token':
       return [onBehalfOf({ length: receivedToken.length })]
     case 'on behalf of, known token':
@@ -139,18 +149,40 @@ async function usageOf(servers: readonly Server[]): Promise<{ cpu: number; peakM
   return { cpu, peakMemory }
 }
 
-/** The median of the rounds, and their range. */
+/** The median of the rounds, their range, and where the median of many more rounds lies, 19 times in 20. */
 export interface Spread {
   readonly median: number
   readonly min: number
   readonly max: number
+  readonly low: number
+  readonly high: number
 }
 
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length / 2
   const [low = Number.NaN, high = low] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]]
-  return { median: (low + high) / 2, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN }
+  const [min = Number.NaN, max = Number.NaN] = [sorted[0], sorted.at(-1)]
+  // By rank: nothing is assumed of how the values are spread.
+  const reach = 0.98 * Math.sqrt(sorted.length)
+  return {
+    median: (low + high) / 2,
+    min,
+    max,
+    low: sorted[Math.floor(middle - reach)] ?? min,
+    high: sorted[Math.ceil(middle + reach) - 1] ?? max,
+  }
+}
+
+/** How much slower the slowest rounds are than the fastest: 1 is a machine that does nothing else. */
+export function unsteadiness(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const last = sorted.length - 1
+  const [slow = Number.NaN, fast = Number.NaN] = [
+    sorted[Math.ceil(0.95 * last)],
+    sorted[Math.floor(0.05 * last)],
+  ]
+  return slow / fast
 }
 
 /** Compares round by round, because drift between rounds affects both. */
@@ -166,20 +198,20 @@ export const ratio = (one: Sample, other: Sample): number => one.perSecond / oth
 export const cpuRatio = (one: Sample, other: Sample): number => one.cpu / other.cpu
 export const cpuBeyond = (one: Sample, other: Sample): number => one.cpu - other.cpu
 
-/** Rounds that do not count. After only one, V8 still compiles parts of the exchange. */
+/** Rounds that do not count, unless the warm-up is counted in requests. */
 const WARM_UP = 2
 
 /** Runs every series once per round. Each round starts with another series. */
 export async function interleave<Name extends string>(
   series: readonly Name[],
-  rounds: number,
+  { rounds, warmUp = WARM_UP }: { readonly rounds: number; readonly warmUp?: number },
   take: (name: Name) => Promise<Sample>,
   tell: (text: string) => void,
 ): Promise<Record<Name, Sample[]>> {
   const samples = Object.fromEntries(series.map((name) => [name, []])) as unknown as Record<Name, Sample[]>
-  for (let round = 1 - WARM_UP; round <= rounds; round += 1) {
+  for (let round = 1 - warmUp; round <= rounds; round += 1) {
     for (const step of series.keys()) {
-      const name = series[(round + WARM_UP + step) % series.length]
+      const name = series[(round + warmUp + step) % series.length]
       if (name === undefined) continue
       tell(`${round < 1 ? 'warm-up' : `round ${round} of ${rounds}`}: ${name}`)
       const sample = await take(name)

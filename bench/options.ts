@@ -1,4 +1,5 @@
 /** The command line of the benchmark. */
+import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { type DatabaseKind, KINDS } from '../fixtures/databases.ts'
 
@@ -7,7 +8,7 @@ const CONCURRENCIES = ['1', '8', '32'] as const
 const CLIENTS = ['static', 'stored'] as const
 
 export interface Options {
-  readonly mode: 'table' | 'scale' | 'memory' | 'rows' | 'profile'
+  readonly mode: 'table' | 'scale' | 'memory' | 'rows' | 'profile' | 'facts'
   readonly database: DatabaseKind
   readonly algorithm: (typeof ALGORITHMS)[number]
   readonly concurrency: number
@@ -15,10 +16,19 @@ export interface Options {
   readonly actor: boolean
   readonly rounds: number
   readonly seconds: number
+  /** For the table: requests of each row before the first round of a start. */
+  readonly warmUp: number
+  /** For the table: the folder of another checkout, which is measured round by round beside this one. */
+  readonly against?: string
   /** For `--rows`: the number of rows in each of the compared databases. */
   readonly storedRows: readonly number[]
   /** For `--memory`: the number of exchanges. */
   readonly exchanges: number
+  /** For `--facts`: the databases that are measured, and the number of rows in each. */
+  readonly kinds: readonly DatabaseKind[]
+  readonly factRows: number
+  /** For `--facts`: what every limit that fails the run is multiplied by. */
+  readonly limits: number
 }
 
 export const USAGE = `npm run bench -- [options]
@@ -29,6 +39,8 @@ What is measured
   --memory               peak memory over many exchanges, against the first tenth
   --rows <n,n,…>         issue, exchange, lists and kill switches against the number of stored rows,
                          e.g. --rows 1000,1000000
+  --facts                bytes, write-ahead log, pages and statements against their limits, on every database;
+                         one that is missed fails the run. --rows <n> sets the size (default 100000)
   --profile              where the server spends CPU in excess of client_credentials; writes .cpuprofile files
 
 How
@@ -37,9 +49,12 @@ How
   --concurrency <n>      1, 8, 32                         (default 32)
   --clients <where>      static: in the configuration, stored: in the database (default static)
   --[no-]actor           with or without the exchange with an actor token (default with)
-  --rounds <n>           rounds, interleaved over all rows (default 5)
-  --seconds <s>          length of each row in each round  (default 5; fewer for a quick look)
+  --rounds <n>           rounds, interleaved over all rows (default 5; for the table 20 of each start)
+  --seconds <s>          length of each row in each round  (default 5; for the table 0.35)
+  --warm-up <n>          for the table: requests of each row before the first round of a start (default 15000)
+  --against <folder>     for the table: another checkout, with its node_modules, measured round by round beside this one
   --exchanges <n>        for --memory (default 200000)
+  --limits <factor>      for --facts: multiplies every limit (default 1; 0.9 names what has little room left)
   --help                 this text
 `
 
@@ -49,35 +64,55 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
     args: [...args],
     allowNegative: true,
     options: {
-      database: { type: 'string', default: 'postgres' },
+      database: { type: 'string' },
       algorithm: { type: 'string', default: 'ES256' },
       concurrency: { type: 'string', default: '32' },
       clients: { type: 'string', default: 'static' },
       actor: { type: 'boolean', default: true },
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '5' },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      'warm-up': { type: 'string', default: '15000' },
+      against: { type: 'string' },
       exchanges: { type: 'string', default: '200000' },
       scale: { type: 'boolean', default: false },
       memory: { type: 'boolean', default: false },
       rows: { type: 'string' },
+      facts: { type: 'boolean', default: false },
+      limits: { type: 'string', default: '1' },
       profile: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
   if (values.help) return 'help'
-  const modes = (['scale', 'memory', 'rows', 'profile'] as const).filter((mode) => values[mode])
+  const { facts, database = 'postgres' } = values
+  // What --rows means for --facts is another mode otherwise.
+  const modes = (['scale', 'memory', 'rows', 'profile', 'facts'] as const).filter(
+    (mode) => values[mode] && !(facts && mode === 'rows'),
+  )
   if (modes.length > 1) throw new Error(`use only one of ${modes.map((mode) => `--${mode}`).join(', ')}`)
+  const [mode = 'table'] = modes
+  const isTable = mode === 'table'
+  if (values.against !== undefined && !isTable) throw new Error('--against is for the table')
   return {
-    mode: modes[0] ?? 'table',
-    database: oneOf('database', KINDS, values.database),
+    mode,
+    database: oneOf('database', KINDS, database),
     algorithm: oneOf('algorithm', ALGORITHMS, values.algorithm),
     concurrency: Number(oneOf('concurrency', CONCURRENCIES, values.concurrency)),
     clients: oneOf('clients', CLIENTS, values.clients),
     actor: values.actor,
-    rounds: number('rounds', values.rounds, { from: 1, to: 1000 }),
-    seconds: number('seconds', values.seconds, { from: 0.5, to: 600, whole: false }),
-    storedRows: values.rows === undefined ? [] : sizes(values.rows),
+    rounds: number('rounds', values.rounds ?? (isTable ? '20' : '5'), { from: 1, to: 1000 }),
+    seconds: number('seconds', values.seconds ?? (isTable ? '0.35' : '5'), {
+      from: 0.1,
+      to: 600,
+      whole: false,
+    }),
+    warmUp: number('warm-up', values['warm-up'], { from: 1, to: 1_000_000 }),
+    ...(values.against !== undefined && { against: path.resolve(values.against) }),
+    storedRows: values.rows === undefined || facts ? [] : sizes(values.rows),
     exchanges: number('exchanges', values.exchanges, { from: 1000, to: 10_000_000 }),
+    kinds: values.database === undefined ? KINDS : [oneOf('database', KINDS, values.database)],
+    factRows: facts ? number('rows', values.rows ?? '100000', { from: 1000, to: 100_000_000 }) : 0,
+    limits: number('limits', values.limits, { from: 0.01, to: 100, whole: false }),
   }
 }
 

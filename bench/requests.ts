@@ -4,8 +4,10 @@ import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../src/constants.ts'
 import { API, BILLING, CLIENTS, MANAGEMENT, SCOPE } from './deployment.ts'
 import type { PreparedRequest } from './load.ts'
 
-/** As long as every subject token, so that the length of a body is known before its token. */
-const PLACEHOLDER = `sub_${'x'.repeat(43)}`
+const placeholderOf = (length: number): string => 'x'.repeat(length)
+
+/** As long as every subject token of this build, so that the length of a body is known before its token. */
+const PLACEHOLDER = placeholderOf(69)
 
 export const CONTEXT = { ticketId: 'SUP-4711', reason: 'Customer cannot see the invoice' }
 
@@ -21,24 +23,30 @@ export const managementToken = tokenRequest(CLIENTS.backend, {
   scope: 'subject-tokens:create subject-tokens:read subject-tokens:revoke',
 })
 
-/** An exchange whose subject token is filled in later. */
-export function exchange({ actorToken = '', resource = API } = {}): PreparedRequest {
-  return tokenRequest(CLIENTS.application, {
+/** An exchange whose subject token, of this length, is filled in later. */
+export function exchange({
+  actorToken = '',
+  resource = API,
+  length = PLACEHOLDER.length,
+} = {}): PreparedRequest {
+  const placeholder = placeholderOf(length)
+  const parameters = {
     grant_type: TOKEN_EXCHANGE,
-    subject_token: PLACEHOLDER,
+    subject_token: placeholder,
     subject_token_type: ACCESS_TOKEN_TYPE,
     resource,
     scope: SCOPE,
     ...(actorToken && { actor_token: actorToken, actor_token_type: ACCESS_TOKEN_TYPE }),
-  })
+  }
+  return tokenRequest(CLIENTS.application, parameters, placeholder)
 }
 
 /** An API exchanges the access token that it received: this one, or one of this length that is filled in later. */
 export function onBehalfOf(token: { readonly value: string } | { readonly length: number }): PreparedRequest {
-  const placeholder = 'length' in token ? 'x'.repeat(token.length) : undefined
+  const placeholder = 'length' in token ? placeholderOf(token.length) : undefined
   const parameters = {
     grant_type: TOKEN_EXCHANGE,
-    subject_token: 'value' in token ? token.value : 'x'.repeat(token.length),
+    subject_token: 'value' in token ? token.value : placeholderOf(token.length),
     subject_token_type: ACCESS_TOKEN_TYPE,
     resource: BILLING,
     scope: SCOPE,

@@ -1,15 +1,18 @@
 /** Everything a measurement needs: a database, servers on it, a generator, and the cores they run on. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { Sequelize } from 'sequelize'
 import { type Database, isAvailable, openDatabase } from '../fixtures/databases.ts'
-import { endRun } from '../fixtures/end-of-run.ts'
 import { signingKey } from '../fixtures/keys.ts'
+import { cpuOfDatabase } from './database-cpu.ts'
 import { fillHistory, issueDirectly } from './fill.ts'
 import type { LoadTasks } from './load.ts'
 import type { Options } from './options.ts'
 import { chooseCores, startWorker, taskset, type Worker } from './processes.ts'
 import { receivedTokens } from './received.ts'
-import { exchange, managementToken } from './requests.ts'
+import { exchange, issue, managementToken } from './requests.ts'
 import type { ServerTasks, Settings, Started } from './server.ts'
 
 export interface Server extends Worker<ServerTasks>, Started {}
@@ -24,8 +27,12 @@ export interface Scene {
   readonly receivedToken: string
   /** As many like it, each of them another, all of the same impersonation. */
   readonly receivedTokens: (count: number) => Promise<string[]>
-  /** Inserts subject tokens, and resolves to their values. */
-  readonly issueDirectly: (count: number) => Promise<string[]>
+  /** Of a subject token, in characters. */
+  readonly tokenLength: number
+  /** Inserts subject tokens, or has the server issue them, and resolves to their values. */
+  readonly issueDirectly: (count: number) => Promise<readonly string[]>
+  /** Microseconds of CPU that the database has had so far; absent if it is not a process of this machine. */
+  readonly databaseCpu: () => Promise<number | undefined>
   /** Moves the database's processes off the servers' core, if it is a PostgreSQL on this machine. */
   readonly pinDatabase: () => Promise<void>
   /** One more server on the same database. The caller ends it. */
@@ -33,27 +40,42 @@ export interface Scene {
   close(): Promise<void>
 }
 
-const SERVER = new URL('./server.ts', import.meta.url)
+const HERE = path.resolve(import.meta.dirname, '..')
 const GENERATOR = new URL('./load.ts', import.meta.url)
 export const CORES = chooseCores()
 
+interface Setting {
+  readonly servers?: number
+  /** Rows that are there before. */
+  readonly history?: number
+  /** The build: a checkout of this repository. One that is not this one has its tables from its own command. */
+  readonly folder?: string
+  /** Whether the server issues what is to be exchanged, so that a build may have any tables. */
+  readonly overHttp?: boolean
+}
+
 /** @throws {Error} if no database of this kind is available. */
-export async function openScene(options: Options, { servers = 1, history = 0 } = {}): Promise<Scene> {
+export async function openScene(
+  options: Pick<Options, 'database' | 'algorithm' | 'clients'>,
+  { servers = 1, history = 0, folder = HERE, overHttp = false }: Setting = {},
+): Promise<Scene> {
   if (!(await isAvailable(options.database))) throw new Error(`no ${options.database} server here`)
-  const database = await openDatabase(options.database)
+  const isOwn = folder === HERE
+  const database = await openDatabase(options.database, { migrated: isOwn })
   const workers: { end(): Promise<void> }[] = []
   const close = async () => {
     await Promise.all(workers.map((worker) => worker.end()))
     await database.close()
-    await endRun()
   }
   try {
+    if (!isOwn) migrateBy(folder, database.url)
     const sequelize = database.connect({ logging: false })
     if (history > 0) await fillHistory(sequelize, history)
     const { algorithm, clients } = options
     const base = { databaseUrl: database.url, algorithm, clients, signingKey: signingKey(algorithm) }
+    const module = pathToFileURL(path.join(folder, 'bench/server.ts'))
     const addServer = async (settings: Partial<Settings> = {}, core = CORES.servers[0]): Promise<Server> => {
-      const worker = startWorker<ServerTasks>(SERVER, core)
+      const worker = startWorker<ServerTasks>(module, core)
       workers.push(worker)
       return { ...worker, ...(await worker.ask('start', { ...base, countStatements: false, ...settings })) }
     }
@@ -62,17 +84,24 @@ export async function openScene(options: Options, { servers = 1, history = 0 } =
     const generator = startWorker<LoadTasks>(GENERATOR, CORES.others)
     workers.push(generator)
     const port = started[0]?.port ?? 0
-    const [secret = ''] = await issueDirectly(sequelize, 1)
+    const managementToken = await fetchManagementToken(port)
+    const issueOverHttp = async (count: number) => {
+      const job = { ports: [port], concurrency: 32, seconds: 3600, requests: [issue(managementToken)] }
+      return (await generator.ask('run', { ...job, operations: count, collect: true })).issued
+    }
+    const [secret = ''] = await issueOverHttp(1)
     const received = receivedTokens(await fetchExchanged(port, secret), base.signingKey)
     const [receivedToken = ''] = await received(1)
     return {
       servers: started,
       generator,
       sequelize,
-      managementToken: await fetchManagementToken(port),
+      managementToken,
       receivedToken,
       receivedTokens: received,
-      issueDirectly: (count) => issueDirectly(sequelize, count),
+      tokenLength: secret.length,
+      issueDirectly: overHttp ? issueOverHttp : (count) => issueDirectly(sequelize, count),
+      databaseCpu: cpuOfDatabase(database.kind, sequelize),
       pinDatabase: () => pinDatabase(database, sequelize),
       addServer,
       close,
@@ -81,6 +110,12 @@ export async function openScene(options: Options, { servers = 1, history = 0 } =
     await close()
     throw error
   }
+}
+
+function migrateBy(folder: string, url: string): void {
+  const command = [path.join(folder, 'src/cli/main.ts'), 'migrate']
+  const env = { ...process.env, DATABASE_URL: url }
+  execFileSync(process.execPath, ['--no-warnings', ...command], { cwd: folder, env, stdio: 'pipe' })
 }
 
 /** Sends one prepared request outside the measurements, and resolves to the body of the response. */

@@ -5,14 +5,23 @@ import { createServer, type RequestListener } from 'node:http'
 import { Session } from 'node:inspector/promises'
 import Koa from 'koa'
 import { QueryTypes, type Sequelize } from 'sequelize'
+import { type Run, watch } from '../fixtures/runs.ts'
 import { connect } from '../src/cli/connect.ts'
-import { createDeployment, type DeploymentSettings, issueActorToken, storeClients } from './deployment.ts'
+import { databaseOf } from '../src/sequelize/database-of.ts'
+import { numberOf } from '../src/sequelize/tokens/issuers.ts'
+import {
+  createDeployment,
+  type DeploymentSettings,
+  ISSUER,
+  issueActorToken,
+  storeClients,
+} from './deployment.ts'
 import { serve } from './processes.ts'
 import type { Profile } from './profile.ts'
 
 export interface Settings extends DeploymentSettings {
   readonly databaseUrl: string
-  /** Counts statements in Sequelize's log, for requests that are not measured. */
+  /** Counts what is sent at the driver, for requests that are not measured. */
   readonly countStatements: boolean
 }
 
@@ -24,14 +33,14 @@ export interface Started {
   readonly actorTokenWithoutGrant: string
 }
 
-export interface Usage {
+interface Usage {
   /** Microseconds of CPU since the start, of every thread, user and system. */
   readonly cpu: number
   /** Bytes: the highest resident memory since the start. */
   readonly peakMemory: number
 }
 
-export interface Work {
+interface Work {
   readonly operations: number
   readonly seconds: number
 }
@@ -41,24 +50,21 @@ export type ServerTasks = {
   usage(_: undefined): Usage
   statements(_: undefined): number
   sign(seconds: number): Work
-  query(job: { seconds: number; concurrency: number; tokenHash: string }): Promise<Work>
+  query(job: { seconds: number; concurrency: number; id: string }): Promise<Work>
   startProfile(_: undefined): Promise<void>
   stopProfile(_: undefined): Promise<Profile>
 }
 
 let settings: Settings
 let sequelize: Sequelize
-let statements = 0
+const runs: Run[] = []
 const profiler = new Session()
 
 serve({
   async start(given) {
     settings = given
     sequelize = connect(settings.databaseUrl)
-    if (settings.countStatements)
-      onStatement(sequelize, () => {
-        statements += 1
-      })
+    if (settings.countStatements) watch(sequelize, runs)
     const { provider, app } = createDeployment(sequelize, settings)
     if (settings.clients === 'stored') await storeClients(sequelize)
     const bare = new Koa()
@@ -81,7 +87,7 @@ serve({
     return { cpu: user + system, peakMemory: process.resourceUsage().maxRSS * 1024 }
   },
 
-  statements: () => statements,
+  statements: () => runs.length,
 
   sign(seconds) {
     const { signingKey, algorithm } = settings
@@ -96,15 +102,16 @@ serve({
     return { operations, seconds: watch.elapsed() }
   },
 
-  async query({ seconds, concurrency, tokenHash }) {
+  async query({ seconds, concurrency, id }) {
+    const bind = [databaseOf(sequelize).dialect.bindId(id), numberOf(ISSUER)]
     const watch = stopwatch(seconds)
     let operations = 0
     const drive = async () => {
       for (; watch.runs(); operations += 1) {
-        await sequelize.query('SELECT id, user_id, context FROM subject_tokens WHERE token_hash = $1', {
-          bind: [tokenHash],
-          type: QueryTypes.SELECT,
-        })
+        await sequelize.query(
+          'SELECT number, user_id, context FROM subject_tokens WHERE id = $1 AND issuer = $2',
+          { bind, type: QueryTypes.SELECT },
+        )
       }
     }
     await Promise.all(Array.from({ length: concurrency }, drive))
@@ -124,11 +131,6 @@ serve({
     return profile
   },
 } satisfies ServerTasks)
-
-function onStatement(sequelize: Sequelize, logging: () => void): void {
-  const options: unknown = Reflect.get(sequelize, 'options')
-  if (typeof options === 'object') Object.assign(options ?? {}, { logging })
-}
 
 async function listen(listener: RequestListener): Promise<number> {
   const server = createServer(listener).listen(0, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** Counts the statements of each operation in Sequelize's log, on a separate server, without timing anything. */
+/** Counts the statements of each operation at the driver, on a separate server, without timing anything. */
 import { API, OPAQUE_API } from './deployment.ts'
 import type { PreparedRequest } from './load.ts'
 import { exchange, issue, onBehalfOf } from './requests.ts'

@@ -1,18 +1,22 @@
 /** The table: every row against `client_credentials`, the lower bounds, and the targets. */
+import type { Seconds } from '../src/clock.ts'
 import { barChart } from './chart.ts'
 import {
   compare,
   cpuBeyond,
+  cpuRatio,
   interleave,
   type RowName,
   ratio,
   type Sample,
+  type Spread,
   spreadOf,
   takeSample,
+  unsteadiness,
 } from './measure.ts'
 import type { Options } from './options.ts'
 import * as report from './report.ts'
-import { openScene } from './scene.ts'
+import { openScene, type Scene } from './scene.ts'
 import { countStatements, type StatementCounts } from './statements.ts'
 
 const BASELINE: RowName = 'client_credentials'
@@ -27,29 +31,127 @@ const REQUESTS: readonly RowName[] = [
 ]
 const FLOOR: readonly RowName[] = ['bare Koa', 'one signature', 'one statement']
 
+/** Starts that count, and starts that are tried for them. */
+const STARTS = 3
+const MOST_STARTS = 5
+
+/** Above it the machine does other things, and nothing is to be learnt from the clock. */
+const STEADY = 1.3
+
+/** Longer than any warm-up takes. */
+const ENOUGH: Seconds = 600
+
+type Build = 'this' | 'other'
+type Series = `${Build}: ${RowName}`
+
+/** What was taken of each row, by the build. */
+type Samples = Readonly<Record<RowName, readonly Sample[]>>
+
+interface Start {
+  readonly samples: Readonly<Record<Series, readonly Sample[]>>
+  /** Of the time of a signature. */
+  readonly unsteadiness: number
+}
+
 export async function measureTable(options: Options, tell: (text: string) => void): Promise<void> {
   const names = [...REQUESTS, ...FLOOR].filter((name) => options.actor || name !== 'exchange + actor')
+  const statements = await countOnce(options)
+  const starts: Start[] = []
+  const steady = () => starts.filter(({ unsteadiness }) => unsteadiness <= STEADY)
+  while (steady().length < STARTS && starts.length < MOST_STARTS) {
+    const nth = `start ${starts.length + 1}`
+    starts.push(await measureStart(options, names, (text) => tell(`${nth}, ${text}`)))
+  }
+  tell('')
+  const counted = steady().length === STARTS ? steady() : starts
+  const shown = starts.map(({ unsteadiness }) => unsteadiness.toFixed(2)).join(', ')
+  console.log(`Time of a signature, p95 to p5, of each start: ${shown} (steady: up to ${STEADY})`)
+  if (steady().length < STARTS)
+    console.log(
+      `Of ${starts.length} starts ${steady().length} were steady: these times decide nothing. See --facts.`,
+    )
+  const own = samplesOf(names, counted, 'this')
+  const targets = targetsOf(options, own, statements)
+  console.log(`\n${formatRows(names, own)}`)
+  if (options.against !== undefined) {
+    console.log(`\nThis build, as a multiple of ${options.against}, within rounds:`)
+    console.log(formatComparison(names, own, samplesOf(names, counted, 'other')))
+  }
+  console.log(`\nStatements: ${JSON.stringify(statements).replace(/[{}"]/g, '').replace(/[:,]/g, '$& ')}`)
+  console.log(`Peak memory of the server: ${report.megabytes(peakOf(own))}\n`)
+  console.log(report.targetTable(targets))
+  if (!isStated(options))
+    console.log('(the targets apply to postgres, ES256, concurrency 32 and static clients)')
+  save(options, { names, samples: own, starts, statements, targets })
+}
+
+async function countOnce(options: Options): Promise<StatementCounts> {
   const scene = await openScene(options)
   try {
-    tell('counting statements')
-    const statements = await countStatements(scene)
-    const take = (name: RowName) => takeSample(scene, name, options)
-    const samples = await interleave(names, options.rounds, take, tell)
-    tell('')
-    const targets = targetsOf(options, samples, statements)
-    console.log(formatRows(names, samples))
-    console.log(`\nStatements: ${JSON.stringify(statements).replace(/[{}"]/g, '').replace(/[:,]/g, '$& ')}`)
-    console.log(`Peak memory of the server: ${report.megabytes(peakOf(samples))}\n`)
-    console.log(report.targetTable(targets))
-    if (!isStated(options))
-      console.log('(the targets apply to postgres, ES256, concurrency 32 and static clients)')
-    save(options, { names, samples, statements, targets })
+    return await countStatements(scene)
   } finally {
     await scene.close()
   }
 }
 
-type Samples = Readonly<Record<RowName, readonly Sample[]>>
+/** Every build anew: what V8 makes of a start differs from one to the next. */
+async function measureStart(
+  options: Options,
+  names: readonly RowName[],
+  tell: (text: string) => void,
+): Promise<Start> {
+  const scenes = new Map<Build, Scene>()
+  try {
+    scenes.set('this', await openScene(options, { overHttp: true }))
+    if (options.against !== undefined)
+      scenes.set('other', await openScene(options, { overHttp: true, folder: options.against }))
+    for (const [build, scene] of scenes)
+      await warmUp(scene, rowsOf(build, names), options, (text) => tell(`${build}: ${text}`))
+    const series = [...scenes.keys()].flatMap((build) =>
+      rowsOf(build, names).map((name): Series => `${build}: ${name}`),
+    )
+    const take = (one: Series) => {
+      const [build, name] = one.split(': ') as [Build, RowName]
+      const scene = scenes.get(build)
+      if (!scene) throw new Error(`no build ${build}`)
+      return takeSample(scene, name, options)
+    }
+    const samples = await interleave(series, { rounds: options.rounds, warmUp: 0 }, take, tell)
+    const signatures = samples['this: one signature'].map(({ perSecond }) => 1 / perSecond)
+    return { samples, unsteadiness: unsteadiness(signatures) }
+  } finally {
+    for (const scene of scenes.values()) await scene.close()
+  }
+}
+
+/** The lower bounds are no matter of a build. */
+const rowsOf = (build: Build, names: readonly RowName[]): readonly RowName[] =>
+  build === 'this' ? names : names.filter((name) => REQUESTS.includes(name))
+
+/** By a number of requests: within the first 20,000 of a process, what an exchange costs changes against the baseline. */
+async function warmUp(
+  scene: Scene,
+  names: readonly RowName[],
+  { warmUp: operations, concurrency, seconds }: Options,
+  tell: (text: string) => void,
+): Promise<void> {
+  for (const name of names) {
+    tell(`warm-up, ${name}`)
+    const isRequest = name !== 'one signature' && name !== 'one statement'
+    await takeSample(scene, name, {
+      concurrency,
+      ...(isRequest ? { seconds: ENOUGH, operations } : { seconds }),
+    })
+  }
+}
+
+const samplesOf = (names: readonly RowName[], starts: readonly Start[], build: Build): Samples =>
+  Object.fromEntries(
+    rowsOf(build, names).map((name) => [name, starts.flatMap(({ samples }) => samples[`${build}: ${name}`])]),
+  ) as unknown as Samples
+
+const withInterval = ({ median, low, high }: Spread): string =>
+  `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`
 
 function formatRows(names: readonly RowName[], samples: Samples): string {
   const head = [
@@ -59,8 +161,10 @@ function formatRows(names: readonly RowName[], samples: Samples): string {
     'p50 ms',
     'p99 ms',
     'CPU µs',
+    'signatures',
     'excess µs',
     '× baseline',
+    'database µs',
     'server',
     'generator',
   ]
@@ -69,23 +173,35 @@ function formatRows(names: readonly RowName[], samples: Samples): string {
     const speed = spreadOf(own.map(({ perSecond }) => perSecond))
     const median = (member: 'cpu' | 'serverBusy' | 'generatorBusy') =>
       spreadOf(own.map((sample) => sample[member])).median
-    const latency = (member: 'p50' | 'p99') =>
+    const optional = (member: 'p50' | 'p99' | 'databaseCpu') =>
       own[0]?.[member] === undefined ? undefined : spreadOf(own.map((sample) => sample[member] ?? 0)).median
     const compared = REQUESTS.includes(name)
+    const database = optional('databaseCpu')
     return [
       name,
       report.whole(speed.median),
       report.between(speed),
-      report.milliseconds(latency('p50')),
-      report.milliseconds(latency('p99')),
+      report.milliseconds(optional('p50')),
+      report.milliseconds(optional('p99')),
       report.whole(median('cpu')),
+      withInterval(compare(own, samples['one signature'], cpuRatio)),
       compared ? report.whole(compare(own, samples[BASELINE], cpuBeyond).median) : '',
-      compared ? compare(own, samples[BASELINE], ratio).median.toFixed(2) : '',
+      compared ? withInterval(compare(own, samples[BASELINE], ratio)) : '',
+      compared && database !== undefined ? report.whole(database) : '',
       report.percent(median('serverBusy')),
       report.percent(median('generatorBusy')),
     ]
   })
   return report.table(head, lines)
+}
+
+function formatComparison(names: readonly RowName[], own: Samples, other: Samples): string {
+  const lines = rowsOf('other', names).map((name) => [
+    name,
+    withInterval(compare(own[name], other[name], ratio)),
+    withInterval(compare(own[name], other[name], cpuRatio)),
+  ])
+  return report.table(['', '× requests/s', '× CPU'], lines)
 }
 
 const isStated = ({ database, algorithm, concurrency, clients }: Options): boolean =>
@@ -124,11 +240,12 @@ const peakOf = (samples: Samples): number =>
 interface Outcome {
   readonly names: readonly RowName[]
   readonly samples: Samples
+  readonly starts: readonly Start[]
   readonly statements: StatementCounts
   readonly targets: readonly report.Target[]
 }
 
-function save(options: Options, { names, samples, statements, targets }: Outcome): void {
+function save(options: Options, { names, samples, starts, statements, targets }: Outcome): void {
   const { database, algorithm, concurrency, clients } = options
   const machine = report.MACHINE
   const bars = names
@@ -148,7 +265,7 @@ function save(options: Options, { names, samples, statements, targets }: Outcome
   const title = `Requests per second of one server process (${database}, ${algorithm})`
   const note = `${machine.processor}, Node ${machine.node}, concurrency ${concurrency}, ${clients} clients; line: slowest to fastest round; µs: server CPU per operation`
   const base = `${database}-${algorithm}-${concurrency}-${clients}`
-  const taken = { takenAt: new Date().toISOString(), machine, options, statements, targets, samples }
+  const taken = { takenAt: new Date().toISOString(), machine, options, statements, targets, starts }
   const files = [
     report.writeResult(`${base}.json`, taken),
     report.writeResult(`${base}.svg`, barChart(title, note, bars)),

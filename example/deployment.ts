@@ -70,7 +70,7 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   app.use(ordersApi({ issuer, audience: orders, billingApi: billing, log }).routes())
   app.use(resourceMetadataRouter({ issuer, audience: orders, scopes: ORDERS_SCOPES }).routes())
   app.use(billingApi({ issuer, audience: billing, log }).routes())
-  app.use(supportBackendRouter(app, { issuer, ordersApi: orders, log }).routes())
+  app.use(supportBackendRouter(app, { issuer, ordersApi: orders, billingApi: billing, log }).routes())
   app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())
 

@@ -14,9 +14,9 @@ export function impersonationOf(sequelize: Sequelize): Impersonation {
     requiredContext: ['reason', 'ticketId'],
     // `requireActor` is off because the requests that `npm start` prints sign no one in. Yours should be on.
     statusList: { ttl: STATUS_LIST_TTL },
-    // The backend binds its subject tokens to the orders API. From there they may go on to the payments, and nowhere else:
-    // `token_exchange_resources` of the orders API names nothing more. Without that list, isAllowed would have to decide.
-    onBehalfOf: { targets: 'policy' },
+    // The orders API may exchange what it received for a token of the payments: its `token_exchange_resources` says so,
+    // and the backend names both APIs as `resource`.
+    onBehalfOf: true,
     // Called when the subject token is issued, again when it is exchanged, and for each token that an API exchanges.
     isAllowed: (request) => {
       // A customer's own token goes where `token_exchange_resources` of the API says.

@@ -22,7 +22,7 @@ export function collectSecrets(): Secrets {
   const find = (text: string, sets: readonly Set<string>[]) => {
     for (const [word] of text.matchAll(WORDS)) {
       const place = word.indexOf('sub_')
-      const secret = place < 0 ? word : word.slice(place, place + 47)
+      const secret = place < 0 ? word : word.slice(place, place + 69)
       if (sets.some((set) => set.has(word) || set.has(secret))) return `${secret.slice(0, 12)}…`
     }
     return undefined

@@ -2,13 +2,13 @@ import type { Provider } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
 import { frozenCopy, withoutUndefined } from './plain-json.ts'
 import type { Check } from './refusals.ts'
-import type { AccessTokenFormat, ActingParty, Revocation } from './subject-tokens/subject-token.ts'
+import type { AccessTokenFormat, ActingParty, ShownRevocation } from './subject-tokens/subject-token.ts'
 
 /**
  * What became of an access token. `now`: this occurrence ended it: an opaque token is inactive, a JWT is invalid in its
- * status list. `before`: an earlier one did. `expired`: nothing was left to end. `failed`: storage failed, and the next
- * use of the subject token, or the same request again, tries once more. `kept`: it lives on, because it is a JWT and the
- * option `statusList` is `false`, or because of `replayLeeway`.
+ * status list. `before`: an earlier one did. `expired`: nothing was left to end. `failed`: of a replay, storage failed, and
+ * the next use of the subject token tries once more. `kept`: it lives on, because it is a JWT that was issued without a
+ * `status`, or because of `replayLeeway`.
  */
 export type AccessTokenEnd = 'now' | 'before' | 'expired' | 'failed' | 'kept'
 
@@ -25,7 +25,7 @@ export interface SubjectTokenIssued {
   /** Constraint: only this account may act. */
   readonly actorId?: string
   /** Constraint: it can be used for this resource only. */
-  readonly resource?: string
+  readonly resource?: string | readonly string[]
   /** Constraint: no other scopes are granted. */
   readonly scope?: string
   /** When the subject token expires, in seconds since the epoch. */
@@ -71,7 +71,8 @@ export interface SubjectTokenRefused {
   readonly id?: string
   readonly userId?: string
   readonly actor?: ActingParty
-  readonly resource?: string
+  /** At issuance the constraint, as it was sent. */
+  readonly resource?: string | readonly string[]
   readonly scope?: string
 }
 
@@ -111,7 +112,7 @@ export interface SubjectTokenRevoked {
   /** The management client that revoked it, if one did. */
   readonly revokedBy?: string
   /** How, by whom and why, as the record shows it. */
-  readonly revocation: Revocation
+  readonly revocation: ShownRevocation
   /** Of the JWT that it was exchanged for. */
   readonly jti?: string
   /** What became of its access token. Absent if it was not exchanged. */

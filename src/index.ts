@@ -37,14 +37,19 @@ export type {
 } from './subject-tokens/store.ts'
 export type {
   AccessTokenFormat,
+  Acknowledgement,
   ActClaim,
   ActingParty,
   IssuedAccessToken,
   NewSubjectToken,
   Replay,
   Revocation,
+  RevocationCause,
+  SpentSubjectToken,
+  StoredSubjectToken,
   SubjectToken,
   SubjectTokenDraft,
+  SubjectTokenPurpose,
   SubjectTokenState,
   SubjectTokenUse,
 } from './subject-tokens/subject-token.ts'

@@ -3,7 +3,7 @@ import type { Seconds } from './clock.ts'
 import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from './plain-json.ts'
 import { isResourceIndicator } from './resource-indicator.ts'
 import { isSubjectTokenStore, STORE_METHODS, type SubjectTokenStore } from './subject-tokens/store.ts'
-import { type ActClaim, LONGEST_LIFE } from './subject-tokens/subject-token.ts'
+import { type ActClaim, LONGEST_LIFE, type SubjectTokenPurpose } from './subject-tokens/subject-token.ts'
 
 /**
  * What `isAllowed` decides about. Frozen, except `account`. All ids are account ids and client ids, never pairwise.
@@ -15,6 +15,8 @@ export type PolicyRequest = ImpersonationPolicyRequest | OnBehalfOfPolicyRequest
 export interface ImpersonationPolicyRequest {
   /** `issuance`: a subject token has been requested. `exchange`: an access token is about to be granted. */
   readonly stage: 'issuance' | 'exchange'
+  /** What the subject token is for. */
+  readonly use: SubjectTokenPurpose
   /** Account id of the user to become. */
   readonly userId: string
   /** What `findAccount` returned for the user. */
@@ -37,8 +39,8 @@ export interface ImpersonationPolicyRequest {
   readonly createdBy: { readonly id: string }
   /** As the backend sent it. */
   readonly context: JsonObject
-  /** The resource of the access token; at issuance the constraint, if any. */
-  readonly resource?: string
+  /** The resource of the access token; at issuance the constraint, if any, as it was sent. */
+  readonly resource?: string | readonly string[]
   /** The scopes that will be granted, if any; at issuance the constraint, if any. */
   readonly scope?: string
 }
@@ -87,8 +89,8 @@ export interface OnBehalfOfPolicyRequest {
   readonly context?: JsonObject
   /** The public id of the record. */
   readonly subjectTokenId?: string
-  /** The only resource that the subject token could be used for, if it was limited to one. */
-  readonly boundTo?: string
+  /** What the subject token was for. */
+  readonly use?: SubjectTokenPurpose
 }
 
 /** What `getCustomJwtClaims` receives. Frozen. */
@@ -175,16 +177,13 @@ export interface ImpersonationOptions {
    * Whether an API may exchange an access token that it received for one of another API, of the same user. Such a client
    * is registered with `token_exchange_audiences` and `token_exchange_resources`. `hops`: how many APIs may pass the user
    * on one after the other, 1 … 10, default 1. `scopes`: `'subset'` grants what the received token names and nothing
-   * else; `'policy'` leaves that to `isAllowed`. `targets`: `'registered'` allows the client's resources; `'policy'`
-   * leaves it to `isAllowed` for a client that has no such metadata, and for impersonations that are limited to a
-   * resource. `true` is `{}`. Needs `statusList`, and `'policy'` needs `isAllowed`. Default `false`.
+   * else; `'policy'` leaves that to `isAllowed`, which it needs. `true` is `{}`. Needs `statusList`. Default `false`.
    */
   readonly onBehalfOf?:
     | boolean
     | {
         readonly hops?: number
         readonly scopes?: 'subset' | 'policy'
-        readonly targets?: 'registered' | 'policy'
       }
 
   /**
@@ -236,7 +235,6 @@ export interface ResolvedOptions
 export interface OnBehalfOfOptions {
   readonly hops: number
   readonly scopes: 'subset' | 'policy'
-  readonly targets: 'registered' | 'policy'
 }
 
 /** `uri` is absent where it follows from the management resource. */
@@ -330,22 +328,19 @@ function resolveOnBehalfOf(
 ): OnBehalfOfOptions | false {
   if (given === false) return false
   assert(given === true || isPlainObject(given), 'onBehalfOf', 'a boolean or an object')
-  const { hops = 1, scopes = 'subset', targets = 'registered', ...others } = given === true ? {} : given
+  const { hops = 1, scopes = 'subset', ...others } = given === true ? {} : given
   for (const name of Object.keys(others)) throw new TypeError(`unknown option: onBehalfOf.${name}`)
   assertWhole('onBehalfOf.hops', hops, { from: 1, to: 10 })
   assert(['subset', 'policy'].includes(scopes), 'onBehalfOf.scopes', "'subset' or 'policy'")
-  assert(['registered', 'policy'].includes(targets), 'onBehalfOf.targets', "'registered' or 'policy'")
-  return Object.freeze({ hops, scopes, targets })
+  return Object.freeze({ hops, scopes })
 }
 
 /** What an API passes on must end when the impersonation does; and a decision needs someone who decides. */
 function assertOnBehalfOf({ onBehalfOf, statusList, isAllowed }: ResolvedOptions): void {
   if (!onBehalfOf) return
   if (!statusList) throw new TypeError('option onBehalfOf needs statusList')
-  for (const name of ['scopes', 'targets'] as const) {
-    if (onBehalfOf[name] === 'policy' && !isAllowed)
-      throw new TypeError(`option onBehalfOf.${name}: 'policy' needs isAllowed`)
-  }
+  if (onBehalfOf.scopes === 'policy' && !isAllowed)
+    throw new TypeError("option onBehalfOf.scopes: 'policy' needs isAllowed")
 }
 
 /** What a number can follow: APIs compare such addresses character by character. */

@@ -65,12 +65,13 @@ export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
   }
   return {
     insert: (token) => guard(() => store.insert(token)),
-    findByHash: (issuer, hash) => guard(() => store.findByHash(issuer, hash)),
-    consume: (issuer, hash, now, use) => guard(() => store.consume(issuer, hash, now, use), spendFailed),
-    get: (issuer, id) => guard(() => store.get(issuer, id)),
+    find: (issuer, id) => guard(() => store.find(issuer, id)),
+    consume: (token, now, use) => guard(() => store.consume(token, now, use), spendFailed),
     list: (issuer, filter, page) => guard(() => store.list(issuer, filter, page)),
     revoke: (issuer, id, now, revocation) => guard(() => store.revoke(issuer, id, now, revocation)),
-    recordReplay: (issuer, id, replay) => guard(() => store.recordReplay(issuer, id, replay)),
+    report: (issuer, ids) => guard(() => store.report(issuer, ids)),
+    recordReplay: (token, replay) => guard(() => store.recordReplay(token, replay)),
+    acknowledge: (token, acknowledgement) => guard(() => store.acknowledge(token, acknowledgement)),
     findByStatusIndex: (issuer, index) => guard(() => store.findByStatusIndex(issuer, index)),
     findStopped: (issuer, since) => guard(() => store.findStopped(issuer, since)),
     findStatusLists: (size, since) => guard(() => store.findStatusLists(size, since)),

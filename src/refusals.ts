@@ -152,6 +152,17 @@ export const actorTokenRefused = (says: Private & { readonly check?: Check }) =>
 export const targetRefused = (says: Private) =>
   refusal(invalidTarget, { ...says, check: 'target', public: UNKNOWN_TARGET })
 
+/** What the record of an impersonation allows is no secret to an API that holds a token of it. */
+export const beyondRecord = (resources: readonly string[]) =>
+  refusal(invalidTarget, {
+    check: 'target',
+    public: `the impersonation is limited to ${resources.map(printable).join(', ')}`,
+    private: 'not among the resources of the record',
+  })
+
+/** What RFC 6749 §5.2 allows in an error_description. */
+const printable = (uri: string): string => uri.replace(/[^!#-[\]-~]/gu, encodeURIComponent)
+
 /** RFC 8693 §2.1 has two ways to name a target. Which of them is offered is no secret. */
 export const audienceRefused = () =>
   refusal(invalidTarget, { check: 'target', public: 'audience is not supported: send resource instead' })

@@ -73,29 +73,25 @@ describe('options', () => {
       [],
       { depth: 1 },
       ...[0, 11, 1.5, '1', Number.NaN].map((hops) => ({ hops })),
-      ...['all', true, null].flatMap((value) => [{ scopes: value }, { targets: value }]),
+      ...['all', true, null].map((scopes) => ({ scopes })),
       { scopes: 'policy' },
-      { targets: 'policy' },
+      { targets: 'registered' },
     ],
     subjectTokenTtl: [600],
   }
   it('complete onBehalfOf', () => {
     const resolved = (onBehalfOf: ImpersonationOptions['onBehalfOf']) =>
       resolveOptions({ store, onBehalfOf, isAllowed: () => true }).onBehalfOf
-    const defaults = { hops: 1, scopes: 'subset', targets: 'registered' }
+    const defaults = { hops: 1, scopes: 'subset' }
     expect(resolved(true)).to.deep.equal(defaults)
     expect(resolved({})).to.deep.equal(defaults)
-    expect(resolved({ hops: 10, scopes: 'policy', targets: 'policy' })).to.deep.equal({
-      hops: 10,
-      scopes: 'policy',
-      targets: 'policy',
-    })
+    expect(resolved({ hops: 10, scopes: 'policy' })).to.deep.equal({ hops: 10, scopes: 'policy' })
     expect(resolved(true)).to.be.frozen
     expect(resolved(false)).to.equal(false)
   })
 
   it('let onBehalfOf do without isAllowed unless something is left to it', () => {
-    for (const onBehalfOf of [true, { scopes: 'subset', targets: 'registered' }] as const) {
+    for (const onBehalfOf of [true, { scopes: 'subset' }] as const) {
       expect(resolveOptions({ store, onBehalfOf }).onBehalfOf).to.include({ scopes: 'subset' })
     }
   })
@@ -111,7 +107,7 @@ describe('options', () => {
 
   it('are refused where onBehalfOf has no status lists, naming both, with isAllowed or without', () => {
     const without = { store, statusList: false as const }
-    for (const onBehalfOf of [true, { scopes: 'policy', targets: 'policy' }] as const) {
+    for (const onBehalfOf of [true, { scopes: 'policy' }] as const) {
       for (const isAllowed of [undefined, () => true]) {
         expect(() => resolveOptions({ ...without, onBehalfOf, isAllowed })).to.throw(
           TypeError,
@@ -137,7 +133,7 @@ describe('options', () => {
   }
 
   const METHODS =
-    'insert, findByHash, consume, get, list, summarize, countLive, revoke, revokeWhere, recordReplay, findByStatusIndex, findStopped, findStatusLists'
+    'insert, find, consume, list, summarize, countLive, revoke, revokeWhere, report, recordReplay, acknowledge, findByStatusIndex, findStopped, findStatusLists'
   const texts: [given: unknown, text: string][] = [
     [undefined, 'createImpersonation takes an options object'],
     [[store], 'createImpersonation takes an options object'],
@@ -163,7 +159,7 @@ describe('options', () => {
     [{ onBehalfOf: 1 }, 'option onBehalfOf must be a boolean or an object'],
     [{ onBehalfOf: { depth: 1 } }, 'unknown option: onBehalfOf.depth'],
     [{ onBehalfOf: { scopes: 'all' } }, "option onBehalfOf.scopes must be 'subset' or 'policy'"],
-    [{ onBehalfOf: { targets: 'all' } }, "option onBehalfOf.targets must be 'registered' or 'policy'"],
+    [{ onBehalfOf: { targets: 'registered' } }, 'unknown option: onBehalfOf.targets'],
     [{ onBehalfOf: { scopes: 'policy' } }, "option onBehalfOf.scopes: 'policy' needs isAllowed"],
     [{ onBehalfOf: true, statusList: false }, 'option onBehalfOf needs statusList'],
     [{ subjectTokenTtl: 600 }, 'unknown option: subjectTokenTtl'],

@@ -10,12 +10,13 @@ type Method = Exclude<keyof SubjectTokenStore, 'ready'>
 /** How many arguments each method takes. */
 const METHODS: Readonly<Record<Method, number>> = {
   insert: 1,
-  findByHash: 2,
-  consume: 4,
-  get: 2,
+  find: 2,
+  consume: 3,
   list: 3,
   revoke: 4,
-  recordReplay: 3,
+  report: 2,
+  recordReplay: 2,
+  acknowledge: 2,
   findByStatusIndex: 2,
   findStopped: 2,
   findStatusLists: 2,
@@ -90,7 +91,7 @@ describe('an outage of the store', () => {
   ]
   for (const [title, thrown, reason] of reasons) {
     it(`names to operators ${title}`, async () => {
-      expect(reasonOf(await failureOf('get', thrown))).to.equal(reason)
+      expect(reasonOf(await failureOf('find', thrown))).to.equal(reason)
     })
   }
 

@@ -13,15 +13,16 @@ import { rotateSession, runningRecord } from './session.ts'
 /** Seconds: the page exchanges the token at once. */
 const SUBJECT_TOKEN_LIFE = 60
 
-interface Target {
-  readonly resource: string
+interface Reach {
+  /** The APIs that the impersonation may reach, in one step or in several. */
+  readonly resource: readonly string[]
   readonly log: (entry: object) => void
 }
 
 export async function startImpersonation(
   ctx: Context,
   impersonation: ImpersonationClient,
-  { resource, log }: Target,
+  { resource, log }: Reach,
 ): Promise<void> {
   const { userId, reason, ticketId } = await readImpersonationRequest(ctx)
   const engineer = engineerOf(ctx)

@@ -14,12 +14,17 @@ import { listUsers } from './users.ts'
 
 interface BackendOptions {
   readonly issuer: string
-  /** The resource that support may read in a customer's name. */
+  /** What support may read in a customer's name. */
   readonly ordersApi: string
+  /** What the orders API calls for it. */
+  readonly billingApi: string
   readonly log: (entry: object) => void
 }
 
-export function supportBackendRouter(app: Koa, { issuer, ordersApi, log }: BackendOptions): Router {
+export function supportBackendRouter(
+  app: Koa,
+  { issuer, ordersApi, billingApi, log }: BackendOptions,
+): Router {
   const impersonation = connectImpersonation(issuer)
   const introspect = connectIntrospection({ issuer, log })
 
@@ -29,7 +34,7 @@ export function supportBackendRouter(app: Koa, { issuer, ordersApi, log }: Backe
 
   router.get('/users', listUsers)
   router.post('/request-impersonation', (ctx) =>
-    startImpersonation(ctx, impersonation, { resource: ordersApi, log }),
+    startImpersonation(ctx, impersonation, { resource: [ordersApi, billingApi], log }),
   )
   router.get('/impersonations', (ctx) => listImpersonations(ctx, impersonation))
   router.get('/impersonations/:id', (ctx) => showImpersonation(ctx, impersonation))

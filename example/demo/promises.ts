@@ -6,6 +6,8 @@ import { matching, Rule } from './differences.ts'
 const aJwt = matching('a JWT', /^[\w-]+\.[\w-]+\.[\w-]+$/)
 const opaque = matching('an opaque token', /^[\w-]{43,}$/)
 const anId = matching('an id', /^[\w-]{8,}$/)
+const theRecord = matching('the id of its record', /^[0-9a-f]{32}$/)
+const belowTheRecord = matching('the id of its record, and chance', /^[0-9a-f]{32}\.[\w-]{22}$/)
 const aPlace = new Rule('a place in a list', (value) => Number.isInteger(value) && Number(value) >= 0)
 const aTime = new Rule('a time close to now, in epoch seconds', (value) => {
   return Number.isInteger(value) && Math.abs(Number(value) - Date.now() / 1000) < 3600
@@ -54,7 +56,7 @@ export const subjectTokenResponse = (baseUrl: string) => ({
     const [start, id = ''] = String(value).split('/subject-tokens/')
     return start === `${baseUrl}/api` && /^[\w-]+$/.test(id)
   }),
-  body: { subjectToken: matching('sub_ and 256 bits', /^sub_[\w-]{43,}$/), expiresIn: 600 },
+  body: { subjectToken: matching('sub_, an id and 256 bits', /^sub_[\w-]{65}$/), expiresIn: 600 },
 })
 
 /** No refresh token and no ID token, ever. */
@@ -90,7 +92,7 @@ export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticket
     scope: SCOPE,
     impersonation: { id: anId, reason, ticket_id: ticketId },
     status: { status_list: { idx: aPlace, uri: `${baseUrl}/api/status-lists/0` } },
-    jti: anId,
+    jti: theRecord,
     iat: aTime,
     exp: aTime,
   },
@@ -147,6 +149,7 @@ export const billingToken = (who: Impersonated) => {
       act: { sub: api, client_id: api, act: { sub: who.actorId } },
       client_id: api,
       scope: 'payments:read',
+      jti: belowTheRecord,
     },
     life: whatIsLeft,
   }
@@ -184,7 +187,7 @@ export const recordResponse = ({ baseUrl, userId, actorId, clientId, reason, tic
     revokedAt: aTime,
     revocation: { cause: 'api', client: supportBackend.client_id, ...STOP },
     replay: { at: aTime, clientId },
-    accessToken: { format: 'jwt', jti: anId, expiresAt: aTime },
+    accessToken: { format: 'jwt', jti: theRecord, expiresAt: aTime },
     state: 'revoked',
   },
 })

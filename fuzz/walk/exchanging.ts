@@ -79,7 +79,8 @@ function clientFor({ clientId }: Token, pick: number): ClientMetadata {
 }
 
 function resourceFor({ resource }: Token, pick: number, baseUrl: string): string {
-  if (resource !== undefined && pick % 4 > 0) return resource
+  const suited = [resource ?? []].flat().find((one) => one === API || one === OPAQUE_API)
+  if (suited !== undefined && pick % 4 > 0) return suited
   const known = pick % 2 === 0 ? API : OPAQUE_API
   const unknown = pick % 5 === 0 ? 'https://unknown.example.com' : `${baseUrl}/api`
   return pick % 12 === 11 ? unknown : known

@@ -44,11 +44,13 @@ export async function grant(
       : disturbed
         ? undefined
         : await introspected(walk, sent.issuer, value)
-  const accessToken = defined({ format, jti: shown?.jti, expiresAt: now() + life } as const)
+  const jti = format === 'jwt' ? token.id : undefined
+  const accessToken = defined({ format, jti, expiresAt: now() + life } as const)
   const actor = actingParty(sent.actor)
   const { resource } = sent
+  const kept = format === 'jwt' && !sent.rules.statusList ? true : undefined
   Object.assign(token, {
-    use: defined({ at: now(), clientId: sent.client.client_id, actor, resource, scope, accessToken }),
+    use: defined({ at: now(), clientId: sent.client.client_id, actor, resource, scope, accessToken, kept }),
     accessToken: value,
     status: Reflect.get(Object(shown?.status), 'status_list'),
   })
@@ -147,7 +149,7 @@ function claimsOf(walk: Walk, { sent, token, scope, life }: Issued, shown: JWTPa
     client_id: client.client_id,
     iat: now(),
     exp: now() + life,
-    jti: shown.jti,
+    jti: resource === API ? token.id : shown.jti,
     scope,
     act: linkOf(client, actingParty(actor)),
     cnf: sent.jkt && { jkt: sent.jkt },

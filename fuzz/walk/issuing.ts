@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { actorJwt, actorToken } from '../../fixtures/actor-tokens.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { BILLING, LEDGER } from '../../fixtures/on-behalf-of.ts'
 import { idFrom } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { expectNoSecret } from '../oracles.ts'
@@ -12,7 +13,8 @@ import { defined, type Lane, type Token } from './model.ts'
 import type { AccountChange, Issue, Login } from './steps.ts'
 import { expectRefused, personOf, type Walk } from './walk.ts'
 
-const RESOURCES = [API, OPAQUE_API]
+/** What a subject token may be limited to. */
+const REACHES = [API, OPAQUE_API, [API, BILLING], [LEDGER, OPAQUE_API, BILLING]]
 /** Life of a subject token where the request names none. */
 const DEFAULT_LIFE = 600
 
@@ -43,7 +45,7 @@ export async function issue(walk: Walk, lane: Lane, step: Issue): Promise<void> 
     createdAt: now(),
     expiresAt: now() + life,
   }
-  expect(token.secret).to.match(/^sub_[\w-]{43}$/)
+  expect(token.secret).to.match(/^sub_[\w-]{65}$/)
   world.secrets.keep(token.secret)
   lane.tokens.push(token)
   const { createdBy, actorId, clientId, resource, scope, expiresAt } = token
@@ -56,7 +58,7 @@ interface Body {
   readonly context: Issue['context']
   readonly actorId?: string
   readonly clientId?: string
-  readonly resource?: string
+  readonly resource?: string | readonly string[]
   readonly scope?: string
   readonly expiresIn?: number
 }
@@ -67,7 +69,7 @@ const bodyOf = (lane: Lane, step: Issue, userId: string): Body =>
     context: step.context,
     actorId: step.actor === undefined ? undefined : personOf(lane, step.actor),
     clientId: step.client === undefined ? undefined : APPLICATIONS[step.client % 2]?.client_id,
-    resource: step.resource === undefined ? undefined : RESOURCES[step.resource % 2],
+    resource: step.resource === undefined ? undefined : REACHES[step.resource % REACHES.length],
     scope: step.scope,
     expiresIn: step.expiresIn,
   })

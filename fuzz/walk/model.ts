@@ -14,6 +14,8 @@ interface Use {
     readonly jti?: string
     readonly expiresAt: number
   }
+  /** It is a JWT that nothing can end. */
+  readonly kept?: true
 }
 
 /** A subject token and its record. */
@@ -25,7 +27,7 @@ export interface Token {
   readonly createdBy: string
   readonly actorId?: string
   readonly clientId?: string
-  readonly resource?: string
+  readonly resource?: string | readonly string[]
   readonly scope?: string
   readonly context: Readonly<Record<string, unknown>>
   readonly createdAt: number
@@ -77,8 +79,15 @@ export interface Lane {
   readonly held: AccessToken[]
 }
 
-export const isLive = ({ use }: Token, now: number): boolean =>
-  use !== undefined && use.accessToken.expiresAt > now
+/** Whether it is among the resources that the subject token was limited to. */
+export const reaches = ({ resource: allowed }: Pick<Token, 'resource'>, resource: string): boolean =>
+  allowed === undefined || [allowed].flat().includes(resource)
+
+const isLive = ({ use }: Token, now: number): boolean => use !== undefined && use.accessToken.expiresAt > now
+
+/** Whether someone can act as the user right now: what nothing can end goes on after a stop. */
+export const isViewed = (token: Token, now: number): boolean =>
+  isLive(token, now) && (token.revokedAt === undefined || token.use?.kept === true)
 
 export function stateOf(token: Token, now: number): 'revoked' | 'consumed' | 'expired' | 'active' {
   if (token.revokedAt !== undefined) return 'revoked'
@@ -100,16 +109,32 @@ export function itemOf(token: Token, now: number): object {
     usedBy: use?.clientId,
     resource: use ? use.resource : token.resource,
     scope: use ? use.scope : token.scope,
+    ceiling: use && ceilingOf(token, use),
     createdAt: token.createdAt,
     expiresAt: token.expiresAt,
     consumedAt: use?.at,
     revokedAt: token.revokedAt,
-    revocation: token.revocation,
+    revocation: shownRevocation(token),
     replay: token.replay,
     accessToken: use?.accessToken,
     state: stateOf(token, now),
   })
 }
+
+/** As it is shown. */
+export const shownRevocation = ({ revocation, use }: Token): Revocation | undefined =>
+  revocation && { ...revocation, ...(use?.kept && { ended: 'kept' }) }
+
+/** What was allowed, where that is not what was granted. */
+function ceilingOf({ resource, scope }: Token, use: Use): object | undefined {
+  const ceiling = {
+    ...(resource !== undefined && [resource].flat().join() !== use.resource && { resource }),
+    ...(scope !== undefined && wordsOf(scope) !== wordsOf(use.scope) && { scope }),
+  }
+  return Object.keys(ceiling).length > 0 ? ceiling : undefined
+}
+
+const wordsOf = (scope = ''): string => scope.split(' ').sort().join(' ')
 
 /** Stops one. Returns whether this marked it: nothing is left to stop of one that was stopped or has ended. */
 export function stop(token: Token, now: number, revocation: Revocation): boolean {
@@ -123,7 +148,7 @@ export function stop(token: Token, now: number, revocation: Revocation): boolean
 export function replay(token: Token, rules: Rules, by: ClientMetadata, now: number): string {
   const { use } = token
   if (!use) throw new Error('not spent')
-  const marked = (ended: string) => (use.accessToken.format === 'jwt' && !rules.statusList ? 'kept' : ended)
+  const marked = (ended: string) => (use.kept ? 'kept' : ended)
   const lives = isLive(token, now)
   const before = () => (token.revokedAt === undefined ? (lives ? 'kept' : 'expired') : marked('before'))
   if (token.replay || isForgiven(use, rules, by, now)) return before()
@@ -151,8 +176,10 @@ export function isGood({ expiresAt, ended, token, format }: AccessToken, now: nu
 const SHOWN = 300
 
 /** Whether `purge` deletes the record. */
-export const isPurgeable = ({ expiresAt, use }: Token, retention: number, now: number): boolean =>
-  expiresAt <= now - retention && (!use || use.accessToken.expiresAt <= now - Math.max(retention, SHOWN))
+export function isPurgeable({ expiresAt, use }: Token, retention: number, now: number): boolean {
+  const since = now - Math.max(retention, SHOWN)
+  return expiresAt <= since && (!use || use.accessToken.expiresAt <= since)
+}
 
 /** Whether the status lists show it as stopped. */
 export const isShownStopped = (token: Token): boolean =>

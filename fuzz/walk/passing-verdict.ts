@@ -2,7 +2,7 @@
 import type { ClientMetadata } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from '../../src/constants.ts'
 import type { People, Rules } from '../setting.ts'
-import { type AccessToken, isGood, linksOf } from './model.ts'
+import { type AccessToken, isGood, linksOf, reaches, type Token } from './model.ts'
 import {
   BARRED,
   DENIED,
@@ -45,7 +45,10 @@ export function judgePass(attempt: PassAttempt, people: People, now: number): Ve
   if (proof === 'garbage') return PROOF
   if (!received || !isReceived(received, attempt, people, now)) return SUBJECT
   if (!isChain(received, attempt, people)) return SUBJECT
-  if (!isReached(received, attempt)) return TARGET
+  if (!isRegistered(attempt)) return TARGET
+  const { token } = received
+  if (token && !reaches(token, attempt.resource)) return limitedTo(token)
+  if (!isElsewhere(received, attempt)) return TARGET
   const scope = grantedScope(received, attempt)
   if (scopes.length > 0 && scope === undefined) return SCOPE
   return judgeContext(received) ?? (proof === 'used' ? PROOF_USED : { granted: { scope } })
@@ -83,15 +86,14 @@ function isChain({ through, token }: AccessToken, { client, rules }: PassAttempt
   )
 }
 
-const isReached = (
-  { audience, token }: AccessToken,
-  { client, resource, offered, format }: PassAttempt,
-): boolean =>
-  offered !== undefined &&
-  listOf(client.token_exchange_resources).includes(resource) &&
-  token?.resource === undefined &&
-  resource !== audience &&
-  format === 'jwt'
+const isRegistered = ({ client, resource, offered }: PassAttempt): boolean =>
+  offered !== undefined && listOf(client.token_exchange_resources).includes(resource)
+
+const limitedTo = ({ resource = [] }: Token): Verdict =>
+  refuse('invalid_target', `the impersonation is limited to ${[resource].flat().join(', ')}`)
+
+const isElsewhere = ({ audience }: AccessToken, { resource, format }: PassAttempt): boolean =>
+  resource !== audience && format === 'jwt'
 
 const grantedScope = ({ token, scope = '' }: AccessToken, { scopes, client, offered }: PassAttempt) =>
   scopeOf({ scopes, client, ceilings: [offered, token?.scope, scope], mayAct: false })

@@ -4,7 +4,7 @@ import { now } from '../../fixtures/clock.ts'
 import { expectResponse } from '../oracles.ts'
 import { APPLICATIONS } from '../setting.ts'
 import { introspect } from './introspecting.ts'
-import { isLive, itemOf, type Lane, stateOf, type Token } from './model.ts'
+import { isViewed, itemOf, type Lane, stateOf, type Token } from './model.ts'
 import type { List, Look, Show } from './steps.ts'
 import { selectionOf } from './stopping.ts'
 import { expectRefused, heldOf, other, tokenOf, type Walk } from './walk.ts'
@@ -62,10 +62,9 @@ interface Filters {
 }
 
 function passes(token: Token, { state, live, replayed, withoutActor, clientId }: Filters): boolean {
-  const isViewed = isLive(token, now()) && token.revokedAt === undefined
   return (
     (state === undefined || stateOf(token, now()) === state) &&
-    (live === undefined || isViewed === live) &&
+    (live === undefined || isViewed(token, now()) === live) &&
     (replayed === undefined || (token.replay !== undefined) === replayed) &&
     (withoutActor === undefined || (token.use !== undefined && !token.use.actor) === withoutActor) &&
     (clientId === undefined || [token.clientId, token.use?.clientId].includes(clientId))

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { now } from '../../fixtures/clock.ts'
 import { expectResponse } from '../oracles.ts'
-import { isLive, type Token } from './model.ts'
+import { isViewed, type Token } from './model.ts'
 import type { Walk } from './walk.ts'
 
 const DAY = 86_400
@@ -42,7 +42,7 @@ export function summaries(walk: Walk): (days: number) => Promise<void> {
         const created = tokens.filter(({ createdAt }) => dateOf(createdAt) === date)
         expectCount(`${issuer} ${date}`, one, { date, ...countsOf(created) })
       }
-      const lives = tokens.filter((token) => isLive(token, now()) && token.revokedAt === undefined)
+      const lives = tokens.filter((token) => isViewed(token, now()))
       expectCount(`${issuer} live`, live, lives.length)
     }
   }
@@ -59,6 +59,7 @@ function countsOf(tokens: readonly Token[]): object {
     exchanged: count(({ use }) => use !== undefined),
     withoutActor: count(({ use }) => use !== undefined && !use.actor),
     revoked: count(({ revokedAt }) => revokedAt !== undefined),
+    ended: 0,
     replayed: count(({ replay }) => replay !== undefined),
   }
 }

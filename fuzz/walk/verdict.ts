@@ -3,7 +3,7 @@ import type { ClientMetadata } from 'oidc-provider'
 import { ACTOR_TOKEN_REFUSED, SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { TOKEN_EXCHANGE } from '../../src/constants.ts'
 import type { People, Rules } from '../setting.ts'
-import { type AccessToken, isGood, linksOf, stateOf, type Token } from './model.ts'
+import { type AccessToken, isGood, linksOf, reaches, stateOf, type Token } from './model.ts'
 
 export interface Attempt {
   readonly issuer: 0 | 1
@@ -111,7 +111,7 @@ function judgeTarget({ offered, client, resource, token }: Attempt): Verdict | u
   if (offered === undefined) return TARGET
   const allowed = client.token_exchange_resources
   if (Array.isArray(allowed) && !allowed.includes(resource)) return TARGET
-  return token?.resource !== undefined && token.resource !== resource ? SUBJECT : undefined
+  return token && !reaches(token, resource) ? SUBJECT : undefined
 }
 
 /** Scopes that are the provider's own as well as the resource's. */

@@ -4,8 +4,8 @@ import type { Seconds } from '../clock.ts'
 export const HELP = `Usage: oidc-impersonation <command> [options]
 
 Commands
-  migrate       bring the tables up to date; safe from many processes at once
-  status        show which steps were applied, and how many rows each table has
+  migrate       bring the tables up to date while people work; safe from many processes at once
+  status        say whether this version works with the tables, and how many rows each has
   sql           print the statements of migrate for someone else to run; needs no database
   purge         delete ended subject tokens after the retention, and expired models of the provider
   end-unspent   revoke every subject token that can still be exchanged: after a restore, or a failover
@@ -19,7 +19,10 @@ Options
   --issuer <url>         with end-unspent: only this issuer's (default: all issuers in the database)
   --example <file>       with check: JSON of an impersonation to ask isAllowed and getCustomJwtClaims about:
                          userId, createdBy, clientId, resource; actorId, scope and context as needed
-  --json                 with check: print JSON
+  --json                 with check and status: print JSON
+  --dry-run              with migrate: only print the statements, the rows and bytes of their tables, and how long
+                         each may take
+  --role <name>          with sql: print the grants of this role too, which serves and purges
   --dialect <name>       with sql: sqlite, postgres or mysql (default: that of DATABASE_URL)
   --help                 show this
   --version              show the version
@@ -28,7 +31,7 @@ Environment
   DATABASE_URL  sqlite:<file>, postgres://…, mysql://… or mariadb://…
                 TLS: ?sslmode=verify-full&sslrootcert=<file> (or require, verify-ca; sslcert, sslkey)
 
-Exit code: 0 done, 1 the database failed or check found a fault, 2 invalid usage.
+Exit code: 0 done, 1 the database failed, or status or check found a fault, 2 invalid usage.
 `
 
 export class UsageError extends Error {}
@@ -44,6 +47,9 @@ export interface DatabaseCommand {
   readonly retention?: Seconds
   readonly issuer?: string
   readonly dialect?: DialectName
+  readonly role?: string
+  readonly dryRun: boolean
+  readonly json: boolean
 }
 
 export interface CheckCommand {
@@ -56,9 +62,9 @@ export interface CheckCommand {
 
 /** The options that each command takes. */
 const COMMANDS = {
-  migrate: [],
-  status: [],
-  sql: ['dialect'],
+  migrate: ['dry-run'],
+  status: ['json'],
+  sql: ['dialect', 'role'],
   purge: ['retention'],
   'end-unspent': ['issuer'],
   check: ['example', 'json'],
@@ -86,6 +92,9 @@ export function parseCommandLine(args: string[]): Command | 'help' | 'version' {
   }
   return {
     name,
+    json,
+    dryRun: options['dry-run'] === true,
+    ...(options.role !== undefined && { role: parseRole(options.role) }),
     ...(options.retention !== undefined && { retention: parseRetention(options.retention) }),
     ...(options.issuer !== undefined && { issuer: parseIssuer(options.issuer) }),
     ...(options.dialect !== undefined && { dialect: parseDialect(options.dialect) }),
@@ -96,8 +105,8 @@ function assertTaken(name: CommandName, options: readonly string[]): void {
   const takes = (taken: readonly string[], option: string) => taken.includes(option)
   const option = options.find((given) => !takes(COMMANDS[name], given))
   if (option === undefined) return
-  const [owner] = Object.entries(COMMANDS).find(([, taken]) => takes(taken, option)) ?? []
-  throw new UsageError(`--${option} is only valid with ${owner}`)
+  const owners = Object.entries(COMMANDS).filter(([, taken]) => takes(taken, option))
+  throw new UsageError(`--${option} is only valid with ${owners.map(([owner]) => owner).join(' and ')}`)
 }
 
 function parse(args: string[]) {
@@ -113,6 +122,8 @@ function parse(args: string[]) {
         dialect: { type: 'string' },
         example: { type: 'string' },
         json: { type: 'boolean' },
+        'dry-run': { type: 'boolean' },
+        role: { type: 'string' },
       },
     })
   } catch (error) {
@@ -127,6 +138,12 @@ function parseRetention(value: string): Seconds {
 
 function parseIssuer(value: string): string {
   if (!URL.canParse(value)) throw new UsageError('--issuer must be the URL of an issuer')
+  return value
+}
+
+/** As the database spells it: `app`, `"my-app"`, `'app'@'%'`. */
+function parseRole(value: string): string {
+  if (!/^[\w"'`@%.-]+$/.test(value)) throw new UsageError('--role must be the name of a role')
   return value
 }
 

@@ -1,22 +1,32 @@
 /** What each command does. Returns what it prints. */
 import type { Sequelize } from 'sequelize'
-import { endUnspent } from '../sequelize/end-unspent.ts'
 import { ddlOf } from '../sequelize/schema/ddl.ts'
+import { type Estimate, estimate } from '../sequelize/schema/estimate.ts'
 import { migrate } from '../sequelize/schema/migrate.ts'
 import { type Purged, purge } from '../sequelize/schema/purge.ts'
 import { type Status, statusOf } from '../sequelize/schema/status.ts'
+import { endUnspent } from '../sequelize/tokens/end-unspent.ts'
 import type { DatabaseCommand } from './command-line.ts'
 
 export async function run(
-  { name, retention, issuer }: DatabaseCommand,
+  { name, retention, issuer, role, dryRun, json }: DatabaseCommand,
   sequelize: Sequelize,
 ): Promise<string> {
   switch (name) {
-    case 'migrate':
+    case 'migrate': {
+      const estimates = await estimate(sequelize)
+      if (dryRun) return estimates.map(describeEstimate).join('\n') || 'There is nothing to do.'
+      // An empty table takes no time.
+      const slow = estimates.filter(({ rows = 0 }) => rows > 0)
+      for (const one of slow) process.stderr.write(`${describeEstimate(one)}\n`)
       await migrate(sequelize, { onWait: (reason) => process.stderr.write(`${reason}\n`) })
       return 'The tables are up to date.'
-    case 'status':
-      return describeStatus(await statusOf(sequelize))
+    }
+    case 'status': {
+      const status = await statusOf(sequelize)
+      if (status.faults.length > 0) process.exitCode = 1
+      return json ? JSON.stringify(status, null, 2) : describeStatus(status)
+    }
     case 'purge': {
       const purged = await purge(sequelize, {
         retention,
@@ -25,7 +35,7 @@ export async function run(
       return `Deleted ${describePurged(purged)}.`
     }
     case 'sql':
-      return ddlOf(sequelize)
+      return ddlOf(sequelize, role)
     case 'end-unspent': {
       const revoked = await endUnspent(sequelize, { issuer })
       return `Revoked ${revoked} unspent subject tokens${issuer === undefined ? '' : ` of ${issuer}`}.`
@@ -40,7 +50,16 @@ function showProgress(purged: Purged): void {
   process.stderr.write(`\r${describePurged(purged)} …`)
 }
 
-function describeStatus({ applied, pending, unknown, tables }: Status): string {
+function describeEstimate({ step, sql, rows, bytes, seconds }: Estimate): string {
+  const size = [
+    ...(rows === undefined ? ['a new table'] : [`${rows} rows`]),
+    ...(bytes === undefined ? [] : [`${bytes} bytes`]),
+    `about ${seconds < 1 ? 'no time' : `${Math.round(seconds)} s`}`,
+  ]
+  return `${step}  ${sql.replaceAll(/\s+/g, ' ')}  (${size.join(', ')})`
+}
+
+function describeStatus({ applied, pending, unknown, tables, faults }: Status): string {
   const steps = [
     ...applied.map((name) => `${name}  applied`),
     ...unknown.map((name) => `${name}  applied by a later version`),
@@ -50,5 +69,6 @@ function describeStatus({ applied, pending, unknown, tables }: Status): string {
     const age = oldest === undefined ? '' : `, the oldest written ${new Date(oldest * 1000).toISOString()}`
     return `${name}  ${rows === undefined ? 'missing' : `${rows} rows${age}`}`
   })
-  return [...steps, ...counts].join('\n')
+  const verdict = faults.length === 0 ? ['sound'] : faults.map((fault) => `fault: ${fault}`)
+  return [...steps, ...counts, ...verdict].join('\n')
 }

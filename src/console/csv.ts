@@ -55,7 +55,7 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   ticket: ({ context }) => ticketIn(context),
   reason: ({ context }) => reasonIn(context),
   scope: ({ scope }) => scope,
-  resource: ({ resource }) => resource,
+  resource: ({ resource = [] }) => [resource].flat().join(' '),
   state: (record, now) => (isLive(record, now) ? 'live' : record.state),
   exchanged: ({ consumedAt }) => consumedAt && isoOf(consumedAt),
   until: (record) => isoOf(endOf(record)),

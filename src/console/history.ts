@@ -8,7 +8,7 @@ import { stopAllLinks } from './stop-all.ts'
 import type { Page, Visit } from './visit.ts'
 import { dateOf } from './words.ts'
 
-const FILTER = ['userId', 'actorId', 'clientId', 'createdBy', 'state', 'from', 'to'] as const
+const FILTER = ['userId', 'actorId', 'clientId', 'createdBy', 'ticketId', 'state', 'from', 'to'] as const
 
 export async function historyPage(visit: Visit): Promise<Page> {
   const query = visit.ctx.querystring
@@ -35,16 +35,16 @@ const STATES = Object.entries({
   active: 'Not used yet',
   consumed: 'Used, not stopped',
   expired: 'Never used',
-  revoked: 'Stopped',
+  revoked: 'Ended or stopped',
 })
 
-function fieldsOf({ userId, actorId, clientId, createdBy, state = '', from, to }: Typed): Html {
+function fieldsOf({ userId, actorId, clientId, createdBy, ticketId, state = '', from, to }: Typed): Html {
   const option = ([value, label]: readonly [string, string]) =>
     html`<option value="${value}"${state === value && html` selected`}>${label}</option>`
   const day = html` type="date"`
   return html`${field('User', 'userId', userId)}${field('Engineer', 'actorId', actorId)}
 ${field('Application', 'clientId', clientId)}${field('Backend', 'createdBy', createdBy)}
-<label>State<select name="state">${STATES.map(option)}</select></label>
+${field('Ticket', 'ticketId', ticketId)}<label>State<select name="state">${STATES.map(option)}</select></label>
 ${field('From', 'from', from, day)}${field('To', 'to', to, day)}`
 }
 

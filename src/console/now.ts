@@ -34,7 +34,7 @@ async function lastReplay({ service, lookup, now, base }: Visit): Promise<Value>
   const [record] = (await listSubjectTokens(service, lookup, { filter, limit: 1 })).items
   if (!record?.replay) return undefined
   const { id, userId, replay } = record
-  return html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${short(userId)} was presented again by <code>${cut(replay.clientId)}</code> at ${clockOf(replay.at, now)}. <a href="${base}/${id}">Look into it</a></p>`
+  return html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${short(userId)} was presented again by <code>${cut(replay.clientId ?? replay.by ?? '')}</code> at ${clockOf(replay.at, now)}. <a href="${base}/${id}">Look into it</a></p>`
 }
 
 type Summary = Awaited<ReturnType<typeof summarizeSubjectTokens>>
@@ -78,9 +78,17 @@ function chartOf(days: Summary['days']): Html {
   const bars = (kind: 'issued' | 'replayed') =>
     days.map((day, place) => `M${(place + 0.5) * STEP} ${HEIGHT}v-${heightOf(day[kind])}`)
   const marked = days.some(({ replayed }) => replayed > 0) && ' (used again: red)'
-  const row = ({ date, issued, exchanged, withoutActor, revoked, replayed }: Summary['days'][number]) =>
-    html`<tr><th>${date.slice(5)}${[issued, exchanged, withoutActor, revoked, replayed].map((count) => html`<td>${count}`)}`
+  const row = ({
+    date,
+    issued,
+    exchanged,
+    withoutActor,
+    ended,
+    revoked,
+    replayed,
+  }: Summary['days'][number]) =>
+    html`<tr><th>${date.slice(5)}${[issued, exchanged, withoutActor, ended, revoked, replayed].map((count) => html`<td>${count}`)}`
   return html`<small>Issued, last ${DAYS} days${marked}</small>
 <svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path d="M0 ${HEIGHT - 0.5}h${width}"/><path class="bar" d="${bars('issued')}"/><path class="bar bad" d="${bars('replayed')}"/></svg>
-<details id="chart"><summary id="chart-table">As a table</summary><table class="numbers"><thead><tr><th>Day<th>Issued<th>Used<th>No engineer<th>Stopped<th>Used again<tbody>${days.toReversed().map(row)}</table></details>`
+<details id="chart"><summary id="chart-table">As a table</summary><table class="numbers"><thead><tr><th>Day<th>Issued<th>Used<th>No engineer<th>Ended<th>Stopped<th>Used again<tbody>${days.toReversed().map(row)}</table></details>`
 }

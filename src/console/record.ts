@@ -4,12 +4,12 @@ import { type SubjectTokenRecord, showSubjectToken } from '../management/inspect
 import { assertNoQuery, single } from '../management/list-request.ts'
 import { parseRevocationRequest } from '../management/revocation-request.ts'
 import { revokeSubjectToken } from '../management/revoke.ts'
-import type { ActClaim } from '../subject-tokens/subject-token.ts'
+import type { ActClaim, RevocationCause } from '../subject-tokens/subject-token.ts'
 import { field, readForm, type Typed, tried, typedIn } from './form.ts'
 import { type Html, html, type Value } from './html.ts'
 import { short, whole } from './people.ts'
 import { engineerOf, titleOf, whyOf } from './records.ts'
-import { canStop, endOf, stateCell } from './state.ts'
+import { canStop, endOf, isEnded, isLive, keptUntil, stateCell } from './state.ts'
 import { stopAllLinks } from './stop-all.ts'
 import { may, type Page, type Visit } from './visit.ts'
 import { clockOf, lengthOf } from './words.ts'
@@ -51,13 +51,13 @@ ${field('Reason', 'reason', reason, html` id="stop" required maxlength="1000"${w
     error,
     isWhole: true,
     // Of an input that was wrong there is no address to look at again.
-    refresh: goesOn && !error ? 15 : undefined,
+    refresh: (goesOn || isLive(record, now)) && !error ? 15 : undefined,
     body: html`<h1>${titleOf(record)}</h1>
 <p>${stateCell(record, now)}</p>
 <p class="why">${whyOf(context, options.ticketUrl, 1_000)}</p>
 ${goesOn && may(visit, 'stop') && stop}
 <div class="two"><section class="card"><h2>What happened</h2>
-${timelineOf(record, now)}</section>
+${timelineOf(visit, record)}</section>
 <section class="card"><h2>Details</h2>
 ${detailsOf(record)}<p class="line">${stopAllLinks(visit, { userId, actorId: engineerOf(record) })}</p></section></div>`,
   }
@@ -66,19 +66,28 @@ ${detailsOf(record)}<p class="line">${stopAllLinks(visit, { userId, actorId: eng
 type Happening = readonly [at: Seconds | undefined, kind: '' | 'bad' | 'warn' | 'future', text: Value]
 
 /** What happened to a subject token, oldest first, and when what is under way will end. */
-function timelineOf(record: SubjectTokenRecord, now: Seconds): Html {
+function timelineOf({ base, now }: Visit, record: SubjectTokenRecord): Html {
   const { createdAt, createdBy, expiresAt, consumedAt, replay, revokedAt, revocation } = record
+  const { acknowledged = [] } = record
   const life = lengthOf(expiresAt - createdAt)
   // Unless it was stopped before.
-  const end = revokedAt === undefined ? endOf(record) : undefined
+  const kept = keptUntil(record, now)
+  const end = revokedAt === undefined || kept ? endOf(record) : undefined
   const isAhead = end !== undefined && end > now
   const unused = isAhead ? 'expires if it is not used' : 'expired without being used'
   const used = `${isAhead ? 'will end' : 'ended'}: the access token expires`
   const happenings: readonly Happening[] = [
     [createdAt, '', html`issued by <code>${createdBy}</code>, to be used within ${life}`],
     [consumedAt, '', html`exchanged ${exchangeOf(record)}`],
-    [replay?.at, 'bad', html`used again by <code>${replay?.clientId}</code>, and refused`],
-    [revokedAt, revocation?.cause === 'replay' ? 'bad' : 'warn', html`stopped ${stopOf(record)}`],
+    [replay?.at, 'bad', html`used again by <code>${replay?.clientId ?? replay?.by}</code>, and refused`],
+    [
+      revokedAt,
+      revocation?.cause === 'replay' ? 'bad' : 'warn',
+      html`${stopOf(record, base)}${kept && html`. <b class="bad">It ${kept}</b>`}`,
+    ],
+    ...acknowledged.map(
+      ({ at, by, note }): Happening => [at, '', html`looked into by ${whole(by)}: “<bdi>${note}</bdi>”`],
+    ),
     [end, isAhead ? 'future' : '', consumedAt === undefined ? unused : used],
   ]
   const dated = happenings.filter(([at]) => at !== undefined).sort(([one = 0], [other = 0]) => one - other)
@@ -95,23 +104,30 @@ function exchangeOf(record: SubjectTokenRecord): Html {
   return html`by <code>${usedBy}</code> ${engineer}: ${token}${jti}, valid for ${lengthOf(endOf(record) - consumedAt)}`
 }
 
-const WAYS = {
+const WAYS: Readonly<Record<RevocationCause, string>> = {
   api: 'through the management API',
+  self: 'at the wish of the engineer',
+  continued: 'because another one goes on',
+  host: 'by a call in the provider',
+  signedOut: 'at the end of the session',
+  unknown: 'in a way that cannot be read',
   console: 'in the console',
   replay: 'because the subject token was used again',
   command: 'by the command line',
 }
 
-function stopOf({ revocation }: SubjectTokenRecord): Value {
-  if (!revocation) return undefined
-  const { cause, client, by, reason } = revocation
-  return html`${by !== undefined && html`by ${whole(by)} `}${WAYS[cause]}${client !== undefined && html` (<code>${client}</code>)`}${
+function stopOf(record: SubjectTokenRecord, base: string): Value {
+  const { cause = 'unknown', client, by, reason, continuedBy } = record.revocation ?? {}
+  const way =
+    continuedBy === undefined ? WAYS[cause] : html`<a href="${base}/${continuedBy}">${WAYS[cause]}</a>`
+  return html`${isEnded(record) ? 'ended' : 'stopped'} ${by !== undefined && html`by ${whole(by)} `}${way}${client !== undefined && html` (<code>${client}</code>)`}${
     reason !== undefined && html`: “<bdi>${reason}</bdi>”`
   }`
 }
 
 function detailsOf(record: SubjectTokenRecord): Html {
-  const { userId, actor, actorId, createdBy, usedBy, clientId, resource, scope, accessToken } = record
+  const { userId, actor, actorId, createdBy, usedBy, clientId, resource, scope, ceiling, accessToken } =
+    record
   const from =
     actor?.clientId !== undefined && html`<small>signed in at <code>${actor.clientId}</code></small>`
   const rows = Object.entries<Value>({
@@ -121,8 +137,10 @@ function detailsOf(record: SubjectTokenRecord): Html {
     Backend: code(createdBy),
     Application: code(usedBy),
     'Bound to application': code(clientId),
-    Resource: code(resource),
+    Resource: code(resource && listOf(resource)),
+    'Allowed resources': code(ceiling?.resource && listOf(ceiling.resource)),
     Scopes: code(scope),
+    'Allowed scopes': code(ceiling?.scope),
     'Token id (jti)': code(accessToken?.jti),
     'Access token': accessToken && (accessToken.format === 'jwt' ? 'JWT' : 'opaque'),
     Context: contextOf(record),
@@ -130,6 +148,8 @@ function detailsOf(record: SubjectTokenRecord): Html {
   })
   return html`<dl>${rows.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
+
+const listOf = (resource: string | readonly string[]): string => [resource].flat().join(', ')
 
 /** The newest first, each acting for the one before (RFC 8693 §4.1). */
 const chainOf = ({ sub, act }: ActClaim): Html =>

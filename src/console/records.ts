@@ -55,7 +55,10 @@ function tableOf(visit: Visit, records: readonly SubjectTokenRecord[]): Html {
 
 function rowOf({ base, now, options }: Visit, record: SubjectTokenRecord, stops: boolean): Html {
   const { id, usedBy, clientId, createdBy, resource, scope, createdAt, context } = record
-  const where = (resource ?? 'any resource').replace(/^https?:\/\//, '')
+  const where = [resource ?? 'any resource']
+    .flat()
+    .join(', ')
+    .replaceAll(/https?:\/\//g, '')
   const stop = canStop(record, now) && html`<a class="danger" href="${base}/${id}#stop">Stop</a>`
   return html`<tr><th><a href="${base}/${id}">${titleOf(record)}</a><small>${cut(usedBy ?? clientId ?? createdBy)}</small>
 <td>${whyOf(context, options.ticketUrl)}

@@ -49,6 +49,7 @@ const LABELS: Readonly<Record<string, string>> = {
   actorId: 'engineer',
   clientId: 'application',
   createdBy: 'backend',
+  ticketId: 'ticket',
 }
 
 /** The text of an error of the management API, which names fields in the API's terms. An unknown one stays as it was sent. */

@@ -1,6 +1,7 @@
 import { epochTime } from '../clock.ts'
-import { type AccessTokenDraft, dropGrant, issuedAccessToken, saveGrant } from '../provider/access-token.ts'
+import { type AccessTokenDraft, dropGrant, saveGrant } from '../provider/access-token.ts'
 import { type GrantContext, recordProof, type SenderConstraint } from '../provider/grants.ts'
+import type { StatusLists } from '../provider/status-reference.ts'
 import { misconfigured, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectTokenUse } from '../subject-tokens/subject-token.ts'
@@ -14,6 +15,8 @@ interface Exchange {
   readonly actor?: Actor
   readonly target: Target
   readonly draft: AccessTokenDraft
+  /** Absent where the deployment has none: nothing will end a JWT then. */
+  readonly statusLists: StatusLists | undefined
 }
 
 /**
@@ -23,24 +26,25 @@ interface Exchange {
  */
 export async function consume(
   ctx: GrantContext,
-  store: Pick<SubjectTokenStore, 'consume' | 'findByHash'>,
+  store: Pick<SubjectTokenStore, 'consume' | 'find'>,
   exchange: Exchange,
 ): Promise<void> {
   const { sender, subject, draft } = exchange
-  const { issuer } = ctx.oidc
   assertLives(draft)
   await recordProof(ctx, sender)
   if (draft.format === 'opaque') await saveGrant(ctx, draft)
   let won = false
   try {
     const now = epochTime()
-    won = await store.consume(issuer, subject.tokenHash, now, useOf(ctx, now, exchange))
+    won = await store.consume(subject.record, now, useOf(ctx, now, exchange))
   } finally {
     // The loser's Grant has no token. If this fails, it still expires when that token would have.
     if (!won && draft.format === 'opaque') await dropGrant(ctx, draft).catch(() => {})
   }
   if (won) return
-  assertUsable(await store.findByHash(issuer, subject.tokenHash))
+  const { issuer, id } = subject.record
+  const record = await store.find(issuer, id)
+  if (record) assertUsable(record)
   throw subjectTokenRefused({ private: 'could not be spent' })
 }
 
@@ -49,14 +53,22 @@ export function assertLives({ exp }: AccessTokenDraft): void {
   if (exp <= epochTime()) throw misconfigured({ private: 'the access token ended before it was issued' })
 }
 
-function useOf(ctx: GrantContext, at: number, { actor, target, draft }: Exchange): SubjectTokenUse {
+function useOf(
+  ctx: GrantContext,
+  at: number,
+  { actor, target, draft, statusLists }: Exchange,
+): SubjectTokenUse {
   return {
     at,
     clientId: ctx.oidc.client.clientId,
     actor: actor && { sub: actor.sub, act: actor.act, clientId: actor.clientId },
     resource: target.resource,
     scope: target.scope,
-    accessToken: issuedAccessToken(draft),
+    accessToken: {
+      format: draft.format,
+      expiresAt: draft.exp,
+      ...(draft.format === 'jwt' && !statusLists && { kept: true }),
+    },
     grantId: draft.format === 'opaque' ? draft.grantId : undefined,
   }
 }

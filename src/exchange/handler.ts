@@ -1,4 +1,4 @@
-import { isSecret } from '../subject-tokens/secret.ts'
+import { hasTokenForm } from '../subject-tokens/secret.ts'
 import { exchangeSubjectToken } from './impersonation.ts'
 import { exchangeReceivedToken } from './on-behalf-of.ts'
 import type { ExchangeContext, ExchangeService } from './request.ts'
@@ -12,7 +12,7 @@ export const exchangeHandler =
   (ctx: ExchangeContext): Promise<void> => {
     const { onBehalfOf } = service.options
     const { subject_token: token } = ctx.oidc.params
-    return !onBehalfOf || !token || isSecret(token)
+    return !onBehalfOf || !token || hasTokenForm(token)
       ? exchangeSubjectToken(ctx, service)
       : exchangeReceivedToken(ctx, service, onBehalfOf)
   }

@@ -16,7 +16,7 @@ import { assertExchangeAllowed } from './policy.ts'
 import { type ExchangeContext, type ExchangeRequest, type ExchangeService, parseRequest } from './request.ts'
 import { issueAccessToken } from './response.ts'
 import { verifySender } from './sender.ts'
-import { identifySubject } from './subject.ts'
+import { identifySubject, reaches } from './subject.ts'
 import { type Limits, resolveTarget } from './target.ts'
 
 /**
@@ -41,8 +41,9 @@ export function exchangeSubjectToken(ctx: ExchangeContext, service: ExchangeServ
     reached({ target })
 
     await assertExchangeAllowed(ctx, options, { subject, actor, target })
-    const draft = draftAccessToken(ctx, { ...options, userId: subject.userId, target, sender })
     const { id: subjectTokenId, context: subjectTokenContext } = subject.record
+    const { userId } = subject
+    const draft = draftAccessToken(ctx, { ...options, userId, target, sender, jti: subjectTokenId })
     const grant = {
       type: TOKEN_EXCHANGE,
       kind: 'impersonation',
@@ -51,7 +52,7 @@ export function exchangeSubjectToken(ctx: ExchangeContext, service: ExchangeServ
     } as const
     const claims = await collectClaims(ctx, service, { draft, sub, subject, grant, actor })
 
-    await consume(ctx, store, { sender, subject, actor, target, draft })
+    await consume(ctx, store, { ...service, sender, subject, actor, target, draft })
     ctx.body = await issueAccessToken(ctx, draft, claims)
     return { subject, actor, target, draft }
   })
@@ -78,8 +79,7 @@ export function limitsOf(
     assertReaches(resource) {
       if (allowed && !allowed.includes(resource))
         throw targetRefused({ private: 'not among the resources of the client' })
-      if (record.resource !== undefined && record.resource !== resource)
-        throw subjectTokenRefused({ private: 'bound to another resource' })
+      if (!reaches(record, resource)) throw subjectTokenRefused({ private: 'bound to another resource' })
     },
     ceilings: record.scope === undefined ? [] : [record.scope],
     mayAct: actor !== undefined && maxDelegationDepth > 1,

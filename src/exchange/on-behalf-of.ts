@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { askDeployment } from '../callbacks/policy.ts'
 import { epochTime } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
@@ -9,7 +10,13 @@ import { assertSecretInHeader } from '../provider/client-authentication.ts'
 import { authenticates, registeredAudiences, registeredResources } from '../provider/client-metadata.ts'
 import { type GrantContext, recordProof } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
-import { clientNotAdmitted, invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
+import {
+  beyondRecord,
+  clientNotAdmitted,
+  invalidParameter,
+  subjectTokenRefused,
+  targetRefused,
+} from '../refusals.ts'
 import type { Actor } from './actor.ts'
 import { collectClaims } from './claims.ts'
 import { assertLives } from './consume.ts'
@@ -18,7 +25,7 @@ import { findPeople, findReceivedToken, type ReceivedToken } from './received-to
 import { type ExchangeContext, type ExchangeRequest, type ExchangeService, parseRequest } from './request.ts'
 import { issueAccessToken } from './response.ts'
 import { verifySender } from './sender.ts'
-import { identifySubject } from './subject.ts'
+import { identifySubject, reaches } from './subject.ts'
 import { type Limits, resolveTarget, type Target } from './target.ts'
 
 /**
@@ -47,7 +54,14 @@ export function exchangeReceivedToken(
 
     await assertStepAllowed(ctx, options, { subject, actor, target })
     const { userId, notAfter } = subject
-    const draft = draftAccessToken(ctx, { ...options, userId, target, sender, notAfter })
+    const draft = draftAccessToken(ctx, {
+      ...options,
+      userId,
+      target,
+      sender,
+      notAfter,
+      jti: jtiFor(subject),
+    })
     const claims = await collectClaims(ctx, service, { draft, sub, subject, grant: grantOf(subject), actor })
 
     // Again: the deployment's functions may have outlasted it.
@@ -67,16 +81,15 @@ function assertAdmitted({ oidc: { client } }: GrantContext, { actorToken }: Exch
 
 function limitsOf(
   { oidc: { client } }: GrantContext,
-  { scopes, targets }: OnBehalfOfOptions,
+  { scopes }: OnBehalfOfOptions,
   { audience, record, scope }: ReceivedToken,
 ): Limits {
   const registered = registeredResources(client)
   return {
     assertReaches(resource, server) {
-      if (registered ? !registered.includes(resource) : targets !== 'policy')
+      if (!registered?.includes(resource))
         throw targetRefused({ private: 'not among the resources of the client' })
-      if (record?.resource !== undefined && targets !== 'policy')
-        throw targetRefused({ private: 'the subject token was bound to a resource' })
+      if (record && !reaches(record, resource)) throw beyondRecord([record.resource ?? []].flat())
       if (resource === audience || server.audience === audience)
         throw targetRefused({ private: 'the audience of the received token' })
       // Nothing could tie the end of an opaque token to that of the received one.
@@ -89,6 +102,10 @@ function limitsOf(
     mayAct: false,
   }
 }
+
+/** Leads to the record, if there is one; several tokens have it. */
+const jtiFor = ({ record }: ReceivedToken): string | undefined =>
+  record && `${record.id}.${randomBytes(16).toString('base64url')}`
 
 interface Step {
   readonly subject: ReceivedToken
@@ -121,7 +138,7 @@ async function assertStepAllowed(
       createdBy: { id: record.createdBy },
       context: record.context,
       subjectTokenId: record.id,
-      ...(record.resource !== undefined && { boundTo: record.resource }),
+      use: record.purpose,
     }),
   })
 }

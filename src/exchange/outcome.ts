@@ -5,10 +5,11 @@ import { errors } from 'oidc-provider'
 import type { SubjectTokenExchanged, SubjectTokenRefused } from '../events.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
-import { type AccessTokenDraft, issuedAccessToken } from '../provider/access-token.ts'
+import { type AccessTokenDraft, shownAccessToken } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
+import { jtiOf } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import { endFirstUse, ReplayedSubjectToken, type ReplayService } from './replay.ts'
 import type { Subject } from './subject.ts'
@@ -26,7 +27,7 @@ type Reached<Found extends Subject> = Partial<Omit<Exchanged<Found>, 'draft'>>
 
 /** What the events of every exchange tell. */
 type ToldExchanged = Omit<SubjectTokenExchanged, 'id' | 'createdBy'>
-type ToldRefused = Omit<SubjectTokenRefused, 'stage'>
+type ToldRefused = Omit<SubjectTokenRefused, 'stage' | 'resource'> & { readonly resource?: string }
 
 /** Emits the events of one kind of exchange. */
 export interface ExchangeEvents<Found extends Subject> {
@@ -71,7 +72,7 @@ function exchangedOf(
     actor: actorOf(actor),
     resource: target.resource,
     scope: target.scope,
-    accessToken: issuedAccessToken(draft),
+    accessToken: shownAccessToken(draft),
   }
 }
 
@@ -110,10 +111,10 @@ async function emitReplayed(
     sameClient,
     usedAt: use.at,
     secondsAfter,
-    actor: use.actor,
+    actor: actorOf(use.actor),
     resource: use.resource,
     scope: use.scope,
-    jti: use.accessToken.jti,
+    jti: jtiOf(token),
     ended,
   })
 }

@@ -13,6 +13,7 @@ export async function assertExchangeAllowed(
   const { record, account } = subject
   await assertPolicyAllows(policy, {
     stage: 'exchange',
+    use: record.purpose,
     userId: record.userId,
     account,
     ...(actor && { actor: { ...actor, verified: true } }),

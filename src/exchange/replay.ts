@@ -5,7 +5,7 @@ import { endAccessToken } from '../provider/access-token.ts'
 import { authenticates } from '../provider/client-metadata.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
-import type { SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
+import type { SpentSubjectToken, SubjectToken } from '../subject-tokens/subject-token.ts'
 
 /** A spent subject token was used again. Internal: the outcome turns it into the refusal that the client reads. */
 export class ReplayedSubjectToken extends Error {
@@ -16,14 +16,12 @@ export class ReplayedSubjectToken extends Error {
   }
 }
 
-type SpentSubjectToken = SubjectToken & { readonly use: SubjectTokenUse }
-
 export const isSpent = (token: SubjectToken): token is SpentSubjectToken => token.use !== undefined
 
 /** What ending the first use needs. */
 export interface ReplayService {
   readonly store: Pick<SubjectTokenStore, 'recordReplay'>
-  readonly options: Pick<ResolvedOptions, 'statusList' | 'replayLeeway'>
+  readonly options: Pick<ResolvedOptions, 'replayLeeway'>
 }
 
 /** What the event tells of a replay. */
@@ -42,16 +40,14 @@ export async function endFirstUse(
   { store, options }: ReplayService,
   token: SpentSubjectToken,
 ): Promise<ReplayOutcome> {
-  const { client, issuer, provider } = ctx.oidc
+  const { client, provider } = ctx.oidc
   const { use } = token
   const at = epochTime()
   const secondsAfter = Math.max(0, at - use.at)
   const sameClient = client.clientId === use.clientId
   const outcome = (ended: AccessTokenEnd): ReplayOutcome => ({ ended, sameClient, secondsAfter })
 
-  // A mark in the record ends a JWT only where status lists show it.
-  const marked = (ended: AccessTokenEnd) =>
-    use.accessToken.format === 'jwt' && options.statusList === false ? 'kept' : ended
+  const marked = (ended: AccessTokenEnd) => (use.accessToken.kept ? 'kept' : ended)
   const lives = use.accessToken.expiresAt > at
   const before = (): AccessTokenEnd => {
     if (token.revokedAt !== undefined) return marked('before')
@@ -66,7 +62,7 @@ export async function endFirstUse(
     if (lives && use.grantId !== undefined) await endAccessToken(provider, use.grantId)
     // The time of the mark, not that of the request: status lists look back only so far.
     const replay = { at: epochTime(), clientId: client.clientId }
-    const stopped = await store.recordReplay(issuer, token.id, replay)
+    const stopped = await store.recordReplay(token, replay)
     if (stopped) return outcome(marked('now'))
     // Another use, or a revocation, came first since the record was read.
     return outcome(lives ? marked('before') : before())

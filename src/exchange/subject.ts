@@ -19,6 +19,10 @@ export interface Subject {
   readonly notAfter?: Seconds
 }
 
+/** Whether the resource is among those of the record, if it names any. */
+export const reaches = ({ resource: allowed }: SubjectToken, resource: string): boolean =>
+  allowed === undefined || [allowed].flat().includes(resource)
+
 /** The user's account. `source` is the access token that names it, if there is one. */
 export async function findUser(ctx: GrantContext, userId: string, source?: object): Promise<Account> {
   const account = await findAccount(ctx, userId, source)

@@ -52,7 +52,7 @@ export const insufficientScope = (scope: string) =>
   })
 
 /** The public text names the member or parameter, and says its rule. */
-export const invalidRequest = (says: Public & { readonly status?: 400 | 413 | 415 }) =>
+export const invalidRequest = (says: Public & { readonly status?: 400 | 409 | 413 | 415 }) =>
   new ManagementError({ status: 400, ...says, error: 'invalid_request' })
 
 export const userNotFound = () =>
@@ -60,6 +60,12 @@ export const userNotFound = () =>
 
 export const subjectTokenNotFound = () =>
   new ManagementError({ status: 404, error: 'not_found', public: 'subject token not found' })
+
+export const nothingToAcknowledge = () =>
+  invalidRequest({ status: 409, public: 'the subject token has no alarm' })
+
+export const otherReplay = () =>
+  invalidRequest({ status: 409, public: 'replayedAt is not the replay of the subject token' })
 
 /** For hosts that have no other routes. */
 export const pathNotFound = () =>

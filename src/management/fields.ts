@@ -1,4 +1,4 @@
-import { isStorableName, MAX_NAME_LENGTH } from '../plain-json.ts'
+import { isStorableName, isStorableWithin, MAX_NAME_LENGTH } from '../plain-json.ts'
 import { invalidRequest } from './errors.ts'
 
 /** A name that comes from outside: of an account, a client or a resource. */
@@ -7,6 +7,16 @@ export function parseName(field: string, value: unknown): string {
     throw invalidRequest({ public: `${field} must be a string of 1 to ${MAX_NAME_LENGTH} characters` })
   }
   return value
+}
+
+const MAX_TEXT_LENGTH = 1000
+
+/** A text that people write for others to read. */
+export function parseText(field: string, value: unknown): string {
+  if (isStorableWithin(MAX_TEXT_LENGTH, value) && value.trim() !== '') return value
+  throw invalidRequest({
+    public: `${field} must be a string of 1 to ${MAX_TEXT_LENGTH} characters, and must not be blank`,
+  })
 }
 
 /** Refuses a member of the body that is not one of `fields`: one that is ignored would promise something. */

@@ -1,14 +1,17 @@
 import type { Seconds } from '../clock.ts'
 import { epochTime } from '../clock.ts'
 import type { JsonObject } from '../plain-json.ts'
+import type { ShownAccessToken } from '../provider/access-token.ts'
 import { isId } from '../subject-tokens/id.ts'
 import {
+  type Acknowledgement,
   type ActingParty,
-  type IssuedAccessToken,
+  jtiOf,
   type Replay,
-  type Revocation,
+  type ShownRevocation,
   type SubjectToken,
   type SubjectTokenState,
+  shownRevocation,
   stateOf,
 } from '../subject-tokens/subject-token.ts'
 import { type Lookup, withAccounts } from './account-ids.ts'
@@ -19,6 +22,7 @@ import type { ManagementService } from './service.ts'
 /** The record of one impersonation, as the API shows it (protocol.md §2.2). Times in epoch seconds; never a secret. */
 export interface SubjectTokenRecord {
   readonly id: string
+  readonly use?: 'session'
   readonly userId: string
   readonly actorId?: string
   readonly actor?: ActingParty
@@ -26,17 +30,23 @@ export interface SubjectTokenRecord {
   readonly createdBy: string
   readonly clientId?: string
   readonly usedBy?: string
-  readonly resource?: string
+  readonly resource?: string | readonly string[]
   readonly scope?: string
+  /** What the subject token allowed, where that is not what was granted. */
+  readonly ceiling?: Ceiling
   readonly createdAt: Seconds
   readonly expiresAt: Seconds
   readonly consumedAt?: Seconds
   readonly revokedAt?: Seconds
-  readonly revocation?: Revocation
+  readonly revocation?: ShownRevocation
   readonly replay?: Replay
-  readonly accessToken?: IssuedAccessToken
+  /** Who has looked into its alarms, oldest first. */
+  readonly acknowledged?: readonly Omit<Acknowledgement, 'coversReplay'>[]
+  readonly accessToken?: ShownAccessToken
   readonly state: SubjectTokenState
 }
+
+type Ceiling = Pick<SubjectToken, 'resource' | 'scope'>
 
 interface Page {
   /** Newest first. */
@@ -50,6 +60,7 @@ export async function listSubjectTokens(
   caller: Lookup,
   { filter: given, limit, cursor }: ListRequest,
 ): Promise<Page> {
+  if (!given) return { items: [] }
   const filter = await withAccounts(caller, given, options.customClaimsTimeout)
   const now = epochTime()
   const { tokens, next } = await store.list(provider.issuer, filter, { limit, cursor, now })
@@ -60,7 +71,7 @@ export async function showSubjectToken(
   { provider, store }: ManagementService,
   id: string,
 ): Promise<SubjectTokenRecord> {
-  const token = isId(id) ? await store.get(provider.issuer, id) : undefined
+  const token = isId(id) ? await store.find(provider.issuer, id) : undefined
   if (!token) throw subjectTokenNotFound()
   return recordOf(token, epochTime())
 }
@@ -70,6 +81,7 @@ function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord {
   const { use } = token
   return {
     id: token.id,
+    use: token.purpose === 'session' ? token.purpose : undefined,
     userId: token.userId,
     actorId: token.actorId,
     actor: use?.actor,
@@ -79,13 +91,32 @@ function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord {
     usedBy: use?.clientId,
     resource: use ? use.resource : token.resource,
     scope: use ? use.scope : token.scope,
+    ceiling: ceilingOf(token),
     createdAt: token.createdAt,
     expiresAt: token.expiresAt,
     consumedAt: use?.at,
     revokedAt: token.revokedAt,
-    revocation: token.revocation,
+    revocation: shownRevocation(token),
     replay: token.replay,
-    accessToken: use?.accessToken,
+    acknowledged: token.acknowledged?.map(({ at, by, note }) => ({ at, by, note })),
+    accessToken: use && {
+      format: use.accessToken.format,
+      jti: jtiOf(token),
+      expiresAt: use.accessToken.expiresAt,
+    },
     state: stateOf(token, now),
   }
 }
+
+function ceilingOf({ use, resource, scope }: SubjectToken): Ceiling | undefined {
+  if (!use) return undefined
+  const ceiling = {
+    ...(resource !== undefined && !areSame([resource].flat(), [use.resource]) && { resource }),
+    ...(scope !== undefined && !areSame(scope.split(' '), use.scope?.split(' ') ?? []) && { scope }),
+  }
+  return Object.keys(ceiling).length > 0 ? ceiling : undefined
+}
+
+/** In any order. */
+const areSame = (some: readonly string[], others: readonly string[]): boolean =>
+  some.length === others.length && some.every((name) => others.includes(name))

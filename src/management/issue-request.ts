@@ -12,14 +12,16 @@ export interface IssueRequest {
   readonly context: JsonObject
   readonly clientId?: string
   readonly actorId?: string
-  readonly resource?: string
+  /** As it was sent. */
+  readonly resource?: string | readonly string[]
   readonly scope?: string
   readonly expiresIn: Seconds
 }
 
-const FIELDS = ['userId', 'context', 'clientId', 'actorId', 'resource', 'scope', 'expiresIn']
+const FIELDS = ['userId', 'context', 'clientId', 'actorId', 'resource', 'scope', 'expiresIn', 'use']
 export const MAX_CONTEXT_BYTES = 8 * 1024
 export const MAX_CONTEXT_LEVELS = 16
+const MAX_RESOURCES = 8
 
 type Limits = Pick<ResolvedOptions, 'subjectTokenTTL' | 'maxSubjectTokenTTL' | 'requiredContext'>
 
@@ -33,8 +35,9 @@ export function parseIssueRequest(body: Record<string, unknown>, options: Limits
 
 function parseFields(body: Record<string, unknown>, life: Limits): IssueRequest {
   assertKnown(body, FIELDS)
-  const { userId, context, clientId, actorId, resource, scope, expiresIn } = body
+  const { userId, context, clientId, actorId, resource, scope, expiresIn, use } = body
   if (userId === undefined) throw invalidRequest({ public: 'userId is required' })
+  if (use !== undefined && use !== 'exchange') throw invalidRequest({ public: 'use must be exchange' })
   return {
     userId: parseName('userId', userId),
     context: context === undefined ? {} : parseContext(context),
@@ -59,12 +62,23 @@ function parseContext(value: unknown): JsonObject {
   return value as JsonObject
 }
 
-function parseResource(value: unknown): string {
-  const resource = parseName('resource', value)
-  if (!isResourceIndicator(resource))
-    throw invalidRequest({ public: 'resource must be an absolute URI without fragment' })
-  return resource
+/** One, or a list of different ones. */
+function parseResource(value: unknown): string | readonly string[] {
+  const resources: readonly unknown[] = Array.isArray(value) ? value : [value]
+  const areDifferent = new Set(resources).size === resources.length
+  if (resources.length < 1 || resources.length > MAX_RESOURCES || !areDifferent) throw notAResource()
+  const parsed = resources.map((resource) => {
+    if (typeof resource !== 'string') throw notAResource()
+    if (isResourceIndicator(parseName('resource', resource))) return resource
+    throw notAResource()
+  })
+  return Array.isArray(value) ? parsed : (parsed[0] ?? '')
 }
+
+const notAResource = () =>
+  invalidRequest({
+    public: `resource must be an absolute URI without fragment, or a list of 1 to ${MAX_RESOURCES} different ones`,
+  })
 
 /** One or more names of RFC 6749 §3.3, in any order. */
 function parseScope(value: unknown): string {

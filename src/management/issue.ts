@@ -6,7 +6,7 @@ import { isStorableName, MAX_NAME_LENGTH } from '../plain-json.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import { checkOf, misconfigured, reasonOf } from '../refusals.ts'
 import { mintId, secondOf } from '../subject-tokens/id.ts'
-import { hashSecret, mintSecret, type SubjectTokenSecret } from '../subject-tokens/secret.ts'
+import { hashToken, mintToken, type SubjectTokenText } from '../subject-tokens/secret.ts'
 import type { SubjectTokenDraft } from '../subject-tokens/subject-token.ts'
 import { userNotFound } from './errors.ts'
 import type { IssueRequest } from './issue-request.ts'
@@ -14,7 +14,7 @@ import type { Caller, ManagementService } from './service.ts'
 
 interface Issued {
   /** Shown once: only its hash is stored. */
-  readonly subjectToken: SubjectTokenSecret
+  readonly subjectToken: SubjectTokenText
   readonly record: SubjectTokenDraft
 }
 
@@ -38,14 +38,15 @@ export async function issueSubjectToken(
     ...constraints,
     id,
     issuer: provider.issuer,
+    purpose: 'exchange',
     // What findAccount returns, not what was asked for: an alias must not become a `sub`.
     userId: account.accountId,
     createdBy: caller.clientId,
     createdAt,
     expiresAt: Math.min(createdAt, epochTime()) + expiresIn,
   }
-  const subjectToken = mintSecret()
-  await store.insert({ ...record, tokenHash: hashSecret(subjectToken) })
+  const subjectToken = mintToken(id)
+  await store.insert({ ...record, tokenHash: hashToken(subjectToken) })
   emitIssued(provider, record)
   return { subjectToken, record }
 }
@@ -76,6 +77,7 @@ async function assertIssuanceAllowed(
   try {
     await assertPolicyAllows(options, {
       stage: 'issuance',
+      use: 'exchange',
       userId: account.accountId,
       account,
       ...(actorId !== undefined && { actor: { sub: actorId, verified: false } }),

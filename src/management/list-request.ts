@@ -9,7 +9,8 @@ import { MAX_DAYS } from './summary.ts'
 
 /** Which records `GET /subject-tokens` selects, and which page of them (protocol.md §2.2). */
 export interface ListRequest {
-  readonly filter: SubjectTokenFilter
+  /** `undefined`: no record can match. */
+  readonly filter: SubjectTokenFilter | undefined
   readonly limit: number
   readonly cursor?: string
 }
@@ -18,24 +19,27 @@ const STATES: readonly SubjectTokenState[] = ['active', 'expired', 'consumed', '
 export const DEFAULT_LIMIT = 50
 export const MAX_LIMIT = 100
 
-const NAMES = ['userId', 'actorId', 'clientId', 'createdBy'] as const
+const NAMES = ['userId', 'actorId', 'clientId', 'createdBy', 'jti', 'ticketId'] as const
 const FLAGS = ['live', 'replayed', 'withoutActor'] as const
 const TIMES = ['createdAfter', 'createdBefore'] as const
 
 export function parseListRequest(query: string): ListRequest {
-  const given = single(query, [...NAMES, 'state', ...FLAGS, ...TIMES, 'limit', 'cursor'])
-  const { userId, actorId, clientId, createdBy, state, limit, cursor } = given
+  const given = single(query, [...NAMES, 'state', ...FLAGS, 'unacknowledged', ...TIMES, 'limit', 'cursor'])
+  const { state, unacknowledged, limit, cursor } = given
+  const { userId, actorId, jti, ...names } = parseEach(given, NAMES, parseName)
+  const id = jti === undefined ? undefined : recordIdIn(jti)
   const filter: SubjectTokenFilter = {
-    ...(userId !== undefined && { userId: [parseName('userId', userId)] }),
-    ...(actorId !== undefined && { actorId: [parseName('actorId', actorId)] }),
-    ...(clientId !== undefined && { clientId: parseName('clientId', clientId) }),
-    ...(createdBy !== undefined && { createdBy: parseName('createdBy', createdBy) }),
+    ...names,
+    ...(userId !== undefined && { userId: [userId] }),
+    ...(actorId !== undefined && { actorId: [actorId] }),
+    ...(id !== undefined && { id }),
     ...(state !== undefined && { state: parseState(state) }),
     ...parseEach(given, FLAGS, parseFlag),
+    ...(unacknowledged !== undefined && { unacknowledged: parseTrue('unacknowledged', unacknowledged) }),
     ...parseEach(given, TIMES, parseTime),
   }
   return {
-    filter,
+    filter: jti === undefined || id !== undefined ? filter : undefined,
     limit: limit === undefined ? DEFAULT_LIMIT : parseLimit(limit),
     ...(cursor !== undefined && { cursor: parseId('cursor', cursor) }),
   }
@@ -52,6 +56,17 @@ function parseEach<Name extends string, Value>(
     if (value !== undefined) parsed[name] = parse(name, value)
   }
   return parsed
+}
+
+/** The id of the record that a `jti` leads to: its own, or of an access token that came of it. */
+const recordIdIn = (jti: string): string | undefined => {
+  const [, id = ''] = /^([^.]*)(\.[\w-]{22})?$/.exec(jti) ?? []
+  return isId(id) ? id : undefined
+}
+
+function parseTrue(parameter: string, value: string): true {
+  if (value === 'true') return true
+  throw invalidRequest({ public: `${parameter} must be true` })
 }
 
 function parseFlag(parameter: string, value: string): boolean {

@@ -1,31 +1,32 @@
-import { isStorableWithin } from '../plain-json.ts'
 import type { KillFilter } from '../subject-tokens/store.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
 import { invalidRequest } from './errors.ts'
-import { assertKnown, onlyOne, parseName } from './fields.ts'
+import { assertKnown, onlyOne, parseName, parseText } from './fields.ts'
 
 /** The body of `POST /subject-tokens/revocations`, each field checked (protocol.md §2.2). */
 export interface RevocationRequest {
   /** One record, or those of a kill switch. */
   readonly revoked: { readonly id: string } | KillFilter
   /** Who revokes, and why, as the caller says. */
-  readonly says: Pick<Revocation, 'by' | 'reason'>
+  readonly says: Pick<Revocation, 'by' | 'reason' | 'continuedBy'> & Partial<Pick<Revocation, 'cause'>>
 }
 
 /** Whose tokens a kill switch may revoke. */
 export const KILLED_BY = ['userId', 'actorId', 'createdBy'] as const
 
-const MAX_REASON_LENGTH = 1000
-
 export function parseRevocationRequest(body: Record<string, unknown>): RevocationRequest {
-  assertKnown(body, ['id', ...KILLED_BY, 'by', 'reason'])
+  assertKnown(body, ['id', ...KILLED_BY, 'by', 'reason', 'cause', 'continuedBy'])
   const given = onlyOne(body, ['id', ...KILLED_BY])
-  const { by, reason } = body
+  const { by, reason, cause } = body
+  if (cause !== undefined && given !== 'id')
+    throw invalidRequest({ public: `cause must not come with ${given}` })
   return {
     revoked: given === 'id' ? { id: parseName('id', body.id) } : killFilterOf(given, body),
     says: {
       ...(by !== undefined && { by: parseName('by', by) }),
-      ...(reason !== undefined && { reason: parseReason(reason) }),
+      ...(reason !== undefined && { reason: parseText('reason', reason) }),
+      ...(cause !== undefined && { cause: parseCause(cause) }),
+      ...parseContinuedBy(body),
     },
   }
 }
@@ -39,9 +40,22 @@ export function killFilterOf(
   return by === 'actorId' ? { actorId: name } : { createdBy: name }
 }
 
-function parseReason(value: unknown): string {
-  if (isStorableWithin(MAX_REASON_LENGTH, value) && value.trim() !== '') return value
-  throw invalidRequest({
-    public: `reason must be a string of 1 to ${MAX_REASON_LENGTH} characters, and must not be blank`,
-  })
+/** What a backend may say instead of `api`, of one record. */
+const CAUSES = ['self', 'continued'] as const
+
+function parseCause(value: unknown): (typeof CAUSES)[number] {
+  const cause = CAUSES.find((known) => known === value)
+  if (!cause) throw invalidRequest({ public: `cause must be ${CAUSES.join(' or ')}` })
+  return cause
+}
+
+/** The record that goes on. Whether it may be this one is known where the records are. */
+function parseContinuedBy({ cause, continuedBy }: Record<string, unknown>): Pick<Revocation, 'continuedBy'> {
+  if (cause === 'continued') {
+    if (continuedBy === undefined)
+      throw invalidRequest({ public: 'continuedBy is required with the cause continued' })
+    return { continuedBy: parseName('continuedBy', continuedBy) }
+  }
+  if (continuedBy === undefined) return {}
+  throw invalidRequest({ public: 'continuedBy must come with the cause continued' })
 }

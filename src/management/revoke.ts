@@ -4,67 +4,122 @@ import { storageUnavailable } from '../outage.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import { isId } from '../subject-tokens/id.ts'
 import type { KillFilter, Revoked, RevokedToken } from '../subject-tokens/store.ts'
-import type { Revocation } from '../subject-tokens/subject-token.ts'
+import { jtiOf, type Revocation, shownRevocation } from '../subject-tokens/subject-token.ts'
 import { forAccount, type Lookup } from './account-ids.ts'
-import { subjectTokenNotFound } from './errors.ts'
+import { invalidRequest, subjectTokenNotFound } from './errors.ts'
 import type { ManagementService } from './service.ts'
 
-/**
- * Revokes one: an unused token can no longer be exchanged, what it was exchanged for ends. Returns how many this call
- * marked: 0 when it is repeated, and 1 when it completes one that failed.
- */
+/** How many impersonations a request stopped: none when it is repeated, and those that an earlier one left unfinished. */
+export interface Stopped {
+  readonly revoked: number
+  /** Those of them that nothing could end. Absent if there are none. */
+  readonly kept?: number
+}
+
+/** Stops one: an unused token can no longer be exchanged, what it was exchanged for ends. */
 export async function revokeSubjectToken(
   service: ManagementService,
   id: string,
   revocation: Revocation,
-): Promise<number> {
+): Promise<Stopped> {
   const { provider, store } = service
   const now = epochTime()
+  if (revocation.continuedBy !== undefined) await assertContinues(service, id, revocation.continuedBy)
   const revoked = isId(id) ? await store.revoke(provider.issuer, id, now, revocation) : undefined
   if (!revoked) throw subjectTokenNotFound()
-  await finish(service, revoked, { at: now, revocation })
-  return revoked.marked ? 1 : 0
+  return stoppedBy([await carryOut(service, [revoked], now)])
+}
+
+/** One impersonation goes on in another one, of the same user. */
+async function assertContinues(
+  { provider, store }: Pick<ManagementService, 'provider' | 'store'>,
+  id: string,
+  continuedBy: string,
+): Promise<void> {
+  const find = (given: string) => (isId(given) ? store.find(provider.issuer, given) : undefined)
+  const [ended, other] = await Promise.all([find(id), find(continuedBy)])
+  if (!ended) throw subjectTokenNotFound()
+  if (other && other.id !== ended.id && other.userId === ended.userId) return
+  throw invalidRequest({ public: 'continuedBy must be the id of another record of the same user' })
 }
 
 /**
- * The kill switch; returns how many it marked. First by the name as given, then by the account that it is an alias of,
- * so that nothing waits for the look-up.
+ * The kill switch. First by the name as given, then by the account that it is an alias of, so that nothing waits for the
+ * look-up.
  */
 export async function revokeSubjectTokens(
   service: ManagementService,
   caller: Lookup,
   given: KillFilter,
   revocation: Revocation,
-): Promise<number> {
+): Promise<Stopped> {
   const { provider, store, options } = service
-  let failure: { readonly error: unknown } | undefined
-  const failed = (error: unknown) => {
-    failure ??= { error }
-  }
-  const revokeAll = async (filter: KillFilter): Promise<number> => {
-    let marked = 0
-    const at = epochTime()
+  const now = epochTime()
+  const outcomes: Outcome[] = []
+  const revokeAll = async (filter: KillFilter) => {
     try {
-      for await (const batch of store.revokeWhere(provider.issuer, filter, at, revocation)) {
-        // A failure to end one must not keep the others alive.
-        await forEach(batch, AT_ONCE, (revoked) => finish(service, revoked, { at, revocation }).catch(failed))
-        marked += batch.filter((revoked) => revoked.marked).length
-      }
+      for await (const batch of store.revokeWhere(provider.issuer, filter, now, revocation))
+        outcomes.push(await carryOut(service, batch, now))
     } catch (error) {
-      failed(error)
+      outcomes.push({ told: [], failures: [error] })
     }
-    return marked
   }
-
-  let revoked = await revokeAll(given)
+  await revokeAll(given)
   const account = await forAccount(caller, given, options.customClaimsTimeout)
-  if (account) revoked += await revokeAll(account)
-  if (failure) throw failure.error
-  return revoked
+  if (account) await revokeAll(account)
+  return stoppedBy(outcomes)
 }
 
-/** Tokens that are ended at the same time: fewer than the connections of a default pool, so that others get one. */
-const AT_ONCE = 4
+interface Outcome {
+  /** What was ended and reported by this request. */
+  readonly told: readonly RevokedToken[]
+  /** They keep nothing else alive. */
+  readonly failures: readonly unknown[]
+}
+
+/** @throws what failed first. The rest was stopped all the same. */
+function stoppedBy(outcomes: readonly Outcome[]): Stopped {
+  const [failure] = outcomes.flatMap(({ failures }) => failures)
+  if (failure !== undefined) throw failure
+  const told = outcomes.flatMap((outcome) => outcome.told)
+  const kept = told.filter(({ use }) => use?.accessToken.kept).length
+  return { revoked: told.length, ...(kept > 0 && { kept }) }
+}
+
+/**
+ * Ends the access tokens of what was stopped, then reports and tells it: a report that storage refuses keeps no token
+ * alive, and what could not be ended stays unreported, so that a repeated request completes it.
+ */
+async function carryOut(
+  { provider, store }: ManagementService,
+  batch: readonly Revoked[],
+  now: Seconds,
+): Promise<Outcome> {
+  const failures: unknown[] = []
+  const ended: RevokedToken[] = []
+  const unreported = batch.filter((revoked) => revoked.unreported)
+  await forEach(unreported, AT_ONCE, async ({ token }) => {
+    try {
+      if (token.use?.grantId !== undefined) await endAccessToken(provider, token.use.grantId)
+      ended.push(token)
+    } catch (error) {
+      failures.push(storageUnavailable(error))
+    }
+  })
+  if (ended.length === 0) return { told: [], failures }
+  try {
+    const ids = ended.map(({ id }) => id)
+    const reported = new Set(await store.report(provider.issuer, ids))
+    const told = ended.filter(({ id }) => reported.has(id))
+    for (const token of told) emit(provider, 'subject_token.revoked', payloadOf(token, now))
+    return { told, failures }
+  } catch (error) {
+    return { told: [], failures: [...failures, error] }
+  }
+}
+
+/** Tokens that are ended at the same time: they share the round trips of the adapter. */
+const AT_ONCE = 32
 
 async function forEach<Item>(
   items: readonly Item[],
@@ -78,45 +133,9 @@ async function forEach<Item>(
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
-interface Stop {
-  readonly at: Seconds
-  readonly revocation: Revocation
-}
-
-/**
- * Ends what the token was exchanged for. Done for a token that was marked before, too, while its access token may live:
- * the request that marked it may have died before it came this far.
- */
-async function finish(
-  { provider, options }: ManagementService,
-  { token, marked }: Revoked,
-  { at, revocation }: Stop,
-): Promise<void> {
-  const { use } = token
-  const lives = use !== undefined && use.accessToken.expiresAt > at
-  let ended: AccessTokenEnd | undefined
-  if (use?.accessToken.format === 'jwt') ended = options.statusList === false ? 'kept' : 'now'
-  // The mark alone does not end it, and may be that of an earlier request.
-  else if (use) ended = lives ? 'now' : 'expired'
-  try {
-    if ((marked || lives) && use?.grantId !== undefined) await endAccessToken(provider, use.grantId)
-  } catch (error) {
-    ended = 'failed'
-    throw storageUnavailable(error)
-  } finally {
-    if (marked) {
-      // The record's where this completes the request of someone else.
-      const first = token.revocation ?? revocation
-      emit(provider, 'subject_token.revoked', payloadOf(token, first, ended))
-    }
-  }
-}
-
-function payloadOf(
-  { id, userId, actorId, clientId, use }: RevokedToken,
-  revocation: Revocation,
-  ended: AccessTokenEnd | undefined,
-): SubjectTokenRevoked {
+function payloadOf(token: RevokedToken, now: Seconds): SubjectTokenRevoked {
+  const { id, userId, actorId, clientId, use } = token
+  const revocation = shownRevocation(token) ?? { cause: 'unknown' }
   return {
     id,
     userId,
@@ -124,7 +143,12 @@ function payloadOf(
     clientId: use?.clientId ?? clientId,
     revokedBy: revocation.client,
     revocation,
-    jti: use?.accessToken.jti,
-    ended,
+    jti: jtiOf(token),
+    ended: use && endOf(use, now),
   }
+}
+
+function endOf({ accessToken }: NonNullable<RevokedToken['use']>, now: Seconds): AccessTokenEnd {
+  if (accessToken.expiresAt <= now) return 'expired'
+  return accessToken.kept ? 'kept' : 'now'
 }

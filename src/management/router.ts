@@ -5,6 +5,8 @@ import type { ResolvedOptions } from '../options.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
+import { acknowledgeSubjectToken } from './acknowledge.ts'
+import { parseAcknowledgementRequest } from './acknowledgement-request.ts'
 import { authenticate, type ManagementContext } from './authenticate.ts'
 import { readJsonObject } from './body.ts'
 import { methodNotAllowed } from './errors.ts'
@@ -28,6 +30,7 @@ const COLLECTION = '/subject-tokens'
 const REVOCATIONS = '/subject-tokens/revocations'
 const SUMMARY = '/subject-tokens/summary'
 const ITEM = '/subject-tokens/:id'
+const ACKNOWLEDGEMENT = '/subject-tokens/:id/acknowledgement'
 
 /** The management API (protocol.md §2) below `prefix`. `routes()` alone responds to all its paths, 405 included. */
 export function managementRouter(management: Management, prefix: string): Router {
@@ -58,6 +61,8 @@ export function managementRouter(management: Management, prefix: string): Router
   router.all(SUMMARY, responding, only('GET', 'HEAD'))
   router.get(ITEM, responding, allow('subject-tokens:read', handlers.show))
   router.delete(ITEM, responding, allow('subject-tokens:revoke', handlers.revoke))
+  router.post(ACKNOWLEDGEMENT, responding, allow('subject-tokens:revoke', handlers.acknowledge))
+  router.all(ACKNOWLEDGEMENT, responding, only('POST'))
   router.all(COLLECTION, responding, only('GET', 'HEAD', 'POST', 'DELETE'))
   router.all(ITEM, responding, only('GET', 'HEAD', 'DELETE'))
   return router
@@ -95,18 +100,23 @@ function handlersOf(management: Management) {
     },
     async revokeAll(ctx, caller) {
       const filter = parseKillRequest(ctx.querystring)
-      ctx.body = { revoked: await revokeSubjectTokens(management, caller, filter, byApi(caller)) }
+      const { revoked } = await revokeSubjectTokens(management, caller, filter, byApi(caller))
+      ctx.body = { revoked }
     },
     async revokeSaying(ctx, caller) {
       assertNoQuery(ctx.querystring)
       const { revoked, says } = parseRevocationRequest(await readJsonObject(ctx))
       const revocation = { ...byApi(caller), ...says }
-      ctx.body = {
-        revoked:
-          'id' in revoked
-            ? await revokeSubjectToken(management, revoked.id, revocation)
-            : await revokeSubjectTokens(management, caller, revoked, revocation),
-      }
+      ctx.body =
+        'id' in revoked
+          ? await revokeSubjectToken(management, revoked.id, revocation)
+          : await revokeSubjectTokens(management, caller, revoked, revocation)
+    },
+    async acknowledge(ctx) {
+      assertNoQuery(ctx.querystring)
+      const request = parseAcknowledgementRequest(await readJsonObject(ctx))
+      await acknowledgeSubjectToken(management, idOf(ctx), request)
+      ctx.status = 204
     },
   } satisfies Readonly<Record<string, Handle>>
 }

@@ -1,6 +1,5 @@
 import type { Account, Provider } from 'oidc-provider'
 import type { Policy } from '../callbacks/policy.ts'
-import type { ResolvedOptions } from '../options.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 
 /** What the functions of this room work with. They know no HTTP: the router is one caller of them among others. */
@@ -8,7 +7,7 @@ export interface ManagementService {
   /** Names the issuer, emits the events, and ends access tokens. */
   readonly provider: Provider
   readonly store: SubjectTokenStore
-  readonly options: Policy & Pick<ResolvedOptions, 'statusList'>
+  readonly options: Policy
 }
 
 /** Who asks, and what the functions need of the request that asks. */

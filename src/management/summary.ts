@@ -58,7 +58,14 @@ function memoryOf(store: SubjectTokenStore): Memories {
   return made
 }
 
-const NOTHING: SubjectTokenCounts = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, replayed: 0 }
+const NOTHING: SubjectTokenCounts = {
+  issued: 0,
+  exchanged: 0,
+  withoutActor: 0,
+  revoked: 0,
+  ended: 0,
+  replayed: 0,
+}
 
 const add = (one: number, other: number): number => one + other
 
@@ -68,6 +75,7 @@ const addCounts = (one: SubjectTokenCounts, other: SubjectTokenCounts): SubjectT
   exchanged: one.exchanged + other.exchanged,
   withoutActor: one.withoutActor + other.withoutActor,
   revoked: one.revoked + other.revoked,
+  ended: one.ended + other.ended,
   replayed: one.replayed + other.replayed,
 })
 

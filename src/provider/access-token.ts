@@ -5,7 +5,7 @@ import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
-import type { AccessTokenFormat, IssuedAccessToken } from '../subject-tokens/subject-token.ts'
+import type { AccessTokenFormat } from '../subject-tokens/subject-token.ts'
 import type { GrantContext, SenderConstraint } from './grants.ts'
 import type { Settings } from './settings.ts'
 import { attachClaims, claimsWereRead } from './token-claims.ts'
@@ -15,6 +15,13 @@ export type AccessTokenDraft = AccessToken & {
   readonly exp: Seconds
   readonly aud: string
   readonly format: AccessTokenFormat
+}
+
+/** What is told of an access token; the id of an opaque one is its value. */
+export interface ShownAccessToken {
+  readonly format: AccessTokenFormat
+  readonly jti?: string
+  readonly expiresAt: Seconds
 }
 
 interface Draft {
@@ -27,12 +34,14 @@ interface Draft {
   readonly maxAccessTokenTTL: Seconds
   /** It ends by then. Default: no such limit. */
   readonly notAfter?: Seconds
+  /** Of a JWT, so that it leads to its record. Default: random. */
+  readonly jti?: string
 }
 
 /** The access token as it will be issued, without its claims. Its life is the resource's own, within the cap. */
 export function draftAccessToken(
   ctx: GrantContext,
-  { userId, target, sender, maxAccessTokenTTL, notAfter = Number.POSITIVE_INFINITY }: Draft,
+  { userId, target, sender, maxAccessTokenTTL, notAfter = Number.POSITIVE_INFINITY, jti }: Draft,
 ): AccessTokenDraft {
   const { client, provider } = ctx.oidc
   const token = new provider.AccessToken({
@@ -49,13 +58,14 @@ export function draftAccessToken(
   token.exp = Math.min(token.iat + Math.min(token.expiration, maxAccessTokenTTL), notAfter)
   // `save` would do this first, and it decides the format. Done here because the claims function receives the jti.
   token.jti = (token as unknown as { generateTokenId(): string }).generateTokenId()
+  if (token.format === 'jwt' && jti !== undefined) token.jti = jti
   // A Grant of its own, never the user's: destroying it ends this one token. A JWT cannot be ended.
   if (token.format === 'opaque') token.grantId = randomBytes(32).toString('base64url')
   return token as AccessTokenDraft
 }
 
-/** What the record and the events tell of it. */
-export const issuedAccessToken = ({ format, jti, exp }: AccessTokenDraft): IssuedAccessToken => ({
+/** What the events tell of it. */
+export const shownAccessToken = ({ format, jti, exp }: AccessTokenDraft): ShownAccessToken => ({
   format,
   ...(format === 'jwt' && { jti }),
   expiresAt: exp,

@@ -6,7 +6,7 @@ import type { AccessToken, Client } from 'oidc-provider'
 import type { Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
-import type { SubjectToken, SubjectTokenUse } from '../subject-tokens/subject-token.ts'
+import type { SpentSubjectToken } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
 import type { GrantContext } from './grants.ts'
@@ -28,12 +28,10 @@ export interface OwnToken {
   /** All claims of a JWT; those of an opaque token that the provider does not write itself. */
   readonly claims: Readonly<Record<string, unknown>>
   /** The record that its `status` leads to. It was exchanged, and not stopped. */
-  readonly record?: ExchangedToken
+  readonly record?: SpentSubjectToken
   /** The stored token of an opaque one, which is passed to `findAccount`. */
   readonly model?: AccessToken
 }
-
-type ExchangedToken = SubjectToken & { readonly use: SubjectTokenUse }
 
 /** The refusal of the parameter that the token came in. */
 type Refused = (says: { readonly private: string }) => Error
@@ -131,7 +129,7 @@ async function assertGrant(
 async function recordOf(
   reading: Reading,
   { extra, gty, grantId }: AccessToken,
-): Promise<ExchangedToken | undefined> {
+): Promise<SpentSubjectToken | undefined> {
   const exchanged = gty === TOKEN_EXCHANGE
   if (!exchanged && extra?.status === undefined) return undefined
   const record = await findRecord(reading, extra?.status)
@@ -144,7 +142,7 @@ async function recordOf(
 async function findRecord(
   { ctx, store, statusLists, refused }: Reading,
   status: unknown,
-): Promise<ExchangedToken> {
+): Promise<SpentSubjectToken> {
   const index = statusLists && readStatusIndex(statusLists, status)
   if (index === undefined) throw refused({ private: 'its status is in no list of ours' })
   const record = await store.findByStatusIndex(ctx.oidc.issuer, index)

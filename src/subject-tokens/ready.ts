@@ -12,7 +12,7 @@ export async function storeReady(store: SubjectTokenStore, issuer: string): Prom
     timer = setTimeout(() => reject(error), TIME_LIMIT * 1000)
   })
   try {
-    await Promise.race([store.ready ? store.ready() : store.get(issuer, 'none'), tooLate])
+    await Promise.race([store.ready ? store.ready() : store.find(issuer, '0'.repeat(32)), tooLate])
   } finally {
     clearTimeout(timer)
   }

@@ -1,29 +1,53 @@
 /**
- * The subject token itself: minted and hashed here, and nowhere else. The brands keep the plaintext out of
- * storage: a store takes a `TokenHash`, and only `hashSecret` makes one.
+ * The subject token itself: minted, read and hashed here, and nowhere else. The brands keep the plaintext out of
+ * storage: a store takes a `TokenHash`, and only `hashToken` makes one.
  */
-import { hash, randomBytes } from 'node:crypto'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 declare const plaintext: unique symbol
 declare const hashed: unique symbol
 
-/** A subject token in plain text. Never stored, logged or put in an error. */
-export type SubjectTokenSecret = string & { readonly [plaintext]: true }
+/** A subject token in plain text: `sub_`, its id, its secret. Never stored, logged or put in an error. */
+export type SubjectTokenText = string & { readonly [plaintext]: true }
 
-/** The SHA-256 of a subject token, base64url. Enough, because the token holds 256 random bits. */
+/** The SHA-256 of a whole subject token, base64url. Enough, because the token holds 256 random bits. */
 export type TokenHash = string & { readonly [hashed]: true }
 
-const SHAPE = /^sub_[A-Za-z0-9_-]{43}$/
+const PREFIX = 'sub_'
+/** Sixteen bytes as base64url. The last character holds two bits, and zeros. */
+const ID = '[A-Za-z0-9_-]{21}[AQgw]'
+/** Thirty-two bytes. The last character holds four bits, and zeros. */
+const SECRET = '[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]'
+const SHAPE = new RegExp(`^${PREFIX}(${ID})${SECRET}$`)
 
-export function mintSecret(): SubjectTokenSecret {
-  return `sub_${randomBytes(32).toString('base64url')}` as SubjectTokenSecret
+/** The token of a record: it names the record, and proves nothing but by its secret. */
+export function mintToken(id: string): SubjectTokenText {
+  const selector = Buffer.from(id, 'hex').toString('base64url')
+  return `${PREFIX}${selector}${randomBytes(32).toString('base64url')}` as SubjectTokenText
 }
 
-/** Whether a text has the form of a subject token. Other texts are never looked up. */
-export function isSecret(value: string): value is SubjectTokenSecret {
-  return SHAPE.test(value)
+/**
+ * The id of the record that a text in the form of a subject token names, and its hash; `undefined` for every other text,
+ * another spelling of the same bytes included. Such texts are never looked up.
+ */
+export function readToken(value: string): { readonly id: string; readonly hash: TokenHash } | undefined {
+  const [token, selector] = SHAPE.exec(value) ?? []
+  if (token === undefined || selector === undefined) return undefined
+  return {
+    id: Buffer.from(selector, 'base64url').toString('hex'),
+    hash: hashToken(token as SubjectTokenText),
+  }
 }
 
-export function hashSecret(secret: SubjectTokenSecret): TokenHash {
-  return hash('sha256', secret, 'base64url') as TokenHash
+export function hashToken(token: SubjectTokenText): TokenHash {
+  return hash('sha256', token, 'base64url') as TokenHash
+}
+
+/** Whether a text has the length and the beginning of a token of the management API: it is none of the provider's. */
+export const hasTokenForm = (value: string): boolean => /^(sub|ses)_[A-Za-z0-9_-]{65}$/.test(value)
+
+/** Whether two hashes are the same, in a time that does not tell how much of them is. */
+export function sameHash(one: TokenHash, other: TokenHash): boolean {
+  const [first, second] = [Buffer.from(one), Buffer.from(other)]
+  return first.length === second.length && timingSafeEqual(first, second)
 }

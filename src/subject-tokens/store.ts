@@ -1,10 +1,13 @@
 import type { Seconds } from '../clock.ts'
-import type { TokenHash } from './secret.ts'
 import type {
+  Acknowledgement,
   NewSubjectToken,
   Replay,
   Revocation,
+  SpentSubjectToken,
+  StoredSubjectToken,
   SubjectToken,
+  SubjectTokenDraft,
   SubjectTokenState,
   SubjectTokenUse,
 } from './subject-token.ts'
@@ -22,14 +25,19 @@ export interface SubjectTokenFilter {
   readonly clientId?: string
   /** The machine-to-machine client that requested the token. */
   readonly createdBy?: string
+  readonly id?: string
+  /** `context.ticketId`, where that is a string of 1 to 255 code points without NUL. */
+  readonly ticketId?: string
   /** The state at the time of the call. */
   readonly state?: SubjectTokenState
-  /** Whether someone can act as the user right now: spent, not revoked, and its access token has not expired. */
+  /** Whether someone can act as the user right now: `isLive`. */
   readonly live?: boolean
   /** Whether it was used again after the spend. */
   readonly replayed?: boolean
   /** Whether it was spent without an actor. */
   readonly withoutActor?: boolean
+  /** It has something to look into that no one has: `isUnacknowledged`. */
+  readonly unacknowledged?: true
   /** Created in this second or later, by the time in the id. */
   readonly createdAfter?: Seconds
   /** Created before this second, by the time in the id. */
@@ -51,21 +59,31 @@ export type KillFilter =
  * nor statements, because those hold hashes; events name an error by its `code`, or by its class if it has none. If an
  * error has a string `forOperators`, which says what operators should do, events quote that instead: a fixed text that
  * contains nothing of the request.
+ *
+ * A token is written once, and what becomes of it is added: its use, its stop. Neither is ever changed or taken away.
+ *
+ * A spend and a stop of one token, in any processes and on any machines, meet in one of two orders. Either the spend is
+ * first: `consume` returns `true`, and what the stop returns has the use, so that its caller can end the access
+ * token. Or the stop is first: `consume` returns `false`, then and ever after. A stop that has returned without the use
+ * has therefore ended the token, and a stop returns what is there after it was written, never what it read before.
  */
 export interface SubjectTokenStore {
   /**
    * Adds a token, and gives it a status index: a whole number from 0 on that no other token of the store has, has ever
-   * had, or will have. Numbers rise with time and leave few gaps. Rejects when its id or its hash exists.
+   * had, or will have. Numbers rise with time and leave few gaps. Rejects when its id exists.
    */
   insert(token: NewSubjectToken): Promise<void>
 
-  /** The token with this hash, in any state; `undefined` if there is none. */
-  findByHash(issuer: string, hash: TokenHash): Promise<SubjectToken | undefined>
+  /**
+   * The token with this id, in any state; `undefined` if there is none. The caller compares a token that is presented with
+   * its `tokenHash`.
+   */
+  find(issuer: string, id: string): Promise<StoredSubjectToken | undefined>
 
   /**
-   * Spends the token and records its use: `true` for exactly one of any number of concurrent calls, in any number of
-   * processes and on any number of machines, and only while the token is unspent, unrevoked and unexpired at `now`.
-   * One conditional write decides; it is repeated only when the database reports that it was rolled back.
+   * Spends a token that was found, and records its use: `true` for exactly one of any number of concurrent calls, in any
+   * number of processes and on any number of machines, and only while the token is unspent, unrevoked and unexpired at
+   * `now`. One conditional write decides; it is repeated only when the database reports that it was rolled back.
    *
    * A rejection leaves open whether the token was spent: the client is then told to request a new subject token.
    * That is the safe reading, because a client that repeats a spent one is refused, and reported as a replay. An
@@ -76,17 +94,14 @@ export interface SubjectTokenStore {
    * is spent. A store that writes them to a place of their own does so before the conditional write, and must
    * never find a token by what a call that did not win wrote there.
    */
-  consume(issuer: string, hash: TokenHash, now: Seconds, use: SubjectTokenUse): Promise<boolean>
-
-  /** The token with this public id, in any state; `undefined` if there is none. */
-  get(issuer: string, id: string): Promise<SubjectToken | undefined>
+  consume(token: SubjectTokenDraft, now: Seconds, use: SubjectTokenUse): Promise<boolean>
 
   /**
    * The newest first, at most `limit`, older than the id `cursor`. The row of the cursor need not exist any more.
    *
-   * `userId`, `actorId`, `clientId`, `createdBy`, `replayed: true` and `withoutActor: true`, and none of these at all,
-   * each alone or with times, cost what their page costs, however many rows there are; `live: true` costs what is live.
-   * Any other filter may read a bounded number of rows, and then return fewer, or none.
+   * `id`, `userId`, `actorId`, `clientId`, `createdBy`, `ticketId`, `live: true`, `replayed: true`, `withoutActor: true`,
+   * `state: 'revoked'`, and none of these at all, each alone or with times, cost what their page costs, however many rows
+   * there are. Any other filter may read a bounded number of rows, and then return fewer, or none.
    */
   list(
     issuer: string,
@@ -104,19 +119,19 @@ export interface SubjectTokenStore {
   countLive(issuer: string, now: Seconds): AsyncIterable<number>
 
   /**
-   * Marks one token as revoked at `now`, unless nothing is left to stop: it is revoked already, or expired unspent, or
+   * Stops one token at `now`, unless nothing is left to stop: it was stopped before, or it is unspent and has expired, or
    * its access token has expired. `undefined` if there is none with this id.
    *
-   * One of the calls returns `marked: true`, however many there are: the one that marked the token, or a later one if
-   * that one rejected, or never returned, after the mark. The event would be lost otherwise.
+   * `unreported` is true until `report` has returned the id, also for a later call: the caller may have died in between, and
+   * the event would be lost.
    */
   revoke(issuer: string, id: string, now: Seconds, revocation: Revocation): Promise<Revoked | undefined>
 
   /**
-   * The kill switch: marks all tokens of the user, the actor or the backend (matched as in `list`) that are active, or
-   * whose access token still lives, which is at most a day after the spend. In batches of bounded memory: the next
-   * batch is marked when the caller requests it. Yields what it marked, and what was marked earlier and whose opaque
-   * access token could still live, so that the next request completes one that died before it ended them.
+   * The kill switch: stops all tokens of the user, the actor or the backend (matched as in `list`) that are active, or
+   * whose access token has not expired, which is at most a day after the spend. In batches of bounded memory: the next
+   * batch is stopped when the caller requests it. Yields what it stopped, and what was stopped before, is unreported, and
+   * has an access token that has not expired, so that the next request completes one that died before it ended them.
    */
   revokeWhere(
     issuer: string,
@@ -126,16 +141,25 @@ export interface SubjectTokenStore {
   ): AsyncIterable<readonly Revoked[]>
 
   /**
-   * Writes the first use after the spend to the record, and marks the token as revoked with the cause `replay` where
-   * its access token lives and nothing has stopped it. Writes nothing if the record has a replay. Returns whether this
-   * call marked the token as revoked.
+   * Notes that the stops of these tokens have been carried out and are told now. Returns those of them whose stop no
+   * other call has returned: of any number of calls, one returns an id.
    */
-  recordReplay(issuer: string, id: string, replay: Replay): Promise<boolean>
+  report(issuer: string, ids: readonly string[]): Promise<readonly string[]>
 
-  /** The token with this status index, in any state; `undefined` if there is none. */
+  /**
+   * Writes the first use after the spend to the record, and stops the token with the cause `replay` where its access token
+   * lives at that time and nothing has stopped it. Such a stop counts as reported. Writes nothing if the record has a
+   * replay. Returns whether this call stopped the token.
+   */
+  recordReplay(token: SpentSubjectToken, replay: Replay): Promise<boolean>
+
+  /** Notes that someone has looked into the alarms of a record. Writes nothing where the same alarms are covered. */
+  acknowledge(token: SubjectToken, acknowledgement: Acknowledgement): Promise<void>
+
+  /** The token with this status index, in any state, and perhaps without `acknowledged`; `undefined` if there is none. */
   findByStatusIndex(issuer: string, statusIndex: number): Promise<SubjectToken | undefined>
 
-  /** The tokens that were spent, and were marked as revoked at `since` or later. In no order. */
+  /** The tokens that were spent, and were stopped at `since` or later. In no order. */
   findStopped(issuer: string, since: Seconds): Promise<readonly StoppedToken[]>
 
   /**
@@ -165,7 +189,10 @@ export interface SubjectTokenCounts {
   readonly exchanged: number
   /** Exchanged without an actor. */
   readonly withoutActor: number
+  /** Stopped by anyone but those who acted: not by the causes that `ended` counts. */
   readonly revoked: number
+  /** Ended by those who acted: stopped with the cause `self`, `continued` or `signedOut`. */
+  readonly ended: number
   /** Used again after the exchange. */
   readonly replayed: number
 }
@@ -177,17 +204,14 @@ export interface StoppedToken {
   readonly expiresAt: Seconds
 }
 
-/** A token that a call was to revoke. Its `use` names the access token that is left to end. */
+/** A token that a call was to stop, as it is afterwards. Its `use` names the access token that is left to end. */
 export interface Revoked {
   readonly token: RevokedToken
-  /** Whether this call marked it, or completes one that did and failed; `false` if it was marked before. */
-  readonly marked: boolean
+  /** Whether it was stopped, and no `report` has returned it. */
+  readonly unreported: boolean
 }
 
-/**
- * The members of a token that ending it and its event need; a kill switch reads many. `revocation` may be left out where
- * it is that of the call.
- */
+/** The members of a token that ending it and its event need; a kill switch reads many. */
 export interface RevokedToken
   extends Pick<SubjectToken, 'id' | 'userId' | 'actorId' | 'clientId' | 'revocation'> {
   readonly use?: Pick<SubjectTokenUse, 'clientId' | 'accessToken' | 'grantId'> & {
@@ -197,15 +221,16 @@ export interface RevokedToken
 
 const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready'>, true>> = {
   insert: true,
-  findByHash: true,
+  find: true,
   consume: true,
-  get: true,
   list: true,
   summarize: true,
   countLive: true,
   revoke: true,
   revokeWhere: true,
+  report: true,
   recordReplay: true,
+  acknowledge: true,
   findByStatusIndex: true,
   findStopped: true,
   findStatusLists: true,

@@ -1,5 +1,5 @@
 import type { Seconds } from '../clock.ts'
-import type { JsonObject } from '../plain-json.ts'
+import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import type { TokenHash } from './secret.ts'
 
 /** No subject token lives longer than this, and no access token longer after the spend: a day. */
@@ -23,11 +23,15 @@ export type ActingParty = ActClaim & { readonly clientId?: string }
 /** A JWT lives until its `exp`; an opaque access token can be ended. */
 export type AccessTokenFormat = 'jwt' | 'opaque'
 
+/** Which door a subject token opens: the token endpoint, or a sign-in (CONTRACT names the field `use`). */
+export type SubjectTokenPurpose = 'exchange' | 'session'
+
 /** Permission for one exchange: a client may become `userId` once, until `expiresAt`. */
 export interface SubjectToken {
   /** Public handle; not the token, and useless at the token endpoint. */
   readonly id: string
   readonly issuer: string
+  readonly purpose: SubjectTokenPurpose
   /** The account to impersonate: the `accountId` that `findAccount` returned. */
   readonly userId: string
   /** What the backend sent along; `getCustomJwtClaims` receives it unchanged. */
@@ -38,8 +42,8 @@ export interface SubjectToken {
   readonly clientId?: string
   /** Constraint: an actor token of exactly this account must be sent with it. */
   readonly actorId?: string
-  /** Constraint: only this resource may be requested. */
-  readonly resource?: string
+  /** Constraint: only this resource, or one of these, may be requested. As it was sent. */
+  readonly resource?: string | readonly string[]
   /** Constraint: nothing outside these scopes is granted. */
   readonly scope?: string
   /** In seconds since the epoch, like all times here. */
@@ -55,33 +59,94 @@ export interface SubjectToken {
   readonly revocation?: Revocation
   /** The first use after the spend. */
   readonly replay?: Replay
+  /** Who has looked into its alarms, oldest first. Absent if no one has. */
+  readonly acknowledged?: readonly Acknowledgement[]
+}
+
+/** A subject token that was spent. */
+export type SpentSubjectToken = SubjectToken & { readonly use: SubjectTokenUse }
+
+/** A subject token as it is found by its id: with the hash that a token is compared with. */
+export interface StoredSubjectToken extends SubjectToken {
+  readonly tokenHash: TokenHash
 }
 
 /** How a subject token was revoked, by whom and why. The first revocation stays. */
 export interface Revocation {
-  /** Through the management API, in the console, by a replay, or by a command of an operator. */
-  readonly cause: 'api' | 'console' | 'replay' | 'command'
-  /** The management client; only with the cause `api`. */
+  readonly cause: RevocationCause
+  /** The management client; with the causes `api`, `self` and `continued`. */
   readonly client?: string
   /** In whose name: the caller's word. */
   readonly by?: string
   readonly reason?: string
+  /** The id of the record that goes on; with the cause `continued`. */
+  readonly continuedBy?: string
 }
 
-/** A use of a subject token that was spent before. */
+/**
+ * How it was stopped: through the management API, by the engineer who acted (`self`), because another record goes on
+ * (`continued`), in the console, by a call in the process (`host`), by a replay, at the end of a session (`signedOut`), or
+ * by a command of an operator. `unknown`: what is stored cannot be read.
+ */
+export type RevocationCause =
+  | 'api'
+  | 'self'
+  | 'continued'
+  | 'console'
+  | 'host'
+  | 'replay'
+  | 'signedOut'
+  | 'command'
+  | 'unknown'
+
+/** Whether it says that those who acted have ended it, and no one has stopped them. */
+export const isEnd = ({ cause }: Pick<Revocation, 'cause'>): boolean =>
+  cause === 'self' || cause === 'continued' || cause === 'signedOut'
+
+/** A revocation as the record shows it. */
+export interface ShownRevocation extends Revocation {
+  /** The access token is a JWT without a `status`, which nothing could end. */
+  readonly ended?: 'kept'
+}
+
+/** Named members only: this decides what is told of a revocation. */
+export function shownRevocation({ revocation, use }: RevokedLike): ShownRevocation | undefined {
+  if (!revocation) return undefined
+  const { cause, client, by, reason, continuedBy } = revocation
+  const ended: ShownRevocation['ended'] = use?.accessToken.kept && 'kept'
+  return withoutUndefined({ cause, client, by, reason, continuedBy, ended })
+}
+
+interface RevokedLike extends Pick<SubjectToken, 'revocation'> {
+  readonly use?: JtiSource
+}
+
+/** A use of a subject token that was spent before: by a client, or by an account at the door of sessions. */
 export interface Replay {
   readonly at: Seconds
   /** The client that sent it. */
-  readonly clientId: string
+  readonly clientId?: string
+  /** The account that showed it. */
+  readonly by?: string
+}
+
+/** Someone has looked into the alarms that a record had: a replay, an exchange without an actor. */
+export interface Acknowledgement {
+  readonly at: Seconds
+  /** Who, and what they found: the caller's words. */
+  readonly by: string
+  readonly note: string
+  /** Whether the record had its replay by then, so that it is covered too. */
+  readonly coversReplay: boolean
 }
 
 /** What is known of a subject token before it is stored: the store assigns its status index. */
 export type SubjectTokenDraft = Omit<
   SubjectToken,
-  'statusIndex' | 'use' | 'revokedAt' | 'revocation' | 'replay'
+  'statusIndex' | 'use' | 'revokedAt' | 'revocation' | 'replay' | 'acknowledged'
 >
 
-/** A subject token as it is stored: with the hash by which the exchange finds it, and never the token itself. */
+/** A subject token as it is stored: with the hash of the token, and never the token itself. */
 export interface NewSubjectToken extends SubjectTokenDraft {
   readonly tokenHash: TokenHash
 }
@@ -89,9 +154,9 @@ export interface NewSubjectToken extends SubjectTokenDraft {
 /** What the record tells of an access token. */
 export interface IssuedAccessToken {
   readonly format: AccessTokenFormat
-  /** Of a JWT; the id of an opaque token is its value. */
-  readonly jti?: string
   readonly expiresAt: Seconds
+  /** It is a JWT without a `status`: nothing ends it before it expires. */
+  readonly kept?: true
 }
 
 /** The exchange that spent a subject token: who, as whom, for what. */
@@ -106,9 +171,38 @@ export interface SubjectTokenUse {
   /** The granted scopes, if any. */
   readonly scope?: string
   readonly accessToken: IssuedAccessToken
-  /** The Grant of an opaque access token: destroying it ends the token. */
+  /** The Grant of an opaque access token, and of no other: destroying it ends the token. */
   readonly grantId?: string
 }
+
+/** The `jti` of the JWT that came of it: its id. The id of an opaque token is its value, and no record has that. */
+export const jtiOf = ({
+  id,
+  use,
+}: Pick<SubjectToken, 'id'> & { readonly use?: JtiSource }): string | undefined =>
+  use?.accessToken.format === 'jwt' ? id : undefined
+
+type JtiSource = Pick<SubjectTokenUse, 'accessToken'>
+
+/** Whether an access token that came of it can be used: not expired, and not stopped, or nothing could stop it. */
+export function isLive({ use, revokedAt }: SubjectToken, now: Seconds): boolean {
+  if (!use || use.accessToken.expiresAt <= now) return false
+  return revokedAt === undefined || use.accessToken.kept === true
+}
+
+/** Whether there is something that no one has stopped yet: it can be exchanged, or its access token has not expired. */
+export function isStoppable(token: SubjectToken, now: Seconds): boolean {
+  if (token.revokedAt !== undefined) return false
+  return (token.use?.accessToken ?? token).expiresAt > now
+}
+
+/** Whether it has something to look into: it was used again after the spend, or exchanged without an actor. */
+export const isAlarming = ({ use, replay }: SubjectToken): boolean =>
+  use !== undefined && (!use.actor || replay !== undefined)
+
+/** Whether it has something to look into that no one has. A replay is covered by what was said after it. */
+export const isUnacknowledged = (token: SubjectToken): boolean =>
+  isAlarming(token) && !(token.acknowledged ?? []).some(({ coversReplay }) => coversReplay || !token.replay)
 
 /**
  * The state of a record at a time: the first of these that is true. `revoked`, used or not; `consumed`: exchanged;

@@ -1,8 +1,17 @@
 import type { Seconds } from '../clock.ts'
 import { earliestId } from '../subject-tokens/id.ts'
-import type { TokenHash } from '../subject-tokens/secret.ts'
 import type { KillFilter, Revoked, SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
-import { type ActClaim, type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
+import {
+  type ActClaim,
+  isEnd,
+  isLive,
+  isStoppable,
+  isUnacknowledged,
+  type Revocation,
+  type StoredSubjectToken,
+  type SubjectToken,
+  stateOf,
+} from '../subject-tokens/subject-token.ts'
 
 /**
  * A store of subject tokens in the memory of this process: the contract `SubjectTokenStore` in its simplest form, to read
@@ -11,38 +20,50 @@ import { type ActClaim, type SubjectToken, stateOf } from '../subject-tokens/sub
  * @example
  * const impersonation = createImpersonation({ store: createMemoryStore() })
  */
-export function createMemoryStore(): SubjectTokenStore {
-  const tokens = new Map<string | undefined, SubjectToken>()
-  const idByHash = new Map<TokenHash, string>()
+export const createMemoryStore = (): SubjectTokenStore =>
+  memoryStoreOf({ tokens: new Map(), unreported: new Set() })
+
+/** What a store in memory keeps. */
+export interface Memory {
+  readonly tokens: Map<string, StoredSubjectToken>
+  /** The ids of stopped tokens whose stop no one has reported. */
+  readonly unreported: Set<string>
+}
+
+export function memoryStoreOf({ tokens, unreported }: Memory): SubjectTokenStore {
   let issued = 0
 
-  const get = (issuer: string, id: string | undefined) => {
+  const get = (issuer: string, id: string) => {
     const token = tokens.get(id)
     return token?.issuer === issuer ? token : undefined
   }
   const ofIssuer = (issuer: string) => [...tokens.values()].filter((token) => token.issuer === issuer)
   const change = (token: SubjectToken, changes: Partial<SubjectToken>) => {
-    const changed = { ...token, ...changes }
-    tokens.set(token.id, changed)
-    return changed
+    const stored = tokens.get(token.id)
+    if (stored) tokens.set(token.id, { ...stored, ...structuredClone(changes) })
+  }
+  /** What is there now, and nothing that was read before. */
+  const revoked = ({ id }: SubjectToken): Revoked =>
+    structuredClone({ token: tokens.get(id) as SubjectToken, unreported: unreported.has(id) })
+  const stop = (token: SubjectToken, now: Seconds, revocation: Revocation) => {
+    change(token, { revokedAt: now, revocation })
+    unreported.add(token.id)
   }
 
   return {
-    async insert({ tokenHash, ...token }) {
-      if (tokens.has(token.id) || idByHash.has(tokenHash)) throw new Error('the id or the hash exists')
+    async insert(token) {
+      if (tokens.has(token.id)) throw new Error('the id exists')
       tokens.set(token.id, structuredClone({ ...token, statusIndex: issued }))
-      idByHash.set(tokenHash, token.id)
       issued += 1
     },
 
-    findByHash: async (issuer, hash) => structuredClone(get(issuer, idByHash.get(hash))),
-    get: async (issuer, id) => structuredClone(get(issuer, id)),
+    find: async (issuer, id) => structuredClone(get(issuer, id)),
 
     // Without an `await` between look and write, nothing can come in between.
-    async consume(issuer, hash, now, use) {
-      const token = get(issuer, idByHash.get(hash))
+    async consume({ issuer, id }, now, use) {
+      const token = get(issuer, id)
       if (!token || stateOf(token, now) !== 'active') return false
-      change(token, { use: structuredClone(use) })
+      change(token, { use })
       return true
     },
 
@@ -62,43 +83,50 @@ export function createMemoryStore(): SubjectTokenStore {
         issued: found.length,
         exchanged: count(({ use }) => use !== undefined),
         withoutActor: count(({ use }) => use !== undefined && !use.actor),
-        revoked: count(({ revokedAt }) => revokedAt !== undefined),
+        revoked: count(({ revocation }) => revocation !== undefined && !isEnd(revocation)),
+        ended: count(({ revocation }) => revocation !== undefined && isEnd(revocation)),
         replayed: count(({ replay }) => replay !== undefined),
       }
     },
 
     async *countLive(issuer, now) {
-      yield ofIssuer(issuer).filter((token) => isBeingUsed(token, now)).length
+      yield ofIssuer(issuer).filter((token) => isLive(token, now)).length
     },
 
     async revoke(issuer, id, now, revocation) {
       const token = get(issuer, id)
       if (!token) return undefined
-      const marked = isStoppable(token, now)
-      return structuredClone({
-        token: marked ? change(token, { revokedAt: now, revocation }) : token,
-        marked,
-      })
+      if (isStoppable(token, now)) stop(token, now, revocation)
+      return revoked(token)
     },
 
     async *revokeWhere(issuer, filter, now, revocation) {
       const batch: Revoked[] = []
       for (const token of ofIssuer(issuer).filter((one) => matches(one, namesOf(filter), now))) {
-        if (isStoppable(token, now)) {
-          batch.push({ token: change(token, { revokedAt: now, revocation }), marked: true })
-        } else if (token.use?.grantId !== undefined && isLive(token, now)) {
-          batch.push({ token, marked: false })
-        }
+        const { id } = token
+        if (isStoppable(token, now)) stop(token, now, revocation)
+        else if (!unreported.has(id) || !lives(token, now)) continue
+        batch.push(revoked(token))
       }
-      if (batch.length > 0) yield structuredClone(batch)
+      if (batch.length > 0) yield batch
     },
 
-    async recordReplay(issuer, id, replay) {
+    report: async (issuer, ids) => ids.filter((id) => get(issuer, id) && unreported.delete(id)),
+
+    async recordReplay({ issuer, id }, replay) {
       const token = get(issuer, id)
       if (!token?.use || token.replay) return false
       const stops = isStoppable(token, replay.at)
       change(token, { replay, ...(stops && { revokedAt: replay.at, revocation: { cause: 'replay' } }) })
       return stops
+    },
+
+    async acknowledge({ issuer, id }, acknowledgement) {
+      const token = get(issuer, id)
+      if (!token) return
+      const { acknowledged = [] } = token
+      if (acknowledged.some(({ coversReplay }) => coversReplay || !acknowledgement.coversReplay)) return
+      change(token, { acknowledged: [...acknowledged, acknowledgement] })
     },
 
     findByStatusIndex: async (issuer, statusIndex) =>
@@ -120,33 +148,30 @@ export function createMemoryStore(): SubjectTokenStore {
   }
 }
 
-const isLive = ({ use }: SubjectToken, now: Seconds): boolean =>
+/** Whether its access token has not expired, stopped or not. */
+const lives = ({ use }: SubjectToken, now: Seconds): boolean =>
   use !== undefined && use.accessToken.expiresAt > now
 
-/** Whether there is something to stop. */
-const isStoppable = (token: SubjectToken, now: Seconds): boolean =>
-  token.revokedAt === undefined && (stateOf(token, now) === 'active' || isLive(token, now))
-
 function matches(token: SubjectToken, filter: SubjectTokenFilter, now: Seconds): boolean {
-  const { userId, actorId, clientId, createdBy, state, live, replayed, withoutActor } = filter
-  const { createdAfter, createdBefore } = filter
+  const { id, userId, actorId, clientId, createdBy, ticketId, state } = filter
+  const { live, replayed, withoutActor, unacknowledged, createdAfter, createdBefore } = filter
   const actors = [token.actorId, ...linksOf(token.use?.actor)]
   const clients = [token.clientId, token.use?.clientId]
   return (
+    (id === undefined || token.id === id) &&
     (!userId || userId.includes(token.userId)) &&
     (!actorId || actorId.some((name) => actors.includes(name))) &&
     (clientId === undefined || clients.includes(clientId)) &&
     (createdBy === undefined || token.createdBy === createdBy) &&
+    (ticketId === undefined || token.context.ticketId === ticketId) &&
     (state === undefined || stateOf(token, now) === state) &&
-    (live === undefined || isBeingUsed(token, now) === live) &&
+    (live === undefined || isLive(token, now) === live) &&
     (replayed === undefined || (token.replay !== undefined) === replayed) &&
     (withoutActor === undefined || (token.use !== undefined && !token.use.actor) === withoutActor) &&
+    (!unacknowledged || isUnacknowledged(token)) &&
     isCreatedIn(token, createdAfter, createdBefore)
   )
 }
-
-const isBeingUsed = (token: SubjectToken, now: Seconds): boolean =>
-  isLive(token, now) && token.revokedAt === undefined
 
 /** By the time in its id. */
 const isCreatedIn = ({ id }: SubjectToken, from: Seconds | undefined, until: Seconds | undefined): boolean =>

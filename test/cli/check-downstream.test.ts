@@ -205,18 +205,6 @@ describe('oidc-impersonation check: downstream', () => {
     ],
     ['an API with an empty list', { api: { token_exchange_resources: [] } }, 'fault', /may go nowhere/],
     [
-      'an API with an empty list, where isAllowed decides about those without one',
-      { api: { token_exchange_resources: [] }, options: { onBehalfOf: { targets: 'policy' } } },
-      'fault',
-      /may go nowhere/,
-    ],
-    [
-      'an API that may go wherever the policy says',
-      { api: { token_exchange_resources: undefined }, options: { onBehalfOf: { targets: 'policy' } } },
-      'warning',
-      /may go wherever isAllowed lets it/,
-    ],
-    [
       'a target that is no resource',
       { api: { token_exchange_resources: ['https://unknown.example.com'] } },
       'fault',

@@ -101,7 +101,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
     for (const [index, stage] of ['issuance', 'exchange'].entries()) {
       const { account, actor: _, ...request } = asked[index] ?? expect.fail('not asked')
       expect(account.accountId).to.equal('alice')
-      expect(request).to.deep.equal({ stage, ...began })
+      expect(request).to.deep.equal({ stage, use: 'exchange', ...began })
     }
     const { account, subjectTokenId, ...request } = asked[2] as PolicyRequest & { stage: 'onBehalfOf' }
     expect(account.accountId).to.equal('alice')
@@ -116,6 +116,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
       scope: 'invoices:read',
       createdBy: { id: 'backend' },
       context: { ticketId: 'T-1' },
+      use: 'exchange',
     })
     const { iat, exp, ...token } = claims[1]?.token ?? expect.fail('not asked')
     expect(token).to.deep.equal({
@@ -139,18 +140,6 @@ describe('oidc-impersonation check: the step of an example to another API', () =
       client: { id: 'orders-api' },
       actor: { sub: 'sam', clientId: 'desk' },
     })
-  })
-
-  it('says which resource the subject token is bound to where the policy decides on targets', async () => {
-    let boundTo: string | undefined
-    await run({
-      onBehalfOf: { targets: 'policy' },
-      isAllowed(request) {
-        if (request.stage === 'onBehalfOf') boundTo = request.boundTo
-        return true
-      },
-    })
-    expect(boundTo).to.equal(NAMED)
   })
 
   it('takes the resource for the audience of a client that is not known', async () => {

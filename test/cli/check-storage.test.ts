@@ -10,6 +10,7 @@ import { checkStorage } from '../../src/cli/check/storage.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import type { SubjectTokenStore } from '../../src/index.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { MODELS, STEPS, TOKEN_TABLES } from '../../src/sequelize/tables.ts'
 
 interface Planted {
   readonly store?: SubjectTokenStore
@@ -49,10 +50,10 @@ describe('oidc-impersonation check: the storage', () => {
     let reads = 0
     return {
       ...store,
-      async findByHash(...args: Parameters<typeof store.findByHash>) {
+      async find(...args: Parameters<typeof store.find>) {
         reads += 1
         if (fails(reads)) throw new Error(`too many connections: ${reads}`)
-        return store.findByHash(...args)
+        return store.find(...args)
       },
     }
   }
@@ -121,9 +122,13 @@ describeOn('postgres', 'oidc-impersonation check: the storage, on postgres', () 
   })
 
   it('names the rights that the role lacks, of which the purge alone needs two', async () => {
-    await database.sequelize.query(`GRANT SELECT, UPDATE ON subject_tokens TO ${role.name}`)
-    await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE ON subject_token_actors TO ${role.name}`)
-    await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE ON oidc_models TO ${role.name}`)
+    const given: Readonly<Record<string, string>> = {
+      subject_tokens: 'SELECT, UPDATE',
+      subject_token_actors: 'SELECT, INSERT',
+      oidc_models: 'SELECT, INSERT, UPDATE',
+    }
+    for (const { name, rights } of [...TOKEN_TABLES, STEPS, MODELS])
+      await database.sequelize.query(`GRANT ${given[name] ?? rights.join(', ')} ON ${name} TO ${role.name}`)
     const sequelize = database.connect({ username: role.name })
     const findings = await check({ sequelize })
     const purge = 'give it to the role that runs the purge'

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
 
 export const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
 
@@ -29,10 +29,12 @@ export const ISSUER = 'https://id.example.com/oidc'
 /** A subject token that expires in so many seconds. */
 export function tokenThatEnds(seconds: number, issuer = ISSUER) {
   const now = Math.floor(Date.now() / 1000)
+  const id = earliestId(now - 600).slice(0, 12) + mintId().slice(12)
   return {
-    id: earliestId(now - 600).slice(0, 12) + mintId().slice(12),
-    tokenHash: hashSecret(mintSecret()),
+    id,
+    tokenHash: hashToken(mintToken(id)),
     issuer,
+    purpose: 'exchange' as const,
     userId: 'alice',
     context: {},
     createdBy: 'backend',

@@ -24,7 +24,8 @@ onEachKind((kind) => {
 
     it('shows the state of the tables', async () => {
       const empty = await run(['status'], database.url)
-      expect(empty.code, empty.stderr).to.equal(0)
+      expect(empty.code, empty.stderr).to.equal(1)
+      expect(empty.stdout).to.include('fault: the step 001-subject-tokens has not been applied')
       expect(empty.stdout).to.include('001-subject-tokens  missing: run `oidc-impersonation migrate`')
       expect(empty.stdout).to.include('subject_tokens  missing\n')
 
@@ -32,7 +33,11 @@ onEachKind((kind) => {
       const token = tokenThatEnds(60)
       await createSubjectTokenStore(database.sequelize).insert(token)
       await createAdapter(database.sequelize)('Session').upsert('s', { jti: 's' }, 60)
-      const { stdout } = await run(['status'], database.url)
+      const { code, stdout } = await run(['status'], database.url)
+      expect(code).to.equal(0)
+      expect(stdout).to.match(/\nsound\n$/)
+      const json = await run(['status', '--json'], database.url)
+      expect(JSON.parse(json.stdout)).to.deep.include({ pending: [], faults: [] })
       const written = new Date(token.createdAt * 1000).toISOString()
       expect(stdout).to.include('001-subject-tokens  applied\n002-oidc-models  applied\n')
       expect(stdout).to.include(`subject_tokens  1 rows, the oldest written ${written}\n`)
@@ -48,9 +53,34 @@ onEachKind((kind) => {
       expect(stdout).to.include(`oidc_models  1 rows, the oldest written ${saved}\n`)
     })
 
+    it('prints what a migration would do, and does it only if asked to', async () => {
+      const dry = () => run(['migrate', '--dry-run'], database.url)
+      const first = await dry()
+      expect(first).to.deep.include({ code: 0, stderr: '' })
+      expect(first.stdout.split('\n')[0]).to.match(
+        /^001-subject-tokens {2}CREATE TABLE IF NOT EXISTS subject_tokens \(.*\(a new table, about no time\)$/,
+      )
+      expect((await run(['status'], database.url)).code).to.equal(1)
+      await migrate(database.sequelize)
+      expect((await dry()).stdout).to.equal('There is nothing to do.\n')
+      await createSubjectTokenStore(database.sequelize).insert(tokenThatEnds(60))
+      if (kind === 'postgres') await database.sequelize.query('ANALYZE subject_tokens')
+      await database.sequelize.query(
+        `DROP INDEX subject_tokens_open${kind === 'mysql' ? ' ON subject_tokens' : ''}`,
+      )
+      const { stdout } = await dry()
+      expect(stdout).to.match(
+        /^001-subject-tokens .*subject_tokens_open .*\(1 rows, (\d+ bytes, )?about no time\)\n$/,
+      )
+      const done = await run(['migrate'], database.url)
+      expect(done).to.deep.equal({ code: 0, stdout: 'The tables are up to date.\n', stderr: stdout })
+    })
+
     it('shows the steps of a later version', async () => {
       await migrate(database.sequelize)
-      await database.sequelize.query("INSERT INTO impersonation_migrations (name) VALUES ('999-later')")
+      await database.sequelize.query(
+        "INSERT INTO impersonation_steps (name, fingerprint, older, finished_at) VALUES ('999-later', 'f', 'may run', 0)",
+      )
       const { stdout } = await run(['status'], database.url)
       expect(stdout).to.include('\n999-later  applied by a later version\n').and.not.to.include('missing')
     })
@@ -66,7 +96,7 @@ onEachKind((kind) => {
         tokenThatEnds(60, other),
       ]
       for (const token of [live, spent, expired, elsewhere]) await store.insert(token)
-      await store.consume(ISSUER, spent.tokenHash, spent.createdAt, {
+      await store.consume(spent, spent.createdAt, {
         at: spent.createdAt,
         clientId: 'spa',
         resource: 'https://api.example.com',
@@ -75,7 +105,7 @@ onEachKind((kind) => {
       const ended = async () => {
         const found = []
         for (const { issuer, id } of [live, spent, expired, elsewhere])
-          found.push((await store.get(issuer, id))?.revokedAt !== undefined)
+          found.push((await store.find(issuer, id))?.revokedAt !== undefined)
         return found
       }
       const one = await run(['end-unspent', '--issuer', ISSUER], database.url)

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { driverOf } from '../../src/sequelize/drivers.ts'
+import { whileHeld } from '../../fixtures/lease.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { CLI, run, tokenThatEnds } from './command.ts'
 
@@ -49,23 +49,22 @@ describe('oidc-impersonation', () => {
   it('hands the retention to purge, 0 too', async () => {
     await migrate(database.sequelize)
     const store = createSubjectTokenStore(database.sequelize)
-    await store.insert(tokenThatEnds(-100))
+    await store.insert(tokenThatEnds(-500))
     const purged = async (retention: string) => {
       const { stdout } = await run(['purge', '--retention', retention], database.url)
       return stdout
     }
     expect(await purged('1000')).to.include('Deleted 0 subject tokens')
-    expect(await purged('50')).to.include('Deleted 1 subject tokens')
-    await store.insert(tokenThatEnds(-2))
+    expect(await purged('400')).to.include('Deleted 1 subject tokens')
+    await store.insert(tokenThatEnds(-310))
     expect(await purged('0')).to.include('Deleted 1 subject tokens')
   })
 
   it('says on stderr what it waits for', async () => {
     const waiting = await openDatabase('sqlite', { migrated: false })
-    const wait = { patience: 1, onWait: () => {} }
     try {
       let ended: Promise<unknown[]> | undefined
-      await driverOf(waiting.sequelize).dialect.exclusively(waiting.sequelize, wait, async () => {
+      await whileHeld(waiting.sequelize, async () => {
         const child = spawn(process.execPath, ['--no-warnings', CLI, 'migrate'], {
           env: { ...process.env, DATABASE_URL: waiting.url },
           stdio: ['ignore', 'ignore', 'pipe'],
@@ -89,17 +88,20 @@ describe('oidc-impersonation', () => {
     it(`prints the SQL of ${dialect} without a database`, async () => {
       const { code, stdout } = await run(['sql', '--dialect', dialect])
       expect(code).to.equal(0)
-      for (const table of [
-        'subject_tokens',
-        'subject_token_actors',
-        'oidc_models',
-        'impersonation_migrations',
-      ])
+      for (const table of ['subject_tokens', 'subject_token_actors', 'oidc_models', 'impersonation_lease'])
         expect(stdout).to.include(`CREATE TABLE IF NOT EXISTS ${table} (`)
-      const grant = 'GRANT UPDATE ON SEQUENCE subject_tokens_status_index_seq'
+      const grant = 'GRANT UPDATE ON SEQUENCE subject_tokens_number_seq'
       expect(stdout.includes(grant)).to.equal(dialect === 'postgres')
     })
   }
+
+  it('prints the grants of a role, if it is named', async () => {
+    const printed = async (...args: string[]) => (await run(['sql', '--dialect', 'mysql', ...args])).stdout
+    expect(await printed()).not.to.include('GRANT')
+    expect(await printed('--role', "'app'@'%'")).to.include(
+      "\nGRANT SELECT, INSERT, DELETE ON subject_tokens TO 'app'@'%';\n",
+    )
+  })
 
   it('takes the dialect of the SQL from DATABASE_URL, and does not connect', async () => {
     const { stdout } = await run(['sql'], 'mariadb://nobody@127.0.0.1:1/none')
@@ -129,6 +131,9 @@ describe('oidc-impersonation', () => {
       undefined,
       '--dialect must be sqlite, postgres, mysql',
     ],
+    'what is no name of a role': [['sql', '--role', 'app; DROP'], undefined, '--role must be the name'],
+    'a dry run of a purge': [['purge', '--dry-run'], 'sqlite:x', '--dry-run is only valid with migrate'],
+    'JSON of a purge': [['purge', '--json'], 'sqlite:x', '--json is only valid with status and check'],
     'no database': [['migrate'], undefined, 'DATABASE_URL is not set'],
     'an unknown database': [['migrate'], 'oracle://x', 'DATABASE_URL must start with'],
     'what is no URL': [['migrate'], 'mysql://u:p@ss word@[', 'DATABASE_URL is not a URL'],

@@ -29,7 +29,7 @@ describe('console: CSV', () => {
 
   it('has the columns of the history, whole', async () => {
     const reason = `${'long '.repeat(50)}"quoted", and; more`
-    await console.keep({
+    const id = await console.keep({
       userId: 'alice',
       context: { ticketId: 'T-1', reason },
       use: { clientId: 'desk', actor: { sub: 'sam' }, scope: 'orders:read' },
@@ -53,7 +53,8 @@ describe('console: CSV', () => {
       state: 'revoked',
       'stopped by': 'dora',
       'stopped because': 'wrong customer',
-      jti: 'a-jti',
+      jti: id,
+      record: id,
     })
     expect(row?.started).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
   })

@@ -31,9 +31,10 @@ describe('console: what others wrote', () => {
         actor: { sub: `sam${HOSTILE}`, clientId: `desk${HOSTILE}`, act: { sub: `robin${HOSTILE}` } },
         resource: `https://api.example.com/${HOSTILE}`,
         scope: `scope${HOSTILE}`,
-        accessToken: { format: 'jwt', jti: `jti${HOSTILE}`, expiresAt: Math.floor(Date.now() / 1000) + 600 },
+        accessToken: { format: 'jwt', expiresAt: Math.floor(Date.now() / 1000) + 600 },
       },
       replayedBy: `other${HOSTILE}`,
+      acknowledgement: { by: `finder${HOSTILE}`, note: `note${HOSTILE}` },
     })
     await console.keep({
       use: {},
@@ -91,7 +92,8 @@ describe('console: what others wrote', () => {
       'app',
       'backend',
       'desk',
-      'jti',
+      'finder',
+      'note',
       'other',
       'reason',
       'member',
@@ -246,8 +248,9 @@ describe('console: text that turns the direction of writing', () => {
       createdBy: TURNED,
       resource: `https://${TURNED}`,
       context: { ticketId: TURNED, reason: TURNED },
-      use: { clientId: TURNED, accessToken: { format: 'jwt', jti: TURNED, expiresAt: 9_999_999_999 } },
+      use: { clientId: TURNED, accessToken: { format: 'jwt', expiresAt: 9_999_999_999 } },
       replayedBy: TURNED,
+      acknowledgement: { by: 'dora', note: TURNED },
       revocation: { cause: 'api', client: TURNED, by: 'dora', reason: TURNED },
     })
     await console.keep({ userId: 'alice', scope: TURNED, clientId: TURNED, context: { other: TURNED } })

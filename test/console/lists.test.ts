@@ -34,6 +34,7 @@ describe('console: the filter of History', () => {
       ['Engineer', 'actorId', '', ''],
       ['Application', 'clientId', '', ''],
       ['Backend', 'createdBy', '', ''],
+      ['Ticket', 'ticketId', '', ''],
       ['From', 'from', '', ' type="date"'],
       ['To', 'to', '', ' type="date"'],
     ])
@@ -43,7 +44,7 @@ describe('console: the filter of History', () => {
       ['active', '', 'Not used yet'],
       ['consumed', '', 'Used, not stopped'],
       ['expired', '', 'Never used'],
-      ['revoked', '', 'Stopped'],
+      ['revoked', '', 'Ended or stopped'],
     ])
     expect(text).to.include('<p class="card empty">No one has been impersonated yet.</p>')
     expect(text).to.include('href="/impersonations/history.csv" download')
@@ -56,6 +57,7 @@ describe('console: the filter of History', () => {
       actorId: 'sam',
       clientId: 'desk',
       createdBy: 'backend',
+      ticketId: 'T-1',
       from: '1970-01-01',
       to: '1970-01-01',
     }
@@ -148,6 +150,8 @@ describe('console: a row', () => {
     expect((await cellsOf('alice'))[1]).to.equal('<code>orders:read</code><small>orders.example.com</small>')
     await console.keep({ userId: 'bob' })
     expect((await cellsOf('bob'))[1]).to.equal('<small>any resource</small>')
+    await console.keep({ userId: 'grace', resource: ['https://a.example', 'urn:b', 'http://c.example'] })
+    expect((await cellsOf('grace'))[1]).to.equal('<small>a.example, urn:b, c.example</small>')
   })
 
   it('has the first ticket that is not blank', async () => {
@@ -178,6 +182,32 @@ describe('console: a row', () => {
     expect((await cellsOf('erin'))[0]).to.equal('<bdi>{&quot;order&quot;:7}</bdi>')
     await console.keep({ userId: 'frank' })
     expect((await cellsOf('frank'))[0]).to.equal('<bdi></bdi>')
+  })
+})
+
+describe('console: History of a ticket', () => {
+  let console: ConsoleDeployment
+  before(async () => {
+    console = await startConsole()
+  })
+  after(() => console.close())
+
+  it('has the records whose context names just this ticket, and so has the CSV', async () => {
+    const id = await console.keep({ context: { ticketId: 'T-1' } })
+    const other = await console.keep({ context: { ticketId: 'T-11' } })
+    for (const path of ['/history', '/history.csv']) {
+      const { text } = await console.get(`${path}?ticketId=T-1`)
+      expect(text).to.include(id).and.not.to.include(other)
+    }
+  })
+
+  it('says what is wrong with a ticket, and shows it again', async () => {
+    const ticketId = 'T'.repeat(256)
+    const { status, text } = await console.get(`/history?ticketId=${ticketId}`)
+    expect(status).to.equal(400)
+    expect(text)
+      .to.include('Ticket must be a string of 1 to 255 characters.')
+      .and.include(`value="${ticketId}"`)
   })
 })
 

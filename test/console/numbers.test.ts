@@ -49,8 +49,8 @@ describe('console: the numbers of Now', () => {
     expect(text).to.include(`<path class="bar" d="${barsOf([10, 40])}"/>`)
     expect(text).to.include(`<path class="bar bad" d="${barsOf([])}"/>`)
     expect(rowsOf(text)).to.deep.equal([
-      ['4', '0', '0', '0', '0'],
-      ['1', '1', '0', '0', '0'],
+      ['4', '0', '0', '0', '0', '0'],
+      ['1', '1', '0', '0', '0', '0'],
     ])
   })
 
@@ -62,6 +62,15 @@ describe('console: the numbers of Now', () => {
     expect(text).to.include('<small>Issued, last 30 days (used again: red)</small>')
     expect(text).to.include(`<path class="bar" d="${barsOf([8, 40])}"/>`)
     expect(text).to.include(`<path class="bar bad" d="${barsOf([0, 8])}"/>`)
-    expect(rowsOf(text)[0]).to.deep.equal(['5', '1', '0', '1', '1'])
+    expect(rowsOf(text)[0]).to.deep.equal(['5', '1', '0', '0', '1', '1'])
+  })
+
+  it('keep what was ended apart from what was stopped', async () => {
+    for (const cause of ['self', 'continued', 'console'] as const)
+      await console.keep({ use: { actor: { sub: 'sam' } }, revocation: { cause } })
+    clock.tick(61)
+    const text = await counted((page) => rowsOf(page)[0]?.[0] === '8')
+    expect(text).to.include('<th>Ended<th>Stopped<th>')
+    expect(rowsOf(text)[0]).to.deep.equal(['8', '4', '0', '2', '2', '1'])
   })
 })

@@ -3,6 +3,8 @@ import { expect } from 'chai'
 import { now, type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
 
+const NEXT = 'f'.repeat(32)
+
 describe('console: a record', () => {
   let clock: StoppedClock
   let console: ConsoleDeployment
@@ -38,12 +40,12 @@ describe('console: a record', () => {
     const id = await console.keep({ use: { actor: { sub: 'sam' } } })
     expect(await happenedTo(id)).to.deep.equal([
       ISSUED,
-      ['', `${USED} for <bdi>sam</bdi>: a JWT <code>a-jti</code>, valid for 10:00`],
+      ['', `${USED} for <bdi>sam</bdi>: a JWT <code>${id}</code>, valid for 10:00`],
       ['future', 'will end: the access token expires'],
     ])
     const details = await detailsOf(id)
     expect(details).to.include({ Engineer: '<bdi>sam</bdi>', 'Access token': 'JWT' })
-    expect(details).to.include({ 'Token id (jti)': '<code>a-jti</code>', Record: `<code>${id}</code>` })
+    expect(details).to.include({ 'Token id (jti)': `<code>${id}</code>`, Record: `<code>${id}</code>` })
   })
 
   it('says that no engineer was named, and that the access token is opaque', async () => {
@@ -69,15 +71,75 @@ describe('console: a record', () => {
       'warn',
       'stopped by <bdi>dora</bdi> in the console: “<bdi>wrong customer</bdi>”',
     ],
+    [
+      { cause: 'self', client: 'desk', by: 'sam', reason: 'done' },
+      'warn',
+      'ended by <bdi>sam</bdi> at the wish of the engineer (<code>desk</code>): “<bdi>done</bdi>”',
+    ],
+    [
+      { cause: 'continued', client: 'desk', continuedBy: NEXT },
+      'warn',
+      `ended <a href="/impersonations/${NEXT}">because another one goes on</a> (<code>desk</code>)`,
+    ],
+    [{ cause: 'signedOut' }, 'warn', 'ended at the end of the session'],
+    [{ cause: 'host', by: 'nightly' }, 'warn', 'stopped by <bdi>nightly</bdi> by a call in the provider'],
+    [{ cause: 'unknown' }, 'warn', 'stopped in a way that cannot be read'],
     [{ cause: 'api', client: 'desk' }, 'warn', 'stopped through the management API (<code>desk</code>)'],
     [{ cause: 'command' }, 'warn', 'stopped by the command line'],
     [{ cause: 'replay' }, 'bad', 'stopped because the subject token was used again'],
   ] as const) {
-    it(`says how it was ${text.replaceAll(/<.*?>/g, '')}`, async () => {
+    it(`says that it was ${text.replaceAll(/<.*?>/g, '')}`, async () => {
       const id = await console.keep({ revocation })
       expect(await happenedTo(id)).to.deep.equal([ISSUED, [kind, text]])
     })
   }
+
+  it('says that nothing could end it, and when it will expire', async () => {
+    const id = await console.keep({
+      use: { accessToken: { format: 'jwt', expiresAt: now() + 600, kept: true } },
+      revocation: { cause: 'self' },
+    })
+    const expires = new Date((now() + 600) * 1000).toISOString().slice(11, 19)
+    const [, , stop, end] = await happenedTo(id)
+    expect(stop?.[1]).to.match(
+      /^ended at the wish of the engineer\. <b class="bad">It cannot be ended, expires at /,
+    )
+    expect(stop?.[1]).to.include(expires)
+    expect(end).to.deep.equal(['future', 'will end: the access token expires'])
+    const text = await read(id)
+    expect(text).to.include('data-refresh="15"').and.not.to.include('Stop this impersonation')
+    clock.tick(600)
+    expect((await happenedTo(id)).map(([, what]) => what).slice(2)).to.deep.equal([
+      'ended at the wish of the engineer',
+    ])
+  })
+
+  it('has what was allowed beside what was granted', async () => {
+    const resource = ['https://api.example.com', 'https://billing.example.com']
+    const id = await console.keep({
+      resource,
+      scope: 'orders:read orders:write',
+      use: { scope: 'orders:read' },
+    })
+    expect(await detailsOf(id)).to.include({
+      Resource: '<code>https://api.example.com</code>',
+      'Allowed resources': `<code>${resource.join(', ')}</code>`,
+      Scopes: '<code>orders:read</code>',
+      'Allowed scopes': '<code>orders:read orders:write</code>',
+    })
+    const unused = await detailsOf(await console.keep({ resource }))
+    expect(unused).to.include({ Resource: `<code>${resource.join(', ')}</code>` })
+    expect(unused).not.to.have.any.keys('Allowed resources', 'Allowed scopes')
+  })
+
+  it('says who has looked into its alarms, and what they found', async () => {
+    const acknowledgement = { by: 'dora', note: 'a job of ours' }
+    const id = await console.keep({ use: {}, acknowledgement })
+    expect(await happenedTo(id)).to.deep.include([
+      '',
+      'looked into by <bdi>dora</bdi>: “<bdi>a job of ours</bdi>”',
+    ])
+  })
 
   it('has each name with the id behind it', async () => {
     console.change({ nameOf: () => new Map([['alice', { name: 'Alice', url: 'https://people.example/a' }]]) })

@@ -35,7 +35,7 @@ describe('console: pages at their largest', () => {
       ...granted,
       clientId: bound.clientId,
       actor: { sub: bound.actorId, clientId: bound.clientId },
-      accessToken: { format: 'jwt', jti: 'a-jti', expiresAt: Math.floor(Date.now() / 1000) + 80_000 },
+      accessToken: { format: 'jwt', expiresAt: Math.floor(Date.now() / 1000) + 80_000 },
     } as const
     const live = { ...bound, ...granted, context: { ticketId: of(LONGEST), reason: of(1_800) }, use }
     for (let number = 0; number < ROWS; number += 1) {

@@ -51,6 +51,31 @@ describe('console: the state of a record', () => {
       { ...LIVE, ...STOPPED, ...REPLAYED, revocation: { cause: 'replay' } },
       '<b class="pill bad">used again</b><small>by <bdi>thief</bdi>, 20:09:48</small>',
     ],
+    [
+      'ended by the engineer',
+      { ...LIVE, ...STOPPED, revocation: { cause: 'self', by: 'sam', reason: 'done' } },
+      '<b class="pill ">ended</b><small>by <bdi>sam</bdi> “<bdi>done</bdi>”</small>',
+    ],
+    [
+      'stopped, and nothing could end it',
+      { ...LIVE, ...STOPPED, revocation: { cause: 'api', ended: 'kept' } },
+      `${RUNS.replace('pill live', 'pill bad')}<small>stopped: cannot be ended, expires at 20:13:52</small>`,
+    ],
+    [
+      'used again, and nothing could end it',
+      { ...LIVE, ...STOPPED, ...REPLAYED, revocation: { cause: 'replay', ended: 'kept' } },
+      `<b class="pill bad">used again</b>${RUNS.replace('pill live', 'pill bad')}<small>stopped: cannot be ended, expires at 20:13:52</small>`,
+    ],
+    [
+      'stopped, and expired since',
+      {
+        ...LIVE,
+        ...STOPPED,
+        accessToken: { format: 'jwt', expiresAt: NOW },
+        revocation: { cause: 'api', ended: 'kept' },
+      },
+      '<b class="pill warn">stopped</b><small></small>',
+    ],
     ['used again and live', { ...LIVE, ...REPLAYED }, `<b class="pill bad">used again</b>${RUNS}`],
     [
       'used again once it was stopped',

@@ -106,7 +106,7 @@ describe('docs: facts', () => {
     const made = await database.sequelize.getQueryInterface().showAllTables()
     await database.close()
     const tables = made.filter((name) => !name.startsWith('impersonation_'))
-    expect(tables).to.have.length(3)
+    expect(tables).to.have.length(6)
     for (const table of tables) expect(readPage('docs/integrate.md')).to.include(`\`${table}\``)
   })
 })

@@ -69,8 +69,11 @@ describe('docs: the protocol of the management API', () => {
   it('has every member of a record, and says which are always present', () => {
     const told = rows('The record', 4)
     const described = Object.entries<Json>(SubjectToken.properties).flatMap(([name, schema]) => {
-      const { properties = {} } = resolve(schema)
-      return [name, ...Object.keys(properties).map((member) => `${name}.${member}`)]
+      const { properties, items } = resolve(schema)
+      return [
+        name,
+        ...Object.keys(properties ?? items?.properties ?? {}).map((member) => `${name}.${member}`),
+      ]
     })
     expect(namesOf(told)).to.have.members(described)
     const always = told.filter(([, , present]) => present === 'always')

@@ -6,7 +6,7 @@ import type { ClientMetadata } from 'oidc-provider'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { ROOT, readPage } from '../../fixtures/markdown.ts'
 import { downstream, LEDGER, ownToken, passedOn, passOn, viewed } from '../../fixtures/on-behalf-of.ts'
@@ -37,11 +37,11 @@ describe('docs: the protocol of the token exchange', () => {
   before(async () => {
     database = await openDatabase('sqlite')
     const real = createSubjectTokenStore(database.sequelize)
-    const findByHash: typeof real.findByHash = (issuer, hash) =>
-      state.down ? Promise.reject(new Error('down')) : real.findByHash(issuer, hash)
+    const find: typeof real.find = (issuer, id) =>
+      state.down ? Promise.reject(new Error('down')) : real.find(issuer, id)
     const consume: typeof real.consume = (...call) =>
       state.lost ? Promise.reject(new Error('lost')) : real.consume(...call)
-    const options = { store: { ...real, findByHash, consume }, isAllowed: () => state.allowed() }
+    const options = { store: { ...real, find, consume }, isAllowed: () => state.allowed() }
     deployment = await startDeployment({ database, options })
   })
   after(async () => {
@@ -104,7 +104,9 @@ describe('docs: the protocol of the token exchange', () => {
   it('has every error of an API that exchanges', async () => {
     await withDeployment(downstream(), async (own) => {
       const token = await ownToken(own)
+      const { accessToken: limited } = await viewed(own, {}, { resource: API })
       const attempts: [changes: Parameters, client?: ClientMetadata][] = [
+        [{ subject_token: limited }],
         [{}, webClient()],
         [withActor('x')],
         [{ subject_token: 'x' }],

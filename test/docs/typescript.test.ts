@@ -24,7 +24,7 @@ import {
 import { HARMLESS, MACHINE, register } from '../../fixtures/registration.ts'
 import { exchange, introspect, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { type ImpersonationOptions, TOKEN_EXCHANGE } from '../../src/index.ts'
-import { endUnspent } from '../../src/sequelize/end-unspent.ts'
+import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
 
 interface NamedBlock extends Block {
   /** The name in its first line, or else the page and a number. */
@@ -104,7 +104,7 @@ describe('docs: TypeScript', function () {
 
   it('has a command and SQL that end what a restored database would revive', async () => {
     const [{ code } = { code: '' }] = blocksOf(readPage('docs/operate.md')).filter(
-      ({ language }) => language === 'sql',
+      ({ language, code }) => language === 'sql' && code.startsWith('DELETE'),
     )
     const { subjectToken } = await issue(deployment, { actorId: 'bob' })
     const opaque = await actorToken(deployment)

@@ -92,19 +92,19 @@ describe('the backend of the example', () => {
     const { status, headers, body } = await request()
     expect(status).to.equal(200)
     expect(body).to.have.all.keys('subjectToken', 'expiresIn')
-    expect(body.subjectToken).to.match(/^sub_[\w-]{43}$/)
+    expect(body.subjectToken).to.match(/^sub_[\w-]{65}$/)
     expect(body.expiresIn).to.equal(60)
     expect(headers.get('cache-control')).to.equal('no-store')
     expect(headers.get('location')).to.match(/^\/backend\/api\/impersonations\/[\w-]+$/)
   })
 
-  it('binds the token to the engineer, to the desk and to the orders API', async () => {
+  it('binds the token to the engineer, to the desk and to both APIs', async () => {
     const { subjectToken } = (await request()).body
     const [item] = (await record()).body.items
     expect(item).to.deep.include({
       userId: 'alice',
       actorId: 'sam',
-      resource: `${example.baseUrl}/orders-api`,
+      resource: [`${example.baseUrl}/orders-api`, `${example.baseUrl}/billing-api`],
       scope: 'orders:read payments:read',
       context: { reason: VALID.reason, ticketId: VALID.ticketId },
       state: 'active',
@@ -117,7 +117,16 @@ describe('the backend of the example', () => {
     for (const change of [...changes, { scope: 'orders:write' }]) {
       expect((await exchange(example, { subjectToken, actorToken: engineer, change })).status).to.equal(400)
     }
-    expect((await exchange(example, { subjectToken, actorToken: engineer })).status).to.equal(200)
+    const scope = 'orders:read payments:read'
+    const { status, body } = await exchange(example, {
+      subjectToken,
+      actorToken: engineer,
+      change: { scope },
+    })
+    expect(status).to.equal(200)
+    const headers = { authorization: `Bearer ${body.access_token}` }
+    const orders = await send(`${example.baseUrl}/orders-api/orders`, { headers })
+    expect(orders.body.billing).to.include({ customer: 'alice' })
   })
 
   it('shows the record without a token, and without what the page does not need', async () => {
@@ -442,7 +451,8 @@ describe('the backend of the example', () => {
       const { baseUrl } = provider
       engineer = accessToken(await signIn(provider, { account: 'sam' }))
       const app = new Koa()
-      const addresses = { issuer: `${baseUrl}/oidc`, ordersApi: `${baseUrl}/orders-api` }
+      const apis = { ordersApi: `${baseUrl}/orders-api`, billingApi: `${baseUrl}/billing-api` }
+      const addresses = { issuer: `${baseUrl}/oidc`, ...apis }
       app.use(supportBackendRouter(app, { ...addresses, log: (entry) => log.push(entry) }).routes())
       const server = createServer(app.callback()).listen(0, '127.0.0.1')
       await once(server, 'listening')

@@ -11,7 +11,7 @@ import { shortened } from '../../example/demo/shortened.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
 
 const BASE = 'http://127.0.0.1:3000'
-const SUBJECT_TOKEN = `sub_${'a'.repeat(43)}`
+const SUBJECT_TOKEN = `sub_${'a'.repeat(65)}`
 
 describe('what the demo notices', () => {
   const exchanged = {
@@ -86,7 +86,7 @@ describe('what the demo notices', () => {
       scope: 'orders:read payments:read',
       impersonation: { id: '01980000000000000123456789abcdef', reason: 'r', ticket_id: 't' },
       status: { status_list: { idx: 7, uri: `${BASE}/api/status-lists/0` } },
-      jti: 'abcdefgh',
+      jti: '0123456789abcdef'.repeat(2),
       iat: now,
       exp: now + 301,
     }

@@ -14,7 +14,7 @@ import { stopClock } from '../../fixtures/clock.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../example')
-const A_SUBJECT_TOKEN = /sub_[\w-]{43}/
+const A_SUBJECT_TOKEN = /sub_[\w-]{65}/
 const A_JWT = /eyJ[\w-]+\.[\w-]+/
 
 interface Run {

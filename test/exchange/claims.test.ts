@@ -1,30 +1,27 @@
 /** When the custom claims function is called, and where its result goes (protocol.md §4, §5). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { QueryTypes } from 'sequelize'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { listener, withClaims } from '../../fixtures/claims-function.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { list, statesOf } from '../../fixtures/management.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import type { CustomClaimsRequest } from '../../src/index.ts'
 
 describe('token exchange: custom claims', () => {
   describe('the time it is called', () => {
     it('is once for every exchange, while the subject token is unspent', async () => {
-      const unspent: unknown[] = []
+      const states: unknown[] = []
       const place: { deployment?: Deployment } = {}
       const ask = async () => {
-        const sql = 'SELECT consumed_at FROM subject_tokens'
-        unspent.push(
-          ...((await place.deployment?.database.sequelize.query(sql, { type: QueryTypes.SELECT })) ?? []),
-        )
+        if (place.deployment) states.push(...statesOf(await list(place.deployment)))
         return {}
       }
       await withClaims(ask, async (deployment) => {
         place.deployment = deployment
         const { subjectToken } = await issue(deployment)
         expect((await exchange(deployment, { subject_token: subjectToken })).status).to.equal(200)
-        expect(unspent).to.deep.equal([{ consumed_at: null }])
+        expect(states).to.deep.equal(['active'])
       })
     })
 

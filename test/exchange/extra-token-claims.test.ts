@@ -1,7 +1,6 @@
 /** The deployment's own `extraTokenClaims` next to the custom claims (protocol.md §5.3). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { QueryTypes } from 'sequelize'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import {
   API,
@@ -10,6 +9,7 @@ import {
   OPAQUE_API,
   withDeployment,
 } from '../../fixtures/deployment.ts'
+import { list, statesOf } from '../../fixtures/management.ts'
 import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 
 type ExtraTokenClaims = NonNullable<NonNullable<DeploymentOverrides['configuration']>['extraTokenClaims']>
@@ -73,10 +73,9 @@ describe("token exchange: the deployment's own extraTokenClaims", () => {
     const place: { deployment?: Deployment } = {}
     const own: ExtraTokenClaims = async (ctx, token) => {
       if (!Reflect.get(token, 'accountId')) return undefined
-      const sql = 'SELECT consumed_at FROM subject_tokens'
-      const rows = await place.deployment?.database.sequelize.query(sql, { type: QueryTypes.SELECT })
+      const states = place.deployment && statesOf(await list(place.deployment))
       const { accountId, aud, exp, scope, clientId } = token as unknown as Record<string, unknown>
-      calls.push({ rows, accountId, aud, exp, scope, clientId, client: ctx.oidc.client?.clientId })
+      calls.push({ states, accountId, aud, exp, scope, clientId, client: ctx.oidc.client?.clientId })
       return { tenant: 'acme' }
     }
     await withOwn(own, async (deployment) => {
@@ -87,7 +86,7 @@ describe("token exchange: the deployment's own extraTokenClaims", () => {
       expect(claims.tenant).to.equal('acme')
       expect(calls).to.deep.equal([
         {
-          rows: [{ consumed_at: null }],
+          states: ['active'],
           accountId: 'alice',
           aud: API,
           exp: claims.exp,

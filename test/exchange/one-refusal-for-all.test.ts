@@ -1,5 +1,4 @@
 /** No matter what is wrong with a subject token, the response is the same to the byte: no oracle (protocol.md §3). */
-import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
@@ -10,6 +9,8 @@ import type { HttpResponse } from '../../fixtures/http.ts'
 import { revoke } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { mintToken } from '../../src/subject-tokens/secret.ts'
 
 describe('token exchange: the response to a bad subject token', () => {
   onSqlite({}, (on) => {
@@ -43,7 +44,8 @@ describe('token exchange: the response to a bad subject token', () => {
           clock.tick(1)
 
           const bad: Readonly<Record<string, string>> = {
-            unknown: `sub_${randomBytes(32).toString('base64url')}`,
+            unknown: mintToken(mintId()),
+            'the secret of another': `${used.subjectToken.slice(0, 26)}${revoked.subjectToken.slice(26)}`,
             malformed: 'x',
             expired: expired.subjectToken,
             used: used.subjectToken,

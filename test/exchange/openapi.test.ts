@@ -28,7 +28,7 @@ describe('exchange: openapi.json', () => {
     const real = createSubjectTokenStore(database.sequelize)
     const store: SubjectTokenStore = {
       ...real,
-      findByHash: (...given) => failing.find?.() ?? real.findByHash(...given),
+      find: (...given) => failing.find?.() ?? real.find(...given),
       consume: (...given) => failing.consume?.() ?? real.consume(...given),
     }
     const isAllowed = () => failing.policy?.() ?? true

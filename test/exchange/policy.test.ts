@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { errors } from 'oidc-provider'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { tooLate } from '../../fixtures/clock.ts'
-import { API, withDeployment } from '../../fixtures/deployment.ts'
+import { API, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { AccessDenied, type PolicyRequest } from '../../src/index.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
@@ -104,6 +104,25 @@ describe('token exchange: the policy', () => {
     })
   })
 
+  it('passes what the backend sent at issuance, and what the token is for at both', async () => {
+    const asked: PolicyRequest[] = []
+    const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
+    await withDeployment({ options: { isAllowed } }, async (deployment) => {
+      for (const resource of [undefined, API, [API], [OPAQUE_API, API]]) {
+        asked.length = 0
+        const { subjectToken } = await issue(deployment, { ...(resource && { resource }) })
+        const { status, text } = await exchange(deployment, { subject_token: subjectToken })
+        expect(status, text).to.equal(200)
+        expect(asked.map(({ stage, use }) => [stage, use])).to.deep.equal([
+          ['issuance', 'exchange'],
+          ['exchange', 'exchange'],
+        ])
+        expect(asked.map((request) => request.resource)).to.deep.equal([resource, API])
+        if (typeof resource === 'object') expect(asked[0]?.resource).to.be.frozen
+      }
+    })
+  })
+
   it('passes what will be granted, with account ids, frozen', async () => {
     const asked: PolicyRequest[] = []
     const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
@@ -125,6 +144,7 @@ describe('token exchange: the policy', () => {
       expect(account.accountId).to.equal('alice')
       expect(question).to.deep.equal({
         stage: 'exchange',
+        use: 'exchange',
         userId: 'alice',
         actor: {
           sub: 'bob',

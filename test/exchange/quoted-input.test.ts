@@ -193,8 +193,8 @@ describe('token exchange: the message of a foreign error', () => {
     const database = await openDatabase('sqlite')
     const store = {
       ...createSubjectTokenStore(database.sequelize),
-      findByHash: (_issuer: string, hash: string) =>
-        Promise.reject(Object.assign(new Error(quoting(hash)), { code: 'E_STORE' })),
+      find: (_issuer: string, id: string) =>
+        Promise.reject(Object.assign(new Error(quoting(id)), { code: 'E_STORE' })),
     }
     try {
       await withDeployment({ database, options: { store } }, async (deployment) => {

@@ -15,6 +15,7 @@ import {
 } from '../../fixtures/deployment.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
+import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { AccessDenied, type PolicyRequest } from '../../src/index.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { onlyEvent } from './refusals.ts'
@@ -112,7 +113,7 @@ const CASES: Case[] = [
   { ...request, reason: 'the id of the client is too long', client: tooLong },
 
   { ...subject, reason: 'malformed', parameters: () => ({ subject_token: 'x' }) },
-  { ...subject, reason: 'unknown', parameters: () => ({ subject_token: `sub_${'A'.repeat(43)}` }) },
+  { ...subject, reason: 'unknown', parameters: () => ({ subject_token: UNKNOWN_TOKEN }) },
   { ...subject, reason: 'bound to another client', issued: { clientId: 'web' } },
   { ...subject, reason: 'bound to another resource', issued: { resource: OPAQUE_API } },
   { ...subject, reason: 'bound to an actor, and none was sent', issued: { actorId: 'bob' } },

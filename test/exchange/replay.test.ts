@@ -62,7 +62,8 @@ describe('token exchange: a replay', () => {
         const later = await recordRuns(on.database, () =>
           exchange(on.deployment, { subject_token: subjectToken }),
         )
-        expect(later.map(({ sql }) => sql.split(' ')[0])).to.deep.equal(['SELECT'])
+        // The record and, because it has something to look into, its acknowledgements.
+        expect(later.map(({ sql }) => sql.split(' ')[0])).to.deep.equal(['SELECT', 'SELECT'])
         expect(
           onlyEvent(on.deployment, 'subject_token.replayed', on.deployment.events.length - 1),
         ).to.include({ ended: 'before', sameClient: false, secondsAfter: 5 })
@@ -129,9 +130,30 @@ describe('token exchange: a replay', () => {
       const { id, subjectToken } = await used(API, deployment)
       for (let time = 0; time < 2; time += 1)
         expect((await replay(subjectToken, deployment)).ended).to.equal('kept')
-      expect(await recordOf(id, deployment)).to.deep.include({ revocation: { cause: 'replay' } })
+      expect(await recordOf(id, deployment)).to.deep.include({
+        revocation: { cause: 'replay', ended: 'kept' },
+      })
       const opaque = await used(OPAQUE_API, deployment)
       expect((await replay(opaque.subjectToken, deployment)).ended).to.equal('now')
+    })
+
+    it('says by the exchange whether it ended a JWT, whatever the options are now', async () => {
+      const without = await on.start({ options: { statusList: false } })
+      const within = await on.start({ issuer: without.issuer })
+      for (const [first, then, ended] of [
+        [without, within, 'kept'],
+        [within, without, 'now'],
+      ] as const) {
+        const { subjectToken } = await issue(without)
+        const { status, text } = await exchange(
+          first,
+          { subject_token: subjectToken },
+          { client: webClient() },
+        )
+        expect(status, text).to.equal(200)
+        expect((await replay(subjectToken, then)).ended).to.equal(ended)
+        expect((await replay(subjectToken, first)).ended).to.equal(ended === 'now' ? 'before' : ended)
+      }
     })
 
     it('of an opaque access token that cannot be ended is not on the record, so that the next one ends it', async () => {

@@ -5,12 +5,13 @@ import { storedModels } from '../../fixtures/clients.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
 import { API, type Deployment, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
+import { list, statesOf } from '../../fixtures/management.ts'
 import { itOn } from '../../fixtures/on-database.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
 describe('token exchange: failures', () => {
@@ -92,7 +93,7 @@ describe('token exchange: failures', () => {
         const { subjectToken, id } = await issueDirectly(deployment)
         const response = await exchange(deployment, { subject_token: subjectToken })
         expect([response.status, response.body.error]).to.deep.equal([500, 'server_error'])
-        expect((await store.get(deployment.issuer, id))?.use).to.equal(undefined)
+        expect((await store.find(deployment.issuer, id))?.use).to.equal(undefined)
       },
     ))
 
@@ -120,14 +121,14 @@ describe('token exchange: failures', () => {
         const { subjectToken } = await issue(deployment)
         const response = await exchange(deployment, { subject_token: subjectToken })
         expect([response.status, response.body.error]).to.deep.equal([500, 'server_error'])
-        expect(deployment.database.statements.filter((sql) => sql.includes('UPDATE'))).to.deep.equal([])
+        expect(statesOf(await list(deployment))).to.deep.equal(['active'])
       },
     ))
 
   describe('when the store fails', () => {
     const unspent = Object.assign(new Error('private: no connection'), { tookEffect: false })
     const failures = [
-      ['findByHash', undefined],
+      ['find', undefined],
       ['consume', unspent],
     ] as const
     for (const [method, error] of failures) {
@@ -167,9 +168,9 @@ describe('token exchange: failures', () => {
     itOn('postgres', 'so it does when the connection is lost in the middle of the spend', async () => {
       await withDeployment({ database: 'postgres' }, async (deployment) => {
         const { sequelize } = deployment.database
-        const { subjectToken, id } = await issue(deployment)
+        const { subjectToken } = await issue(deployment)
         await sequelize.transaction(async (transaction) => {
-          await sequelize.query(`SELECT 1 FROM subject_tokens WHERE id = '${id}' FOR UPDATE`, { transaction })
+          await sequelize.query(HOLD_SPENDS, { transaction })
           const exchanged = exchange(deployment, { subject_token: subjectToken })
           await endSpend(deployment)
           expectUnknown(await exchanged)
@@ -178,16 +179,15 @@ describe('token exchange: failures', () => {
       })
     })
 
-    itOn('postgres', 'but not when it certainly did not happen: the row stayed locked', async () => {
+    itOn('postgres', 'but not when it certainly did not happen: the table stayed locked', async () => {
       const database = await openDatabase('postgres')
       const impatient = database.connect({ dialectOptions: { lock_timeout: 100 } })
       const store = createSubjectTokenStore(impatient)
       try {
         await withDeployment({ database, options: { store } }, async (deployment) => {
-          const { subjectToken, id } = await issue(deployment)
+          const { subjectToken } = await issue(deployment)
           await database.sequelize.transaction(async (transaction) => {
-            const hold = `SELECT 1 FROM subject_tokens WHERE id = '${id}' FOR UPDATE`
-            await database.sequelize.query(hold, { transaction })
+            await database.sequelize.query(HOLD_SPENDS, { transaction })
             expectOutage(await exchange(deployment, { subject_token: subjectToken }))
           })
         })
@@ -323,12 +323,15 @@ describe('token exchange: failures', () => {
   })
 })
 
+/** Spends wait for the end of the transaction. */
+const HOLD_SPENDS = 'LOCK TABLE subject_token_uses IN SHARE MODE'
+
 /** Ends the connection on which a spend waits for a lock. */
 async function endSpend({ database }: Deployment): Promise<void> {
   for (let ended = 0; ended === 0; ) {
     const rows = await database.sequelize.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE%'`,
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT%'`,
       { type: QueryTypes.SELECT },
     )
     ended = rows.length
@@ -368,7 +371,7 @@ async function expectSpentBy500(
 
 /** A deployment whose store fails at one method while `failing`. */
 async function withFailingStore(
-  failure: { readonly method: 'findByHash' | 'consume'; readonly error?: unknown },
+  failure: { readonly method: 'find' | 'consume'; readonly error?: unknown },
   configuration: { adapter?: ReturnType<typeof storedModels>['adapter'] },
   use: (deployment: Deployment, state: { failing: boolean }) => Promise<void>,
 ): Promise<void> {
@@ -394,13 +397,14 @@ async function withFailingStore(
 
 /** For when the management API is down: a token that is inserted into the store directly. */
 async function issueDirectly(deployment: Deployment): Promise<{ subjectToken: string; id: string }> {
-  const subjectToken = mintSecret()
   const id = mintId()
+  const subjectToken = mintToken(id)
   const createdAt = Math.floor(Date.now() / 1000)
   await createSubjectTokenStore(deployment.database.sequelize).insert({
     id,
-    tokenHash: hashSecret(subjectToken),
+    tokenHash: hashToken(subjectToken),
     issuer: deployment.issuer,
+    purpose: 'exchange',
     userId: 'alice',
     context: {},
     createdBy: 'backend',

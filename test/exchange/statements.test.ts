@@ -37,7 +37,7 @@ for (const kind of DATABASES) {
       const { subjectToken } = await issue(deployment, {}, token)
       expect(await during(() => exchange(deployment, { subject_token: subjectToken }))).to.deep.equal([
         'SELECT',
-        'UPDATE',
+        'INSERT',
       ])
     })
 
@@ -45,11 +45,11 @@ for (const kind of DATABASES) {
       const act = (...chain: string[]): object | undefined =>
         chain.reduceRight<object | undefined>((inner, sub) => ({ sub, act: inner }), undefined)
       for (const [chain, statements] of [
-        [[], ['SELECT', 'UPDATE']],
-        [['carol'], ['SELECT', 'INSERT', 'UPDATE']],
+        [[], ['SELECT', 'INSERT']],
+        [['carol'], ['SELECT', 'INSERT', 'INSERT']],
         [
           ['carol', 'dave'],
-          ['SELECT', 'INSERT', 'UPDATE'],
+          ['SELECT', 'INSERT', 'INSERT'],
         ],
       ] as const) {
         const { subjectToken } = await issue(deployment, {}, token)

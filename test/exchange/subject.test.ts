@@ -1,5 +1,4 @@
 /** The subject token at the exchange (protocol.md §3.2): one fixed text for everything that can be wrong with it. */
-import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { webClient } from '../../fixtures/clients.ts'
@@ -18,10 +17,14 @@ import { exchange, issue } from '../../fixtures/requests.ts'
 import { BY_API } from '../../fixtures/subject-tokens.ts'
 import { epochTime } from '../../src/clock.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { mintToken } from '../../src/subject-tokens/secret.ts'
 import { expectRefused, onlyEvent } from './refusals.ts'
 
+/** Where the secret begins in a subject token. */
+const SECRET_AT = 26
+
 const SUBJECT = { error: 'invalid_request', description: 'subject_token is invalid', check: 'subject_token' }
-const randomToken = () => `sub_${randomBytes(32).toString('base64url')}`
 
 describe('token exchange: the subject token', () => {
   let deployment: Deployment
@@ -34,7 +37,10 @@ describe('token exchange: the subject token', () => {
 
   describe('refuses', () => {
     const malformed: [title: string, change: (subjectToken: string) => string][] = [
-      ['an unknown token of the right shape', randomToken],
+      ['an unknown token of the right shape', () => mintToken(mintId())],
+      ['a token for a session', (token) => token.replace('sub_', 'ses_')],
+      ['a token without a character of its id', (token) => token.slice(0, 5) + token.slice(6)],
+      ['a token with one more character', (token) => `${token}A`],
       ['one character', () => 'x'],
       ['one space', () => ' '],
       ['50,000 characters', () => 'a'.repeat(50_000)],
@@ -69,10 +75,10 @@ describe('token exchange: the subject token', () => {
     })
 
     it('the stored hash of a token', async () => {
-      const { subjectToken } = await issue(deployment)
-      const [rows] = await deployment.database.sequelize.query('SELECT token_hash FROM subject_tokens')
-      const { token_hash: hash } = rows[0] as { token_hash: string }
-      for (const attempt of [hash, `sub_${hash}`]) {
+      const { subjectToken, id } = await issue(deployment)
+      const store = createSubjectTokenStore(deployment.database.sequelize)
+      const { tokenHash } = (await store.find(deployment.issuer, id)) ?? expect.fail()
+      for (const attempt of [tokenHash, `sub_${tokenHash}`, subjectToken.slice(0, SECRET_AT) + tokenHash]) {
         const response = await send(attempt)
         expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
       }
@@ -109,6 +115,14 @@ describe('token exchange: the subject token', () => {
         ...SUBJECT,
       }))
 
+    it('a token bound to several resources, for one that is none of them', () =>
+      expectRefused(deployment, {
+        issued: { resource: [API, 'https://elsewhere.example.com'] },
+        attempt: (subjectToken) =>
+          exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API }),
+        ...SUBJECT,
+      }))
+
     it('a token bound to an actor when no actor token comes', async () => {
       const token = await actorToken(deployment)
       await expectRefused(deployment, {
@@ -131,6 +145,19 @@ describe('token exchange: the subject token', () => {
         ...SUBJECT,
       })
     })
+  })
+
+  it('takes a token bound to several resources for any of them, and for one', async () => {
+    const several = Array.from({ length: 6 }, (_, index) => `https://${index}.example.com`)
+    for (const resource of [API, OPAQUE_API]) {
+      const { subjectToken, id } = await issue(deployment, { resource: [OPAQUE_API, ...several, API] })
+      const response = await exchange(deployment, { subject_token: subjectToken, resource })
+      expect(response.status, response.text).to.equal(200)
+      const store = createSubjectTokenStore(deployment.database.sequelize)
+      const record = (await store.find(deployment.issuer, id)) ?? expect.fail()
+      expect(record.resource, 'as it was sent').to.deep.equal([OPAQUE_API, ...several, API])
+      expect(record.use?.resource).to.equal(resource)
+    }
   })
 
   it('refuses the token of a user that no longer exists, and tells only the operator why', async () => {
@@ -265,7 +292,7 @@ describe('token exchange: the subject token', () => {
     const responses: HttpResponse[] = []
     try {
       for (const token of [used, bound, gone, expired]) responses.push(await send(token.subjectToken))
-      for (const token of [randomToken(), 'malformed']) responses.push(await send(token))
+      for (const token of [mintToken(mintId()), 'malformed']) responses.push(await send(token))
     } finally {
       clock.restore()
     }

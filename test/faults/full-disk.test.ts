@@ -21,13 +21,15 @@ import type { OwnServer } from '../../fixtures/server-process.ts'
 import { mountSmallDisk, type SmallDisk } from '../../fixtures/small-disk.ts'
 import { type Impersonation, impersonate, statusOf, stoppedIndexes } from '../../fixtures/status-lists.ts'
 import { connect } from '../../src/cli/connect.ts'
-import { hashSecret, type SubjectTokenSecret } from '../../src/subject-tokens/secret.ts'
+import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
 
 const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
 const MEGABYTES = 64
 /** Of each kind of request while the disk is full. */
 const ATTEMPTS = 30
-/** Rows so long that a page has no room for their growth. */
+/** So many uses that the pages of their table have no room for them. */
+const EXCHANGES = 150
+/** Rows so long that a page has no room for many. */
 const context = { note: 'x'.repeat(400) }
 const reason = 'x'.repeat(1000)
 
@@ -141,7 +143,7 @@ for (const kind of DATABASES) {
     before(async function () {
       service = await startOrSkip(kind, () => this.skip())
       for (const _ of attempts) used.push(await impersonate(service, {}, { context }))
-      issued = await issueTo(service, attempts, { context })
+      issued = await issueTo(service, Array.from({ length: EXCHANGES }), { context })
       ids.push(...[...used, ...issued].map(({ id }) => id), ...(await fillUp(service)))
     })
     after(() => service?.close())
@@ -199,7 +201,7 @@ for (const kind of DATABASES) {
       const accessTokens = exchanges.flatMap(({ body }) => body.access_token ?? [])
       for (const secret of [
         ...subjectTokens,
-        ...subjectTokens.map((token) => hashSecret(token as SubjectTokenSecret)),
+        ...subjectTokens.map((token) => hashToken(token as SubjectTokenText)),
         ...accessTokens,
         ...used.map(({ accessToken }) => accessToken),
         await keptToken(service),

@@ -50,8 +50,8 @@ for (const { name, start, told } of POOLERS) {
         const token = newToken()
         await stores[index]?.insert(token)
         const uses = stores.map(async (store) => {
-          expect(await store.findByHash(ISSUER, token.tokenHash)).to.have.property('id', token.id)
-          return store.consume(ISSUER, token.tokenHash, NOW, USE)
+          expect(await store.find(ISSUER, token.id)).to.have.property('id', token.id)
+          return store.consume(token, NOW, USE)
         })
         expect((await Promise.all(uses)).filter(Boolean)).to.have.length(1)
       })

@@ -91,7 +91,7 @@ describe('the errors of the token endpoint', () => {
 
   itResponds(
     'the subject token is bad: one text for whatever is wrong with it',
-    `&client_id=spa${SUBJECT.replace('{subject}', 'sub_4R9vXG0a9C2mXo7Xw1yGxF0uYcJ5wq3mQd8tTz6nBsE')}${RESOURCE}`,
+    `&client_id=spa${SUBJECT.replace('{subject}', 'sub_AaIH8qPsAABW3ksEu0V4Aw4R9vXG0a9C2mXo7Xw1yGxF0uYcJ5wq3mQd8tTz6nBsE')}${RESOURCE}`,
     [BAD, 'invalid_request', 'subject_token is invalid'],
   )
 

@@ -19,7 +19,6 @@ const WHERE: Readonly<
   'a list drops the last row of a page': { seed: 3 },
   'an API passes on what was stopped': { seed: 4 },
   'an API passes on without the people who act': { seed: 2 },
-  'an API reaches any resource': { seed: 2 },
   'a stop forgets who it was': { seed: 5 },
   'an access token outlives its revocation': { seed: 6 },
   'chains of actors have no limit': { seed: 5 },

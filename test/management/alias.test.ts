@@ -8,6 +8,7 @@ import type { Deployment } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { idsOf, list, revokeWhere, show } from '../../fixtures/management.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
+import { emptyTables } from '../../fixtures/tables.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 type FindAccount = (ctx: unknown, id: string) => Promise<Account | undefined>
@@ -27,7 +28,7 @@ describe('management: aliases of accounts', () => {
     beforeEach(async () => {
       state.findAccount = known
       deployment.errors.length = 0
-      await on.database.sequelize.query('DELETE FROM subject_tokens')
+      await emptyTables(on.database)
     })
     const account = (accountId: string): Account => ({ accountId, claims: () => ({ sub: accountId }) })
 
@@ -62,14 +63,8 @@ describe('management: aliases of accounts', () => {
       const states: string[] = []
       state.findAccount = async (ctx, id) => {
         for (const one of [given, found]) {
-          const row = await on.database.sequelize.query(
-            'SELECT revoked_at FROM subject_tokens WHERE id = $1',
-            {
-              bind: [one.id],
-              plain: true,
-            },
-          )
-          states.push(row?.revoked_at == null ? 'active' : 'revoked')
+          const record = await createSubjectTokenStore(on.database.sequelize).find(deployment.issuer, one.id)
+          states.push(record?.revokedAt === undefined ? 'active' : 'revoked')
         }
         return known(ctx, id)
       }

@@ -163,7 +163,7 @@ describe('management: the body', () => {
 
   it('with a repeated member means the last one, as for JSON.parse', async () => {
     const response = await post('{"userId":"nobody","userId":"bob"}')
-    const row = await createSubjectTokenStore(deployment.database.sequelize).get(
+    const row = await createSubjectTokenStore(deployment.database.sequelize).find(
       deployment.issuer,
       idFrom(response),
     )
@@ -222,7 +222,7 @@ describe('management: the body', () => {
         const response = await send(other.subjectTokens, { method: 'POST', headers, body: VALID })
         expect(response.status, response.text).to.equal(201)
         const store = createSubjectTokenStore(other.database.sequelize)
-        expect(await store.get(other.issuer, idFrom(response))).to.include({ userId: 'carol' })
+        expect(await store.find(other.issuer, idFrom(response))).to.include({ userId: 'carol' })
       })
     })
 

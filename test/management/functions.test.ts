@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { exchange } from '../../fixtures/requests.ts'
 import { AccessDenied } from '../../src/index.ts'
+import { acknowledgeSubjectToken } from '../../src/management/acknowledge.ts'
 import { listSubjectTokens, showSubjectToken } from '../../src/management/inspect.ts'
 import { issueSubjectToken } from '../../src/management/issue.ts'
 import { revokeSubjectToken, revokeSubjectTokens } from '../../src/management/revoke.ts'
@@ -76,11 +77,11 @@ describe('management: the functions behind the routes', () => {
 
   it('revoke one and all, for the reason that they are given, and return how many they marked', async () => {
     const { record } = await issueFor('erin')
-    expect(await revokeSubjectToken(service, record.id, BY)).to.equal(1)
-    expect(await revokeSubjectToken(service, record.id, BY)).to.equal(0)
+    expect(await revokeSubjectToken(service, record.id, BY)).to.deep.equal({ revoked: 1 })
+    expect(await revokeSubjectToken(service, record.id, BY)).to.deep.equal({ revoked: 0 })
     await issueFor('erin')
     await issueFor('erin')
-    expect(await revokeSubjectTokens(service, caller, { userId: 'erin' }, BY)).to.equal(2)
+    expect(await revokeSubjectTokens(service, caller, { userId: 'erin' }, BY)).to.deep.equal({ revoked: 2 })
     const revoked = deployment.events.filter((event) => event.name === 'subject_token.revoked')
     expect(revoked).to.have.lengthOf(3)
     for (const { payload } of revoked) {
@@ -89,10 +90,28 @@ describe('management: the functions behind the routes', () => {
     }
   })
 
+  it('acknowledge what is alarming, in the words of the caller', async () => {
+    const { subjectToken, record } = await issueFor('alice')
+    const says = { by: 'dora', note: 'a test', replayedAt: null }
+    const conflict = { status: 409, error: 'invalid_request' }
+    expect(await rejection(acknowledgeSubjectToken(service, record.id, says))).to.include(conflict)
+    await exchange(deployment, { subject_token: subjectToken })
+    await acknowledgeSubjectToken(service, record.id, says)
+    const { acknowledged = [] } = await showSubjectToken(service, record.id)
+    expect(acknowledged.map(({ by, note }) => ({ by, note }))).to.deep.equal([{ by: 'dora', note: 'a test' }])
+  })
+
+  it('list nothing, and ask no one, where no record can match', async () => {
+    const asked = { ...caller, findAccount: () => expect.fail('asked') }
+    const store = { ...service.store, list: () => expect.fail('asked') }
+    const page = await listSubjectTokens({ ...service, store }, asked, { filter: undefined, limit: 1 })
+    expect(page).to.deep.equal({ items: [] })
+  })
+
   it('tell the caller of a look-up that fails, and go on', async () => {
     const filter = { userId: ['broken'] } as const
     expect((await listSubjectTokens(service, caller, { filter, limit: 1 })).items).to.deep.equal([])
-    expect(await revokeSubjectTokens(service, caller, { userId: 'broken' }, BY)).to.equal(0)
+    expect(await revokeSubjectTokens(service, caller, { userId: 'broken' }, BY)).to.deep.equal({ revoked: 0 })
     expect(reports).to.have.lengthOf(2)
   })
 
@@ -136,7 +155,7 @@ describe('management: the functions behind the routes', () => {
         yield slice
       }
     }
-    const counts = { issued: 1, exchanged: 1, withoutActor: 1, revoked: 0, replayed: 0 }
+    const counts = { issued: 1, exchanged: 1, withoutActor: 1, revoked: 0, ended: 0, replayed: 0 }
     const store = { ...service.store, summarize: () => slices(counts), countLive: () => slices(1) }
     setImmediate(other)
     const { live, days } = await summarizeSubjectTokens({ ...service, store }, 1)

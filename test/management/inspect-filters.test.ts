@@ -8,6 +8,10 @@ import { onEachDatabase } from '../../fixtures/each-database.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+const TICKET = { ticketId: 'T-1' }
+const TAIL = 'A-z_9'.padEnd(22, '0')
 
 describe('management: the list', () => {
   const second = machineClient({ client_id: 'second backend' })
@@ -41,7 +45,7 @@ describe('management: the list', () => {
         if (by.again) await exchange(deployment, { subject_token: subjectToken }, client)
         return id
       }
-      ids.replayed = await used({ userId: 'erin' }, { web: true, again: true })
+      ids.replayed = await used({ userId: 'erin', context: TICKET }, { web: true, again: true })
       ids.expired = (await issue(deployment, { expiresIn: 1, clientId: 'spa' })).id
       ids.bound = (await issue(deployment, { userId: 'dave', actorId: 'bob', clientId: 'web' })).id
       ids.acted = await used({}, { actor: 'bob' })
@@ -53,7 +57,7 @@ describe('management: the list', () => {
       ids.chain = await used({}, { through: { sub: 'dave', act: { sub: 'erin', act: { sub: 'carol' } } } })
       const token = await managementToken(deployment, { client: second })
       ids.second = (await issue(deployment, { userId: 'erin', clientId: 'web' }, token)).id
-      ids.active = (await issue(deployment, { resource: API })).id
+      ids.active = (await issue(deployment, { resource: API, context: TICKET })).id
       clock.tick(1)
     })
     after(() => clock.restore())
@@ -134,6 +138,15 @@ describe('management: the list', () => {
       [{ withoutActor: 'true', replayed: 'true' }, ['replayed']],
       [{ withoutActor: 'true', replayed: 'false', clientId: 'web' }, ['byWeb']],
       [{ withoutActor: 'false', state: 'revoked' }, ['revokedUsed', 'revoked']],
+      [{ ticketId: 'T-1' }, ['active', 'replayed']],
+      [{ ticketId: 'T-1', replayed: 'true' }, ['replayed']],
+      [{ ticketId: 't-1' }, []],
+      [{ ticketId: 'T-' }, []],
+      [{ unacknowledged: 'true' }, ['byWeb', 'replayed']],
+      [{ unacknowledged: 'true', replayed: 'true' }, ['replayed']],
+      [{ unacknowledged: 'true', userId: 'alice' }, []],
+      [{ jti: '0'.repeat(32) }, []],
+      [{ jti: 'x'.repeat(255) }, []],
     ]
     for (const [parameters, expected] of filters) {
       it(`lists ${expected.join(', ') || 'nothing'} for ${JSON.stringify(parameters)}, newest first`, async () => {
@@ -142,6 +155,50 @@ describe('management: the list', () => {
         expect(named(idsOf(response))).to.deep.equal(expected)
       })
     }
+
+    it('finds a record by the jti of its access token, and by those of what came of it', async () => {
+      for (const name of ['chain', 'replayed', 'active'] as const) {
+        const id = ids[name] ?? ''
+        expect(named(idsOf(await list(on.deployment, { jti: id })))).to.deep.equal([name])
+        expect(named(idsOf(await list(on.deployment, { jti: `${id}.${TAIL}` })))).to.deep.equal([name])
+      }
+      const { chain = '' } = ids
+      expect(named(idsOf(await list(on.deployment, { jti: chain, live: 'true' })))).to.deep.equal(['chain'])
+      expect(idsOf(await list(on.deployment, { jti: chain, live: 'false' }))).to.deep.equal([])
+      expect(idsOf(await list(on.deployment, { jti: chain, userId: 'dave' }))).to.deep.equal([])
+    })
+
+    it('asks storage nothing for a text that can be the jti of none', async () => {
+      const real = createSubjectTokenStore(on.database.sequelize)
+      const asked: unknown[] = []
+      const counting: typeof real.list = async (...call) => {
+        asked.push(call)
+        return real.list(...call)
+      }
+      const findAccount = async (_ctx: unknown, id: string) => void asked.push(id)
+      const deployment = await on.start({
+        options: { store: { ...real, list: counting } },
+        configuration: { findAccount },
+      })
+      const { chain = '' } = ids
+      for (const jti of [
+        'x',
+        chain.toUpperCase(),
+        chain.slice(1),
+        `${chain}0`,
+        `${chain}.`,
+        `${chain}.${TAIL}0`,
+        `${chain}.${TAIL.slice(1)}`,
+        `${chain}.${TAIL.slice(1)}=`,
+        `${chain}.${TAIL}.${TAIL}`,
+        `${chain}\n`,
+        `.${TAIL}`,
+      ]) {
+        const { status, body } = await list(deployment, { jti, userId: 'alice' })
+        expect([status, body], jti).to.deep.equal([200, { items: [] }])
+      }
+      expect(asked).to.deep.equal([])
+    })
 
     it('selects by the second of creation, from the first one on and up to the last one, alone and with other filters', async () => {
       const first = now()

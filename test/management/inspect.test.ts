@@ -8,6 +8,7 @@ import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
 import { list, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import { exchange, issue, postSubjectToken } from '../../fixtures/requests.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const CONTEXT = { ticketId: 'T-1', nested: { list: [1, null, 'ü🎫'] } }
 
@@ -74,11 +75,22 @@ describe('management: an item', () => {
         usedBy: 'spa',
         resource: API,
         scope: 'orders:read',
+        ceiling: { scope: 'orders:read orders:write' },
         expiresAt: start + 600,
         consumedAt: start + 5,
         accessToken: { format: 'jwt', jti: decodeJwt(body.access_token).jti, expiresAt: start + 605 },
         state: 'consumed',
       })
+    })
+
+    it('that was used for all that was allowed has no ceiling, in whatever order and spelling', async () => {
+      for (const scope of ['orders:read orders:write', 'orders:write orders:read']) {
+        const { id, subjectToken } = await issue(on.deployment, { scope, resource: [API] })
+        await exchange(on.deployment, { subject_token: subjectToken, scope: 'orders:write orders:read' })
+        const { body } = await show(on.deployment, id)
+        expect(body).to.include({ resource: API, state: 'consumed' })
+        expect(body).not.to.have.property('ceiling')
+      }
     })
 
     it('that was used for an opaque token shows it, and no scope where none was granted', async () => {
@@ -89,6 +101,7 @@ describe('management: an item', () => {
         clientId: 'spa',
         usedBy: 'spa',
         resource: OPAQUE_API,
+        ceiling: { scope: 'orders:read' },
         expiresAt: start + 600,
         consumedAt: start,
         accessToken: { format: 'opaque', expiresAt: start + 600 },
@@ -145,8 +158,10 @@ describe('management: an item', () => {
     it('never contains a subject token, an access token, a hash of one, or the id of a Grant', async () => {
       const { deployment } = on
       const secrets: string[] = []
+      const ids: string[] = []
       for (const resource of [API, OPAQUE_API]) {
-        const { subjectToken } = await issue(deployment, { userId: 'erin', context: CONTEXT })
+        const { id, subjectToken } = await issue(deployment, { userId: 'erin', context: CONTEXT })
+        ids.push(id)
         const actor = await actorToken(deployment)
         const { body } = await exchange(deployment, {
           subject_token: subjectToken,
@@ -156,10 +171,12 @@ describe('management: an item', () => {
         secrets.push(subjectToken, body.access_token, actor)
       }
       const unused = await issue(deployment, { userId: 'erin' })
+      ids.push(unused.id)
       secrets.push(unused.subjectToken)
-      const [rows] = await on.database.sequelize.query('SELECT * FROM subject_tokens')
-      for (const { token_hash, grant_id } of rows as { token_hash: string; grant_id: string | null }[]) {
-        secrets.push(token_hash, ...(grant_id === null ? [] : [grant_id]))
+      const store = createSubjectTokenStore(on.database.sequelize)
+      for (const id of ids) {
+        const { tokenHash = '', use } = (await store.find(deployment.issuer, id)) ?? {}
+        secrets.push(tokenHash, ...(use?.grantId === undefined ? [] : [use.grantId]))
       }
       const responses = [
         await list(deployment, { limit: '100' }),

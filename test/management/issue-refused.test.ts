@@ -53,6 +53,17 @@ const REFUSED: [field: string, title: string, value: unknown][] = [
   ['resource', 'with a line feed', `${API}\n`],
   ['resource', 'with letters beyond ASCII', 'https://bücher.example.com'],
   ['resource', 'two URIs', `${API} https://other.example.com`],
+  ['resource', 'an empty list', []],
+  ['resource', 'a list of nine', Array.from({ length: 9 }, (_, index) => `urn:example:${index}`)],
+  ['resource', 'a list with one twice', [API, 'urn:example:orders', API]],
+  ['resource', 'a list with a relative one', [API, '/orders']],
+  ['resource', 'a list with a fragment', [`${API}#orders`]],
+  ['resource', 'a list in a list', [[API]]],
+  ['resource', 'a list with null', [API, null]],
+  ['use', 'session, which is not offered', 'session'],
+  ['use', 'another word', 'Exchange'],
+  ['use', 'null', null],
+  ['use', 'a list', ['exchange']],
   ['scope', 'one space', ' '],
   ['scope', 'with a space before it', ' a'],
   ['scope', 'with a space after it', 'a '],
@@ -74,15 +85,19 @@ const REFUSED: [field: string, title: string, value: unknown][] = [
 
 const RULES: Readonly<Record<string, string>> = {
   context: 'must be a JSON object of at most 8192 bytes and 16 levels',
-  resource: 'must be an absolute URI without fragment',
+  resource: 'must be an absolute URI without fragment, or a list of 1 to 8 different ones',
+  use: 'must be exchange',
   scope: 'must hold scope names',
   expiresIn: 'must be whole seconds from 1 to 3600',
 }
-/** What every string field says comes before its own rule. */
-const ruleOf = (field: string, title: string): string =>
-  field !== 'context' && NO_STRING.some(([known]) => known === title) && field !== 'expiresIn'
+/** What every string field says comes before its own rule. A resource may be a list, and is no name then. */
+const ruleOf = (field: string, title: string, value: unknown): string => {
+  const isName =
+    !['context', 'expiresIn', 'use'].includes(field) && NO_STRING.some(([known]) => known === title)
+  return isName && (field !== 'resource' || typeof value === 'string')
     ? 'must be a string of 1 to 255 characters'
     : (RULES[field] ?? '')
+}
 
 describe('management: what POST /subject-tokens refuses', () => {
   let deployment: Deployment
@@ -111,11 +126,22 @@ describe('management: what POST /subject-tokens refuses', () => {
 
   for (const [field, title, value] of REFUSED) {
     it(`refuses a ${field} that is ${title}, and names the field`, async () =>
-      expectRefused(await post({ userId: 'alice', [field]: value }), `${field} ${ruleOf(field, title)}`))
+      expectRefused(
+        await post({ userId: 'alice', [field]: value }),
+        `${field} ${ruleOf(field, title, value)}`,
+      ))
   }
 
   it('refuses a body without userId, and names it', async () =>
     expectRefused(await post({}), 'userId is required'))
+
+  it('refuses a list with a resource of 256 characters', async () => {
+    const resource = [API, `urn:${'a'.repeat(252)}`]
+    await expectRefused(
+      await post({ userId: 'alice', resource }),
+      'resource must be a string of 1 to 255 characters',
+    )
+  })
 
   it('refuses an infinite expiresIn and an infinite context value', async () => {
     const infinite = '{"userId":"alice","expiresIn":1e999}'

@@ -19,12 +19,13 @@ import { beforeOn } from '../../fixtures/on-database.ts'
 import { exchange, idFrom, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { secondOf } from '../../src/subject-tokens/id.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
+import { createMemoryStore } from '../../src/testing/memory-store.ts'
 
 const ASTRAL = '🎫'
 const url = (length: number) =>
   `https://api.example.com/${'a'.repeat(length - 'https://api.example.com/'.length)}`
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) })
+const eight = Array.from({ length: 8 }, (_, index) => `urn:example:${index}`)
 /** A context whose serialization has exactly this many bytes. */
 const contextOf = (bytes: number) => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) })
 
@@ -39,7 +40,7 @@ describe('management: POST /subject-tokens', () => {
 
   const post = (body: unknown) => postSubjectToken(deployment, body, token)
   const rowOf = (id: string) =>
-    createSubjectTokenStore(deployment.database.sequelize).get(deployment.issuer, id)
+    createSubjectTokenStore(deployment.database.sequelize).find(deployment.issuer, id)
 
   describe('the response', () => {
     it('has exactly the members subjectToken and expiresIn, 600 seconds by default', async () => {
@@ -47,18 +48,19 @@ describe('management: POST /subject-tokens', () => {
       expect(response.status, response.text).to.equal(201)
       expect(response.body).to.have.all.keys('subjectToken', 'expiresIn')
       expect(response.body.expiresIn).to.equal(600)
-      expect(response.body.subjectToken).to.match(/^sub_[A-Za-z0-9_-]{43}$/)
+      expect(response.body.subjectToken).to.match(/^sub_[A-Za-z0-9_-]{65}$/)
     })
 
     it('is kept out of caches', async () => {
       expect((await post({ userId: 'alice' })).headers.get('cache-control')).to.equal('no-store')
     })
 
-    it('names the new token by its public id, which is not derived from it', async () => {
+    it('names the new token by its public id, whose bytes are the first 22 characters of the token', async () => {
       const response = await post({ userId: 'alice' })
       const location = response.headers.get('location') ?? ''
       expect(location).to.match(new RegExp(`^${deployment.baseUrl}/api/subject-tokens/[0-9a-f]{32}$`))
-      expect(response.body.subjectToken).not.to.include(idFrom(response))
+      const selector = Buffer.from(idFrom(response), 'hex').toString('base64url')
+      expect(response.body.subjectToken.slice(4, 26)).to.equal(selector)
       expect((await rowOf(idFrom(response)))?.userId).to.equal('alice')
     })
 
@@ -197,6 +199,9 @@ describe('management: POST /subject-tokens', () => {
     ['a resource of 255 characters', { resource: url(255) }],
     ['a URN as resource', { resource: 'urn:example:orders' }],
     ['a resource with a query', { resource: `${API}/?tenant=1` }],
+    ['a list of one resource', { resource: [API] }],
+    ['a list of eight resources, in their order', { resource: eight.toReversed() }],
+    ['a list of the longest resources', { resource: [url(255), url(254)] }],
     ['one scope name', { scope: 'a' }],
     ['a scope of 255 characters', { scope: 'a'.repeat(255) }],
     ['a life of one second', { expiresIn: 1 }],
@@ -225,6 +230,22 @@ describe('management: POST /subject-tokens', () => {
       expect(body.scope).to.equal('orders:read')
     })
   }
+
+  it('accepts the use exchange, which is the default and not shown', async () => {
+    const { id } = await issue(deployment, { use: 'exchange' })
+    expect(await rowOf(id)).to.include({ purpose: 'exchange' })
+    expect((await show(deployment, id)).body).not.to.have.property('use')
+  })
+
+  it('shows a list of resources as it was sent, and takes one of them at the exchange', async () => {
+    const resource = [OPAQUE_API, API]
+    const { id, subjectToken } = await issue(deployment, { resource })
+    expect((await show(deployment, id)).body.resource).to.deep.equal(resource)
+    const event = deployment.events.findLast(({ name }) => name === 'subject_token.issued')
+    expect(event?.payload).to.deep.include({ id, resource })
+    expect((await exchange(deployment, { subject_token: subjectToken })).status).to.equal(200)
+    expect((await show(deployment, id)).body).to.deep.include({ resource: API, ceiling: { resource } })
+  })
 
   it('returns the requested life', async () => {
     expect((await post({ userId: 'alice', expiresIn: 61 })).body.expiresIn).to.equal(61)
@@ -285,7 +306,7 @@ describe('management: POST /subject-tokens', () => {
           ),
         }
         const { id } = await issue(other, wanted)
-        const row = await createSubjectTokenStore(other.database.sequelize).get(other.issuer, id)
+        const row = await createSubjectTokenStore(other.database.sequelize).find(other.issuer, id)
         expect(row).to.deep.include({ ...wanted, context: row?.context })
         expect(JSON.stringify(row?.context)).to.equal(JSON.stringify(wanted.context))
       })

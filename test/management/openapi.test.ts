@@ -6,16 +6,19 @@ import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onSqlite } from '../../fixtures/each-database.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
-import { manage, postRevocation } from '../../fixtures/management.ts'
+import { acknowledge, manage, postRevocation, show } from '../../fixtures/management.ts'
 import { description, type Json, readDescription } from '../../fixtures/openapi.ts'
 import { exchange, issue, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
+import { newToken } from '../../fixtures/subject-tokens.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const ALL = '/subject-tokens'
 const ONE = '/subject-tokens/{id}'
 const REVOCATIONS = '/subject-tokens/revocations'
 const SUMMARY = '/subject-tokens/summary'
+const ACKNOWLEDGEMENT = '/subject-tokens/{id}/acknowledgement'
 const AN_ID = '0'.repeat(32)
+const SAYS = { by: 'dora', note: 'a double click' }
 const ROUTES: [method: string, route: string, path: string][] = [
   ['GET', ALL, ''],
   ['HEAD', ALL, ''],
@@ -25,6 +28,7 @@ const ROUTES: [method: string, route: string, path: string][] = [
   ['HEAD', ONE, `/${AN_ID}`],
   ['DELETE', ONE, `/${AN_ID}`],
   ['POST', REVOCATIONS, '/revocations'],
+  ['POST', ACKNOWLEDGEMENT, `/${AN_ID}/acknowledgement`],
   ['GET', SUMMARY, '/summary'],
   ['HEAD', SUMMARY, '/summary'],
 ]
@@ -35,6 +39,7 @@ const DESCRIBED = ROUTES.filter(([method]) => method !== 'HEAD')
 const PARAMETERS = [
   ...['userId', 'actorId', 'clientId', 'createdBy', 'state', 'live', 'replayed', 'withoutActor'],
   ...['createdAfter', 'createdBefore', 'limit', 'cursor', 'days', 'id', 'unknown'],
+  ...['jti', 'ticketId', 'unacknowledged'],
 ]
 
 /** Fails on every access. */
@@ -90,7 +95,9 @@ describe('openapi.json', () => {
     const lists = document.paths['/status-lists/{m}']
     expect(lists.get.security).to.deep.equal([])
     const scopeOf = (method: string, route: string) =>
-      route === REVOCATIONS ? 'revoke' : ({ POST: 'create', DELETE: 'revoke' }[method] ?? 'read')
+      [REVOCATIONS, ACKNOWLEDGEMENT].includes(route)
+        ? 'revoke'
+        : ({ POST: 'create', DELETE: 'revoke' }[method] ?? 'read')
     expect(found).to.have.deep.members(
       DESCRIBED.map(([method, route]) => [method, route, `subject-tokens:${scopeOf(method, route)}`]),
     )
@@ -144,6 +151,21 @@ describe('openapi.json', () => {
     [{ userId: 'alice', expiresIn: 1.5 }, false],
     [{ userId: 'alice', expiresIn: '60' }, false],
     [{ userId: 'alice', clientId: null }, false],
+    [{ userId: 'alice', use: 'exchange' }, true],
+    [{ userId: 'alice', use: 'session' }, false],
+    [{ userId: 'alice', resource: [API] }, true],
+    [
+      {
+        userId: 'alice',
+        resource: [`urn:${'a'.repeat(251)}`, ...'bcdefgh'].map((one) => `urn:x:${one}`.slice(0, 255)),
+      },
+      true,
+    ],
+    [{ userId: 'alice', resource: [] }, false],
+    [{ userId: 'alice', resource: [...'abcdefghi'].map((one) => `urn:x:${one}`) }, false],
+    [{ userId: 'alice', resource: [API, API] }, false],
+    [{ userId: 'alice', resource: [`urn:${'a'.repeat(252)}`] }, false],
+    [{ userId: 'alice', resource: [API, '/relative'] }, false],
   ]
 
   const revocations: [body: Json, taken: boolean][] = [
@@ -160,6 +182,14 @@ describe('openapi.json', () => {
     [{ userId: 'dave', reason: '🎫'.repeat(1001) }, false],
     [{ userId: 'dave', reason: 'x\0' }, false],
     [{ userId: 'dave', cause: 'api' }, false],
+    [{ id: AN_ID, cause: 'self' }, true],
+    [{ id: AN_ID, cause: 'continued', continuedBy: AN_ID }, true],
+    [{ id: AN_ID, cause: 'api' }, false],
+    [{ id: AN_ID, cause: 'continued' }, false],
+    [{ id: AN_ID, cause: 'self', continuedBy: AN_ID }, false],
+    [{ id: AN_ID, continuedBy: AN_ID }, false],
+    [{ userId: 'dave', cause: 'self' }, false],
+    [{ createdBy: 'dave', cause: 'continued', continuedBy: AN_ID }, false],
   ]
 
   onSqlite({ options: { maxDelegationDepth: 2 } }, (on) => {
@@ -200,6 +230,12 @@ describe('openapi.json', () => {
         { ...item, revokedAt: 1, state: 'revoked' },
         { ...item, replay: { at: 1 } },
         { ...item, scope: ['a'] },
+        { ...item, ceiling: {} },
+        { ...item, ceiling: { userId: 'alice' } },
+        { ...item, use: 'exchange' },
+        { ...item, acknowledged: [] },
+        { ...item, acknowledged: [{ at: 1, by: 'dora' }] },
+        { ...item, acknowledged: [{ at: 1, ...SAYS, coversReplay: true }] },
         { ...item, context: 'x' },
         [item],
         null,
@@ -246,14 +282,12 @@ describe('openapi.json', () => {
         }),
         await issue(deployment),
         await issue(deployment, { actorId: 'bob' }),
-        await issue(deployment),
+        newToken({ issuer: deployment.issuer, expiresAt: 1 }),
       ]
+      await createSubjectTokenStore(on.database.sequelize).insert(expired)
       await exchange(deployment, { subject_token: jwt.subjectToken, scope: 'orders:read' })
       const actor = withActor(await actorToken(deployment))
       await exchange(deployment, { subject_token: opaque.subjectToken, resource: OPAQUE_API, ...actor })
-      await on.database.sequelize.query('UPDATE subject_tokens SET expires_at = 1 WHERE id = $1', {
-        bind: [expired.id],
-      })
       return { active, jwt, opaque, expired }
     }
 
@@ -373,6 +407,58 @@ describe('openapi.json', () => {
       }
     })
 
+    it('describes what was stopped with another cause, what could not be, and more than one resource', async () => {
+      const deployment = await on.start({ options: { statusList: false } })
+      const used = async () => {
+        const { id, subjectToken } = await issue(deployment, { resource: [API, OPAQUE_API], scope: 'a b' })
+        await exchange(deployment, { subject_token: subjectToken })
+        return id
+      }
+      const [first, second] = [await used(), await used()]
+      const shown = async (id: string) => {
+        const response = await show(deployment, id)
+        expectDescribed('GET', ONE, response, 200)
+        return response.body
+      }
+      const resource = [API, OPAQUE_API]
+      expect((await shown((await issue(deployment, { resource })).id)).resource).to.deep.equal(resource)
+      expect((await shown(first)).ceiling).to.deep.equal({ resource, scope: 'a b' })
+      const continued = { id: first, cause: 'continued', continuedBy: second }
+      const stopped = await postRevocation(deployment, continued)
+      expectDescribed('POST', REVOCATIONS, stopped, 200)
+      expect(stopped.body).to.deep.equal({ revoked: 1, kept: 1 })
+      expectDescribed(
+        'POST',
+        REVOCATIONS,
+        await postRevocation(deployment, { id: second, cause: 'self' }),
+        200,
+      )
+      expect((await shown(first)).revocation).to.include({ continuedBy: second, ended: 'kept' })
+      expect((await shown(second)).revocation).to.include({ cause: 'self', ended: 'kept' })
+    })
+
+    it('describes an acknowledgement, its other errors, and the record afterwards', async () => {
+      const { deployment } = on
+      const token = await managementToken(deployment)
+      const { id, subjectToken } = await issue(deployment)
+      const post = (body: unknown) => acknowledge(deployment, id, body, { token })
+      const expectStatus = async (body: unknown, status: number) =>
+        expectDescribed('POST', ACKNOWLEDGEMENT, await post(body), status)
+      await expectStatus(SAYS, 409)
+      await exchange(deployment, { subject_token: subjectToken })
+      await exchange(deployment, { subject_token: subjectToken })
+      await expectStatus({ ...SAYS, replayedAt: null }, 409)
+      await expectStatus(SAYS, 204)
+      await expectStatus(' '.repeat(65_537), 413)
+      await expectStatus({ by: 'dora' }, 400)
+      expectDescribed('POST', ACKNOWLEDGEMENT, await acknowledge(deployment, 'x', SAYS, { token }), 404)
+      const path = `/${id}/acknowledgement`
+      expectDescribed('POST', ACKNOWLEDGEMENT, await manage(deployment, 'POST', path, { token }), 415)
+      const record = await show(deployment, id)
+      expectDescribed('GET', ONE, record, 200)
+      expect(record.body.acknowledged).to.have.length(1)
+    })
+
     it('describes methods that are not offered', async () => {
       for (const [method, route, path] of [
         ['PUT', ALL, ''],
@@ -380,6 +466,7 @@ describe('openapi.json', () => {
         ['POST', ONE, `/${AN_ID}`],
         ['PUT', ONE, `/${AN_ID}`],
         ['DELETE', REVOCATIONS, '/revocations'],
+        ['GET', ACKNOWLEDGEMENT, `/${AN_ID}/acknowledgement`],
         ['POST', SUMMARY, '/summary'],
       ] as const) {
         expectDescribed(method, route, await manage(on.deployment, method, path), 405)
@@ -397,7 +484,9 @@ describe('openapi.json', () => {
         options: {
           store: {
             ...real,
-            get: broken,
+            find: broken,
+            acknowledge: broken,
+            report: broken,
             list: broken,
             revoke: broken,
             revokeWhere: breaking,
@@ -411,6 +500,7 @@ describe('openapi.json', () => {
       const send = (method: string, path: string) => {
         if (method !== 'POST') return manage(deployment, method, path)
         if (path === '') return postSubjectToken(deployment, { userId: 'alice' })
+        if (path.endsWith('/acknowledgement')) return acknowledge(deployment, AN_ID, SAYS)
         return postRevocation(deployment, { userId: 'alice' })
       }
       for (const [method, route, path] of ROUTES) {

@@ -68,6 +68,7 @@ describe('management: the policy', () => {
         expect(account.accountId).to.equal('alice')
         expect(question).to.deep.equal({
           stage: 'issuance',
+          use: 'exchange',
           userId: 'alice',
           actor: { sub: 'bob', verified: false },
           client: { id: 'spa' },

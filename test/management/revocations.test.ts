@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase, onSqlite } from '../../fixtures/each-database.ts'
-import { manage, postRevocation, revoke, show } from '../../fixtures/management.ts'
-import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+import { list, manage, postRevocation, revoke, show } from '../../fixtures/management.ts'
+import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 
 const WHY = { by: 'dora', reason: 'the ticket is closed' }
 const REVOCATION = { cause: 'api', client: 'backend' }
@@ -21,6 +21,9 @@ describe('management: revocations', () => {
       const { body } = await exchange(on.deployment, { subject_token: subjectToken, resource })
       return { id, accessToken: body.access_token as string }
     }
+    const OTHER = 'https://other.example.com'
+    const other = () => on.start({ issuer: `${OTHER}/oidc` })
+    const foreignToken = async () => managementToken(await other(), { resource: `${OTHER}/api` })
     const recordOf = async (id: string) => (await show(on.deployment, id)).body
     beforeEach(async () => {
       await manage(on.deployment, 'DELETE', '?createdBy=backend')
@@ -69,6 +72,82 @@ describe('management: revocations', () => {
         await expectRevoked({ ...body, ...WHY }, 0)
       })
     }
+
+    it('says that the engineer has ended it, in the word of the backend', async () => {
+      const { id } = await used(API)
+      await expectRevoked({ id, cause: 'self', ...WHY }, 1)
+      const revocation = { cause: 'self', client: 'backend', ...WHY }
+      expect(await recordOf(id)).to.deep.include({ revocation, state: 'revoked' })
+      expect(on.deployment.events.at(-1)?.payload).to.deep.include({ id, revocation, revokedBy: 'backend' })
+    })
+
+    it('says which record goes on', async () => {
+      const [{ id }, next] = [await used(API), await issue(on.deployment)]
+      await expectRevoked({ id, cause: 'continued', continuedBy: next.id }, 1)
+      const revocation = { cause: 'continued', client: 'backend', continuedBy: next.id }
+      expect(await recordOf(id)).to.deep.include({ revocation, state: 'revoked' })
+      expect(on.deployment.events.at(-1)?.payload).to.deep.include({ id, revocation })
+      expect((await recordOf(next.id)).state).to.equal('active')
+    })
+
+    for (const [title, continuedBy] of [
+      ['itself', (id: string) => id],
+      ['an unknown record', () => '0'.repeat(32)],
+      ['no id', () => 'next'],
+      ['a record of another user', async () => (await issue(on.deployment, { userId: 'dave' })).id],
+      ['a record of another issuer', async () => (await issue(await other(), {}, await foreignToken())).id],
+    ] as const) {
+      it(`does not go on in ${title}: 400, and nothing is revoked`, async () => {
+        const { id } = await issue(on.deployment)
+        const response = await post({ id, cause: 'continued', continuedBy: await continuedBy(id) })
+        expect([response.status, response.body], response.text).to.deep.equal([
+          400,
+          {
+            error: 'invalid_request',
+            error_description: 'continuedBy must be the id of another record of the same user',
+          },
+        ])
+        expect((await recordOf(id)).state).to.equal('active')
+      })
+    }
+
+    it('responds with 404 to an unknown id before it looks for the record that goes on', async () => {
+      const response = await post({ id: '0'.repeat(32), cause: 'continued', continuedBy: '0'.repeat(32) })
+      expect([response.status, response.body.error]).to.deep.equal([404, 'not_found'])
+    })
+
+    it('says how many nothing could end, and shows them as live until they expire', async () => {
+      const deployment = await on.start({ options: { statusList: false } })
+      const exchanged = async (resource: string) => {
+        const { id, subjectToken } = await issue(deployment, { userId: 'erin' })
+        await exchange(deployment, { subject_token: subjectToken, resource })
+        return id
+      }
+      const [jwt, , opaque] = [await exchanged(API), await exchanged(API), await exchanged(OPAQUE_API)]
+      await issue(deployment, { userId: 'erin' })
+      const one = await postRevocation(deployment, { id: jwt, cause: 'self' })
+      expect(one.body).to.deep.equal({ revoked: 1, kept: 1 })
+      expect(deployment.events.at(-1)?.payload).to.deep.include({
+        revocation: { cause: 'self', client: 'backend', ended: 'kept' },
+        ended: 'kept',
+      })
+      expect((await postRevocation(deployment, { userId: 'erin' })).body).to.deep.equal({
+        revoked: 3,
+        kept: 1,
+      })
+      expect((await postRevocation(deployment, { userId: 'erin' })).body).to.deep.equal({ revoked: 0 })
+      const kept = { cause: 'self', client: 'backend', ended: 'kept' }
+      expect((await show(deployment, jwt)).body).to.deep.include({ state: 'revoked', revocation: kept })
+      expect((await show(deployment, opaque)).body.revocation).to.deep.equal(REVOCATION)
+      expect((await list(deployment, { live: 'true', userId: 'erin' })).body.items).to.have.length(2)
+    })
+
+    it('says nothing of them to DELETE', async () => {
+      const deployment = await on.start({ options: { statusList: false } })
+      const { subjectToken } = await issue(deployment, { userId: 'erin' })
+      await exchange(deployment, { subject_token: subjectToken })
+      expect((await manage(deployment, 'DELETE', '?userId=erin')).body).to.deep.equal({ revoked: 1 })
+    })
 
     it('ends an opaque access token at once', async () => {
       const { id, accessToken } = await used(OPAQUE_API)
@@ -121,7 +200,21 @@ describe('management: a refused request to revoke', () => {
       [{ userId: 'alice', reason: 'a\0' }, REASON],
       [{ userId: 'alice', reason: '🎫'.repeat(1001) }, REASON],
       [{ userId: 'alice', clientId: 'spa' }, 'unknown member: clientId'],
-      [{ userId: 'alice', cause: 'console' }, 'unknown member: cause'],
+      [{ id: AN_ID, cause: 'console' }, 'cause must be self or continued'],
+      [{ id: AN_ID, cause: 'api' }, 'cause must be self or continued'],
+      [{ id: AN_ID, cause: null }, 'cause must be self or continued'],
+      [{ userId: 'alice', cause: 'self' }, 'cause must not come with userId'],
+      [{ actorId: 'carol', cause: 'self' }, 'cause must not come with actorId'],
+      [
+        { createdBy: 'backend', cause: 'continued', continuedBy: AN_ID },
+        'cause must not come with createdBy',
+      ],
+      [{ userId: 'alice', continuedBy: AN_ID }, 'continuedBy must come with the cause continued'],
+      [{ id: AN_ID, continuedBy: AN_ID }, 'continuedBy must come with the cause continued'],
+      [{ id: AN_ID, cause: 'self', continuedBy: AN_ID }, 'continuedBy must come with the cause continued'],
+      [{ id: AN_ID, cause: 'continued' }, 'continuedBy is required with the cause continued'],
+      [{ id: AN_ID, cause: 'continued', continuedBy: null }, named('continuedBy')],
+      [{ id: AN_ID, cause: 'continued', continuedBy: '' }, named('continuedBy')],
       [{ userId: 'alice', '<b>': 1 }, 'unknown member'],
       [[], 'the body must be a JSON object'],
       ['{', 'the body must be JSON'],

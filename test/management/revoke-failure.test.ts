@@ -10,9 +10,12 @@ import { losingResults } from '../../fixtures/lost-results.ts'
 import { list, postRevocation, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
+import { emptyTables } from '../../fixtures/tables.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+
+const DORA = { by: 'dora', reason: 'the ticket is closed' }
 
 /** An adapter that fails so many times at one method of one model. */
 function failing(adapter: AdapterFactory, model: string, method: 'destroy' | 'revokeByGrantId') {
@@ -65,26 +68,26 @@ describe('management: ending access tokens when storage fails', () => {
         return { deployment: await on.start({ configuration: { adapter: factory } }), failTimes }
       }
 
-      it(`responds with an error when ${model}.${method} fails once in the kill switch, and the repeated call ends the rest`, async () => {
+      it(`responds with 503 when ${model}.${method} fails once in the kill switch, ends and tells the others, and the repeated call completes it`, async () => {
         const { deployment, failTimes } = await startFailing()
         const tokens = [await used(deployment), await used(deployment), await used(deployment)]
         const before = names(deployment).length
         failTimes(1)
-        const failed = await revokeWhere(deployment, { userId: 'alice' })
-        expectOutage(failed)
+        expectOutage(await revokeWhere(deployment, { userId: 'alice' }))
         expect(deployment.errors).to.have.lengthOf(1)
         expect(deployment.errors[0]).to.have.property('error_detail', 'Error')
-        expect(names(deployment).slice(before)).to.deep.equal(Array(3).fill('subject_token.revoked'))
-        const ended = deployment.events.slice(-3).map(({ payload }) => 'ended' in payload && payload.ended)
-        expect(ended).to.have.members(['now', 'now', 'failed'])
+        expect(names(deployment).slice(before)).to.deep.equal(Array(2).fill('subject_token.revoked'))
 
         const repeated = await revokeWhere(deployment, { userId: 'alice' })
-        expect([repeated.status, repeated.body]).to.deep.equal([200, { revoked: 0 }])
+        expect([repeated.status, repeated.body]).to.deep.equal([200, { revoked: 1 }])
         for (const { accessToken, id } of tokens) {
           expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
           expect((await show(deployment, id)).body.state).to.equal('revoked')
           expect(await deployment.provider.AccessToken.find(accessToken)).to.equal(undefined)
         }
+        const told = deployment.events.slice(-3).map(({ payload }) => 'ended' in payload && payload.ended)
+        expect(told).to.deep.equal(['now', 'now', 'now'])
+        expect((await revokeWhere(deployment, { userId: 'alice' })).body).to.deep.equal({ revoked: 0 })
         expect(names(deployment).slice(before)).to.have.lengthOf(3)
       })
 
@@ -93,11 +96,18 @@ describe('management: ending access tokens when storage fails', () => {
         const { id, accessToken } = await used(deployment)
         const before = names(deployment).length
         failTimes(1)
-        expectOutage(await revoke(deployment, id))
-        expect((await revoke(deployment, id)).status).to.equal(204)
+        expectOutage(await postRevocation(deployment, { id, ...DORA }))
+        expect(names(deployment).slice(before)).to.deep.equal([])
+        expect((await show(deployment, id)).body.state).to.equal('revoked')
+
+        const repeated = await postRevocation(deployment, { id, by: 'robin' })
+        expect([repeated.status, repeated.body]).to.deep.equal([200, { revoked: 1 }])
         expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
         expect(await deployment.provider.AccessToken.find(accessToken)).to.equal(undefined)
         expect(names(deployment).slice(before)).to.deep.equal(['subject_token.revoked'])
+        const revocation = { cause: 'api', client: 'backend', ...DORA }
+        expect(deployment.events.at(-1)?.payload).to.deep.include({ revocation, ended: 'now' })
+        expect((await postRevocation(deployment, { id })).body).to.deep.equal({ revoked: 0 })
       })
 
       it(`reports in the event that a replay could not end the token when ${model}.${method} fails`, async () => {
@@ -134,7 +144,7 @@ describe('management: ending access tokens when storage fails', () => {
       expect(names(deployment).slice(before)).to.deep.equal(['subject_token.revoked'])
     })
 
-    it('ends several tokens at a time, and leaves connections to others', async () => {
+    it('ends several tokens at a time', async () => {
       const adapter = createAdapter(on.database.sequelize, { namespace: unique('parallel') })
       let [ending, most] = [0, 0]
       const counting: AdapterFactory = (name) => {
@@ -154,7 +164,7 @@ describe('management: ending access tokens when storage fails', () => {
       for (let count = 0; count < 6; count += 1) tokens.push(await used(deployment))
       most = 0
       expect((await revokeWhere(deployment, { userId: 'alice' })).status).to.equal(200)
-      expect(most).to.equal(4)
+      expect(most).to.equal(6)
       for (const { accessToken } of tokens)
         expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
     })
@@ -179,67 +189,206 @@ describe('management: ending access tokens when storage fails', () => {
   })
 })
 
-const DORA = { by: 'dora', reason: 'the ticket is closed' }
-
-describe('management: revoking one when a result of the database is lost', () => {
+describe('management: a stop that dies on its way', () => {
   onEachDatabase({}, (on) => {
-    const startLosing = async () => {
-      const sequelize = on.database.connect()
-      const lose = losingResults(sequelize)
-      return { lose, deployment: await on.start({ options: { store: createSubjectTokenStore(sequelize) } }) }
-    }
+    const revocation = { cause: 'api', client: 'backend', ...DORA }
     const stopsOf = ({ events }: Deployment) =>
       events.flatMap(({ name, payload }) => (name === 'subject_token.revoked' ? [payload] : []))
+    const isActive = async (deployment: Deployment, accessToken: string) =>
+      (await introspect(deployment, accessToken)).active
+    const ways: [title: string, body: (id: string) => object][] = [
+      ['one', (id) => ({ id })],
+      ['all', () => ({ userId: 'alice' })],
+    ]
+    beforeEach(() => emptyTables(on.database))
 
-    for (const [of, statement] of [
-      ['of the mark', /^UPDATE subject_tokens\s+SET stopped_index/],
-      ['of the read', /^SELECT .* FROM subject_tokens WHERE id = /s],
-    ] as const) {
-      it(`emits the event once, with who revoked it first, when the result ${of} is lost and the request repeated`, async () => {
+    /** The first request has failed with its stop written, and told nothing. */
+    const expectCompleted = async (deployment: Deployment, id: string, body: object, ended?: string) => {
+      expect((await show(deployment, id)).body).to.deep.include({ state: 'revoked', revocation })
+      expect(stopsOf(deployment)).to.deep.equal([])
+      const repeated = await postRevocation(deployment, { ...body, by: 'robin' })
+      expect([repeated.status, repeated.body], repeated.text).to.deep.equal([200, { revoked: 1 }])
+      const [told, ...others] = stopsOf(deployment)
+      expect(others).to.deep.equal([])
+      expect(told).to.deep.include({
+        id,
+        userId: 'alice',
+        revokedBy: 'backend',
+        revocation,
+        ...(ended && { ended }),
+      })
+      expect((await show(deployment, id)).body.revocation).to.deep.equal(revocation)
+      expect((await postRevocation(deployment, { ...body, ...DORA })).body).to.deep.equal({ revoked: 0 })
+      expect((await revoke(deployment, id)).status).to.equal(204)
+      expect(stopsOf(deployment)).to.have.lengthOf(1)
+    }
+
+    for (const [title, bodyOf] of ways) {
+      const startLosing = async () => {
+        const sequelize = on.database.connect()
+        const lose = losingResults(sequelize)
+        return {
+          lose,
+          deployment: await on.start({ options: { store: createSubjectTokenStore(sequelize) } }),
+        }
+      }
+
+      it(`of ${title}: after the row of the stop, the access token lives, and the repeated request ends it`, async () => {
         const { deployment, lose } = await startLosing()
         const { id, accessToken } = await used(deployment)
-        lose(statement)
-        expectOutage(await postRevocation(deployment, { id, ...DORA }))
-        expect((await show(deployment, id)).body.state).to.equal('revoked')
-        expect(stopsOf(deployment)).to.deep.equal([])
+        lose(/^INSERT .*INTO subject_token_stops/s)
+        expectOutage(await postRevocation(deployment, { ...bodyOf(id), ...DORA }))
+        expect(await isActive(deployment, accessToken)).to.equal(true)
+        await expectCompleted(deployment, id, bodyOf(id), 'now')
+        expect(await isActive(deployment, accessToken)).to.equal(false)
+      })
 
-        const { status, body } = await postRevocation(deployment, { id, by: 'robin' })
-        expect([status, body]).to.deep.equal([200, { revoked: 1 }])
-        expect(await introspect(deployment, accessToken)).to.deep.equal({ active: false })
-        const revocation = { cause: 'api', client: 'backend', ...DORA }
-        const [stop, ...others] = stopsOf(deployment)
-        expect(others).to.deep.equal([])
-        expect(stop).to.deep.include({ id, userId: 'alice', revokedBy: 'backend', revocation, ended: 'now' })
-        expect((await show(deployment, id)).body.revocation).to.deep.equal(revocation)
+      it(`of ${title}: after the row of the stop, an exchange that is faster than the repeated request is ended by it`, async () => {
+        const { deployment, lose } = await startLosing()
+        const consumed = { go: () => {}, reached: Promise.resolve() }
+        const store = createSubjectTokenStore(on.database.sequelize)
+        const slow = await on.start({
+          issuer: deployment.issuer,
+          options: {
+            store: {
+              ...store,
+              async consume(...call) {
+                consumed.go()
+                await consumed.reached
+                return store.consume(...call)
+              },
+            },
+          },
+        })
+        const { id, subjectToken } = await issue(deployment)
+        const found = new Promise<void>((resolve) => {
+          consumed.go = resolve
+        })
+        let spend = () => {}
+        consumed.reached = new Promise((resolve) => {
+          spend = resolve
+        })
+        const exchanging = exchange(slow, { subject_token: subjectToken, resource: OPAQUE_API })
+        await found
+        lose(/^INSERT .*INTO subject_token_stops/s)
+        expectOutage(await postRevocation(deployment, { ...bodyOf(id), ...DORA }))
+        spend()
+        const { status, body } = await exchanging
+        expect(status).to.equal(200)
+        await expectCompleted(deployment, id, bodyOf(id), 'now')
+        expect(await isActive(slow, body.access_token)).to.equal(false)
+      })
 
-        expect((await postRevocation(deployment, { id, ...DORA })).body).to.deep.equal({ revoked: 0 })
-        expect((await revoke(deployment, id)).status).to.equal(204)
+      for (const [after, statement] of [
+        ['the row of the stop', /^INSERT .*INTO subject_token_stops/s],
+        ['the tombstone', /^INSERT .*INTO subject_token_uses/s],
+      ] as const) {
+        it(`of ${title}: after ${after} of an unspent one, a request by its id tells it`, async () => {
+          const { deployment, lose } = await startLosing()
+          const { id, subjectToken } = await issue(deployment)
+          lose(statement)
+          expectOutage(await postRevocation(deployment, { ...bodyOf(id), ...DORA }))
+          // A kill switch leaves what can neither be exchanged nor has an access token. The record's own stop tells it.
+          if (title === 'all')
+            expect((await postRevocation(deployment, bodyOf(id))).body).to.deep.equal({ revoked: 0 })
+          await expectCompleted(deployment, id, { id })
+          const response = await exchange(deployment, { subject_token: subjectToken })
+          expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])
+        })
+      }
+
+      it(`of ${title}: when the result of the report is lost, it has been told`, async () => {
+        const { deployment, lose } = await startLosing()
+        const { id, accessToken } = await used(deployment)
+        lose(/^UPDATE subject_token_stops/)
+        const { body } = await postRevocation(deployment, { ...bodyOf(id), ...DORA })
+        expect(body).to.deep.equal({ revoked: 1 })
+        expect(await isActive(deployment, accessToken)).to.equal(false)
+        expect((await postRevocation(deployment, bodyOf(id))).body).to.deep.equal({ revoked: 0 })
         expect(stopsOf(deployment)).to.have.lengthOf(1)
+      })
+
+      it(`of ${title}: when all of the stop is written and the connection is lost, the repeated request completes it`, async () => {
+        const real = createSubjectTokenStore(on.database.sequelize)
+        const state = { lost: true }
+        const lose = () => {
+          if (!state.lost) return
+          state.lost = false
+          throw new Error('private: connection lost')
+        }
+        const store: SubjectTokenStore = {
+          ...real,
+          async revoke(...call) {
+            const revoked = await real.revoke(...call)
+            lose()
+            return revoked
+          },
+          async *revokeWhere(...call) {
+            for await (const batch of real.revokeWhere(...call)) {
+              lose()
+              yield batch
+            }
+          },
+        }
+        const deployment = await on.start({ options: { store } })
+        const { id, accessToken } = await used(deployment)
+        expectOutage(await postRevocation(deployment, { ...bodyOf(id), ...DORA }))
+        expect(await isActive(deployment, accessToken)).to.equal(true)
+        await expectCompleted(deployment, id, bodyOf(id), 'now')
+        expect(await isActive(deployment, accessToken)).to.equal(false)
+      })
+
+      it(`of ${title}: when the report is refused, the access token has ended all the same, and the repeated request tells it`, async () => {
+        const real = createSubjectTokenStore(on.database.sequelize)
+        const state = { refused: true }
+        const report: SubjectTokenStore['report'] = async (...call) => {
+          if (!state.refused) return real.report(...call)
+          state.refused = false
+          throw new Error('private: read only')
+        }
+        const deployment = await on.start({ options: { store: { ...real, report } } })
+        const { id, accessToken } = await used(deployment)
+        expectOutage(await postRevocation(deployment, { ...bodyOf(id), ...DORA }))
+        expect(await isActive(deployment, accessToken)).to.equal(false)
+        await expectCompleted(deployment, id, bodyOf(id), 'now')
       })
     }
 
-    it('says that the access token has expired when the request is repeated so late', async () => {
-      const { deployment, lose } = await startLosing()
+    for (const [title, bodyOf] of ways) {
+      it(`of ${title}: counts and tells nothing that another request has told meanwhile`, async () => {
+        const real = createSubjectTokenStore(on.database.sequelize)
+        const report: SubjectTokenStore['report'] = async (...call) => {
+          await real.report(...call)
+          return real.report(...call)
+        }
+        const deployment = await on.start({ options: { store: { ...real, report } } })
+        const { id, accessToken } = await used(deployment)
+        const { status, body } = await postRevocation(deployment, { ...bodyOf(id), ...DORA })
+        expect([status, body]).to.deep.equal([200, { revoked: 0 }])
+        expect(stopsOf(deployment)).to.deep.equal([])
+        expect(await isActive(deployment, accessToken)).to.equal(false)
+      })
+    }
+
+    it('says that the access token has expired when one is repeated so late', async () => {
+      const real = createSubjectTokenStore(on.database.sequelize)
+      const state = { refused: true }
+      const report: SubjectTokenStore['report'] = async (...call) => {
+        if (state.refused) throw new Error('private: read only')
+        return real.report(...call)
+      }
+      const deployment = await on.start({ options: { store: { ...real, report } } })
       const clock = stopClock()
       try {
         const { id } = await used(deployment)
-        lose(/^UPDATE subject_tokens\s+SET stopped_index/)
         expectOutage(await revoke(deployment, id))
         clock.tick(3600)
+        state.refused = false
         expect((await revoke(deployment, id)).status).to.equal(204)
         expect(stopsOf(deployment)).to.have.nested.property('[0].ended', 'expired')
       } finally {
         clock.restore()
       }
-    })
-
-    it('emits the event when the result of the last statement is lost', async () => {
-      const { deployment, lose } = await startLosing()
-      const { id } = await issue(deployment)
-      lose(/^UPDATE subject_tokens\s+SET revoked_call/)
-      expect((await revoke(deployment, id)).status).to.equal(204)
-      expect((await revoke(deployment, id)).status).to.equal(204)
-      expect(stopsOf(deployment)).to.have.lengthOf(1)
     })
 
     it('emits one event for any number of requests at the same time', async () => {

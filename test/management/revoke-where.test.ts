@@ -8,6 +8,7 @@ import { onEachDatabase, onSqlite } from '../../fixtures/each-database.ts'
 import { idsOf, list, manage, revoke, revokeWhere, show } from '../../fixtures/management.ts'
 import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 import { BY_API } from '../../fixtures/subject-tokens.ts'
+import { emptyTables } from '../../fixtures/tables.ts'
 
 interface Used {
   readonly id: string
@@ -21,7 +22,7 @@ describe('management: the kill switch', () => {
     let clock: ReturnType<typeof stopClock>
     beforeEach(async () => {
       clock = stopClock()
-      await on.database.sequelize.query('DELETE FROM subject_tokens')
+      await emptyTables(on.database)
       on.deployment.events.length = 0
     })
     afterEach(() => clock.restore())

@@ -1,16 +1,18 @@
 /** `GET /api/subject-tokens/summary` (protocol.md §2.2): what is live, and what became of each day's tokens. */
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
-import { stopClock } from '../../fixtures/clock.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { onEachDatabase, onSqlite } from '../../fixtures/each-database.ts'
 import type { Parameters } from '../../fixtures/http.ts'
-import { manage, revoke } from '../../fixtures/management.ts'
+import { manage, postRevocation, revoke } from '../../fixtures/management.ts'
 import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
-import { recordRuns } from '../../fixtures/runs.ts'
+import { BY_API } from '../../fixtures/subject-tokens.ts'
+import { emptyTables } from '../../fixtures/tables.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { secondOf } from '../../src/subject-tokens/id.ts'
 
 const DAY = 86_400
-const NOTHING = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, replayed: 0 }
+const NOTHING = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, ended: 0, replayed: 0 }
 
 describe('management: the summary', () => {
   onEachDatabase({}, (on) => {
@@ -18,7 +20,7 @@ describe('management: the summary', () => {
     let deployment: typeof on.deployment
     beforeEach(async () => {
       clock = stopClock(Date.UTC(2026, 10, 19, 12))
-      await on.database.sequelize.query('DELETE FROM subject_tokens')
+      await emptyTables(on.database)
       // One that remembers nothing.
       deployment = await on.start()
     })
@@ -54,11 +56,30 @@ describe('management: the summary', () => {
         live: 2,
         days: [
           { date: '2026-11-18', ...NOTHING },
-          { date: '2026-11-19', issued: 3, exchanged: 1, withoutActor: 1, revoked: 1, replayed: 1 },
+          {
+            date: '2026-11-19',
+            ...NOTHING,
+            issued: 3,
+            exchanged: 1,
+            withoutActor: 1,
+            revoked: 1,
+            replayed: 1,
+          },
           { date: '2026-11-20', ...NOTHING, issued: 1, revoked: 1 },
-          { date: '2026-11-21', issued: 3, exchanged: 3, withoutActor: 2, revoked: 1, replayed: 0 },
+          { date: '2026-11-21', ...NOTHING, issued: 3, exchanged: 3, withoutActor: 2, revoked: 1 },
         ],
       })
+    })
+
+    it('counts what those who acted have ended apart from what others have stopped', async () => {
+      const [self, other, goesOn, session] = [await used(), await used(), await used(), await used()]
+      expect((await postRevocation(deployment, { id: self.id, cause: 'self' })).status).to.equal(200)
+      const continued = { id: other.id, cause: 'continued', continuedBy: goesOn.id }
+      expect((await postRevocation(deployment, continued)).status).to.equal(200)
+      const store = createSubjectTokenStore(on.database.sequelize)
+      await store.revoke(deployment.issuer, session.id, now(), { cause: 'signedOut' })
+      await revoke(deployment, (await used()).id)
+      expect((await summary('?days=1')).days[0]).to.include({ exchanged: 5, ended: 3, revoked: 1 })
     })
 
     it('has thirty days by default, up to ninety, and today alone', async () => {
@@ -81,9 +102,10 @@ describe('management: the summary', () => {
       const third = await issue(deployment)
       const revoked = async () => (await summary('?days=4')).days.map((day: typeof NOTHING) => day.revoked)
       expect(await revoked()).to.deep.equal([0, 0, 0, 0])
-      await on.database.sequelize.query(
-        `UPDATE subject_tokens SET revoked_at = 1, revocation = '{}' WHERE id IN ('${first.id}', '${second.id}', '${third.id}')`,
-      )
+      // No request can stop what is so old.
+      const store = createSubjectTokenStore(on.database.sequelize)
+      for (const { id } of [first, second, third])
+        await store.revoke(deployment.issuer, id, secondOf(id), BY_API)
       clock.tick(59)
       expect(await revoked()).to.deep.equal([0, 0, 0, 0])
       clock.tick(1)
@@ -104,24 +126,29 @@ describe('management: the summary', () => {
     })
 
     it('counts once for all that ask at the same time', async () => {
-      const token = await managementToken(deployment)
-      const ask = (times: number) =>
-        recordRuns(on.database, async () => {
-          const responses = await Promise.all(
-            Array.from({ length: times }, () => manage(deployment, 'GET', '/summary?days=5', { token })),
-          )
-          for (const { status } of responses) expect(status).to.equal(200)
-        })
-      const counts = async (times: number) =>
-        (await ask(times)).filter(({ sql }) => /SELECT COUNT/.test(sql)).length
-      expect(await counts(10)).to.equal(6)
-      expect(await counts(10)).to.equal(0)
-      const longest = async () =>
-        (await recordRuns(on.database, () => summary('?days=90'))).filter(({ sql }) =>
-          /SELECT COUNT/.test(sql),
-        )
-      expect(await longest()).to.have.length(85)
-      expect(await longest()).to.have.length(0)
+      const real = createSubjectTokenStore(on.database.sequelize)
+      let counted = 0
+      const counting: typeof real = {
+        ...real,
+        summarize(...call) {
+          counted += 1
+          return real.summarize(...call)
+        },
+        countLive(...call) {
+          counted += 1
+          return real.countLive(...call)
+        },
+      }
+      deployment = await on.start({ options: { store: counting } })
+      const counts = async (times: number, query: string) => {
+        counted = 0
+        await Promise.all(Array.from({ length: times }, () => summary(query)))
+        return counted
+      }
+      expect(await counts(10, '?days=5')).to.equal(6)
+      expect(await counts(10, '?days=5')).to.equal(0)
+      expect(await counts(1, '?days=90')).to.equal(85)
+      expect(await counts(1, '?days=90')).to.equal(0)
     })
 
     it('counts again after a failure, which is 503', async () => {

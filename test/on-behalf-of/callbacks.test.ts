@@ -21,9 +21,11 @@ import { AccessDenied, TOKEN_EXCHANGE } from '../../src/index.ts'
 import type { CustomClaimsRequest, OnBehalfOfPolicyRequest, PolicyRequest } from '../../src/options.ts'
 import { expectNotPassedOn } from './refusals.ts'
 
+const REACHED = [API, OPAQUE_API, BILLING, LEDGER]
+
 /** A token of alice in which bob acts, through whom carol acted. */
 async function chained(deployment: Deployment) {
-  const { subjectToken, id } = await issue(deployment, { context: { ticketId: 'T-1' }, resource: API })
+  const { subjectToken, id } = await issue(deployment, { context: { ticketId: 'T-1' }, resource: REACHED })
   const actor = withActor(await actorJwt(deployment, { act: { sub: 'carol' } }))
   const scope = 'orders:read orders:write'
   const { body, text } = await exchange(deployment, { subject_token: subjectToken, scope, ...actor })
@@ -34,7 +36,7 @@ async function chained(deployment: Deployment) {
 describe('on behalf of: isAllowed', () => {
   const asked: PolicyRequest[] = []
   const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
-  const options = { isAllowed, maxDelegationDepth: 2, onBehalfOf: { hops: 2, targets: 'policy' as const } }
+  const options = { isAllowed, maxDelegationDepth: 2, onBehalfOf: { hops: 2 } }
   beforeEach(() => void asked.splice(0))
 
   it('learns everything of what began as an impersonation', () =>
@@ -50,7 +52,7 @@ describe('on behalf of: isAllowed', () => {
         createdBy: { id: 'backend' },
         context: { ticketId: 'T-1' },
         subjectTokenId: id,
-        boundTo: API,
+        use: 'exchange',
       }
       const { account, ...told } = first ?? expect.fail()
       expect(account.accountId).to.equal('alice')
@@ -92,6 +94,7 @@ describe('on behalf of: isAllowed', () => {
         createdBy: { id: 'backend' },
         context: {},
         subjectTokenId: id,
+        use: 'exchange',
       })
     }))
 

@@ -16,10 +16,10 @@ import {
 } from '../../fixtures/on-behalf-of.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
+import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 import { expectNotPassedOn, UNAUTHORIZED } from './refusals.ts'
 
-const SECRET = `sub_${'x'.repeat(43)}`
 const plainApi = apiClient({ client_id: 'plain-api', token_exchange_audiences: undefined })
 const emptyApi = apiClient({ client_id: 'empty-api', token_exchange_audiences: [] })
 const publicApi = publicClient({
@@ -54,7 +54,7 @@ describe('on behalf of: who may send what', () => {
   ] as const) {
     it(`refuses ${title} before its token is looked at`, async () => {
       const { accessToken } = await viewed(deployment)
-      for (const token of [accessToken, await ownToken(deployment), 'anything', `${SECRET}x`]) {
+      for (const token of [accessToken, await ownToken(deployment), 'anything', `${UNKNOWN_TOKEN}x`]) {
         const statements = await looked(() =>
           expectNotPassedOn(deployment, () => passOn(deployment, token, {}, { client }), {
             ...UNAUTHORIZED,
@@ -102,7 +102,7 @@ describe('on behalf of: who may send what', () => {
       const { subjectToken } = await issue(deployment)
       for (const [token, reason] of [
         [subjectToken, 'the client is an API'],
-        [SECRET, 'the client is an API'],
+        [UNKNOWN_TOKEN, 'the client is an API'],
       ] as const) {
         const events = deployment.events.length
         const statements = await looked(async () => {
@@ -127,12 +127,12 @@ describe('on behalf of: who may send what', () => {
     ))
 
   for (const [title, token] of [
-    ['one character too many', `${SECRET}x`],
-    ['one too few', SECRET.slice(0, -1)],
-    ['another character', `${SECRET.slice(0, -1)}.`],
-    ['another prefix', SECRET.replace('sub_', 'Sub_')],
-    ['white space before it', ` ${SECRET}`],
-    ['a line break after it', `${SECRET}\n`],
+    ['one character too many', `${UNKNOWN_TOKEN}x`],
+    ['one too few', UNKNOWN_TOKEN.slice(0, -1)],
+    ['another character', `${UNKNOWN_TOKEN.slice(0, -1)}.`],
+    ['another prefix', UNKNOWN_TOKEN.replace('sub_', 'Sub_')],
+    ['white space before it', ` ${UNKNOWN_TOKEN}`],
+    ['a line break after it', `${UNKNOWN_TOKEN}\n`],
   ]) {
     it(`takes a subject token with ${title} for an access token`, async () => {
       const event = await expectNotPassedOn(deployment, () => passOn(deployment, token ?? ''), {
@@ -179,7 +179,9 @@ describe('on behalf of: who may send what', () => {
     it(`does not tell an API of requireActor, with the option ${onBehalfOf ? 'on' : 'off'}`, () =>
       withDeployment(downstream({ requireActor: true, onBehalfOf }, { clients }), async (own) => {
         const { subjectToken } = await issue(own)
-        const tokens = onBehalfOf ? [subjectToken, SECRET] : [subjectToken, SECRET, await ownToken(own)]
+        const tokens = onBehalfOf
+          ? [subjectToken, UNKNOWN_TOKEN]
+          : [subjectToken, UNKNOWN_TOKEN, await ownToken(own)]
         for (const client of [apiClient(), emptyApi, publicApi]) {
           for (const token of tokens)
             expect((await passOn(own, token, {}, { client })).body).to.deep.equal(SUBJECT_TOKEN_REFUSED)

@@ -101,10 +101,14 @@ describe('on behalf of: events', () => {
     expect(early?.payload).to.have.all.keys('stage', 'error', 'check', 'reason', 'clientId')
   })
 
-  it('never hold a token, nor does the table', async () => {
+  it('never hold a token, nor does a table', async () => {
     const { accessToken } = await viewed(deployment)
     const child = await passedOn(deployment, accessToken)
-    const rows = await deployment.database.sequelize.query('SELECT * FROM subject_tokens')
+    const rows = await Promise.all(
+      ['subject_tokens', 'subject_token_uses'].map((table) =>
+        deployment.database.sequelize.query(`SELECT * FROM ${table}`),
+      ),
+    )
     for (const token of [accessToken, child.accessToken]) {
       const [, , signature = ''] = token.split('.')
       expect(JSON.stringify([deployment.events, rows, deployment.errors])).not.to.include(signature)

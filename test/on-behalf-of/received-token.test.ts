@@ -256,7 +256,7 @@ describe('on behalf of: the received token', () => {
       const { id } = await issue(deployment)
       const { accessToken } = await viewed(deployment)
       const store = createSubjectTokenStore(deployment.database.sequelize)
-      const { statusIndex: idx } = (await store.get(deployment.issuer, id)) ?? expect.fail()
+      const { statusIndex: idx } = (await store.find(deployment.issuer, id)) ?? expect.fail()
       const status = { status_list: { ...statusOf(accessToken), idx } }
       await refuses(await jwt(deployment, { status }), 'its status is of a token that was not exchanged')
     })

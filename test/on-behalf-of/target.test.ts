@@ -13,6 +13,7 @@ import type { Parameters } from '../../fixtures/http.ts'
 import {
   apiClient,
   BILLING,
+  billingApi,
   downstream,
   LEDGER,
   ownToken,
@@ -20,7 +21,6 @@ import {
   passOn,
   viewed,
 } from '../../fixtures/on-behalf-of.ts'
-import type { OnBehalfOfPolicyRequest, PolicyRequest } from '../../src/options.ts'
 import { expectNotPassedOn, SCOPE, TARGET } from './refusals.ts'
 
 const OWN_ALIAS = 'https://own-alias.example.com'
@@ -131,76 +131,54 @@ describe('on behalf of: the resource', () => {
     const names = deployment.events.slice(before).map(({ name }) => name)
     expect(names).to.deep.equal(['access_token.refused', 'access_token.refused'])
   })
-
-  it('is none if the subject token was bound to one', async () => {
-    const { accessToken } = await viewed(deployment, {}, { resource: API })
-    await expectNotPassedOn(deployment, () => passOn(deployment, accessToken, {}, { client: everywhere }), {
-      ...TARGET,
-      reason: 'the subject token was bound to a resource',
-    })
-  })
 })
 
-describe("on behalf of: the resource, with targets: 'policy'", () => {
-  const asked: OnBehalfOfPolicyRequest[] = []
-  let allowed = true
+describe('on behalf of: the resource, of an impersonation that is limited to some', () => {
   let deployment: Deployment
   before(async () => {
-    const isAllowed = (request: PolicyRequest) => {
-      if (request.stage === 'onBehalfOf') asked.push(request)
-      return request.stage !== 'onBehalfOf' || allowed
-    }
-    const options = { onBehalfOf: { targets: 'policy' as const }, isAllowed }
-    deployment = await startDeployment(downstream(options, { clients, configuration }))
+    deployment = await startDeployment(downstream({ onBehalfOf: { hops: 2 } }, { clients, configuration }))
   })
   after(() => deployment.close())
 
-  it('is for isAllowed to decide where the client has no list', async () => {
-    for (const answer of [true, false]) {
-      allowed = answer
-      const { status } = await passOn(
-        deployment,
-        await ownToken(deployment),
-        { resource: LEDGER },
-        { client: anywhere },
-      )
-      expect(status).to.equal(answer ? 200 : 400)
-      expect(asked.at(-1)).to.include({ resource: LEDGER })
-    }
-    allowed = true
+  const limitedTo = (resource: string | readonly string[]) =>
+    viewed(deployment, {}, { resource }).then(({ accessToken }) => accessToken)
+  const beyond = (...resources: string[]) => ({
+    ...TARGET,
+    description: `the impersonation is limited to ${resources.join(', ')}`,
+    reason: 'not among the resources of the record',
   })
 
-  it('is still among those of a client that has a list', async () => {
-    const token = await ownToken(deployment)
-    for (const client of [everywhere, nowhere]) {
-      const attempt = () => passOn(deployment, token, { resource: LEDGER }, { client })
-      await expectNotPassedOn(deployment, attempt, {
-        ...TARGET,
-        reason: 'not among the resources of the client',
-      })
+  it('is one of them', async () => {
+    const { claims } = await passedOn(deployment, await limitedTo([API, BILLING]))
+    expect(claims.aud).to.equal(BILLING)
+  })
+
+  it('is no other, and the API reads which they are', async () => {
+    for (const resource of [API, [API], [LEDGER, API], [`${BILLING}/`, API]]) {
+      const token = await limitedTo(resource)
+      const attempt = () => passOn(deployment, token, {}, { client: everywhere })
+      await expectNotPassedOn(deployment, attempt, beyond(...[resource].flat()))
     }
   })
 
-  it('is for isAllowed to decide where the subject token was bound to one, which it learns', async () => {
-    const { accessToken } = await viewed(deployment, {}, { resource: API })
-    for (const answer of [true, false]) {
-      allowed = answer
-      const { status } = await passOn(deployment, accessToken, {}, { client: everywhere })
-      expect(status).to.equal(answer ? 200 : 400)
-      expect(asked.at(-1)).to.include({ boundTo: API, resource: BILLING })
-    }
-    allowed = true
+  it('is one of them for the next API, too', async () => {
+    const client = billingApi()
+    const near = await passedOn(deployment, await limitedTo([API, BILLING]))
+    const attempt = () => passOn(deployment, near.accessToken, { resource: LEDGER }, { client })
+    await expectNotPassedOn(deployment, attempt, beyond(API, BILLING))
+    const far = await passedOn(deployment, await limitedTo([LEDGER, API, BILLING]))
+    await passedOn(deployment, far.accessToken, { resource: LEDGER }, { client })
   })
 
-  it('keeps its other rules', async () => {
-    const token = await ownToken(deployment)
-    for (const [resource, reason] of [
-      [API, 'the audience of the received token'],
-      [OWN_ALIAS, 'the audience of the received token'],
-      [OPAQUE_API, 'its access tokens are opaque'],
-    ] as const) {
-      const attempt = () => passOn(deployment, token, { resource }, { client: anywhere })
-      await expectNotPassedOn(deployment, attempt, { ...TARGET, reason })
+  it('is among those of the client as well, and reads of them only then', async () => {
+    for (const token of [await limitedTo([API, LEDGER]), await limitedTo(API)]) {
+      for (const client of [everywhere, anywhere]) {
+        const attempt = () => passOn(deployment, token, { resource: LEDGER }, { client })
+        await expectNotPassedOn(deployment, attempt, {
+          ...TARGET,
+          reason: 'not among the resources of the client',
+        })
+      }
     }
   })
 })

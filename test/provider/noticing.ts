@@ -5,6 +5,7 @@
 import { OPAQUE_API, RESOURCES, startDeployment } from '../../fixtures/deployment.ts'
 import { downstream, passOn } from '../../fixtures/on-behalf-of.ts'
 import { exchange, issue, postSubjectToken } from '../../fixtures/requests.ts'
+import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { AccessDenied, EVENTS } from '../../src/index.ts'
 
 const UNNAMED_FORMAT = 'https://unnamed.example.com'
@@ -21,10 +22,9 @@ const isAllowed = ({ userId }: { userId: string }) => {
 }
 const unnamed = { scope: 'orders:read', audience: UNNAMED_FORMAT }
 const overrides = { resources: { ...RESOURCES, [UNNAMED_FORMAT]: unnamed } }
-const unknown = `sub_${'A'.repeat(43)}`
 
 const REQUESTS = {
-  unknown: () => exchange(deployment, { subject_token: unknown }),
+  unknown: () => exchange(deployment, { subject_token: UNKNOWN_TOKEN }),
   denied: () => postSubjectToken(deployment, { userId: 'bob', context: { secret: 'of-the-context' } }),
   onBehalfOf: () => passOn(deployment, 'a-received-access-token'),
   async replay() {

@@ -22,6 +22,11 @@ import type { Step } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { LASTING } from './settings.ts'
 
+/** It leads to the record. */
+const isItsOwn =
+  ({ id, door }: Scene) =>
+  (jti: string) =>
+    door === 'a subject token' ? jti === id : jti.startsWith(`${id}.`)
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
 const lasting = variant('lasting', { token_exchange_resources: [LASTING] })
 const pairwise = variant('pairwise', { subject_type: 'pairwise' })
@@ -81,7 +86,7 @@ export const accessTokenRules = [
   ]),
   everyResponse('T8', (target) => [
     send(target),
-    tokenSays((scene) => ({ jti: issuesJwt(scene) ? isText : undefined })),
+    tokenSays((scene) => ({ jti: issuesJwt(scene) ? isItsOwn(scene) : undefined })),
     spent,
   ]),
   everyResponse('T9', (target) => [
@@ -202,7 +207,6 @@ export const accessTokenRules = [
 
 /** The place that the record has in a list. */
 async function statusIn(scene: Scene): Promise<object> {
-  const { status_index: index } = Object(await scene.row())
   const uri = `${scene.setting.baseUrl}/api/status-lists/0`
-  return { status_list: { idx: Number(index), uri } }
+  return { status_list: { idx: await scene.index(), uri } }
 }

@@ -234,9 +234,10 @@ export const peopleAre =
   async (scene) => {
     await impersonated(scene)
     const { id, setting, kept } = scene
-    await setting.database.sequelize.query('UPDATE subject_tokens SET used_actor = $actor WHERE id = $id', {
-      bind: { id, actor: JSON.stringify(actor) },
-    })
+    const { sub, ...earlier } = actor
+    const write = `UPDATE subject_token_uses SET actor_id = $sub, actor = $earlier WHERE token_id = X'${id}'`
+    const bind = { sub, earlier: JSON.stringify(earlier) }
+    await setting.database.sequelize.query(write, { bind })
     if (!isJwt(scene)) return rewriteExtra({ act: actor })(scene)
     const { status } = decodeJwt(kept.token ?? '')
     await token({ act: actor, status })(scene)

@@ -3,13 +3,13 @@ import { expect } from 'chai'
 import { tooLate } from '../../fixtures/clock.ts'
 import { DORA } from '../../fixtures/console.ts'
 import { form, type HttpResponse, type Parameters } from '../../fixtures/http.ts'
-import { revoke } from '../../fixtures/management.ts'
-import { exchange } from '../../fixtures/requests.ts'
+import { postRevocation, revoke } from '../../fixtures/management.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import type { ConsoleRight } from '../../src/console/index.ts'
 import { actedBy, exchanged, made, type Of } from './exchanging.ts'
 import { changesNothing, recordSays, tokenHasEnded } from './expectations.ts'
-import { fails, functions, issuedWith } from './given.ts'
-import { isIssued } from './managing.ts'
+import { fails, functions, issuedWith, on, onADayOfItsOwn, passes } from './given.ts'
+import { acknowledges, isIssued } from './managing.ts'
 import { answer, type Cell, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
 import type { Functions } from './settings.ts'
@@ -144,6 +144,31 @@ const leavesOut = (query: (scene: Scene) => string): Steps => [
   showsNot(itsLink),
   changesNothing,
 ]
+/** It was stopped through the management API, for this reason. */
+const saysWhy =
+  (body: Of<Readonly<Record<string, unknown>>>): Step =>
+  async (scene) => {
+    const { status, text } = await postRevocation(scene.setting, {
+      id: scene.id,
+      ...(await made(body, scene)),
+    })
+    expect(status, text).to.equal(200)
+  }
+/** It was stopped, and its JWT has no `status`. */
+const isKept: Steps = [on('without status lists'), isViewed, saysWhy({})]
+/** What was stopped like that is called so, in its row and on its page. */
+const calls = (body: Of<Readonly<Record<string, unknown>>>, word: string): Steps => [
+  isViewed,
+  async (scene) => {
+    scene.kept.other = (await issue(scene.setting, { userId: scene.people.userId })).id
+  },
+  saysWhy(body),
+  visits('GET /{id}'),
+  shows({ text: `<span>${word} ` }),
+  visits('GET /history', ({ people }) => ({ path: `/history?state=revoked&userId=${people.userId}` })),
+  shows({ text: `>${word}</b>` }),
+  changesNothing,
+]
 /** A day of UTC, so many days from today. */
 const day = (later: number) => new Date(Date.now() + later * 86_400_000).toISOString().slice(0, 10)
 
@@ -219,27 +244,43 @@ const pages = [
       changesNothing,
     ],
   }),
-  rowsOf(['userId', 'actorId', 'clientId', 'createdBy', 'state', 'live', 'from', 'to'])('C2, finds', {
-    userId: finds(({ people }) => `userId=${people.userId}`),
-    actorId: finds(({ people }) => `actorId=${people.actorId}`),
-    clientId: finds(({ people }) => `clientId=spa&userId=${people.userId}`),
-    createdBy: finds(({ people }) => `createdBy=${people.createdBy}`),
-    state: finds(({ people }) => `state=consumed&userId=${people.userId}`),
-    live: finds(({ people }) => `state=live&userId=${people.userId}`),
-    from: finds(({ people }) => `from=${day(0)}&userId=${people.userId}`),
-    to: finds(({ people }) => `to=${day(0)}&userId=${people.userId}`),
-  }),
-  rowsOf(['userId', 'actorId', 'clientId', 'createdBy', 'state', 'from', 'to'])('C2, leaves out', {
-    userId: leavesOut(() => 'userId=no-one'),
-    actorId: leavesOut(({ people }) => `actorId=no-one&userId=${people.userId}`),
-    clientId: leavesOut(({ people }) => `clientId=web&userId=${people.userId}`),
-    createdBy: leavesOut(({ people }) => `createdBy=backend&userId=${people.userId}`),
-    state: leavesOut(({ people }) => `state=active&userId=${people.userId}`),
-    from: leavesOut(({ people }) => `from=${day(1)}&userId=${people.userId}`),
-    to: leavesOut(({ people }) => `to=${day(-1)}&userId=${people.userId}`),
-  }),
+  rowsOf(['userId', 'actorId', 'clientId', 'createdBy', 'ticketId', 'state', 'live', 'from', 'to'])(
+    'C2, finds',
+    {
+      ticketId: [
+        issuedWith({ context: { ticketId: 'T-2' } }),
+        finds(({ people }) => `ticketId=T-2&userId=${people.userId}`),
+      ],
+      userId: finds(({ people }) => `userId=${people.userId}`),
+      actorId: finds(({ people }) => `actorId=${people.actorId}`),
+      clientId: finds(({ people }) => `clientId=spa&userId=${people.userId}`),
+      createdBy: finds(({ people }) => `createdBy=${people.createdBy}`),
+      state: finds(({ people }) => `state=consumed&userId=${people.userId}`),
+      live: finds(({ people }) => `state=live&userId=${people.userId}`),
+      from: finds(({ people }) => `from=${day(0)}&userId=${people.userId}`),
+      to: finds(({ people }) => `to=${day(0)}&userId=${people.userId}`),
+    },
+  ),
+  rowsOf(['userId', 'actorId', 'clientId', 'createdBy', 'ticketId', 'state', 'from', 'to'])(
+    'C2, leaves out',
+    {
+      ticketId: [
+        issuedWith({ context: { ticketId: 'T-2' } }),
+        leavesOut(({ people }) => `ticketId=T-22&userId=${people.userId}`),
+      ],
+      userId: leavesOut(() => 'userId=no-one'),
+      actorId: leavesOut(({ people }) => `actorId=no-one&userId=${people.userId}`),
+      clientId: leavesOut(({ people }) => `clientId=web&userId=${people.userId}`),
+      createdBy: leavesOut(({ people }) => `createdBy=backend&userId=${people.userId}`),
+      state: leavesOut(({ people }) => `state=active&userId=${people.userId}`),
+      from: leavesOut(({ people }) => `from=${day(1)}&userId=${people.userId}`),
+      to: leavesOut(({ people }) => `to=${day(-1)}&userId=${people.userId}`),
+    },
+  ),
   rowsOf(['blank', 'unknown', 'malformed'])('C2, parameters', {
-    blank: finds(({ people }) => `userId=${people.userId}&actorId=&state=&from=&to=&clientId=&createdBy=`),
+    blank: finds(
+      ({ people }) => `userId=${people.userId}&actorId=&state=&from=&to=&clientId=&createdBy=&ticketId=`,
+    ),
     unknown: [isIssued, visits('GET /history', { path: '/history?x=1' }), isRefused(400)],
     malformed: [isIssued, visits('GET /history', { path: '/history?from=2026-02-31' }), isRefused(400)],
   }),
@@ -286,6 +327,67 @@ const pages = [
       visits('GET /{id}'),
       shows({ text: 'T-4711' }),
       shows({ text: 'Order is missing' }),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['GET'])('C5, what was found out', {
+    GET: [
+      isIssued,
+      exchanged(),
+      acknowledges({ note: 'a job of ours' }),
+      visits('GET /{id}'),
+      shows({ text: 'looked into by <bdi>dora</bdi>: “<bdi>a job of ours</bdi>”' }),
+      changesNothing,
+    ],
+  }),
+  ...(['GET {prefix}', 'GET /history', 'GET /{id}'] as const).map((name) =>
+    rowsOf(['kept', 'ended', 'expired'])(`C22, ${name}`, {
+      kept: [
+        isKept,
+        visits(name),
+        shows({ text: 'cannot be ended, expires at' }),
+        shows(name === 'GET /{id}' ? { text: '<h1>' } : itsLink),
+        changesNothing,
+      ],
+      ended: [
+        isViewed,
+        ({ setting, id }) => revoke(setting, id),
+        visits(name),
+        showsNot({ text: 'cannot be ended' }),
+        changesNothing,
+      ],
+      expired: [
+        passes(0),
+        isKept,
+        passes(600),
+        visits(name),
+        showsNot({ text: 'cannot be ended' }),
+        changesNothing,
+      ],
+    }),
+  ),
+  rowsOf(['self', 'continued', 'api', 'a replay'])('C23', {
+    self: calls({ cause: 'self' }, 'ended'),
+    continued: calls(({ kept }) => ({ cause: 'continued', continuedBy: kept.other }), 'ended'),
+    api: calls({}, 'stopped'),
+    'a replay': [
+      isViewed,
+      (scene) => exchange(scene.setting, { subject_token: scene.subjectToken }),
+      visits('GET /{id}'),
+      shows({ text: '<span>stopped because the subject token was used again' }),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['GET'])('C23, the numbers', {
+    GET: [
+      onADayOfItsOwn,
+      ...[{ cause: 'self' }, { cause: 'self' }, {}].map((body): Steps => [isViewed, saysWhy(body)]),
+      // Counted once they are asked for.
+      async ({ setting }) => {
+        for (let page = ''; !page.includes('<table class="numbers">'); ) page = (await setting.get()).text
+      },
+      visits('GET {prefix}'),
+      shows({ text: '<td>3<td>3<td>0<td>2<td>1<td>0' }),
       changesNothing,
     ],
   }),
@@ -648,7 +750,7 @@ const checks = [
   ]),
   everyRoute('C20', (name) => [
     isIssued,
-    ...['list', 'get', 'revoke', 'revokeWhere'].map((call) => fails(`store.${call}`)),
+    ...['list', 'find', 'revoke', 'revokeWhere'].map((call) => fails(`store.${call}`)),
     visits(name),
     answer(({ response }) => expect(response.headers.get('retry-after')).to.equal('5')),
     isRefused(503),

@@ -11,8 +11,10 @@ import { revoke } from '../../fixtures/management.ts'
 import { EVERYTHING } from '../../fixtures/metadata-documents.ts'
 import { apiClient, BILLING, ledgerApi, viewed } from '../../fixtures/on-behalf-of.ts'
 import { statusOf } from '../../fixtures/status-lists.ts'
+import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/constants.ts'
 import { AccessDenied } from '../../src/index.ts'
+import { mintToken } from '../../src/subject-tokens/secret.ts'
 import {
   actors,
   afresh,
@@ -64,6 +66,7 @@ import {
   invalidTarget,
   isServerError,
   nothingToGrant,
+  notLookedUp,
   recordSays,
   recordUnchanged,
   refused,
@@ -308,7 +311,7 @@ const writing = [
         const written = statements.filter((sql) => /: (INSERT|UPDATE)/.test(sql))
         expect(written.map((sql) => /(subject_\w+)/.exec(sql)?.[1])).to.deep.equal([
           'subject_token_actors',
-          'subject_tokens',
+          'subject_token_uses',
         ])
       },
       recordSays({ actor: { sub: 'bob', act: { sub: 'carol' }, clientId: 'spa' } }),
@@ -412,13 +415,17 @@ const spending = [
     recordSays({ ...byReplay, replay: isReplay('spa') }),
     tokenHasEnded,
   ]),
-  issued('E30, without status lists', {
+  issued('E86', {
     'a JWT': [
       on('without status lists'),
       exchanged(),
       send(),
       REPLAYED,
-      recordSays({ ...byReplay, replay: isReplay('spa') }),
+      recordSays({
+        state: 'revoked',
+        revocation: { cause: 'replay', ended: 'kept' },
+        replay: isReplay('spa'),
+      }),
       ({ events }) => expect(events.at(-1)?.payload).to.include({ ended: 'kept' }),
     ],
     'an opaque token': [
@@ -670,7 +677,7 @@ const errors = [
   }),
   everyDoor('E54, the look-up', [
     ready,
-    fails('store.findByHash'),
+    fails('store.find'),
     fails('store.findByStatusIndex'),
     send(),
     answers(503, 'temporarily_unavailable', UNAVAILABLE),
@@ -687,12 +694,12 @@ const errors = [
   }),
   everyDoor('E56', [
     ready,
-    fails('store.findByHash'),
+    fails('store.find'),
     fails('store.findByStatusIndex'),
     send(),
     answers(503, 'temporarily_unavailable', UNAVAILABLE),
     ({ response }) => expect(response.headers.get('retry-after')).to.equal('5'),
-    works('store.findByHash'),
+    works('store.find'),
     works('store.findByStatusIndex'),
     send(),
     succeeds(),
@@ -725,7 +732,7 @@ const subjects = [
       answers(400, 'unauthorized_client'),
       changesNothing,
     ],
-    unknown: [send({ subject_token: `sub_${'A'.repeat(43)}` }), refusedToken('unknown')],
+    unknown: [send({ subject_token: UNKNOWN_TOKEN }), refusedToken('unknown')],
     expired: [passes(0), ready, passes(600), send(), refusedToken('expired')],
     used: [exchanged(), send(), REPLAYED, recordSays(byReplay)],
     revoked: [ready, ({ setting, id }) => revoke(setting, id), send(), refusedToken('revoked')],
@@ -756,6 +763,43 @@ const subjects = [
   }),
 ]
 
+/** The id of the record, and another secret. */
+const withAnotherSecret = send(({ id }) => ({ subject_token: mintToken(id) }))
+const namesNoRecord: Step = ({ events }) => {
+  expect(Object.keys(events[0]?.payload ?? {})).not.to.include.members(['id', 'userId'])
+}
+
+const forms = [
+  rowsOf(['unspent', 'spent', 'revoked'])('E84', {
+    unspent: [ready, withAnotherSecret, refusedToken('unknown'), namesNoRecord],
+    spent: [exchanged(), withAnotherSecret, refusedToken('unknown'), namesNoRecord, tokenLivesOn],
+    revoked: [
+      ready,
+      ({ setting, id }) => revoke(setting, id),
+      withAnotherSecret,
+      refusedToken('unknown'),
+      namesNoRecord,
+    ],
+  }),
+  rowsOf(['the last character of the id', 'the last character of the secret', 'another beginning'])('E85', {
+    'the last character of the id': [
+      send(({ subjectToken }) => ({ subject_token: spelledAnew(subjectToken, 25) })),
+      refusedToken('malformed'),
+      notLookedUp,
+    ],
+    'the last character of the secret': [
+      send(({ subjectToken }) => ({ subject_token: spelledAnew(subjectToken, 68) })),
+      refusedToken('malformed'),
+      notLookedUp,
+    ],
+    'another beginning': [
+      send(({ subjectToken }) => ({ subject_token: subjectToken.replace('sub_', 'ses_') })),
+      refusedToken('malformed'),
+      notLookedUp,
+    ],
+  }),
+]
+
 const whileOff = [
   rowsOf(['malformed', 'unknown'])('E40, while onBehalfOf is off', {
     malformed: [
@@ -763,18 +807,14 @@ const whileOff = [
       send(({ subjectToken }) => ({ subject_token: `${subjectToken}=` })),
       refusedToken('malformed'),
     ],
-    unknown: [
-      on('without onBehalfOf'),
-      send({ subject_token: `sub_${'A'.repeat(43)}` }),
-      refusedToken('unknown'),
-    ],
+    unknown: [on('without onBehalfOf'), send({ subject_token: UNKNOWN_TOKEN }), refusedToken('unknown')],
   }),
 ]
 
 const oneText = [
   everyDoor('E55', [
     ready,
-    send((scene) => ({ subject_token: isFirst(scene) ? `sub_${'B'.repeat(43)}` : 'x'.repeat(43) })),
+    send((scene) => ({ subject_token: isFirst(scene) ? UNKNOWN_TOKEN : 'x'.repeat(43) })),
     because((scene) => (isFirst(scene) ? 'unknown' : 'unknown or expired')),
     ({ kept, response }) => void Object.assign(kept, { other: response.text }),
     gone('alice'),
@@ -783,6 +823,12 @@ const oneText = [
     ({ kept, response }) => expect(response.text).to.equal(kept.other),
   ]),
 ]
+
+/** Base64url that stands for the same bytes: the next character differs in a bit that is not read. */
+function spelledAnew(token: string, place: number): string {
+  const next = String.fromCharCode(token.charCodeAt(place) + 1)
+  return token.slice(0, place) + next + token.slice(place + 1)
+}
 
 const NO_OPAQUE_SIGNATURE = 'an opaque token is not signed'
 const ENDED = 'unknown or expired'
@@ -1193,5 +1239,6 @@ export const exchangeRules = [
   ...oneText,
   ...actorTokens,
   ...targets,
+  ...forms,
   ...responses,
 ]

@@ -83,6 +83,14 @@ export const invalidRequest = (text?: string, reason: Reason = text ?? null): St
 export const refusedToken = (reason: Reason): Steps => invalidRequest('subject_token is invalid', reason)
 export const invalidTarget = (reason: Reason): Steps =>
   refused(400, 'invalid_target', 'resource indicator is missing, or unknown', reason)
+/** Of the record. */
+export const limitedTo = (...resources: readonly string[]): Steps =>
+  refused(
+    400,
+    'invalid_target',
+    `the impersonation is limited to ${resources.join(', ')}`,
+    'not among the resources of the record',
+  )
 export const nothingToGrant = refused(400, 'invalid_scope', 'none of the requested scopes can be granted')
 export const notAdmitted = (reason: Reason): Steps =>
   refused(400, 'unauthorized_client', 'the client may not exchange access tokens', reason)
@@ -154,6 +162,11 @@ async function expectLife(scene: Scene, lives: boolean): Promise<void> {
     return
   }
   expect((await stoppedNow(scene)).includes(statusOf(accessToken).idx)).to.equal(!lives)
+}
+
+/** The token was never read: neither the store nor the tokens of the provider were asked. */
+export const notLookedUp: Step = ({ calls }) => {
+  expect(calls.filter((call) => /^(store|AccessToken)\./.test(call))).to.deep.equal([])
 }
 
 /** The calls of the store and the adapter that write, in their order. */

@@ -37,7 +37,7 @@ import {
   succeeds,
   tokenSays,
 } from './expectations.ts'
-import { functions, issuedWith, on, passes } from './given.ts'
+import { contextIsLost, functions, issuedWith, on, passes } from './given.ts'
 import { issues } from './managing.ts'
 import { by, proven, storedAs, variant } from './proofs.ts'
 import { type Cell, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
@@ -103,6 +103,8 @@ const YES = { isAllowed: true, getCustomJwtClaims: {}, extraTokenClaims: {} }
 /** One of the functions, whatever it returns. */
 const one = (name: (typeof CALLBACKS)[number], call: () => unknown): Step =>
   functions({ [name]: call } as Functions)
+
+const SEVERAL = [OPAQUE_API, API, BILLING]
 
 /** The functions are those of a deployment that has none. */
 const forget: Step = ({ setting }) => {
@@ -382,30 +384,34 @@ const policies = [
       granted,
     ]),
   }),
+  stages('P32', {
+    [ISSUANCE]: [listens, issues(), policyHears({ use: 'exchange' }), issued],
+    'a subject token': [ready, listens, send(), policyHears({ use: 'exchange' }), granted],
+    ...received([ready, listens, send(), policyHears({ use: 'exchange' }), granted]),
+  }),
+  stages('P15, a list', {
+    [ISSUANCE]: [listens, issues({ resource: SEVERAL }), policyHears({ resource: SEVERAL }), issued],
+    'a subject token': [
+      issuedWith({ resource: SEVERAL }),
+      ready,
+      listens,
+      send(),
+      policyHears({ resource: API }),
+      granted,
+    ],
+    ...received([
+      issuedWith({ resource: SEVERAL }),
+      ready,
+      listens,
+      send(),
+      policyHears({ resource: BILLING }),
+      granted,
+    ]),
+  }),
   stages('P19', {
     [ISSUANCE]: [listens, issues(), policyHears({ subjectTokenId: undefined }), issued],
     'a subject token': [ready, listens, send(), policyHears({ subjectTokenId: undefined }), granted],
     ...received([ready, listens, send(), policyHears(({ id }) => ({ subjectTokenId: id })), granted]),
-  }),
-  stages('P20', {
-    [ISSUANCE]: [listens, issues({ resource: API }), policyHears({ boundTo: undefined }), issued],
-    'a subject token': [
-      issuedWith({ resource: API }),
-      ready,
-      listens,
-      send(),
-      policyHears({ boundTo: undefined }),
-      granted,
-    ],
-    ...received([
-      on('with targets for the policy'),
-      (scene) => issuedWith({ resource: audience(scene) })(scene),
-      ready,
-      listens,
-      send(),
-      policyHears((scene) => ({ boundTo: audience(scene) })),
-      granted,
-    ]),
   }),
   ...Object.entries({
     P9: { userId: 'alice' },
@@ -413,7 +419,7 @@ const policies = [
     P13: { createdBy: undefined },
     P14: { context: undefined },
     P19: { subjectTokenId: undefined },
-    P20: { boundTo: undefined },
+    P32: { use: undefined },
   }).map(([id, members]) =>
     rowsOf(["a user's own JWT", "a user's own opaque token"])(
       `${id}, no impersonation`,
@@ -464,8 +470,7 @@ const policies = [
       on('with required context'),
       issuedWith({ context: { ticketId: 'T-1' } }),
       ready,
-      ({ setting, id }) =>
-        setting.database.sequelize.query(`UPDATE subject_tokens SET context = '{}' WHERE id = '${id}'`),
+      contextIsLost,
       send(),
       denied('context.ticketId is missing or blank'),
       calledInOrder(),

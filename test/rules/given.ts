@@ -25,6 +25,10 @@ export const functions =
     setting.functions = { ...setting.functions, ...given }
   }
 
+/** The record has nothing left of what the backend sent, as if other options had been in force. */
+export const contextIsLost: Step = ({ setting, id }) =>
+  setting.database.sequelize.query(`UPDATE subject_tokens SET context = '{}' WHERE id = X'${id}'`)
+
 /** Accounts that no longer exist. */
 export const gone =
   (...ids: readonly string[]): Step =>

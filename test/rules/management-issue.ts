@@ -5,11 +5,12 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { BILLING } from '../../fixtures/on-behalf-of.ts'
 import { idFrom, keptToken } from '../../fixtures/requests.ts'
-import { hashSecret, type SubjectTokenSecret } from '../../src/subject-tokens/secret.ts'
-import { actedBy, audience, doors, everyDoor, ready, received, send } from './exchanging.ts'
+import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
+import { actedBy, at, doors, everyDoor, ready, received, send } from './exchanging.ts'
 import {
-  invalidTarget,
+  limitedTo,
   recordSays,
   refused,
   refusedToken,
@@ -42,7 +43,8 @@ const field = (
 const NAME = 'must be a string of 1 to 255 characters'
 const CONTEXT = 'context must be a JSON object of at most 8192 bytes and 16 levels'
 const LIFE = 'expiresIn must be whole seconds from 1 to 3600'
-const URI = 'resource must be an absolute URI without fragment'
+const URI = 'resource must be an absolute URI without fragment, or a list of 1 to 8 different ones'
+const uris = (count: number) => Array.from({ length: count }, (_, index) => `urn:x:${index}`)
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) })
 /** A context of so many bytes as JSON. */
 const sized = (bytes: number) => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) })
@@ -112,7 +114,20 @@ const fields = [
     {
       relative: [{ resource: '/orders' }, URI],
       'with a fragment': [{ resource: `${API}#x` }, URI],
-      'of another type': [{ resource: 7 }, `resource ${NAME}`],
+      'of another type': [{ resource: 7 }, URI],
+    },
+  ),
+  field(
+    'M19, a list',
+    { resource: uris(8).toReversed() },
+    { resource: uris(8).toReversed() },
+    {
+      empty: [{ resource: [] }, URI],
+      'of nine': [{ resource: uris(9) }, URI],
+      'one of them twice': [{ resource: [...uris(2), ...uris(1)] }, URI],
+      'one of them relative': [{ resource: [API, '/orders'] }, URI],
+      'one of them of another type': [{ resource: [API, 7] }, URI],
+      'one of them too long': [{ resource: [API, `urn:x:${'a'.repeat(250)}`] }, `resource ${NAME}`],
     },
   ),
   doors('M19, at the exchange', {
@@ -121,11 +136,33 @@ const fields = [
       send(),
       refusedToken('bound to another resource'),
     ],
-    ...received([
-      (scene) => issuedWith({ resource: audience(scene) })(scene),
+    'a JWT': [at('a JWT'), issuedWith({ resource: API }), send(), limitedTo(API)],
+    'an opaque token': [
+      at('an opaque token'),
+      issuedWith({ resource: OPAQUE_API }),
       send(),
-      invalidTarget('the subject token was bound to a resource'),
-    ]),
+      limitedTo(OPAQUE_API),
+    ],
+  }),
+  everyDoor('M19, one of the list', [
+    issuedWith({ resource: [OPAQUE_API, BILLING, API] }),
+    send(),
+    succeeds(),
+    spent,
+  ]),
+  doors('M19, none of the list', {
+    'a subject token': [
+      issuedWith({ resource: [OPAQUE_API, 'urn:x:1'] }),
+      send(),
+      refusedToken('bound to another resource'),
+    ],
+    'a JWT': [at('a JWT'), issuedWith({ resource: [API, OPAQUE_API] }), send(), limitedTo(API, OPAQUE_API)],
+    'an opaque token': [
+      at('an opaque token'),
+      issuedWith({ resource: [API, OPAQUE_API] }),
+      send(),
+      limitedTo(API, OPAQUE_API),
+    ],
   }),
   field(
     'M20',
@@ -154,6 +191,17 @@ const fields = [
       'of another type': [{ expiresIn: '60' }, LIFE],
     },
   ),
+  field(
+    'M151',
+    { use: 'exchange' },
+    { use: undefined },
+    {
+      session: [{ use: 'session' }, 'use must be exchange'],
+      'another word': [{ use: 'Exchange' }, 'use must be exchange'],
+      'of another type': [{ use: ['exchange'] }, 'use must be exchange'],
+    },
+  ),
+  rowsOf(['absent'])('M151, by default', { absent: [issues(), active({ use: undefined })] }),
   rowsOf(['absent'])('M21, by default', {
     absent: [passes(0), issues(), active({ expiresAt: (at: number) => at === now() + 600 })],
   }),
@@ -305,8 +353,12 @@ const rules = [
     __proto__: [raw('{"userId": "alice", "__proto__": {}}'), wrongInput('unknown member: __proto__')],
     id: [issues({ id: '0'.repeat(32) }), wrongInput('unknown member: id')],
   }),
-  rowsOf([...FIELDS, 'context', 'expiresIn'])('M26, null', {
-    ...eachField((name) => [issues({ [name]: null }), wrongInput(`${name} ${NAME}`)]),
+  rowsOf([...FIELDS, 'use', 'context', 'expiresIn'])('M26, null', {
+    ...eachField((name) => [
+      issues({ [name]: null }),
+      wrongInput(name === 'resource' ? URI : `${name} ${NAME}`),
+    ]),
+    use: [issues({ use: null }), wrongInput('use must be exchange')],
     context: [issues({ context: null }), wrongInput(CONTEXT)],
     expiresIn: [issues({ expiresIn: null }), wrongInput(LIFE)],
   }),
@@ -343,10 +395,13 @@ const rules = [
   rowsOf(['POST'])('M30', {
     POST: [
       issues(),
-      succeeds({ subjectToken: (token: string) => /^sub_[\w-]{43}$/.test(token) }, 201),
+      succeeds({ subjectToken: (token: string) => /^sub_[\w-]{65}$/.test(token) }, 201),
       async (scene) => {
-        const { token_hash: hash } = Object(await scene.row())
-        expect(hash).to.equal(hashSecret(scene.subjectToken as SubjectTokenSecret))
+        const { secret_hash: hash } = Object(await scene.row())
+        expect(Buffer.from(hash).toString('base64url')).to.equal(
+          hashToken(scene.subjectToken as SubjectTokenText),
+        )
+        expect(scene.subjectToken.slice(4, 26)).to.equal(Buffer.from(scene.id, 'hex').toString('base64url'))
         expect(JSON.stringify(await scene.row())).not.to.include(scene.subjectToken)
       },
       recordSays({ state: 'active', subjectToken: undefined }),

@@ -5,13 +5,14 @@ import { now, tooLate } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { form } from '../../fixtures/http.ts'
-import { manage, postRevocation, revoke } from '../../fixtures/management.ts'
+import { acknowledge, manage, postRevocation, revoke } from '../../fixtures/management.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
-import { newToken } from '../../fixtures/subject-tokens.ts'
+import { BY_API, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { unique } from '../../fixtures/unique.ts'
-import { endUnspent } from '../../src/sequelize/end-unspent.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import { secondOf } from '../../src/subject-tokens/id.ts'
+import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
+import { mintId, secondOf } from '../../src/subject-tokens/id.ts'
+import type { NewSubjectToken, SpentSubjectToken } from '../../src/subject-tokens/subject-token.ts'
 import { actedBy, actedByTwo, exchanged, made, type Of } from './exchanging.ts'
 import {
   answers,
@@ -23,7 +24,7 @@ import {
   wrongInput,
 } from './expectations.ts'
 import { fails, functions, issuedWith, on, onADayOfItsOwn, passes, works } from './given.ts'
-import { asks, isIssued, manages } from './managing.ts'
+import { acknowledges, asks, FINDING, isIssued, manages } from './managing.ts'
 import { answer, each, type Rule, rowsOf, type Step, type Steps, stepsOf } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { pairwise, settingOf } from './settings.ts'
@@ -99,6 +100,22 @@ const FATES: Readonly<Record<string, readonly [steps: Steps, of: Readonly<Record
     [isIssued, exchanged(actedBy()), stop, useAgain],
     { state: 'revoked', replayed: true },
   ],
+  'stopped, and nothing could end it': [
+    [on('without status lists'), isIssued, exchanged(actedBy()), stop],
+    { state: 'revoked', live: true },
+  ],
+  acknowledged: [
+    [isIssued, exchanged(), acknowledges()],
+    { state: 'consumed', live: true, withoutActor: true, covered: true },
+  ],
+  'used again, then acknowledged': [
+    [isIssued, exchanged(actedBy()), useAgain, acknowledges()],
+    { state: 'revoked', replayed: true, covered: true },
+  ],
+  'acknowledged, then used again': [
+    [isIssued, exchanged(), acknowledges(), useAgain],
+    { state: 'revoked', replayed: true, withoutActor: true },
+  ],
 }
 const NAMES = Object.keys(FATES)
 const fates = rowsOf(NAMES)
@@ -121,6 +138,9 @@ const filter = (
     }),
   )
 
+const TAIL = 'A-z_9'.padEnd(22, '0')
+/** As an API has logged it. */
+const jtiOfItsToken: Step = lists(({ kept }) => ({ jti: decodeJwt(kept.accessToken ?? '').jti ?? '' }))
 const names = rowsOf(['finds', 'leaves out'])
 const filters = [
   names('M33', {
@@ -200,6 +220,91 @@ const filters = [
       filter(`M${38 + index}, ${value}`, { [name]: String(value) }, (of) => Boolean(of[name]) === value),
     ),
   ),
+  filter(
+    'M154',
+    { unacknowledged: 'true' },
+    ({ replayed, withoutActor, covered }) => Boolean(replayed || withoutActor) && !covered,
+  ),
+  rowsOf(['false'])('M154, another value', {
+    false: [lists({ unacknowledged: 'false' }), wrongInput('unacknowledged must be true')],
+  }),
+  rowsOf(['its id', 'a child', 'unused'])('M152, finds', {
+    'its id': [isIssued, exchanged(), jtiOfItsToken, finds, changesNothing],
+    'a child': [isIssued, exchanged(), lists(({ id }) => ({ jti: `${id}.${TAIL}` })), finds, changesNothing],
+    unused: [isIssued, lists(({ id }) => ({ jti: id })), finds, changesNothing],
+  }),
+  ...Object.entries<(id: string) => string>({
+    'of another record': () => '0'.repeat(32),
+    'in capital letters': (id) => id.toUpperCase().replace(/\d$/, 'A'),
+    'too long a tail': (id) => `${id}.${TAIL}0`,
+    'too short a tail': (id) => `${id}.${TAIL.slice(1)}`,
+    'another character': (id) => `${id}.${TAIL.slice(1)}=`,
+    'the longest': () => 'x'.repeat(255),
+  }).map(([title, jtiFor]) =>
+    rowsOf(['leaves out'])(`M152, ${title}`, {
+      'leaves out': [
+        isIssued,
+        exchanged(),
+        lists(({ id }) => ({ jti: jtiFor(id) })),
+        findsNone,
+        changesNothing,
+      ],
+    }),
+  ),
+  rowsOf(['a text', 'another issuer'])('M152, without a query', {
+    'a text': [
+      lists({ jti: 'none of ours' }),
+      findsNone,
+      ({ calls }) => expect(calls.filter((call) => call.startsWith('store.'))).to.deep.equal([]),
+      changesNothing,
+    ],
+    'another issuer': [
+      on('of another issuer'),
+      isIssued,
+      on('usual'),
+      lists(({ id }) => ({ jti: id })),
+      findsNone,
+      changesNothing,
+    ],
+  }),
+  names('M153', {
+    finds: [
+      issuedWith({ context: { ticketId: 'T-153' } }),
+      isIssued,
+      lists((scene) => ({ ticketId: 'T-153', ...ofItsUser(scene) })),
+      finds,
+      changesNothing,
+    ],
+    'leaves out': [
+      issuedWith({ context: { ticketId: 'T-1530', ticket: 'T-153' } }),
+      isIssued,
+      lists((scene) => ({ ticketId: 'T-153', ...ofItsUser(scene) })),
+      findsNone,
+      changesNothing,
+    ],
+  }),
+  rowsOf(['255 code points', '256 code points', 'a number'])('M153, the ticket', {
+    '255 code points': [
+      issuedWith({ context: { ticketId: '🎫'.repeat(255) } }),
+      isIssued,
+      lists((scene) => ({ ticketId: '🎫'.repeat(255), ...ofItsUser(scene) })),
+      finds,
+      changesNothing,
+    ],
+    '256 code points': [
+      issuedWith({ context: { ticketId: '🎫'.repeat(256) } }),
+      isIssued,
+      lists({ ticketId: '🎫'.repeat(256) }),
+      wrongInput('ticketId must be a string of 1 to 255 characters'),
+    ],
+    'a number': [
+      issuedWith({ context: { ticketId: 153 } }),
+      isIssued,
+      lists((scene) => ({ ticketId: '153', ...ofItsUser(scene) })),
+      findsNone,
+      changesNothing,
+    ],
+  }),
   rowsOf(['before', 'in that second', 'after'])('M41', {
     before: [
       isIssued,
@@ -266,7 +371,7 @@ const filters = [
     ],
     'of a record that was purged': [
       twoOfOneUser,
-      ({ setting, id }) => setting.database.sequelize.query(`DELETE FROM subject_tokens WHERE id = '${id}'`),
+      ({ setting, id }) => setting.database.sequelize.query(`DELETE FROM subject_tokens WHERE id = X'${id}'`),
       lists((scene) => ({ ...ofItsUser(scene), cursor: scene.id })),
       answer((scene) => expect(idsIn(scene)).to.deep.equal([scene.kept.older])),
       recordUnchanged,
@@ -324,10 +429,13 @@ const PARAMETERS: Readonly<Record<string, readonly [good: string, bad: string, t
   actorId: ['bob', 'a'.repeat(256), 'actorId must be a string of 1 to 255 characters'],
   clientId: ['spa', 'a\0', 'clientId must be a string of 1 to 255 characters'],
   createdBy: ['backend', 'a\0', 'createdBy must be a string of 1 to 255 characters'],
+  jti: ['0'.repeat(32), 'a\0', 'jti must be a string of 1 to 255 characters'],
+  ticketId: ['T-1', 'a'.repeat(256), 'ticketId must be a string of 1 to 255 characters'],
   state: ['active', 'Active', 'state must be one of active, expired, consumed, revoked'],
   live: ['true', '1', 'live must be true or false'],
   replayed: ['true', 'TRUE', 'replayed must be true or false'],
   withoutActor: ['true', 'yes', 'withoutActor must be true or false'],
+  unacknowledged: ['true', 'false', 'unacknowledged must be true'],
   createdAfter: ['1', '1.5', 'createdAfter must be whole seconds since the epoch'],
   createdBefore: ['1', '-1', 'createdBefore must be whole seconds since the epoch'],
   limit: ['1', '01', 'limit must be a whole number from 1 to 100'],
@@ -398,53 +506,57 @@ const beforeAThousand = (steps: Steps): Steps => [
 ]
 const usedAgain: Steps = [issuedAlone, used('a JWT'), useAgain]
 const usedByNoOne: Steps = [isIssued, exchanged()]
+const ticketed: Steps = [issuedWith({ context: { ticketId: 'T-49' } }), isIssued]
 
 const costs = [
-  rowsOf(['userId', 'actorId', 'createdBy', 'replayed', 'withoutActor', 'live', 'another', 'two of them'])(
-    'M49',
-    {
-      userId: [beforeAThousand(usedAgain), lists(ofItsUser), finds, changesNothing],
-      actorId: [
-        beforeAThousand(usedAgain),
-        lists(({ people }) => ({ actorId: people.actorId })),
-        finds,
-        changesNothing,
-      ],
-      createdBy: [
-        beforeAThousand(usedAgain),
-        lists(({ people }) => ({ createdBy: people.createdBy })),
-        finds,
-        changesNothing,
-      ],
-      replayed: [beforeAThousand(usedAgain), lists({ replayed: 'true', limit: '1' }), finds, changesNothing],
-      withoutActor: [
-        beforeAThousand(usedByNoOne),
-        lists({ withoutActor: 'true', limit: '1' }),
-        finds,
-        changesNothing,
-      ],
-      live: [beforeAThousand(usedByNoOne), lists({ live: 'true', limit: '1' }), finds, changesNothing],
-      another: [
-        beforeAThousand(usedByNoOne),
-        lists({ state: 'consumed' }),
-        answer(({ response }) => {
-          expect(response.body.items).to.deep.equal([])
-          expect(response.body.nextCursor).to.be.a('string')
-        }),
-        lists(({ response }) => ({ state: 'consumed', limit: '1', cursor: response.body.nextCursor })),
-        finds,
-        changesNothing,
-      ],
-      'two of them': [
-        beforeAThousand(usedByNoOne),
-        lists({ state: 'consumed', createdBy: 'backend' }),
-        (scene) => expect(scene.response.body.items.length).to.be.lessThan(51),
-        lists((scene) => ({ ...ofItsUser(scene), state: 'consumed' })),
-        finds,
-        changesNothing,
-      ],
-    },
-  ),
+  rowsOf([
+    ...(['userId', 'actorId', 'createdBy', 'jti', 'ticketId', 'revoked'] as const),
+    ...(['replayed', 'withoutActor', 'live', 'another', 'two of them'] as const),
+  ])('M49', {
+    jti: [beforeAThousand(usedAgain), lists(({ id }) => ({ jti: id })), finds, changesNothing],
+    ticketId: [beforeAThousand(ticketed), lists({ ticketId: 'T-49' }), finds, changesNothing],
+    revoked: [beforeAThousand(usedAgain), lists({ state: 'revoked', limit: '1' }), finds, changesNothing],
+    userId: [beforeAThousand(usedAgain), lists(ofItsUser), finds, changesNothing],
+    actorId: [
+      beforeAThousand(usedAgain),
+      lists(({ people }) => ({ actorId: people.actorId })),
+      finds,
+      changesNothing,
+    ],
+    createdBy: [
+      beforeAThousand(usedAgain),
+      lists(({ people }) => ({ createdBy: people.createdBy })),
+      finds,
+      changesNothing,
+    ],
+    replayed: [beforeAThousand(usedAgain), lists({ replayed: 'true', limit: '1' }), finds, changesNothing],
+    withoutActor: [
+      beforeAThousand(usedByNoOne),
+      lists({ withoutActor: 'true', limit: '1' }),
+      finds,
+      changesNothing,
+    ],
+    live: [beforeAThousand(usedByNoOne), lists({ live: 'true', limit: '1' }), finds, changesNothing],
+    another: [
+      beforeAThousand(usedByNoOne),
+      lists({ state: 'consumed' }),
+      answer(({ response }) => {
+        expect(response.body.items).to.deep.equal([])
+        expect(response.body.nextCursor).to.be.a('string')
+      }),
+      lists(({ response }) => ({ state: 'consumed', limit: '1', cursor: response.body.nextCursor })),
+      finds,
+      changesNothing,
+    ],
+    'two of them': [
+      beforeAThousand(usedByNoOne),
+      lists({ state: 'consumed', createdBy: 'backend' }),
+      (scene) => expect(scene.response.body.items.length).to.be.lessThan(51),
+      lists((scene) => ({ ...ofItsUser(scene), state: 'consumed' })),
+      finds,
+      changesNothing,
+    ],
+  }),
 ]
 
 /** A record as the API must show it: every member that it has. One that is a function is a condition. */
@@ -487,6 +599,25 @@ const usedNow = async (request: Of<Parameters> = {}, members: object = {}) => {
   return { ...made_, item }
 }
 const isLater = (time: number) => time > now() + 500
+const isBoth = (scope: string) => scope.split(' ').sort().join() === 'orders:read,orders:write'
+/** Written as no request of this version writes it, and used by then. */
+const storedNow = async (changes: Partial<NewSubjectToken> = {}) => {
+  const setting = await settingOf('usual')
+  const id = mintId()
+  const userId = unique('user')
+  const store = createSubjectTokenStore(setting.database.sequelize)
+  const times = { createdAt: secondOf(id), expiresAt: secondOf(id) + 600 }
+  const token = newToken({ id, issuer: setting.issuer, userId, ...times, ...changes })
+  await store.insert(token)
+  const item = {
+    ...base(id, userId),
+    usedBy: 'spa',
+    resource: API,
+    consumedAt: isNow,
+    accessToken: { format: 'jwt', jti: id, expiresAt: isLater },
+  }
+  return { store, token, item }
+}
 
 const RECORDS: Readonly<Record<string, () => Promise<Made>>> = {
   unused: async () => {
@@ -518,7 +649,49 @@ const RECORDS: Readonly<Record<string, () => Promise<Made>>> = {
   'within constraints': async () => {
     const constraints = { clientId: 'spa', resource: API, scope: 'orders:read orders:write' }
     const used = await usedNow({ scope: 'orders:read profile' }, constraints)
-    return { ...used, item: { ...used.item, clientId: 'spa', scope: 'orders:read' } }
+    const ceiling = { scope: constraints.scope }
+    return { ...used, item: { ...used.item, clientId: 'spa', scope: 'orders:read', ceiling } }
+  },
+  'for one of several': async () => {
+    const resource = [API, OPAQUE_API]
+    const used = await usedNow({}, { resource })
+    return { ...used, item: { ...used.item, ceiling: { resource } } }
+  },
+  'for what was allowed, in another order': () =>
+    usedNow(
+      { scope: 'orders:write orders:read' },
+      { resource: [API], scope: 'orders:read orders:write' },
+    ).then(({ item, ...used }) => ({ ...used, item: { ...item, scope: isBoth } })),
+  'of a session': async () => {
+    const { store, token, ...stored } = await storedNow({ purpose: 'session' })
+    const use = newUse({ at: now(), accessToken: { format: 'jwt', expiresAt: now() + 600 } })
+    await store.consume(token, now(), use)
+    const spent = (await store.find(token.issuer, token.id)) as SpentSubjectToken
+    await store.recordReplay(spent, { at: now(), by: 'mallory' })
+    const replay = { at: isNow, by: 'mallory' }
+    const stopped = { revokedAt: isNow, revocation: { cause: 'replay' }, replay, state: 'revoked' }
+    return { id: token.id, item: { ...stored.item, use: 'session', ...stopped } }
+  },
+  'that goes on in another one': async () => {
+    const { setting, id, userId, item } = await usedNow()
+    const next = await issue(setting, { userId })
+    const body = { id, cause: 'continued', continuedBy: next.id }
+    expect((await postRevocation(setting, body)).status).to.equal(200)
+    const revocation = { cause: 'continued', client: 'backend', continuedBy: next.id }
+    return { id, item: { ...item, revokedAt: isNow, revocation, state: 'revoked' } }
+  },
+  'that nothing could end': async () => {
+    const { store, token, item } = await storedNow()
+    const accessToken = { format: 'jwt', expiresAt: now() + 600, kept: true } as const
+    await store.consume(token, now(), newUse({ at: now(), accessToken }))
+    await store.revoke(token.issuer, token.id, now(), { cause: 'host', by: 'a job' })
+    const revocation = { cause: 'host', by: 'a job', ended: 'kept' }
+    return { id: token.id, item: { ...item, revokedAt: isNow, revocation, state: 'revoked' } }
+  },
+  acknowledged: async () => {
+    const { setting, id, item } = await usedNow()
+    expect((await acknowledge(setting, id, FINDING)).status).to.equal(204)
+    return { id, item: { ...item, acknowledged: [{ at: isNow, ...FINDING }] } }
   },
   revoked: async () => {
     const { setting, id, userId } = await issuedNow()
@@ -580,10 +753,27 @@ const MEMBERS = [
   'state',
 ]
 const FIRST_MEMBER = 50
+/** Those that came later, by their ids. */
+const FURTHER_MEMBERS: readonly (readonly [id: string, path: string])[] = [
+  ['M155', 'use'],
+  ['M156', 'ceiling'],
+  ['M157', 'ceiling.resource'],
+  ['M158', 'ceiling.scope'],
+  ['M159', 'revocation.continuedBy'],
+  ['M160', 'revocation.ended'],
+  ['M161', 'replay.by'],
+  ['M162', 'acknowledged'],
+  ['M163', 'acknowledged.0.at'],
+  ['M164', 'acknowledged.0.by'],
+  ['M165', 'acknowledged.0.note'],
+]
 const records = rowsOf(KINDS)
-const members = MEMBERS.map((path, index) =>
+const members = [
+  ...MEMBERS.map((path, index) => [`M${FIRST_MEMBER + index}`, path] as const),
+  ...FURTHER_MEMBERS,
+].map(([id, path]) =>
   records(
-    `M${FIRST_MEMBER + index}, ${path}`,
+    `${id}, ${path}`,
     each(KINDS, (kind) => [
       async (scene) => {
         const record = await recordOf(kind)
@@ -596,7 +786,8 @@ const members = MEMBERS.map((path, index) =>
         const expected = valueAt(shown.get(scene)?.item, path)
         const found = valueAt(scene.response.body, path)
         // Of an object that holds conditions, its own members have rows.
-        if (typeof expected === 'object')
+        if (Array.isArray(expected) && typeof expected[0] === 'string') expect(found).to.deep.equal(expected)
+        else if (typeof expected === 'object')
           expect(Object.keys(Object(found))).to.have.members(Object.keys(expected ?? {}))
         else expectMembers({ [path]: found }, { [path]: expected })
       }),
@@ -608,7 +799,51 @@ const members = MEMBERS.map((path, index) =>
 const says = (revocation: object): Step =>
   answer(({ response }) => expect(response.body.revocation, response.text).to.deep.equal(revocation))
 
+const asked: Steps = [asks('GET /subject-tokens/{id}'), succeeds({ state: 'revoked' })]
+/** What is stored of the stop cannot be read. */
+const spoils = (change: string): Steps => [
+  ({ setting, id }) =>
+    setting.database.sequelize.query(`UPDATE subject_token_stops SET ${change} WHERE token_id = X'${id}'`),
+  asks('GET /subject-tokens/{id}'),
+  says({ cause: 'unknown' }),
+  // The log is told, which is no change.
+  recordUnchanged,
+]
+
 const looks = [
+  ...(['self', 'host', 'signedOut'] as const).map((cause) =>
+    rowsOf(['stopped'])(`M68, ${cause}`, {
+      stopped: [
+        isIssued,
+        ({ setting, id }) =>
+          createSubjectTokenStore(setting.database.sequelize).revoke(setting.issuer, id, now(), { cause }),
+        asks('GET /subject-tokens/{id}'),
+        says({ cause }),
+        changesNothing,
+      ],
+    }),
+  ),
+  rowsOf(['a cause that no one knows', 'what is not JSON'])('M68, unknown', {
+    'a cause that no one knows': [isIssued, stop, spoils(`cause = 'other'`)],
+    'what is not JSON': [isIssued, stop, spoils(`revocation = '{'`)],
+  }),
+  rowsOf(['api', 'self', 'continued'])('M69, the client', {
+    api: [isIssued, stop, recordSays({ revocation: { cause: 'api', client: 'backend' } }), asked],
+    self: [
+      isIssued,
+      ({ setting, id }) => postRevocation(setting, { id, cause: 'self' }),
+      recordSays({ revocation: { cause: 'self', client: 'backend' } }),
+      asked,
+    ],
+    continued: [
+      twoOfOneUser,
+      ({ setting, id, kept }) => postRevocation(setting, { id, cause: 'continued', continuedBy: kept.older }),
+      recordSays(({ kept }) => ({
+        revocation: { cause: 'continued', client: 'backend', continuedBy: kept.older },
+      })),
+      asked,
+    ],
+  }),
   rowsOf(['api', 'console', 'replay', 'command'])('M68, the cause', {
     api: [
       isIssued,
@@ -697,8 +932,8 @@ const counts = (members: Readonly<Record<string, unknown>>): Step =>
   answer((scene) => expectMembers(today(scene), members))
 const DAY = 86_400
 const DATE = /^20\d\d-\d\d-\d\d$/
-const NOTHING = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, replayed: 0 }
-/** One of each: unused, exchanged without and with an actor, revoked, used again. */
+const NOTHING = { issued: 0, exchanged: 0, withoutActor: 0, revoked: 0, ended: 0, replayed: 0 }
+/** One of each: unused, exchanged without and with an actor, revoked, ended, used again. */
 const oneOfEach: Steps = [
   isIssued,
   isIssued,
@@ -708,6 +943,9 @@ const oneOfEach: Steps = [
   isIssued,
   exchanged(actedBy()),
   stop,
+  isIssued,
+  exchanged(actedBy()),
+  ({ setting, id }) => postRevocation(setting, { id, cause: 'self' }),
   isIssued,
   exchanged(actedBy()),
   useAgain,
@@ -735,9 +973,7 @@ const agesTo = (daysAgo: number, age: number): Steps => [
   summary(`?days=${daysAgo + 1}`),
   // Without a request, because what is so old cannot be stopped any more.
   ({ setting, id }) =>
-    setting.database.sequelize.query(
-      `UPDATE subject_tokens SET revoked_at = 1, revocation = '{}' WHERE id = '${id}'`,
-    ),
+    createSubjectTokenStore(setting.database.sequelize).revoke(setting.issuer, id, secondOf(id), BY_API),
   passes(age - 1),
   summary(`?days=${daysAgo + 1}`),
   answer(({ response }) => expect(response.body.days[0].revoked).to.equal(0)),
@@ -785,10 +1021,11 @@ const summaries = [
   rowsOf(['GET'])('M87', {
     GET: [onADayOfItsOwn, summary(), counts({ date: (date: string) => DATE.test(date) }), recordUnchanged],
   }),
-  counted('M88', 'issued', 5),
-  counted('M89', 'exchanged', 4),
+  counted('M88', 'issued', 6),
+  counted('M89', 'exchanged', 5),
   counted('M90', 'withoutActor', 1),
   counted('M91', 'revoked', 2),
+  counted('M166', 'ended', 1),
   counted('M92', 'replayed', 1),
   rowsOf(['live', 'today', 'two days ago', 'three days ago'])('M93', {
     live: [

@@ -13,8 +13,8 @@ import { managementToken, postToken } from '../../fixtures/requests.ts'
 import { uncalledStore } from '../../fixtures/uncalled-store.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { createImpersonation } from '../../src/index.ts'
-import { hashSecret, type SubjectTokenSecret } from '../../src/subject-tokens/secret.ts'
-import { everyDoor, exchanged, send } from './exchanging.ts'
+import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
+import { actedBy, everyDoor, exchanged, send } from './exchanging.ts'
 import {
   answers,
   because,
@@ -28,15 +28,18 @@ import {
 } from './expectations.ts'
 import { fails, functions, on, onADayOfItsOwn, passes, removed, stored } from './given.ts'
 import {
+  acknowledges,
   asks,
   everyRoute,
   hasBody,
   isHead,
   isIssued,
   issues,
+  isUsedAgain,
   manages,
   ROUTES,
   type RouteName,
+  replayOf,
   requests,
   routeOf,
 } from './managing.ts'
@@ -73,6 +76,7 @@ const ID_OF: Readonly<Record<RouteName, string>> = {
   'DELETE /subject-tokens/{id}': 'M5',
   'DELETE /subject-tokens': 'M6',
   'POST /subject-tokens/revocations': 'M7',
+  'POST /subject-tokens/{id}/acknowledgement': 'M150',
 }
 
 /** A token of the backend that carries one scope, or none. */
@@ -111,6 +115,7 @@ const PATHS = [
   '/subject-tokens/{id}',
   '/subject-tokens/summary',
   '/subject-tokens/revocations',
+  '/subject-tokens/{id}/acknowledgement',
 ] as const
 type Path = (typeof PATHS)[number]
 const ALLOWED: Readonly<Record<Path, string>> = {
@@ -118,6 +123,7 @@ const ALLOWED: Readonly<Record<Path, string>> = {
   '/subject-tokens/{id}': 'GET, HEAD, DELETE',
   '/subject-tokens/summary': 'GET, HEAD',
   '/subject-tokens/revocations': 'POST',
+  '/subject-tokens/{id}/acknowledgement': 'POST',
 }
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const paths = rowsOf(PATHS)
@@ -144,6 +150,7 @@ const WRONG_INPUT: Readonly<Record<RouteName, { readonly query?: string; readonl
   'DELETE /subject-tokens/{id}': { query: '?x=1' },
   'DELETE /subject-tokens': { query: '&userId=alice' },
   'POST /subject-tokens/revocations': { body: {} },
+  'POST /subject-tokens/{id}/acknowledgement': { body: {} },
 }
 
 const isIssuedElsewhere: Steps = [onADayOfItsOwn, on('of another issuer'), isIssued, on('usual')]
@@ -355,7 +362,7 @@ const everything = [
     asks(name),
     answer(({ response, subjectToken, kept: { accessToken = '' } }) => {
       const secrets = name === 'POST /subject-tokens' ? [accessToken] : [subjectToken, accessToken]
-      const all = [...secrets, ...secrets.map((secret) => hashSecret(secret as SubjectTokenSecret))]
+      const all = [...secrets, ...secrets.map((secret) => hashToken(secret as SubjectTokenText))]
       for (const secret of all) expect(response.text).not.to.include(secret)
     }),
     says,
@@ -532,6 +539,9 @@ const management = [
 const challenges = (challenge: (scene: Scene) => string): Step =>
   answer((scene) => expect(scene.response.headers.get('www-authenticate')).to.equal(challenge(scene)))
 
+/** Of another record than that of the scene. */
+const pathOf = (name: RouteName, id: string) => name.replace(/^.*\{id\}/, `/${id}`)
+
 const NO_BODY = 'it has no body'
 const UNKNOWN = '0'.repeat(32)
 const WRONG_TEXT: Readonly<Record<RouteName, string>> = {
@@ -545,22 +555,28 @@ const WRONG_TEXT: Readonly<Record<RouteName, string>> = {
   'DELETE /subject-tokens/{id}': 'unknown parameter: x',
   'DELETE /subject-tokens': 'userId must not be repeated',
   'POST /subject-tokens/revocations': 'id, userId, actorId or createdBy is required',
+  'POST /subject-tokens/{id}/acknowledgement': 'by is required',
 }
 /** The call of the store that a route cannot do without. */
 const CALL: Readonly<Record<RouteName, string>> = {
   'POST /subject-tokens': 'store.insert',
   'GET /subject-tokens': 'store.list',
   'HEAD /subject-tokens': 'store.list',
-  'GET /subject-tokens/{id}': 'store.get',
-  'HEAD /subject-tokens/{id}': 'store.get',
+  'GET /subject-tokens/{id}': 'store.find',
+  'HEAD /subject-tokens/{id}': 'store.find',
   'GET /subject-tokens/summary': 'store.summarize',
   'HEAD /subject-tokens/summary': 'store.summarize',
   'DELETE /subject-tokens/{id}': 'store.revoke',
   'DELETE /subject-tokens': 'store.revokeWhere',
   'POST /subject-tokens/revocations': 'store.revoke',
+  'POST /subject-tokens/{id}/acknowledgement': 'store.acknowledge',
 }
 /** Storage is down for this route. What was counted before is not remembered on this day. */
 const down = (name: RouteName): Steps => [onADayOfItsOwn, isIssued, fails(CALL[name])]
+
+const conflicts = (text: string): Steps => refused(409, 'invalid_request', text, null)
+const NO_ALARM = 'the subject token has no alarm'
+const OTHER_REPLAY = 'replayedAt is not the replay of the subject token'
 
 const errors = [
   everyRoute('M131', (name) => [
@@ -631,7 +647,7 @@ const errors = [
       name.includes('{id}') || name.endsWith('revocations')
         ? [
             isIssued,
-            asks(name, hasBody(name) ? { body: { id } } : { path: `/${id}` }),
+            asks(name, name.endsWith('revocations') ? { body: { id } } : { path: pathOf(name, id) }),
             seesNothing(name),
             recordUnchanged,
           ]
@@ -644,6 +660,19 @@ const errors = [
       issues(),
       forbidden('isAllowed returned false'),
     ],
+  }),
+  rowsOf(['unspent', 'exchanged by someone'])('M176', {
+    unspent: [isIssued, acknowledges(), conflicts(NO_ALARM)],
+    'exchanged by someone': [isIssued, exchanged(actedBy()), acknowledges(), conflicts(NO_ALARM)],
+  }),
+  rowsOf(['another', 'none', 'the first'])('M177', {
+    another: [
+      isUsedAgain,
+      acknowledges(async (scene) => ({ replayedAt: (await replayOf(scene)) + 1 })),
+      conflicts(OTHER_REPLAY),
+    ],
+    none: [isIssued, exchanged(), acknowledges({ replayedAt: 1 }), conflicts(OTHER_REPLAY)],
+    'the first': [isUsedAgain, acknowledges({ replayedAt: null }), conflicts(OTHER_REPLAY)],
   }),
   paths(
     'M142',

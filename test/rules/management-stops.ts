@@ -3,12 +3,14 @@ import { expect } from 'chai'
 import { publicClient } from '../../fixtures/clients.ts'
 import { OPAQUE_API } from '../../fixtures/deployment.ts'
 import { credentials, form, send as sendHttp } from '../../fixtures/http.ts'
-import { revoke, show } from '../../fixtures/management.ts'
+import { idsOf, list, revoke, show } from '../../fixtures/management.ts'
 import { billingApi, LEDGER } from '../../fixtures/on-behalf-of.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { exchanged, send, sent } from './exchanging.ts'
 import {
   answers,
+  changesNothing,
   recordSays,
   recordUnchanged,
   tokenHasEnded,
@@ -16,7 +18,7 @@ import {
   wrongInput,
 } from './expectations.ts'
 import { fails, functions, on, passes, works } from './given.ts'
-import { asks, isIssued } from './managing.ts'
+import { acknowledges, asks, isIssued, isUsedAgain, replayOf } from './managing.ts'
 import { answer, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
 import {
@@ -123,9 +125,9 @@ const one = [
     on('without status lists'),
     issuedAlone,
     used('a JWT'),
-    stop(),
+    stop(1, 1),
     ({ events }) => expect(events.at(-1)?.payload).to.include({ ended: 'kept' }),
-    recordSays({ state: 'revoked', revocation }),
+    recordSays({ state: 'revoked', revocation: { ...revocation, ended: 'kept' } }),
   ]),
   ...FORMATS.map((format) =>
     everyWay(`M98, ${format}`, ({ stop, revocation }) => [
@@ -160,10 +162,13 @@ const one = [
     (scene) => scene.request(() => sendStop(way, scene)),
     ({ response }) => expect(response.status).to.equal(503),
     tokenLivesOn,
+    ({ events }) => expect(events).to.deep.equal([]),
     works('Grant.destroy'),
-    stop(0),
+    stop(),
+    ({ events }) => expect(events.map(({ name }) => name)).to.deep.equal(['subject_token.revoked']),
     tokenHasEnded,
     recordSays({ state: 'revoked', revocation }),
+    stop(0),
   ]),
   everyStop('M99, expired unused', 'it was used', ({ stop }) => [
     passes(0),
@@ -326,6 +331,20 @@ const revokesOne = answer(({ response }) =>
 const REASON = 'reason must be a string of 1 to 1000 characters, and must not be blank'
 const NAME = 'by must be a string of 1 to 255 characters'
 
+/** Of the same user. */
+const goesOnInAnother: Step = async (scene) => {
+  await isIssued(scene)
+  const { setting, kept, people } = scene
+  kept.other = (await issue(setting, { userId: people.userId })).id
+}
+const goesOnInNone = wrongInput('continuedBy must be the id of another record of the same user')
+/** The list of what no one has looked into has it. */
+const unacknowledged: Step = answer(async (scene) => {
+  const { setting, people, id } = scene
+  const response = await scene.request(() => list(setting, { unacknowledged: 'true', userId: people.userId }))
+  expect(idsOf(response)).to.deep.equal([id])
+})
+
 const saying = [
   eachBody('M105', (own) => [
     issuedAlone,
@@ -406,6 +425,129 @@ const saying = [
     revokesOne,
     recordSays({ revocation: { cause: 'api', client: 'backend', reason: '🎫'.repeat(1000) } }),
   ]),
+  everyStopOfAll('M167', 'of one record', ({ stop, revocation }) => [
+    on('without status lists'),
+    issuedAlone,
+    used('a JWT'),
+    issuedAgain,
+    used('an opaque token'),
+    issuedAgain,
+    stop(3, 1),
+    recordSays({ state: 'revoked', revocation }),
+  ]),
+  rowsOf(['a JWT', 'an opaque token'])('M167, one', {
+    'a JWT': [
+      on('without status lists'),
+      issuedAlone,
+      used('a JWT'),
+      posts(({ id }) => ({ id })),
+      answer(({ response }) => expect(response.body).to.deep.equal({ revoked: 1, kept: 1 })),
+      posts(({ id }) => ({ id })),
+      answer(({ response }) => expect(response.body).to.deep.equal({ revoked: 0 })),
+      recordSays({ revocation: { cause: 'api', client: 'backend', ended: 'kept' } }),
+    ],
+    'an opaque token': [
+      on('without status lists'),
+      issuedAlone,
+      used('an opaque token'),
+      posts(({ id }) => ({ id })),
+      revokesOne,
+      recordSays({ revocation: { cause: 'api', client: 'backend' } }),
+    ],
+  }),
+  rowsOf(['self', 'continued', 'absent'])('M168', {
+    self: [
+      isIssued,
+      posts(({ id }) => ({ id, cause: 'self', by: 'sam' })),
+      revokesOne,
+      recordSays({ revocation: { cause: 'self', client: 'backend', by: 'sam' } }),
+    ],
+    continued: [
+      goesOnInAnother,
+      posts(({ id, kept }) => ({ id, cause: 'continued', continuedBy: kept.other })),
+      revokesOne,
+      recordSays(({ kept }) => ({
+        revocation: { cause: 'continued', client: 'backend', continuedBy: kept.other },
+      })),
+    ],
+    absent: [
+      isIssued,
+      posts(({ id }) => ({ id })),
+      revokesOne,
+      recordSays({ revocation: { cause: 'api', client: 'backend' } }),
+    ],
+  }),
+  ...Object.entries({ api: 'api', console: 'console', 'of another type': ['self'], null: null }).map(
+    ([title, cause]) =>
+      rowsOf(['id'])(`M168, ${title}`, {
+        id: [isIssued, posts(({ id }) => ({ id, cause })), wrongInput('cause must be self or continued')],
+      }),
+  ),
+  rowsOf(['userId', 'actorId', 'createdBy'])(
+    'M168, of more than one',
+    each(['userId', 'actorId', 'createdBy'], (name) => [
+      issuedAlone,
+      posts(({ people }) => ({ [name]: people[name], cause: 'self' })),
+      wrongInput(`cause must not come with ${name}`),
+    ]),
+  ),
+  rowsOf(['another', 'itself', 'unknown', 'not an id', 'of another user', 'of another issuer'])('M169', {
+    another: [
+      goesOnInAnother,
+      posts(({ id, kept }) => ({ id, cause: 'continued', continuedBy: kept.other })),
+      revokesOne,
+      otherSays('active'),
+      recordSays({ state: 'revoked' }),
+    ],
+    itself: [isIssued, posts(({ id }) => ({ id, cause: 'continued', continuedBy: id })), goesOnInNone],
+    unknown: [
+      isIssued,
+      posts(({ id }) => ({ id, cause: 'continued', continuedBy: '0'.repeat(32) })),
+      goesOnInNone,
+    ],
+    'not an id': [isIssued, posts(({ id }) => ({ id, cause: 'continued', continuedBy: 'x' })), goesOnInNone],
+    'of another user': [
+      isIssued,
+      keepsOther,
+      isIssued,
+      posts(({ id, kept }) => ({ id, cause: 'continued', continuedBy: kept.other })),
+      goesOnInNone,
+    ],
+    'of another issuer': [
+      on('of another issuer'),
+      isIssued,
+      keepsOther,
+      on('usual'),
+      // Of the same user.
+      async (scene) => {
+        Object.assign(scene, await issue(scene.setting, { userId: scene.people.userId }))
+      },
+      posts(({ id, kept }) => ({ id, cause: 'continued', continuedBy: kept.other })),
+      goesOnInNone,
+    ],
+  }),
+  rowsOf(['missing', 'without the cause', 'with self', 'of another type'])('M169, the cause', {
+    missing: [
+      isIssued,
+      posts(({ id }) => ({ id, cause: 'continued' })),
+      wrongInput('continuedBy is required with the cause continued'),
+    ],
+    'without the cause': [
+      isIssued,
+      posts(({ id }) => ({ id, continuedBy: id })),
+      wrongInput('continuedBy must come with the cause continued'),
+    ],
+    'with self': [
+      isIssued,
+      posts(({ id }) => ({ id, cause: 'self', continuedBy: id })),
+      wrongInput('continuedBy must come with the cause continued'),
+    ],
+    'of another type': [
+      isIssued,
+      posts(({ id }) => ({ id, cause: 'continued', continuedBy: 7 })),
+      wrongInput('continuedBy must be a string of 1 to 255 characters'),
+    ],
+  }),
   everyStop('M110', 'the rows of §3.1', ({ stop, revocation }) => [
     issuedAlone,
     used('a JWT'),
@@ -417,4 +559,139 @@ const saying = [
   ]),
 ]
 
-export const stopRules = [...one, ...all, ...saying]
+const acknowledged = answer(({ response }) =>
+  expect([response.status, response.text], response.text).to.deep.equal([204, '']),
+)
+const lists = (count: number) => (all: readonly unknown[]) => all.length === count
+const NOTE = 'note must be a string of 1 to 1000 characters, and must not be blank'
+const TIME = 'replayedAt must be whole seconds since the epoch, or null'
+/** A member of the body that is taken, and values that are not. */
+const finding = (
+  id: string,
+  name: string,
+  taken: unknown,
+  refusals: Readonly<Record<string, readonly [unknown, string]>>,
+) =>
+  rowsOf(['taken', ...Object.keys(refusals)])(id, {
+    taken: [
+      isUsedAgain,
+      acknowledges({ [name]: taken }),
+      acknowledged,
+      recordSays({
+        acknowledged: ([one]: readonly object[]) =>
+          name === 'replayedAt' || Reflect.get(Object(one), name) === taken,
+      }),
+    ],
+    ...Object.fromEntries(
+      Object.entries(refusals).map(([form, [value, text]]) => [
+        form,
+        [isUsedAgain, acknowledges({ [name]: value }), wrongInput(text)],
+      ]),
+    ),
+  })
+
+const findings = [
+  rowsOf(['used again', 'without an actor', 'stopped since', 'with a query', 'not JSON'])('M170', {
+    'used again': [
+      issuedAlone,
+      used('a JWT'),
+      ({ setting, subjectToken }) => exchange(setting, { subject_token: subjectToken }),
+      acknowledges(),
+      acknowledged,
+      recordSays({ acknowledged: lists(1), state: 'revoked' }),
+    ],
+    'without an actor': [
+      isIssued,
+      exchanged(),
+      acknowledges(),
+      acknowledged,
+      recordSays({ acknowledged: lists(1), state: 'consumed' }),
+    ],
+    'stopped since': [
+      isIssued,
+      exchanged(),
+      ({ setting, id }) => revoke(setting, id),
+      acknowledges(),
+      acknowledged,
+      recordSays({ acknowledged: lists(1), state: 'revoked' }),
+    ],
+    'with a query': [
+      isUsedAgain,
+      acknowledges({}, { query: '?dryRun=true' }),
+      wrongInput('unknown parameter: dryRun'),
+    ],
+    'not JSON': [isUsedAgain, acknowledges({}, { body: '{' }), wrongInput('the body must be JSON')],
+  }),
+  finding('M171', 'by', '🎫'.repeat(255), {
+    missing: [undefined, 'by is required'],
+    'too long': ['🎫'.repeat(256), NAME],
+    empty: ['', NAME],
+    NUL: ['a\0', NAME],
+    'of another type': [7, NAME],
+  }),
+  finding('M172', 'note', '🎫'.repeat(1000), {
+    missing: [undefined, 'note is required'],
+    'too long': ['🎫'.repeat(1001), NOTE],
+    blank: [' \n', NOTE],
+    NUL: ['a\0', NOTE],
+    'of another type': [7, NOTE],
+  }),
+  finding('M173', 'replayedAt', undefined, {
+    'a text': ['1', TIME],
+    'a fraction': [1.5, TIME],
+    negative: [-1, TIME],
+  }),
+  rowsOf(['that replay', 'none'])('M173, seen', {
+    'that replay': [
+      isUsedAgain,
+      acknowledges(async (scene) => ({ replayedAt: await replayOf(scene) })),
+      acknowledged,
+      recordSays({ acknowledged: lists(1) }),
+    ],
+    none: [
+      isIssued,
+      exchanged(),
+      acknowledges({ replayedAt: null }),
+      acknowledged,
+      recordSays({ acknowledged: lists(1) }),
+    ],
+  }),
+  rowsOf(['a replay', 'an exchange without actor'])('M174', {
+    'a replay': [
+      isUsedAgain,
+      acknowledges(),
+      acknowledges({ note: 'another' }),
+      acknowledged,
+      changesNothing,
+    ],
+    'an exchange without actor': [
+      isIssued,
+      exchanged(),
+      acknowledges(),
+      acknowledges({ note: 'another' }),
+      acknowledged,
+      changesNothing,
+    ],
+  }),
+  rowsOf(['after it', 'acknowledged too'])('M175', {
+    'after it': [
+      isIssued,
+      exchanged(),
+      acknowledges(),
+      ({ setting, subjectToken }) => exchange(setting, { subject_token: subjectToken }),
+      unacknowledged,
+      recordSays({ acknowledged: lists(1) }),
+    ],
+    'acknowledged too': [
+      isIssued,
+      exchanged(),
+      acknowledges(),
+      ({ setting, subjectToken }) => exchange(setting, { subject_token: subjectToken }),
+      acknowledges({ by: 'robin' }),
+      acknowledged,
+      recordSays({ acknowledged: lists(2) }),
+    ],
+  }),
+]
+
+export const stopRules = [...one, ...all, ...saying, ...findings]

@@ -1,12 +1,13 @@
 /** Requests of the management API: each route as a backend sends it, with one thing changed. */
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { send } from '../../fixtures/http.ts'
-import { idFrom, issue, keptToken } from '../../fixtures/requests.ts'
+import { show } from '../../fixtures/management.ts'
+import { exchange, idFrom, issue, keptToken } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
 import type { ManagementScope } from '../../src/constants.ts'
 import { made, type Of } from './exchanging.ts'
 import { changesNothing, recordSays } from './expectations.ts'
-import { type Cell, each, type Rule, rowsOf, type Step } from './rule.ts'
+import { type Cell, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
 
 interface Request {
@@ -20,6 +21,8 @@ interface Route {
   readonly scope: ManagementScope
   readonly status: number
   readonly request: (scene: Scene) => Request
+  /** What the request needs to succeed. */
+  readonly prepare?: Step
   /** What the record says once the request has succeeded. */
   readonly record: Step
 }
@@ -39,6 +42,16 @@ const reading = (method: 'GET' | 'HEAD', pathOf: (scene: Scene) => string): Rout
 })
 const ofUser = ({ people }: Scene) => `?userId=${people.userId}`
 const ofId = ({ id }: Scene) => `/${id}`
+
+/** What someone has found out about a record. */
+export const FINDING = { by: 'dora', note: 'a double click' }
+
+/** The record was exchanged without an actor. */
+async function isAlarming({ setting, subjectToken, kept }: Scene): Promise<void> {
+  if (kept.accessToken !== undefined) return
+  const { body } = await exchange(setting, { subject_token: subjectToken })
+  kept.accessToken = body.access_token ?? ''
+}
 
 export const ROUTES = {
   'POST /subject-tokens': {
@@ -70,6 +83,13 @@ export const ROUTES = {
     status: 200,
     request: ({ id }) => ({ method: 'POST', path: '/revocations', body: { id } }),
     record: revoked,
+  },
+  'POST /subject-tokens/{id}/acknowledgement': {
+    scope: REVOKE,
+    status: 204,
+    prepare: isAlarming,
+    request: ({ id }) => ({ method: 'POST', path: `/${id}/acknowledgement`, body: FINDING }),
+    record: recordSays({ acknowledged: (all: readonly { by: string }[]) => all[0]?.by === FINDING.by }),
   },
 } as const satisfies Readonly<Record<string, Route>>
 export type RouteName = keyof typeof ROUTES
@@ -112,6 +132,7 @@ export const asks =
   (name: RouteName, given: Of<Changes> = {}): Step =>
   async (scene) => {
     const changes = await made(given, scene)
+    await routeOf(name).prepare?.(scene)
     const request = { ...routeOf(name).request(scene), ...changes }
     const response = await manages(scene, request)
     if (response.status === 201)
@@ -151,6 +172,24 @@ export const issues = (body: Of<Readonly<Record<string, unknown>>> = {}, changes
     ...changes,
     body: { userId: 'alice', ...(await made(body, scene)) },
   }))
+
+/** Someone has looked into the alarms of the record. What it needs beside the request has been prepared. */
+export const acknowledges =
+  (changes: Of<Readonly<Record<string, unknown>>> = {}, given: Changes = {}): Step =>
+  async (scene) => {
+    const body = { ...FINDING, ...(await made(changes, scene)) }
+    await manages(scene, { method: 'POST', path: `/${scene.id}/acknowledgement`, body, ...given })
+  }
+
+/** Exchanged without an actor, and used once more. */
+export const isUsedAgain: Steps = [
+  isIssued,
+  isAlarming,
+  ({ setting, subjectToken }) => exchange(setting, { subject_token: subjectToken }),
+]
+/** The time of its replay. */
+export const replayOf = async ({ setting, id }: Scene): Promise<number> =>
+  (await show(setting, id)).body.replay.at
 
 /** Any request. */
 export const requests =

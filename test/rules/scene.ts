@@ -75,14 +75,28 @@ export class Scene {
     return response
   }
 
-  /** The record as the database holds it, with every column. */
+  /** The record as the database holds it: the row of the token with every column, and what was added to it. */
   async row(): Promise<unknown> {
     if (this.id === '') return undefined
-    const [row] = await this.setting.database.sequelize.query('SELECT * FROM subject_tokens WHERE id = $id', {
-      type: QueryTypes.SELECT,
-      bind: { id: this.id },
-    })
-    return row
+    const { sequelize } = this.setting.database
+    const rowsIn = (table: string, id = 'token_id') =>
+      sequelize.query<object>(`SELECT * FROM subject_token${table} WHERE ${id} = X'${this.id}'`, {
+        type: QueryTypes.SELECT,
+      })
+    const [row] = await rowsIn('s', 'id')
+    return (
+      row && {
+        ...row,
+        uses: await rowsIn('_uses'),
+        stops: await rowsIn('_stops'),
+        acknowledgements: await rowsIn('_acknowledgements'),
+      }
+    )
+  }
+
+  /** Its place in the status lists. */
+  async index(): Promise<number> {
+    return Number(Object(await this.row()).number)
   }
 
   /** Since the last request. */

@@ -38,7 +38,6 @@ const SETTINGS = {
   'without onBehalfOf': { onBehalfOf: false },
   'without status lists': { onBehalfOf: false, statusList: false },
   'with scopes for the policy': { onBehalfOf: { hops: 2, scopes: 'policy' } },
-  'with targets for the policy': { onBehalfOf: { hops: 2, targets: 'policy' } },
   'one API deep': { onBehalfOf: true },
   'one person deep': { maxDelegationDepth: 1 },
   'with an actor always': { requireActor: true },
@@ -109,8 +108,9 @@ async function start(name: SettingName): Promise<Setting> {
     functions: {},
     gone: new Set(),
   }
+  const store = createSubjectTokenStore(database.sequelize)
   const options: Partial<ImpersonationOptions> = {
-    store: hooked(createSubjectTokenStore(database.sequelize), 'store', current),
+    store: hooked(store, 'store', current),
     onBehalfOf: { hops: 2 },
     maxDelegationDepth: 3,
     customClaimsTimeout: 1,
@@ -144,6 +144,8 @@ async function start(name: SettingName): Promise<Setting> {
       resources,
     },
   )
+  // The first look of a process writes down the number of its issuer.
+  await store.find(console.issuer, '0'.repeat(32))
   return Object.assign(current, console, { overtake, web })
 }
 

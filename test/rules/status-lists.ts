@@ -73,11 +73,9 @@ const isAnother = answer(({ kept, response }) => {
   expect(response.text).not.to.equal(kept.list)
 })
 
-/** The index of the record. */
-const indexOf = async (scene: Scene): Promise<number> => Number(Object(await scene.row()).status_index)
 const shows = (isShown: boolean): Step =>
   answer(async (scene) => {
-    const index = await indexOf(scene)
+    const index = await scene.index()
     expect((await stoppedNow(scene)).includes(index)).to.equal(isShown)
   })
 
@@ -211,7 +209,7 @@ const lists = [
       answer(async (scene) => {
         const { lst } = decodeJwt<{ status_list: { lst: string } }>(scene.response.text).status_list
         const bytes = inflateSync(Buffer.from(lst, 'base64url'))
-        const index = await indexOf(scene)
+        const index = await scene.index()
         expect((bytes[index >> 3] ?? 0) & (1 << (index & 7))).not.to.equal(0)
       }),
       changesNothing,

@@ -63,19 +63,22 @@ const revocationBy = (way: Way): object => {
 interface Stopping {
   readonly way: Way
   /** It stops so many records, by default the one. */
-  readonly stop: (count?: number) => Step
+  readonly stop: (count?: number, kept?: number) => Step
   readonly revocation: object
 }
 const stoppingBy = (way: Way): Stopping => ({
   way,
   revocation: revocationBy(way),
-  stop: (count = 1) =>
+  stop: (count = 1, kept = 0) =>
     answer(async (scene) => {
       const { status, body, text } = await scene.request(() => WAYS[way](scene))
       if (way === 'replay') expect([status, body.error], text).to.deep.equal([400, 'invalid_request'])
       else if (way.startsWith('console')) expect(status, text).to.equal(303)
       else if (way === 'DELETE one') expect([status, text]).to.deep.equal([204, ''])
-      else expect([status, body], text).to.deep.equal([200, { revoked: count }])
+      else {
+        const answered = { revoked: count, ...(kept > 0 && way.startsWith('POST') && { kept }) }
+        expect([status, body], text).to.deep.equal([200, answered])
+      }
     }),
 })
 
@@ -120,10 +123,13 @@ export const used = (format: 'a JWT' | 'an opaque token'): Step =>
     ...withActor(await actorToken(setting, { accountId: actorId })),
   }))
 
+/** The statement with which a stop begins. */
+const MARKS = /INSERT INTO subject_token_stops/
+
 /** The connection is lost once the next stop has marked its record, before it is read. */
 export const cutShort: Step = ({ setting }) => {
-  setting.overtake(/SET stopped_index/, async () => {
-    setting.overtake(/FROM subject_tokens WHERE id = /, () => Promise.reject(new Error('private: lost')))
+  setting.overtake(MARKS, async () => {
+    setting.overtake(/FROM subject_tokens/, () => Promise.reject(new Error('private: lost')))
   })
 }
 
@@ -131,4 +137,4 @@ export const cutShort: Step = ({ setting }) => {
 export const exchangedMeanwhile =
   (format: 'a JWT' | 'an opaque token'): Step =>
   (scene) =>
-    scene.setting.overtake(/SET stopped_index/, async () => void (await used(format)(scene)))
+    scene.setting.overtake(MARKS, async () => void (await used(format)(scene)))

@@ -1,179 +1,236 @@
-/** What one process at a time does to a database server. `migrations.test.ts` has more, on each database. */
+/** How one process at a time migrates. `migrations.test.ts` has more, on each database. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { QueryTypes, type Sequelize, Transaction } from 'sequelize'
+import { QueryTypes } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
+import { whileHeld } from '../../fixtures/lease.ts'
+import { beforeOn, onEachKind } from '../../fixtures/on-database.ts'
 import { recordPauses } from '../../fixtures/pauses.ts'
-import type { Execute } from '../../src/sequelize/database/dialect.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
+import { migrate } from '../../src/sequelize/index.ts'
+import { statusOf } from '../../src/sequelize/schema/status.ts'
 
-const WAITING = {
-  postgres: `SELECT pid AS id FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event = 'advisory'`,
-  mysql: `SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND state = 'User lock'`,
-}
-/** What ends the wait of a connection. */
-const ENDS = {
-  postgres: {
-    'its connection ends': (id: number) => `SELECT pg_terminate_backend(${id})`,
-    'its wait is cancelled': (id: number) => `SELECT pg_cancel_backend(${id})`,
-  },
-  mysql: {
-    'its connection ends': (id: number) => `KILL ${id}`,
-    'its wait is cancelled': (id: number) => `KILL QUERY ${id}`,
-  },
-} as const
-
-const failureOf = (work: Promise<unknown>): Promise<Error> =>
-  work.then(
-    () => new Error('did not fail'),
-    (error: Error) => error,
+const leaseOf = async ({ sequelize }: Pick<Database, 'sequelize'>) => {
+  const [row] = await sequelize.query<{ holder: string; expires_at: number }>(
+    'SELECT holder, expires_at FROM impersonation_lease',
+    { type: QueryTypes.SELECT },
   )
-
-/** Runs `work`, waiting for others; tells when it waits. */
-function exclusively(sequelize: Sequelize, work: (execute: Execute) => Promise<void>) {
-  const { promise: waits, resolve } = Promise.withResolvers<string>()
-  const done = driverOf(sequelize).dialect.exclusively(sequelize, { patience: 10, onWait: resolve }, work)
-  return { done, waits }
+  return { holder: String(row?.holder), life: Number(row?.expires_at) - Date.now() / 1000 }
 }
 
-for (const kind of ['postgres', 'mysql'] as const) {
-  describe(`what one process at a time does, on ${kind}`, () => {
-    let database: Database
-    beforeOn(kind, async () => {
-      database = await openDatabase(kind, { migrated: false })
-      await database.sequelize.query('CREATE TABLE steps (name VARCHAR(64) PRIMARY KEY)')
-    })
-    after(() => database?.close())
-
-    const waitingIds = async () => {
-      for (;;) {
-        const rows = await database.sequelize.query<{ id: number }>(WAITING[kind], {
-          type: QueryTypes.SELECT,
-        })
-        if (rows.length > 0) return rows.map(({ id }) => id)
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-    }
-
-    it('sees what the process before it has done, however strict the transactions of the host are', async () => {
-      const { SERIALIZABLE } = Transaction.ISOLATION_LEVELS
-      const strict = database.connect({ isolationLevel: SERIALIZABLE })
-      let seen: readonly unknown[] = []
-      let late: Promise<boolean> | undefined
-      const first = exclusively(database.connect(), async (execute) => {
-        const other = exclusively(strict, async (ask) => {
-          seen = await ask('SELECT name FROM steps')
-        })
-        late = other.done
-        await other.waits
-        await execute(`INSERT INTO steps (name) VALUES ('one')`)
-      })
-      expect(await first.done).to.equal(true)
-      expect(await late).to.equal(true)
-      expect(seen.map((row) => String(Reflect.get(Object(row), 'name')))).to.deep.equal(['one'])
-    })
-
-    for (const [what, end] of Object.entries(ENDS[kind])) {
-      it(`fails if ${what}: no other process has done the work`, async () => {
-        let failure: Error | undefined
-        const first = exclusively(database.connect(), async () => {
-          const late = exclusively(database.connect(), async () => {})
-          await late.waits
-          for (const id of await waitingIds()) await database.sequelize.query(end(id)).catch(() => {})
-          failure = await failureOf(late.done)
-        })
-        await first.done
-        expect(failure?.message).to.match(/connection|terminat|closed|cancel|interrupt/i)
-      })
-    }
-
-    it('fails with the reason of a statement that is refused, once, and lets others go on', async () => {
-      const log: string[] = []
-      const pool = database.connect({ logging: (text) => void log.push(text) })
-      const broken = exclusively(pool, async (execute) => {
-        await execute('SELECT none FROM steps')
-      })
-      expect((await failureOf(broken.done)).message).to.match(/none/)
-      expect(log.filter((text) => text.includes('SELECT none'))).to.have.length(1)
-      let ran = false
-      const next = exclusively(database.connect(), async () => {
-        ran = true
-      })
-      expect(await next.done).to.equal(true)
-      expect(ran).to.equal(true)
-    })
-  })
-}
-
-describe('what one process at a time does, on postgres, when it has waited', () => {
+describe('a change of a table in use, on postgres', () => {
   let database: Database
   beforeOn('postgres', async () => {
-    database = await openDatabase('postgres', { migrated: false })
+    database = await openDatabase('postgres')
   })
   after(() => database?.close())
 
-  it('has the time limit for locks that the host has chosen', async () => {
-    const pool = database.connect({ dialectOptions: { lock_timeout: 7000 } })
-    let limit: unknown
-    let late: Promise<boolean> | undefined
-    const first = exclusively(database.connect(), async () => {
-      const other = exclusively(pool, async (ask) => {
-        const [row] = await ask(`SELECT current_setting('lock_timeout') AS name`)
-        limit = row?.name
-      })
-      late = other.done
-      await other.waits
-    })
-    await first.done
-    expect(await late).to.equal(true)
-    expect(limit).to.equal('7s')
+  it('waits for a lock for a second, in a transaction of its own, and leaves the session as it was', async () => {
+    const pool = database.connect({ pool: { max: 1 } })
+    const { schema } = driverOf(pool).dialect
+    const transaction = await database.sequelize.transaction()
+    await database.sequelize.query('SELECT 1 FROM subject_tokens', { transaction })
+    const begun = performance.now()
+    const sql = schema.addColumn('subject_tokens', 'more BIGINT')
+    const failure = await schema.change(pool, sql).catch((error: unknown) => error)
+    expect(performance.now() - begun).to.be.within(900, 5000)
+    expect(schema.isInTheWay(failure)).to.equal(true)
+    const [row] = await pool.query<{ lock_timeout: string }>('SHOW lock_timeout', { type: QueryTypes.SELECT })
+    expect(row?.lock_timeout).to.equal('0')
+    await transaction.commit()
+    await schema.change(pool, sql)
+  })
+
+  it('removes an index that was not finished, and makes it anew', async () => {
+    const { sequelize } = database
+    await sequelize.query(
+      `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'subject_tokens_user_id'::regclass`,
+    )
+    expect((await statusOf(sequelize)).faults).to.deep.equal([
+      'the index subject_tokens_user_id is invalid, because it was not finished: run `oidc-impersonation migrate`',
+    ])
+    database.statements.length = 0
+    await migrate(sequelize)
+    const changes = database.statements.flatMap((sql) => /: ((?:CREATE|DROP) .*)/.exec(sql)?.[1] ?? [])
+    expect(changes).to.deep.equal([
+      'DROP INDEX CONCURRENTLY IF EXISTS subject_tokens_user_id',
+      'CREATE INDEX CONCURRENTLY IF NOT EXISTS subject_tokens_user_id ON subject_tokens (user_id, issuer, id)',
+    ])
+    expect((await statusOf(sequelize)).faults).to.deep.equal([])
+  })
+
+  it('waits for an index that another process is making, and leaves it alone', async () => {
+    const { sequelize } = database
+    await sequelize.query('DROP INDEX subject_tokens_user_id')
+    // A writer holds up the other process, not this one.
+    const transaction = await database.sequelize.transaction()
+    await sequelize.query('UPDATE subject_tokens SET open = 0', { transaction })
+    const making = database
+      .connect()
+      .query('CREATE INDEX CONCURRENTLY subject_tokens_user_id ON subject_tokens (user_id, issuer, id)')
+    while ((await statusOf(sequelize)).faults.every((fault) => !fault.includes('invalid'))) await sleep(20)
+    database.statements.length = 0
+    const migrating = migrate(sequelize)
+    await sleep(300)
+    await transaction.commit()
+    await Promise.all([making, migrating])
+    expect(database.statements.filter((sql) => /: (DROP|CREATE) INDEX/.test(sql))).to.deep.equal([])
+    expect((await statusOf(sequelize)).faults).to.deep.equal([])
   })
 })
 
-describe('a statement of one process at a time, on mysql', () => {
+onEachKind((kind) => {
+  describe('the lease of who migrates', () => {
+    let database: Database
+    beforeEach(async () => {
+      database = await openDatabase(kind, { migrated: false })
+    })
+    afterEach(() => database?.close())
+
+    it('lasts 30 s, is renewed by its holder, and ends with the work', async () => {
+      const held = await whileHeld(database.sequelize, async (holds) => {
+        expect((await leaseOf(database)).life).to.be.within(27, 30.1)
+        expect(await holds()).to.equal(true)
+        expect(await holds(), 'in the same second').to.equal(true)
+      })
+      expect(held).to.equal(true)
+      expect((await leaseOf(database)).life).to.be.below(0)
+    })
+
+    it('is given up by who has waited long enough, and told once', async () => {
+      const reasons: string[] = []
+      await whileHeld(database.sequelize, async () => {
+        const wait = { patience: -1, onWait: (reason: string) => reasons.push(reason) }
+        expect(await whileHeld(database.connect(), async () => {}, wait)).to.equal(false)
+      })
+      expect(reasons).to.have.length(1)
+    })
+
+    it('goes to another process when it has run out, and the first one notices', async () => {
+      const other = database.connect()
+      await whileHeld(database.sequelize, async (holds) => {
+        await other.query('UPDATE impersonation_lease SET expires_at = 0')
+        await whileHeld(other, async () => {
+          expect(await holds()).to.equal(false)
+        })
+        expect(await holds()).to.equal(true)
+      })
+    })
+
+    it('ends with work that fails', async () => {
+      const failure = await whileHeld(database.sequelize, async () => {
+        throw new Error('no')
+      }).catch((error: unknown) => error)
+      expect(failure).to.have.property('message', 'no')
+      expect((await leaseOf(database)).life).to.be.below(0)
+    })
+
+    it('says that it cannot be renewed, and lasts longer, where there is one connection', async () => {
+      await whileHeld(database.connect({ pool: { max: 1 } }), async () => {
+        const { holder, life } = await leaseOf(database)
+        // Who writes to SQLite is alone while it does.
+        expect(holder.startsWith('on one connection')).to.equal(kind !== 'sqlite')
+        const [least, most] = kind === 'sqlite' ? [27, 30.1] : [590, 600.1]
+        expect(life).to.be.within(least, most)
+      })
+    })
+
+    it('stops a migration before its next statement when it is lost, which then waits and goes on', async () => {
+      const other = database.connect()
+      const reasons: string[] = []
+      let taken: Promise<unknown> | undefined
+      const made = () => database.statements.filter((sql) => /CREATE TABLE/.test(sql)).length
+      const logging = (sql: string) => {
+        database.statements.push(sql)
+        // After the two tables of migrations, and the first two of ours.
+        if (made() !== 4 || taken) return
+        taken = other.query(
+          `UPDATE impersonation_lease SET holder = 'other', expires_at = ${Math.ceil(Date.now() / 1000) + 3}`,
+        )
+      }
+      await migrate(database.connect({ logging }), { onWait: (reason) => reasons.push(reason) })
+      expect(reasons).to.have.length(1)
+      expect((await statusOf(database.sequelize)).faults).to.deep.equal([])
+    })
+  })
+})
+
+describe('a change of a table in use, on mysql', () => {
   let database: Database
   beforeOn('mysql', async () => {
-    database = await openDatabase('mysql', { migrated: false })
-    await database.sequelize.query('CREATE TABLE steps (name VARCHAR(64))')
-    // Counts for its session: a variable is not rolled back with the row.
-    await database.sequelize.query(
-      `CREATE TRIGGER lose BEFORE INSERT ON steps FOR EACH ROW BEGIN
-        SET @tried = IFNULL(@tried, 0) + 1;
-        IF @tried < NEW.name THEN
-          SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'as Galera says it';
-        END IF;
-      END`,
-    )
+    database = await openDatabase('mysql')
   })
   after(() => database?.close())
-  /** A row that goes in at this attempt. */
-  const insertAt = (attempt: number, tried: (rows: readonly unknown[]) => void = () => {}) =>
-    exclusively(database.connect(), async (execute) => {
-      await execute(`INSERT INTO steps (name) VALUES ('${attempt}')`)
-      tried(await execute('SELECT CAST(@tried AS CHAR) AS times'))
-    }).done
 
-  it('that is rolled back is repeated until it is not, after pauses that grow', async () => {
-    let rows: readonly unknown[] = []
-    const pauses = await recordPauses(() =>
-      insertAt(10, (found) => {
-        rows = found
-      }),
-    )
-    expect(rows.map((row) => Number(Reflect.get(Object(row), 'times')))).to.deep.equal([10])
-    expect(pauses).to.deep.equal([10, 20, 40, 80, 160, 320, 640, 1280, 2560])
+  it('waits for a lock for a second', async () => {
+    const { schema } = driverOf(database.sequelize).dialect
+    const transaction = await database.sequelize.transaction()
+    await database.sequelize.query('SELECT 1 FROM subject_tokens', { transaction })
+    const begun = performance.now()
+    const sql = schema.addColumn('subject_tokens', 'more BIGINT')
+    const failure = await schema.change(database.connect(), sql).catch((error: unknown) => error)
+    expect(performance.now() - begun).to.be.within(900, 5000)
+    expect(schema.isInTheWay(failure)).to.equal(true)
+    await transaction.commit()
+    await schema.change(database.connect(), sql)
   })
 
-  it('that is rolled back ten times fails', async () => {
-    let failure: Error | undefined
-    await recordPauses(async () => {
-      failure = await failureOf(insertAt(11))
+  it('is refused where it would copy the table', async () => {
+    const { schema } = driverOf(database.sequelize).dialect
+    const sql = 'ALTER TABLE subject_tokens MODIFY context TEXT, ALGORITHM=INPLACE, LOCK=NONE'
+    const failure = await schema.change(database.sequelize, sql).catch((error: unknown) => error)
+    expect(failure).to.have.property('code', 'ER_ALTER_OPERATION_NOT_SUPPORTED_REASON')
+  })
+})
+
+describe('a change that others are in the way of', () => {
+  let database: Database
+  beforeEach(async () => {
+    database = await openDatabase('sqlite', { migrated: false })
+  })
+  afterEach(() => database?.close())
+
+  const migrateWhile = async (fails: () => boolean) => {
+    const { schema } = driverOf(database.sequelize).dialect
+    const { change } = schema
+    let attempts = 0
+    let failure: unknown
+    const pauses = await recordPauses(async () => {
+      Object.assign(schema, {
+        change: async (...args: Parameters<typeof change>) => {
+          if (!args[1].includes('subject_tokens_open')) return change(...args)
+          attempts += 1
+          if (fails()) throw Object.assign(new Error('locked'), { code: 'SQLITE_BUSY' })
+          return change(...args)
+        },
+      })
+      try {
+        await migrate(database.sequelize)
+      } catch (error) {
+        failure = error
+      } finally {
+        Object.assign(schema, { change })
+      }
     })
-    expect(failure).to.include({ code: 'ER_LOCK_DEADLOCK' })
-    const rows = await database.sequelize.query(`SELECT name FROM steps WHERE name = '11'`, {
-      type: QueryTypes.SELECT,
+    return { attempts, failure, pauses }
+  }
+
+  it('is tried again after pauses', async () => {
+    let left = 3
+    const { attempts, failure, pauses } = await migrateWhile(() => {
+      left -= 1
+      return left >= 0
     })
-    expect(rows).to.deep.equal([])
+    expect({ attempts, failure }).to.deep.equal({ attempts: 4, failure: undefined })
+    expect(pauses).to.deep.equal([1100, 1100, 1100])
+  })
+
+  it('is given up after 60 attempts, by name', async () => {
+    const { attempts, failure } = await migrateWhile(() => true)
+    expect(attempts).to.equal(60)
+    expect(failure)
+      .to.have.property('message')
+      .that.matches(/^subject_tokens was locked at each of 60 attempts to change it/)
+    await migrate(database.sequelize)
   })
 })

@@ -1,6 +1,8 @@
 /** What each driver reports about a failed statement, and what happens then. No database is needed. */
 import { expect } from 'chai'
 import { ConnectionAcquireTimeoutError, ConnectionRefusedError, type Sequelize } from 'sequelize'
+import { ISSUER } from '../../fixtures/cluster.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import type { Database } from '../../src/sequelize/database/database.ts'
 import type { Driver } from '../../src/sequelize/database/driver.ts'
 import type { Fate } from '../../src/sequelize/database/fate.ts'
@@ -10,7 +12,6 @@ import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite/d
 import { databaseOf } from '../../src/sequelize/database-of.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import type { TokenHash } from '../../src/subject-tokens/secret.ts'
 
 const postgres = createPostgres(() => {})
 const failure = (members: object) => Object.assign(new Error('failed'), members)
@@ -269,22 +270,26 @@ describe('what is told of a failure', () => {
     expect(await told(failing('unknown', 0, away).database.write('UPDATE', []))).to.equal(false)
   })
 
+  const spend = (sequelize: Sequelize, act?: { sub: string }) =>
+    createSubjectTokenStore(sequelize).consume(newToken(), NOW, newUse({ actor: { sub: 'bob', act } }))
+
+  it('of the first use of an issuer, which is before the spend: no effect', async () => {
+    expect(await told(spend(failing('unknown').sequelize))).to.equal(false)
+  })
+
   it('of the further actors of a chain, which are written before the spend: no effect', async () => {
-    const spend = (act?: { sub: string }) =>
-      createSubjectTokenStore(failing('unknown').sequelize).consume(
-        'https://id.example.com/oidc',
-        'hash' as TokenHash,
-        1,
-        {
-          at: 1,
-          clientId: 'spa',
-          actor: { sub: 'bob', act },
-          resource: 'https://api.example.com',
-          accessToken: { format: 'jwt', expiresAt: 2 },
-        },
-      )
-    expect(await told(spend({ sub: 'carol' }))).to.equal(false)
-    expect(await told(spend())).to.equal(undefined)
+    const known = () => {
+      const { sequelize } = failing('unknown')
+      const driver = driverOf(sequelize)
+      const { run } = driver
+      driver.run = async (connection, text, bindings) =>
+        text.sql.includes('impersonation_issuers')
+          ? [{ rows: [{ issuer: ISSUER }], affected: 0 }]
+          : run(connection, text, bindings)
+      return sequelize
+    }
+    expect(await told(spend(known(), { sub: 'carol' }))).to.equal(false)
+    expect(await told(spend(known()))).to.equal(undefined)
   })
 })
 

@@ -3,14 +3,16 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { whileHeld } from '../../fixtures/lease.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
+import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import { subjectTokens } from '../../src/sequelize/schema/001-subject-tokens.ts'
-import { MIGRATIONS } from '../../src/sequelize/schema/migrations.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
+import { statusOf } from '../../src/sequelize/schema/status.ts'
+import { ALL_STEPS, recordStep, statementsOf } from '../../src/sequelize/schema/steps.ts'
+
+const NONE = '0'.repeat(32)
 
 const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
 
@@ -24,15 +26,16 @@ onEachKind((kind) => {
 
     const done = async () => {
       const rows = await database.sequelize.query<{ name: string }>(
-        'SELECT name FROM impersonation_migrations ORDER BY name',
+        'SELECT name FROM impersonation_steps ORDER BY name',
         { type: QueryTypes.SELECT },
       )
       return rows.map(({ name }) => name)
     }
     /** As a process that ended before it could record the step. */
-    const beginFirstStep = async (statements?: number) => {
-      for (const sql of subjectTokens.statements(driverOf(database.sequelize).dialect).slice(0, statements))
-        await database.sequelize.query(sql)
+    const beginFirstStep = async (count?: number) => {
+      const { dialect } = driverOf(database.sequelize)
+      const statements = ALL_STEPS.slice(0, 1).flatMap((step) => statementsOf(dialect, step))
+      for (const { sql } of statements.slice(0, count)) await database.sequelize.query(sql)
     }
     const ALL = ['001-subject-tokens', '002-oidc-models']
 
@@ -46,7 +49,7 @@ onEachKind((kind) => {
       const pool = database.connect({ pool: { max: 2, acquire: 5000 } })
       await Promise.all(Array.from({ length: 6 }, () => migrate(pool)))
       expect(await done()).to.deep.equal(ALL)
-      const begun = database.statements.filter((sql) => sql.includes('EXISTS impersonation_migrations'))
+      const begun = database.statements.filter((sql) => sql.includes('EXISTS impersonation_steps'))
       expect(begun, 'one works, the others wait for it').to.have.length(1)
     })
 
@@ -72,40 +75,94 @@ onEachKind((kind) => {
       await migrate(database.sequelize)
       database.statements.length = 0
       await migrate(database.connect({ pool: { max: 1, acquire: 3000 } }))
-      expect(database.statements).to.deep.equal([
-        'Executing (default): SELECT name FROM impersonation_migrations ORDER BY name',
-      ])
+      expect(database.statements).to.have.length(3)
+      for (const sql of database.statements) expect(sql).to.match(/^Executing \(default\): SELECT /)
     })
 
     it('are harmless when every statement of theirs runs again', async () => {
       const { dialect } = driverOf(database.sequelize)
-      const wait = { patience: 10, onWait: () => {} }
       await migrate(database.sequelize)
-      await dialect.exclusively(database.sequelize, wait, async (execute) => {
-        for (const { statements } of MIGRATIONS) {
-          for (const sql of statements(dialect)) {
-            await execute(sql)
-            // As MySQL reads it, which has no such thing.
-            await execute(sql.replace('/*M! IF NOT EXISTS */', ''))
-          }
-        }
+      for (const step of ALL_STEPS)
+        for (const { sql } of statementsOf(dialect, step))
+          await dialect.schema.change(database.sequelize, sql)
+      expect((await statusOf(database.sequelize)).faults).to.deep.equal([])
+    })
+
+    it('run no statement of which the catalogue says that it has been done', async () => {
+      await migrate(database.sequelize)
+      await database.sequelize.query('DELETE FROM impersonation_steps')
+      database.statements.length = 0
+      await migrate(database.sequelize)
+      expect(await done()).to.deep.equal(ALL)
+      expect(database.statements.filter((sql) => /: (CREATE|ALTER|DROP|SET)/.test(sql))).to.deep.equal([])
+    })
+
+    const later = (name: string, older: string) =>
+      database.sequelize.query(
+        `INSERT INTO impersonation_steps (name, fingerprint, older, finished_at) VALUES ('${name}', 'x', '${older}', 1)`,
+      )
+
+    it('go on beside steps of a later version with which this one may run, and log a warning', async () => {
+      await migrate(database.sequelize)
+      await later('900-later', 'may run')
+      await later('901-latest', 'may run')
+      database.statements.length = 0
+      await migrate(database.sequelize)
+      expect(database.statements.at(-1)).to.equal(
+        'warning: the database has steps of a later version: 900-later, 901-latest',
+      )
+      await createSubjectTokenStore(database.sequelize).ready?.()
+      expect(await statusOf(database.sequelize)).to.deep.include({
+        unknown: ['900-later', '901-latest'],
+        faults: [],
       })
     })
 
-    it('refuse a database that a later version has migrated, by name, while what runs goes on', async () => {
+    it('refuse a step of a later version with which this one may not run, by name', async () => {
       await migrate(database.sequelize)
-      await database.sequelize.query(
-        `INSERT INTO impersonation_migrations (name) VALUES ('900-later'), ('901-latest')`,
+      await later('900-contract', 'may not run')
+      await refused('the step 900-contract is of a later version', 'update it')
+      expect(await createSubjectTokenStore(database.sequelize).find('https://id.example.com', NONE)).to.equal(
+        undefined,
       )
-      const error = await migrate(database.sequelize).catch((thrown: unknown) => thrown)
-      expect(error).to.be.an('error').with.property('message').that.includes('900-later, 901-latest')
-      expect(
-        await createSubjectTokenStore(database.sequelize).get('https://id.example.com', 'none'),
-      ).to.equal(undefined)
     })
 
+    it('record what they made, and refuse a step of the same name that another build has made', async () => {
+      await migrate(database.sequelize)
+      const [rows] = await database.sequelize.query('SELECT * FROM impersonation_steps')
+      for (const row of rows as Record<string, unknown>[]) {
+        expect(row.fingerprint).to.match(/^[0-9a-f]{64}$/)
+        expect(row.older).to.equal('may run')
+        expect(Number(row.finished_at)).to.be.within(NOW - 10, NOW + 600)
+      }
+      await database.sequelize.query(
+        `UPDATE impersonation_steps SET fingerprint = 'other' WHERE name = '001-subject-tokens'`,
+      )
+      await refused('001-subject-tokens')
+    })
+
+    for (const [of, statements] of [
+      ['without steps', ['CREATE TABLE subject_tokens (id INTEGER, token_hash INTEGER)']],
+      ['with steps of their own', ['CREATE TABLE impersonation_migrations (name INTEGER)']],
+    ] as const) {
+      it(`refuse tables of another build, ${of}`, async () => {
+        for (const sql of statements) await database.sequelize.query(sql)
+        await refused('the tables of subject tokens')
+      })
+    }
+
+    const refused = async (what: string, advice = 'dump and re-create') => {
+      const { sequelize } = database
+      for (const call of [() => migrate(sequelize), () => createSubjectTokenStore(sequelize).ready?.()]) {
+        const error = await Promise.resolve(call()).catch((thrown: unknown) => thrown)
+        expect(error).to.have.property('forOperators').that.includes(what).and.includes(advice)
+      }
+      const { faults } = await statusOf(sequelize)
+      expect(faults).to.have.length(1)
+      expect(faults[0]).to.include(what).and.include(advice)
+    }
+
     it('tell what they wait for, once, and go on when it is over', async () => {
-      const other = database.connect()
       const { promise: waited, resolve } = Promise.withResolvers<string>()
       const reasons: string[] = []
       const onWait = (reason: string) => {
@@ -113,15 +170,14 @@ onEachKind((kind) => {
         resolve(reason)
       }
       let migrating: Promise<void> | undefined
-      await driverOf(other).dialect.exclusively(other, { patience: 10, onWait }, async () => {
+      await whileHeld(database.connect(), async () => {
         migrating = migrate(database.sequelize, { onWait })
         await waited
       })
       await migrating
       expect(await done()).to.deep.equal(ALL)
       expect(reasons).to.have.length(1)
-      expect(reasons[0]).to.include('waiting for another process')
-      if (kind === 'sqlite') expect(reasons[0]).to.match(/lease ends in (2\d|30) s$/)
+      expect(reasons[0]).to.match(/^waiting for another process, .* its lease ends in (2\d|30) s$/)
     })
 
     it('tell it to the log of Sequelize, unless told otherwise', async () => {
@@ -130,84 +186,50 @@ onEachKind((kind) => {
         if (line.startsWith('waiting for another process')) resolve()
       }
       let migrating: Promise<void> | undefined
-      const wait = { patience: 10, onWait: () => {} }
-      await driverOf(database.sequelize).dialect.exclusively(database.sequelize, wait, async () => {
+      await whileHeld(database.sequelize, async () => {
         migrating = migrate(database.connect({ logging }))
         await waited
       })
       await migrating
     })
 
-    it('give up, and say why, when another process takes too long', async () => {
+    it('are found done by one that has waited for another', async () => {
+      const { promise: waited, resolve } = Promise.withResolvers<void>()
+      let migrating: Promise<void> | undefined
       const other = database.connect()
-      const wait = { patience: 0, onWait: () => {} }
-      await driverOf(other).dialect.exclusively(other, { ...wait, patience: 10 }, async () => {
-        const { sequelize } = database
-        const late = driverOf(sequelize).dialect.exclusively(
-          sequelize,
-          { ...wait, patience: 1 },
-          async () => {},
-        )
-        expect(await late).to.equal(false)
+      await whileHeld(other, async () => {
+        migrating = migrate(database.sequelize, { onWait: () => resolve() })
+        await waited
+        for (const step of ALL_STEPS) {
+          const { dialect } = driverOf(other)
+          for (const { sql } of statementsOf(dialect, step)) await dialect.schema.change(other, sql)
+          await other.query(recordStep(dialect, step))
+        }
+        await migrating
       })
     })
 
-    if (kind === 'sqlite') {
-      it('wait for as long as they may, tell it once, and then give up', async () => {
-        const attempts: (() => void)[] = []
-        const logging = (sql: string) => void (sql.includes('INSERT INTO') && attempts.shift()?.())
-        const [other, late] = [database.connect(), database.connect({ logging })]
-        const attempt = () => new Promise<void>((resolve) => attempts.push(resolve))
-        const clock = stopClock()
-        try {
-          const wait = { patience: 1, onWait: () => {} }
-          await driverOf(other).dialect.exclusively(other, wait, async () => {
-            const reasons: string[] = []
-            let outcome: boolean | undefined
-            const onWait = (reason: string) => reasons.push(reason)
-            const waiting = driverOf(late)
-              .dialect.exclusively(late, { patience: 1, onWait }, async () => {})
-              .then((done) => {
-                outcome = done
-              })
-            await attempt()
-            clock.tick(1)
-            for (let seen = 0; seen < 3; seen += 1) await Promise.race([attempt(), waiting])
-            expect(outcome).to.equal(undefined)
-            clock.tick(1)
-            await waiting
-            expect(outcome).to.equal(false)
-            expect(reasons).to.have.length(1)
-          })
-        } finally {
-          clock.restore()
-        }
-      })
-
-      it('begin when who held them has just ended', async () => {
-        const [other, late] = [database.connect(), database.connect()]
-        const reasons: string[] = []
-        const wait = { patience: 10, onWait: (reason: string) => reasons.push(reason) }
-        await driverOf(other).dialect.exclusively(other, wait, async () => {
-          late.addHook('beforeQuery', async ({ type }: { type?: string }) => {
-            if (type === QueryTypes.SELECT) await other.query('DELETE FROM impersonation_migration_lease')
-          })
-          expect(await driverOf(late).dialect.exclusively(late, wait, async () => {})).to.equal(true)
-        })
-        expect(reasons.map((reason) => reason.slice(-18))).to.deep.equal(['lease ends in 0 s'.padStart(18)])
-      })
-    }
+    it('make an index anew that someone has dropped', async () => {
+      await migrate(database.sequelize)
+      const on = kind === 'mysql' ? ' ON subject_tokens' : ''
+      await database.sequelize.query(`DROP INDEX subject_tokens_open${on}`)
+      expect((await statusOf(database.sequelize)).faults).to.deep.equal([
+        'the index subject_tokens_open is missing: run `oidc-impersonation migrate`',
+      ])
+      await migrate(database.sequelize)
+      expect((await statusOf(database.sequelize)).faults).to.deep.equal([])
+    })
 
     it('are asked for by name at the first request without tables, or without a column', async () => {
       const store = createSubjectTokenStore(database.sequelize)
       const failing = async () => {
-        const error: unknown = await store.get('https://id.example.com', 'none').catch((thrown) => thrown)
+        const error: unknown = await store.find('https://id.example.com', NONE).catch((thrown) => thrown)
         expect(error).to.be.an('error').with.property('message').that.includes('oidc-impersonation migrate')
         expect(error).to.have.property('forOperators').that.includes('oidc-impersonation migrate')
       }
       await failing()
       await migrate(database.sequelize)
-      await database.sequelize.query('ALTER TABLE subject_tokens RENAME COLUMN used_scope TO renamed')
+      await database.sequelize.query('ALTER TABLE subject_token_uses RENAME COLUMN scope TO renamed')
       await failing()
     })
 
@@ -217,8 +239,8 @@ onEachKind((kind) => {
       expect(await reason()).to.include('oidc-impersonation migrate')
       await migrate(database.sequelize)
       expect(await reason()).to.equal('undefined')
-      await database.sequelize.query('ALTER TABLE subject_tokens RENAME COLUMN used_scope TO renamed')
-      expect(await reason()).to.include('oidc-impersonation migrate')
+      await database.sequelize.query('ALTER TABLE subject_token_uses RENAME COLUMN scope TO renamed')
+      expect(await reason()).to.include('the column subject_token_uses.scope is missing: add it as')
     })
 
     it('continue where a step was cut short', async () => {
@@ -230,26 +252,11 @@ onEachKind((kind) => {
     it('upgrade a database with live tokens without losing one', async () => {
       await beginFirstStep()
       const store = createSubjectTokenStore(database.sequelize)
-      const tokenHash = hashSecret(mintSecret())
-      const now = Math.floor(Date.now() / 1000)
-      await store.insert({
-        id: 'live',
-        tokenHash,
-        issuer: 'https://id.example.com',
-        userId: 'alice',
-        context: { reason: 'ü' },
-        createdBy: 'backend',
-        createdAt: now,
-        expiresAt: now + 600,
-      })
+      const token = newToken()
+      await store.insert(token)
+      const found = (await store.find(token.issuer, token.id)) ?? expect.fail('not found')
       await migrate(database.sequelize)
-      const use = {
-        at: now,
-        clientId: 'spa',
-        resource: 'https://api.example.com',
-        accessToken: { format: 'jwt', expiresAt: now + 1 } as const,
-      }
-      expect(await store.consume('https://id.example.com', tokenHash, now, use)).to.equal(true)
+      expect(await store.consume(found, NOW, newUse())).to.equal(true)
       await createAdapter(database.sequelize)('Session').upsert('s', { jti: 's' }, 60)
     })
   })

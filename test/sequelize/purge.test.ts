@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
+import { hexOf } from '../../src/sequelize/database/values.ts'
+import { databaseOf } from '../../src/sequelize/database-of.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../../src/sequelize/index.ts'
+import { numberOf } from '../../src/sequelize/tokens/issuers.ts'
+import { stepOf } from '../../src/sequelize/tokens/rows.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../src/subject-tokens/secret.ts'
-import type { ActClaim } from '../../src/subject-tokens/subject-token.ts'
+import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
+import { type ActClaim, stateOf } from '../../src/subject-tokens/subject-token.ts'
 
 const DAY = 24 * 3600
 const ISSUER = 'https://id.example.com'
@@ -26,10 +32,12 @@ onEachKind((kind) => {
 
     const insert = async (expiresAt: number, accessTokenExpiresAt?: number, actor?: ActClaim) => {
       const store = createSubjectTokenStore(database.sequelize)
+      const id = idAt(expiresAt - 600)
       const token = {
-        id: idAt(expiresAt - 600),
-        tokenHash: hashSecret(mintSecret()),
+        id,
+        tokenHash: hashToken(mintToken(id)),
         issuer: ISSUER,
+        purpose: 'exchange' as const,
         userId: 'alice',
         context: {},
         createdBy: 'backend',
@@ -38,7 +46,8 @@ onEachKind((kind) => {
       }
       await store.insert(token)
       if (accessTokenExpiresAt !== undefined) {
-        await store.consume(ISSUER, token.tokenHash, expiresAt - 1, {
+        const found = (await store.find(ISSUER, id)) ?? expect.fail('not found')
+        await store.consume(found, expiresAt - 1, {
           at: expiresAt - 1,
           clientId: 'spa',
           resource: 'https://api.example.com',
@@ -48,15 +57,14 @@ onEachKind((kind) => {
       }
       return token.id
     }
-    const left = async () => {
-      const rows = await database.sequelize.query<{ id: string }>(
-        'SELECT id FROM subject_tokens ORDER BY id',
-        {
-          type: QueryTypes.SELECT,
-        },
+    const idsIn = async (table: string, column = 'token_id') => {
+      const rows = await database.sequelize.query<{ id: unknown }>(
+        `SELECT ${column} AS id FROM ${table} ORDER BY ${column}`,
+        { type: QueryTypes.SELECT },
       )
-      return rows.map(({ id }) => id)
+      return rows.map(({ id }) => hexOf(id))
     }
+    const left = () => idsIn('subject_tokens', 'id')
 
     it('deletes what ended before the retention, and keeps the rest', async () => {
       await insert(now - 91 * DAY)
@@ -68,29 +76,36 @@ onEachKind((kind) => {
       expect(await left()).to.deep.equal([recent, lived, live].sort())
     })
 
-    it('deletes the actors of a chain with their record, and those without a record', async () => {
+    it('deletes every row of a record with it, and what an interrupted purge has left', async () => {
+      const store = createSubjectTokenStore(database.sequelize)
       const actor = { sub: 'bob', act: { sub: 'carol', act: { sub: 'dave' } } }
-      const gone = await insert(now - 92 * DAY, now - 91 * DAY, actor)
-      const lived = await insert(now - 91 * DAY, now - 89 * DAY, actor)
-      const longer = await insert(now - 89 * DAY, now - 90 * DAY, actor)
-      const orphans = [
-        await insert(now - 91 * DAY, now - 91 * DAY, actor),
-        await insert(now + 600, now + 60, actor),
+      const stopped = async (...times: [number, number]) => {
+        const id = await insert(...times, actor)
+        const { use, ...token } = (await store.find(ISSUER, id)) ?? expect.fail('not found')
+        if (!use) return expect.fail('not spent')
+        await store.recordReplay({ ...token, use }, { at: times[1] - 1, clientId: 'thief' })
+        const said = { at: now, by: 'dora', note: 'seen', coversReplay: true }
+        await store.acknowledge(token, said)
+        return id
+      }
+      await stopped(now - 92 * DAY, now - 91 * DAY)
+      const kept = [
+        await stopped(now - 91 * DAY, now - 89 * DAY),
+        await stopped(now - 89 * DAY, now - 89 * DAY + 600),
       ]
-      for (const id of orphans)
-        await database.sequelize.query('DELETE FROM subject_tokens WHERE id = $1', { bind: [id] })
+      const interrupted = await stopped(now - 93 * DAY, now - 93 * DAY + 600)
+      const { dialect } = driverOf(database.sequelize)
+      await database.sequelize.query('DELETE FROM subject_tokens WHERE id = $1', {
+        bind: [dialect.bindId(interrupted)],
+      })
       expect(await purge(database.sequelize)).to.deep.equal({ subjectTokens: 1, models: 0 })
-      expect(await left()).to.deep.equal([lived, longer].sort())
-      const rows = await database.sequelize.query<{ token_id: string }>(
-        'SELECT token_id FROM subject_token_actors',
-        { type: QueryTypes.SELECT },
-      )
-      const kept = [lived, longer, orphans[1]].flatMap((id) => [id, id]).sort()
-      expect(rows.map(({ token_id }) => token_id).sort()).to.deep.equal(kept)
-      expect(kept).not.to.include(gone)
+      expect(await left()).to.deep.equal([...kept].sort())
+      for (const table of ['uses', 'stops', 'acknowledgements'])
+        expect(await idsIn(`subject_token_${table}`), table).to.deep.equal([...kept].sort())
+      expect(await idsIn('subject_token_actors')).to.deep.equal(kept.flatMap((id) => [id, id]).sort())
     })
 
-    it('leaves no record without its actors, also where it ends in the middle', async () => {
+    it('leaves no record without its parts, also where it ends in the middle', async () => {
       await insertMany(database, 1000, now - 92 * DAY)
       const id = await insert(now - 91 * DAY, now - 91 * DAY, { sub: 'bob', act: { sub: 'carol' } })
       const onProgress = () => {
@@ -104,10 +119,45 @@ onEachKind((kind) => {
       expect(tokens.map((token) => token.id)).to.deep.equal([id])
     })
 
+    it('never shows a record that was spent as one that expired', async () => {
+      const id = await insert(now - 92 * DAY, now - 91 * DAY)
+      const store = createSubjectTokenStore(database.sequelize)
+      const pool = database.connect()
+      const driver = driverOf(pool)
+      const { run } = driver
+      const seen: string[] = []
+      driver.run = async (connection, text, bindings) => {
+        const token = await store.find(ISSUER, id)
+        seen.push(token ? stateOf(token, now) : 'none')
+        return run(connection, text, bindings)
+      }
+      await purge(pool)
+      expect([...new Set(seen)]).to.deep.equal(['consumed', 'none'])
+    })
+
+    it('leaves every row for 300 seconds after its end, whatever the retention: a slow exchange may be on its way', async () => {
+      const store = createSubjectTokenStore(database.sequelize)
+      const unspent = await insert(now + 600)
+      const slow = (await store.find(ISSUER, unspent)) ?? expect.fail('not found')
+      await store.revoke(ISSUER, unspent, now, { cause: 'host' })
+      const clock = stopClock((now + 601) * 1000)
+      try {
+        await purge(database.sequelize, { retention: 0 })
+        const late = { at: now, clientId: 'spa', resource: 'https://api.example.com' }
+        const accessToken = { format: 'jwt', expiresAt: now + 1200 } as const
+        expect(await store.consume(slow, now, { ...late, accessToken })).to.equal(false)
+        clock.tick(300)
+        await purge(database.sequelize, { retention: 0 })
+        expect(await left()).to.deep.equal([])
+      } finally {
+        clock.restore()
+      }
+    })
+
     it('accepts another retention', async () => {
-      await insert(now - 10)
+      await insert(now - 310)
       const live = await insert(now + 600)
-      await purge(database.sequelize, { retention: 60 })
+      await purge(database.sequelize, { retention: 360 })
       expect(await left()).to.have.length(2)
       await purge(database.sequelize, { retention: 0 })
       expect(await left()).to.deep.equal([live])
@@ -165,14 +215,16 @@ onEachKind((kind) => {
 })
 
 async function insertMany(database: Database, count: number, expiresAt: number): Promise<void> {
-  const rows = Array.from(
-    { length: count },
-    () =>
-      `('${idAt(expiresAt - 600)}', '${randomBytes(32).toString('base64url')}', '${ISSUER}', 'alice', '{}', 'backend', 1, ${expiresAt})`,
-  )
-  await database.sequelize.query(
-    `INSERT INTO subject_tokens (id, token_hash, issuer, user_id, context, created_by, created_at, expires_at)
-      VALUES ${rows.join(', ')}`,
-    { logging: false },
-  )
+  const { dialect } = driverOf(database.sequelize)
+  // So that the issuer is known.
+  await createSubjectTokenStore(database.sequelize).findByStatusIndex(ISSUER, 0)
+  const columns = ['id', 'issuer', 'open', 'purpose', 'secret_hash', 'user_id', 'created_by', 'context']
+  const row = { table: 'subject_tokens', columns: [...columns, 'created_at', 'expires_at'], rows: 500 }
+  for (let left = count; left > 0; left -= 500) {
+    const rows = Array.from({ length: 500 }, () => [
+      ...[dialect.bindId(idAt(expiresAt - 600)), numberOf(ISSUER), stepOf(expiresAt), 0, randomBytes(32)],
+      ...[dialect.bindName('alice') ?? '', dialect.bindName('backend') ?? '', '{}', 1, expiresAt],
+    ])
+    await databaseOf(database.sequelize).write(dialect.insert(row), rows.flat())
+  }
 }

@@ -3,29 +3,14 @@ import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { losingResults } from '../../fixtures/lost-results.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
-import { endUnspent } from '../../src/sequelize/end-unspent.ts'
+import { allOf } from '../../fixtures/revocations.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
+import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import { BY_API, NOW, tokensIn } from '../../src/testing/store/tokens.ts'
 
 const SIZE = 131_072
-
-/** Refuses the statement of a revocation that reports it, and then lets it pass again. */
-const UNREPORTED = 'revoked_at IS NULL OR revoked_call IS NOT NULL'
-const CHECKED = [
-  `ALTER TABLE subject_tokens ADD CONSTRAINT interrupted CHECK (${UNREPORTED})`,
-  'ALTER TABLE subject_tokens DROP CONSTRAINT interrupted',
-] as const
-const REFUSED = {
-  sqlite: [
-    `CREATE TRIGGER interrupted BEFORE UPDATE ON subject_tokens
-      WHEN OLD.revoked_call IS NOT NULL AND NEW.revoked_call IS NULL BEGIN SELECT RAISE(ABORT, 'no'); END`,
-    'DROP TRIGGER interrupted',
-  ],
-  postgres: CHECKED,
-  mysql: CHECKED,
-} as const
 
 /** Stops that fail halfway, and what is counted and listed of a whole table. */
 onEachKind((kind) => {
@@ -42,53 +27,96 @@ onEachKind((kind) => {
 
     it('a status index is not handed out again after a purge', async () => {
       const { insert, stored } = tokens
-      const old = await stored((await insert({ createdAt: NOW - 100, expiresAt: NOW - 100 })).id)
+      const old = await stored((await insert({ createdAt: NOW - 400, expiresAt: NOW - 400 })).id)
       expect(await purge(database.sequelize, { retention: 0 })).to.include({ subjectTokens: 1 })
       expect((await stored((await insert()).id)).statusIndex).to.be.above(old.statusIndex)
     })
 
-    describe('a revocation that fails after it has marked the token', () => {
+    describe('a stop that dies', () => {
       const why = { cause: 'console', by: 'dora', reason: 'a test' } as const
+      const opaque = { grantId: 'grant', accessToken: { format: 'opaque', expiresAt: NOW + 600 } } as const
+      const losing = () => {
+        const sequelize = database.connect()
+        return { lose: losingResults(sequelize), store: createSubjectTokenStore(sequelize) }
+      }
 
-      for (const [of, statement] of [
-        ['of the mark', /^UPDATE subject_tokens\s+SET stopped_index/],
-        ['of the read', /^SELECT .* FROM subject_tokens WHERE id = /s],
+      for (const [after, statement] of [
+        ['its own row', /^INSERT INTO subject_token_stops/],
+        ['its tombstone', /^INSERT INTO subject_token_uses/],
+        ['its last read', /^SELECT .* FROM subject_tokens t/s],
       ] as const) {
-        it(`because the result ${of} is lost is completed by one of the next`, async () => {
-          const { issuer, id } = await tokens.spend()
-          const sequelize = database.connect()
-          const lose = losingResults(sequelize)
-          const losing = createSubjectTokenStore(sequelize)
-          lose(statement)
-          const failed = await Promise.allSettled([losing.revoke(issuer, id, NOW, why)])
-          expect(failed).to.have.nested.property('[0].reason.name', 'StorageError')
-          const next = await Promise.all([1, 2, 3].map(() => store.revoke(issuer, id, NOW + 5, BY_API)))
-          const completed = next.filter((one) => one?.marked)
-          expect(completed).to.have.lengthOf(1)
-          expect(completed[0]?.token).to.deep.include({ id, revocation: why, revokedAt: NOW })
-          expect((await losing.revoke(issuer, id, NOW + 6, why))?.marked).to.equal(false)
+        it(`after ${after} is completed by the next: a revocation, of which one reports it, or a kill switch`, async () => {
+          const { issuer, insert, newUse, stored } = tokens
+          for (const complete of ['revocation', 'kill switch']) {
+            const token = await insert({ userId: complete })
+            const { id } = token
+            const broken = losing()
+            await broken.store.find(issuer, id)
+            if (after === 'its last read') {
+              // The first one is answered.
+              broken.lose(/^INSERT INTO subject_token_uses/)
+              await broken.store.revoke(issuer, id, NOW, why).catch(() => {})
+            }
+            broken.lose(statement)
+            const failed = await broken.store.revoke(issuer, id, NOW, why).catch((error: unknown) => error)
+            expect(failed).to.have.property('name', 'StorageError')
+            const dead = await stored(id)
+            expect(dead).to.deep.include({ revokedAt: NOW, revocation: why })
+            expect(await tokens.listed({ state: 'revoked', userId: [complete] })).to.deep.equal([id])
+            // Before the tombstone an exchange may still win.
+            const won = await store.consume(token, NOW, newUse(opaque))
+            expect(won).to.equal(after === 'its own row')
+            const next =
+              complete === 'revocation'
+                ? await Promise.all([1, 2].map(() => store.revoke(issuer, id, NOW + 5, BY_API)))
+                : await allOf(store.revokeWhere(issuer, { userId: complete }, NOW + 5, BY_API))
+            // An unspent one is told of only by who stops it, and here no exchange can win any more.
+            for (const one of next) {
+              expect(one).to.have.property('unreported', true)
+              expect(one?.token).to.deep.include({ id, revocation: why })
+              expect(one?.token.use?.grantId).to.equal(won ? 'grant' : undefined)
+            }
+            expect(next).to.have.length(complete === 'revocation' ? 2 : won ? 1 : 0)
+            const reports = await Promise.all([1, 2].map(() => store.report(issuer, [id])))
+            expect(reports.flat()).to.deep.equal([id])
+            expect((await store.revoke(issuer, id, NOW + 6, BY_API))?.unreported).to.equal(false)
+            expect(await store.consume(token, NOW, newUse())).to.equal(false)
+          }
         })
       }
 
-      it('because the result of its report is lost is reported: once too often rather than never', async () => {
+      for (const complete of ['revocation', 'kill switch']) {
+        it(`before its tombstone is completed by the next ${complete}, so that no exchange can win any more`, async () => {
+          const { issuer, insert, newUse, stored } = tokens
+          const token = await insert()
+          const broken = losing()
+          await broken.store.find(issuer, token.id)
+          broken.lose(/^INSERT INTO subject_token_stops/)
+          await broken.store.revoke(issuer, token.id, NOW, why).catch(() => {})
+          if (complete === 'revocation') await store.revoke(issuer, token.id, NOW + 5, BY_API)
+          else await allOf(store.revokeWhere(issuer, { userId: 'alice' }, NOW + 5, BY_API))
+          expect(await store.consume(token, NOW, newUse())).to.equal(false)
+          expect((await stored(token.id)).revocation).to.deep.equal(why)
+        })
+      }
+
+      it('because the result of its report is lost has reported it, and no other call does', async () => {
         const { issuer, id } = await tokens.spend()
-        const sequelize = database.connect()
-        const lose = losingResults(sequelize)
-        const losing = createSubjectTokenStore(sequelize)
-        lose(/^UPDATE subject_tokens SET revoked_call = NULL/)
-        expect((await losing.revoke(issuer, id, NOW, why))?.marked).to.equal(true)
-        expect((await store.revoke(issuer, id, NOW + 5, BY_API))?.marked).to.equal(false)
+        await store.revoke(issuer, id, NOW, why)
+        const broken = losing()
+        await broken.store.find(issuer, id)
+        broken.lose(/^UPDATE subject_token_stops SET reported/)
+        expect(await broken.store.report(issuer, [id])).to.deep.equal([id])
+        expect(await store.report(issuer, [id])).to.deep.equal([])
       })
 
-      it('because the database refuses the next statement is completed by the next', async () => {
-        const { issuer, id } = await tokens.insert()
-        const [refuse, pass] = REFUSED[kind]
-        await database.sequelize.query(refuse)
-        const failed = await Promise.allSettled([store.revoke(issuer, id, NOW, why)])
-        expect(failed).to.have.nested.property('[0].reason.name', 'StorageError')
-        await database.sequelize.query(pass)
-        expect((await store.get(issuer, id))?.revokedAt).to.equal(NOW)
-        expect((await store.revoke(issuer, id, NOW + 5, BY_API))?.marked).to.equal(true)
+      it('tells a report of several from those that others have reported', async () => {
+        const { issuer, spend } = tokens
+        const [one, two, unstopped] = [await spend(), await spend(), await spend()]
+        for (const { id } of [one, two]) await store.revoke(issuer, id, NOW, why)
+        expect(await store.report(issuer, [two.id])).to.deep.equal([two.id])
+        expect(await store.report(issuer, [one.id, two.id, unstopped.id])).to.deep.equal([one.id])
+        expect(await store.report(issuer, [])).to.deep.equal([])
       })
     })
 
@@ -108,38 +136,31 @@ onEachKind((kind) => {
       }
     })
 
-    it('counts read a bounded number of rows at a time, also where many expire in one second', async () => {
-      const { issuer, insert } = tokens
-      const issued = async () => {
-        let total = 0
-        for await (const slice of store.summarize(issuer, NOW, NOW + 1)) {
-          expect(slice.issued).to.be.at.most(500)
-          expect(slice.exchanged).to.equal(slice.issued)
-          total += slice.issued
-        }
-        return total
+    it('counts read a bounded number of rows at a time, and tell a stop that came first from a use', async () => {
+      const { issuer, insert, spend } = tokens
+      const slices = async <Slice>(counts: AsyncIterable<Slice>) => {
+        const all: Slice[] = []
+        for await (const slice of counts) all.push(slice)
+        return all
       }
-      const live = async (now: number) => {
-        const slices: number[] = []
-        for await (const slice of store.countLive(issuer, now)) slices.push(slice)
-        return { slices, total: slices.reduce((sum, slice) => sum + slice, 0) }
-      }
-      for (const _ of [1, 2]) await Promise.all(Array.from({ length: 1050 }, () => insert()))
-      await database.sequelize.query(`UPDATE subject_tokens
-        SET consumed_at = ${NOW}, consumed_by = 'spa', used_resource = 'x', access_token_format = 'jwt',
-          access_token_expires_at = ${NOW + 600}`)
-      expect(await issued()).to.equal(2100)
-      expect((await live(NOW)).total).to.equal(2100)
-      await database.sequelize.query(
-        `UPDATE subject_tokens SET access_token_expires_at = ${NOW} + status_index % 5 + 1`,
-      )
-      const { total, slices } = await live(NOW)
-      expect(total).to.equal(2100)
-      expect(slices.length).to.be.within(2, 4)
-      // Two whole seconds, of 420 each.
-      expect(Math.max(...slices)).to.equal(840)
-      expect((await live(NOW + 1)).total).to.equal(1680)
-      expect((await live(NOW + 2)).total).to.equal(1260)
+      for (let part = 0; part < 5; part += 1)
+        await Promise.all(Array.from({ length: 1001 }, (_, index) => (index < 9 ? spend() : insert())))
+      const { id: unspent } = await insert()
+      const { id: mine } = await spend()
+      await store.revoke(issuer, unspent, NOW, BY_API)
+      await store.revoke(issuer, mine, NOW, { cause: 'self', client: 'backend' })
+      const counted = await slices(store.summarize(issuer, NOW, NOW + 1))
+      expect(counted.map(({ issued }) => issued)).to.deep.equal([5000, 7])
+      const sum = (of: (slice: (typeof counted)[0]) => number) =>
+        counted.reduce((total, one) => total + of(one), 0)
+      expect(sum(({ exchanged }) => exchanged)).to.equal(46)
+      expect(sum(({ withoutActor }) => withoutActor)).to.equal(46)
+      expect([sum(({ revoked }) => revoked), sum(({ ended }) => ended)]).to.deep.equal([1, 1])
+      const live = async (now: number) => slices(store.countLive(issuer, now))
+      expect(await live(NOW)).to.deep.equal([45])
+      await spend({ accessToken: { format: 'jwt', expiresAt: NOW + 1200 } })
+      expect(await live(NOW)).to.deep.equal([45, 1])
+      expect(await live(NOW + 600)).to.deep.equal([...((NOW + 600) % 300 === 0 ? [] : [0]), 1])
     }).timeout(20_000)
 
     describe('the lists', () => {
@@ -183,8 +204,8 @@ onEachKind((kind) => {
       const [kept, gone] = [await ended(290), await ended(310)]
       await database.sequelize.query(`UPDATE subject_tokens SET expires_at = ${at - 400}`)
       await purge(database.sequelize, { retention: 0 })
-      expect(await store.get(issuer, kept.id)).not.to.equal(undefined)
-      expect(await store.get(issuer, gone.id)).to.equal(undefined)
+      expect(await store.find(issuer, kept.id)).not.to.equal(undefined)
+      expect(await store.find(issuer, gone.id)).to.equal(undefined)
     })
   })
 })

@@ -192,7 +192,7 @@ describe('status list', () => {
       const { statements } = deployment.database
       const before = statements.length
       await work()
-      return statements.slice(before).filter((statement) => statement.includes('subject_tokens'))
+      return statements.slice(before).filter((statement) => statement.includes('subject_token'))
     }
     const many = (path?: string) => Promise.all(Array.from({ length: 30 }, () => fetchList(deployment, path)))
 
@@ -261,8 +261,8 @@ describe('status list', () => {
 /** The next status index. */
 async function move({ database }: Deployment, next: number): Promise<void> {
   const { sequelize } = database
-  await sequelize.query(`INSERT INTO subject_tokens (id, token_hash, issuer, user_id, context, created_by, created_at,
-    expires_at, status_index) VALUES ('x', 'x', 'x', 'x', '{}', 'x', 0, 0, ${next - 1})`)
+  await sequelize.query(`INSERT INTO subject_tokens (id, secret_hash, issuer, open, purpose, user_id, context, created_by,
+    created_at, expires_at, number) VALUES (X'00', X'00', 0, 0, 0, 'x', '{}', 'x', 0, 0, ${next - 1})`)
 }
 
 describe('status list: the keys', () => {

@@ -29,6 +29,11 @@ for (const kind of DATABASES) {
       describe,
       it,
       create: async () => ({ store: inTurn(pools.map((pool) => createSubjectTokenStore(pool))) }),
+      createBroken: async () => {
+        const pool = database.connect()
+        await pool.close()
+        return { store: createSubjectTokenStore(pool) }
+      },
     })
     adapterContract({
       describe,

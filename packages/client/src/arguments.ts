@@ -1,5 +1,6 @@
 /** What is sent for the arguments of a method. Those that cannot be sent are a `TypeError`, which never quotes them. */
 import type {
+  AcknowledgeRequest,
   CallOptions,
   ExchangeRequest,
   IssueRequest,
@@ -13,17 +14,18 @@ type Members<Request> = Readonly<Record<keyof Request, true>>
 
 const ISSUE: Members<IssueRequest> = {
   ...{ userId: true, context: true, clientId: true, actorId: true },
-  ...{ resource: true, scope: true, expiresIn: true },
+  ...{ resource: true, scope: true, expiresIn: true, use: true },
 }
 const LIST: Members<ListRequest> = {
   ...{ userId: true, actorId: true, clientId: true, createdBy: true, state: true },
   ...{ live: true, replayed: true, withoutActor: true, createdAfter: true, createdBefore: true },
-  ...{ limit: true, cursor: true },
+  ...{ jti: true, ticketId: true, unacknowledged: true, limit: true, cursor: true },
 }
 const STOP: Members<StopRequest> = {
   ...{ id: true, userId: true, actorId: true, createdBy: true },
-  ...{ by: true, reason: true },
+  ...{ by: true, reason: true, cause: true, continuedBy: true },
 }
+const ACKNOWLEDGE: Members<AcknowledgeRequest> = { by: true, note: true, replayedAt: true }
 const EXCHANGE: Members<ExchangeRequest> = {
   ...{ subjectToken: true, actorToken: true },
   ...{ resource: true, scope: true },
@@ -38,6 +40,9 @@ export function stopJson(request: StopRequest): string {
   if (request.id !== undefined) assertId(request.id)
   return json
 }
+
+/** What was found out about a record, as JSON. */
+export const acknowledgeJson = (request: AcknowledgeRequest): string => jsonOf(request, ACKNOWLEDGE)
 
 function jsonOf(request: object, known: object): string {
   assertRequest(request)

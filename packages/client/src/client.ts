@@ -1,4 +1,5 @@
 import {
+  acknowledgeJson,
   assertExchange,
   assertId,
   assertOnBehalfOf,
@@ -15,6 +16,7 @@ import { managementApi } from './management-api.ts'
 import { type ImpersonationClientOptions, resolveOptions } from './options.ts'
 import type { SubjectTokenRecord, SubjectTokenRecordPage } from './record.ts'
 import type {
+  AcknowledgeRequest,
   CallOptions,
   ExchangedToken,
   ExchangeRequest,
@@ -22,6 +24,7 @@ import type {
   IssueRequest,
   ListRequest,
   OnBehalfOfRequest,
+  Stopped,
   StopRequest,
 } from './requests.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
@@ -57,7 +60,14 @@ export interface ImpersonationClient {
    * Resolves to how many were stopped that had not been before. Not repeated after a 503: some may have been stopped
    * then. Repeat it until it resolves; what has been stopped stays so, and is not counted again.
    */
-  stop(request: StopRequest, options?: CallOptions): Promise<{ readonly revoked: number }>
+  stop(request: StopRequest, options?: CallOptions): Promise<Stopped>
+
+  /**
+   * Writes to a record who has looked into its alarms (a replay, an exchange without actor), and what they found. Needs
+   * `subject-tokens:revoke`. A record without alarms, or with another replay than `replayedAt`, is an error with the
+   * `status` 409. Can be repeated: where everything is covered, nothing is written.
+   */
+  acknowledge(id: string, request: AcknowledgeRequest, options?: CallOptions): Promise<void>
 
   /** Exchanges a subject token as this client. Never repeated if the response is lost: request a new subject token. */
   exchange(request: ExchangeRequest, options?: CallOptions): Promise<ExchangedToken>
@@ -132,9 +142,18 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
       const sent = { method: 'POST', path: '/revocations', json: stopJson(request), signal: signalOf(call) }
       // Before a 503, some may have been stopped, whose number is lost.
       const { body } = await manage('subject-tokens:revoke', { ...sent, repeated: [429] })
-      const { revoked } = Object(body)
-      if (typeof revoked !== 'number') throw invalidResponse(200, 'not a number of records')
-      return { revoked }
+      const { revoked, kept } = Object(body)
+      if (typeof revoked !== 'number' || !['number', 'undefined'].includes(typeof kept))
+        throw invalidResponse(200, 'not a number of records')
+      return { revoked, ...(kept !== undefined && { kept }) }
+    },
+
+    async acknowledge(id, request, call) {
+      assertId(id)
+      const path = `/${id}/acknowledgement`
+      const sent = { method: 'POST', path, json: acknowledgeJson(request), signal: signalOf(call) }
+      const { body } = await manage('subject-tokens:revoke', sent)
+      if (body !== undefined) throw invalidResponse(200, 'not an acknowledgement')
     },
 
     async exchange(request, call) {

@@ -1,8 +1,16 @@
 export { createImpersonationClient, type ImpersonationClient } from './client.ts'
 export { ImpersonationError } from './errors.ts'
 export type { ImpersonationClientOptions } from './options.ts'
-export type { RecordedActor, RecordState, SubjectTokenRecord, SubjectTokenRecordPage } from './record.ts'
 export type {
+  RecordedAcknowledgement,
+  RecordedActor,
+  RecordState,
+  RevocationCause,
+  SubjectTokenRecord,
+  SubjectTokenRecordPage,
+} from './record.ts'
+export type {
+  AcknowledgeRequest,
   CallOptions,
   ExchangedToken,
   ExchangeRequest,
@@ -10,5 +18,6 @@ export type {
   IssueRequest,
   ListRequest,
   OnBehalfOfRequest,
+  Stopped,
   StopRequest,
 } from './requests.ts'

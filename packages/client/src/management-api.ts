@@ -56,8 +56,9 @@ export function managementApi(options: ResolvedOptions, requestToken: RequestTok
   }
 }
 
-/** A message of the parser would quote the body, which may hold a subject token. */
+/** `undefined` where there is none. A message of the parser would quote the body, which may hold a subject token. */
 async function bodyOf(response: Response): Promise<unknown> {
+  if (response.status === 204) return undefined
   const text = await response.text()
   try {
     return JSON.parse(text)

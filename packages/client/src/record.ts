@@ -3,6 +3,25 @@ import type { Seconds } from './time.ts'
 /** `revoked` over `consumed` over `expired` over `active`, when it was read. */
 export type RecordState = 'active' | 'consumed' | 'expired' | 'revoked'
 
+/** How it was stopped: `self` by the engineer, `continued` because another record goes on, in the word of the backend. */
+export type RevocationCause =
+  | 'api'
+  | 'self'
+  | 'continued'
+  | 'console'
+  | 'host'
+  | 'replay'
+  | 'signedOut'
+  | 'command'
+  | 'unknown'
+
+/** Someone has looked into the alarms of a record, and says what they found. */
+export interface RecordedAcknowledgement {
+  readonly at: Seconds
+  readonly by: string
+  readonly note: string
+}
+
 /** One actor and, in `act`, who acted through that actor (RFC 8693 §4.1). Account ids. */
 export interface RecordedActor {
   readonly sub: string
@@ -13,6 +32,8 @@ export interface RecordedActor {
 export interface SubjectTokenRecord {
   /** Public handle. Ids sort by creation. */
   readonly id: string
+  /** It opens a session. Absent: it is for an exchange. */
+  readonly use?: 'session'
   /** The account that is impersonated. */
   readonly userId: string
   /** The constraint: the only account that may act. */
@@ -27,10 +48,12 @@ export interface SubjectTokenRecord {
   readonly clientId?: string
   /** The client that exchanged it. */
   readonly usedBy?: string
-  /** Before its use the constraint, afterwards the resource of the access token. */
-  readonly resource?: string
+  /** Before its use the constraint, as it was sent; afterwards the resource of the access token. */
+  readonly resource?: string | readonly string[]
   /** Before its use the constraint, afterwards the granted scopes. */
   readonly scope?: string
+  /** Once used: the constraints, each where it is not just what was granted. */
+  readonly ceiling?: { readonly resource?: string | readonly string[]; readonly scope?: string }
   readonly createdAt: Seconds
   /** When the subject token can no longer be exchanged. */
   readonly expiresAt: Seconds
@@ -40,14 +63,20 @@ export interface SubjectTokenRecord {
   readonly revokedAt?: Seconds
   /** How it was revoked, through which client, in whose name, and why. */
   readonly revocation?: {
-    readonly cause: 'api' | 'console' | 'replay' | 'command'
+    readonly cause: RevocationCause
     readonly client?: string
     readonly by?: string
     readonly reason?: string
+    /** The record that goes on. */
+    readonly continuedBy?: string
+    /** Nothing could end the access token: it lives until it expires. */
+    readonly ended?: 'kept'
   }
-  /** The first use after the exchange. */
-  readonly replay?: { readonly at: Seconds; readonly clientId: string }
-  /** What it was exchanged for. `jti` of JWTs only. */
+  /** The first use after the exchange: by a client, or, of a session, by an account. */
+  readonly replay?: { readonly at: Seconds; readonly clientId?: string; readonly by?: string }
+  /** Who has looked into its alarms, oldest first. A replay that comes later is not covered. */
+  readonly acknowledged?: readonly RecordedAcknowledgement[]
+  /** What it was exchanged for. `jti` of JWTs only: the id of this record. */
   readonly accessToken?: {
     readonly format: 'jwt' | 'opaque'
     readonly jti?: string

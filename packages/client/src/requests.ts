@@ -17,12 +17,14 @@ export interface IssueRequest {
   readonly clientId?: string
   /** Only this account may act. Send it always: a kill switch by actor finds unspent tokens by it. */
   readonly actorId?: string
-  /** Only this resource may be requested. */
-  readonly resource?: string
+  /** Only this resource, or one of these (1 to 8), may be requested, also by an API that passes the user on. */
+  readonly resource?: string | readonly string[]
   /** No scope outside this list is granted. */
   readonly scope?: string
   /** Life of the subject token, instead of the provider's default. */
   readonly expiresIn?: Seconds
+  /** What it is for: an exchange at the token endpoint. The default. */
+  readonly use?: 'exchange'
 }
 
 /** A subject token, which is shown only once. */
@@ -44,13 +46,19 @@ export interface ListRequest {
   readonly clientId?: string
   /** The backend that requested the token. */
   readonly createdBy?: string
+  /** The `jti` of an access token: that of the record, or one that came of it. */
+  readonly jti?: string
+  /** `context.ticketId`, exactly. */
+  readonly ticketId?: string
   readonly state?: RecordState
-  /** Whether someone is being viewed right now: exchanged, not revoked, access token not expired. */
+  /** Whether someone is being viewed right now: exchanged, access token not expired, and not stopped or not to be ended. */
   readonly live?: boolean
   /** Whether the subject token was used more than once. */
   readonly replayed?: boolean
   /** Whether it was exchanged without an actor token. */
   readonly withoutActor?: boolean
+  /** It was used more than once, or without an actor token, and no acknowledgement covers it. */
+  readonly unacknowledged?: true
   /** From this time on. */
   readonly createdAfter?: Seconds
   /** Before this time. */
@@ -70,10 +78,41 @@ export type StopRequest = Whom & {
 }
 
 type Whom =
-  | { readonly id: string; readonly userId?: never; readonly actorId?: never; readonly createdBy?: never }
-  | { readonly userId: string; readonly id?: never; readonly actorId?: never; readonly createdBy?: never }
-  | { readonly actorId: string; readonly id?: never; readonly userId?: never; readonly createdBy?: never }
-  | { readonly createdBy: string; readonly id?: never; readonly userId?: never; readonly actorId?: never }
+  | ({
+      readonly id: string
+      readonly userId?: never
+      readonly actorId?: never
+      readonly createdBy?: never
+    } & Because)
+  | ({ readonly id?: never; readonly cause?: never; readonly continuedBy?: never } & Someone)
+
+/** Of one record: the engineer has ended it, or it goes on in another record of the same user. Your word. */
+type Because =
+  | { readonly cause?: 'self'; readonly continuedBy?: never }
+  | { readonly cause: 'continued'; readonly continuedBy: string }
+
+type Someone =
+  | { readonly userId: string; readonly actorId?: never; readonly createdBy?: never }
+  | { readonly actorId: string; readonly userId?: never; readonly createdBy?: never }
+  | { readonly createdBy: string; readonly userId?: never; readonly actorId?: never }
+
+/** How many were stopped. */
+export interface Stopped {
+  /** Those that had not been stopped before. */
+  readonly revoked: number
+  /** Those of them that nothing could end: JWTs that were issued without a `status`. Absent if there are none. */
+  readonly kept?: number
+}
+
+/** Who has looked into the alarms of a record, and what they found. */
+export interface AcknowledgeRequest {
+  /** Who, as you name them. It is recorded, and not verified. */
+  readonly by: string
+  /** What they found, in up to 1,000 characters. */
+  readonly note: string
+  /** `replay.at` of the record that they saw, or `null` if it had no replay: refused if it has another one by now. */
+  readonly replayedAt?: Seconds | null
+}
 
 /** A token exchange (RFC 8693) by a client that authenticates. */
 export interface ExchangeRequest {

@@ -23,9 +23,10 @@ const first = (request: unknown): Try => {
 }
 
 const ID = '0'.repeat(32)
+const SAYS = { by: 'dora', note: 'a double click' }
 const EXCHANGE = { subjectToken: 'sub_x', resource: 'https://api.example.com' }
 const NO_ID = 'id must be the id of a record: 32 lower-case hexadecimal digits'
-const TOKEN = `sub_${'a'.repeat(43)}`
+const TOKEN = `sub_${'a'.repeat(65)}`
 
 /** Each method, with a member that it does not know. */
 const withMember: Readonly<Record<string, (member: object) => Try>> = {
@@ -33,6 +34,7 @@ const withMember: Readonly<Record<string, (member: object) => Try>> = {
   list: (member) => first({ userId: 'alice', ...member }),
   listPage: (member) => (client) => client.listPage({ userId: 'alice', ...member }),
   stop: (member) => (client) => client.stop({ id: ID, ...member }),
+  acknowledge: (member) => (client) => client.acknowledge(ID, { ...SAYS, ...member }),
   exchange: (member) => (client) => client.exchange({ ...EXCHANGE, ...member }),
   onBehalfOf: (member) => (client) => client.onBehalfOf({ ...EXCHANGE, ...member }),
 }
@@ -43,6 +45,7 @@ const withTimeout: Readonly<Record<string, (options: object) => Try>> = {
   list: (options) => (client) => client.list({}, options)[Symbol.asyncIterator]().next(),
   listPage: (options) => (client) => client.listPage({}, options),
   stop: (options) => (client) => client.stop({ id: ID }, options),
+  acknowledge: (options) => (client) => client.acknowledge(ID, SAYS, options),
   exchange: (options) => (client) => client.exchange(EXCHANGE, options),
   onBehalfOf: (options) => (client) => client.onBehalfOf(EXCHANGE, options),
 }
@@ -84,10 +87,16 @@ const rejected: [title: string, call: Try, message: string][] = [
     'request must be JSON',
   ],
   ['stop without a request', (client) => client.stop(undefined as never), 'request must be an object'],
+  [
+    'acknowledge without a request',
+    (client) => client.acknowledge(ID, undefined as never),
+    'request must be an object',
+  ],
   ['stop with an id only', (client) => client.stop('an id' as never), 'request must be an object'],
   ...[undefined, null, '', 'summary', '..', `${ID}0`, `${ID}\n`, 'A'.repeat(32), [ID]].flatMap(
     (id): [string, Try, string][] => [
       [`get of ${JSON.stringify(id)}`, (client) => client.get(id as never), NO_ID],
+      [`acknowledge of ${JSON.stringify(id)}`, (client) => client.acknowledge(id as never, SAYS), NO_ID],
       ...(id === undefined ? [] : [stopOf(id)]),
     ],
   ),

@@ -146,6 +146,45 @@ describe('client: a deployment', () => {
     }
   })
 
+  it('stops in the word of the engineer, and says which record goes on', async () => {
+    const backend = connect()
+    const resource = [API, OPAQUE_API]
+    const issued = await Promise.all(
+      [1, 2].map(() => backend.issue({ userId: 'carol', resource, use: 'exchange' })),
+    )
+    const [first = '', second = ''] = issued.map(({ id }) => id)
+    expect((await backend.get(first)).resource).to.deep.equal(resource)
+    const continued = { id: first, cause: 'continued', continuedBy: second, by: 'sam' } as const
+    expect(await backend.stop(continued)).to.deep.equal({ revoked: 1 })
+    expect((await backend.get(first)).revocation).to.include({ cause: 'continued', continuedBy: second })
+    expect(await backend.stop({ id: second, cause: 'self' })).to.deep.equal({ revoked: 1 })
+    expect((await backend.get(second)).revocation).to.deep.equal({ cause: 'self', client: 'backend' })
+    const itself = await errorOf(backend.stop({ ...continued, continuedBy: first }))
+    expect([itself.status, itself.code]).to.deep.equal([400, 'invalid_request'])
+  })
+
+  it('lists what no one has looked into, and acknowledges it', async () => {
+    const backend = connect()
+    const web = connectWeb()
+    const { id, subjectToken } = await backend.issue({ userId: 'bob', context: { ticketId: 'T-7' } })
+    const says = { by: 'dana', note: 'a double click' }
+    expect((await errorOf(backend.acknowledge(id, says))).status).to.equal(409)
+    await web.exchange({ subjectToken, resource: API })
+    await errorOf(web.exchange({ subjectToken, resource: API }))
+    const open = async () => {
+      const found: string[] = []
+      const filters = { userId: 'bob', unacknowledged: true, ticketId: 'T-7', jti: id } as const
+      for await (const record of backend.list(filters)) found.push(record.id)
+      return found
+    }
+    expect(await open()).to.deep.equal([id])
+    const { replay } = await backend.get(id)
+    expect((await errorOf(backend.acknowledge(id, { ...says, replayedAt: null }))).status).to.equal(409)
+    expect(await backend.acknowledge(id, { ...says, replayedAt: replay?.at ?? 0 })).to.equal(undefined)
+    expect((await backend.get(id)).acknowledged?.[0]).to.include(says)
+    expect(await open()).to.deep.equal([])
+  })
+
   it('lists what is live, was replayed, or had no actor, and what is of a time', async () => {
     const backend = connect()
     const web = connectWeb()

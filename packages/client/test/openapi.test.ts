@@ -26,6 +26,8 @@ const compared: [file: string, type: string, schema: string][] = [
   ['record.ts', 'SubjectTokenRecord', 'SubjectToken'],
   ['record.ts', 'SubjectTokenRecordPage', 'SubjectTokenPage'],
   ['requests.ts', 'IssueRequest', 'SubjectTokenRequest'],
+  ['requests.ts', 'AcknowledgeRequest', 'AcknowledgementRequest'],
+  ['requests.ts', 'Stopped', 'Stopped'],
 ]
 
 describe('client: types', () => {
@@ -47,14 +49,28 @@ describe('client: types', () => {
   it('StopRequest has the members of RevocationRequest', () => {
     const text = sourceOf('requests.ts')
     const [, type = ''] = /export type StopRequest = (.*?)\n\}/s.exec(text) ?? []
-    const [, whom = ''] = /\ntype Whom =(.*?)\n\n/s.exec(text) ?? []
-    const members = new Set([...`${type}${whom}`.matchAll(/readonly (\w+)/g)].map(([, name]) => name))
+    const parts = ['Whom', 'Because', 'Someone'].map(
+      (name) => new RegExp(`\\ntype ${name} =(.*?)\\n\\n`, 's').exec(text)?.[1] ?? '',
+    )
+    const members = new Set(
+      [...`${type}${parts.join('')}`.matchAll(/readonly (\w+)/g)].map(([, name]) => name),
+    )
     expect([...members]).to.have.members(Object.keys(schemas.RevocationRequest.properties))
   })
 
   it('RecordState has the states', () => {
     const [, states = ''] = /export type RecordState = (.*)/.exec(sourceOf('record.ts')) ?? []
     expect(states.split(' | ').map((state) => state.slice(1, -1))).to.have.members(schemas.State.enum)
+  })
+
+  it('RecordedAcknowledgement has the members of one, and RevocationCause the causes', () => {
+    const { acknowledged } = schemas.SubjectToken.properties
+    expect([...membersOf(sourceOf('record.ts'), 'RecordedAcknowledgement')]).to.have.deep.members(
+      describedMembers(acknowledged.items),
+    )
+    const [, causes = ''] = /export type RevocationCause =\n(.*?)\n\n/s.exec(sourceOf('record.ts')) ?? []
+    const named = [...causes.matchAll(/'(\w+)'/g)].map(([, cause]) => cause)
+    expect(named).to.have.members(schemas.Revocation.properties.cause.enum)
   })
 
   it('RecordedActor is an actor and those before', () => {

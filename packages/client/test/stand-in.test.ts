@@ -79,6 +79,7 @@ describe('client: a stand-in', () => {
         { userId: 'alice' },
         { actorId: 'sam', by: 'dana' },
         { createdBy: 'backend' },
+        { id: ID, cause: 'continued', continuedBy: ID },
       ])
         expect(await client.stop(request as { id: string })).to.deep.equal({ revoked: 2 })
       expect(standIn.apiRequests.map(({ method, url, body }) => [method, url, body])).to.deep.equal([
@@ -90,10 +91,37 @@ describe('client: a stand-in', () => {
         ['POST', '/api/subject-tokens/revocations', '{"userId":"alice"}'],
         ['POST', '/api/subject-tokens/revocations', '{"actorId":"sam","by":"dana"}'],
         ['POST', '/api/subject-tokens/revocations', '{"createdBy":"backend"}'],
+        [
+          'POST',
+          '/api/subject-tokens/revocations',
+          `{"id":"${ID}","cause":"continued","continuedBy":"${ID}"}`,
+        ],
       ])
       expect(new URLSearchParams(standIn.tokenRequests[0]?.body).get('scope')).to.equal(
         'subject-tokens:revoke',
       )
+    })
+
+    it('acknowledge with who and what, and the replay that was seen, with a token that may revoke', async () => {
+      const client = await connect({ api: (response) => void response.writeHead(204).end() })
+      const says = { by: 'dana', note: 'a double click' }
+      expect(await client.acknowledge(ID, says)).to.equal(undefined)
+      for (const replayedAt of [1795429830, null]) await client.acknowledge(ID, { ...says, replayedAt })
+      const url = `/api/subject-tokens/${ID}/acknowledgement`
+      expect(standIn.apiRequests.map((request) => [request.method, request.url, request.body])).to.deep.equal(
+        [
+          ['POST', url, '{"by":"dana","note":"a double click"}'],
+          ['POST', url, '{"by":"dana","note":"a double click","replayedAt":1795429830}'],
+          ['POST', url, '{"by":"dana","note":"a double click","replayedAt":null}'],
+        ],
+      )
+      const scope = new URLSearchParams(standIn.tokenRequests[0]?.body).get('scope')
+      expect(scope).to.equal('subject-tokens:revoke')
+    })
+
+    it('what nothing could end, where the response says so', async () => {
+      const client = await connect({ api: (response) => json(response, 200, { revoked: 2, kept: 1 }) })
+      expect(await client.stop({ id: ID, cause: 'self' })).to.deep.equal({ revoked: 2, kept: 1 })
     })
 
     it('every filter of a list, and the cursor of the page before', async () => {
@@ -105,10 +133,10 @@ describe('client: a stand-in', () => {
       const client = await connect({ api: (response) => json(response, 200, pages.shift()) })
       const read: string[] = []
       const filters = { live: true, replayed: false, withoutActor: true, createdAfter: 1, createdBefore: 2 }
-      for await (const { id } of client.list({ actorId: 'sam', ...filters })) read.push(id)
+      const texts = { jti: ID, ticketId: 'T 1', unacknowledged: true } as const
+      for await (const { id } of client.list({ actorId: 'sam', ...filters, ...texts })) read.push(id)
       expect(read).to.deep.equal(['1', '2'])
-      const query =
-        '/api/subject-tokens?actorId=sam&live=true&replayed=false&withoutActor=true&createdAfter=1&createdBefore=2'
+      const query = `/api/subject-tokens?actorId=sam&live=true&replayed=false&withoutActor=true&createdAfter=1&createdBefore=2&jti=${ID}&ticketId=T+1&unacknowledged=true`
       expect(standIn.apiRequests.map(({ url }) => url)).to.deep.equal([
         query,
         `${query}&cursor=c1`,

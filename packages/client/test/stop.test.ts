@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
 import { json, startStandIn } from '../../../fixtures/stand-in.ts'
-import { createMemoryStore } from '../../../src/testing/index.ts'
+import { createMemoryStore } from '../../../src/testing/memory-store.ts'
 import { createImpersonationClient, ImpersonationError } from '../src/index.ts'
 
 const credentials = { clientId: 'backend', clientSecret: 'backend-secret' }

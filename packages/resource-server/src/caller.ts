@@ -30,7 +30,10 @@ export interface Caller {
   readonly scopes: readonly string[]
   /** Seconds since the epoch. */
   readonly expiresAt: Seconds
-  /** `jti` of a JWT, for logs. An opaque token has none: its id is its value. */
+  /**
+   * `jti` of a JWT, for logs: of an impersonation the id of its record, or that and more after a dot. An opaque token has
+   * none: its id is its value.
+   */
   readonly tokenId?: string
   /** Everything the token says, custom claims included: the payload of a JWT, the members at introspection. */
   readonly claims: Claims

@@ -26,7 +26,7 @@ export async function checkDownstream(
     findings.push(
       ...checkDoor(api),
       ...(await checkAudiences(api, clients, lookUp)),
-      ...(await checkTargets(api, lookUp, onBehalfOf.targets)),
+      ...(await checkTargets(api, lookUp)),
     )
   }
   return [ok('who may go downstream', names), ...findings]
@@ -114,13 +114,8 @@ async function audiencesIssued(
   return issued
 }
 
-async function checkTargets(api: Client, lookUp: LookUp, targets: string): Promise<Finding[]> {
+async function checkTargets(api: Client, lookUp: LookUp): Promise<Finding[]> {
   const { clientId } = api
-  const registered = registeredResources(api.metadata())
-  if (registered === undefined && targets === 'policy') {
-    const text = `"${clientId}" may go wherever isAllowed lets it`
-    return [warning(ABOUT, text, 'give it token_exchange_resources')]
-  }
   const resources = resourcesOf(api)
   if (resources.length === 0) {
     const text = `"${clientId}" may go nowhere: it has no token_exchange_resources`

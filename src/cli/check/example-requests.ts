@@ -25,6 +25,7 @@ export function policyRequest(
   const actor = actorOf(example)
   return {
     stage,
+    use: 'exchange',
     userId: account.accountId,
     account,
     ...(actor &&
@@ -55,7 +56,6 @@ export async function stepRequest(
   const { clientId, createdBy, resource, scope, context } = example
   const { account, subjectTokenId } = begun
   const actor = actorOf(example)
-  const { onBehalfOf: rules } = deployment.inside.options
   return {
     stage: 'onBehalfOf',
     userId: account.accountId,
@@ -74,8 +74,7 @@ export async function stepRequest(
     createdBy: { id: createdBy },
     context: context as JsonObject,
     subjectTokenId,
-    // As at the issuance. With other targets, a subject token that is bound is refused before the policy is asked.
-    ...(rules && rules.targets === 'policy' && { boundTo: resource }),
+    use: 'exchange',
   }
 }
 

@@ -1,7 +1,7 @@
 /** Whether the store serves, and its role may do what the store does. */
 import type { Sequelize } from 'sequelize'
-import { missingRights, type Right } from '../../sequelize/schema/rights.ts'
-import { hashSecret, mintSecret } from '../../subject-tokens/secret.ts'
+import { type MissingRight, missingRights } from '../../sequelize/schema/rights.ts'
+import { mintId } from '../../subject-tokens/id.ts'
 import { type Finding, fault, messageOf, note, ok, warning } from './finding.ts'
 import type { Deployment } from './module.ts'
 
@@ -26,9 +26,7 @@ const AT_ONCE = 40
 /** A pooler that gives each statement another server connection fails here, or a pool that is too small. */
 async function checkManyAtOnce({ options: { store }, provider }: Deployment['inside']): Promise<Finding> {
   const about = 'many at once'
-  const calls = Array.from({ length: AT_ONCE }, () =>
-    store.findByHash(provider.issuer, hashSecret(mintSecret())),
-  )
+  const calls = Array.from({ length: AT_ONCE }, () => store.find(provider.issuer, mintId()))
   const failed = (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected')
   const [first] = failed
   if (first?.status !== 'rejected') return ok(about, `${AT_ONCE} reads at the same time succeeded`)
@@ -42,7 +40,7 @@ async function checkManyAtOnce({ options: { store }, provider }: Deployment['ins
 async function checkRights(sequelize: Sequelize | undefined): Promise<Finding[]> {
   const about = 'rights'
   if (!sequelize) return [note(about, 'not checked: the module does not export `sequelize`')]
-  let missing: readonly Right[]
+  let missing: readonly MissingRight[]
   try {
     missing = await missingRights(sequelize)
   } catch (error) {

@@ -1,7 +1,6 @@
 /** What spells SQL for a database. Everything known of one database lies in the folder of its name. */
 import type { Sequelize } from 'sequelize'
-import type { Seconds } from '../../clock.ts'
-import type { Bound, Insertion, Row } from './text.ts'
+import type { Bound, Insertion } from './text.ts'
 
 /** The SQL that differs from database to database. */
 export interface Dialect {
@@ -34,40 +33,39 @@ export interface Dialect {
   selectNewest(slice: Slice): string
   /** Selects the newest keys of the rows that an index finds by other columns, whatever the planner expects of others. */
   selectNewestOf(rows: Found): string
-  /** Joins rows of a table, under the alias `t`, one by one: a planner that expects many would walk the table. */
-  joinEach(table: string, on: string): string
-  /** Updates rows, locking them in the order that batches use: otherwise the two could deadlock. */
-  updateInOrder(rows: Update): string
+  /** Joins rows of a table one by one: a planner that expects many would walk the table. */
+  joinEach(table: string, alias: string, on: string): string
+  /** The same for rows that need not be there. */
+  lookUpEach(table: string, alias: string, on: string): string
   /**
    * Moves the sequence of a table ahead, for which a role needs a right. Absent where a row that is inserted with a
    * number ahead moves it.
    */
-  moveSequence?(table: string, column: string, by: number): { readonly sql: string; readonly right: string }
+  moveSequence?(table: string, column: string, by: number): Move
   /** Deletes the oldest rows. May skip rows that another process is deleting. */
   deleteOldest(rows: Delete): string
 
   readonly types: ColumnTypes
   /** Goes after the columns of `CREATE TABLE`. */
   readonly tableOptions: string
+  /** Goes after those of a table whose rows lie in the order of the key. */
+  readonly byKey: string
+  /** Makes a view with the rights of who reads it; each statement is harmless when it is run again. */
+  createView(name: string, select: string): readonly string[]
+  /** A column for people to read. */
+  legible(column: string, kind: string): string
   /** A column of type `name`, written for an index. */
   indexed(column: string): string
-  /** Creates an index. `exclusively` runs it without harm if the index exists. */
-  createIndex(index: Index): string
-  /**
-   * Runs `work` in one process at a time, on one connection. Returns `false` if another process is still at work
-   * after `patience`.
-   */
-  exclusively(sequelize: Sequelize, wait: Wait, work: (execute: Execute) => Promise<void>): Promise<boolean>
+  /** How tables are changed while people work, and what there is of them. */
+  readonly schema: Schema
 }
 
-/** Runs a statement without parameters and returns its rows. */
-export type Execute = (sql: string) => Promise<readonly Row[]>
-
-/** Waiting for another process. */
-export interface Wait {
-  readonly patience: Seconds
-  /** Called once, and only if there is something to wait for. */
-  readonly onWait: (reason: string) => void
+export interface Move {
+  readonly sql: string
+  /** What the role needs for it. */
+  readonly right: string
+  /** Finds a row if the role has that right. */
+  readonly mayMove: string
 }
 
 export interface Insert extends Pick<Insertion, 'table' | 'columns'> {
@@ -87,18 +85,6 @@ export interface Upsert extends Insert {
   readonly kept: readonly string[]
 }
 
-export interface Update {
-  readonly table: string
-  readonly key: string
-  readonly set: Readonly<Record<string, string>>
-  /** The table under the alias `t`. */
-  readonly from: string
-  /** Finds the rows by the column of `order`. */
-  readonly where: string
-  /** The column that batches are sorted by, found by an index of its own name. */
-  readonly order: string
-}
-
 export interface Delete {
   readonly table: string
   readonly key: string
@@ -111,19 +97,23 @@ export interface Delete {
 /** The keys that an index holds for one value, from `from` on and below `below`. */
 export interface Slice {
   readonly table: string
-  readonly index: string
+  /** Absent for the primary key, which `equal` and `key` make up. */
+  readonly index?: string
   /** The columns before the key, in the order of the index. */
   readonly equal: Readonly<Record<string, string>>
   readonly key: string
-  /** No other index sorts by the key. */
-  readonly only?: true
+  /** Further columns, which are selected too. */
+  readonly more?: readonly string[]
+  /** What else must be true of the rows. */
+  readonly where?: string
   readonly from: string
   readonly below: string
   readonly limit: number
 }
 
 /** The keys, from `from` on and below `below`, of the rows that an index finds by `where`. */
-export interface Found extends Omit<Slice, 'equal' | 'only'> {
+export interface Found extends Omit<Slice, 'equal'> {
+  readonly index: string
   readonly where: string
 }
 
@@ -150,7 +140,38 @@ interface ColumnTypes {
   readonly keyBesideSequence: string
 }
 
-interface Index {
+/** Changes that no request waits for longer than a second, and questions to the catalogue. */
+export interface Schema {
+  /** Adds a column that a row may lack. */
+  addColumn(table: string, column: string): string
+  createIndex(index: Index): string
+  /** Removes what an interrupted `createIndex` has left. Absent where nothing is left. */
+  dropIndex?(name: string): string
+  /** Runs a change, which gives way when it has waited a second for a lock. Rejects with what the database says. */
+  change(sequelize: Sequelize, sql: string): Promise<void>
+  /** The same for a database administrator to run. */
+  printed(sql: string): string
+  /** Whether a change failed because of what others do at this moment. */
+  isInTheWay(error: unknown): boolean
+  /** Names of who may be in the way of changes to a table, as `id`. Absent where a database does not know. */
+  blockers?(table: string): string
+
+  /** Of each column of these tables: `place`, `name`, `type` as in `types`, `nullable`. */
+  columns(tables: readonly string[]): string
+  /**
+   * Of each index of these tables, the keys included: `place`, `name`, `keyed` (its columns), `predicate`, `one` if no
+   * two rows share an entry, `valid`, and `building` while someone builds it.
+   */
+  indexes(tables: readonly string[]): string
+  /** How large a table is: `number` of rows, perhaps estimated, and `bytes`, if known. */
+  size(table: string): string
+  /** How long it takes to enter a row into an index, in microseconds. */
+  readonly perEntry: number
+  /** Whether rows can be left out of an index. */
+  readonly hasPartialIndexes: boolean
+}
+
+export interface Index {
   readonly name: string
   readonly table: string
   readonly columns: string

@@ -1,5 +1,5 @@
 /** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
-import type { Dialect, Found, Insert, Slice, Update, Upsert, WriteOnce } from './dialect.ts'
+import type { Dialect, Found, Index, Insert, Slice, Upsert, WriteOnce } from './dialect.ts'
 
 export function into({ table, columns, rows = 1 }: Insert): string {
   const row = (first: number) => `(${columns.map((_, index) => `$${first + index}`).join(', ')})`
@@ -14,13 +14,6 @@ export function replacing({ table, columns, key, kept }: Upsert, given: (column:
     ...replaced.map((column) => `${column} = ${given(column)}`),
     ...kept.map((column) => `${column} = COALESCE(${table}.${column}, ${given(column)})`),
   ].join(', ')
-}
-
-/** `locking` may order and lock the selected rows. */
-export function updateFound({ table, key, set, from, where }: Update, locking = ''): string {
-  const assignments = Object.entries(set).map(([column, value]) => `${column} = ${value}`)
-  return `UPDATE ${table} SET ${assignments.join(', ')}
-    WHERE ${key} IN (SELECT t.${key} FROM ${from} WHERE ${where}${locking})`
 }
 
 /** For databases whose ON CONFLICT takes a condition. */
@@ -44,16 +37,20 @@ function writeOnce(rows: WriteOnce): string {
 }
 
 /** `hint` names the index to the planner. */
-export function selectSlice({ table, equal, key, from, below, limit }: Slice, hint: string): string {
+export function selectSlice({ equal, where = '1 = 1', ...slice }: Slice, hint: string): string {
   const values = Object.entries(equal).map(([column, value]) => `${column} = ${value}`)
-  return selectFound({ where: values.join(' AND '), table, key, from, below, limit }, hint)
+  return selectFound({ ...slice, where: [...values, where].join(' AND ') }, hint)
 }
 
+/** What is selected of each row. */
+export const foundOf = ({ key, more = [] }: Pick<Found, 'key' | 'more'>): string =>
+  [`${key} AS found`, ...more].join(', ')
+
 export const selectFound = (
-  { table, where, key, from, below, limit }: Omit<Found, 'index'>,
+  { table, where, from, below, limit, ...columns }: Omit<Found, 'index'>,
   hint: string,
-): string => `SELECT ${key} AS found FROM ${table} ${hint}
-    WHERE ${where} AND ${key} >= ${from} AND ${key} < ${below} ORDER BY ${key} DESC LIMIT ${limit}`
+): string => `SELECT ${foundOf(columns)} FROM ${table} ${hint}
+    WHERE ${where} AND ${columns.key} >= ${from} AND ${columns.key} < ${below} ORDER BY ${columns.key} DESC LIMIT ${limit}`
 
 const insertNew = (rows: Insert): string => `INSERT ${into(rows)} ON CONFLICT DO NOTHING`
 
@@ -66,8 +63,8 @@ type Standard = Pick<
   | 'writeOnce'
   | 'upsert'
   | 'tableOptions'
+  | 'byKey'
   | 'indexed'
-  | 'createIndex'
 >
 
 export const standard: Standard = {
@@ -79,9 +76,13 @@ export const standard: Standard = {
   upsert: (row) => `INSERT ${into(row)} ON CONFLICT (${row.key.join(', ')}) DO UPDATE
     SET ${replacing(row, (column) => `excluded.${column}`)}`,
   tableOptions: '',
+  byKey: '',
   indexed: (column) => column,
-  createIndex({ name, table, columns, unless }) {
-    const partial = unless === undefined ? '' : ` WHERE ${unless} IS NOT NULL`
-    return `CREATE INDEX IF NOT EXISTS ${name} ON ${table} (${columns})${partial}`
-  },
 }
+
+/** The rest of a `CREATE INDEX` of which rows may be left out. */
+export const indexOn = ({ name, table, columns, unless }: Index): string =>
+  `IF NOT EXISTS ${name} ON ${table} (${columns})${unless === undefined ? '' : ` WHERE ${unless} IS NOT NULL`}`
+
+/** Names of our own, as a list. */
+export const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ')

@@ -21,7 +21,7 @@ export interface Text {
 }
 
 /** What is wanted of one row. */
-export type Intent = Find | Insertion | Claim | CompareAndSet
+export type Intent = Find | Insertion | Claim
 
 /** Values are bound in the order of `key`, `equal`. */
 export interface Find {
@@ -46,25 +46,10 @@ export interface Insertion {
   readonly columns: readonly string[]
 }
 
-/** Values are bound in the order of `key`, `compared`, `set`. */
 /**
  * Inserts a row where its key is free. Of any number of these with one key, at the same time or not, one writes. The
  * table has no other unique key.
  */
 export interface Claim extends Omit<Insertion, 'to'> {
   readonly to: 'claim'
-}
-
-export interface CompareAndSet {
-  readonly to: 'compare and set'
-  readonly table: string
-  readonly set: readonly string[]
-  /** The column of `set` that gets another value from every call: who finds its own there has written the row. */
-  readonly mark: string
-  /** Unique, and found by an index of its own name. */
-  readonly key: string
-  /** Conditions that end before a bound value: `expires_at >`. */
-  readonly compared: readonly string[]
-  /** Columns that hold nothing yet. `set` gives one of them a value, so that a row is written once. */
-  readonly absent: readonly string[]
 }

@@ -1,14 +1,22 @@
 import type { Sequelize } from 'sequelize'
 import { databaseOf } from '../database-of.ts'
-import { moveStatusSequence } from '../end-unspent.ts'
-import { MIGRATIONS } from './migrations.ts'
-import { createStepTable, recordStep } from './steps.ts'
+import { grantsTo } from './rights.ts'
+import { moveNumbers } from './sequence.ts'
+import { ALL_STEPS, begin, recordStep, statementsOf } from './steps.ts'
 
-/** Every statement of `migrate` on an empty database, each harmless when it is run again. Does not connect. */
-export function ddlOf(sequelize: Sequelize): string {
+/**
+ * Every statement of `migrate` on an empty database, in order, and the grants of the role that serves. Does not connect.
+ */
+export function ddlOf(sequelize: Sequelize, role?: string): string {
   const { dialect } = databaseOf(sequelize)
-  const statements = MIGRATIONS.flatMap((step) => [...step.statements(dialect), recordStep(dialect, step)])
-  const right = moveStatusSequence(dialect)?.right
-  const comments = right === undefined ? [] : [`-- The role of end-unspent needs GRANT ${right} too.`]
-  return [...[createStepTable(dialect), ...statements].map((sql) => `${sql};`), ...comments].join('\n')
+  const printed = (statements: readonly { readonly sql: string }[]) =>
+    statements.map(({ sql }) => dialect.schema.printed(sql))
+  const statements = [
+    ...printed(begin(dialect)),
+    ...ALL_STEPS.flatMap((step) => [...printed(statementsOf(dialect, step)), recordStep(dialect, step)]),
+    ...(role === undefined ? [] : grantsTo(role)),
+  ]
+  const right = moveNumbers(dialect)?.right
+  const comments = right === undefined ? [] : [`-- Another role for end-unspent needs GRANT ${right} too.`]
+  return [...statements.map((sql) => `${sql};`), ...comments].join('\n')
 }

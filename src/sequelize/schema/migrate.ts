@@ -1,18 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import { isPlainObject } from '../../plain-json.ts'
-import type { Dialect, Execute } from '../database/dialect.ts'
+import type { Database } from '../database/database.ts'
 import { logOf } from '../database/log.ts'
 import { databaseOf } from '../database-of.ts'
-import {
-  appliedSteps,
-  createStepTable,
-  namesOf,
-  pendingSteps,
-  recordStep,
-  SELECT_STEPS,
-  unknownSteps,
-} from './steps.ts'
+import { isMade, readCatalogue } from './catalogue.ts'
+import type { Statement } from './create.ts'
+import { type Holds, withLease } from './lease.ts'
+import { faultsOf, look, stepsToDo, THIS_VERSION, tellUnknown, unsound, type Version } from './sound.ts'
+import { begin, recordStep, type Step, statementsOf } from './steps.ts'
 
 /** What `migrate` can be told. */
 export interface MigrateOptions {
@@ -21,24 +18,25 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the tables up to date. Safe to call from every process at every start, at the same time: one migrates,
- * the others wait and find the work done. One connection is enough, and a database that is up to date is only
- * read.
+ * Brings the tables up to date while people work. Safe to call from every process at every start, at the same time: one
+ * migrates, the others wait and find the work done. One connection is enough, and a database that is up to date is
+ * only read.
  *
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
- * @throws {Error} when the database has a step that this version does not know; otherwise what the database says.
- * Finished statements stay in force then, except on PostgreSQL, where all are rolled back. Either way, call it again.
+ * @throws {Error} when the tables do not fit afterwards: it says what is wrong, and what to do. So do tables that another
+ * build has made, and a step of a later version with which this one may not run. Otherwise what the database says.
+ * Finished statements stay in force then: call it again, and it goes on from there.
  * @example
  * await migrate(sequelize)
  */
 export async function migrate(sequelize: Sequelize, options: MigrateOptions = {}): Promise<void> {
   const onWait = waitListener(options) ?? ((reason) => logOf(sequelize).log(reason))
-  let work = running.get(sequelize)
-  if (!work) {
-    work = run(sequelize, onWait).finally(() => running.delete(sequelize))
-    running.set(sequelize, work)
+  let migrating = running.get(sequelize)
+  if (!migrating) {
+    migrating = migrateTo(THIS_VERSION, sequelize, onWait).finally(() => running.delete(sequelize))
+    running.set(sequelize, migrating)
   }
-  await work
+  await migrating
 }
 
 /** One at a time on one pool: each waiting call would hold a connection that the running one needs. */
@@ -57,30 +55,91 @@ function waitListener(options: MigrateOptions): MigrateOptions['onWait'] {
 /** For another process to finish. */
 const PATIENCE: Seconds = 120
 
-async function run(sequelize: Sequelize, onWait: (reason: string) => void): Promise<void> {
+/** Reads first, because most starts find nothing to do: only work needs the lease, and rights to create. */
+export async function migrateTo(
+  version: Version,
+  sequelize: Sequelize,
+  onWait: (reason: string) => void,
+): Promise<void> {
   const database = databaseOf(sequelize)
   const { dialect } = database
-  // Without the lock, which needs rights to write and to create: most starts find nothing to do.
-  if (workFor(await appliedSteps(database)).length === 0) return
-  const wait = { patience: PATIENCE, onWait }
-  const done = await dialect.exclusively(sequelize, wait, (execute) => applySteps(dialect, execute))
-  if (!done) throw new Error(`another process has been migrating for more than ${PATIENCE} s`)
-}
-
-async function applySteps(dialect: Dialect, execute: Execute): Promise<void> {
-  await execute(createStepTable(dialect))
-  for (const step of workFor(namesOf(await execute(SELECT_STEPS)))) {
-    for (const sql of step.statements(dialect)) await execute(sql)
-    await execute(recordStep(dialect, step))
+  const left = async () => {
+    const found = await look(database, version)
+    return { found, steps: stepsToDo(database, version, found) }
   }
-}
-
-function workFor(applied: readonly string[]): ReturnType<typeof pendingSteps> {
-  const unknown = unknownSteps(applied)
-  if (unknown.length > 0) {
-    throw new Error(
-      `the database has ${unknown.join(', ')}, which this version of oidc-provider-impersonation does not know: update it`,
+  let { found, steps } = await left()
+  while (steps.length > 0) {
+    const change: Change = { sequelize, database, holds: async () => true }
+    for (const statement of begin(dialect)) await perform(change, statement)
+    const isOver = async () => (await left()).steps.length === 0
+    const wait = { patience: PATIENCE, onWait, isOver }
+    const done = await withLease(sequelize, database, wait, async (holds) =>
+      applySteps(version, (await left()).steps, { ...change, holds }),
     )
+    if (!done) throw new Error(`another process has been migrating for more than ${PATIENCE} s`)
+    ;({ found, steps } = await left())
   }
-  return pendingSteps(applied)
+  const faults = faultsOf(database, version, found)
+  if (faults.length > 0) throw unsound(faults)
+  tellUnknown(sequelize, version, found)
+}
+
+interface Change {
+  readonly sequelize: Sequelize
+  readonly database: Database
+  readonly holds: Holds
+}
+
+/** Returns early when the lease went to another process, which is waited for then. */
+async function applySteps(version: Version, steps: readonly Step[], change: Change): Promise<void> {
+  const { database } = change
+  const { dialect } = database
+  for (const step of steps) {
+    for (const statement of statementsOf(dialect, step, version.steps))
+      if (!(await perform(change, statement))) return
+    await database.write(recordStep(dialect, step, version.steps), [])
+  }
+}
+
+/** How often a change that others are in the way of is tried. */
+const MOST_ATTEMPTS = 60
+
+/**
+ * Runs a statement until the catalogue says that it has done what it does, and not at all if it says so now. Returns
+ * `false` if the lease is lost.
+ */
+async function perform(change: Change, { sql, makes }: Statement): Promise<boolean> {
+  const { sequelize, database, holds } = change
+  const { schema } = database.dialect
+  const pause = () => sleep(200 + Math.random() * 1800)
+  for (let attempts = 0; ; ) {
+    const catalogue = await readCatalogue(database, [makes.table])
+    if (isMade(catalogue, makes)) return true
+    if (!(await holds())) return false
+    const rest = catalogue.indexes.find(({ name }) => name === makes.index)
+    if (rest?.building) {
+      await pause()
+      continue
+    }
+    attempts += 1
+    if (attempts > MOST_ATTEMPTS) throw new Error(await obstacle(database, makes.table))
+    try {
+      // What is left of one that was not finished.
+      if (rest && schema.dropIndex) await schema.change(sequelize, schema.dropIndex(rest.name))
+      await schema.change(sequelize, sql)
+    } catch (error) {
+      // Another process may have done the same at this moment.
+      if (isMade(await readCatalogue(database, [makes.table]), makes)) return true
+      if (!schema.isInTheWay(error)) throw error
+      await pause()
+    }
+  }
+}
+
+async function obstacle(database: Database, table: string): Promise<string> {
+  const sql = database.dialect.schema.blockers?.(table)
+  const rows = sql === undefined ? [] : await database.find(sql, []).catch(() => [])
+  const who = rows.map(({ id }) => String(id)).join(', ')
+  const by = who && `, by the connections ${who}`
+  return `${table} was locked at each of ${MOST_ATTEMPTS} attempts to change it${by}: call migrate again`
 }

@@ -2,11 +2,13 @@ import { setImmediate as yieldTo } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
-import { STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
+import { LONGEST_LIFE, STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
 import type { Database } from '../database/database.ts'
 import type { Delete } from '../database/dialect.ts'
-import type { Bound } from '../database/text.ts'
+import { hexOf } from '../database/values.ts'
 import { databaseOf } from '../database-of.ts'
+import { ACKNOWLEDGEMENTS, ACTORS, ISSUERS, MODELS, STOPS, TOKENS, USES } from '../tables.ts'
+import { NO_ISSUER } from './sequence.ts'
 
 /** How `purge` works: what it keeps, and whom it informs. */
 export interface PurgeOptions {
@@ -33,25 +35,19 @@ const GRACE: Seconds = 60
 /** For one batch: no one waits for it but the purge itself. */
 const PATIENCE: Seconds = 300
 
-type Rows = Pick<Delete, 'table' | 'key' | 'where' | 'age'>
+/** The oldest first, by the time in their ids: no index of their ends is kept for this. */
+const ENDED = `SELECT t.id FROM ${TOKENS.name} t
+  LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token_id = t.id
+  WHERE t.issuer = $1 AND t.id < $2 AND t.expires_at <= $3
+    AND (u.access_token_expires_at IS NULL OR u.access_token_expires_at <= $3)
+  ORDER BY t.id LIMIT ${BATCH}`
 
-/** An id tells when its token was created, so that the key finds the oldest: no index of their ends is kept for this. */
-const ENDED_TOKENS: Rows = {
-  table: 'subject_tokens',
-  key: 'id',
-  age: 'id',
-  where: `id < $3 AND expires_at <= $1
-    AND (access_token_expires_at IS NULL OR access_token_expires_at <= $2)`,
-}
-const ENDED_ACTORS: Rows = {
-  table: 'subject_token_actors',
-  key: 'actor_id, token_id, chain',
-  age: 'expires_at',
-  where: 'expires_at <= $1',
-}
-const EXPIRED_MODELS: Rows = {
-  table: 'oidc_models',
-  key: 'namespace, model, id',
+/** What belongs to a token. */
+const PARTS = [USES, STOPS, ACTORS, ACKNOWLEDGEMENTS]
+
+const EXPIRED_MODELS: Pick<Delete, 'table' | 'key' | 'where' | 'age'> = {
+  table: MODELS.name,
+  key: MODELS.key.join(', '),
   age: 'expires_at',
   where: 'expires_at <= $1',
 }
@@ -78,32 +74,65 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
     purged = { ...purged, ...more }
     onProgress?.(purged)
   }
-  await deleteInBatches(
-    database,
-    ENDED_TOKENS,
-    [now - retention, now - Math.max(retention, STATUS_SHOWN), earliestId(now - retention)],
-    (subjectTokens) => report({ subjectTokens }),
-  )
-  // After the records, so that none is ever without its actors.
-  await deleteInBatches(database, ENDED_ACTORS, [now - retention], () => {})
-  await deleteInBatches(database, EXPIRED_MODELS, [now - GRACE], (models) => report({ models }))
+  let subjectTokens = 0
+  // Status lists show a stop for so long, and a slow exchange finds out that it came too late.
+  const until = now - Math.max(retention, STATUS_SHOWN)
+  for (const issuer of await issuersOf(database)) {
+    for await (const deleted of purgeTokens(database, issuer, until)) {
+      subjectTokens += deleted
+      report({ subjectTokens })
+    }
+  }
+  await purgeModels(database, now - GRACE, (models) => report({ models }))
   return purged
 }
 
-async function deleteInBatches(
+async function issuersOf(database: Database): Promise<number[]> {
+  const rows = await database.find(`SELECT number FROM ${ISSUERS.name} ORDER BY number`, [])
+  return [NO_ISSUER, ...rows.map((row) => Number(row.number))]
+}
+
+/** Whatever ended before `until`, with all its rows. */
+async function* purgeTokens(database: Database, issuer: number, until: Seconds): AsyncGenerator<number> {
+  const { dialect } = database
+  const below = dialect.bindId(earliestId(until))
+  // Of a purge that was interrupted: no token of that age is left.
+  const oldest = dialect.bindId(earliestId(until - 2 * LONGEST_LIFE))
+  for (;;) {
+    const found = await database.find(ENDED, [issuer, below, until])
+    const ids = found.map(({ id }) => dialect.bindId(hexOf(id)))
+    const [first] = ids
+    if (first !== undefined) {
+      // A text has one size: an id that appears twice fills the places that are left.
+      const bind = Array.from({ length: BATCH }, (_, index) => ids[index] ?? first)
+      const places = bind.map((_, index) => `$${index + 2}`).join(', ')
+      const those = (column: string) => `WHERE issuer = $1 AND ${column} IN (${places})`
+      // The token first: without it no one finds the others, and a record never seems to be unspent.
+      const deleted = await database.write(`DELETE FROM ${TOKENS.name} ${those('id')}`, [issuer, ...bind])
+      for (const { name } of PARTS)
+        await database.write(`DELETE FROM ${name} ${those('token_id')}`, [issuer, ...bind])
+      if (deleted > 0) yield deleted
+    }
+    if (found.length < BATCH) break
+    // The synchronous driver would otherwise keep the process to itself.
+    await yieldTo()
+  }
+  for (const { name } of PARTS)
+    await database.write(`DELETE FROM ${name} WHERE issuer = $1 AND token_id < $2`, [issuer, oldest])
+}
+
+async function purgeModels(
   database: Database,
-  rows: Rows,
-  bind: readonly Bound[],
+  until: Seconds,
   report: (total: number) => void,
 ): Promise<void> {
-  const sql = database.dialect.deleteOldest({ ...rows, limit: BATCH })
+  const sql = database.dialect.deleteOldest({ ...EXPIRED_MODELS, limit: BATCH })
   for (let total = 0; ; ) {
-    const deleted = await database.write(sql, bind)
+    const deleted = await database.write(sql, [until])
     total += deleted
     if (deleted > 0) report(total)
     // A batch that came out short may have left rows to another purge, which is deleting them.
     if (deleted < BATCH) return
-    // The synchronous driver would otherwise keep the process to itself.
     await yieldTo()
   }
 }

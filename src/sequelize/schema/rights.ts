@@ -1,17 +1,21 @@
 import type { Sequelize } from 'sequelize'
+import type { Database } from '../database/database.ts'
 import { StorageError } from '../database/storage-error.ts'
 import { databaseOf } from '../database-of.ts'
+import { MODELS, type Right, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
 
-const TABLES = {
-  subject_tokens: 'id',
-  subject_token_actors: 'actor_id',
-  oidc_models: 'id',
-} as const
+export type { Right }
 
-export interface Right {
-  readonly table: keyof typeof TABLES
-  readonly right: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'
+export interface MissingRight {
+  readonly table: string
+  readonly right: Right
 }
+
+const SERVED: readonly Table[] = [...TOKEN_TABLES, STEPS, MODELS]
+
+/** For the role that serves and purges. The one that migrates, and ends what is unspent, owns the tables. */
+export const grantsTo = (role: string): string[] =>
+  SERVED.map(({ name, rights }) => `GRANT ${rights.join(', ')} ON ${name} TO ${role}`)
 
 /** How PostgreSQL, and MariaDB and MySQL, refuse what the role has no right to. */
 const REFUSALS = ['42501', 'ER_TABLEACCESS_DENIED_ERROR', 'ER_COLUMNACCESS_DENIED_ERROR']
@@ -19,29 +23,45 @@ const REFUSALS = ['42501', 'ER_TABLEACCESS_DENIED_ERROR', 'ER_COLUMNACCESS_DENIE
 const ALLOWED = ['ER_NO_DEFAULT_FOR_FIELD']
 
 /**
- * The rights that a role needs and does not have. Finds out by statements that touch no row.
+ * The rights that the role of the servers needs and does not have. Finds out by statements that touch no row.
  *
  * @throws {StorageError} when a statement fails for another reason.
  */
-export async function missingRights(sequelize: Sequelize): Promise<Right[]> {
+export async function missingRights(
+  sequelize: Sequelize,
+  tables: readonly Table[] = SERVED,
+): Promise<MissingRight[]> {
   const database = databaseOf(sequelize)
-  const missing: Right[] = []
-  for (const [table, column] of Object.entries(TABLES) as [Right['table'], string][]) {
-    const statements: Readonly<Record<Right['right'], string>> = {
-      SELECT: `SELECT ${column} FROM ${table} WHERE 1 = 0`,
-      INSERT: `INSERT INTO ${table} (${column}) SELECT ${column} FROM ${table} WHERE 1 = 0`,
-      UPDATE: `UPDATE ${table} SET ${column} = ${column} WHERE 1 = 0`,
-      DELETE: `DELETE FROM ${table} WHERE 1 = 0`,
-    }
-    for (const [right, sql] of Object.entries(statements) as [Right['right'], string][]) {
-      await database.write(sql, []).catch((error: unknown) => {
-        if (hasCode(error, REFUSALS)) missing.push({ table, right })
-        else if (!hasCode(error, ALLOWED)) throw error
-      })
-    }
+  const missing: MissingRight[] = []
+  for (const table of tables) {
+    for (const right of table.rights)
+      if (!(await hasRight(database, table, right))) missing.push({ table: table.name, right })
   }
   return missing
 }
 
-const hasCode = (error: unknown, codes: readonly string[]): boolean =>
+export async function hasRight(
+  database: Database,
+  { name, key: [column = ''] }: Table,
+  right: Right,
+): Promise<boolean> {
+  const statements: Readonly<Record<Right, string>> = {
+    SELECT: `SELECT ${column} FROM ${name} WHERE 1 = 0`,
+    INSERT: `INSERT INTO ${name} (${column}) SELECT ${column} FROM ${name} WHERE 1 = 0`,
+    UPDATE: `UPDATE ${name} SET ${column} = ${column} WHERE 1 = 0`,
+    DELETE: `DELETE FROM ${name} WHERE 1 = 0`,
+  }
+  try {
+    await database.write(statements[right], [])
+    return true
+  } catch (error) {
+    if (isRefused(error)) return false
+    if (hasCode(error, ALLOWED)) return true
+    throw error
+  }
+}
+
+export const isRefused = (error: unknown): error is StorageError => hasCode(error, REFUSALS)
+
+const hasCode = (error: unknown, codes: readonly string[]): error is StorageError =>
   error instanceof StorageError && codes.includes(error.code ?? '')

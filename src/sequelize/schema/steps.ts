@@ -1,38 +1,72 @@
-/** Which steps of the schema a database has, as its table `impersonation_migrations` lists them. */
-import type { Database } from '../database/database.ts'
+/** The steps of the schema. The tables grow by them, while people work. */
+import { createHash } from 'node:crypto'
+import { epochTime } from '../../clock.ts'
 import type { Dialect } from '../database/dialect.ts'
-import { StorageError } from '../database/storage-error.ts'
-import type { Row } from '../database/text.ts'
-import { text } from '../database/values.ts'
-import type { Migration } from './migration.ts'
-import { MIGRATIONS } from './migrations.ts'
+import { columnsOf, LEASE, MODELS, RECORDS_VIEW, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
+import { addColumn, createIndex, createTable, createView, type Statement } from './create.ts'
 
-const TABLE = 'impersonation_migrations'
-
-export const SELECT_STEPS = `SELECT name FROM ${TABLE} ORDER BY name`
-
-export const createStepTable = ({ types, tableOptions }: Dialect): string =>
-  `CREATE TABLE IF NOT EXISTS ${TABLE} (name ${types.ascii} NOT NULL PRIMARY KEY)${tableOptions}`
-
-/** Two processes may finish the same step: on a cluster the lock can be local to a node. */
-export const recordStep = (dialect: Dialect, { name }: Migration): string =>
-  dialect.insertNew({ table: TABLE, columns: ['name'] }).replace('$1', `'${name}'`)
-
-export const namesOf = (rows: readonly Row[]): string[] => rows.map(({ name }) => text(name))
-
-/** The names of the steps that were applied; none where the table is missing. */
-export async function appliedSteps(database: Database): Promise<string[]> {
-  try {
-    return namesOf(await database.find(SELECT_STEPS, []))
-  } catch (error) {
-    if (error instanceof StorageError && error.schemaIsBehind) return []
-    throw error
-  }
+/**
+ * What a step adds. A released one is never edited, and its name never means something else; `tables.ts` says what
+ * its columns and indexes are. A column that is added may be lacking in a row. Whatever else must change takes two
+ * releases (docs/operate.md, Upgrades).
+ */
+export interface Step {
+  readonly name: string
+  /** Whether releases that do not know the step run with what it makes. */
+  readonly older: 'may run' | 'may not run'
+  /** Without the columns and indexes that later steps add. */
+  readonly tables?: readonly Table[]
+  readonly columns?: readonly Addition[]
+  /** By their names in `tables.ts`. */
+  readonly indexes?: readonly Addition[]
+  readonly view?: typeof RECORDS_VIEW
 }
 
-export const pendingSteps = (applied: readonly string[]): Migration[] =>
-  MIGRATIONS.filter(({ name }) => !applied.includes(name))
+type Addition = readonly [table: Table, name: string]
 
-/** Steps of a later version. */
-export const unknownSteps = (applied: readonly string[]): string[] =>
-  applied.filter((name) => !MIGRATIONS.some((step) => step.name === name))
+/** In order. */
+export const ALL_STEPS: readonly Step[] = [
+  { name: '001-subject-tokens', older: 'may run', tables: TOKEN_TABLES, view: RECORDS_VIEW },
+  { name: '002-oidc-models', older: 'may run', tables: [MODELS] },
+]
+
+/** In order. Each makes one thing, and says which: whether it is there decides whether the statement runs. */
+export function statementsOf(dialect: Dialect, step: Step, all: readonly Step[] = ALL_STEPS): Statement[] {
+  const { tables = [], columns = [], indexes = [], view } = step
+  const isLater = (what: 'columns' | 'indexes', { name }: Table, added: string) =>
+    all.some((other) => other[what]?.some(([table, its]) => table.name === name && its === added))
+  const create = (table: Table): Statement[] => {
+    const names = Object.entries(table.columns).filter(([column]) => !isLater('columns', table, column))
+    const first = table.indexes.filter(({ name }) => !isLater('indexes', table, name))
+    return [
+      createTable(dialect, { ...table, columns: Object.fromEntries(names) }),
+      ...first.map((index) => createIndex(dialect, table, index)),
+    ]
+  }
+  const indexesOf = ([table, name]: Addition) => table.indexes.filter((index) => index.name === name)
+  return [
+    ...tables.flatMap(create),
+    ...(view ? [createView(dialect, view)] : []),
+    ...columns.map(([table, column]) => addColumn(dialect, table, column)),
+    ...indexes.flatMap((added) => indexesOf(added).map((index) => createIndex(dialect, added[0], index))),
+  ]
+}
+
+export function fingerprintOf(dialect: Dialect, step: Step, all?: readonly Step[]): string {
+  const texts = statementsOf(dialect, step, all).map(({ sql }) => sql)
+  return createHash('sha256').update(texts.join(';\n')).digest('hex')
+}
+
+/** What every migration begins with. */
+export const begin = (dialect: Dialect): Statement[] =>
+  [STEPS, LEASE].map((table) => createTable(dialect, table))
+
+/** Two processes may finish the same step. */
+export function recordStep(dialect: Dialect, step: Step, all?: readonly Step[]): string {
+  const values = [step.name, fingerprintOf(dialect, step, all), step.older].map((value) => `'${value}'`)
+  const sql = dialect.insertNew({ table: STEPS.name, columns: columnsOf(STEPS) })
+  return sql.replace(
+    /\$(\d)/g,
+    (_, position: string) => [...values, `${epochTime()}`][Number(position) - 1] ?? '',
+  )
+}

@@ -1,44 +1,64 @@
 /** The spend: once, whatever happens at the same time. */
 import assert from 'node:assert/strict'
-import { hashSecret, mintSecret } from '../../subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../../subject-tokens/store.ts'
-import type { NewSubjectToken, SubjectToken, SubjectTokenUse } from '../../subject-tokens/subject-token.ts'
+import type { SubjectToken, SubjectTokenUse } from '../../subject-tokens/subject-token.ts'
 import { BY_API, chainOf, NOW, type Test, tokensIn } from './tokens.ts'
 
 const RACERS = 50
 
 export function describeSpend(test: Test): void {
   test('spends a token once, and records who used it for what', async ({ store }) => {
-    const { issuer, newUse, insert, stored } = tokensIn(store)
-    const { id, tokenHash } = await insert()
+    const { newUse, insert, stored } = tokensIn(store)
+    const token = await insert()
     const use = newUse({
       actor: { sub: 'bob', clientId: 'spa', act: { sub: 'carol' } },
       scope: 'orders:read',
-      accessToken: { format: 'jwt', jti: 'Zk3-_9', expiresAt: NOW + 60 },
+      accessToken: { format: 'jwt', expiresAt: NOW + 60 },
     })
-    assert.equal(await store.consume(issuer, tokenHash, NOW, use), true)
-    assert.equal(await store.consume(issuer, tokenHash, NOW, newUse({ clientId: 'other' })), false)
-    assert.deepEqual((await store.findByHash(issuer, tokenHash))?.use, use)
-    assert.deepEqual((await stored(id)).use, use)
+    assert.equal(await store.consume(token, NOW, use), true)
+    assert.equal(await store.consume(token, NOW, newUse({ clientId: 'other' })), false)
+    assert.deepEqual(await stored(token.id), { ...token, use })
+  })
+
+  test('records a use that is as the constraint said, and one that is not', async ({ store }) => {
+    const { insert, newUse, spent, assertListed } = tokensIn(store)
+    const actor = { sub: 'bob' }
+    for (const bound of [{}, { clientId: 'spa' }, { actorId: 'bob' }, { clientId: 'spa', actorId: 'bob' }])
+      for (const use of [newUse({ actor }), newUse({ actor, clientId: 'other' }), newUse()]) {
+        const token = await insert(bound)
+        assert.equal(await store.consume(token, NOW, use), true)
+        const { use: found, ...rest } = await spent(token.id)
+        assert.deepEqual([found, rest], [use, token])
+        for (const clientId of new Set([use.clientId, token.clientId]))
+          if (clientId !== undefined) await assertListed({ id: token.id, clientId }, [token.id])
+        for (const name of new Set([use.actor?.sub, token.actorId]))
+          if (name !== undefined) await assertListed({ id: token.id, actorId: [name] }, [token.id])
+      }
+  })
+
+  test('records that nothing can end an access token', async ({ store }) => {
+    const { spend } = tokensIn(store)
+    const accessToken = { format: 'jwt', expiresAt: NOW + 60, kept: true } as const
+    assert.deepEqual((await spend({ accessToken })).use.accessToken, accessToken)
   })
 
   test('records the Grant of an opaque access token', async ({ store }) => {
-    const { spend, stored } = tokensIn(store)
+    const { spend } = tokensIn(store)
     const accessToken = { format: 'opaque', expiresAt: NOW + 60 } as const
-    const { id } = await spend({ accessToken, grantId: 'a-grant' })
-    const use = (await stored(id)).use
-    assert.deepEqual([use?.accessToken, use?.grantId], [accessToken, 'a-grant'])
+    const { use } = await spend({ accessToken, grantId: 'a-grant' })
+    assert.deepEqual([use.accessToken, use.grantId], [accessToken, 'a-grant'])
   })
 
-  test('spends nothing that is unknown, revoked, or expired to the second', async ({ store }) => {
-    const { issuer, newUse, insert } = tokensIn(store)
-    assert.equal(await store.consume(issuer, hashSecret(mintSecret()), NOW, newUse()), false)
+  test('spends nothing that was revoked, or has expired, to the second', async ({ store }) => {
+    const { issuer, newUse, insert, stored } = tokensIn(store)
     const revoked = await insert()
     await store.revoke(issuer, revoked.id, NOW, BY_API)
-    assert.equal(await store.consume(issuer, revoked.tokenHash, NOW, newUse()), false)
+    for (const token of [revoked, await stored(revoked.id)])
+      assert.equal(await store.consume(token, NOW, newUse()), false, 'a revoked token was spent')
     const brief = await insert({ expiresAt: NOW + 10 })
-    assert.equal(await store.consume(issuer, brief.tokenHash, NOW + 10, newUse()), false)
-    assert.equal(await store.consume(issuer, brief.tokenHash, NOW + 9, newUse()), true)
+    assert.equal(await store.consume(brief, NOW + 10, newUse()), false, 'an expired token was spent')
+    assert.equal(await store.consume(brief, NOW + 9, newUse()), true)
+    assert.equal((await stored(revoked.id)).use, undefined)
   })
 
   test(`has one winner among ${RACERS} racers, whose use is the one recorded`, async ({ store }) => {
@@ -73,12 +93,12 @@ export function describeSpend(test: Test): void {
   })
 
   test('spends many different tokens at the same time, each once', async ({ store }) => {
-    const { issuer, newUse, insert, stored } = tokensIn(store)
+    const { newUse, insert, stored } = tokensIn(store)
     const tokens = await Promise.all(Array.from({ length: 40 }, () => insert()))
-    const spends = tokens.flatMap(({ tokenHash }, index) =>
+    const spends = tokens.flatMap((token, index) =>
       ['one', 'two'].map(async (twin) => ({
         index,
-        won: await store.consume(issuer, tokenHash, NOW, newUse({ clientId: `${twin}-${index}` })),
+        won: await store.consume(token, NOW, newUse({ clientId: `${twin}-${index}` })),
       })),
     )
     const won = (await Promise.all(spends)).filter((spend) => spend.won).map(({ index }) => index)
@@ -89,25 +109,22 @@ export function describeSpend(test: Test): void {
 }
 
 interface Tokens {
-  readonly issuer: string
-  insert(): Promise<NewSubjectToken>
+  insert(): Promise<SubjectToken>
   stored(id: string): Promise<SubjectToken>
   newUse(changes: Partial<SubjectTokenUse>): SubjectTokenUse
 }
 
 async function race(
   store: SubjectTokenStore,
-  { issuer, insert, newUse, stored }: Tokens,
+  { insert, newUse, stored }: Tokens,
   useOf: (name: string) => Partial<SubjectTokenUse>,
 ): Promise<{ id: string; winner: string }> {
-  const { id, tokenHash } = await insert()
+  const token = await insert()
   const names = Array.from({ length: RACERS }, (_, index) => `racer-${index}`)
-  const won = await Promise.all(
-    names.map((name) => store.consume(issuer, tokenHash, NOW, newUse(useOf(name)))),
-  )
+  const won = await Promise.all(names.map((name) => store.consume(token, NOW, newUse(useOf(name)))))
   const winners = names.filter((_, index) => won[index])
   assert.equal(winners.length, 1, `${winners.length} of ${RACERS} racers won`)
   const winner = String(winners[0])
-  assert.equal((await stored(id)).use?.clientId, winner)
-  return { id, winner }
+  assert.equal((await stored(token.id)).use?.clientId, winner)
+  return { id: token.id, winner }
 }

@@ -1,27 +1,45 @@
-/** Revoking: one, all of a name, and what a replay stops. */
+/** Revoking: one, all of a name, what a replay stops, and who reports it. */
 import assert from 'node:assert/strict'
 import type { KillFilter, Revoked, SubjectTokenStore } from '../../subject-tokens/store.ts'
 import { LONGEST_LIFE, type Revocation } from '../../subject-tokens/subject-token.ts'
-import { BY_API, chainOf, NOW, type Test, tokensIn } from './tokens.ts'
+import { all, BY_API, chainOf, idsOf, NOW, type Test, tokensIn, total } from './tokens.ts'
 
 export function describeStops(test: Test): void {
   test('revokes once, says what is left to end, and keeps the first reason', async ({ store }) => {
     const { issuer, spend, stored } = tokensIn(store)
     const why: Revocation = { cause: 'console', by: 'carol@example.com', reason: 'The customer asked. 👩' }
-    const { id } = await spend({ accessToken: { format: 'opaque', expiresAt: NOW + 60 }, grantId: 'a-grant' })
-    const first = await store.revoke(issuer, id, NOW, why)
-    assert.deepEqual([first?.marked, first?.token.id, first?.token.use?.grantId], [true, id, 'a-grant'])
-    assert.equal((await store.revoke(issuer, id, NOW + 1, BY_API))?.marked, false)
+    const accessToken = { format: 'opaque', expiresAt: NOW + 60 } as const
+    const { id } = await spend({ accessToken, grantId: 'a-grant', actor: { sub: 'bob' } })
+    for (const [later, reason] of [why, BY_API].entries()) {
+      const revoked = await store.revoke(issuer, id, NOW + later, reason)
+      const { token, unreported } = revoked ?? assert.fail('a token that is there was not returned')
+      assert.deepEqual([token.id, token.userId, token.revocation, unreported], [id, 'alice', why, true])
+      assert.deepEqual(
+        [token.use?.clientId, token.use?.accessToken, token.use?.grantId, token.use?.actor?.sub],
+        ['spa', accessToken, 'a-grant', 'bob'],
+      )
+    }
     const { revokedAt, revocation } = await stored(id)
     assert.deepEqual([revokedAt, revocation], [NOW, why])
   })
 
-  test('says so to one call only, when many revoke a token at the same time', async ({ store }) => {
-    const { issuer, spend } = tokensIn(store)
-    const { id } = await spend()
-    const calls = Array.from({ length: 20 }, () => store.revoke(issuer, id, NOW, BY_API))
-    const marked = (await Promise.all(calls)).flatMap((one) => (one?.marked ? [one] : []))
-    assert.deepEqual(idsOf(marked), [id])
+  test('keeps every cause, and what is said with it', async ({ store }) => {
+    const { issuer, insert, spend, stored } = tokensIn(store)
+    const { id: other } = await insert()
+    const reasons: readonly Revocation[] = [
+      { cause: 'api', client: 'backend' },
+      { cause: 'self', client: 'backend', by: 'bob' },
+      { cause: 'continued', client: 'backend', continuedBy: other },
+      { cause: 'console', by: 'carol', reason: '  a leak  ' },
+      { cause: 'host', reason: 'ü'.repeat(1000) },
+      { cause: 'signedOut', client: 'an-application' },
+      { cause: 'command', by: 'operator' },
+    ]
+    for (const reason of reasons)
+      for (const { id } of [await insert(), await spend()]) {
+        assert.deepEqual((await store.revoke(issuer, id, NOW, reason))?.token.revocation, reason)
+        assert.deepEqual((await stored(id)).revocation, reason)
+      }
   })
 
   test('returns undefined for an id that does not exist', async ({ store }) => {
@@ -34,13 +52,14 @@ export function describeStops(test: Test): void {
     const unspent = await insert({ expiresAt: NOW })
     const over = await spend({ accessToken: { format: 'jwt', expiresAt: NOW } })
     for (const { id } of [unspent, over]) {
-      assert.equal((await store.revoke(issuer, id, NOW, BY_API))?.marked, false)
+      const revoked = await store.revoke(issuer, id, NOW, BY_API)
+      assert.deepEqual([revoked?.token.id, revoked?.unreported], [id, false])
       assert.equal((await stored(id)).revokedAt, undefined)
     }
     assert.deepEqual(await killed(store, issuer, { userId: 'alice' }), [])
     const brief = { format: 'jwt', expiresAt: NOW + 1 } as const
     for (const { id } of [await insert({ expiresAt: NOW + 1 }), await spend({ accessToken: brief })])
-      assert.equal((await store.revoke(issuer, id, NOW, BY_API))?.marked, true)
+      assert.equal((await store.revoke(issuer, id, NOW, BY_API))?.unreported, true)
   })
 
   for (const by of ['userId', 'actorId', 'createdBy'] as const) {
@@ -51,18 +70,19 @@ export function describeStops(test: Test): void {
       const named = { [by]: 'target' }
       const active = await insert({ ...named, expiresAt: NOW + 1 })
       const live = await spend({ accessToken: { format: 'jwt', expiresAt: NOW + 1 } }, named)
+      const kept = await spend({ accessToken: { format: 'jwt', expiresAt: NOW + 1, kept: true } }, named)
       const expired = await insert({ ...named, expiresAt: NOW })
       const over = await spend({ accessToken: { format: 'jwt', expiresAt: NOW } }, named)
       const others = [await insert({ [by]: 'other' }), await spend({}, { [by]: 'target ' })]
       const filter = { [by]: 'target' } as unknown as KillFilter
-      assert.deepEqual(idsOf(await killed(store, issuer, filter)), [active.id, live.id].sort())
-      assert.deepEqual(await killed(store, issuer, filter), [])
-      for (const { id } of [expired, over, ...others]) assert.equal((await stored(id)).revokedAt, undefined)
-      for (const { id } of [active, live]) {
-        const { revokedAt, revocation } = await stored(id)
-        assert.deepEqual([revokedAt, revocation], [NOW, WHY])
-        assert.equal((await store.revoke(issuer, id, NOW, BY_API))?.marked, false)
+      const stopped = await killed(store, issuer, filter)
+      assert.deepEqual(idsOf(stopped), [active.id, live.id, kept.id].sort())
+      for (const { token, unreported } of stopped) {
+        const { use, revokedAt, revocation } = await stored(token.id)
+        assert.deepEqual([revokedAt, revocation, unreported], [NOW, WHY, true])
+        assert.deepEqual([token.use?.accessToken, token.revocation], [use?.accessToken, WHY])
       }
+      for (const { id } of [expired, over, ...others]) assert.equal((await stored(id)).revokedAt, undefined)
     })
   }
 
@@ -71,105 +91,123 @@ export function describeStops(test: Test): void {
     for (const name of ['newest', 'middle', 'oldest']) {
       const { id } = await spend({ actor: chainOf(['newest', 'middle', 'oldest']) })
       assert.deepEqual(idsOf(await killed(store, issuer, { actorId: name })), [id])
+      await store.report(issuer, [id])
     }
+  })
+
+  test('stops an access token that outlives its subject token', async ({ store }) => {
+    const { issuer, spend, stored } = tokensIn(store)
+    const brief = () => spend({}, { expiresAt: NOW + 1 })
+    const [revoked, switched, replayed] = [await brief(), await brief(), await brief()]
+    const at = NOW + 10
+    await store.revoke(issuer, revoked.id, at, BY_API)
+    await store.recordReplay(replayed, { at, clientId: 'thief' })
+    await store.report(issuer, [revoked.id])
+    const stopped = idsOf(await killed(store, issuer, { userId: 'alice' }, at))
+    assert.deepEqual(stopped, [switched.id], 'a kill switch stops what no one has stopped, and only that')
+    for (const { id } of [revoked, switched, replayed])
+      assert.equal((await stored(id)).revokedAt, at, 'what lives was not stopped')
   })
 
   test('revokes an access token of the longest life that came of a subject token of the longest life', async ({
     store,
   }) => {
-    const { issuer, newUse, insert } = tokensIn(store)
+    const { issuer, newUse, insert, assertListed } = tokensIn(store)
     const createdAt = NOW - 2 * LONGEST_LIFE
-    const { id, tokenHash } = await insert({ createdAt, expiresAt: createdAt + LONGEST_LIFE })
+    const token = await insert({ createdAt, expiresAt: createdAt + LONGEST_LIFE })
     const at = createdAt + LONGEST_LIFE - 1
     const accessToken = { format: 'jwt', expiresAt: at + LONGEST_LIFE } as const
-    assert.equal(await store.consume(issuer, tokenHash, at, newUse({ at, accessToken })), true)
-    assert.deepEqual(idsOf(await killed(store, issuer, { userId: 'alice' }, NOW - 2)), [id])
+    assert.equal(await store.consume(token, at, newUse({ at, accessToken })), true)
+    await assertListed({ live: true }, [token.id], NOW - 2)
+    assert.equal(await total(store.countLive(issuer, NOW - 2)), 1, 'it is not counted as live')
+    assert.deepEqual(idsOf(await killed(store, issuer, { userId: 'alice' }, NOW - 2)), [token.id])
   })
 
-  test('returns what an earlier call marked and may not have ended', async ({ store }) => {
-    const { issuer, spend } = tokensIn(store)
-    const accessToken = { format: 'opaque', expiresAt: NOW + 60 } as const
-    const { id } = await spend({ accessToken, grantId: 'a-grant' })
-    await store.revoke(issuer, id, NOW, BY_API)
-    const [again, ...others] = await killed(store, issuer, { userId: 'alice' })
-    assert.deepEqual([again?.token.id, again?.marked, again?.token.use?.grantId], [id, false, 'a-grant'])
-    assert.equal(others.length, 0)
-  })
-
-  test('revokes each of many once, when two kill switches run at the same time', async ({ store }) => {
-    const { issuer, spend } = tokensIn(store)
-    const tokens = await Promise.all(Array.from({ length: 60 }, () => spend()))
-    const all = (await Promise.all([1, 2].map(() => killed(store, issuer, { userId: 'alice' })))).flat()
-    const marked = all.filter((one) => one.marked)
-    assert.deepEqual(idsOf(marked), tokens.map(({ id }) => id).sort())
-  })
-
-  test('either spends a token or revokes it unspent, when both happen at the same time', async ({
+  test('a kill switch returns what was stopped and not reported, while its access token lives', async ({
     store,
   }) => {
-    const { issuer, newUse, insert, stored } = tokensIn(store)
-    for (const _ of Array(20)) {
-      const { id, tokenHash } = await insert()
-      const [won] = await Promise.all([
-        store.consume(issuer, tokenHash, NOW, newUse()),
-        store.revoke(issuer, id, NOW, BY_API),
-      ])
-      const { use, revokedAt } = await stored(id)
-      assert.deepEqual([use !== undefined, revokedAt], [won, NOW])
-    }
-  })
-
-  test('records the first replay, which stops what lives', async ({ store }) => {
-    const { issuer, spend, stored } = tokensIn(store)
-    const { id } = await spend()
-    const replay = { at: NOW + 3, clientId: 'thief' }
-    assert.equal(await store.recordReplay(issuer, id, replay), true)
-    assert.equal(await store.recordReplay(issuer, id, { at: NOW + 4, clientId: 'spa' }), false)
-    const found = await stored(id)
+    const { issuer, insert, spend, stored } = tokensIn(store)
+    const accessToken = { format: 'opaque', expiresAt: NOW + 60 } as const
+    const { id } = await spend({ accessToken, grantId: 'a-grant' })
+    const jwt = await spend()
+    const unspent = await insert()
+    for (const one of [id, jwt.id, unspent.id]) await store.revoke(issuer, one, NOW, BY_API)
+    const again = await killed(store, issuer, { userId: 'alice' })
+    assert.deepEqual(idsOf(again), [id, jwt.id].sort())
+    const found = again.find(({ token }) => token.id === id)
     assert.deepEqual(
-      [found.replay, found.revokedAt, found.revocation],
-      [replay, NOW + 3, { cause: 'replay' }],
+      [found?.unreported, found?.token.use?.grantId, found?.token.revocation],
+      [true, 'a-grant', BY_API],
     )
+    assert.deepEqual(idsOf(await killed(store, issuer, { userId: 'alice' }, NOW + 60)), [jwt.id])
+    assert.deepEqual(await store.report(issuer, [id]), [id])
+    assert.deepEqual(idsOf(await killed(store, issuer, { userId: 'alice' })), [jwt.id])
+    assert.deepEqual((await stored(id)).revocation, BY_API)
   })
 
-  test('records one replay, and stops once, when many are reported at the same time', async ({ store }) => {
+  test('returns what is stopped as unreported until it is reported', async ({ store }) => {
+    const { issuer, insert, spend, newToken } = tokensIn(store)
+    const [spent, unspent, other] = [await spend(), await insert(), await spend()]
+    const ids = [spent.id, unspent.id]
+    const unreported = (id: string) => store.revoke(issuer, id, NOW, BY_API).then((one) => one?.unreported)
+    assert.deepEqual(await store.report(issuer, ids), [], 'nothing was stopped')
+    for (const id of [...ids, ...ids])
+      assert.equal(await unreported(id), true, 'a stop that no report has returned is unreported')
+    assert.deepEqual(await store.report(issuer, []), [])
+    const asked = [spent.id, newToken().id, other.id, unspent.id]
+    assert.deepEqual((await store.report(issuer, asked)).toSorted(), ids.toSorted())
+    assert.deepEqual(await store.report(issuer, asked), [], 'an id is returned once')
+    for (const id of ids)
+      assert.equal(await unreported(id), false, 'a stop that a report has returned is unreported')
+    assert.equal(await unreported(other.id), true)
+  })
+
+  test('records the first replay, which stops what lives, and counts as reported', async ({ store }) => {
     const { issuer, spend, stored } = tokensIn(store)
-    const { id } = await spend()
-    const replays = Array.from({ length: 8 }, (_, index) => ({ at: NOW + index, clientId: `thief-${index}` }))
-    const stopped = await Promise.all(replays.map((replay) => store.recordReplay(issuer, id, replay)))
-    assert.equal(stopped.filter(Boolean).length, 1)
-    assert.deepEqual((await stored(id)).replay, replays[stopped.indexOf(true)])
+    for (const replay of [
+      { at: NOW + 3, clientId: 'thief' },
+      { at: NOW + 3, by: 'mallory' },
+    ]) {
+      const token = await spend()
+      assert.equal(await store.recordReplay(token, replay), true)
+      assert.equal(await store.recordReplay(token, { at: NOW + 4, clientId: 'spa' }), false)
+      const found = await stored(token.id)
+      assert.deepEqual(found, { ...token, replay, revokedAt: NOW + 3, revocation: { cause: 'replay' } })
+      const told = 'the stop of a replay counts as reported'
+      assert.equal((await store.revoke(issuer, token.id, NOW + 5, BY_API))?.unreported, false, told)
+      assert.deepEqual(await killed(store, issuer, { userId: 'alice' }), [], told)
+      assert.deepEqual(await store.report(issuer, [token.id]), [], told)
+      assert.deepEqual(await stored(token.id), found)
+    }
   })
 
   test('records a replay alone where nothing is left to stop', async ({ store }) => {
-    const { issuer, insert, spend, stored } = tokensIn(store)
+    const { issuer, spend, stored } = tokensIn(store)
     const replay = { at: NOW + 3, clientId: 'thief' }
     const revoked = await spend()
     await store.revoke(issuer, revoked.id, NOW, BY_API)
+    const kept = await spend({ accessToken: { format: 'jwt', expiresAt: NOW + 60, kept: true } })
+    await store.revoke(issuer, kept.id, NOW, BY_API)
     const over = await spend({ accessToken: { format: 'jwt', expiresAt: NOW + 3 } })
-    for (const { id } of [revoked, over]) {
-      assert.equal(await store.recordReplay(issuer, id, replay), false)
-      assert.deepEqual((await stored(id)).replay, replay)
+    // As they were found before their stops.
+    for (const token of [revoked, kept, over]) {
+      assert.equal(await store.recordReplay(token, replay), false)
+      assert.deepEqual((await stored(token.id)).replay, replay)
     }
-    assert.deepEqual((await stored(revoked.id)).revocation, BY_API)
+    for (const { id } of [revoked, kept]) {
+      const { revokedAt, revocation } = await stored(id)
+      assert.deepEqual([revokedAt, revocation], [NOW, BY_API], 'a replay replaced the stop before it')
+    }
     assert.equal((await stored(over.id)).revokedAt, undefined)
-    const unspent = await insert()
-    assert.equal(await store.recordReplay(issuer, unspent.id, replay), false)
-    assert.equal((await stored(unspent.id)).replay, undefined)
+    assert.deepEqual(await store.report(issuer, [over.id, revoked.id]), [revoked.id])
   })
 }
 
 const WHY: Revocation = { ...BY_API, by: 'carol@example.com', reason: 'a leak' }
 
-async function killed(
+const killed = (
   store: SubjectTokenStore,
   issuer: string,
   filter: KillFilter,
   now = NOW,
-): Promise<Revoked[]> {
-  const all: Revoked[] = []
-  for await (const batch of store.revokeWhere(issuer, filter, now, WHY)) all.push(...batch)
-  return all
-}
-
-const idsOf = (revoked: readonly Revoked[]): string[] => revoked.map(({ token }) => token.id).sort()
+): Promise<Revoked[]> => all(store.revokeWhere(issuer, filter, now, WHY))

@@ -1,11 +1,12 @@
 /** What is stored is returned as it was, and to its issuer only. */
 import assert from 'node:assert/strict'
-import { BY_API, chainOf, NOW, type Test, tokensIn } from './tokens.ts'
+import { BY_API, chainOf, NOW, type Test, tokensIn, total } from './tokens.ts'
 
 export function describeStorage(test: Test): void {
-  test('returns a token as it was stored, by its hash and by its id', async ({ store }) => {
-    const { issuer, insert } = tokensIn(store)
-    const { tokenHash, ...token } = await insert({
+  test('returns a token as it was stored, with its hash', async ({ store }) => {
+    const { issuer, newToken } = tokensIn(store)
+    const token = newToken({
+      purpose: 'session',
       userId: 'ålice 👩‍💻 ',
       context: JSON.parse(
         '{"__proto__": {"a": [1, null, "ü\\u2028"]}, "n": 1.5, "t": true, "decomposed": "e\\u0301"}',
@@ -15,87 +16,91 @@ export function describeStorage(test: Test): void {
       resource: 'https://api.example.com/ü',
       scope: 'orders:read orders:write',
     })
-    for (const found of [await store.findByHash(issuer, tokenHash), await store.get(issuer, token.id)]) {
-      const { statusIndex, ...rest } = found ?? assert.fail('not found')
-      assert.deepEqual(rest, token)
-      assert.equal(JSON.stringify(rest.context), JSON.stringify(token.context))
-      assert.ok(
-        Number.isSafeInteger(statusIndex) && statusIndex >= 0,
-        'a status index is a whole number from 0 on',
-      )
-    }
+    await store.insert(token)
+    const { statusIndex, ...found } = (await store.find(issuer, token.id)) ?? assert.fail('not found')
+    assert.deepEqual(found, token)
+    assert.equal(JSON.stringify(found.context), JSON.stringify(token.context))
+    assert.ok(
+      Number.isSafeInteger(statusIndex) && statusIndex >= 0,
+      'a status index is a whole number from 0 on',
+    )
   })
 
   test('leaves out what a token does not have', async ({ store }) => {
-    const { issuer, insert } = tokensIn(store)
-    const { tokenHash, ...token } = await insert()
-    const { statusIndex, ...found } = (await store.findByHash(issuer, tokenHash)) ?? assert.fail('not found')
+    const { issuer, newToken } = tokensIn(store)
+    const token = newToken()
+    await store.insert(token)
+    const { statusIndex, ...found } = (await store.find(issuer, token.id)) ?? assert.fail('not found')
     assert.deepEqual(found, token)
     assert.notEqual(statusIndex, undefined)
   })
 
+  test('keeps the resource as it was sent, one or a list', async ({ store }) => {
+    const { insert, listed } = tokensIn(store)
+    const one = 'https://api.example.com'
+    for (const resource of [one, [one], [one, 'urn:example:orders'], ['["a"]:b', one]])
+      assert.deepEqual((await insert({ resource })).resource, resource)
+    assert.equal((await listed({})).length, 4)
+  })
+
   test('keeps names of 255 characters of four bytes', async ({ store }) => {
-    const { issuer, insert, spend, listed } = tokensIn(store)
+    const { insert, spend, stored, assertListed } = tokensIn(store)
     const name = '👩'.repeat(255)
     const bound = { userId: name, actorId: name, clientId: name, createdBy: name }
-    const { id, tokenHash } = await insert(bound)
+    const { id } = await insert(bound)
     const acted = await spend({ actor: chainOf(['bob', name]) })
-    assert.deepEqual(await listed({ actorId: [name] }), [acted.id, id])
-    const found = await store.findByHash(issuer, tokenHash)
-    assert.deepEqual(
-      [found?.userId, found?.actorId, found?.clientId, found?.createdBy],
-      [name, name, name, name],
-    )
+    await assertListed({ actorId: [name] }, [acted.id, id])
+    const found = await stored(id)
+    assert.deepEqual([found.userId, found.actorId, found.clientId, found.createdBy], [name, name, name, name])
   })
 
   test('returns undefined for what does not exist', async ({ store }) => {
     const { issuer, newToken } = tokensIn(store)
-    const { id, tokenHash } = newToken()
-    assert.equal(await store.findByHash(issuer, tokenHash), undefined)
-    assert.equal(await store.get(issuer, id), undefined)
+    assert.equal(await store.find(issuer, newToken().id), undefined)
     assert.equal(await store.findByStatusIndex(issuer, Number.MAX_SAFE_INTEGER), undefined)
   })
 
-  test('keeps issuers apart', async ({ store }) => {
-    const { newUse, insert, stored } = tokensIn(store)
-    const { issuer: other, listed } = tokensIn(store)
-    const { id, tokenHash } = await insert()
-    const { statusIndex } = await stored(id)
-    assert.equal(await store.findByHash(other, tokenHash), undefined)
-    assert.equal(await store.get(other, id), undefined)
+  test('finds nothing of another issuer', async ({ store }) => {
+    const { issuer, insert } = tokensIn(store)
+    const { issuer: other, assertListed } = tokensIn(store)
+    const { id, statusIndex } = await insert()
+    assert.equal(await store.find(other, id), undefined)
     assert.equal(await store.findByStatusIndex(other, statusIndex), undefined)
-    assert.equal(await store.consume(other, tokenHash, newUse().at, newUse()), false)
-    assert.deepEqual(await listed({}), [])
-    assert.equal((await stored(id)).use, undefined)
+    for (const filter of [{}, { id }, { userId: ['alice'] as const }]) await assertListed(filter, [])
+    assert.equal((await store.find(issuer, id))?.id, id)
   })
 
   test('stops and counts nothing of another issuer', async ({ store }) => {
-    const { issuer, spend } = tokensIn(store)
-    const { issuer: other, listed } = tokensIn(store)
+    const { issuer, spend, stored } = tokensIn(store)
+    const { issuer: other, assertListed } = tokensIn(store)
     const { id } = await spend({ actor: chainOf(['bob', 'carol']) })
     assert.equal(await store.revoke(other, id, NOW, BY_API), undefined)
-    assert.deepEqual(await listed({ actorId: ['carol'] }), [])
+    await assertListed({ actorId: ['carol'] }, [])
     for (const filter of [{ userId: 'alice' }, { createdBy: 'backend' }, { actorId: 'carol' }])
       for await (const batch of store.revokeWhere(other, filter, NOW, BY_API)) assert.deepEqual(batch, [])
-    assert.equal(await store.recordReplay(other, id, { at: NOW, clientId: 'thief' }), false)
     for await (const { issued } of store.summarize(other, NOW - 10, NOW + 10)) assert.equal(issued, 0)
-    for await (const live of store.countLive(other, NOW)) assert.equal(live, 0)
-    const { revokedAt, replay } = (await store.get(issuer, id)) ?? assert.fail('not found')
-    assert.deepEqual([revokedAt, replay], [undefined, undefined])
+    assert.equal(await total(store.countLive(other, NOW)), 0)
+    const { revokedAt } = await stored(id)
+    assert.equal(revokedAt, undefined)
+    await store.revoke(issuer, id, NOW, BY_API)
+    assert.deepEqual(await store.report(other, [id]), [], 'a stop of another issuer was reported')
+    assert.deepEqual(await store.findStopped(other, 0), [])
+    assert.deepEqual(await store.report(issuer, [id]), [id], 'another issuer took the report')
   })
 
-  test('rejects a second token with the same hash or id, and quotes neither', async ({ store }) => {
-    const { insert } = tokensIn(store)
+  test('rejects a second token with the same id, leaves the first, and quotes no hash', async ({ store }) => {
+    const { insert, newToken, stored } = tokensIn(store)
     const first = await insert()
-    for (const changes of [{ tokenHash: first.tokenHash }, { id: first.id }]) {
-      const error: unknown = await insert(changes).then(
-        () => assert.fail('it was stored'),
-        (thrown: unknown) => thrown,
-      )
-      assert.ok(error instanceof Error)
-      const text = JSON.stringify(error, Object.getOwnPropertyNames(error))
-      assert.ok(!text.includes(first.tokenHash), 'an error must not contain a hash')
-    }
+    const second = newToken({ id: first.id, userId: 'mallory' })
+    const error: unknown = await store.insert(second).then(
+      () => assert.fail('it was stored'),
+      (thrown: unknown) => thrown,
+    )
+    assert.ok(error instanceof Error)
+    const text = JSON.stringify(error, Object.getOwnPropertyNames(error))
+    for (const { tokenHash } of [first, second])
+      assert.ok(!text.includes(tokenHash), 'an error must not contain a hash')
+    assert.deepEqual(await stored(first.id), first)
   })
 
   test('does not change what it stored when the caller does', async ({ store }) => {
@@ -111,21 +116,20 @@ export function describeStorage(test: Test): void {
   })
 
   test('compares names byte by byte', async ({ store }) => {
-    const { insert, spend, listed } = tokensIn(store)
+    const { insert, spend, assertListed } = tokensIn(store)
     const filtersBy = (name: string) =>
       [{ userId: [name] }, { clientId: name }, { createdBy: name }, { actorId: [name] }] as const
     const name = 'Zoë '
     const bound = await insert({ userId: name, clientId: name, createdBy: name, actorId: name })
     const acted = await spend({ actor: chainOf(['bob', name]) })
     for (const filter of filtersBy(name))
-      assert.deepEqual(await listed(filter), 'actorId' in filter ? [acted.id, bound.id] : [bound.id])
-    for (const filter of ['zoë ', 'Zoë', 'Zoe ', ' Zoë '].flatMap(filtersBy))
-      assert.deepEqual(await listed(filter), [], JSON.stringify(filter))
+      await assertListed(filter, 'actorId' in filter ? [acted.id, bound.id] : [bound.id])
+    for (const filter of ['zoë ', 'Zoë', 'Zoe ', ' Zoë '].flatMap(filtersBy)) await assertListed(filter, [])
   })
 
   test('is ready', async ({ store }) => {
     const { issuer, newToken } = tokensIn(store)
     await store.ready?.()
-    assert.equal(await store.findByHash(issuer, newToken().tokenHash), undefined)
+    assert.equal(await store.find(issuer, newToken().id), undefined)
   })
 }

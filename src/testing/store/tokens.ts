@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { earliestId, mintId } from '../../subject-tokens/id.ts'
-import { hashSecret, mintSecret } from '../../subject-tokens/secret.ts'
-import type { SubjectTokenFilter, SubjectTokenStore } from '../../subject-tokens/store.ts'
+import { hashToken, mintToken } from '../../subject-tokens/secret.ts'
+import type { Revoked, SubjectTokenFilter, SubjectTokenStore } from '../../subject-tokens/store.ts'
 import type {
   ActClaim,
   NewSubjectToken,
   Revocation,
-  SubjectToken,
+  SpentSubjectToken,
+  StoredSubjectToken,
   SubjectTokenUse,
 } from '../../subject-tokens/subject-token.ts'
 
@@ -37,17 +38,21 @@ function idAt(at: number): string {
 export function tokensIn(store: SubjectTokenStore) {
   const issuer = `https://${randomUUID()}.example.com`
 
-  const newToken = (changes: Partial<NewSubjectToken> = {}): NewSubjectToken => ({
-    id: idAt(changes.createdAt ?? NOW),
-    tokenHash: hashSecret(mintSecret()),
-    issuer,
-    userId: 'alice',
-    context: {},
-    createdBy: 'backend',
-    createdAt: NOW,
-    expiresAt: NOW + 600,
-    ...changes,
-  })
+  const newToken = (changes: Partial<NewSubjectToken> = {}): NewSubjectToken => {
+    const id = changes.id ?? idAt(changes.createdAt ?? NOW)
+    return {
+      id,
+      tokenHash: hashToken(mintToken(id)),
+      issuer,
+      purpose: 'exchange',
+      userId: 'alice',
+      context: {},
+      createdBy: 'backend',
+      createdAt: NOW,
+      expiresAt: NOW + 600,
+      ...changes,
+    }
+  }
   const newUse = (changes: Partial<SubjectTokenUse> = {}): SubjectTokenUse => ({
     at: NOW,
     clientId: 'spa',
@@ -55,19 +60,26 @@ export function tokensIn(store: SubjectTokenStore) {
     accessToken: { format: 'jwt', expiresAt: NOW + 600 },
     ...changes,
   })
-  const insert = async (changes?: Partial<NewSubjectToken>): Promise<NewSubjectToken> => {
+  /** The token of this id, which must be there. */
+  const stored = async (id: string): Promise<StoredSubjectToken> =>
+    (await store.find(issuer, id)) ?? assert.fail('a token that was inserted is not found')
+  /** The token of this id, which must have been spent. */
+  const spent = async (id: string): Promise<SpentSubjectToken> => {
+    const { use, ...token } = await stored(id)
+    return { ...token, use: use ?? assert.fail('a token that was spent shows no use') }
+  }
+  /** Inserted, and found. */
+  const insert = async (changes?: Partial<NewSubjectToken>): Promise<StoredSubjectToken> => {
     const token = newToken(changes)
     await store.insert(token)
-    return token
+    return stored(token.id)
   }
+  /** Inserted, spent, and found. */
   const spend = async (use?: Partial<SubjectTokenUse>, changes?: Partial<NewSubjectToken>) => {
     const token = await insert(changes)
-    await store.consume(issuer, token.tokenHash, NOW, newUse(use))
-    return token
+    assert.equal(await store.consume(token, NOW, newUse(use)), true, 'an active token was not spent')
+    return spent(token.id)
   }
-  /** The token of this id, which must be there. */
-  const stored = async (id: string): Promise<SubjectToken> =>
-    (await store.get(issuer, id)) ?? assert.fail('not found')
   /** Page by page, of two. */
   const listed = async (filter: SubjectTokenFilter, now = NOW): Promise<string[]> => {
     const ids: string[] = []
@@ -83,10 +95,39 @@ export function tokensIn(store: SubjectTokenStore) {
       cursor = page.next
     }
   }
-  return { issuer, newToken, newUse, insert, spend, stored, listed }
+  /** That exactly these are listed, in this order. */
+  const assertListed = async (
+    filter: SubjectTokenFilter,
+    ids: readonly string[],
+    now = NOW,
+  ): Promise<void> => {
+    const found = await listed(filter, now)
+    const fault = found.some((id) => !ids.includes(id))
+      ? 'has a token that does not fit'
+      : ids.some((id) => !found.includes(id))
+        ? 'misses a token that fits'
+        : 'has a token twice, or in another place'
+    assert.deepEqual(found, ids, `the list by ${JSON.stringify(filter)} ${fault}`)
+  }
+  return { issuer, newToken, newUse, insert, spend, stored, spent, listed, assertListed }
 }
 
 /** A chain of actors, newest first. */
 export function chainOf([sub = '', ...further]: readonly string[]): ActClaim {
   return { sub, ...(further.length > 0 && { act: chainOf(further) }) }
+}
+
+/** All that a kill switch yields. */
+export async function all(batches: AsyncIterable<readonly Revoked[]>): Promise<Revoked[]> {
+  const revoked: Revoked[] = []
+  for await (const batch of batches) revoked.push(...batch)
+  return revoked
+}
+
+export const idsOf = (revoked: readonly Revoked[]): string[] => revoked.map(({ token }) => token.id).sort()
+
+export async function total(slices: AsyncIterable<number>): Promise<number> {
+  let sum = 0
+  for await (const slice of slices) sum += slice
+  return sum
 }

@@ -4,6 +4,11 @@ import { machineClient, webClient } from '../../../fixtures/clients.ts'
 import { now } from '../../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
 import { exchange } from '../../../fixtures/requests.ts'
+import { newToken } from '../../../fixtures/subject-tokens.ts'
+import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
+import { mintId } from '../../../src/subject-tokens/id.ts'
+import { hashToken, mintToken } from '../../../src/subject-tokens/secret.ts'
+import type { NewSubjectToken } from '../../../src/subject-tokens/subject-token.ts'
 import type { Configuration, Driver, TokenKind, TokenRequest } from '../../src/driver.ts'
 import { ManagementTokens } from '../../src/drivers/management.ts'
 import { boundClients, CONFIGURATION, clientOf, common } from './deployment.ts'
@@ -55,7 +60,7 @@ async function managementTokens({ tokenEndpoint, baseUrl }: Deployment): Promise
   return tokens
 }
 
-/** What the API cannot issue is made in the database: time that has passed, and another issuer. */
+/** What the API cannot issue is put into the store: time that has passed, and another issuer. */
 async function subjectToken(
   deployment: Deployment,
   tokens: ManagementTokens,
@@ -63,11 +68,11 @@ async function subjectToken(
 ): Promise<string | undefined> {
   switch (kind) {
     case 'expired':
-      return changed(deployment, tokens, 'expires_at', now() - 3600)
+      return stored(deployment, { expiresAt: now() - 3600 })
     case 'just-expired':
-      return changed(deployment, tokens, 'expires_at', now() - 2)
+      return stored(deployment, { expiresAt: now() - 2 })
     case 'other-issuer':
-      return changed(deployment, tokens, 'issuer', 'https://other.example.com/oidc')
+      return stored(deployment, { issuer: 'https://other.example.com/oidc' })
     case 'user-gone':
       return userGone(deployment, tokens)
     case 'id-token':
@@ -89,15 +94,11 @@ async function userGone(deployment: Deployment, tokens: ManagementTokens): Promi
   return token
 }
 
-async function changed(
-  { database }: Deployment,
-  tokens: ManagementTokens,
-  column: string,
-  value: string | number,
-): Promise<string> {
-  const { token, id } = await tokens.issue({})
-  const bind = [value, id]
-  await database.sequelize.query(`UPDATE subject_tokens SET ${column} = $1 WHERE id = $2`, { bind })
+async function stored({ database, issuer }: Deployment, changes: Partial<NewSubjectToken>): Promise<string> {
+  const id = mintId()
+  const token = mintToken(id)
+  const record = newToken({ id, tokenHash: hashToken(token), issuer, userId: USER, ...changes })
+  await createSubjectTokenStore(database.sequelize).insert(record)
   return token
 }
 

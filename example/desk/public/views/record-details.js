@@ -23,7 +23,7 @@ export function showDetails(item) {
       context.ticketId ?? '–',
       ...(context.ticketId ? [copyButton(context.ticketId, 'the ticket')] : []),
     ),
-    ...fact('API', resource ?? 'any'),
+    ...fact('API', [resource ?? 'any'].flat().join(', ')),
     ...fact('Scope', scope ?? 'any'),
     ...fact('Started', dayAndClock(createdAt)),
     ...(consumedAt ? fact('Exchanged', dayAndClock(consumedAt)) : []),

@@ -1,8 +1,9 @@
 import type { Dialect } from '../dialect.ts'
 import { codeOf } from '../fate.ts'
 import { into, replacing, selectFound, selectSlice } from '../standard.ts'
+import { mysqlSchema } from './schema.ts'
 
-export const mysqlDialect: Omit<Dialect, 'exclusively'> = {
+export const mysqlDialect: Dialect = {
   /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name)),
   bindId: (hex) => Buffer.from(hex, 'hex'),
@@ -20,13 +21,10 @@ export const mysqlDialect: Omit<Dialect, 'exclusively'> = {
   },
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
-  selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index})`),
+  selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index ?? 'PRIMARY'})`),
   selectNewestOf: (rows) => selectFound(rows, `FORCE INDEX (${rows.index})`),
-  joinEach: (table, on) => `STRAIGHT_JOIN ${table} t ON ${on}`,
-  updateInOrder({ set, from, where, order }) {
-    const assignments = Object.entries(set).map(([column, value]) => `t.${column} = ${value}`)
-    return `UPDATE ${from} FORCE INDEX (${order}) SET ${assignments.join(', ')} WHERE ${where}`
-  },
+  joinEach: (table, alias, on) => `STRAIGHT_JOIN ${table} ${alias} ON ${on}`,
+  lookUpEach: (table, alias, on) => `LEFT JOIN ${table} ${alias} ON ${on}`,
   deleteOldest: ({ table, where, age, limit }) =>
     `DELETE FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit}`,
 
@@ -47,9 +45,14 @@ export const mysqlDialect: Omit<Dialect, 'exclusively'> = {
   },
   /** For row locks and crash safety, whatever the server's default engine. */
   tableOptions: ' ENGINE = InnoDB',
+  // InnoDB keeps every table so.
+  byKey: '',
+  createView: (name, select) => [`CREATE OR REPLACE SQL SECURITY INVOKER VIEW ${name} AS ${select}`],
+  legible(column, kind) {
+    if (kind === 'id') return `LOWER(HEX(${column}))`
+    return kind === 'name' ? `CONVERT(${column} USING utf8mb4)` : column
+  },
   /** The bytes of an index entry are limited, and names differ within far fewer than they may hold. */
   indexed: (column) => `${column}(191)`,
-  /** The comment is read by MariaDB only: MySQL has no `IF NOT EXISTS` here. */
-  createIndex: ({ name, table, columns }) =>
-    `CREATE INDEX /*M! IF NOT EXISTS */ ${name} ON ${table} (${columns})`,
+  schema: mysqlSchema,
 }

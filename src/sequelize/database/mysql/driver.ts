@@ -7,7 +7,6 @@ import type { Bound, Result, Text } from '../text.ts'
 import { mysqlDialect } from './dialect.ts'
 import { createInSync } from './galera.ts'
 import { fitting, type GroupTexts, most, runGroup } from './group.ts'
-import { withNamedLock } from './lock.ts'
 
 interface Client {
   readonly stream: { destroy(): void }
@@ -54,15 +53,10 @@ const KILLED = 1927
 
 /** The driver of one pool, which remembers whether it leads to a cluster. */
 export function createMysql(): Driver {
-  const run = createRun()
   return {
     ...mysql,
-    run,
+    run: createRun(),
     inSync: createInSync(),
-    dialect: {
-      ...mysqlDialect,
-      exclusively: (sequelize, wait, work) => withNamedLock({ ...mysql, run }, sequelize, wait, work),
-    },
   }
 }
 
@@ -83,7 +77,8 @@ function createRun(): Driver['run'] {
   }
 }
 
-const mysql: Omit<Driver, 'dialect' | 'run' | 'inSync'> = {
+const mysql: Omit<Driver, 'run' | 'inSync'> = {
+  dialect: mysqlDialect,
   most,
   fitting,
 

@@ -1,7 +1,7 @@
 import type { Dialect } from '../dialect.ts'
 import { codeOf } from '../fate.ts'
-import { insertOrReplace, selectSlice, standard, updateFound } from '../standard.ts'
-import { withAdvisoryLock } from './lock.ts'
+import { foundOf, insertOrReplace, standard } from '../standard.ts'
+import { postgresSchema } from './schema.ts'
 
 export const postgresDialect: Dialect = {
   ...standard,
@@ -15,26 +15,32 @@ export const postgresDialect: Dialect = {
    * their values would expect few keys between them, and collect all of them.
    */
   selectNewest(slice) {
-    if (slice.only) return selectSlice(slice, '')
-    const { table, equal, key, from, below, limit } = slice
+    const { table, index, equal, where = 'true', key, from, below, limit } = slice
     const [[first, value] = [], ...others] = Object.entries(equal)
+    // By a primary key of two columns a pair is compared: a planner expects more of that than of equality, and keeps the order.
+    if (index === undefined && others.length === 0) {
+      return `SELECT newest.* FROM (SELECT ${foundOf(slice)}, ${first} AS of_first FROM ${table}
+        WHERE (${first}, ${key}) < (${value}, ${below}) AND ${where} ORDER BY ${first} DESC, ${key} DESC LIMIT ${limit}) newest
+        WHERE of_first = ${value} AND found >= ${from}`
+    }
     const conditions = [
       `${first} = ANY (ARRAY[${value}])`,
       ...others.map(([column, its]) => `${column} = ${its}`),
       `${key} < ${below}`,
+      where,
     ]
-    const newest = `SELECT ${key} AS found FROM ${table} WHERE ${conditions.join(' AND ')}
+    const newest = `SELECT ${foundOf(slice)} FROM ${table} WHERE ${conditions.join(' AND ')}
       ORDER BY ${first} DESC, ${key} DESC LIMIT ${limit}`
-    return `SELECT found FROM (${newest}) newest WHERE found >= ${from}`
+    return `SELECT newest.* FROM (${newest}) newest WHERE found >= ${from}`
   },
   // OFFSET keeps the planner from walking an index that sorts by the key until it has found enough.
-  selectNewestOf: ({ table, where, key, from, below, limit }) => `SELECT found FROM
-      (SELECT ${key} AS found FROM ${table} WHERE ${where} OFFSET 0) of_index
+  selectNewestOf: ({ table, where, from, below, limit, ...columns }) => `SELECT of_index.* FROM
+      (SELECT ${foundOf(columns)} FROM ${table} WHERE ${where} OFFSET 0) of_index
       WHERE found >= ${from} AND found < ${below} ORDER BY found DESC LIMIT ${limit}`,
   // OFFSET keeps the planner from merging or hashing the two.
-  joinEach: (table, on) => `CROSS JOIN LATERAL (SELECT t.* FROM ${table} t WHERE ${on} OFFSET 0) t`,
+  joinEach: (table, alias, on) => `CROSS JOIN LATERAL ${onlyOf(table, alias, on)}`,
+  lookUpEach: (table, alias, on) => `LEFT JOIN LATERAL ${onlyOf(table, alias, on)} ON true`,
 
-  updateInOrder: (rows) => updateFound(rows, ` ORDER BY t.${rows.order} COLLATE "C" FOR UPDATE OF t`),
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
 
@@ -44,6 +50,7 @@ export const postgresDialect: Dialect = {
     return {
       sql: `SELECT setval(${sequence}, nextval(${sequence}) + ${by})`,
       right: `UPDATE ON SEQUENCE ${table}_${column}_seq`,
+      mayMove: `SELECT 1 AS may WHERE has_sequence_privilege(${sequence}, 'UPDATE')`,
     }
   },
 
@@ -62,5 +69,16 @@ export const postgresDialect: Dialect = {
     keyBesideSequence: 'PRIMARY KEY',
   },
 
-  exclusively: withAdvisoryLock,
+  createView: (name, select) => [
+    `CREATE OR REPLACE VIEW ${name} AS ${select}`,
+    // From version 15 on.
+    `DO 'BEGIN IF current_setting(''server_version_num'')::INTEGER >= 150000
+      THEN ALTER VIEW ${name} SET (security_invoker = true); END IF; END'`,
+  ],
+  legible: (column) => column,
+
+  schema: postgresSchema,
 }
+
+const onlyOf = (table: string, alias: string, on: string): string =>
+  `(SELECT ${alias}.* FROM ${table} ${alias} WHERE ${on} OFFSET 0) ${alias}`

@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts'
-import { insertOrReplace, selectFound, selectSlice, standard, updateFound } from '../standard.ts'
-import { withLease } from './lease.ts'
+import { insertOrReplace, selectFound, selectSlice, standard } from '../standard.ts'
+import { sqliteSchema } from './schema.ts'
 
 export const sqliteDialect: Dialect = {
   ...standard,
@@ -9,12 +9,11 @@ export const sqliteDialect: Dialect = {
   // Only one of the two modules has a code for it.
   isDuplicateKey: (error) => error instanceof Error && /UNIQUE constraint failed/.test(error.message),
 
-  selectNewest: (slice) => selectSlice(slice, `INDEXED BY ${slice.index}`),
+  selectNewest: (slice) => selectSlice(slice, slice.index === undefined ? '' : `INDEXED BY ${slice.index}`),
   selectNewestOf: (rows) => selectFound(rows, `INDEXED BY ${rows.index}`),
-  joinEach: (table, on) => `CROSS JOIN ${table} t ON ${on}`,
+  joinEach: (table, alias, on) => `CROSS JOIN ${table} ${alias} ON ${on}`,
+  lookUpEach: (table, alias, on) => `LEFT JOIN ${table} ${alias} ON ${on}`,
 
-  // SQLite has one writer at a time, so there is no order to keep.
-  updateInOrder: (rows) => updateFound(rows),
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
 
@@ -23,7 +22,7 @@ export const sqliteDialect: Dialect = {
     hash: 'BLOB',
     small: 'INTEGER',
     int: 'INTEGER',
-    big: 'INTEGER',
+    big: 'BIGINT',
     ascii: 'TEXT',
     name: 'TEXT',
     shortName: 'TEXT',
@@ -32,5 +31,9 @@ export const sqliteDialect: Dialect = {
     sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
     keyBesideSequence: 'UNIQUE',
   },
-  exclusively: withLease,
+  byKey: ' WITHOUT ROWID',
+  createView: (name, select) => [`CREATE VIEW IF NOT EXISTS ${name} AS ${select}`],
+  legible: (column, kind) => (kind === 'id' ? `LOWER(HEX(${column}))` : column),
+
+  schema: sqliteSchema,
 }

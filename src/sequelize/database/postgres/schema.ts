@@ -1,0 +1,48 @@
+import type { Schema } from '../dialect.ts'
+import { codeOf } from '../fate.ts'
+import { indexOn, quoted } from '../standard.ts'
+
+/** Where the search path of the connection finds them. */
+const oids = (tables: readonly string[]) => tables.map((name) => `to_regclass('${name}')`).join(', ')
+
+/** No index is made in a transaction, and what waits for others while it is made holds up no one. */
+const isOfIndex = (sql: string) => /^(CREATE|DROP) INDEX/.test(sql)
+
+export const postgresSchema: Schema = {
+  addColumn: (table, column) => `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${column}`,
+  createIndex: (index) => `CREATE INDEX CONCURRENTLY ${indexOn(index)}`,
+  dropIndex: (name) => `DROP INDEX CONCURRENTLY IF EXISTS ${name}`,
+
+  // Statements that are sent together are one transaction, and a pooler gives them to one server. A setting of the
+  // session would stay with that server, for others.
+  async change(sequelize, sql) {
+    await sequelize.query(isOfIndex(sql) ? sql : `SET LOCAL lock_timeout = '1s';\n${sql}`)
+  },
+  printed: (sql) =>
+    sql.startsWith('ALTER') ? `BEGIN;\nSET LOCAL lock_timeout = '1s';\n${sql};\nCOMMIT` : sql,
+  // A lock that was not to be had, a deadlock, and two changes of one row of the catalogue.
+  isInTheWay: (error) => ['55P03', '40P01', '40001', 'XX000'].includes(codeOf(error) ?? ''),
+  blockers: (table) => `SELECT DISTINCT pid AS id FROM pg_locks
+    WHERE relation = to_regclass('${table}') AND granted AND pid <> pg_backend_pid() ORDER BY pid`,
+
+  columns: (tables) => `SELECT c.relname AS place, a.attname AS name, NOT a.attnotnull AS nullable,
+      upper(replace(format_type(a.atttypid, a.atttypmod), 'character varying', 'varchar'))
+      || CASE WHEN a.attcollation <> y.typcollation THEN ' COLLATE "' || l.collname || '"' ELSE '' END
+      || CASE a.attidentity WHEN 'a' THEN ' GENERATED ALWAYS AS IDENTITY' ELSE '' END AS type
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type y ON y.oid = a.atttypid
+      LEFT JOIN pg_collation l ON l.oid = a.attcollation
+    WHERE c.oid IN (${oids(tables)}) AND a.attnum > 0 AND NOT a.attisdropped`,
+  indexes: (
+    tables,
+  ) => `SELECT t.relname AS place, c.relname AS name, pg_get_expr(i.indpred, i.indrelid) AS predicate,
+      (SELECT string_agg(a.attname, ',' ORDER BY k.number) FROM unnest(i.indkey::INT2[]) WITH ORDINALITY k (attnum, number)
+        JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum) AS keyed,
+      i.indisunique AS one, i.indisvalid AND i.indisready AS valid,
+      EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = c.oid) AS building
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
+    WHERE t.oid IN (${oids(tables)})`,
+  size: (table) => `SELECT greatest(reltuples, 0) AS number, pg_table_size(oid) AS bytes
+    FROM pg_class WHERE oid = to_regclass(${quoted([table])})`,
+  perEntry: 2,
+  hasPartialIndexes: true,
+}

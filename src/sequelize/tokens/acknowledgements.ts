@@ -1,0 +1,61 @@
+/** Who has looked into the alarms of records: read for those that have some, and never for a token that is unspent. */
+import { type Acknowledgement, isAlarming, type SubjectToken } from '../../subject-tokens/subject-token.ts'
+import { textOf } from '../database/text-of.ts'
+import { hexOf, text } from '../database/values.ts'
+import { ACKNOWLEDGEMENTS, columnsOf } from '../tables.ts'
+import { idsFrom, type Place } from './place.ts'
+
+const COLUMNS = columnsOf(ACKNOWLEDGEMENTS)
+
+/** The same records, with what was said of them, oldest first. */
+export async function withAcknowledgements(
+  place: Place,
+  tokens: readonly SubjectToken[],
+): Promise<readonly SubjectToken[]> {
+  const alarming = tokens.filter(isAlarming).map(({ id }) => id)
+  if (alarming.length === 0) return tokens
+  const found = await acknowledgementsOf(place, alarming)
+  return tokens.map((token) => {
+    const acknowledged = found.get(token.id)
+    return acknowledged ? { ...token, acknowledged } : token
+  })
+}
+
+export async function acknowledge(
+  place: Place,
+  { id }: SubjectToken,
+  { at, by, note, coversReplay }: Acknowledgement,
+): Promise<void> {
+  const given = (await acknowledgementsOf(place, [id])).get(id) ?? []
+  if (given.some((one) => one.coversReplay || !coversReplay)) return
+  const { database, dialect, number } = place
+  const claim = textOf(dialect, { to: 'claim', table: ACKNOWLEDGEMENTS.name, columns: COLUMNS })
+  const bind = [at, dialect.bindId(id), number, coversReplay ? 1 : 0, by, note]
+  await database.alone.writeRow({ ...claim, rare: true }, bind)
+}
+
+async function acknowledgementsOf(
+  place: Place,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly Acknowledgement[]>> {
+  const { database, number } = place
+  const { places, bind } = idsFrom(2, place, ids)
+  const rows = await database.find(
+    `SELECT ${COLUMNS.join(', ')} FROM ${ACKNOWLEDGEMENTS.name} WHERE issuer = $1 AND token_id IN (${places})
+      ORDER BY acknowledged_at, covers_replay`,
+    [number, ...bind],
+  )
+  const found = new Map<string, Acknowledgement[]>()
+  for (const row of rows) {
+    const id = hexOf(row.token_id)
+    const given = found.get(id) ?? []
+    found.set(id, given)
+    given.push({
+      at: Number(row.acknowledged_at),
+      by: text(row.acknowledged_by),
+      note: text(row.note),
+      coversReplay: Number(row.covers_replay) === 1,
+    })
+  }
+  return found
+}

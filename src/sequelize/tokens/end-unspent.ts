@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import type { Sequelize } from 'sequelize'
+import { epochTime, type Seconds } from '../../clock.ts'
+import { earliestId } from '../../subject-tokens/id.ts'
+import type { Revocation } from '../../subject-tokens/subject-token.ts'
+import type { Database } from '../database/database.ts'
+import { text } from '../database/values.ts'
+import { databaseOf } from '../database-of.ts'
+import { hasRight } from '../schema/rights.ts'
+import { LOST, moveNumbers, NO_ISSUER } from '../schema/sequence.ts'
+import { ISSUERS, type Right, STOPS, type Table, TOKENS, USES } from '../tables.ts'
+import { numberOf } from './issuers.ts'
+import { findByEnd } from './kill.ts'
+import type { Place } from './place.ts'
+import { report, stop } from './stop.ts'
+
+const REVOCATION: Revocation = { cause: 'command' }
+
+/** A statement may change many rows. */
+const PATIENCE: Seconds = 300
+
+/**
+ * Revokes every subject token that could still be exchanged: in a database that lost its last commits, some of them
+ * have been exchanged already. Then moves the sequence of status indexes ahead, because the database would hand out those
+ * of the lost rows again. Returns how many tokens it revoked. One that was spent meanwhile is left for the next kill
+ * switch, which ends its access token.
+ *
+ * @param options.issuer only the tokens of this issuer; without it, those of all.
+ * @throws {Error} naming the right that the role lacks, before anything is changed.
+ */
+export async function endUnspent(
+  sequelize: Sequelize,
+  { issuer }: { readonly issuer?: string | undefined } = {},
+): Promise<number> {
+  const database = databaseOf(sequelize, PATIENCE)
+  await assertRights(database)
+  const rows = await database.find(`SELECT number, issuer FROM ${ISSUERS.name}`, [])
+  const all = rows.map((row) => text(row.issuer))
+  let ended = 0
+  for (const one of issuer === undefined ? all : [issuer]) ended += await endAll(placeOf(database, one))
+  await moveAhead(database)
+  return ended
+}
+
+const placeOf = (database: Database, issuer: string): Place => ({
+  database,
+  dialect: database.dialect,
+  issuer,
+  number: numberOf(issuer),
+  unreadable: () => {},
+})
+
+/** Those without a use are reported at once: there is nothing else to end. */
+async function endAll(place: Place): Promise<number> {
+  const now = epochTime()
+  let ended = 0
+  for await (const tokens of findByEnd({ place, now, again: true }, 'open')) {
+    const stopped = await stop(place, tokens, { now, revocation: REVOCATION })
+    const unspent = stopped.filter(({ row }) => row.u_used_at === null && row.s_reported === null)
+    const reported = await report(
+      place,
+      unspent.map(({ id }) => id),
+    )
+    ended += reported.length
+  }
+  return ended
+}
+
+async function assertRights(database: Database): Promise<void> {
+  const move = moveNumbers(database.dialect)
+  const needed: readonly (readonly [Table, Right])[] = [
+    [ISSUERS, 'SELECT'],
+    [TOKENS, 'SELECT'],
+    [USES, 'INSERT'],
+    [USES, 'UPDATE'],
+    [STOPS, 'INSERT'],
+    [STOPS, 'UPDATE'],
+    ...(move
+      ? []
+      : ([
+          [TOKENS, 'INSERT'],
+          [TOKENS, 'DELETE'],
+        ] as const)),
+  ]
+  for (const [table, right] of needed)
+    if (!(await hasRight(database, table, right))) throw lacking(`${right} ON ${table.name}`)
+  if (move && (await database.find(move.mayMove, [])).length === 0) throw lacking(move.right)
+}
+
+const lacking = (right: string) => new Error(`the role of end-unspent needs GRANT ${right}`)
+
+const INSERT = `INSERT INTO ${TOKENS.name}
+  (id, issuer, open, purpose, secret_hash, user_id, created_by, context, created_at, expires_at)
+  VALUES ($1, ${NO_ISSUER}, 0, 0, $2, '', '', '{}', 0, 0)`
+
+const INSERT_AHEAD = `INSERT INTO ${TOKENS.name}
+  (id, issuer, open, purpose, secret_hash, user_id, created_by, context, created_at, expires_at, number)
+  SELECT $1, issuer, 0, 0, secret_hash, '', '', '{}', 0, 0, number + ${LOST} FROM ${TOKENS.name}
+  WHERE issuer = ${NO_ISSUER} AND id = $2`
+
+const DELETE = `DELETE FROM ${TOKENS.name} WHERE issuer = ${NO_ISSUER} AND id IN ($1, $2)`
+
+/** By rows of no issuer, which no one finds, where that needs no right to change tables. */
+async function moveAhead(database: Database): Promise<void> {
+  const { dialect } = database
+  const move = moveNumbers(dialect)
+  if (move) {
+    await database.find(move.sql, [])
+    return
+  }
+  const [next, ahead] = [dialect.bindId(placeholder()), dialect.bindId(placeholder())]
+  await database.write(INSERT, [next, Buffer.alloc(32)])
+  await database.write(INSERT_AHEAD, [ahead, next])
+  await database.write(DELETE, [next, ahead])
+}
+
+/** Older than every token: what an interrupted command leaves behind is purged. */
+const placeholder = () => earliestId(0).slice(0, 12) + randomBytes(10).toString('hex')

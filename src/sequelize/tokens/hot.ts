@@ -1,0 +1,87 @@
+/** Issue and exchange: one statement to insert, one to find, one to spend, and one more for a chain of several actors. */
+import { randomBytes } from 'node:crypto'
+import type { Seconds } from '../../clock.ts'
+import type {
+  ActClaim,
+  NewSubjectToken,
+  StoredSubjectToken,
+  SubjectTokenDraft,
+  SubjectTokenUse,
+} from '../../subject-tokens/subject-token.ts'
+import type { Dialect } from '../database/dialect.ts'
+import { withoutEffect } from '../database/storage-error.ts'
+import { textOf } from '../database/text-of.ts'
+import { ACTORS, columnsOf, TOKENS, USES } from '../tables.ts'
+import { withAcknowledgements } from './acknowledgements.ts'
+import { type Place, REST } from './place.ts'
+import { ISSUED, issuedRow, RECORD, readHash, readToken, USED, useRow } from './rows.ts'
+
+const makeTexts = (dialect: Dialect) => ({
+  insert: textOf(dialect, { to: 'insert', table: TOKENS.name, columns: ISSUED }),
+  find: textOf(dialect, {
+    to: 'find',
+    table: `${TOKENS.name} t`,
+    join: REST,
+    columns: RECORD,
+    key: 't.id',
+    equal: ['t.issuer'],
+    index: 'PRIMARY',
+  }),
+  /** Makes a token single-use: of any number of rows with one key, a database takes one. */
+  spend: textOf(dialect, { to: 'claim', table: USES.name, columns: USED }),
+})
+
+const texts = new WeakMap<Dialect, ReturnType<typeof makeTexts>>()
+
+function textsOf(dialect: Dialect): ReturnType<typeof makeTexts> {
+  const made = texts.get(dialect) ?? makeTexts(dialect)
+  texts.set(dialect, made)
+  return made
+}
+
+export async function insert({ database, dialect, number }: Place, token: NewSubjectToken): Promise<void> {
+  await database.writeRow(textsOf(dialect).insert, issuedRow(dialect, number, token), token.id)
+}
+
+export async function find(place: Place, id: string): Promise<StoredSubjectToken | undefined> {
+  const { database, dialect, number } = place
+  const row = await database.findRow(textsOf(dialect).find, [dialect.bindId(id), number])
+  if (!row) return undefined
+  const [token] = await withAcknowledgements(place, [readToken(place, row, true)])
+  return token && { ...token, tokenHash: readHash(row) }
+}
+
+interface Spend {
+  readonly token: SubjectTokenDraft
+  readonly now: Seconds
+  readonly use: SubjectTokenUse
+}
+
+/** What the record says of the time needs no condition: it never changes. A stop is a row with the same key. */
+export async function consume(place: Place, { token, now, use }: Spend): Promise<boolean> {
+  if (token.expiresAt <= now) return false
+  const { database, dialect, number: issuer } = place
+  const chain = await withoutEffect(writeFurtherActors(place, token.id, use.actor))
+  return database.writeRow(textsOf(dialect).spend, useRow(dialect, { issuer, token, use, chain }), token.id)
+}
+
+/**
+ * Writes the further links of a chain of actors, just before the spend. The loser of a race leaves some behind: each use
+ * has a name of its own, which the spend writes too, and only what has that name counts. Returns it.
+ */
+async function writeFurtherActors(
+  { database, dialect, number }: Place,
+  id: string,
+  actor: ActClaim | undefined,
+): Promise<string | undefined> {
+  const links = new Set<string>()
+  for (let link = actor?.act; link; link = link.act) links.add(link.sub)
+  if (links.size === 0) return undefined
+  const chain = randomBytes(16).toString('hex')
+  const rows = [...links].map((sub) => [
+    ...[dialect.bindId(id), number, dialect.bindName(sub), dialect.bindId(chain)],
+  ])
+  const sql = dialect.insert({ table: ACTORS.name, columns: columnsOf(ACTORS), rows: rows.length })
+  await database.alone.write(sql, rows.flat())
+  return chain
+}

@@ -1,0 +1,257 @@
+/** A record of the domain, and the rows of `subject_tokens`, `subject_token_uses` and `subject_token_stops` it is made of. */
+import { isPlainObject, isStorableName, type JsonObject, withoutUndefined } from '../../plain-json.ts'
+import type { TokenHash } from '../../subject-tokens/secret.ts'
+import type { Revoked, RevokedToken } from '../../subject-tokens/store.ts'
+import type {
+  ActClaim,
+  ActingParty,
+  IssuedAccessToken,
+  NewSubjectToken,
+  Replay,
+  Revocation,
+  RevocationCause,
+  SubjectToken,
+  SubjectTokenDraft,
+  SubjectTokenUse,
+} from '../../subject-tokens/subject-token.ts'
+import type { Dialect } from '../database/dialect.ts'
+import { StorageError } from '../database/storage-error.ts'
+import type { Bound, Row } from '../database/text.ts'
+import { bytesOf, hexOf, optionalText, text } from '../database/values.ts'
+import { columnsOf, STOPS, TOKENS, USES } from '../tables.ts'
+
+/** Seconds in which rows share what finds them by their end. */
+const STEP = 300
+
+/** The step that a time is in. */
+export const stepOf = (at: number): number => Math.floor(at / STEP)
+
+type Values<Name extends string> = Readonly<Record<Name, Bound>>
+
+const inOrder = <Name extends string>(columns: readonly Name[], values: Values<Name>): Bound[] =>
+  columns.map((column) => values[column])
+
+/** All but the number, which the database hands out. */
+export const ISSUED = columnsOf(TOKENS).filter((column) => column !== 'number')
+
+export function issuedRow(dialect: Dialect, issuer: number, token: NewSubjectToken): Bound[] {
+  const name = dialect.bindName
+  const { ticketId } = token.context
+  return inOrder(ISSUED, {
+    created_at: token.createdAt,
+    expires_at: token.expiresAt,
+    id: dialect.bindId(token.id),
+    issuer,
+    open: stepOf(token.expiresAt),
+    purpose: token.purpose === 'session' ? 1 : 0,
+    secret_hash: Buffer.from(token.tokenHash, 'base64url'),
+    user_id: name(token.userId),
+    created_by: name(token.createdBy),
+    client_id: name(token.clientId),
+    actor_id: name(token.actorId),
+    ticket_id: name(isStorableName(ticketId) ? ticketId : undefined),
+    resource: resourceText(token.resource),
+    scope: token.scope ?? null,
+    context: JSON.stringify(token.context),
+  })
+}
+
+/** No absolute URI begins as a list does. */
+const resourceText = (resource: SubjectToken['resource']): string | null =>
+  typeof resource === 'string' ? resource : resource ? JSON.stringify(resource) : null
+
+export const USED = columnsOf(USES)
+
+interface Spend {
+  readonly issuer: number
+  readonly token: SubjectTokenDraft
+  readonly use: SubjectTokenUse
+  readonly chain: string | undefined
+}
+
+export function useRow(dialect: Dialect, { issuer, token, use, chain }: Spend): Bound[] {
+  const name = dialect.bindName
+  const { expiresAt, kept } = use.accessToken
+  const { sub = '', act, clientId } = use.actor ?? {}
+  return inOrder(USED, {
+    used_at: use.at,
+    access_token_expires_at: expiresAt,
+    token_id: dialect.bindId(token.id),
+    issuer,
+    live: stepOf(expiresAt),
+    kept: kept ? 1 : null,
+    client_id: use.clientId === token.clientId ? null : name(use.clientId),
+    actor_id: sub === token.actorId ? null : name(sub),
+    actor: act || clientId !== undefined ? JSON.stringify({ act, clientId }) : null,
+    chain: chain === undefined ? null : dialect.bindId(chain),
+    resource: use.resource,
+    scope: use.scope ?? null,
+    grant_id: use.grantId ?? null,
+  })
+}
+
+/** What else than its cause is known of a stop. */
+export function revocationText({ cause: _, ...rest }: Revocation): string | null {
+  return Object.values(rest).some((value) => value !== undefined) ? JSON.stringify(rest) : null
+}
+
+const select = (alias: string, columns: readonly string[]): string =>
+  columns.map((column) => `${alias}.${column}${alias === 't' ? '' : ` AS ${alias}_${column}`}`).join(', ')
+
+const without = (columns: readonly string[], ...others: readonly string[]) =>
+  columns.filter((column) => !others.includes(column))
+
+/** All that a record is made of, but for its acknowledgements: under the aliases `t`, `u` and `s`. */
+export const RECORD = [
+  select('t', without(columnsOf(TOKENS), 'issuer', 'open', 'ticket_id')),
+  select('u', without(USED, 'issuer', 'live', 'chain')),
+  select('s', without(columnsOf(STOPS), 'issuer', 'token_id', 'number', 'ends', 'replayed')),
+].join(', ')
+
+/** What a stop reads; there may be many rows. */
+export const STOPPABLE = [
+  select('t', ['id', 'number', 'expires_at', 'user_id', 'client_id', 'actor_id']),
+  select('u', [
+    ...['token_id', 'used_at', 'access_token_expires_at', 'kept', 'client_id', 'actor_id', 'grant_id'],
+  ]),
+  select('s', ['stopped_at', 'reported', 'cause', 'revocation']),
+].join(', ')
+
+/** Reads rows of one issuer. */
+export interface Reader {
+  readonly issuer: string
+  /** Told once of each record of which something cannot be read. */
+  readonly unreadable: (id: string) => void
+}
+
+/** `strictly` where someone decides by what it says: a record of which that cannot be read is an error then. */
+export function readToken(reader: Reader, row: Row, strictly = false): SubjectToken {
+  const id = hexOf(row.id)
+  const parse = parserOf(reader, id, strictly)
+  return withoutUndefined({
+    id,
+    statusIndex: Number(row.number),
+    issuer: reader.issuer,
+    purpose: Number(row.purpose) === 1 ? ('session' as const) : ('exchange' as const),
+    userId: text(row.user_id),
+    context: (parse(row.context) ?? {}) as JsonObject,
+    createdBy: text(row.created_by),
+    clientId: optionalText(row.client_id),
+    actorId: optionalText(row.actor_id),
+    resource: readResource(optionalText(row.resource)),
+    scope: optionalText(row.scope),
+    createdAt: Number(row.created_at),
+    expiresAt: Number(row.expires_at),
+    use: row.u_used_at === null ? undefined : readUse(row, parse(row.u_actor)),
+    revokedAt: row.s_stopped_at === null ? undefined : Number(row.s_stopped_at),
+    revocation: readRevocation(row, parserOf(reader, id, false)),
+    replay: readReplay(row),
+  })
+}
+
+/** The hash that only the row of a token has. */
+export const readHash = (row: Row): TokenHash => bytesOf(row.secret_hash).toString('base64url') as TokenHash
+
+export function readRevoked(reader: Reader, row: Row): Revoked {
+  const id = hexOf(row.id)
+  const token: RevokedToken = withoutUndefined({
+    id,
+    userId: text(row.user_id),
+    clientId: optionalText(row.client_id),
+    actorId: optionalText(row.actor_id),
+    use: row.u_used_at === null ? undefined : readRevokedUse(row),
+    revocation: readRevocation(row, parserOf(reader, id, false)),
+  })
+  return { token, unreported: row.s_stopped_at !== null && row.s_reported === null }
+}
+
+function readRevokedUse(row: Row): NonNullable<RevokedToken['use']> {
+  const sub = readActorId(row)
+  return withoutUndefined({
+    clientId: readClientId(row),
+    actor: sub === undefined ? undefined : { sub },
+    accessToken: readAccessToken(row),
+    grantId: optionalText(row.u_grant_id),
+  })
+}
+
+function readUse(row: Row, details: Record<string, unknown> | undefined): SubjectTokenUse {
+  const sub = readActorId(row)
+  return withoutUndefined({
+    at: Number(row.u_used_at),
+    clientId: readClientId(row),
+    actor: sub === undefined ? undefined : readActor(sub, details),
+    resource: text(row.u_resource),
+    scope: optionalText(row.u_scope),
+    accessToken: readAccessToken(row),
+    grantId: optionalText(row.u_grant_id),
+  })
+}
+
+function readActor(sub: string, details: Record<string, unknown> = {}): ActingParty {
+  const { act, clientId } = details
+  return withoutUndefined({ sub, act: act as ActClaim | undefined, clientId: clientId as string | undefined })
+}
+
+/** An exchange that obeyed the constraint does not repeat it. */
+const readClientId = (row: Row): string => text(row.u_client_id ?? row.client_id)
+
+function readActorId(row: Row): string | undefined {
+  const sub = optionalText(row.u_actor_id ?? row.actor_id)
+  return sub === '' ? undefined : sub
+}
+
+const readAccessToken = (row: Row): IssuedAccessToken => ({
+  format: row.u_grant_id === null ? 'jwt' : 'opaque',
+  expiresAt: Number(row.u_access_token_expires_at),
+  ...(row.u_kept !== null && { kept: true }),
+})
+
+function readResource(stored: string | undefined): SubjectToken['resource'] {
+  return stored?.startsWith('[') ? (JSON.parse(stored) as string[]) : stored
+}
+
+const CAUSES: Readonly<Record<RevocationCause, true>> = {
+  ...{ api: true, self: true, continued: true, console: true, host: true },
+  ...{ replay: true, signedOut: true, command: true, unknown: true },
+}
+
+function readRevocation(row: Row, parse: Parse): Revocation | undefined {
+  if (row.s_stopped_at === null) return undefined
+  const cause = optionalText(row.s_cause) ?? ''
+  const rest = row.s_revocation === null ? {} : parse(row.s_revocation)
+  if (!rest || !Object.hasOwn(CAUSES, cause)) return { cause: 'unknown' }
+  return { ...rest, cause: cause as RevocationCause }
+}
+
+function readReplay(row: Row): Replay | undefined {
+  if (row.s_replayed_at === null) return undefined
+  return withoutUndefined({
+    at: Number(row.s_replayed_at),
+    clientId: optionalText(row.s_replayed_by),
+    by: optionalText(row.s_replayed_account),
+  })
+}
+
+type Parse = (stored: unknown) => Record<string, unknown> | undefined
+
+const UNREADABLE = 'a record cannot be read: the log has its id'
+
+function parserOf({ unreadable }: Reader, id: string, strictly: boolean): Parse {
+  return (stored) => {
+    if (stored === null) return undefined
+    const value = parsed(text(stored))
+    if (isPlainObject(value)) return value
+    unreadable(id)
+    if (strictly) throw new StorageError(`storage failed: ${UNREADABLE}`, { forOperators: UNREADABLE })
+    return undefined
+  }
+}
+
+function parsed(stored: string): unknown {
+  try {
+    return JSON.parse(stored)
+  } catch {
+    return undefined
+  }
+}

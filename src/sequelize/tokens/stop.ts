@@ -1,0 +1,199 @@
+/**
+ * The stop: of one token, of many, by a replay, by a command. It writes its own row, then a tombstone where the use would
+ * be, and then reads again: that read says which was first, stop or exchange. If it dies in between, the next call
+ * completes it.
+ */
+import { randomInt } from 'node:crypto'
+import type { Seconds } from '../../clock.ts'
+import type { Revoked } from '../../subject-tokens/store.ts'
+import type { Replay, Revocation, SpentSubjectToken } from '../../subject-tokens/subject-token.ts'
+import { StorageError } from '../database/storage-error.ts'
+import type { Binding, Bound, Row } from '../database/text.ts'
+import { textOf } from '../database/text-of.ts'
+import { hexOf } from '../database/values.ts'
+import { STOPS, TOKENS, USES } from '../tables.ts'
+import { idsFrom, type Place, partsOf, REST, recordsWith } from './place.ts'
+import { readRevoked, revocationText, STOPPABLE } from './rows.ts'
+
+/** Rows that one statement writes. */
+const SIZES = [500, 100, 20, 5, 2, 1]
+
+const STOP = {
+  table: STOPS.name,
+  columns: ['token_id', 'issuer', 'number', 'ends', 'stopped_at', 'cause', 'revocation'],
+  key: STOPS.key,
+  once: [['stopped_at', 'ends', 'cause', 'revocation']],
+} as const
+
+const TOMBSTONE = { table: USES.name, columns: ['token_id', 'issuer'] }
+
+/** A record as it was before a stop. */
+export interface Stoppable {
+  readonly id: string
+  readonly row: Row
+}
+
+const isSpent = ({ row }: Stoppable): boolean => row.u_used_at !== null
+/** A use, or a tombstone. */
+const isEnded = ({ row }: Stoppable): boolean => row.u_token_id !== null
+const isStopped = ({ row }: Stoppable): boolean => row.s_stopped_at !== null
+const isReported = ({ row }: Stoppable): boolean => row.s_reported !== null
+
+/** Whether its access token has not expired. */
+export const lives = ({ row }: Stoppable, now: Seconds): boolean =>
+  row.u_used_at !== null && Number(row.u_access_token_expires_at) > now
+
+const canStop = (one: Stoppable, now: Seconds): boolean =>
+  isSpent(one) ? lives(one, now) : Number(one.row.expires_at) > now
+
+export const stoppable = (row: Row): Stoppable => ({ id: hexOf(row.id), row })
+
+/** How, and when. */
+export interface Stop {
+  readonly now: Seconds
+  readonly revocation: Revocation
+}
+
+/** Stops what is not stopped yet, and returns all of them as they are afterwards. */
+export async function stop(place: Place, tokens: readonly Stoppable[], how: Stop): Promise<Stoppable[]> {
+  const stopped: Stoppable[] = []
+  // The same order in every process, so that no two wait for each other's rows.
+  const sorted = [...tokens].sort((one, other) => (one.id < other.id ? -1 : 1))
+  for (const part of partsOf(sorted, SIZES)) stopped.push(...(await stopPart(place, part, how)))
+  return stopped
+}
+
+const FIND_ONE = {
+  to: 'find',
+  table: `${TOKENS.name} t`,
+  join: REST,
+  columns: STOPPABLE,
+  key: 't.id',
+  equal: ['t.issuer'],
+  index: 'PRIMARY',
+} as const
+
+/** Returns how many rows it wrote. The end of one impersonation is as frequent as its exchange; that of many is rare. */
+async function write(
+  { database }: Place,
+  ids: readonly string[],
+  sql: string,
+  bind: Binding,
+): Promise<number> {
+  const [first = ''] = ids
+  if (ids.length > 1) return database.write(sql, bind)
+  return (await database.writeRow({ sql }, bind, first)) ? 1 : 0
+}
+
+async function stopPart(
+  place: Place,
+  tokens: readonly Stoppable[],
+  { now, revocation }: Stop,
+): Promise<Stoppable[]> {
+  const { dialect, number } = place
+  const shared = [now, revocation.cause, revocationText(revocation)]
+  const rows = tokens.length
+  const ids = tokens.map(({ id }) => id)
+  if (!tokens.every(isStopped)) {
+    const values = tokens.flatMap(({ id, row }): Bound[] => [
+      ...[dialect.bindId(id), number, Number(row.number)],
+      ...[row.u_used_at === null ? null : Number(row.u_access_token_expires_at), ...shared],
+    ])
+    await write(place, ids, dialect.writeOnce({ ...STOP, rows }), values)
+  }
+  if (!tokens.every(isEnded)) {
+    const values = tokens.flatMap(({ id }): Bound[] => [dialect.bindId(id), number])
+    await write(place, ids, dialect.insertNew({ ...TOMBSTONE, rows }), values)
+  }
+  return readStoppable(place, ids)
+}
+
+async function readStoppable(place: Place, ids: readonly string[]): Promise<Stoppable[]> {
+  const { database, dialect, number } = place
+  const [first = ''] = ids
+  if (ids.length === 1) {
+    const row = await database.findRow(textOf(dialect, FIND_ONE), [dialect.bindId(first), number])
+    return row ? [stoppable(row)] : []
+  }
+  const { places, bind } = idsFrom(2, place, ids)
+  const sql = `SELECT ${STOPPABLE} FROM ${recordsWith(dialect, places)}`
+  return (await database.find(sql, [number, ...bind])).map((row) => stoppable(row))
+}
+
+export async function revoke(place: Place, id: string, how: Stop): Promise<Revoked | undefined> {
+  const [token] = await readStoppable(place, [id])
+  if (!token) return undefined
+  const isOver = !canStop(token, how.now) || (isStopped(token) && isReported(token))
+  const [stopped = token] = isOver ? [] : await stop(place, [token], how)
+  return readRevoked(place, stopped.row)
+}
+
+/** Names a call: who finds its own number in a row has written it. */
+const nameOfCall = (): number => randomInt(2 ** 48 - 1)
+
+/** Returns those of the tokens that no other call has returned. To be called with all that their events say at hand. */
+export async function report(place: Place, ids: readonly string[]): Promise<readonly string[]> {
+  const reported: string[] = []
+  for (const part of partsOf([...new Set(ids)], [1000])) reported.push(...(await reportPart(place, part)))
+  return reported
+}
+
+async function reportPart(place: Place, ids: readonly string[]): Promise<readonly string[]> {
+  const { database, number } = place
+  const call = nameOfCall()
+  const { places, bind } = idsFrom(3, place, ids)
+  try {
+    const affected = await write(
+      place,
+      ids,
+      `UPDATE ${STOPS.name} SET reported = $1 WHERE issuer = $2 AND token_id IN (${places})
+        AND stopped_at IS NOT NULL AND reported IS NULL`,
+      [call, number, ...bind],
+    )
+    if (affected === ids.length) return ids
+    if (affected === 0) return []
+  } catch (error) {
+    if (error instanceof StorageError && error.tookEffect === false) throw error
+  }
+  try {
+    const rows = await database.find(
+      `SELECT token_id FROM ${STOPS.name} WHERE reported = $1 AND issuer = $2 AND token_id IN (${places})`,
+      [call, number, ...bind],
+    )
+    return rows.map((row) => hexOf(row.token_id))
+  } catch {
+    // What it has written, no other call reports. One event too many is better than none.
+    return ids
+  }
+}
+
+const REPLAY = {
+  table: STOPS.name,
+  columns: [
+    ...['token_id', 'issuer', 'number', 'replayed_at', 'replayed', 'replayed_by', 'replayed_account'],
+    ...['stopped_at', 'cause', 'ends', 'reported'],
+  ],
+  key: STOPS.key,
+  // A row without a replay is one of a stop, which stays.
+  once: [['replayed_at', 'replayed', 'replayed_by', 'replayed_account']],
+} as const
+
+const REPORTED = `SELECT reported FROM ${STOPS.name} WHERE issuer = $1 AND token_id = $2`
+
+/** Returns whether this call stopped the token. */
+export async function recordReplay(
+  { database, dialect, number }: Place,
+  { id, statusIndex, use }: SpentSubjectToken,
+  { at, clientId, by }: Replay,
+): Promise<boolean> {
+  const { expiresAt } = use.accessToken
+  const call = expiresAt > at ? nameOfCall() : undefined
+  const ended: Bound[] = call === undefined ? [null, null, null, null] : [at, 'replay', expiresAt, call]
+  await database.write(dialect.writeOnce(REPLAY), [
+    ...[dialect.bindId(id), number, statusIndex, at, 1, dialect.bindName(clientId), dialect.bindName(by)],
+    ...ended,
+  ])
+  if (call === undefined) return false
+  const [row] = await database.find(REPORTED, [number, dialect.bindId(id)])
+  return row?.reported !== null && Number(row?.reported) === call
+}

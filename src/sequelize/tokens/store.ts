@@ -1,0 +1,118 @@
+import type { Sequelize } from 'sequelize'
+import type { Seconds } from '../../clock.ts'
+import { isPlainObject } from '../../plain-json.ts'
+import { isId } from '../../subject-tokens/id.ts'
+import type { SubjectTokenStore } from '../../subject-tokens/store.ts'
+import { withoutBatches } from '../database/database.ts'
+import { logOf } from '../database/log.ts'
+import { withoutEffect } from '../database/storage-error.ts'
+import { readTimeout } from '../database/time-limit.ts'
+import { databaseOf } from '../database-of.ts'
+import { assertSound } from '../schema/sound.ts'
+import { acknowledge } from './acknowledgements.ts'
+import { summarize } from './counts.ts'
+import { consume, find, insert } from './hot.ts'
+import { issuersOf } from './issuers.ts'
+import { killInBatches } from './kill.ts'
+import { list } from './list.ts'
+import { countLive } from './live.ts'
+import { type Place, RECORDS } from './place.ts'
+import { RECORD, readToken } from './rows.ts'
+import { findStatusLists, findStopped } from './status-lists.ts'
+import { recordReplay, report, revoke } from './stop.ts'
+
+interface StoreOptions {
+  readonly batch?: boolean
+  readonly timeout?: Seconds
+}
+
+const FIND_BY_NUMBER = `SELECT ${RECORD} FROM ${RECORDS} WHERE t.number = $1 AND t.issuer = $2`
+
+/**
+ * Subject tokens in the tables `subject_token…`, which `migrate` makes. One statement each for insert, find and consume;
+ * one more to consume with a chain of several actors, and for the first use of an issuer in a process.
+ *
+ * @param options.batch whether statements issued in the same turn of the event loop share a round trip and a
+ * commit, where the database allows it (all but SQLite through another module than `nodeSqlite`). `true` or `false`, default
+ * `true`. It applies to this store only, not to others on the same Sequelize.
+ * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects; the
+ * connection is closed then, and no one knows whether the statement took effect. Whole seconds from 1 to 30, default 10.
+ * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
+ * @example
+ * const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize) })
+ */
+export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOptions = {}): SubjectTokenStore {
+  const { batch, timeout } = readOptions(options)
+  const shared = databaseOf(sequelize, timeout)
+  const database = batch ? shared : withoutBatches(shared)
+  const numberOf = issuersOf(sequelize)
+  const unreadable = tellOnce((id) => logOf(sequelize).log(`the record ${id} cannot be read as a whole`))
+  const at = async (issuer: string): Promise<Place> => {
+    const number = await numberOf(database, issuer)
+    return { database, dialect: database.dialect, issuer, number, unreadable }
+  }
+
+  return {
+    insert: async (token) => insert(await at(token.issuer), token),
+
+    find: async (issuer, id) => (isId(id) ? find(await at(issuer), id) : undefined),
+
+    consume: async (token, now, use) => consume(await withoutEffect(at(token.issuer)), { token, now, use }),
+
+    list: async (issuer, filter, page) => list(await at(issuer), filter, page),
+
+    async *summarize(issuer, from, until) {
+      yield* summarize(await at(issuer), from, until)
+    },
+
+    async *countLive(issuer, now) {
+      yield* countLive(await at(issuer), now)
+    },
+
+    revoke: async (issuer, id, now, revocation) =>
+      isId(id) ? revoke(await at(issuer), id, { now, revocation }) : undefined,
+
+    async *revokeWhere(issuer, filter, now, revocation) {
+      yield* killInBatches({ place: await at(issuer), filter, how: { now, revocation } })
+    },
+
+    report: async (issuer, ids) => report(await at(issuer), ids),
+
+    recordReplay: async (token, replay) => recordReplay(await at(token.issuer), token, replay),
+
+    acknowledge: async (token, acknowledgement) =>
+      acknowledge(await at(token.issuer), token, acknowledgement),
+
+    async findByStatusIndex(issuer, statusIndex) {
+      const place = await at(issuer)
+      const row = await database.findRow({ sql: FIND_BY_NUMBER }, [statusIndex, place.number])
+      return row && readToken(place, row, true)
+    },
+
+    findStopped: async (issuer, since) => findStopped(await at(issuer), since),
+
+    findStatusLists: (size, since) => findStatusLists(database, size, since),
+
+    ready: () => assertSound(sequelize, database),
+  }
+}
+
+/** More records than anyone would read of. */
+const MOST_TOLD = 1000
+
+function tellOnce(tell: (id: string) => void): (id: string) => void {
+  const told = new Set<string>()
+  return (id) => {
+    if (told.has(id) || told.size === MOST_TOLD) return
+    told.add(id)
+    tell(id)
+  }
+}
+
+function readOptions(options: StoreOptions): Required<StoreOptions> {
+  if (!isPlainObject(options)) throw new TypeError('createSubjectTokenStore takes an options object')
+  const { batch = true, timeout, ...others } = options
+  for (const name of Object.keys(others)) throw new TypeError(`unknown option: ${name}`)
+  if (typeof batch !== 'boolean') throw new TypeError('option batch must be a boolean')
+  return { batch, timeout: readTimeout(timeout) }
+}
