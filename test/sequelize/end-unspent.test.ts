@@ -78,6 +78,31 @@ onEachKind((kind) => {
       expect(await get(one)).not.to.have.property('revokedAt')
     })
 
+    it('revokes nothing for an issuer that the database does not know', async () => {
+      const one = await insert()
+      expect(await endUnspent(database.sequelize, { issuer: OTHER })).to.equal(0)
+      const forged = 'UPDATE impersonation_issuers SET issuer = :other'
+      await database.sequelize.query(forged, { replacements: { other: OTHER } })
+      // The number is that of another name: no one can tell whose tokens these are.
+      expect(await endUnspent(database.connect(), { issuer: one.issuer })).to.equal(0)
+      expect(await get(one)).not.to.have.property('revokedAt')
+    })
+
+    it('dates each stop by its own time, because status lists look back only so far', async () => {
+      const [soon, later] = [await insert({ expiresAt: NOW + 60 }), await insert({ expiresAt: NOW + 3000 })]
+      const pool = database.connect()
+      const driver = driverOf(pool)
+      const { run } = driver
+      driver.run = async (connection, text, bindings) => {
+        const results = await run(connection, text, bindings)
+        if (/^INSERT INTO subject_token_stops .*stopped_at/.test(text.sql)) clock.tick(20)
+        return results
+      }
+      expect(await endUnspent(pool)).to.equal(2)
+      const dates = [(await get(soon)).revokedAt, (await get(later)).revokedAt]
+      expect(dates).to.deep.equal([NOW, NOW + 20])
+    })
+
     it('reports what no one spent, and leaves what was spent meanwhile to the next kill switch', async () => {
       const [unspent, spent] = [await insert(), await insert()]
       const pool = database.connect()

@@ -37,7 +37,9 @@ export async function endUnspent(
   const rows = await database.find(`SELECT number, issuer FROM ${ISSUERS.name}`, [])
   const all = rows.map((row) => text(row.issuer))
   let ended = 0
-  for (const one of issuer === undefined ? all : [issuer]) ended += await endAll(placeOf(database, one))
+  // Compared by name: a number alone does not say whose tokens they are.
+  for (const one of all.filter((name) => issuer === undefined || name === issuer))
+    ended += await endAll(placeOf(database, one))
   await moveAhead(database)
   return ended
 }
@@ -55,7 +57,8 @@ async function endAll(place: Place): Promise<number> {
   const now = epochTime()
   let ended = 0
   for await (const tokens of findByEnd({ place, now, again: true }, 'open')) {
-    const stopped = await stop(place, tokens, { now, revocation: REVOCATION })
+    // Each by its own time: status lists look back only so far.
+    const stopped = await stop(place, tokens, { now: epochTime(), revocation: REVOCATION })
     const unspent = stopped.filter(({ row }) => row.u_used_at === null && row.s_reported === null)
     const reported = await report(
       place,
