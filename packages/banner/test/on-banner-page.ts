@@ -1,0 +1,104 @@
+/** The banner on the page that docs/banner.md shows, in a real browser: what every test of it begins with. */
+import axe from 'axe-core'
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { isChromiumAvailable, openChromium } from '../../../fixtures/chromium.ts'
+import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
+import { VIOLATION } from '../../../test/browser/desk.ts'
+import { type BannerPage, serveBannerPage } from './page.ts'
+
+const BLOCKS = blocksOf(readPage('docs/banner.md'))
+export const blockOf = (language: string): string =>
+  BLOCKS.find((block) => block.language === language)?.code ?? `no block in ${language}`
+export const POLICY =
+  /^Content-Security-Policy: (.*)$/m.exec(BLOCKS.map(({ code }) => code).join('\n'))?.[1] ?? ''
+
+/** Seconds since the epoch. */
+export const NOW = 1_800_000_000
+
+/** Opens a page before each test of the suite, and says what is done to it and seen on it. */
+export function onBannerPage(suite: Mocha.Suite) {
+  suite.timeout(60_000)
+  let server: BannerPage
+  let page: Page
+  const problems: string[] = []
+
+  before(async function () {
+    if (!isChromiumAvailable()) return this.skip()
+    server = await serveBannerPage(POLICY, blockOf('html'), blockOf('js'))
+  })
+  after(() => server?.close())
+  beforeEach(async () => {
+    problems.length = 0
+    const context = await (await openChromium()).newContext({ baseURL: server.baseUrl })
+    context.setDefaultTimeout(10_000)
+    page = await context.newPage()
+    page.on('pageerror', ({ message }) => problems.push(message))
+    page.on('console', (message) => {
+      if (VIOLATION.test(message.text())) problems.push(message.text())
+    })
+    // The clock runs until it is stopped, which takes longer on a busy machine.
+    await page.clock.install({ time: (NOW - 60) * 1000 })
+    await page.clock.pauseAt(NOW * 1000 + 1)
+    await page.goto('/')
+    await page.clock.runFor(999)
+  })
+  afterEach(async function () {
+    await page?.context().close()
+    if (this.currentTest?.isPassed()) expect(problems).to.deep.equal([])
+  })
+
+  const bar = () => page.getByRole('region', { name: 'Impersonation of' })
+  const timer = () => page.getByRole('timer', { name: 'Time left' })
+  const button = () => page.getByRole('button', { name: 'Stop' })
+  const news = () => page.getByRole('status').textContent()
+  const heard = () => page.evaluate<string[]>('window.heard')
+  const time = async () => ((await timer().count()) === 0 ? undefined : timer().textContent())
+  /** Runs in the page with `banner`, the first one. */
+  const inPage = <T = unknown>(code: string): Promise<T> =>
+    page.evaluate<T>(`(() => { const banner = document.querySelector('impersonation-banner'); ${code} })()`)
+
+  const styleOf = (part: string, name: string) =>
+    inPage(`return getComputedStyle(banner.shadowRoot.querySelector('${part}')).${name}`)
+
+  /** As the script of the docs shows it, with an ear for its events. `left` counts from the clock's 1 s. */
+  const show = async ({ user = 'Alice Archer', ticket = 'T-4711', left = 184 } = {}) => {
+    const given = { customer: user, engineer: 'Sam Sawyer', ticket, expiresIn: left }
+    await page.evaluate(`import('/page.js').then(({ showView }) => {
+      window.heard ??= []
+      showView(${JSON.stringify(given)}, (type) => window.heard.push(type))
+    })`)
+  }
+  /** Written as HTML would be: attributes only. */
+  const put = (attributes: Record<string, string>) =>
+    page.evaluate(`import('/page.js').then(() => {
+      window.heard ??= []
+      const banner = document.createElement('impersonation-banner')
+      for (const type of ['end', 'over']) banner.addEventListener(type, () => window.heard.push(type))
+      for (const [name, value] of Object.entries(${JSON.stringify(attributes)})) banner.setAttribute(name, value)
+      document.body.prepend(banner)
+    })`)
+  const from = (seconds: number) => String(NOW + 1 + seconds)
+
+  async function violations(): Promise<string[]> {
+    if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(`${axe.source}; undefined`)
+    const found = await page.evaluate<{ id: string }[]>('axe.run().then(({ violations }) => violations)')
+    return found.map(({ id }) => id)
+  }
+
+  return {
+    page: () => page,
+    bar,
+    timer,
+    button,
+    news,
+    heard,
+    time,
+    inPage,
+    styleOf,
+    show,
+    put,
+    from,
+    violations,
+  }
+}
