@@ -67,13 +67,19 @@ export async function listSubjectTokens(
   return { items: tokens.map((token) => recordOf(token, now)), ...(next && { nextCursor: next }) }
 }
 
-export async function showSubjectToken(
-  { provider, store }: ManagementService,
+export async function showSubjectToken(service: ManagementService, id: string): Promise<SubjectTokenRecord> {
+  return recordOf(await findRecord(service, id), epochTime())
+}
+
+/** The whole record, with its acknowledgements. */
+export async function findRecord(
+  { provider, store }: Pick<ManagementService, 'provider' | 'store'>,
   id: string,
-): Promise<SubjectTokenRecord> {
-  const token = isId(id) ? await store.find(provider.issuer, id) : undefined
+): Promise<SubjectToken> {
+  const page = { limit: 1, now: epochTime() }
+  const [token] = isId(id) ? (await store.list(provider.issuer, { id }, page)).tokens : []
   if (!token) throw subjectTokenNotFound()
-  return recordOf(token, epochTime())
+  return token
 }
 
 /** Named members only: what leaves is decided here. Once used, resource and scope are what was granted. */

@@ -75,8 +75,8 @@ export interface SubjectTokenStore {
   insert(token: NewSubjectToken): Promise<void>
 
   /**
-   * The token with this id, in any state; `undefined` if there is none. The caller compares a token that is presented with
-   * its `tokenHash`.
+   * The token with this id, in any state, and perhaps without `acknowledged`; `undefined` if there is none. The caller
+   * compares a token that is presented with its `tokenHash`, so this takes as long for one id as for another.
    */
   find(issuer: string, id: string): Promise<StoredSubjectToken | undefined>
 
@@ -97,7 +97,8 @@ export interface SubjectTokenStore {
   consume(token: SubjectTokenDraft, now: Seconds, use: SubjectTokenUse): Promise<boolean>
 
   /**
-   * The newest first, at most `limit`, older than the id `cursor`. The row of the cursor need not exist any more.
+   * The newest first, at most `limit`, older than the id `cursor`, each with what it says of its acknowledgements. The row
+   * of the cursor need not exist any more.
    *
    * `id`, `userId`, `actorId`, `clientId`, `createdBy`, `ticketId`, `live: true`, `replayed: true`, `withoutActor: true`,
    * `state: 'revoked'`, and none of these at all, each alone or with times, cost what their page costs, however many rows

@@ -262,7 +262,7 @@ describe('management: a refused acknowledgement', () => {
     it('responds with 503 when storage fails', async () => {
       const store = createSubjectTokenStore(on.database.sequelize)
       const id = await alarming(on.deployment)
-      for (const method of ['find', 'acknowledge'] as const) {
+      for (const method of ['list', 'acknowledge'] as const) {
         const failing = { ...store, [method]: () => Promise.reject(new Error('private: down')) }
         const deployment = await on.start({ issuer: on.deployment.issuer, options: { store: failing } })
         const token = await managementToken(on.deployment)

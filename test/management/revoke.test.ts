@@ -6,12 +6,13 @@ import { webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { onEachDatabase } from '../../fixtures/each-database.ts'
+import type { HttpResponse } from '../../fixtures/http.ts'
 import { manage, revoke, show } from '../../fixtures/management.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, introspect, issue, managementToken } from '../../fixtures/requests.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { BY_API } from '../../fixtures/subject-tokens.ts'
-import { createAdapter } from '../../src/sequelize/index.ts'
+import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const eventsSince = ({ events }: Deployment, before: number) =>
   events.slice(before).map(({ name, payload }) => [name, payload])
@@ -189,6 +190,31 @@ describe('management: revoking one', () => {
       const response = await revoke(on.deployment, '0'.repeat(32))
       expect([response.status, response.body.error]).to.deep.equal([404, 'not_found'])
       expect(eventsSince(on.deployment, before)).to.deep.equal([])
+    })
+
+    it('after an exchange that was faster than its mark: the access token has ended', async () => {
+      const store = createSubjectTokenStore(on.database.sequelize)
+      let before: () => Promise<unknown> = async () => {}
+      const slow = await on.start({
+        options: {
+          store: {
+            ...store,
+            async revoke(...call) {
+              await before()
+              return store.revoke(...call)
+            },
+          },
+        },
+      })
+      const { id, subjectToken } = await issue(slow)
+      let exchanged: HttpResponse | undefined
+      before = async () => {
+        exchanged = await exchange(slow, { subject_token: subjectToken, resource: OPAQUE_API })
+      }
+      expect((await revoke(slow, id)).status).to.equal(204)
+      expect(exchanged?.status, exchanged?.text).to.equal(200)
+      expect(await introspect(slow, exchanged?.body.access_token)).to.deep.equal({ active: false })
+      expect(slow.events.at(-1)?.payload).to.include({ id, ended: 'now' })
     })
 
     it('between the spend and the access token: the token in the response is already inactive', async () => {

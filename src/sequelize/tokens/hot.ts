@@ -12,7 +12,6 @@ import type { Dialect } from '../database/dialect.ts'
 import { withoutEffect } from '../database/storage-error.ts'
 import { textOf } from '../database/text-of.ts'
 import { ACTORS, columnsOf, TOKENS, USES } from '../tables.ts'
-import { withAcknowledgements } from './acknowledgements.ts'
 import { type Place, REST } from './place.ts'
 import { ISSUED, issuedRow, RECORD, readHash, readToken, USED, useRow } from './rows.ts'
 
@@ -46,9 +45,7 @@ export async function insert({ database, dialect, number }: Place, token: NewSub
 export async function find(place: Place, id: string): Promise<StoredSubjectToken | undefined> {
   const { database, dialect, number } = place
   const row = await database.findRow(textsOf(dialect).find, [dialect.bindId(id), number])
-  if (!row) return undefined
-  const [token] = await withAcknowledgements(place, [readToken(place, row, true)])
-  return token && { ...token, tokenHash: readHash(row) }
+  return row && { ...readToken(place, row, true), tokenHash: readHash(row) }
 }
 
 interface Spend {

@@ -189,7 +189,7 @@ export function describeLists(test: Test): void {
   })
 
   test('finds what has something to look into that no one has, and shows who did', async ({ store }) => {
-    const { insert, spend, stored, listed } = tokensIn(store)
+    const { insert, spend, stored, acknowledgementsOf, listed } = tokensIn(store)
     const actor = { sub: 'bob' }
     await insert()
     const calm = await spend({ actor })
@@ -206,17 +206,17 @@ export function describeLists(test: Test): void {
     for (const token of [without, both]) await store.acknowledge(await stored(token.id), note(1, false))
     assert.deepEqual(await unacknowledged(), [replayed.id])
     await store.acknowledge(await stored(both.id), note(2, false))
-    assert.deepEqual((await stored(both.id)).acknowledged, [note(1, false)])
+    assert.deepEqual(await acknowledgementsOf(both.id), [note(1, false)])
     // What comes after the words of one who did not see it.
     await store.recordReplay(both, { at: NOW + 3, clientId: 'thief' })
     assert.deepEqual(await unacknowledged(), [both.id, replayed.id])
     for (const token of [both, replayed]) await store.acknowledge(await stored(token.id), note(4, true))
     assert.deepEqual(await unacknowledged(), [])
     for (const covers of [true, false]) await store.acknowledge(await stored(both.id), note(5, covers))
-    assert.deepEqual((await stored(both.id)).acknowledged, [note(1, false), note(4, true)])
-    assert.deepEqual((await stored(replayed.id)).acknowledged, [note(4, true)])
-    assert.deepEqual((await stored(without.id)).acknowledged, [note(1, false)])
-    assert.equal((await stored(calm.id)).acknowledged, undefined)
+    assert.deepEqual(await acknowledgementsOf(both.id), [note(1, false), note(4, true)])
+    assert.deepEqual(await acknowledgementsOf(replayed.id), [note(4, true)])
+    assert.deepEqual(await acknowledgementsOf(without.id), [note(1, false)])
+    assert.equal(await acknowledgementsOf(calm.id), undefined)
   })
 
   test('tells the states apart, at the time of the call', async ({ store }) => {

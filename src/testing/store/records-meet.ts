@@ -47,11 +47,12 @@ export function describeRecordMeetings(test: Test): void {
   })
 
   test('acknowledgement and replay at the same moment: both are on the record', async ({ store }) => {
-    const { spentAlone, stored, listed } = callsIn(store)
+    const { spentAlone, stored, acknowledgementsOf, listed } = callsIn(store)
     const replay = (token: SpentSubjectToken) => store.recordReplay(token, THIEF)
     const acknowledge = (token: SpentSubjectToken) => store.acknowledge(token, NOTE)
     for (const { subject } of await meet(spentAlone, replay, acknowledge)) {
-      const { replay: found, acknowledged, use } = await stored(subject.id)
+      const { replay: found, use } = await stored(subject.id)
+      const acknowledged = await acknowledgementsOf(subject.id)
       assert.deepEqual([found, use], [THIEF, subject.use], 'a replay beside an acknowledgement is lost')
       assert.deepEqual(acknowledged, [NOTE], 'an acknowledgement beside a replay is lost')
       const unacknowledged = await listed({ unacknowledged: true, userId: [subject.userId] })
@@ -60,21 +61,25 @@ export function describeRecordMeetings(test: Test): void {
   })
 
   test('acknowledgement and stop at the same moment: both are on the record', async ({ store }) => {
-    const { spentAlone, revoke, stored } = callsIn(store)
+    const { spentAlone, revoke, stored, acknowledgementsOf } = callsIn(store)
     const acknowledge = (token: SpentSubjectToken) => store.acknowledge(token, NOTE)
     for (const { subject, one } of await meet(spentAlone, revoke(), acknowledge)) {
       const found = await stored(subject.id)
       assertOrder(found, [spendOf(subject)], [one])
-      assert.deepEqual(found.acknowledged, [NOTE], 'an acknowledgement beside a stop is lost')
+      assert.deepEqual(
+        await acknowledgementsOf(subject.id),
+        [NOTE],
+        'an acknowledgement beside a stop is lost',
+      )
     }
   })
 
   test('acknowledgement and acknowledgement at the same moment: one is on the record', async ({ store }) => {
-    const { spentAlone, stored, listed } = callsIn(store)
+    const { spentAlone, acknowledgementsOf, listed } = callsIn(store)
     const acknowledge = (by: string) => (token: SpentSubjectToken) =>
       store.acknowledge(token, { ...NOTE, by })
     for (const { subject } of await meet(spentAlone, acknowledge('one'), acknowledge('other'))) {
-      const { acknowledged = [] } = await stored(subject.id)
+      const acknowledged = (await acknowledgementsOf(subject.id)) ?? []
       assert.equal(acknowledged.length, 1, 'the same alarms are covered once')
       assert.ok(['one', 'other'].includes(String(acknowledged[0]?.by)))
     }

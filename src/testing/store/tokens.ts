@@ -5,6 +5,7 @@ import { earliestId, mintId } from '../../subject-tokens/id.ts'
 import { hashToken, mintToken } from '../../subject-tokens/secret.ts'
 import type { Revoked, SubjectTokenFilter, SubjectTokenStore } from '../../subject-tokens/store.ts'
 import type {
+  Acknowledgement,
   ActClaim,
   NewSubjectToken,
   Revocation,
@@ -63,6 +64,11 @@ export function tokensIn(store: SubjectTokenStore) {
   /** The token of this id, which must be there. */
   const stored = async (id: string): Promise<StoredSubjectToken> =>
     (await store.find(issuer, id)) ?? assert.fail('a token that was inserted is not found')
+  /** What its record says of who has looked into it. */
+  const acknowledgementsOf = async (id: string): Promise<readonly Acknowledgement[] | undefined> => {
+    const { tokens } = await store.list(issuer, { id }, { limit: 1, now: NOW })
+    return (tokens[0] ?? assert.fail('a token that was inserted is not listed by its id')).acknowledged
+  }
   /** The token of this id, which must have been spent. */
   const spent = async (id: string): Promise<SpentSubjectToken> => {
     const { use, ...token } = await stored(id)
@@ -109,7 +115,7 @@ export function tokensIn(store: SubjectTokenStore) {
         : 'has a token twice, or in another place'
     assert.deepEqual(found, ids, `the list by ${JSON.stringify(filter)} ${fault}`)
   }
-  return { issuer, newToken, newUse, insert, spend, stored, spent, listed, assertListed }
+  return { issuer, newToken, newUse, insert, spend, stored, acknowledgementsOf, spent, listed, assertListed }
 }
 
 /** A chain of actors, newest first. */
