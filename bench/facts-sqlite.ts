@@ -94,13 +94,18 @@ async function flawsOf({ sequelize }: Filled, runs: readonly Run[]): Promise<num
     })
     // A plan that says nothing holds nothing.
     if (rows.length === 0) return Number.NaN
-    flaws += rows.filter((step) => isScan(step) || isSortOfTable(step, rows)).length
+    const read = rows.filter(({ detail }) => !isOfFound(detail, rows))
+    flaws += rows.filter((step) => (read.includes(step) && isScan(step)) || isSortOfTable(step, read)).length
   }
   return flaws
 }
 
-/** The aliases of tables; what is found has another. */
+/** The aliases of tables. */
 const TABLE = new RegExp(`^(SCAN|SEARCH) (${[...TABLES, 't', 'u', 's'].join('|')})\\b`)
+
+/** Whether it reads rows that a statement within has found; they may have the alias of a table. */
+const isOfFound = (detail: string, plan: readonly Step[]): boolean =>
+  plan.some((step) => detail === step.detail.replace(/^(CO-ROUTINE|MATERIALIZE) /, 'SCAN '))
 
 /** Of every row of a table, or of an issuer. */
 const isScan = ({ detail }: Step): boolean =>
