@@ -60,16 +60,8 @@ const STOPPED = columnsOf(STOPS)
 
 export const BY_WHO_ACTED = { cause: 'self', client: APPLICATION } as const
 
-/**
- * @param issuer its number.
- * @param afterChunk called after each 500 of them.
- */
-export async function fill(
-  database: Database,
-  issuer: number,
-  shape: Shape,
-  afterChunk: () => void,
-): Promise<void> {
+/** @param issuer its number. */
+export async function fill(database: Database, issuer: number, shape: Shape): Promise<void> {
   const { dialect } = database
   const until = epochTime()
   let pending: End[] = []
@@ -85,7 +77,6 @@ export async function fill(
       use ? [useRow(dialect, { issuer, token: token, use, chain: undefined })] : [],
     )
     await insert(database, { table: USES.name, columns: USED }, used)
-    afterChunk()
     if (!shape.stopped) continue
     const first = await numberOf(database, issuer, lives[0]?.token.id ?? '')
     pending.push(...lives.flatMap((life, step) => endOf(life, from + step, { until, number: first + step })))

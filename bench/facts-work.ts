@@ -34,9 +34,7 @@ export async function openFilled(kind: DatabaseKind, shape: Shape): Promise<Fill
   const { sequelize } = database
   const direct = databaseOf(sequelize, PATIENCE)
   const number = await issuersOf(sequelize)(direct, ISSUER)
-  // Ten million rows would not fit into memory with all that was sent for them.
-  const forget = () => database.runs.splice(0)
-  await fill(direct, number, shape, forget)
+  await fill(direct, number, shape)
   return {
     database,
     sequelize,

@@ -45,6 +45,7 @@ export type {
   Replay,
   Revocation,
   RevocationCause,
+  ShownRevocation,
   SpentSubjectToken,
   StoredSubjectToken,
   SubjectToken,

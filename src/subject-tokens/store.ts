@@ -12,15 +12,12 @@ import type {
   SubjectTokenUse,
 } from './subject-token.ts'
 
-/** At least one of them. */
-type Names = readonly [string, ...string[]]
-
 /** Selects the tokens that match every member that is given. `{}` selects all of the issuer. */
 export interface SubjectTokenFilter {
-  /** Any of these users. */
-  readonly userId?: Names
-  /** Any of these actors, as the constraint or anywhere in the chain of actors that used the token. */
-  readonly actorId?: Names
+  /** Any of these users: at least one. */
+  readonly userId?: readonly [string, ...string[]]
+  /** Any of these actors, at least one, as the constraint or anywhere in the chain of actors that used the token. */
+  readonly actorId?: readonly [string, ...string[]]
   /** Matches the constraint or the client that used the token. */
   readonly clientId?: string
   /** The machine-to-machine client that requested the token. */

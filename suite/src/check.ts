@@ -8,7 +8,8 @@ import type { Session } from './session.ts'
  */
 export type Level = 'MUST' | 'SHOULD' | 'BCP' | 'advisory'
 
-export interface Check {
+/** What a check says of itself. */
+export interface Described {
   /** Stable: files of known deviations refer to it. */
   readonly id: string
   /** The requirement in one sentence. */
@@ -22,6 +23,9 @@ export interface Check {
   readonly after?: string
   /** It sends many requests at once. `--no-load` leaves it out. */
   readonly load?: true
+}
+
+export interface Check extends Described {
   /** Returns if the server keeps the rule, and throws `Failed` or `Skipped` otherwise. */
   run(session: Session): Promise<void>
 }

@@ -16,4 +16,5 @@ export const DEVIATIONS = {
     'For a wrong DPoP proof the error is invalid_request or invalid_grant; RFC 9449 §5 asks for invalid_dpop_proof.',
 } as const
 
+/** The name of one. */
 export type Deviation = keyof typeof DEVIATIONS

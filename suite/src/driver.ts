@@ -30,6 +30,8 @@ export const PROFILES = [
   'mtls',
   'metadata',
 ] as const
+
+/** What a server claims to do. */
 export type Profile = (typeof PROFILES)[number]
 
 /** A client of the server, and how it authenticates. */
@@ -91,6 +93,7 @@ export type TokenKind =
   | 'refresh-token'
   | 'client'
 
+/** The token that a check needs. */
 export interface TokenRequest {
   readonly kind: TokenKind
   /** The thumbprint (RFC 7638) of the key that a `bound` token must be bound to. */
@@ -99,12 +102,14 @@ export interface TokenRequest {
   readonly proof?: (method: string, url: string) => Promise<string>
 }
 
+/** A token, and of what type it is presented. */
 export interface Token {
   readonly token: string
   /** Its type URI. Default: `urn:ietf:params:oauth:token-type:access_token`. */
   readonly type?: string
 }
 
+/** A server under test: where it is, and how tokens for it are made. */
 export interface Driver {
   readonly issuer: string
   readonly tokenEndpoint: string

@@ -1,6 +1,6 @@
 /** Runs the checks of a configuration, one after the other, and tells how each ended. */
 import { CATALOGUE, FIRST } from './catalogue.ts'
-import { type Check, Failed, Skipped } from './check.ts'
+import { type Check, type Described, Failed, Skipped } from './check.ts'
 import type { Deviation } from './deviations.ts'
 import type { Configuration, Profile } from './driver.ts'
 import { Session } from './session.ts'
@@ -15,20 +15,23 @@ import { Session } from './session.ts'
  */
 export type Outcome = 'passed' | 'failed' | 'known' | 'stale' | 'skipped' | 'broken'
 
+/** What became of one check. */
 export interface Result {
-  readonly check: Check
+  readonly check: Described
   readonly outcome: Outcome
   readonly detail?: string
   readonly deviations: readonly Deviation[]
   readonly seconds: number
 }
 
+/** The results of one configuration. */
 export interface Report {
   readonly name: string
   readonly profiles: readonly Profile[]
   readonly results: readonly Result[]
 }
 
+/** How much is run, and what is done with each result. */
 export interface RunOptions {
   /** Without the checks that send many requests at once. */
   readonly noLoad?: boolean
@@ -40,7 +43,11 @@ export interface RunOptions {
   readonly onResult?: (result: Result) => void
 }
 
-/** @throws {Error} if the driver cannot be opened, or a known deviation names no check. */
+/**
+ * Runs every check that applies, one after the other.
+ *
+ * @throws {Error} if the driver cannot be opened, or a known deviation names no check.
+ */
 export async function run(configuration: Configuration, options: RunOptions = {}): Promise<Report> {
   const { name, profiles } = configuration
   const known = { ...configuration.known, ...options.known }

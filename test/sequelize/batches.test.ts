@@ -20,7 +20,8 @@ import {
   spendAll,
 } from '../../fixtures/together.ts'
 import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite/driver.ts'
-import { createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
+import { nodeSqlite } from '../../src/sequelize/database/sqlite/node-sqlite.ts'
+import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { numberOf } from '../../src/sequelize/tokens/issuers.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { nodeSqlite } from '../../src/sequelize/index.ts'
+import { nodeSqlite } from '../../src/sequelize/database/sqlite/node-sqlite.ts'
 
 const { Database } = nodeSqlite
 const SEQUELIZE = path.resolve(import.meta.dirname, '../../src/sequelize/index.ts')

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
-import { nodeSqlite } from '../../src/sequelize/index.ts'
+import { nodeSqlite } from '../../src/sequelize/database/sqlite/node-sqlite.ts'
 
 const { Database, OPEN_CREATE, OPEN_READONLY, OPEN_READWRITE } = nodeSqlite
 type Connection = InstanceType<typeof Database>

@@ -1,11 +1,5 @@
 import { without } from './secrets.ts'
 
-interface Details {
-  readonly status: number
-  readonly code: string
-  readonly description: string
-}
-
 /**
  * A request that did not succeed. Holds no secret: no credentials, no subject token, no access token, and no `cause`.
  *
@@ -26,7 +20,7 @@ export class ImpersonationError extends Error {
   readonly code: string
   /** What the response said, or what failed. */
   readonly description: string
-  constructor({ status, code, description }: Details) {
+  constructor({ status, code, description }: Pick<ImpersonationError, 'status' | 'code' | 'description'>) {
     super(`${code}: ${description}`)
     this.status = status
     this.code = code

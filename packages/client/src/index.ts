@@ -21,3 +21,4 @@ export type {
   Stopped,
   StopRequest,
 } from './requests.ts'
+export type { Seconds } from './time.ts'

@@ -70,31 +70,35 @@ export interface ListRequest {
 }
 
 /** What to stop, in whose name, and why. Exactly one of `id`, `userId`, `actorId` and `createdBy`. */
-export type StopRequest = Whom & {
+export type StopRequest = {
   /** Who decided it, as you name them. It is recorded, and not verified. */
   readonly by?: string
   /** Why, in up to 1,000 characters. */
   readonly reason?: string
-}
-
-type Whom =
+} & (
   | ({
       readonly id: string
       readonly userId?: never
       readonly actorId?: never
       readonly createdBy?: never
-    } & Because)
-  | ({ readonly id?: never; readonly cause?: never; readonly continuedBy?: never } & Someone)
-
-/** Of one record: the engineer has ended it, or it goes on in another record of the same user. Your word. */
-type Because =
-  | { readonly cause?: 'self'; readonly continuedBy?: never }
-  | { readonly cause: 'continued'; readonly continuedBy: string }
-
-type Someone =
-  | { readonly userId: string; readonly actorId?: never; readonly createdBy?: never }
-  | { readonly actorId: string; readonly userId?: never; readonly createdBy?: never }
-  | { readonly createdBy: string; readonly userId?: never; readonly actorId?: never }
+    } & (
+      | {
+          /** The engineer has ended it. Your word, as the next. */
+          readonly cause?: 'self'
+          readonly continuedBy?: never
+        }
+      | {
+          /** It goes on in the record `continuedBy`, of the same user. */
+          readonly cause: 'continued'
+          readonly continuedBy: string
+        }
+    ))
+  | ({ readonly id?: never; readonly cause?: never; readonly continuedBy?: never } & (
+      | { readonly userId: string; readonly actorId?: never; readonly createdBy?: never }
+      | { readonly actorId: string; readonly userId?: never; readonly createdBy?: never }
+      | { readonly createdBy: string; readonly userId?: never; readonly actorId?: never }
+    ))
+)
 
 /** How many were stopped. */
 export interface Stopped {

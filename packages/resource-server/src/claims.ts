@@ -1,10 +1,10 @@
 /** What a JWT and an introspection response have in common, and what an API needs to know of it. */
 import { Refused } from './errors.ts'
-import { isText, type JsonObject } from './json.ts'
+import { isText } from './json.ts'
 import { instant, type Seconds } from './time.ts'
 
 /** Everything a token says: the payload of a JWT, or the members of an introspection response. */
-export type Claims = JsonObject
+export type Claims = Readonly<Record<string, unknown>>
 
 /** The claims that name a caller, in the types that RFC 7519 and RFC 9068 give them. */
 export interface CoreClaims {

@@ -12,19 +12,20 @@ export interface ErrorBody {
 /** Header names are lower-case. */
 export type ErrorHeaders = Readonly<Record<string, string>>
 
-interface Details extends ErrorBody {
-  readonly headers: ErrorHeaders
-  readonly reason: string
-}
-
-class ResourceServerError extends Error {
+/** What the errors of this package have in common. */
+export class ResourceServerError extends Error {
   /** Headers to send: a challenge, or when to come back. */
   readonly headers: ErrorHeaders
   /** What to send as JSON. */
   readonly body: ErrorBody
   /** For the API's own log: which rule refused, or what failed. */
   readonly reason: string
-  constructor({ error, error_description, headers, reason }: Details) {
+  constructor({
+    error,
+    error_description,
+    headers,
+    reason,
+  }: ErrorBody & Pick<ResourceServerError, 'headers' | 'reason'>) {
     super(error_description)
     this.headers = headers
     this.body = { error, error_description }

@@ -1,7 +1,14 @@
 /** For APIs: who calls, for whom, and whether that still holds. */
 export type { Actor, Caller } from './caller.ts'
 export type { Claims } from './claims.ts'
-export { type ErrorBody, type ErrorHeaders, Forbidden, ProviderUnavailable, Unauthorized } from './errors.ts'
+export {
+  type ErrorBody,
+  type ErrorHeaders,
+  Forbidden,
+  ProviderUnavailable,
+  type ResourceServerError,
+  Unauthorized,
+} from './errors.ts'
 export { assertInPerson, assertReadOnly, assertScope } from './guards.ts'
 export type { VerifierOptions } from './options.ts'
 export type { ApiRequest, NodeRequest, WebRequest } from './request.ts'

@@ -21,8 +21,18 @@ import { RECORD, readToken } from './rows.ts'
 import { findStatusLists, findStopped } from './status-lists.ts'
 import { recordReplay, report, revoke } from './stop.ts'
 
-interface StoreOptions {
+/** Options of `createSubjectTokenStore`. */
+export interface SubjectTokenStoreOptions {
+  /**
+   * Whether statements issued in the same turn of the event loop share a round trip and a commit, where the database
+   * allows it (all but SQLite through another module than `nodeSqlite`). `true` or `false`, default `true`. It applies to
+   * this store only, not to others on the same Sequelize.
+   */
   readonly batch?: boolean
+  /**
+   * How long a call waits for a connection, and then for the database, before it rejects; the connection is closed then,
+   * and no one knows whether the statement took effect. Whole seconds from 1 to 30, default 10.
+   */
   readonly timeout?: Seconds
 }
 
@@ -32,16 +42,14 @@ const FIND_BY_NUMBER = `SELECT ${RECORD} FROM ${RECORDS} WHERE t.number = $1 AND
  * Subject tokens in the tables `subject_token…`, which `migrate` makes. One statement each for insert, find and consume;
  * one more to consume with a chain of several actors, and for the first use of an issuer in a process.
  *
- * @param options.batch whether statements issued in the same turn of the event loop share a round trip and a
- * commit, where the database allows it (all but SQLite through another module than `nodeSqlite`). `true` or `false`, default
- * `true`. It applies to this store only, not to others on the same Sequelize.
- * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects; the
- * connection is closed then, and no one knows whether the statement took effect. Whole seconds from 1 to 30, default 10.
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
  * @example
  * const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize) })
  */
-export function createSubjectTokenStore(sequelize: Sequelize, options: StoreOptions = {}): SubjectTokenStore {
+export function createSubjectTokenStore(
+  sequelize: Sequelize,
+  options: SubjectTokenStoreOptions = {},
+): SubjectTokenStore {
   const { batch, timeout } = readOptions(options)
   const shared = databaseOf(sequelize, timeout)
   const database = batch ? shared : withoutBatches(shared)
@@ -109,7 +117,7 @@ function tellOnce(tell: (id: string) => void): (id: string) => void {
   }
 }
 
-function readOptions(options: StoreOptions): Required<StoreOptions> {
+function readOptions(options: SubjectTokenStoreOptions): Required<SubjectTokenStoreOptions> {
   if (!isPlainObject(options)) throw new TypeError('createSubjectTokenStore takes an options object')
   const { batch = true, timeout, ...others } = options
   for (const name of Object.keys(others)) throw new TypeError(`unknown option: ${name}`)

@@ -43,6 +43,7 @@ function testsuite({ name, results }: Report): string {
   )
 }
 
+/** JUnit's XML, which CI servers read: a suite for each run. */
 export function junit(reports: readonly Report[]): string {
   const body = reports.map(testsuite).join('\n')
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="token-exchange-suite">\n${body}\n</testsuites>\n`

@@ -25,6 +25,7 @@ const COLOURS: Readonly<Record<Outcome, Colour>> = {
 /** Paints where the terminal shows colours; plain text elsewhere. */
 const paint = (colour: Colour, text: string): string => styleText(colour, text, { stream: process.stdout })
 
+/** What is run, and which profiles it claims. */
 export function heading({ name, profiles }: Pick<Report, 'name' | 'profiles'>): string {
   return `\n${name}\n${paint('dim', `profiles: ${profiles.join(', ')}`)}\n`
 }

@@ -215,13 +215,7 @@ function asSqliteError(thrown: unknown): Error {
 
 export const isNodeSqlite = (connection: object): connection is Database => connection instanceof Database
 
-/**
- * Node's own SQLite as a `dialectModule` of Sequelize, in place of the `sqlite3` package. Without Node 22.18 or newer,
- * `new Sequelize` throws an error that says so.
- *
- * @example
- * const sequelize = new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: 'data.sqlite' })
- */
+/** What Sequelize reads of the module. */
 export const nodeSqlite = {
   // Sequelize's constructor copies its configuration, and so reads this before any statement hides the reason.
   get Database() {
