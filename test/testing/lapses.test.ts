@@ -6,6 +6,7 @@ import { STORE_METHODS } from '../../src/subject-tokens/store.ts'
 import { createMemoryStore, subjectTokenStoreContract, type TestRunner } from '../../src/testing/index.ts'
 import { errorsOf, failuresOf } from './collected.ts'
 import { FURTHER_LAPSES, LAPSES, type Lapse, storeWith } from './lapses.ts'
+import { STRANGERS_LAPSES } from './strangers-lapses.ts'
 
 const RUNS = 20
 
@@ -94,7 +95,7 @@ describe('lapses in time of a store of subject tokens', () => {
       expect(await failuresOf(contractOf(create))).to.deep.equal([])
     })
 
-  for (const [name, lapse] of Object.entries({ ...LAPSES, ...FURTHER_LAPSES })) {
+  for (const [name, lapse] of Object.entries({ ...LAPSES, ...FURTHER_LAPSES, ...STRANGERS_LAPSES })) {
     it(`finds in ${RUNS} of ${RUNS} runs: ${name}`, async () => {
       for (let run = 1; run <= RUNS; run += 1) {
         const contract = contractOf(

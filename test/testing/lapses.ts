@@ -48,7 +48,8 @@ function findsLinked(store: SubjectTokenStore, linked: (id: string) => boolean):
   }
 }
 
-const MEETS = {
+/** The titles of tests in which calls meet. */
+export const MEETS = {
   spends: 'spend and spend at the same moment: one of them wins',
   revocation: 'spend and revocation at the same moment: one of two orders',
   userKill: 'spend and kill switch of a user at the same moment: one of two orders',
@@ -56,8 +57,10 @@ const MEETS = {
   seen: 'a spend that has answered is seen at once, by everyone',
   replays: 'replay and replay at the same moment: one is on the record, and it stopped the token',
   replayAndStop: 'replay and revocation at the same moment: one of them stops the token, and tells',
+  stops: 'revocation and revocation at the same moment: one cause, and one report',
   reports: 'report and report at the same moment: each id is returned once',
   acknowledged: 'acknowledgement and replay at the same moment: both are on the record',
+  acknowledgedAndStop: 'acknowledgement and stop at the same moment: both are on the record',
   inserts: 'insertion and insertion of one id at the same moment: one is stored',
   issuers: 'two issuers at the same moment: each call sees its own',
 } as const
@@ -274,34 +277,6 @@ export const FURTHER_LAPSES: Readonly<Record<string, Lapse>> = {
     },
     found: [MEETS.acknowledged],
   },
-  'an acknowledgement that writes the whole document back': {
-    change: (store, { tokens }) => ({
-      async acknowledge(token, acknowledgement) {
-        const found = await store.find(token.issuer, token.id)
-        await turn()
-        if (found) tokens.set(token.id, found)
-        await store.acknowledge(token, acknowledgement)
-      },
-    }),
-    found: [MEETS.acknowledged],
-  },
-  'a kill switch that looks at what lives before what is open': {
-    change: (store) => ({
-      async *revokeWhere(issuer, filter, now, revocation) {
-        const names = 'userId' in filter ? { userId: [filter.userId] as const } : undefined
-        if (!names) return yield* store.revokeWhere(issuer, filter, now, revocation)
-        const page = { limit: 1000, now }
-        const live = await store.list(issuer, { ...names, live: true }, page)
-        await turn()
-        const open = await store.list(issuer, { ...names, state: 'active' }, page)
-        for (const { id } of [...live.tokens, ...open.tokens]) {
-          const revoked = await store.revoke(issuer, id, now, revocation)
-          if (revoked) yield [revoked]
-        }
-      },
-    }),
-    found: [MEETS.userKill],
-  },
   'a replay that overwrites the cause of a stop that came meanwhile': {
     change: (store, memory) => ({
       async recordReplay(token, replay) {
@@ -313,17 +288,6 @@ export const FURTHER_LAPSES: Readonly<Record<string, Lapse>> = {
       },
     }),
     found: [MEETS.replayAndStop],
-  },
-  'a report that reads, then marks': {
-    change: (_, { tokens, unreported }) => ({
-      async report(issuer, ids) {
-        const found = ids.filter((id) => tokens.get(id)?.issuer === issuer && unreported.has(id))
-        await turn()
-        for (const id of found) unreported.delete(id)
-        return found
-      },
-    }),
-    found: [MEETS.reports],
   },
   'a count of what lives that leaves out what nothing could end': {
     change: (_, { tokens }) => ({

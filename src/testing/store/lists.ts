@@ -189,12 +189,12 @@ export function describeLists(test: Test): void {
   })
 
   test('finds what has something to look into that no one has, and shows who did', async ({ store }) => {
-    const { insert, spend, stored, acknowledgementsOf, listed } = tokensIn(store)
+    const { insert, spend, stored, acknowledgementsOf, assertListed } = tokensIn(store)
     const actor = { sub: 'bob' }
     await insert()
     const calm = await spend({ actor })
     const [without, replayed, both] = [await spend(), await spend({ actor }), await spend()]
-    const unacknowledged = () => listed({ unacknowledged: true })
+    const assertUnacknowledged = (...ids: string[]) => assertListed({ unacknowledged: true }, ids)
     const note = (number: number, coversReplay: boolean): Acknowledgement => ({
       at: NOW + number,
       by: 'carol',
@@ -202,16 +202,16 @@ export function describeLists(test: Test): void {
       coversReplay,
     })
     await store.recordReplay(replayed, { at: NOW, clientId: 'thief' })
-    assert.deepEqual(await unacknowledged(), [both.id, replayed.id, without.id])
+    await assertUnacknowledged(both.id, replayed.id, without.id)
     for (const token of [without, both]) await store.acknowledge(await stored(token.id), note(1, false))
-    assert.deepEqual(await unacknowledged(), [replayed.id])
+    await assertUnacknowledged(replayed.id)
     await store.acknowledge(await stored(both.id), note(2, false))
     assert.deepEqual(await acknowledgementsOf(both.id), [note(1, false)])
     // What comes after the words of one who did not see it.
     await store.recordReplay(both, { at: NOW + 3, clientId: 'thief' })
-    assert.deepEqual(await unacknowledged(), [both.id, replayed.id])
+    await assertUnacknowledged(both.id, replayed.id)
     for (const token of [both, replayed]) await store.acknowledge(await stored(token.id), note(4, true))
-    assert.deepEqual(await unacknowledged(), [])
+    await assertUnacknowledged()
     for (const covers of [true, false]) await store.acknowledge(await stored(both.id), note(5, covers))
     assert.deepEqual(await acknowledgementsOf(both.id), [note(1, false), note(4, true)])
     assert.deepEqual(await acknowledgementsOf(replayed.id), [note(4, true)])

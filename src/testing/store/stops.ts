@@ -145,6 +145,28 @@ export function describeStops(test: Test): void {
     assert.deepEqual((await stored(id)).revocation, BY_API)
   })
 
+  test('a kill switch of many leaves out none, each batch told before the next is requested', async ({
+    store,
+  }) => {
+    const { issuer, newToken, newUse } = tokensIn(store)
+    const tokens = Array.from({ length: MANY }, () => newToken())
+    const spent = tokens.filter((_, index) => index % 2 === 0)
+    const stoppedBefore = spent.slice(-3)
+    await inGroups(tokens, (token) => store.insert(token))
+    await inGroups(spent, (token) => store.consume(token, NOW, newUse()))
+    await inGroups(stoppedBefore, ({ id }) => store.revoke(issuer, id, NOW, BY_API))
+    const told: string[] = []
+    for await (const batch of store.revokeWhere(issuer, { userId: 'alice' }, NOW, WHY))
+      told.push(...(await store.report(issuer, idsOf(batch))))
+    const missed = tokens.filter(({ id }) => !told.includes(id))
+    assert.equal(missed.length, 0, `a kill switch left out ${missed.length} of ${MANY}`)
+    assert.equal(told.length, MANY, 'a stop was told twice')
+    let marked = 0
+    for await (const { revoked } of store.summarize(issuer, NOW, NOW + 1)) marked += revoked
+    assert.equal(marked, MANY, 'a kill switch returned what it had not stopped')
+    assert.deepEqual(await killed(store, issuer, { userId: 'alice' }), [])
+  })
+
   test('returns what is stopped as unreported until it is reported', async ({ store }) => {
     const { issuer, insert, spend, newToken } = tokensIn(store)
     const [spent, unspent, other] = [await spend(), await insert(), await spend()]
@@ -211,3 +233,13 @@ const killed = (
   filter: KillFilter,
   now = NOW,
 ): Promise<Revoked[]> => all(store.revokeWhere(issuer, filter, now, WHY))
+
+/** More than a store is likely to stop in one batch. */
+const MANY = 1001
+/** Calls at the same time: a pool holds back some, but not a thousand for long. */
+const GROUP = 50
+
+async function inGroups<Item>(items: readonly Item[], work: (item: Item) => Promise<unknown>): Promise<void> {
+  for (let from = 0; from < items.length; from += GROUP)
+    await Promise.all(items.slice(from, from + GROUP).map(work))
+}
