@@ -121,7 +121,17 @@ async function meetOnce<Subject, One, Other>(
   return { subject, one, other }
 }
 
-/** Looks now, and again after each of the delays, while the call that is looked at runs. */
+/** Looks now, after each of the delays, and again and again until the call that is looked at has answered. */
 export async function during(call: () => Promise<unknown>, look: () => Promise<void>): Promise<void> {
-  await Promise.all([call(), ...DELAYS.map((delay) => delayed(delay, look))])
+  let runs = true
+  const called = call().finally(() => {
+    runs = false
+  })
+  const lookOn = async () => {
+    while (runs) {
+      await turn()
+      await look()
+    }
+  }
+  await Promise.all([called, ...DELAYS.map((delay) => delayed(delay, look)), lookOn()])
 }
