@@ -210,10 +210,12 @@ describe('architecture: the packages beside this one', () => {
       expect(circlesIn(own)).to.deep.equal([])
     })
 
-    it(`${name} runs without Node: it uses no global of Node`, () => {
+    it(`${name} runs without Node, and silently: it uses no global of Node, and no console`, () => {
       const text = sourcesIn(own).map((file) => readFileSync(path.join(own, file), 'utf8'))
       expect(text.join('\n')).to.match(/export/)
-      expect(text.join('\n')).not.to.match(/\b(Buffer|process|require|setImmediate|__dirname)\b[.(]|import\(/)
+      expect(text.join('\n')).not.to.match(
+        /\b(Buffer|console|process|require|setImmediate|__dirname)\b[.(]|import\(/,
+      )
     })
   }
 

@@ -113,7 +113,7 @@ export interface SubjectTokenStore {
    */
   summarize(issuer: string, from: Seconds, until: Seconds): AsyncIterable<SubjectTokenCounts>
 
-  /** Counts the tokens that are live at `now`, in the same way. Costs what is live. */
+  /** Counts the tokens that are live at `now`. Slice by slice, each of access tokens that expire within five minutes. */
   countLive(issuer: string, now: Seconds): AsyncIterable<number>
 
   /**

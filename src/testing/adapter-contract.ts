@@ -33,6 +33,7 @@ const MODELS = [
   'Grant',
   'InitialAccessToken',
   'Interaction',
+  'PreAuthorizedCode',
   'PushedAuthorizationRequest',
   'RefreshToken',
   'RegistrationAccessToken',

@@ -275,6 +275,12 @@ const FAULTS: Readonly<Record<string, Fault>> = {
         yield batch.filter(({ token }) => token.id >= earliestId(now - LONGEST_LIFE))
     },
   }),
+  'a kill switch of a backend that knows the tokens of one life': (store) => ({
+    async *revokeWhere(issuer, filter, now, revocation) {
+      for await (const batch of store.revokeWhere(issuer, filter, now, revocation))
+        yield batch.filter(({ token }) => 'userId' in filter || token.id >= earliestId(now - LONGEST_LIFE))
+    },
+  }),
   'a replay that reads, then writes': (store) => ({
     async recordReplay(token, replay) {
       const found = await store.find(token.issuer, token.id)

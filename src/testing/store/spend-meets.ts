@@ -177,6 +177,13 @@ export function describeSpendMeetings(test: Test): void {
       assert.deepEqual(found, { ...token, revokedAt: NOW, revocation: BY_KILL })
       assert.deepEqual(revoked?.token.revocation, BY_KILL)
       assert.deepEqual([live, listsLive, lists], [0, [], [id]])
+      const oldest = `oldest ${id}`
+      assert.deepEqual(
+        await listed({ actorId: [oldest] }),
+        token.use ? [id] : [],
+        'links of a spend that lost',
+      )
+      assert.deepEqual(await listed({ actorId: [oldest], userId: [userId] }), token.use ? [id] : [])
       assert.deepEqual(stopped, token.use ? [{ statusIndex, expiresAt: NOW + 300 }] : [])
     }
   })

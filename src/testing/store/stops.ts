@@ -112,15 +112,18 @@ export function describeStops(test: Test): void {
   test('revokes an access token of the longest life that came of a subject token of the longest life', async ({
     store,
   }) => {
-    const { issuer, newUse, insert, assertListed } = tokensIn(store)
     const createdAt = NOW - 2 * LONGEST_LIFE
-    const token = await insert({ createdAt, expiresAt: createdAt + LONGEST_LIFE })
     const at = createdAt + LONGEST_LIFE - 1
     const accessToken = { format: 'jwt', expiresAt: at + LONGEST_LIFE } as const
-    assert.equal(await store.consume(token, at, newUse({ at, accessToken })), true)
-    await assertListed({ live: true }, [token.id], NOW - 2)
-    assert.equal(await total(store.countLive(issuer, NOW - 2)), 1, 'it is not counted as live')
-    assert.deepEqual(idsOf(await killed(store, issuer, { userId: 'alice' }, NOW - 2)), [token.id])
+    const actor = { sub: 'bob' }
+    for (const filter of [{ userId: 'alice' }, { actorId: 'bob' }, { createdBy: 'backend' }]) {
+      const { issuer, newUse, insert, assertListed } = tokensIn(store)
+      const token = await insert({ createdAt, expiresAt: createdAt + LONGEST_LIFE })
+      assert.equal(await store.consume(token, at, newUse({ at, actor, accessToken })), true)
+      await assertListed({ live: true }, [token.id], NOW - 2)
+      assert.equal(await total(store.countLive(issuer, NOW - 2)), 1, 'it is not counted as live')
+      assert.deepEqual(idsOf(await killed(store, issuer, filter, NOW - 2)), [token.id])
+    }
   })
 
   test('a kill switch returns what was stopped and not reported, while its access token lives', async ({
