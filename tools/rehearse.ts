@@ -1,12 +1,18 @@
 /**
  * Rehearses an upgrade: `npm run rehearse`, with 1,000,000 rows, on each database that there is. `-- <folder>` takes the
  * unpacked package of another version as the version before; `--rows` and `--databases` make it smaller. Prints a table,
- * and fails if a request failed, a token had a fate that it may not have, or the tables do not fit.
+ * and fails if a request failed or waited for too long, a token had a fate that it may not have, or the tables do not fit.
  */
 import { parseArgs } from 'node:util'
 import { DATABASES, isAvailable, KINDS } from '../fixtures/databases.ts'
 import { endRun } from '../fixtures/end-of-run.ts'
-import { describeRehearsal, disturbancesOf, HEAD, rehearse } from '../fixtures/rehearsal/rehearse.ts'
+import {
+  describeRehearsal,
+  disturbancesOf,
+  HEAD,
+  reasonsAgainst,
+  rehearse,
+} from '../fixtures/rehearsal/rehearse.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -28,9 +34,9 @@ for (const kind of KINDS.filter((name) => wanted.includes(name))) {
     const outcome = await rehearse(rehearsal)
     if (!outcome) continue
     console.log(describeRehearsal(rehearsal, outcome))
-    const faults = [...new Set([...outcome.failed, ...outcome.wrong, ...outcome.faults])]
-    for (const fault of faults) console.log(fault)
-    passed &&= faults.length === 0
+    const reasons = reasonsAgainst(rehearsal, outcome)
+    for (const reason of reasons) console.log(reason)
+    passed &&= reasons.length === 0
   }
 }
 await endRun()

@@ -1,0 +1,3 @@
+import { itSurvives } from './upgrade.ts'
+
+itSurvives('sqlite', 'SQLite')
