@@ -11,7 +11,7 @@ import {
 
 const ROWS = 20_000
 /** Milliseconds, on a machine that is busy with something else. */
-const LONGEST = 8000
+export const LONGEST = 8000
 
 export function itSurvives(kind: DatabaseKind, name: string): void {
   describeOn(kind, `an upgrade under load, on ${name}`, function () {
