@@ -1,6 +1,6 @@
 /** How the rows of a name are found: one branch for each index. An OR over several would read all rows of a name first. */
 import type { Dialect, Slice } from '../database/dialect.ts'
-import { ACTORS, STOPS, TOKENS, USES } from '../tables.ts'
+import { ACTORS, columnsOf, STOPS, TOKENS, USES } from '../tables.ts'
 
 /** Ids from the first on, older than the second; all are parameters, as all values here. */
 export interface Span {
@@ -118,7 +118,7 @@ type Newest = (dialect: Dialect, span: Span, limit: number) => string
 export const newestOfAll: Newest = byKey('t')
 
 /** The walk reads the rows of stops: no one looks them up again. */
-const STOPS_TOO = ['s.*']
+const STOPS_TOO = columnsOf(STOPS).map((column) => `s.${column}`)
 
 /** What was used again. */
 export const newestReplayed: Newest = (dialect, span, limit) =>
