@@ -55,11 +55,14 @@ function waitListener(options: MigrateOptions): MigrateOptions['onWait'] {
 /** For another process to finish. */
 const PATIENCE: Seconds = 120
 
+const ATTEMPTS = 60
+
 /** Reads first, because most starts find nothing to do: only work needs the lease, and rights to create. */
 export async function migrateTo(
   version: Version,
   sequelize: Sequelize,
   onWait: (reason: string) => void,
+  attempts = ATTEMPTS,
 ): Promise<void> {
   const database = databaseOf(sequelize)
   const { dialect } = database
@@ -69,7 +72,7 @@ export async function migrateTo(
   }
   let { found, steps } = await left()
   while (steps.length > 0) {
-    const change: Change = { sequelize, database, holds: async () => true }
+    const change: Change = { sequelize, database, attempts, holds: async () => true }
     for (const statement of begin(dialect)) await perform(change, statement)
     const isOver = async () => (await left()).steps.length === 0
     const wait = { patience: PATIENCE, onWait, isOver }
@@ -87,6 +90,8 @@ export async function migrateTo(
 interface Change {
   readonly sequelize: Sequelize
   readonly database: Database
+  /** How often what others are in the way of is tried. */
+  readonly attempts: number
   readonly holds: Holds
 }
 
@@ -101,18 +106,15 @@ async function applySteps(version: Version, steps: readonly Step[], change: Chan
   }
 }
 
-/** How often a change that others are in the way of is tried. */
-const MOST_ATTEMPTS = 60
-
 /**
  * Runs a statement until the catalogue says that it has done what it does, and not at all if it says so now. Returns
  * `false` if the lease is lost.
  */
 async function perform(change: Change, { sql, makes }: Statement): Promise<boolean> {
-  const { sequelize, database, holds } = change
+  const { sequelize, database, attempts, holds } = change
   const { schema } = database.dialect
   const pause = () => sleep(200 + Math.random() * 1800)
-  for (let attempts = 0; ; ) {
+  for (let tried = 0; ; ) {
     const catalogue = await readCatalogue(database, [makes.table])
     if (isMade(catalogue, makes)) return true
     if (!(await holds())) return false
@@ -121,8 +123,8 @@ async function perform(change: Change, { sql, makes }: Statement): Promise<boole
       await pause()
       continue
     }
-    attempts += 1
-    if (attempts > MOST_ATTEMPTS) throw new Error(await obstacle(database, makes.table))
+    if (tried === attempts) throw new Error(await obstacle(change, makes.table))
+    tried += 1
     try {
       // What is left of one that was not finished.
       if (rest && schema.dropIndex) await schema.change(sequelize, schema.dropIndex(rest.name))
@@ -136,10 +138,10 @@ async function perform(change: Change, { sql, makes }: Statement): Promise<boole
   }
 }
 
-async function obstacle(database: Database, table: string): Promise<string> {
+async function obstacle({ database, attempts }: Change, table: string): Promise<string> {
   const sql = database.dialect.schema.blockers?.(table)
   const rows = sql === undefined ? [] : await database.find(sql, []).catch(() => [])
   const who = rows.map(({ id }) => String(id)).join(', ')
   const by = who && `, by the connections ${who}`
-  return `${table} was locked at each of ${MOST_ATTEMPTS} attempts to change it${by}: call migrate again`
+  return `${table} was locked at each of ${attempts} attempts to change it${by}: call migrate again`
 }

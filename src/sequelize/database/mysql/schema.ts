@@ -38,8 +38,8 @@ export const mysqlSchema: Schema = {
     sql.startsWith('ALTER') ? `/*M! SET STATEMENT lock_wait_timeout = 1 FOR */ ${sql}` : sql,
   // A lock that was not to be had, and what another node of Galera did at the same moment.
   isInTheWay: (error) => ['ER_LOCK_WAIT_TIMEOUT', 'ER_LOCK_DEADLOCK'].includes(codeOf(error) ?? ''),
-  blockers: () => `SELECT trx_mysql_thread_id AS id FROM information_schema.innodb_trx
-    WHERE trx_mysql_thread_id NOT IN (0, CONNECTION_ID()) ORDER BY id`,
+  blockers: () => `SELECT p.id FROM information_schema.innodb_trx JOIN information_schema.processlist p
+    ON p.id = trx_mysql_thread_id WHERE p.db = DATABASE() AND p.id <> CONNECTION_ID() ORDER BY p.id`,
 
   columns: (tables) => `SELECT table_name AS place, column_name AS name, is_nullable = 'YES' AS nullable,
       CONCAT(UPPER(IF(data_type IN ('smallint', 'int', 'bigint'), data_type, column_type)),

@@ -22,8 +22,10 @@ export const postgresSchema: Schema = {
     sql.startsWith('ALTER') ? `BEGIN;\nSET LOCAL lock_timeout = '1s';\n${sql};\nCOMMIT` : sql,
   // A lock that was not to be had, a deadlock, and two changes of one row of the catalogue.
   isInTheWay: (error) => ['55P03', '40P01', '40001', 'XX000'].includes(codeOf(error) ?? ''),
-  blockers: (table) => `SELECT DISTINCT pid AS id FROM pg_locks
-    WHERE relation = to_regclass('${table}') AND granted AND pid <> pg_backend_pid() ORDER BY pid`,
+  // Tables of two databases may have one number.
+  blockers: (table) => `SELECT DISTINCT l.pid AS id FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+    WHERE d.datname = current_database() AND l.relation = to_regclass('${table}')
+      AND l.granted AND l.pid <> pg_backend_pid() ORDER BY l.pid`,
 
   columns: (tables) => `SELECT c.relname AS place, a.attname AS name, NOT a.attnotnull AS nullable,
       upper(replace(format_type(a.atttypid, a.atttypmod), 'character varying', 'varchar'))
