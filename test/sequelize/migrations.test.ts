@@ -71,12 +71,13 @@ onEachKind((kind) => {
       expect(await done()).to.deep.equal(ALL)
     })
 
-    it('only read a database that is up to date, so that no right to change it is needed', async () => {
+    it('read no row but of steps, and change none, where the database is up to date', async () => {
       await migrate(database.sequelize)
       database.statements.length = 0
       await migrate(database.connect({ pool: { max: 1, acquire: 3000 } }))
-      expect(database.statements).to.have.length(3)
-      for (const sql of database.statements) expect(sql).to.match(/^Executing \(default\): SELECT /)
+      const reads = database.statements.filter((sql) => !sql.endsWith(' WHERE 1 = 0'))
+      expect(reads).to.have.length(kind === 'mysql' ? 4 : 3)
+      for (const sql of reads) expect(sql).to.match(/^Executing \(default\): (SELECT|SHOW) /)
     })
 
     it('are harmless when every statement of theirs runs again', async () => {

@@ -33,7 +33,9 @@ for (const kind of DATABASES) {
       for (const sql of printed) await query(sql)
       database.statements.length = 0
       await migrate(database.sequelize)
-      expect(database.statements.filter((sql) => !sql.includes(': SELECT '))).to.deep.equal([])
+      expect(database.statements.filter((sql) => !/: (SELECT|SHOW) | WHERE 1 = 0$/.test(sql))).to.deep.equal(
+        [],
+      )
       expect(await statusOf(database.sequelize)).to.deep.include({ applied: ALL, pending: [], faults: [] })
       const last = printed.at(-1)
       if (kind === 'postgres')

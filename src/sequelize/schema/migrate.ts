@@ -8,7 +8,18 @@ import { databaseOf } from '../database-of.ts'
 import { isMade, readCatalogue } from './catalogue.ts'
 import type { Statement } from './create.ts'
 import { type Holds, withLease } from './lease.ts'
-import { faultsOf, look, stepsToDo, THIS_VERSION, tellUnknown, unsound, type Version } from './sound.ts'
+import { isRefused } from './rights.ts'
+import {
+  assertEntitled,
+  faultsOf,
+  forOwner,
+  look,
+  stepsToDo,
+  THIS_VERSION,
+  tellUnknown,
+  unsound,
+  type Version,
+} from './sound.ts'
 import { begin, recordStep, type Step, statementsOf } from './steps.ts'
 
 /** What `migrate` can be told. */
@@ -65,25 +76,31 @@ export async function migrateTo(
   attempts = ATTEMPTS,
 ): Promise<void> {
   const database = databaseOf(sequelize)
-  const { dialect } = database
   const left = async () => {
     const found = await look(database, version)
     return { found, steps: stepsToDo(database, version, found) }
   }
-  let { found, steps } = await left()
-  while (steps.length > 0) {
+  const work = async () => {
     const change: Change = { sequelize, database, attempts, holds: async () => true }
-    for (const statement of begin(dialect)) await perform(change, statement)
+    for (const statement of begin(database.dialect)) await perform(change, statement)
     const isOver = async () => (await left()).steps.length === 0
     const wait = { patience: PATIENCE, onWait, isOver }
     const done = await withLease(sequelize, database, wait, async (holds) =>
       applySteps(version, (await left()).steps, { ...change, holds }),
     )
     if (!done) throw new Error(`another process has been migrating for more than ${PATIENCE} s`)
+  }
+  let { found, steps } = await left()
+  while (steps.length > 0) {
+    const faults = faultsOf(database, version, found)
+    await work().catch((error: unknown) => {
+      throw isRefused(error) ? unsound(forOwner(faults)) : error
+    })
     ;({ found, steps } = await left())
   }
   const faults = faultsOf(database, version, found)
   if (faults.length > 0) throw unsound(faults)
+  await assertEntitled(sequelize)
   tellUnknown(sequelize, version, found)
 }
 

@@ -1,5 +1,6 @@
 /** The steps that a database says it has. */
 import type { Database } from '../database/database.ts'
+import { codeOf } from '../database/fate.ts'
 import { StorageError } from '../database/storage-error.ts'
 import { text } from '../database/values.ts'
 import { STEPS } from '../tables.ts'
@@ -27,7 +28,7 @@ export async function recordedSteps(database: Database): Promise<Recorded[]> {
     if (error instanceof StorageError && error.schemaIsBehind) return []
     if (!isRefused(error)) throw error
     const reason = `the role has no SELECT on ${STEPS.name}: grant it`
-    throw new StorageError(`storage failed: ${reason}`, { code: error.code, forOperators: reason })
+    throw new StorageError(`storage failed: ${reason}`, { code: codeOf(error), forOperators: reason })
   }
 }
 

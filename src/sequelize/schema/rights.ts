@@ -1,6 +1,6 @@
 import type { Sequelize } from 'sequelize'
 import type { Database } from '../database/database.ts'
-import { StorageError } from '../database/storage-error.ts'
+import { codeOf } from '../database/fate.ts'
 import { databaseOf } from '../database-of.ts'
 import { MODELS, type Right, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
 
@@ -61,7 +61,6 @@ export async function hasRight(
   }
 }
 
-export const isRefused = (error: unknown): error is StorageError => hasCode(error, REFUSALS)
+export const isRefused = (error: unknown): boolean => hasCode(error, REFUSALS)
 
-const hasCode = (error: unknown, codes: readonly string[]): error is StorageError =>
-  error instanceof StorageError && codes.includes(error.code ?? '')
+const hasCode = (error: unknown, codes: readonly string[]): boolean => codes.includes(codeOf(error) ?? '')

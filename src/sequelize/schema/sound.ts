@@ -83,6 +83,10 @@ export function stepsToDo(database: Database, version: Version, found: Found): S
   return steps.filter((step) => pending.includes(step) || !isDone(step))
 }
 
+/** As told to a role that may not put it right. */
+export const forOwner = (faults: readonly string[]): string[] =>
+  faults.map((fault) => fault.replace(/ migrate`$/, '$& with the role that owns the tables'))
+
 export const unsound = (faults: readonly string[]): StorageError => {
   const reason = faults.join('; ')
   return new StorageError(`storage failed: ${reason}`, { forOperators: reason })
@@ -107,6 +111,11 @@ export async function assertSound(sequelize: Sequelize, database: Database): Pro
   if (pendingSteps(version.steps, found.recorded).length > 0) throw schemaIsBehind()
   const faults = faultsOf(database, version, found)
   if (faults.length > 0) throw unsound(faults)
+  await assertEntitled(sequelize)
+}
+
+/** For the same. @throws {StorageError} that names what is to be granted. */
+export async function assertEntitled(sequelize: Sequelize): Promise<void> {
   if (entitled.has(sequelize)) return
   const missing = await missingRights(sequelize, [...TOKEN_TABLES, STEPS])
   // Another role may purge.

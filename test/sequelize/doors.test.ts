@@ -1,0 +1,244 @@
+/** What does not fit is found at each door, and named in one sentence with what to do. */
+import { expect } from 'chai'
+import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { onEachKind } from '../../fixtures/on-database.ts'
+import { createServing } from '../../fixtures/role.ts'
+import { run } from '../../src/cli/commands.ts'
+import { databaseOf } from '../../src/sequelize/database-of.ts'
+import { migrate } from '../../src/sequelize/index.ts'
+import { type Catalogue, type FoundIndex, readCatalogue } from '../../src/sequelize/schema/catalogue.ts'
+import { faultsOfShape } from '../../src/sequelize/schema/shape.ts'
+import { THIS_VERSION } from '../../src/sequelize/schema/sound.ts'
+import { statusOf } from '../../src/sequelize/schema/status.ts'
+
+const RUN = 'run `oidc-impersonation migrate`'
+const RECREATE = 'dump and re-create'
+const MISSING =
+  'the tables are missing or not up to date: run `oidc-impersonation migrate`, or call migrate() at the start'
+
+type Door = 'status' | 'ready' | 'start' | 'migrate'
+
+interface Fault {
+  readonly is: string
+  readonly made: Partial<Record<DatabaseKind, readonly string[]>>
+  readonly said: string | Readonly<Record<DatabaseKind, string>>
+  /** Where the sentence is another one. */
+  readonly at?: Partial<Record<Door, string>>
+  /** `migrate` puts it right. */
+  readonly mended?: true
+}
+
+const everywhere = (...statements: readonly string[]) => ({
+  sqlite: statements,
+  postgres: statements,
+  mysql: statements,
+})
+const step = (name: string, older: string) =>
+  `INSERT INTO impersonation_steps (name, fingerprint, older, finished_at) VALUES ('${name}', 'x', '${older}', 1)`
+
+const FAULTS: readonly Fault[] = [
+  {
+    is: 'an index that is missing',
+    made: {
+      sqlite: ['DROP INDEX subject_tokens_open'],
+      postgres: ['DROP INDEX subject_tokens_open'],
+      mysql: ['DROP INDEX subject_tokens_open ON subject_tokens'],
+    },
+    said: `the index subject_tokens_open is missing: ${RUN}`,
+    mended: true,
+  },
+  {
+    is: 'an invalid index',
+    made: {
+      postgres: [`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'subject_tokens_open'::REGCLASS`],
+    },
+    said: `the index subject_tokens_open is invalid, because it was not finished: ${RUN}`,
+    mended: true,
+  },
+  {
+    is: 'an index on other columns',
+    made: {
+      sqlite: ['DROP INDEX subject_tokens_open', 'CREATE INDEX subject_tokens_open ON subject_tokens (open)'],
+      postgres: [
+        'DROP INDEX subject_tokens_open',
+        'CREATE INDEX subject_tokens_open ON subject_tokens (open)',
+      ],
+      mysql: [
+        'DROP INDEX subject_tokens_open ON subject_tokens',
+        'CREATE INDEX subject_tokens_open ON subject_tokens (open)',
+      ],
+    },
+    said: `the index subject_tokens_open is on (open), not on (open, issuer): drop it, and ${RUN}`,
+  },
+  {
+    is: 'a column that is missing',
+    made: everywhere('ALTER TABLE subject_token_stops RENAME COLUMN cause TO gone'),
+    said: {
+      sqlite: `the column subject_token_stops.cause is missing: add it as TEXT, or ${RECREATE}`,
+      postgres: `the column subject_token_stops.cause is missing: add it as VARCHAR(64) COLLATE "C", or ${RECREATE}`,
+      mysql: `the column subject_token_stops.cause is missing: add it as VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, or ${RECREATE}`,
+    },
+  },
+  {
+    is: 'a column of another type',
+    made: {
+      sqlite: [
+        'ALTER TABLE subject_token_stops RENAME COLUMN cause TO gone',
+        'ALTER TABLE subject_token_stops ADD COLUMN cause BLOB',
+      ],
+      postgres: [
+        'DROP VIEW subject_token_records',
+        'ALTER TABLE subject_token_stops ALTER COLUMN cause TYPE TEXT',
+      ],
+      mysql: ['ALTER TABLE subject_token_stops MODIFY cause INT'],
+    },
+    said: {
+      sqlite: `the column subject_token_stops.cause is BLOB, not TEXT: change it, or ${RECREATE}`,
+      postgres: `the column subject_token_stops.cause is TEXT, not VARCHAR(64) COLLATE "C": change it, or ${RECREATE}`,
+      mysql: `the column subject_token_stops.cause is INT, not VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin: change it, or ${RECREATE}`,
+    },
+  },
+  {
+    is: 'a key that is missing',
+    made: {
+      postgres: ['ALTER TABLE subject_token_uses DROP CONSTRAINT subject_token_uses_pkey'],
+      mysql: ['ALTER TABLE subject_token_uses DROP PRIMARY KEY'],
+    },
+    said: `the key (issuer, token_id) of subject_token_uses is missing: add it, or ${RECREATE}`,
+  },
+  {
+    is: 'a step that was not applied',
+    made: everywhere(`DELETE FROM impersonation_steps WHERE name = '001-subject-tokens'`),
+    said: `the step 001-subject-tokens has not been applied: ${RUN}`,
+    at: { ready: MISSING },
+    mended: true,
+  },
+  {
+    is: 'a step of another build',
+    made: everywhere(`UPDATE impersonation_steps SET fingerprint = 'x' WHERE name = '001-subject-tokens'`),
+    said: `the step 001-subject-tokens was made by another build: ${RECREATE}`,
+  },
+  {
+    is: 'a step of a later version with which this one may not run',
+    made: everywhere(step('900-contract', 'may not run')),
+    said: 'the step 900-contract is of a later version, and this one may not run with it: update it',
+  },
+  {
+    is: 'a right that is missing',
+    made: {
+      postgres: ['REVOKE INSERT ON subject_token_stops FROM role'],
+      mysql: ['REVOKE INSERT ON subject_token_stops FROM role'],
+    },
+    said: 'the role has no INSERT on subject_token_stops: grant it',
+    at: { status: 'the role has no INSERT on subject_token_stops: grant it, if it serves' },
+  },
+]
+
+const reasonOf = (asking: Promise<unknown>): Promise<string> =>
+  asking.then(
+    () => 'sound',
+    (error: unknown) => (error instanceof Error ? error.message.replace(/^storage failed: /, '') : 'none'),
+  )
+
+onEachKind((kind) => {
+  for (const { is, made, said, at = {}, mended } of FAULTS.filter((fault) => fault.made[kind])) {
+    describe(is, () => {
+      let database: Database
+      let role: Awaited<ReturnType<typeof createServing>>
+      let deployment: Deployment
+      before(async () => {
+        database = await openDatabase(kind)
+        role = await createServing(database)
+        for (const sql of made[kind] ?? [])
+          await database.sequelize.query(sql.replace(/role$/, role?.grantee ?? ''))
+        deployment = await startDeployment({ database: { ...database, sequelize: served() } })
+      })
+      after(async () => {
+        await deployment?.close()
+        await role?.drop()
+        await database?.close()
+      })
+
+      /** As a process that serves has them. */
+      const served = () => database.connect(role && { username: role.name, password: '' })
+      const sentence = (door: Door) => at[door] ?? (typeof said === 'string' ? said : said[kind])
+
+      it('is found by status', async () => {
+        const { exitCode } = process
+        const told = await run({ name: 'status', dryRun: false, json: false }, served())
+        process.exitCode = exitCode
+        expect(told.split('\n').filter((line) => line.startsWith('fault: '))).to.deep.equal([
+          `fault: ${sentence('status')}`,
+        ])
+      })
+
+      it('is found by ready', async () => {
+        expect(await reasonOf(deployment.impersonation.ready())).to.equal(sentence('ready'))
+      })
+
+      if (kind !== 'sqlite')
+        it('is found when a process starts', async () => {
+          const owner = mended ? ' with the role that owns the tables' : ''
+          expect(await reasonOf(migrate(served()))).to.equal(`${sentence('start')}${owner}`)
+        })
+
+      const ofRole = is === 'a right that is missing'
+      it(mended ? 'is put right by migrate' : 'is found by migrate', async () => {
+        const pool = ofRole ? served() : database.sequelize
+        const told = await reasonOf(run({ name: 'migrate', dryRun: false, json: false }, pool))
+        expect(told).to.equal(mended ? 'sound' : sentence('migrate'))
+        if (mended) expect((await statusOf(database.sequelize)).faults).to.deep.equal([])
+      })
+    })
+  }
+
+  describe('the shape of the tables', () => {
+    it('is known in each column, index and key', async () => {
+      const database = await openDatabase(kind)
+      try {
+        const { tables } = THIS_VERSION
+        const bound = databaseOf(database.sequelize)
+        const names = tables.map(({ name }) => name)
+        const found = await readCatalogue(bound, names)
+        const faults = (catalogue: Catalogue) => faultsOfShape(bound.dialect, catalogue, tables)
+        expect(faults(found)).to.deep.equal([])
+        const columns = found.columns.filter(({ place }) => names.includes(place))
+        for (const column of columns) {
+          const { place, name, type, nullable } = column
+          for (const others of [
+            [],
+            [{ ...column, type: `${type}X` }],
+            [{ ...column, nullable: !nullable }],
+          ]) {
+            const rest = found.columns.filter((one) => one !== column)
+            const told = faults({ ...found, columns: [...rest, ...others] })
+            expect(told, told.join()).to.have.length(1)
+            expect(told[0]).to.match(new RegExp(`^the column ${place}\\.${name} is `))
+          }
+        }
+        const keys = tables.flatMap(({ name, key, unique, indexes }) => [
+          ...[key.join(', '), unique].map((keyed) => ({ place: name, keyed, one: true })),
+          ...indexes.map(({ columns: keyed }) => ({ place: name, keyed: keyed.join(', '), one: false })),
+        ])
+        for (const { place, keyed, one } of keys.filter((key) => key.keyed !== undefined)) {
+          const isIt = (index: FoundIndex) =>
+            index.place === place && index.keyed === keyed && index.one === one
+          for (const others of [
+            { place: 'none' },
+            { valid: false },
+            { keyed: 'x' },
+            { predicate: '1 = 0' },
+          ]) {
+            const indexes = found.indexes.map((index) => (isIt(index) ? { ...index, ...others } : index))
+            const told = faults({ ...found, indexes })
+            expect(told, `${place} (${keyed}): ${told}`).to.have.length(1)
+          }
+        }
+        expect(columns.length).to.be.greaterThan(60)
+      } finally {
+        await database.close()
+      }
+    })
+  })
+})
