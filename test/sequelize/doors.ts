@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { onEachKind } from '../../fixtures/on-database.ts'
+import { beforeOn } from '../../fixtures/on-database.ts'
 import { createServing } from '../../fixtures/role.ts'
 import { run } from '../../src/cli/commands.ts'
 import { databaseOf } from '../../src/sequelize/database-of.ts'
@@ -141,7 +141,8 @@ const reasonOf = (asking: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof Error ? error.message.replace(/^storage failed: /, '') : 'none'),
   )
 
-onEachKind((kind) => {
+export const itFindsFaults = (kind: DatabaseKind): void => {
+  beforeOn(kind)
   for (const { is, made, said, at = {}, mended } of FAULTS.filter((fault) => fault.made[kind])) {
     describe(is, () => {
       let database: Database
@@ -241,4 +242,4 @@ onEachKind((kind) => {
       }
     })
   })
-})
+}
