@@ -30,12 +30,13 @@ export interface MigrateOptions {
 
 /**
  * Brings the tables up to date while people work. Safe to call from every process at every start, at the same time: one
- * migrates, the others wait and find the work done. One connection is enough, and a database that is up to date is
- * only read.
+ * migrates, the others wait and find the work done. One connection is enough, and in a database that is up to date nothing
+ * is changed.
  *
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
- * @throws {Error} when the tables do not fit afterwards: it says what is wrong, and what to do. So do tables that another
- * build has made, and a step of a later version with which this one may not run. Otherwise what the database says.
+ * @throws {Error} when the tables do not fit afterwards, or the role lacks a right: it says what is wrong, and what to do.
+ * So do tables that another build has made, and a step of a later version with which this one may not run. Otherwise what
+ * the database says.
  * Finished statements stay in force then: call it again, and it goes on from there.
  * @example
  * await migrate(sequelize)
