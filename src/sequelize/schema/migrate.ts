@@ -151,7 +151,8 @@ async function perform(change: Change, { sql, makes }: Statement): Promise<boole
       // Another process may have done the same at this moment.
       if (isMade(await readCatalogue(database, [makes.table]), makes)) return true
       if (!schema.isInTheWay(error)) throw error
-      await pause()
+      // Who is in the way is asked while they still are.
+      if (tried < attempts) await pause()
     }
   }
 }
