@@ -29,10 +29,14 @@ export interface Dialect {
   writeOnce(rows: WriteOnce): string
   /** Inserts a row, or updates the row with the same key. */
   upsert(row: Upsert): string
-  /** Selects the newest keys of one value of an index by that index, whatever the planner expects of other indexes. */
+  /** Selects the newest keys of one value of an index, or the oldest, by that index, whatever the planner expects of other indexes. */
   selectNewest(slice: Slice): string
   /** Selects the newest keys of the rows that an index finds by other columns, whatever the planner expects of others. */
   selectNewestOf(rows: Found): string
+  /** Goes after a table: the index to read it by, whatever the planner expects of others. */
+  by(index: string): string
+  /** Finds rows by ids, each by the index that begins with what the other conditions say. At most 1,000 ids, but one. */
+  idsFrom(first: number, ids: readonly string[]): Ids
   /** Joins rows of a table one by one: a planner that expects many would walk the table. */
   joinEach(table: string, alias: string, on: string): string
   /** The same for rows that need not be there. */
@@ -60,6 +64,13 @@ export interface Dialect {
   readonly schema: Schema
 }
 
+/** Ids as parameters. */
+export interface Ids {
+  /** The condition on the column that holds them. */
+  among(column: string): string
+  readonly bind: readonly Bound[]
+}
+
 export interface Move {
   readonly sql: string
   /** What the role needs for it. */
@@ -71,6 +82,8 @@ export interface Move {
 export interface Insert extends Pick<Insertion, 'table' | 'columns'> {
   /** How many, if not one. Their values are bound row after row. */
   readonly rows?: number
+  /** Of how many columns, the first ones, all rows have the same values: they are bound once, before the others. */
+  readonly shared?: number
 }
 
 export interface WriteOnce extends Insert {
@@ -87,7 +100,7 @@ export interface Upsert extends Insert {
 
 export interface Delete {
   readonly table: string
-  readonly key: string
+  readonly key: readonly string[]
   readonly where: string
   /** The column that tells the age of a row. */
   readonly age: string
@@ -109,6 +122,7 @@ export interface Slice {
   readonly from: string
   readonly below: string
   readonly limit: number
+  readonly oldest?: true
 }
 
 /** The keys, from `from` on and below `below`, of the rows that an index finds by `where`. */

@@ -1,9 +1,11 @@
 /** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
-import type { Dialect, Found, Index, Insert, Slice, Upsert, WriteOnce } from './dialect.ts'
+import type { Dialect, Found, Ids, Index, Insert, Slice, Upsert, WriteOnce } from './dialect.ts'
 
-export function into({ table, columns, rows = 1 }: Insert): string {
-  const row = (first: number) => `(${columns.map((_, index) => `$${first + index}`).join(', ')})`
-  const all = Array.from({ length: rows }, (_, index) => row(1 + index * columns.length))
+export function into({ table, columns, rows = 1, shared = 0 }: Insert): string {
+  const own = columns.length - shared
+  const row = (skipped: number) =>
+    `(${columns.map((_, index) => `$${1 + index + (index < shared ? 0 : skipped)}`).join(', ')})`
+  const all = Array.from({ length: rows }, (_, index) => row(index * own))
   return `INTO ${table} (${columns.join(', ')}) VALUES ${all.join(', ')}`
 }
 
@@ -36,6 +38,20 @@ function writeOnce(rows: WriteOnce): string {
     SET ${set.join(', ')} WHERE ${once.map(lacks).join(' OR ')}`
 }
 
+/** A list of ids has one of few sizes, so that there are few texts; one that is repeated fills the size. */
+const SIZES = [1, 20, 100, 500, 1000]
+
+export const idsIn =
+  (bindId: Dialect['bindId']) =>
+  (first: number, ids: readonly string[]): Ids => {
+    const size = SIZES.find((rows) => rows >= ids.length) ?? ids.length
+    const places = Array.from({ length: size }, (_, index) => `$${first + index}`).join(', ')
+    return {
+      among: (column) => `${column} IN (${places})`,
+      bind: Array.from({ length: size }, (_, index) => bindId(ids[index] ?? ids[0] ?? '')),
+    }
+  }
+
 /** `hint` names the index to the planner. */
 export function selectSlice({ equal, where = '1 = 1', ...slice }: Slice, hint: string): string {
   const values = Object.entries(equal).map(([column, value]) => `${column} = ${value}`)
@@ -47,10 +63,11 @@ export const foundOf = ({ key, more = [] }: Pick<Found, 'key' | 'more'>): string
   [`${key} AS found`, ...more].join(', ')
 
 export const selectFound = (
-  { table, where, from, below, limit, ...columns }: Omit<Found, 'index'>,
+  { table, where, from, below, limit, oldest, ...columns }: Omit<Found, 'index'>,
   hint: string,
 ): string => `SELECT ${foundOf(columns)} FROM ${table} ${hint}
-    WHERE ${where} AND ${columns.key} >= ${from} AND ${columns.key} < ${below} ORDER BY ${columns.key} DESC LIMIT ${limit}`
+    WHERE ${where} AND ${columns.key} >= ${from} AND ${columns.key} < ${below} 
+    ORDER BY ${columns.key} ${oldest ? '' : 'DESC'} LIMIT ${limit}`
 
 const insertNew = (rows: Insert): string => `INSERT ${into(rows)} ON CONFLICT DO NOTHING`
 

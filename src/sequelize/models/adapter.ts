@@ -46,18 +46,20 @@ const REPLAY_DETECTION = 'ReplayDetection'
 const GRACE = 60
 
 const WHERE_ID = 'namespace = $1 AND model = $2 AND id = $3'
-const ALIVE = '(expires_at IS NULL OR expires_at > $4)'
+/** Here and below, bare columns would invite a planner without statistics to read all sessions for one. */
+const OF_MODEL = "COALESCE(namespace, '') = $1 AND COALESCE(model, '') = $2"
+const ALIVE = `COALESCE(expires_at, ${Number.MAX_SAFE_INTEGER}) > $4`
 const COLUMNS = 'id, payload, consumed_at'
 
 const FIND = `SELECT ${COLUMNS} FROM oidc_models WHERE ${WHERE_ID} AND ${ALIVE}`
 const FIND_BY_UID = `SELECT ${COLUMNS} FROM oidc_models
-  WHERE namespace = $1 AND model = $2 AND uid = $3 AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
+  WHERE uid = $3 AND ${OF_MODEL} AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
 const FIND_BY_USER_CODE = `SELECT ${COLUMNS} FROM oidc_models
-  WHERE namespace = $1 AND model = $2 AND user_code = $3 AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
+  WHERE user_code = $3 AND ${OF_MODEL} AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
 const CONSUME = `UPDATE oidc_models SET consumed_at = $4 WHERE ${WHERE_ID} AND consumed_at IS NULL`
 const GRANT_OF = `SELECT grant_id FROM oidc_models WHERE ${WHERE_ID}`
 const DESTROY = `DELETE FROM oidc_models WHERE ${WHERE_ID}`
-const REVOKE_GRANT = 'DELETE FROM oidc_models WHERE namespace = $1 AND grant_id = $2'
+const REVOKE_GRANT = "DELETE FROM oidc_models WHERE grant_id = $2 AND COALESCE(namespace, '') = $1"
 
 const ROW: Upsert = {
   table: 'oidc_models',

@@ -4,7 +4,7 @@ import { epochTime, type Seconds } from '../../clock.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import { LONGEST_LIFE, STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
 import type { Database } from '../database/database.ts'
-import type { Delete } from '../database/dialect.ts'
+import type { Delete, Dialect } from '../database/dialect.ts'
 import { hexOf } from '../database/values.ts'
 import { databaseOf } from '../database-of.ts'
 import { ACKNOWLEDGEMENTS, ACTORS, ISSUERS, MODELS, STOPS, TOKENS, USES } from '../tables.ts'
@@ -35,19 +35,28 @@ const GRACE: Seconds = 60
 /** For one batch: no one waits for it but the purge itself. */
 const PATIENCE: Seconds = 300
 
-/** The oldest first, by the time in their ids: no index of their ends is kept for this. */
-const ENDED = `SELECT t.id FROM ${TOKENS.name} t
-  LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token_id = t.id
-  WHERE t.issuer = $1 AND t.id < $2 AND t.expires_at <= $3
-    AND (u.access_token_expires_at IS NULL OR u.access_token_expires_at <= $3)
-  ORDER BY t.id LIMIT ${BATCH}`
+/** When the oldest tokens ended, by the time in their ids: no index of their ends is kept for this. */
+function oldestTokens(dialect: Dialect): string {
+  const oldest = dialect.selectNewest({
+    table: `${TOKENS.name} t`,
+    equal: { 't.issuer': '$1' },
+    key: 't.id',
+    more: ['t.expires_at'],
+    ...{ from: '$2', below: '$3', limit: BATCH, oldest: true },
+  })
+  return `SELECT rows_found.found, rows_found.expires_at, u.access_token_expires_at AS ends FROM (${oldest}) rows_found
+    ${dialect.lookUpEach(USES.name, 'u', 'u.issuer = $1 AND u.token_id = rows_found.found')} ORDER BY rows_found.found`
+}
+
+/** Before every id. */
+const NONE = earliestId(0)
 
 /** What belongs to a token. */
 const PARTS = [USES, STOPS, ACTORS, ACKNOWLEDGEMENTS]
 
 const EXPIRED_MODELS: Pick<Delete, 'table' | 'key' | 'where' | 'age'> = {
   table: MODELS.name,
-  key: MODELS.key.join(', '),
+  key: MODELS.key,
   age: 'expires_at',
   where: 'expires_at <= $1',
 }
@@ -98,22 +107,26 @@ async function* purgeTokens(database: Database, issuer: number, until: Seconds):
   const below = dialect.bindId(earliestId(until))
   // Of a purge that was interrupted: no token of that age is left.
   const oldest = dialect.bindId(earliestId(until - 2 * LONGEST_LIFE))
-  for (;;) {
-    const found = await database.find(ENDED, [issuer, below, until])
-    const ids = found.map(({ id }) => dialect.bindId(hexOf(id)))
-    const [first] = ids
-    if (first !== undefined) {
-      // A text has one size: an id that appears twice fills the places that are left.
-      const bind = Array.from({ length: BATCH }, (_, index) => ids[index] ?? first)
-      const places = bind.map((_, index) => `$${index + 2}`).join(', ')
-      const those = (column: string) => `WHERE issuer = $1 AND ${column} IN (${places})`
+  const sql = oldestTokens(dialect)
+  for (let from = dialect.bindId(NONE); ; ) {
+    const found = await database.find(sql, [issuer, from, below])
+    if (found.length === 0) break
+    const last = dialect.bindId(hexOf(found.at(-1)?.found))
+    const kept = found.filter((row) => Math.max(Number(row.expires_at), Number(row.ends)) > until)
+    if (kept.length < found.length) {
+      const others = dialect.idsFrom(4, [NONE, ...kept.map((row) => hexOf(row.found))])
+      // As a range: a planner would read, and lock, all of a small table for many ids.
+      const those = (column: string) =>
+        `WHERE issuer = $1 AND ${column} >= $2 AND ${column} <= $3 AND NOT ${others.among(column)}`
+      const bind = [issuer, from, last, ...others.bind]
       // The token first: without it no one finds the others, and a record never seems to be unspent.
-      const deleted = await database.write(`DELETE FROM ${TOKENS.name} ${those('id')}`, [issuer, ...bind])
-      for (const { name } of PARTS)
-        await database.write(`DELETE FROM ${name} ${those('token_id')}`, [issuer, ...bind])
+      const deleted = await database.write(`DELETE FROM ${TOKENS.name} ${those('id')}`, bind)
+      for (const { name } of PARTS) await database.write(`DELETE FROM ${name} ${those('token_id')}`, bind)
       if (deleted > 0) yield deleted
     }
     if (found.length < BATCH) break
+    // Those before it that have not ended are not read again.
+    from = last
     // The synchronous driver would otherwise keep the process to itself.
     await yieldTo()
   }

@@ -3,7 +3,7 @@ import { type Acknowledgement, isAlarming, type SubjectToken } from '../../subje
 import { textOf } from '../database/text-of.ts'
 import { hexOf, text } from '../database/values.ts'
 import { ACKNOWLEDGEMENTS, columnsOf } from '../tables.ts'
-import { idsFrom, type Place } from './place.ts'
+import type { Place } from './place.ts'
 
 const COLUMNS = columnsOf(ACKNOWLEDGEMENTS)
 
@@ -38,10 +38,10 @@ async function acknowledgementsOf(
   place: Place,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, readonly Acknowledgement[]>> {
-  const { database, number } = place
-  const { places, bind } = idsFrom(2, place, ids)
+  const { database, dialect, number } = place
+  const { among, bind } = dialect.idsFrom(2, ids)
   const rows = await database.find(
-    `SELECT ${COLUMNS.join(', ')} FROM ${ACKNOWLEDGEMENTS.name} WHERE issuer = $1 AND token_id IN (${places})
+    `SELECT ${COLUMNS.join(', ')} FROM ${ACKNOWLEDGEMENTS.name} WHERE issuer = $1 AND ${among('token_id')}
       ORDER BY acknowledged_at, covers_replay`,
     [number, ...bind],
   )

@@ -2,6 +2,7 @@
 import type { Seconds } from '../../clock.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import type { SubjectTokenCounts } from '../../subject-tokens/store.ts'
+import type { Dialect } from '../database/dialect.ts'
 import { hexOf } from '../database/values.ts'
 import { STOPS, TOKENS, USES } from '../tables.ts'
 import { newestOfAll } from './branches.ts'
@@ -18,10 +19,11 @@ const within = (alias: string, id = 'token_id'): string =>
 const STOPPED = `FROM ${STOPS.name} s WHERE ${within('s')}`
 
 /** A stop that came first has left a row among the uses, too; what had been spent by then is known to have none. */
-const COUNT = `SELECT
+const countIn = (dialect: Dialect): string => `SELECT
   (SELECT COUNT(*) FROM ${TOKENS.name} t WHERE ${within('t', 'id')}) AS issued,
   (SELECT COUNT(*) FROM ${USES.name} u WHERE ${within('u')}) AS ended_rows,
-  (SELECT COUNT(*) FROM ${USES.name} u WHERE u.actor_id = '' AND ${within('u')}) AS without_actor,
+  (SELECT COUNT(*) FROM ${USES.name} u ${dialect.by(`${USES.name}_actor_id`)}
+    WHERE u.actor_id = '' AND ${within('u')}) AS without_actor,
   s.* FROM (SELECT COUNT(s.stopped_at) AS stopped, COUNT(CASE WHEN s.stopped_at IS NOT NULL AND ${ENDED} THEN 1 END) AS ended,
     COUNT(s.replayed_at) AS replayed,
     COUNT(CASE WHEN s.ends IS NULL AND (SELECT u.issuer FROM ${USES.name} u
@@ -40,7 +42,7 @@ export async function* summarize(
   for (let below = dialect.bindId(earliestId(until)); ; ) {
     const [last] = await database.find(end, [number, oldest, below])
     const first = last ? dialect.bindId(hexOf(last.found)) : oldest
-    const [row = {}] = await database.find(COUNT, [number, first, below])
+    const [row = {}] = await database.find(countIn(dialect), [number, first, below])
     const [stopped, ended] = [Number(row.stopped), Number(row.ended)]
     yield {
       issued: Number(row.issued),

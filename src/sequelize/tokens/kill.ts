@@ -44,17 +44,15 @@ export async function* killInBatches({ place, filter, how }: Kill): AsyncGenerat
   const startedAt = Date.now()
   for (let walk = 0; walk < WALKS; walk += 1) {
     let found = 0
-    for await (const tokens of findInParts({ place, filter, now: how.now, again: walk > 0 })) {
-      found += tokens.length
-      for (const part of partsOf(tokens, [BATCH])) {
-        // The caller may take its time between batches, and status lists look back only so far.
-        const passed = Math.floor(Math.max(0, Date.now() - startedAt) / 1000)
-        const now = how.now + passed
-        const stopped = await stop(place, part, { ...how, now })
-        const before = new Set(part.filter(({ row }) => row.s_stopped_at === null).map(({ id }) => id))
-        const told = stopped.filter((token) => before.has(token.id) || lives(token, now))
-        if (told.length > 0) yield told.map(({ row }) => readRevoked(place, row))
-      }
+    for await (const part of findInBatches({ place, filter, now: how.now, again: walk > 0 })) {
+      found += part.length
+      // The caller may take its time between batches, and status lists look back only so far.
+      const passed = Math.floor(Math.max(0, Date.now() - startedAt) / 1000)
+      const now = how.now + passed
+      const stopped = await stop(place, part, { ...how, now })
+      const before = new Set(part.filter(({ row }) => row.s_stopped_at === null).map(({ id }) => id))
+      const told = stopped.filter((token) => before.has(token.id) || lives(token, now))
+      if (told.length > 0) yield told.map(({ row }) => readRevoked(place, row))
     }
     if (found === 0) return
   }
@@ -67,12 +65,9 @@ interface Search {
   readonly again: boolean
 }
 
-async function* findInParts(search: Search): AsyncGenerator<readonly Stoppable[]> {
+async function* findInBatches(search: Search): AsyncGenerator<readonly Stoppable[]> {
   const few = await findFew(search)
-  if (few) {
-    yield few
-    return
-  }
+  if (few) return yield* partsOf(few, [BATCH])
   // What is spent in between was open before.
   for (const ending of ['open', 'live'] as const) yield* findByEnd(search, ending)
 }
@@ -95,26 +90,41 @@ async function findFew({ place, filter, now, again }: Search): Promise<readonly 
 
 /** The rows of a step. A stop is looked up before the token is, so that tokens are read of what is left alone. */
 const ending = (dialect: Dialect, again: boolean): Readonly<Record<Ending, string>> => ({
-  open: `${TOKENS.name} t
+  open: `${TOKENS.name} t ${dialect.by(`${TOKENS.name}_open`)}
     ${dialect.lookUpEach(USES.name, 'u', 'u.issuer = t.issuer AND u.token_id = t.id')}
     ${dialect.lookUpEach(STOPS.name, 's', 's.issuer = t.issuer AND s.token_id = t.id')}
-    WHERE t.issuer = $1 AND t.open = $2 AND t.id < $3 AND ${isLeft(again)}`,
-  live: `${USES.name} u
+    WHERE t.issuer = $1 AND t.open = $2 AND ${isLeft(again)}`,
+  live: `${USES.name} u ${dialect.by(`${USES.name}_live`)}
     ${dialect.lookUpEach(STOPS.name, 's', 's.issuer = u.issuer AND s.token_id = u.token_id')}
     ${dialect.joinEach(TOKENS.name, 't', `t.issuer = u.issuer AND t.id = u.token_id AND ${isLeft(again)}`)}
-    WHERE u.issuer = $1 AND u.live = $2 AND u.token_id < $3`,
+    WHERE u.issuer = $1 AND u.live = $2`,
 })
 
+/** What its index sorts a step by. */
+const KEYS: Readonly<Record<Ending, string>> = { open: 't.id', live: 'u.token_id' }
+
+type SearchByEnd = Omit<Search, 'filter'> & Partial<Search>
+
+/** Gathered, because most steps have few rows of a name. No batch has a row twice. */
+export async function* findByEnd(search: SearchByEnd, by: Ending): AsyncGenerator<readonly Stoppable[]> {
+  const gathered: Stoppable[] = []
+  for await (const found of findInSteps(search, by)) {
+    gathered.push(...found)
+    while (gathered.length >= BATCH) yield gathered.splice(0, BATCH)
+  }
+  if (gathered.length > 0) yield gathered
+}
+
 /** Of each step the newest first, so that a step of many is found in parts. */
-export async function* findByEnd(
-  { place, filter, now, again }: Omit<Search, 'filter'> & Partial<Search>,
+async function* findInSteps(
+  { place, filter, now, again }: SearchByEnd,
   by: Ending,
 ): AsyncGenerator<readonly Stoppable[]> {
   const { database, dialect, number } = place
   const [column, name] = filter ? namedBy(filter) : []
   const named = column === undefined ? '' : `AND ${holds(column, ['$5'])}`
   const sql = `SELECT ${STOPPABLE} FROM ${ending(dialect, again)[by]}
-    AND ${HAS_NOT_ENDED[by]('$4')} ${named} ORDER BY t.id DESC LIMIT ${FOUND}`
+    AND ${KEYS[by]} < $3 AND ${HAS_NOT_ENDED[by]('$4')} ${named} ORDER BY ${KEYS[by]} DESC LIMIT ${FOUND}`
   const bound = name === undefined ? [] : [dialect.bindName(name)]
   for await (const step of stepsOf(place, by, now)) {
     for (let below: string | undefined = NEWEST; below !== undefined; ) {

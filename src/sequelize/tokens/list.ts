@@ -20,7 +20,7 @@ import {
   OLDEST,
 } from './branches.ts'
 import { findLive, lives } from './live.ts'
-import { idsFrom, type Place, recordsOf, recordsOfStops, recordsWith } from './place.ts'
+import { type Place, recordsOf, recordsOfStops, recordsWith } from './place.ts'
 import { RECORD, readToken } from './rows.ts'
 
 const STATES: Readonly<Record<SubjectTokenState, (now: () => string) => string>> = {
@@ -77,10 +77,10 @@ async function listLive({ place, filter, page }: Request): Promise<SubjectTokenP
   const { limit, now } = page
   const ids = await findLive(place, { ...boundsOf(filter, page), now, limit: limit + 1 })
   if (ids.length === 0) return { tokens: [] }
-  const { places, bind } = idsFrom(3, place, ids.slice(0, limit))
+  const listed = place.dialect.idsFrom(3, ids.slice(0, limit))
   // Some may have been stopped since.
-  const sql = `SELECT ${RECORD} FROM ${recordsWith(place.dialect, places)} AND ${lives('$2')} ORDER BY t.id DESC`
-  const rows = await place.database.find(sql, [place.number, now, ...bind])
+  const sql = `SELECT ${RECORD} FROM ${recordsWith(place.dialect, listed)} AND ${lives('$2')} ORDER BY t.id DESC`
+  const rows = await place.database.find(sql, [place.number, now, ...listed.bind])
   const tokens = await withAcknowledgements(
     place,
     rows.map((row) => readToken(place, row)),

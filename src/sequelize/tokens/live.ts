@@ -6,7 +6,7 @@ import type { Bound, Row } from '../database/text.ts'
 import { hexOf } from '../database/values.ts'
 import { STOPS, TOKENS, USES } from '../tables.ts'
 import type { Span } from './branches.ts'
-import { idsFrom, type Place } from './place.ts'
+import type { Place } from './place.ts'
 import { stepOf } from './rows.ts'
 
 /** Where rows end, in steps. */
@@ -22,13 +22,13 @@ const lastStep = (now: Seconds): number => stepOf(now + 2 * LONGEST_LIFE)
 
 /** The steps in which rows end that have not ended yet. */
 export async function* stepsOf(
-  { database, number }: Place,
+  { database, dialect, number }: Place,
   ending: Ending,
   now: Seconds,
 ): AsyncGenerator<number> {
   const { table, column } = ENDS[ending]
-  const next = `SELECT ${column} AS step FROM ${table} WHERE issuer = $1 AND ${column} >= $2 AND ${column} <= $3
-    ORDER BY ${column} LIMIT 1`
+  const next = `SELECT ${column} AS step FROM ${table} ${dialect.by(`${table}_${column}`)}
+    WHERE issuer = $1 AND ${column} >= $2 AND ${column} <= $3 ORDER BY ${column} LIMIT 1`
   for (let from = stepOf(now); ; ) {
     const [row] = await database.find(next, [number, from, lastStep(now)])
     if (!row) return
@@ -124,9 +124,9 @@ async function findStoppedOf(
   sparse: boolean,
 ): Promise<ReadonlySet<string>> {
   const { database, dialect, number } = place
-  const each = idsFrom(2, place, ids)
+  const each = dialect.idsFrom(2, ids)
   const between = [ids.at(-1), ids[0]].map((id = '') => dialect.bindId(id))
-  const those = sparse ? `s.token_id IN (${each.places})` : 's.token_id >= $2 AND s.token_id <= $3'
+  const those = sparse ? each.among('s.token_id') : 's.token_id >= $2 AND s.token_id <= $3'
   // Their times are looked at here: as a condition they would invite a planner to begin at their index.
   const sql = `SELECT s.token_id, s.stopped_at FROM ${STOPS.name} s WHERE s.issuer = $1 AND ${those}`
   const rows = await database.find(sql, [number, ...(sparse ? each.bind : between)])
@@ -137,14 +137,12 @@ async function findStoppedOf(
 const LIVES = `(u.kept = 1 OR (SELECT s.stopped_at FROM ${STOPS.name} s
   WHERE s.issuer = u.issuer AND s.token_id = u.token_id) IS NULL)`
 
-/** A bare issuer would invite MariaDB to intersect the index with all of the primary key. */
-const COUNT = `SELECT COUNT(*) AS live FROM ${USES.name} u
-  WHERE COALESCE(u.issuer, 0) = $1 AND u.live = $2 AND u.access_token_expires_at > $3 AND ${LIVES}`
-
 /** Step by step. */
 export async function* countLive(place: Place, now: Seconds): AsyncGenerator<number> {
+  const sql = `SELECT COUNT(*) AS live FROM ${USES.name} u ${place.dialect.by(`${USES.name}_live`)}
+    WHERE u.issuer = $1 AND u.live = $2 AND u.access_token_expires_at > $3 AND ${LIVES}`
   for await (const step of stepsOf(place, 'live', now)) {
-    const [row] = await place.database.find(COUNT, [place.number, step, now])
+    const [row] = await place.database.find(sql, [place.number, step, now])
     yield Number(row?.live)
   }
 }

@@ -1,7 +1,6 @@
 /** The rows of one issuer: where they are, and how they are read. */
 import type { Database } from '../database/database.ts'
-import type { Dialect } from '../database/dialect.ts'
-import type { Bound } from '../database/text.ts'
+import type { Dialect, Ids } from '../database/dialect.ts'
 import { STOPS, TOKENS, USES } from '../tables.ts'
 import type { Reader } from './rows.ts'
 
@@ -30,27 +29,11 @@ export const recordsOfStops = (dialect: Dialect, found: string, issuer: string):
   ${dialect.joinEach(TOKENS.name, 't', `t.issuer = ${issuer} AND t.id = s.found`)}
   ${dialect.lookUpEach(USES.name, 'u', `u.issuer = ${issuer} AND u.token_id = s.found`)}`
 
-/** The rows of records of the issuer `$1` whose ids are at hand: these parameters. */
-export const recordsWith = (dialect: Dialect, places: string): string => `${TOKENS.name} t
+/** The rows of records of the issuer `$1` whose ids are at hand. */
+export const recordsWith = (dialect: Dialect, { among }: Ids): string => `${TOKENS.name} t
   ${dialect.lookUpEach(USES.name, 'u', 'u.issuer = t.issuer AND u.token_id = t.id')}
   ${dialect.lookUpEach(STOPS.name, 's', 's.issuer = t.issuer AND s.token_id = t.id')}
-  WHERE t.issuer = $1 AND t.id IN (${places})`
-
-/** A text has one of few sizes, so that there are few texts. */
-const SIZES = [1, 20, 100, 500, 1000]
-
-interface Ids {
-  /** The parameters. */
-  readonly places: string
-  readonly bind: readonly Bound[]
-}
-
-/** At most 1,000 ids, of which at least one, as parameters from `first` on; one that is repeated fills the size. */
-export function idsFrom(first: number, { dialect }: Place, ids: readonly string[]): Ids {
-  const size = SIZES.find((rows) => rows >= ids.length) ?? ids.length
-  const bind = Array.from({ length: size }, (_, index) => dialect.bindId(ids[index] ?? ids[0] ?? ''))
-  return { places: bind.map((_, index) => `$${index + first}`).join(', '), bind }
-}
+  WHERE t.issuer = $1 AND ${among('t.id')}`
 
 /** Parts of the sizes that come next, each of many: for rows that cannot be repeated. */
 export function partsOf<Value>(values: readonly Value[], sizes: readonly number[]): Value[][] {

@@ -12,7 +12,7 @@ import type { Binding, Bound, Row } from '../database/text.ts'
 import { textOf } from '../database/text-of.ts'
 import { hexOf } from '../database/values.ts'
 import { STOPS, TOKENS, USES } from '../tables.ts'
-import { idsFrom, type Place, partsOf, REST, recordsWith } from './place.ts'
+import { type Place, partsOf, REST, recordsWith } from './place.ts'
 import { readRevoked, revocationText, STOPPABLE } from './rows.ts'
 
 /** Rows that one statement writes. */
@@ -20,12 +20,13 @@ const SIZES = [500, 100, 20, 5, 2, 1]
 
 const STOP = {
   table: STOPS.name,
-  columns: ['token_id', 'issuer', 'number', 'ends', 'stopped_at', 'cause', 'revocation'],
+  columns: ['issuer', 'stopped_at', 'cause', 'revocation', 'token_id', 'number', 'ends'],
+  shared: 4,
   key: STOPS.key,
   once: [['stopped_at', 'ends', 'cause', 'revocation']],
 } as const
 
-const TOMBSTONE = { table: USES.name, columns: ['token_id', 'issuer'] }
+const TOMBSTONE = { table: USES.name, columns: ['issuer', 'token_id'], shared: 1 }
 
 /** A record as it was before a stop. */
 export interface Stoppable {
@@ -91,19 +92,20 @@ async function stopPart(
   { now, revocation }: Stop,
 ): Promise<Stoppable[]> {
   const { dialect, number } = place
-  const shared = [now, revocation.cause, revocationText(revocation)]
   const rows = tokens.length
   const ids = tokens.map(({ id }) => id)
   if (!tokens.every(isStopped)) {
+    const shared = [number, now, revocation.cause, revocationText(revocation)]
     const values = tokens.flatMap(({ id, row }): Bound[] => [
-      ...[dialect.bindId(id), number, Number(row.number)],
-      ...[row.u_used_at === null ? null : Number(row.u_access_token_expires_at), ...shared],
+      dialect.bindId(id),
+      Number(row.number),
+      row.u_used_at === null ? null : Number(row.u_access_token_expires_at),
     ])
-    await write(place, ids, dialect.writeOnce({ ...STOP, rows }), values)
+    await write(place, ids, dialect.writeOnce({ ...STOP, rows }), [...shared, ...values])
   }
   if (!tokens.every(isEnded)) {
-    const values = tokens.flatMap(({ id }): Bound[] => [dialect.bindId(id), number])
-    await write(place, ids, dialect.insertNew({ ...TOMBSTONE, rows }), values)
+    const values = ids.map((id) => dialect.bindId(id))
+    await write(place, ids, dialect.insertNew({ ...TOMBSTONE, rows }), [number, ...values])
   }
   return readStoppable(place, ids)
 }
@@ -115,9 +117,9 @@ async function readStoppable(place: Place, ids: readonly string[]): Promise<Stop
     const row = await database.findRow(textOf(dialect, FIND_ONE), [dialect.bindId(first), number])
     return row ? [stoppable(row)] : []
   }
-  const { places, bind } = idsFrom(2, place, ids)
-  const sql = `SELECT ${STOPPABLE} FROM ${recordsWith(dialect, places)}`
-  return (await database.find(sql, [number, ...bind])).map((row) => stoppable(row))
+  const those = dialect.idsFrom(2, ids)
+  const sql = `SELECT ${STOPPABLE} FROM ${recordsWith(dialect, those)}`
+  return (await database.find(sql, [number, ...those.bind])).map((row) => stoppable(row))
 }
 
 export async function revoke(place: Place, id: string, how: Stop): Promise<Revoked | undefined> {
@@ -139,14 +141,14 @@ export async function report(place: Place, ids: readonly string[]): Promise<read
 }
 
 async function reportPart(place: Place, ids: readonly string[]): Promise<readonly string[]> {
-  const { database, number } = place
+  const { database, dialect, number } = place
   const call = nameOfCall()
-  const { places, bind } = idsFrom(3, place, ids)
+  const { among, bind } = dialect.idsFrom(3, ids)
   try {
     const affected = await write(
       place,
       ids,
-      `UPDATE ${STOPS.name} SET reported = $1 WHERE issuer = $2 AND token_id IN (${places})
+      `UPDATE ${STOPS.name} SET reported = $1 WHERE issuer = $2 AND ${among('token_id')}
         AND stopped_at IS NOT NULL AND reported IS NULL`,
       [call, number, ...bind],
     )
@@ -157,7 +159,7 @@ async function reportPart(place: Place, ids: readonly string[]): Promise<readonl
   }
   try {
     const rows = await database.find(
-      `SELECT token_id FROM ${STOPS.name} WHERE reported = $1 AND issuer = $2 AND token_id IN (${places})`,
+      `SELECT token_id FROM ${STOPS.name} WHERE reported = $1 AND issuer = $2 AND ${among('token_id')}`,
       [call, number, ...bind],
     )
     return rows.map((row) => hexOf(row.token_id))

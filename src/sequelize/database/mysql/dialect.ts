@@ -1,12 +1,15 @@
 import type { Dialect } from '../dialect.ts'
 import { codeOf } from '../fate.ts'
-import { into, replacing, selectFound, selectSlice } from '../standard.ts'
+import { idsIn, into, replacing, selectFound, selectSlice } from '../standard.ts'
 import { mysqlSchema } from './schema.ts'
+
+const bindId = (hex: string): Buffer => Buffer.from(hex, 'hex')
+const by = (index: string): string => `FORCE INDEX (${index})`
 
 export const mysqlDialect: Dialect = {
   /** As bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name)),
-  bindId: (hex) => Buffer.from(hex, 'hex'),
+  bindId,
   insert: (rows) => `INSERT ${into(rows)}`,
   claim: (row) => `INSERT ${into(row)}`,
   isDuplicateKey: (error) => codeOf(error) === 'ER_DUP_ENTRY',
@@ -21,8 +24,10 @@ export const mysqlDialect: Dialect = {
   },
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
-  selectNewest: (slice) => selectSlice(slice, `FORCE INDEX (${slice.index ?? 'PRIMARY'})`),
-  selectNewestOf: (rows) => selectFound(rows, `FORCE INDEX (${rows.index})`),
+  selectNewest: (slice) => selectSlice(slice, by(slice.index ?? 'PRIMARY')),
+  selectNewestOf: (rows) => selectFound(rows, by(rows.index)),
+  by,
+  idsFrom: idsIn(bindId),
   joinEach: (table, alias, on) => `STRAIGHT_JOIN ${table} ${alias} ON ${on}`,
   lookUpEach: (table, alias, on) => `LEFT JOIN ${table} ${alias} ON ${on}`,
   deleteOldest: ({ table, where, age, limit }) =>

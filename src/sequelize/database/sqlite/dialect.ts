@@ -1,21 +1,26 @@
 import type { Dialect } from '../dialect.ts'
-import { insertOrReplace, selectFound, selectSlice, standard } from '../standard.ts'
+import { idsIn, insertOrReplace, selectFound, selectSlice, standard } from '../standard.ts'
 import { sqliteSchema } from './schema.ts'
+
+const bindId = (hex: string): Buffer => Buffer.from(hex, 'hex')
+const by = (index: string): string => `INDEXED BY ${index}`
 
 export const sqliteDialect: Dialect = {
   ...standard,
   insertOrReplace,
-  bindId: (hex) => Buffer.from(hex, 'hex'),
+  bindId,
   // Only one of the two modules has a code for it.
   isDuplicateKey: (error) => error instanceof Error && /UNIQUE constraint failed/.test(error.message),
 
-  selectNewest: (slice) => selectSlice(slice, slice.index === undefined ? '' : `INDEXED BY ${slice.index}`),
-  selectNewestOf: (rows) => selectFound(rows, `INDEXED BY ${rows.index}`),
+  selectNewest: (slice) => selectSlice(slice, slice.index === undefined ? '' : by(slice.index)),
+  selectNewestOf: (rows) => selectFound(rows, by(rows.index)),
+  by,
+  idsFrom: idsIn(bindId),
   joinEach: (table, alias, on) => `CROSS JOIN ${table} ${alias} ON ${on}`,
   lookUpEach: (table, alias, on) => `LEFT JOIN ${table} ${alias} ON ${on}`,
 
-  deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key}) IN
-    (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
+  deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key.join(', ')}) IN
+    (SELECT ${key.join(', ')} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
 
   types: {
     id: 'BLOB',
