@@ -94,6 +94,26 @@ export const PLANTS: Readonly<Record<string, () => Plant>> = {
         return { ...rest, tokens: tokens.length > 1 ? tokens.slice(0, -1) : tokens }
       },
     })),
+  'an acknowledgement is forgotten': () => inStore(() => ({ acknowledge: async () => {} })),
+  'an acknowledgement covers the replay that comes after it': () =>
+    inStore((store) => ({
+      acknowledge: (token, { coversReplay: _, ...acknowledgement }) =>
+        store.acknowledge(token, { ...acknowledgement, coversReplay: true }),
+    })),
+  'a list shows what was acknowledged': () =>
+    inStore((store) => ({
+      list: (issuer, { unacknowledged: _, ...filter }, page) => store.list(issuer, filter, page),
+    })),
+  'a list finds no tickets': () =>
+    inStore((store) => ({
+      list: async (issuer, filter, page) =>
+        filter.ticketId === undefined ? store.list(issuer, filter, page) : { tokens: [] },
+    })),
+  'a list finds nothing by a jti': () =>
+    inStore((store) => ({
+      list: async (issuer, filter, page) =>
+        filter.id === undefined ? store.list(issuer, filter, page) : { tokens: [] },
+    })),
   'an API passes on what was stopped': () => byStatus(({ revokedAt: _, ...token }) => token),
   'an API passes on what was bound to a resource': () => byStatus(({ resource: _, ...token }) => token),
   'an API passes on without the people who act': () => byStatus(withoutActor),

@@ -21,6 +21,8 @@ const FIELDS = [
   'createdBy',
   'by',
   'reason',
+  'note',
+  'replayedAt',
 ]
 const QUERY = [
   'userId',
@@ -31,6 +33,9 @@ const QUERY = [
   'live',
   'replayed',
   'withoutActor',
+  'unacknowledged',
+  'ticketId',
+  'jti',
   'createdAfter',
   'createdBefore',
   'limit',
@@ -54,7 +59,15 @@ const object = fc.dictionary(
 const body = fc.oneof(
   { arbitrary: object.map((given) => JSON.stringify({ userId: '{user}', ...given })), weight: 5 },
   { arbitrary: object.map((given) => JSON.stringify(given)), weight: 3 },
-  { arbitrary: fc.constantFrom('{"id":"{id}"}', '{"userId":"{user}","reason":"x"}'), weight: 1 },
+  {
+    arbitrary: fc.constantFrom(
+      '{"id":"{id}"}',
+      '{"userId":"{user}","reason":"x"}',
+      '{"by":"x","note":"x"}',
+      '{"by":"x","note":"x","replayedAt":null}',
+    ),
+    weight: 1,
+  },
   {
     arbitrary: fc.oneof(
       fc.json(),
@@ -86,6 +99,7 @@ const path = fc.oneof(
     weight: 5,
   },
   { arbitrary: segment.map((text) => `/subject-tokens/${text}`), weight: 4 },
+  { arbitrary: segment.map((text) => `/subject-tokens/${text}/acknowledgement`), weight: 2 },
   { arbitrary: segment.map((text) => `/status-lists/${text}`), weight: 2 },
   {
     arbitrary: fc.constantFrom(
@@ -189,6 +203,7 @@ const ROUTES: readonly [RegExp, string][] = [
   [/^\/subject-tokens\/summary$/, '/subject-tokens/summary'],
   [/^\/subject-tokens\/revocations$/, '/subject-tokens/revocations'],
   [/^\/subject-tokens\/[^/]+$/, '/subject-tokens/{id}'],
+  [/^\/subject-tokens\/[^/]+\/acknowledgement$/, '/subject-tokens/{id}/acknowledgement'],
   [/^\/status-lists\/[^/]+$/, '/status-lists/{m}'],
 ]
 

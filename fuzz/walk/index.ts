@@ -2,6 +2,7 @@
 import { now } from '../../fixtures/clock.ts'
 import { defineGroup } from '../group.ts'
 import type { World } from '../world.ts'
+import { acknowledge } from './acknowledging.ts'
 import { exchange } from './exchanging.ts'
 import { changeAccount, issue, login } from './issuing.ts'
 import type { Lane } from './model.ts'
@@ -79,6 +80,8 @@ function take(walk: Walk, lane: Lane, step: Step): Promise<void> | void {
       return revoke(walk, lane, step)
     case 'misrevoke':
       return misrevoke(walk, lane, step)
+    case 'acknowledge':
+      return acknowledge(walk, lane, step)
     case 'kill':
       return kill(walk, lane, step)
     case 'account':

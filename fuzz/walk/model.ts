@@ -1,6 +1,12 @@
 /** What the service must remember, and what it must show of it (docs/protocol.md §2.2, §3.1). */
 import type { ClientMetadata } from 'oidc-provider'
-import type { ActClaim, ActingParty, Replay, Revocation } from '../../src/subject-tokens/subject-token.ts'
+import type {
+  Acknowledgement,
+  ActClaim,
+  ActingParty,
+  Replay,
+  Revocation,
+} from '../../src/subject-tokens/subject-token.ts'
 import type { Rules } from '../setting.ts'
 
 interface Use {
@@ -40,6 +46,8 @@ export interface Token {
   revokedAt?: number
   revocation?: Revocation
   replay?: Replay
+  /** Oldest first. */
+  acknowledged?: readonly Acknowledgement[]
   /** An opaque access token that was ended. */
   ended?: boolean
   /** Its record was deleted. */
@@ -95,6 +103,18 @@ export function stateOf(token: Token, now: number): 'revoked' | 'consumed' | 'ex
   return token.expiresAt <= now ? 'expired' : 'active'
 }
 
+export const isWithoutActor = ({ use }: Token): boolean => use !== undefined && !use.actor
+
+/** Whether there is something to look into. */
+export const isAlarming = (token: Token): boolean => token.replay !== undefined || isWithoutActor(token)
+
+/** Whether no one has looked into it, or not into the replay that came later. */
+export function isUnacknowledged(token: Token): boolean {
+  const { acknowledged = [], replay } = token
+  const covers = replay ? acknowledged.some(({ coversReplay }) => coversReplay) : acknowledged.length > 0
+  return isAlarming(token) && !covers
+}
+
 /** The record as the management API shows it. */
 export function itemOf(token: Token, now: number): object {
   const { use } = token
@@ -116,6 +136,7 @@ export function itemOf(token: Token, now: number): object {
     revokedAt: token.revokedAt,
     revocation: shownRevocation(token),
     replay: token.replay,
+    acknowledged: token.acknowledged?.map(({ at, by, note }) => ({ at, by, note })),
     accessToken: use?.accessToken,
     state: stateOf(token, now),
   })

@@ -17,6 +17,7 @@ const scope = fc
 /** What the deployment's functions do is written in it: see `optionsFor`. */
 interface Context {
   readonly reason?: string | null
+  readonly ticketId?: unknown
   readonly issuance?: string
   readonly exchange?: string
   readonly claims?: string
@@ -26,10 +27,16 @@ interface Context {
 }
 const fails = fc.constantFrom('deny', 'throw')
 const claimsFail = fc.constantFrom('deny', 'throw', 'reserved')
-const usual: fc.Arbitrary<Context> = fc.constant({ reason: 'asked' })
+const usual: fc.Arbitrary<Context> = fc.constantFrom<Context>(
+  { reason: 'asked' },
+  { reason: 'asked', ticketId: 'T-1' },
+  { reason: 'asked', ticketId: 'T-2' },
+)
 const context: fc.Arbitrary<Context> = fc.record(
   {
     reason: fc.constantFrom('asked', 'SUP-1', ' ', null),
+    /** Those that are no names are stored, and found by no list. */
+    ticketId: fc.constantFrom<unknown>('T-1', 't-1', 'T-1 ', '', 7, 'T'.repeat(256)),
     issuance: fails,
     exchange: fails,
     claims: claimsFail,
@@ -156,6 +163,16 @@ const misrevoke = fc.record({
   how: fc.constantFrom('nothing', 'two', 'unknown field', 'blank reason', 'no name', 'unknown id', 'query'),
 })
 
+/** Someone has looked into the alarms of a record. */
+const acknowledge = fc.record({
+  kind: fc.constant('acknowledge'),
+  token: pick,
+  astray: oneIn(9, fc.constant(true)),
+  by: fc.constantFrom('erin', 'frank'),
+  /** The replay that they saw: that of the record, or another one. */
+  saw: maybe(fc.constantFrom('its own', 'none', 'another')),
+})
+
 const BY = ['userId', 'actorId', 'createdBy'] as const
 export type By = (typeof BY)[number]
 const named = { by: fc.constantFrom(...BY), name: pick, alias: fc.boolean() }
@@ -169,6 +186,12 @@ const list = fc.record({
   live: seldom(fc.boolean()),
   replayed: seldom(fc.boolean()),
   withoutActor: seldom(fc.boolean()),
+  unacknowledged: seldom(fc.constant(true)),
+  ticketId: seldom(fc.constantFrom('T-1', 'T-2', 't-1', 'T-1 ')),
+  /** Of an access token that is held, or of one that came of it; or of none. */
+  jti: seldom(
+    fc.record({ held: pick, form: fc.constantFrom('its own', 'of a child', 'unknown', 'garbage') }),
+  ),
   client: seldom(pick),
   limit: fc.constantFrom(1, 2, 50, 100),
 })
@@ -186,8 +209,9 @@ const step = fc.oneof(
   { arbitrary: end, weight: 3 },
   { arbitrary: revoke, weight: 5 },
   { arbitrary: misrevoke, weight: 2 },
+  { arbitrary: acknowledge, weight: 6 },
   { arbitrary: kill, weight: 6 },
-  { arbitrary: list, weight: 8 },
+  { arbitrary: list, weight: 10 },
   { arbitrary: account, weight: 1 },
 )
 
@@ -209,6 +233,7 @@ export type End = Of<typeof end>
 export type Says = Of<typeof says>
 export type Revoke = Of<typeof revoke>
 export type Misrevoke = Of<typeof misrevoke>
+export type Acknowledge = Of<typeof acknowledge>
 export type Kill = Of<typeof kill>
 export type List = Of<typeof list>
 export type AccountChange = Of<typeof account>
