@@ -3,20 +3,19 @@ import type { Configuration, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from './constants.ts'
 import { exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
-import { type NodeHandler, routerHandler } from './management/handler.ts'
-import { type Mounting, resolveMounting } from './management/mounting.ts'
+import { type NodeHandler, routerHandler } from './http/handler.ts'
+import { type Mounting, resolveMounting } from './http/mounting.ts'
 import { managementRouter } from './management/router.ts'
-import { type ImpersonationOptions, type ResolvedOptions, resolveOptions } from './options.ts'
+import { type ImpersonationOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
 import { assertGrantFunctions } from './provider/grants.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
-import { readSettings, type Settings } from './provider/settings.ts'
+import { readSettings, type Service, type Settings } from './provider/settings.ts'
 import { resolveStatusLists } from './provider/status-reference.ts'
 import { type PublishedLists, publishLists } from './status-lists/lists.ts'
 import { statusListRouter } from './status-lists/router.ts'
 import { storeReady } from './subject-tokens/ready.ts'
-import type { SubjectTokenStore } from './subject-tokens/store.ts'
 
 /** The impersonation service of one provider. Call `configure`, build the provider, call `attach`, then `router`. */
 export interface Impersonation {
@@ -96,8 +95,8 @@ interface Configured {
 }
 
 /** What there is once `attach` has returned. */
-interface Attached extends Omit<Configured, 'extended'> {
-  readonly provider: Provider
+interface Attached extends Service {
+  readonly configuration: Configuration
   readonly lists: PublishedLists | undefined
 }
 
@@ -124,13 +123,13 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
     const { prefix, only } = resolveMounting(method, given)
     if (!attached) throw new TypeError(`call attach(provider) before ${method}()`)
-    const { provider, settings, lists } = attached
+    const { provider, lists } = attached
     if (only === 'status-lists' && !lists)
       throw new TypeError("option only is 'status-lists', but statusList is false: there are none")
     const router = new Router()
     if (only !== 'status-lists') {
       prefixes.push(prefix)
-      router.use(managementRouter({ provider, store, options, settings }, prefix).routes())
+      router.use(managementRouter(attached, prefix).routes())
     }
     if (lists && only !== 'management') router.use(statusListRouter(lists, prefix).routes())
     return { provider, prefix, router }
@@ -153,15 +152,11 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       assertGrantFunctions()
       const { configuration, settings } = configured
       const statusLists = resolveStatusLists(options.statusList, settings.managementResource(provider))
-      provider.registerGrantType(
-        TOKEN_EXCHANGE,
-        exchangeHandler({ store, options, settings, statusLists }),
-        PARAMETERS,
-        REPEATABLE,
-      )
+      const service = { provider, store, options, settings, statusLists }
+      provider.registerGrantType(TOKEN_EXCHANGE, exchangeHandler(service), PARAMETERS, REPEATABLE)
       refuseSimultaneousReplays(provider)
       const lists = statusLists && publishLists({ issuer: provider.issuer, store, settings, statusLists })
-      attached = { provider, configuration, settings, lists }
+      attached = { ...service, configuration, lists }
     },
 
     router: (given) => routes('router', given).router,
@@ -176,18 +171,13 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   }
   insides.set(impersonation, () => {
     if (!attached) throw new TypeError('call configure() and attach() first')
-    const { provider, configuration, settings } = attached
-    return { provider, store, options, settings, configuration, prefixes }
+    return { ...attached, prefixes }
   })
   return impersonation
 }
 
 /** What lies behind an `Impersonation`, for rooms with a door of their own. */
-export interface Inside {
-  readonly provider: Provider
-  readonly store: SubjectTokenStore
-  readonly options: ResolvedOptions
-  readonly settings: Settings
+export interface Inside extends Service {
   /** As the deployment gave it. */
   readonly configuration: Configuration
   /** Where `router` was mounted, in the order of the calls. */

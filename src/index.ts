@@ -12,9 +12,9 @@ export {
   type SubjectTokenReplayed,
   type SubjectTokenRevoked,
 } from './events.ts'
+export type { NodeHandler } from './http/handler.ts'
+export type { Mounting } from './http/mounting.ts'
 export { createImpersonation, type Impersonation } from './impersonation.ts'
-export type { NodeHandler } from './management/handler.ts'
-export type { Mounting } from './management/mounting.ts'
 export type {
   CustomClaimsRequest,
   ImpersonationOptions,

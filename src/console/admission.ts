@@ -2,11 +2,11 @@
 import type { Context } from 'koa'
 import { within } from '../callbacks/call.ts'
 import type { Seconds } from '../clock.ts'
-import { ManagementError } from '../management/errors.ts'
+import { RecordError } from '../http/errors.ts'
 import { isPlainObject, isStorableName } from '../plain-json.ts'
 import type { Administrator, ConsoleOptions, ConsoleRight } from './options.ts'
 
-const forbidden = (text: string) => new ManagementError({ status: 403, error: 'forbidden', public: text })
+const forbidden = (text: string) => new RecordError({ status: 403, code: 'forbidden', public: text })
 
 /**
  * Refuses a request that may change something, unless a page of this origin sent it. The console may share its origin

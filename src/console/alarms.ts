@@ -1,5 +1,5 @@
-import { invalidRequest } from '../management/errors.ts'
-import { single } from '../management/list-request.ts'
+import { invalidRequest } from '../http/errors.ts'
+import { single } from '../management/query.ts'
 import { html } from './html.ts'
 import { recordList } from './records.ts'
 import type { Page, Visit } from './visit.ts'
@@ -23,7 +23,7 @@ export async function alarmsPage(visit: Visit): Promise<Page> {
   const kinds = Object.entries(KINDS)
   const shown = kinds.find(([kind]) => kind === show)?.[1]
   if (!shown) throw invalidRequest({ public: 'show must be replayed or withoutActor' })
-  const list = await recordList(visit, { [show]: 'true', cursor }, shown.empty)
+  const list = await recordList(visit, { [show]: true, cursor }, shown.empty)
   const tabs = kinds.map(([kind, { label }]) => {
     const current = kind === show && html` aria-current="true"`
     return html`<a href="${visit.base}/alarms?show=${kind}"${current}>${label}</a>`

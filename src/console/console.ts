@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import { epochTime } from '../clock.ts'
+import { createHandler, type NodeHandler, originalPathOf } from '../http/handler.ts'
 import { type Impersonation, type Inside, insideOf } from '../impersonation.ts'
-import { createHandler, type NodeHandler, originalPathOf } from '../management/handler.ts'
 import { administratorOf, assertRight, assertSameOrigin } from './admission.ts'
 import { type ConsoleOptions, type ResolvedConsoleOptions, resolveConsoleOptions } from './options.ts'
 import { setHeaders, showError, showPage } from './page.ts'

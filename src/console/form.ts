@@ -1,7 +1,7 @@
 /** Queries and forms are of one kind: as they come, as they are shown again, and as links send them. */
 import type { Context } from 'koa'
-import { parsedBody, read } from '../management/body.ts'
-import { invalidRequest, ManagementError } from '../management/errors.ts'
+import { parsedBody, read } from '../http/body.ts'
+import { invalidRequest, RecordError } from '../http/errors.ts'
 import { isPlainObject } from '../plain-json.ts'
 import { type Html, html, type Value } from './html.ts'
 
@@ -35,11 +35,11 @@ export function typedIn<Name extends string>(form: string, names: readonly Name[
 /** The result, or what was wrong with the input. Every other error is thrown on. */
 export async function tried<Result>(
   work: () => Result | Promise<Result>,
-): Promise<{ readonly result?: Result; readonly error?: ManagementError }> {
+): Promise<{ readonly result?: Result; readonly error?: RecordError }> {
   try {
     return { result: await work() }
   } catch (error) {
-    if (error instanceof ManagementError && error.status === 400) return { error }
+    if (error instanceof RecordError && error.status === 400) return { error }
     throw error
   }
 }
@@ -49,9 +49,9 @@ export const field = (label: Value, name: string, typed = '', attributes?: Html)
   html`<label>${label}<input name="${name}" value="${typed}"${attributes}></label>`
 
 /** A query, without what is blank. */
-export function queryOf(fields: Readonly<Record<string, string | number | undefined>>): string {
+function queryOf(fields: Typed): string {
   const query = new URLSearchParams()
-  for (const [name, value = ''] of Object.entries(fields)) if (value !== '') query.set(name, String(value))
+  for (const [name, value = ''] of Object.entries(fields)) if (value !== '') query.set(name, value)
   return String(query)
 }
 

@@ -1,6 +1,6 @@
 import type { Seconds } from '../clock.ts'
-import { invalidRequest } from '../management/errors.ts'
-import { single } from '../management/list-request.ts'
+import { invalidRequest } from '../http/errors.ts'
+import { single } from '../management/query.ts'
 import { addressOf, field, type Typed, tried, typedIn } from './form.ts'
 import { type Html, html } from './html.ts'
 import { recordList, type Search } from './records.ts'
@@ -55,7 +55,7 @@ export function searchOf(query: string): Search {
   const { state, from, to, ...others } = single(query, [...FILTER, 'cursor'])
   return {
     ...others,
-    ...(state === 'live' ? { live: 'true' } : { state }),
+    ...(state === 'live' ? { live: true } : { state }),
     createdAfter: from && dayOf('from', from),
     createdBefore: to && dayOf('to', to) + DAY,
   }

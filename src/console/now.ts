@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { listSubjectTokens } from '../management/inspect.ts'
-import { single } from '../management/list-request.ts'
-import type { ManagementService } from '../management/service.ts'
-import { summarizeSubjectTokens } from '../management/summary.ts'
+import { single } from '../management/query.ts'
+import type { Service } from '../provider/settings.ts'
+import { listSubjectTokens } from '../records/list.ts'
+import { type RecordSummary, summarizeSubjectTokens } from '../records/summary.ts'
 import { type Html, html, type Value } from './html.ts'
 import { short } from './people.ts'
 import { recordList } from './records.ts'
@@ -13,7 +13,7 @@ import { clockOf, cut } from './words.ts'
 export async function nowPage(visit: Visit): Promise<Page> {
   const { cursor } = single(visit.ctx.querystring, ['cursor'])
   const [list, alarm, numbers] = await Promise.all([
-    recordList(visit, { live: 'true', cursor }, 'No one is being viewed right now.'),
+    recordList(visit, { live: true, cursor }, 'No one is being viewed right now.'),
     lastReplay(visit),
     numbersFor(visit),
   ])
@@ -37,16 +37,14 @@ async function lastReplay({ service, lookup, now, base }: Visit): Promise<Value>
   return html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${short(userId)} was presented again by <code>${cut(replay.clientId ?? replay.by ?? '')}</code> at ${clockOf(replay.at, now)}. <a href="${base}/${id}">Look into it</a></p>`
 }
 
-type Summary = Awaited<ReturnType<typeof summarizeSubjectTokens>>
-
 const DAYS = 30
 /** Milliseconds that a page waits for numbers. */
 const PATIENCE = 20
 
-const counted = new WeakMap<ManagementService, Summary>()
+const counted = new WeakMap<Service, RecordSummary>()
 
 /** The last ones, while new ones are being counted. */
-async function numbersFor({ service, lookup }: Visit): Promise<Summary | undefined> {
+async function numbersFor({ service, lookup }: Visit): Promise<RecordSummary | undefined> {
   const counting = summarizeSubjectTokens(service, DAYS)
     .then((summary) => counted.set(service, summary))
     .catch(lookup.report)
@@ -54,7 +52,7 @@ async function numbersFor({ service, lookup }: Visit): Promise<Summary | undefin
   return counted.get(service)
 }
 
-function cardsOf({ base }: Visit, { live, days }: Partial<Summary> = {}): Html {
+function cardsOf({ base }: Visit, { live, days }: Partial<RecordSummary> = {}): Html {
   const card = (label: Value, count: number | undefined, since?: string) =>
     html`<div class="card"><small>${label}</small><b>${count?.toLocaleString('en') ?? '…'}</b><small>${since}</small></div>`
   const alarms = (show: 'replayed' | 'withoutActor', label: string) => {
@@ -71,7 +69,7 @@ const HEIGHT = 40
 const STEP = 10
 
 /** Subject tokens issued each day, those that were used again marked; the same numbers as a table. */
-function chartOf(days: Summary['days']): Html {
+function chartOf(days: RecordSummary['days']): Html {
   const highest = Math.max(1, ...days.map(({ issued }) => issued))
   const width = days.length * STEP
   const heightOf = (count: number) => Math.ceil((count / highest) * HEIGHT)
@@ -86,7 +84,7 @@ function chartOf(days: Summary['days']): Html {
     ended,
     revoked,
     replayed,
-  }: Summary['days'][number]) =>
+  }: RecordSummary['days'][number]) =>
     html`<tr><th>${date.slice(5)}${[issued, exchanged, withoutActor, ended, revoked, replayed].map((count) => html`<td>${count}`)}`
   return html`<small>Issued, last ${DAYS} days${marked}</small>
 <svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path d="M0 ${HEIGHT - 0.5}h${width}"/><path class="bar" d="${bars('issued')}"/><path class="bar bad" d="${bars('replayed')}"/></svg>

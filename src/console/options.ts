@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { resolveMounting } from '../management/mounting.ts'
+import { resolveMounting } from '../http/mounting.ts'
 import { isPlainObject, type JsonObject } from '../plain-json.ts'
 
 /** What an administrator may do: see the pages, stop one impersonation, stop all of a person. */

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
-import { managementErrorOf } from '../management/errors.ts'
-import { RETRY_AFTER } from '../outage.ts'
+import { refuse } from '../http/respond.ts'
 import { Html, html } from './html.ts'
 import { NO_NAMES, peopleIn, short } from './people.ts'
 import { SCRIPT, TRUSTED_TYPES_POLICY } from './script.ts'
@@ -48,16 +47,13 @@ const ERRORS: Readonly<Record<number, readonly [title: string, text?: string]>> 
 
 /** For a request that reached no page. `home` is for those who may see the console. */
 export function showError(ctx: Context, thrown: unknown, home?: string): void {
-  const { status, message } = managementErrorOf(thrown)
+  setHeaders(ctx)
+  const { status, message } = refuse(ctx, thrown)
   const [title, text = sentenceOf(message)] = ERRORS[status] ?? ['This did not work']
   const back = home !== undefined && html`<p><a href="${home || '/'}">Back to the console</a></p>`
-  setHeaders(ctx)
-  ctx.status = status === 413 ? 400 : status
+  if (status === 413) ctx.status = 400
   const body = html`<main id="main"><h1>${title}</h1><p>${text}</p>${back}</main>`
   ctx.body = documentOf(title, body).write(NO_NAMES)
-  if (status === 503) ctx.set('Retry-After', String(RETRY_AFTER))
-  // Koa's way to inform the operator.
-  if (status >= 500) ctx.app.emit('error', thrown, ctx)
 }
 
 const documentOf = (title: string, body: Html): Html =>

@@ -1,9 +1,9 @@
 import type { Seconds } from '../clock.ts'
-import { invalidRequest } from '../management/errors.ts'
-import { type SubjectTokenRecord, showSubjectToken } from '../management/inspect.ts'
-import { assertNoQuery, single } from '../management/list-request.ts'
-import { parseRevocationRequest } from '../management/revocation-request.ts'
-import { revokeSubjectToken } from '../management/revoke.ts'
+import { assertNoQuery, single } from '../management/query.ts'
+import { required } from '../records/fields.ts'
+import { type SubjectTokenRecord, showSubjectToken } from '../records/record.ts'
+import { revokeSubjectToken } from '../records/stop.ts'
+import { parseStopRequest } from '../records/stop-request.ts'
 import type { ActClaim, RevocationCause } from '../subject-tokens/subject-token.ts'
 import { field, readForm, type Typed, tried, typedIn } from './form.ts'
 import { type Html, html, type Value } from './html.ts'
@@ -25,10 +25,10 @@ export async function stopOne(visit: Visit): Promise<Page | string> {
   const { service, base, administrator } = visit
   const form = await readForm(visit.ctx)
   const { id, reason } = typedIn(form, ['id', 'reason'])
-  if (id === undefined) throw invalidRequest({ public: 'id is required' })
+  if (id === undefined) throw required('id')
   const record = await showSubjectToken(service, id)
   const { error } = await tried(() => {
-    const { says } = parseRevocationRequest({ reason: '', ...single(form, ['id', 'reason']) })
+    const { says } = parseStopRequest({ reason: '', ...single(form, ['id', 'reason']) })
     return revokeSubjectToken(service, id, { ...says, cause: 'console', by: administrator.id })
   })
   if (!error) return `${base}/${id}`

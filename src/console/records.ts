@@ -1,8 +1,8 @@
 /** Pages of records: the table of Now, History and Alarms. */
-import { listSubjectTokens, type SubjectTokenRecord } from '../management/inspect.ts'
-import { type ListRequest, parseListRequest } from '../management/list-request.ts'
 import type { JsonObject } from '../plain-json.ts'
-import { addressOf, queryOf } from './form.ts'
+import { type ListRequest, listSubjectTokens, parseListRequest, type RecordPage } from '../records/list.ts'
+import type { SubjectTokenRecord } from '../records/record.ts'
+import { addressOf } from './form.ts'
 import { type Html, html, type Look } from './html.ts'
 import type { ConsoleOptions } from './options.ts'
 import { linked, short } from './people.ts'
@@ -12,13 +12,16 @@ import { ago, clockOf, cut, TEXT } from './words.ts'
 
 const ROWS = 25
 
-/** Parameters of `GET /subject-tokens`. A blank one counts as absent. */
-export type Search = Readonly<Record<string, string | number | undefined>>
+/** What to look for, as it was typed. A blank member counts as absent. */
+export type Search = Readonly<Record<string, string | number | boolean | undefined>>
 
 export const requestOf = (search: Search, limit: number): ListRequest =>
-  parseListRequest(queryOf({ ...search, limit }))
+  parseListRequest({
+    ...Object.fromEntries(Object.entries(search).filter(([, value]) => value !== '')),
+    limit,
+  })
 
-type Pages = AsyncGenerator<Awaited<ReturnType<typeof listSubjectTokens>>>
+type Pages = AsyncGenerator<RecordPage>
 
 /** At most so many, one after the other. */
 export async function* pagesOf({ service, lookup }: Visit, first: ListRequest, most: number): Pages {

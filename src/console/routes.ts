@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { methodNotAllowed, pathNotFound } from '../management/errors.ts'
+import { methodNotAllowed, notFound } from '../http/errors.ts'
 import { isId } from '../subject-tokens/id.ts'
 import { alarmsPage } from './alarms.ts'
 import { downloadHistory } from './csv.ts'
@@ -36,7 +36,7 @@ export function handlerOf([, methods]: Route, ctx: Context): Handler {
   const handle = methods[ctx.method === 'HEAD' ? 'GET' : (ctx.method as 'GET' | 'POST')]
   if (handle) return handle
   const allowed = Object.keys(methods).flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-  if (allowed.length === 0) throw pathNotFound()
+  if (allowed.length === 0) throw notFound({ public: 'not found' })
   ctx.set('Allow', allowed.join(', '))
   throw methodNotAllowed()
 }

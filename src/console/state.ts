@@ -1,5 +1,5 @@
 import type { Seconds } from '../clock.ts'
-import type { SubjectTokenRecord } from '../management/inspect.ts'
+import type { SubjectTokenRecord } from '../records/record.ts'
 import { isEnd } from '../subject-tokens/subject-token.ts'
 import { type Html, html, type Value } from './html.ts'
 import { short } from './people.ts'

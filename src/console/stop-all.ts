@@ -1,9 +1,9 @@
 /** The kill switch of a user or of an engineer. */
-import { invalidRequest } from '../management/errors.ts'
-import { onlyOne } from '../management/fields.ts'
-import { single } from '../management/list-request.ts'
-import { killFilterOf, parseRevocationRequest } from '../management/revocation-request.ts'
-import { revokeSubjectTokens } from '../management/revoke.ts'
+import { invalidRequest } from '../http/errors.ts'
+import { single } from '../management/query.ts'
+import { onlyOne } from '../records/fields.ts'
+import { revokeSubjectTokens } from '../records/stop.ts'
+import { killFilterOf, parseStopRequest } from '../records/stop-request.ts'
 import { LONGEST_LIFE } from '../subject-tokens/subject-token.ts'
 import { addressOf, field, readForm, type Typed, tried, typedIn } from './form.ts'
 import { type Html, html, type Value } from './html.ts'
@@ -44,7 +44,7 @@ export async function stopAll(visit: Visit): Promise<Page | string> {
 async function pull({ service, lookup, administrator }: Visit, form: string): Promise<People> {
   const { reason = '', confirm, ...whose } = single(form, FIELDS)
   const { id, filter } = personIn(whose)
-  const { says } = parseRevocationRequest({ ...whose, reason })
+  const { says } = parseStopRequest({ ...whose, reason })
   if (confirm !== id) throw invalidRequest({ public: 'the id must be typed exactly as shown' })
   await revokeSubjectTokens(service, lookup, filter, { ...says, cause: 'console', by: administrator.id })
   return whose
@@ -77,7 +77,7 @@ async function countOf(visit: Visit, person: People): Promise<string> {
   const recent = { ...person, createdAfter: visit.now - 2 * LONGEST_LIFE - 60 }
   let found = 0
   let unread = 0
-  for (const kind of [{ state: 'active' }, { live: 'true' }]) {
+  for (const kind of [{ state: 'active' }, { live: true }]) {
     unread += 1
     for await (const page of pagesOf(visit, requestOf({ ...recent, ...kind }, MOST), PATIENCE)) {
       found += page.items.length

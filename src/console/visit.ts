@@ -1,16 +1,16 @@
 import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
 import type { Seconds } from '../clock.ts'
-import type { Lookup } from '../management/account-ids.ts'
-import type { ManagementError } from '../management/errors.ts'
-import type { ManagementService } from '../management/service.ts'
+import type { RecordError } from '../http/errors.ts'
 import { findAccount } from '../provider/grants.ts'
+import type { Service } from '../provider/settings.ts'
+import type { Lookup } from '../records/accounts.ts'
 import type { Html } from './html.ts'
 import type { Administrator, ConsoleOptions, ConsoleRight } from './options.ts'
 
 export interface Visit {
   readonly ctx: Context
-  readonly service: ManagementService
+  readonly service: Service
   readonly lookup: Lookup
   readonly options: Pick<ConsoleOptions, 'nameOf' | 'ticketUrl'>
   readonly administrator: Administrator
@@ -24,7 +24,7 @@ export interface Visit {
 export interface Page {
   readonly title: string
   /** What was wrong with the input: said above what was typed. */
-  readonly error?: ManagementError | undefined
+  readonly error?: RecordError | undefined
   readonly body: Html
   /** Whatever its size: of a page with rows, texts are cut until it fits. */
   readonly isWhole?: boolean

@@ -1,30 +1,23 @@
 import Router from '@koa/router'
 import type { Context } from 'koa'
 import type { ManagementScope } from '../constants.ts'
-import type { ResolvedOptions } from '../options.ts'
+import { readJsonObject } from '../http/body.ts'
+import { methodNotAllowed } from '../http/errors.ts'
+import { respond } from '../http/respond.ts'
 import { findAccount } from '../provider/grants.ts'
-import type { Settings } from '../provider/settings.ts'
+import type { Service } from '../provider/settings.ts'
+import type { Caller } from '../records/accounts.ts'
+import { acknowledgeSubjectToken, parseAcknowledgementRequest } from '../records/acknowledge.ts'
+import { onlyOne } from '../records/fields.ts'
+import { issueSubjectToken, parseIssueRequest } from '../records/issue.ts'
+import { listSubjectTokens, parseListRequest } from '../records/list.ts'
+import { showSubjectToken } from '../records/record.ts'
+import { revokeSubjectToken, revokeSubjectTokens } from '../records/stop.ts'
+import { KILLED_BY, killFilterOf, parseStopRequest } from '../records/stop-request.ts'
+import { parseSummaryRequest, summarizeSubjectTokens } from '../records/summary.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
-import { acknowledgeSubjectToken } from './acknowledge.ts'
-import { parseAcknowledgementRequest } from './acknowledgement-request.ts'
-import { authenticate, type ManagementContext } from './authenticate.ts'
-import { readJsonObject } from './body.ts'
-import { methodNotAllowed } from './errors.ts'
-import { listSubjectTokens, showSubjectToken } from './inspect.ts'
-import { issueSubjectToken } from './issue.ts'
-import { parseIssueRequest } from './issue-request.ts'
-import { assertNoQuery, parseKillRequest, parseListRequest, parseSummaryRequest } from './list-request.ts'
-import { managementTokenVerifier } from './management-token.ts'
-import { respond } from './respond.ts'
-import { parseRevocationRequest } from './revocation-request.ts'
-import { revokeSubjectToken, revokeSubjectTokens } from './revoke.ts'
-import type { Caller, ManagementService } from './service.ts'
-import { summarizeSubjectTokens } from './summary.ts'
-
-interface Management extends ManagementService {
-  readonly options: ResolvedOptions
-  readonly settings: Settings
-}
+import { authenticator, challengeOf, type ManagementContext } from './authenticate.ts'
+import { assertNoQuery, listQuery, single, summaryQuery } from './query.ts'
 
 const COLLECTION = '/subject-tokens'
 const REVOCATIONS = '/subject-tokens/revocations'
@@ -33,16 +26,16 @@ const ITEM = '/subject-tokens/:id'
 const ACKNOWLEDGEMENT = '/subject-tokens/:id/acknowledgement'
 
 /** The management API (protocol.md §2) below `prefix`. `routes()` alone responds to all its paths, 405 included. */
-export function managementRouter(management: Management, prefix: string): Router {
-  const { provider, settings } = management
-  const verify = managementTokenVerifier(provider, settings)
-  const handlers = handlersOf(management)
+export function managementRouter(service: Service, prefix: string): Router {
+  const { provider, settings } = service
+  const authenticate = authenticator(provider, settings)
+  const handlers = handlersOf(service)
   const router = new Router({ prefix, sensitive: true, strict: true })
   // On each route: `router.use` matches by a pattern of its own, so that a path could reach a route without it.
-  const responding = respond(provider.issuer)
+  const responding = respond((error) => challengeOf(provider.issuer, error))
 
   const allow = (scope: ManagementScope, handle: Handle) => {
-    return async (ctx: Context) => handle(ctx, callerOf(await authenticate(ctx, scope, { provider, verify })))
+    return async (ctx: Context) => handle(ctx, callerOf(await authenticate(ctx, scope)))
   }
   const only = (...methods: string[]) => {
     return (ctx: Context) => {
@@ -71,51 +64,52 @@ export function managementRouter(management: Management, prefix: string): Router
 type Handle = (ctx: Context, caller: Caller) => Promise<void>
 
 /** Each parses a request, calls a function that knows no HTTP, and writes the response. */
-function handlersOf(management: Management) {
-  const { provider, options, settings } = management
+function handlersOf(service: Service) {
+  const { provider, options, settings } = service
   // Never built from the Host header.
   const location = `${settings.managementResource(provider).replace(/\/$/, '')}/subject-tokens`
   return {
     async issue(ctx, caller) {
       const request = parseIssueRequest(await readJsonObject(ctx), options)
-      const { subjectToken, record } = await issueSubjectToken(management, caller, request)
+      const { subjectToken, record } = await issueSubjectToken(service, caller, request)
       ctx.status = 201
       ctx.set('Location', `${location}/${record.id}`)
       ctx.body = { subjectToken, expiresIn: request.expiresIn }
     },
     async list(ctx, caller) {
-      ctx.body = await listSubjectTokens(management, caller, parseListRequest(ctx.querystring))
+      ctx.body = await listSubjectTokens(service, caller, parseListRequest(listQuery(ctx.querystring)))
     },
     async summarize(ctx) {
-      ctx.body = await summarizeSubjectTokens(management, parseSummaryRequest(ctx.querystring))
+      ctx.body = await summarizeSubjectTokens(service, parseSummaryRequest(summaryQuery(ctx.querystring)))
     },
     async show(ctx) {
       assertNoQuery(ctx.querystring)
-      ctx.body = await showSubjectToken(management, idOf(ctx))
+      ctx.body = await showSubjectToken(service, idOf(ctx))
     },
     async revoke(ctx, caller) {
       assertNoQuery(ctx.querystring)
-      await revokeSubjectToken(management, idOf(ctx), byApi(caller))
+      await revokeSubjectToken(service, idOf(ctx), byApi(caller))
       ctx.status = 204
     },
     async revokeAll(ctx, caller) {
-      const filter = parseKillRequest(ctx.querystring)
-      const { revoked } = await revokeSubjectTokens(management, caller, filter, byApi(caller))
+      const given = single(ctx.querystring, KILLED_BY)
+      const filter = killFilterOf(onlyOne(given, KILLED_BY), given)
+      const { revoked } = await revokeSubjectTokens(service, caller, filter, byApi(caller))
       ctx.body = { revoked }
     },
     async revokeSaying(ctx, caller) {
       assertNoQuery(ctx.querystring)
-      const { revoked, says } = parseRevocationRequest(await readJsonObject(ctx))
+      const { revoked, says } = parseStopRequest(await readJsonObject(ctx))
       const revocation = { ...byApi(caller), ...says }
       ctx.body =
         'id' in revoked
-          ? await revokeSubjectToken(management, revoked.id, revocation)
-          : await revokeSubjectTokens(management, caller, revoked, revocation)
+          ? await revokeSubjectToken(service, revoked.id, revocation)
+          : await revokeSubjectTokens(service, caller, revoked, revocation)
     },
     async acknowledge(ctx) {
       assertNoQuery(ctx.querystring)
       const request = parseAcknowledgementRequest(await readJsonObject(ctx))
-      await acknowledgeSubjectToken(management, idOf(ctx), request)
+      await acknowledgeSubjectToken(service, idOf(ctx), request)
       ctx.status = 204
     },
   } satisfies Readonly<Record<string, Handle>>
@@ -123,11 +117,11 @@ function handlersOf(management: Management) {
 
 /** `findAccount` gets the context of this request. */
 const callerOf = (ctx: ManagementContext): Caller => ({
-  clientId: ctx.oidc.client.clientId,
+  id: ctx.oidc.client.clientId,
   findAccount: (name) => findAccount(ctx, name),
   report: (error) => void ctx.app.emit('error', error, ctx),
 })
 
-const byApi = ({ clientId }: Caller): Revocation => ({ cause: 'api', client: clientId })
+const byApi = ({ id }: Caller): Revocation => ({ cause: 'api', client: id })
 
 const idOf = (ctx: Context): string => String(ctx.params.id)

@@ -1,8 +1,11 @@
 import type { Configuration, Provider } from 'oidc-provider'
+import type { ResolvedOptions } from '../options.ts'
+import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import { type AccessTokenVerifier, createAccessTokenVerifier } from './access-token-jwt.ts'
 import { type JwtSigner, jwtSigner } from './jwt-signer.ts'
 import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
 import { assertStaticClients } from './static-clients.ts'
+import type { StatusLists } from './status-reference.ts'
 import { rememberVerified } from './verified-tokens.ts'
 
 /** What the plugin keeps of the deployment's configuration, because the provider does not expose it. */
@@ -19,6 +22,19 @@ export interface Settings {
   readonly signJwt: JwtSigner
   managementResource(provider: Provider): string
 }
+
+/** What `attach` brings together, and the rooms work with. */
+export interface Service {
+  /** Names the issuer, emits the events, and ends access tokens. */
+  readonly provider: Provider
+  /** Its failures are outages. */
+  readonly store: SubjectTokenStore
+  readonly options: ResolvedOptions
+  readonly settings: Settings
+  /** Absent where the deployment has none. */
+  readonly statusLists: StatusLists | undefined
+}
+
 type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>
 
 export function readSettings(configuration: Configuration, managementResource: string | undefined): Settings {

@@ -1,15 +1,9 @@
 import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import { epochTime } from '../clock.ts'
-import { RETRY_AFTER } from '../outage.ts'
+import { methodNotAllowed, notFound, RecordError } from '../http/errors.ts'
+import { respond } from '../http/respond.ts'
 import { LIST_NUMBER } from '../provider/status-reference.ts'
-import {
-  historyNotOffered,
-  listNotFound,
-  methodNotAllowed,
-  notAcceptable,
-  statusListErrorOf,
-} from './errors.ts'
 import type { PublishedLists } from './lists.ts'
 
 const LIST = '/status-lists/:number'
@@ -18,17 +12,39 @@ const MEDIA_TYPE = 'application/statuslist+jwt'
 /** The status lists (protocol.md §4.1) below `prefix`: public, and for every origin. */
 export function statusListRouter(lists: PublishedLists, prefix: string): Router {
   const router = new Router({ prefix, sensitive: true, strict: true })
-  router.get(LIST, respond, (ctx) => sendList(ctx, lists))
-  router.all(LIST, respond, (ctx) => {
+  const responding: Middleware = (ctx, next) => {
+    // Also of an error: the pages of every origin may read it.
+    ctx.set('Access-Control-Allow-Origin', '*')
+    return inJson(ctx, next)
+  }
+  router.get(LIST, responding, (ctx) => sendList(ctx, lists))
+  router.all(LIST, responding, (ctx) => {
     ctx.set('Allow', 'GET, HEAD')
     throw methodNotAllowed()
   })
   return router
 }
 
+const inJson = respond()
+
+const notAcceptable = () =>
+  new RecordError({
+    status: 406,
+    code: 'invalid_request',
+    public: 'a status list is application/statuslist+jwt and nothing else',
+  })
+
+/** Draft-ietf-oauth-status-list §8.4. */
+const historyNotOffered = () =>
+  new RecordError({
+    status: 501,
+    code: 'invalid_request',
+    public: 'time is not supported: only the present list is published',
+  })
+
 async function sendList(ctx: Context, lists: PublishedLists): Promise<void> {
   const number = numberOf(ctx)
-  if (number === undefined || !(await lists.has(number))) throw listNotFound()
+  if (number === undefined || !(await lists.has(number))) throw notFound({ public: 'status list not found' })
   if (new URLSearchParams(ctx.querystring).has('time')) throw historyNotOffered()
   if (!ctx.accepts(MEDIA_TYPE)) throw notAcceptable()
   const { jwt, etag, iat } = await lists.get(number)
@@ -55,20 +71,4 @@ function numberOf({ path }: Context): number | undefined {
 function matches(condition: string, etag: string): boolean {
   if (condition === '*') return true
   return [...condition.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag)
-}
-
-/** Turns errors into responses that no cache keeps, and lets the pages of every origin read what is sent. */
-const respond: Middleware = async (ctx, next) => {
-  ctx.set('Access-Control-Allow-Origin', '*')
-  ctx.set('Cache-Control', 'no-store')
-  try {
-    await next()
-  } catch (thrown) {
-    const { status, error, message } = statusListErrorOf(thrown)
-    ctx.status = status
-    ctx.body = { error, error_description: message }
-    if (status === 503) ctx.set('Retry-After', String(RETRY_AFTER))
-    // Koa's way to inform the operator.
-    if (status === 500 || status === 503) ctx.app.emit('error', thrown, ctx)
-  }
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { html } from '../../src/console/html.ts'
 import { NO_NAMES } from '../../src/console/people.ts'
 import { stateCell } from '../../src/console/state.ts'
-import type { SubjectTokenRecord } from '../../src/management/inspect.ts'
+import type { SubjectTokenRecord } from '../../src/records/record.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 20, 10, 48) / 1000
 

@@ -3,11 +3,11 @@ import { expect } from 'chai'
 import { readPage } from '../../fixtures/markdown.ts'
 import { type Json, readDescription } from '../../fixtures/openapi.ts'
 import { codeOf, errorsOf, expectSameErrors, namesOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
-import { LIMIT as BODY_LIMIT } from '../../src/management/body.ts'
-import { MAX_CONTEXT_BYTES, MAX_CONTEXT_LEVELS } from '../../src/management/issue-request.ts'
-import { DEFAULT_LIMIT, MAX_LIMIT } from '../../src/management/list-request.ts'
+import { LIMIT as BODY_LIMIT } from '../../src/http/body.ts'
 import { RETRY_AFTER } from '../../src/outage.ts'
 import { MAX_NAME_LENGTH } from '../../src/plain-json.ts'
+import { MAX_CONTEXT_BYTES, MAX_CONTEXT_LEVELS } from '../../src/records/issue.ts'
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../../src/records/list.ts'
 
 const PAGE = readPage('docs/protocol.md')
 const { paths, components } = readDescription()

@@ -5,7 +5,7 @@ import { API, type Deployment, OPAQUE_API, withDeployment } from '../../fixtures
 import { list, show } from '../../fixtures/management.ts'
 import { BILLING, downstream } from '../../fixtures/on-behalf-of.ts'
 import { issue } from '../../fixtures/requests.ts'
-import type { SubjectTokenRecord } from '../../src/management/inspect.ts'
+import type { SubjectTokenRecord } from '../../src/records/record.ts'
 import { deployment as configurationOf } from '../../suite/src/drivers/deployment.ts'
 import { type Report, run } from '../../suite/src/run.ts'
 

@@ -1,7 +1,8 @@
-import type { Seconds } from '../clock.ts'
-import { epochTime } from '../clock.ts'
-import type { JsonObject } from '../plain-json.ts'
+import { epochTime, type Seconds } from '../clock.ts'
+import { notFound } from '../http/errors.ts'
+import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import type { ShownAccessToken } from '../provider/access-token.ts'
+import type { Service } from '../provider/settings.ts'
 import { isId } from '../subject-tokens/id.ts'
 import {
   type Acknowledgement,
@@ -14,12 +15,11 @@ import {
   shownRevocation,
   stateOf,
 } from '../subject-tokens/subject-token.ts'
-import { type Lookup, withAccounts } from './account-ids.ts'
-import { subjectTokenNotFound } from './errors.ts'
-import type { ListRequest } from './list-request.ts'
-import type { ManagementService } from './service.ts'
 
-/** The record of one impersonation, as the API shows it (protocol.md §2.2). Times in epoch seconds; never a secret. */
+/**
+ * What is known of one impersonation, from its subject token to its end (docs/protocol.md §2.2). Ids of people are account
+ * ids, and times are seconds since the epoch. It holds no token.
+ */
 export interface SubjectTokenRecord {
   readonly id: string
   readonly use?: 'session'
@@ -48,44 +48,25 @@ export interface SubjectTokenRecord {
 
 type Ceiling = Pick<SubjectToken, 'resource' | 'scope'>
 
-interface Page {
-  /** Newest first. */
-  readonly items: readonly SubjectTokenRecord[]
-  /** The id of the last row that was read. The next page begins after it, if there is one. */
-  readonly nextCursor?: string
+/** The whole record with this id, if there is one: with its acknowledgements. */
+export async function tokenBy({ provider, store }: Service, id: string): Promise<SubjectToken | undefined> {
+  if (!isId(id)) return undefined
+  const { tokens } = await store.list(provider.issuer, { id }, { limit: 1, now: epochTime() })
+  return tokens[0]
 }
 
-export async function listSubjectTokens(
-  { provider, store, options }: ManagementService,
-  caller: Lookup,
-  { filter: given, limit, cursor }: ListRequest,
-): Promise<Page> {
-  if (!given) return { items: [] }
-  const filter = await withAccounts(caller, given, options.customClaimsTimeout)
-  const now = epochTime()
-  const { tokens, next } = await store.list(provider.issuer, filter, { limit, cursor, now })
-  return { items: tokens.map((token) => recordOf(token, now)), ...(next && { nextCursor: next }) }
-}
+export const recordNotFound = () => notFound({ public: 'subject token not found' })
 
-export async function showSubjectToken(service: ManagementService, id: string): Promise<SubjectTokenRecord> {
-  return recordOf(await findRecord(service, id), epochTime())
-}
-
-/** The whole record, with its acknowledgements. */
-export async function findRecord(
-  { provider, store }: Pick<ManagementService, 'provider' | 'store'>,
-  id: string,
-): Promise<SubjectToken> {
-  const page = { limit: 1, now: epochTime() }
-  const [token] = isId(id) ? (await store.list(provider.issuer, { id }, page)).tokens : []
-  if (!token) throw subjectTokenNotFound()
-  return token
+export async function showSubjectToken(service: Service, id: string): Promise<SubjectTokenRecord> {
+  const token = await tokenBy(service, id)
+  if (!token) throw recordNotFound()
+  return recordOf(token, epochTime())
 }
 
 /** Named members only: what leaves is decided here. Once used, resource and scope are what was granted. */
-function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord {
+export function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord {
   const { use } = token
-  return {
+  return withoutUndefined({
     id: token.id,
     use: token.purpose === 'session' ? token.purpose : undefined,
     userId: token.userId,
@@ -105,13 +86,15 @@ function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord {
     revocation: shownRevocation(token),
     replay: token.replay,
     acknowledged: token.acknowledged?.map(({ at, by, note }) => ({ at, by, note })),
-    accessToken: use && {
-      format: use.accessToken.format,
-      jti: jtiOf(token),
-      expiresAt: use.accessToken.expiresAt,
-    },
+    accessToken:
+      use &&
+      withoutUndefined({
+        format: use.accessToken.format,
+        jti: jtiOf(token),
+        expiresAt: use.accessToken.expiresAt,
+      }),
     state: stateOf(token, now),
-  }
+  })
 }
 
 function ceilingOf({ use, resource, scope }: SubjectToken): Ceiling | undefined {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { pathNotFound } from './errors.ts'
+import { notFound } from './errors.ts'
 import { respond } from './respond.ts'
 
 /**
@@ -35,7 +35,7 @@ export const routerHandler = ({ provider, prefix, router }: RouterRoutes): NodeH
     provider,
     prefix,
     owns: (path) => router.match(path, 'GET').path.length > 0,
-    respond: respond(provider.issuer),
+    respond: respond(),
     serve: router.routes() as Middleware,
   })
 
@@ -62,7 +62,7 @@ function applicationFor(routes: Routes): Koa {
   app.use(routes.respond)
   app.use((ctx, next) => {
     const path = ownPath(routes, ctx.req)
-    if (path === undefined) throw pathNotFound()
+    if (path === undefined) throw notFound({ public: 'not found' })
     // Instead of changing the URL, which belongs to the host.
     Object.assign(ctx, { newRouterPath: path })
     return next()
@@ -72,7 +72,7 @@ function applicationFor(routes: Routes): Koa {
 }
 
 /** A listener that throws must not keep the client from its response. */
-function reportTo(provider: Provider, error: unknown, ctx: Context): void {
+export function reportTo(provider: Provider, error: unknown, ctx: Context): void {
   // Listeners expect it, as on every context of the provider. It is missing before the client is known.
   if (!ctx.oidc) Object.assign(ctx, { oidc: new provider.OIDCContext(ctx) })
   try {

@@ -1,11 +1,11 @@
 /** What is kept of counts that take long (protocol.md §2.2): for how long, how many, and one at a time. */
 import { expect } from 'chai'
 import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
-import { createMemory, type Memory } from '../../src/management/memory.ts'
+import { createMemory, type Memory } from '../../src/records/memory.ts'
 
 const AGE = 60
 
-describe('management: the memory of counts', () => {
+describe('records: the memory of counts', () => {
   let clock: StoppedClock
   let memory: Memory<string, string>
   /** The keys that were looked for, oldest first, and those still under way. */

@@ -1,10 +1,10 @@
+import { invalidRequest } from '../http/errors.ts'
 import type { KillFilter } from '../subject-tokens/store.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
-import { invalidRequest } from './errors.ts'
 import { assertKnown, onlyOne, parseName, parseText } from './fields.ts'
 
-/** The body of `POST /subject-tokens/revocations`, each field checked (protocol.md §2.2). */
-export interface RevocationRequest {
+/** What is to be stopped, and what is said of it, each member checked (protocol.md §2.2). */
+interface StopRequest {
   /** One record, or those of a kill switch. */
   readonly revoked: { readonly id: string } | KillFilter
   /** Who revokes, and why, as the caller says. */
@@ -14,12 +14,12 @@ export interface RevocationRequest {
 /** Whose tokens a kill switch may revoke. */
 export const KILLED_BY = ['userId', 'actorId', 'createdBy'] as const
 
-export function parseRevocationRequest(body: Record<string, unknown>): RevocationRequest {
+export function parseStopRequest(body: Readonly<Record<string, unknown>>): StopRequest {
   assertKnown(body, ['id', ...KILLED_BY, 'by', 'reason', 'cause', 'continuedBy'])
   const given = onlyOne(body, ['id', ...KILLED_BY])
   const { by, reason, cause } = body
   if (cause !== undefined && given !== 'id')
-    throw invalidRequest({ public: `cause must not come with ${given}` })
+    throw invalidRequest({ field: 'cause', public: `cause must not come with ${given}` })
   return {
     revoked: given === 'id' ? { id: parseName('id', body.id) } : killFilterOf(given, body),
     says: {
@@ -40,22 +40,26 @@ export function killFilterOf(
   return by === 'actorId' ? { actorId: name } : { createdBy: name }
 }
 
-/** What a backend may say instead of `api`, of one record. */
+/** What a caller may say of one record, instead of what its door says. */
 const CAUSES = ['self', 'continued'] as const
 
 function parseCause(value: unknown): (typeof CAUSES)[number] {
   const cause = CAUSES.find((known) => known === value)
-  if (!cause) throw invalidRequest({ public: `cause must be ${CAUSES.join(' or ')}` })
+  if (!cause) throw invalidRequest({ field: 'cause', public: `cause must be ${CAUSES.join(' or ')}` })
   return cause
 }
 
 /** The record that goes on. Whether it may be this one is known where the records are. */
-function parseContinuedBy({ cause, continuedBy }: Record<string, unknown>): Pick<Revocation, 'continuedBy'> {
+function parseContinuedBy({
+  cause,
+  continuedBy,
+}: Readonly<Record<string, unknown>>): Pick<Revocation, 'continuedBy'> {
+  const field = 'continuedBy'
   if (cause === 'continued') {
     if (continuedBy === undefined)
-      throw invalidRequest({ public: 'continuedBy is required with the cause continued' })
+      throw invalidRequest({ field, public: 'continuedBy is required with the cause continued' })
     return { continuedBy: parseName('continuedBy', continuedBy) }
   }
   if (continuedBy === undefined) return {}
-  throw invalidRequest({ public: 'continuedBy must come with the cause continued' })
+  throw invalidRequest({ field, public: 'continuedBy must come with the cause continued' })
 }

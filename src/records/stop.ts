@@ -1,15 +1,16 @@
 import { epochTime, type Seconds } from '../clock.ts'
 import { type AccessTokenEnd, emit, type SubjectTokenRevoked } from '../events.ts'
+import { invalidRequest } from '../http/errors.ts'
 import { storageUnavailable } from '../outage.ts'
 import { endAccessToken } from '../provider/access-token.ts'
+import type { Service } from '../provider/settings.ts'
 import { isId } from '../subject-tokens/id.ts'
 import type { KillFilter, Revoked, RevokedToken } from '../subject-tokens/store.ts'
 import { jtiOf, type Revocation, shownRevocation } from '../subject-tokens/subject-token.ts'
-import { forAccount, type Lookup } from './account-ids.ts'
-import { invalidRequest, subjectTokenNotFound } from './errors.ts'
-import type { ManagementService } from './service.ts'
+import { forAccount, type Lookup } from './accounts.ts'
+import { recordNotFound, tokenBy } from './record.ts'
 
-/** How many impersonations a request stopped: none when it is repeated, and those that an earlier one left unfinished. */
+/** How many impersonations a call has stopped: none when it is repeated, and those that an earlier one left unfinished. */
 export interface Stopped {
   readonly revoked: number
   /** Those of them that nothing could end. Absent if there are none. */
@@ -18,7 +19,7 @@ export interface Stopped {
 
 /** Stops one: an unused token can no longer be exchanged, what it was exchanged for ends. */
 export async function revokeSubjectToken(
-  service: ManagementService,
+  service: Service,
   id: string,
   revocation: Revocation,
 ): Promise<Stopped> {
@@ -26,21 +27,19 @@ export async function revokeSubjectToken(
   const now = epochTime()
   if (revocation.continuedBy !== undefined) await assertContinues(service, id, revocation.continuedBy)
   const revoked = isId(id) ? await store.revoke(provider.issuer, id, now, revocation) : undefined
-  if (!revoked) throw subjectTokenNotFound()
+  if (!revoked) throw recordNotFound()
   return stoppedBy([await carryOut(service, [revoked], now)])
 }
 
 /** One impersonation goes on in another one, of the same user. */
-async function assertContinues(
-  { provider, store }: Pick<ManagementService, 'provider' | 'store'>,
-  id: string,
-  continuedBy: string,
-): Promise<void> {
-  const find = (given: string) => (isId(given) ? store.find(provider.issuer, given) : undefined)
-  const [ended, other] = await Promise.all([find(id), find(continuedBy)])
-  if (!ended) throw subjectTokenNotFound()
+async function assertContinues(service: Service, id: string, continuedBy: string): Promise<void> {
+  const [ended, other] = await Promise.all([tokenBy(service, id), tokenBy(service, continuedBy)])
+  if (!ended) throw recordNotFound()
   if (other && other.id !== ended.id && other.userId === ended.userId) return
-  throw invalidRequest({ public: 'continuedBy must be the id of another record of the same user' })
+  throw invalidRequest({
+    field: 'continuedBy',
+    public: 'continuedBy must be the id of another record of the same user',
+  })
 }
 
 /**
@@ -48,8 +47,8 @@ async function assertContinues(
  * look-up.
  */
 export async function revokeSubjectTokens(
-  service: ManagementService,
-  caller: Lookup,
+  service: Service,
+  lookup: Lookup,
   given: KillFilter,
   revocation: Revocation,
 ): Promise<Stopped> {
@@ -65,7 +64,7 @@ export async function revokeSubjectTokens(
     }
   }
   await revokeAll(given)
-  const account = await forAccount(caller, given, options.customClaimsTimeout)
+  const account = await forAccount(lookup, given, options.customClaimsTimeout)
   if (account) await revokeAll(account)
   return stoppedBy(outcomes)
 }
@@ -91,7 +90,7 @@ function stoppedBy(outcomes: readonly Outcome[]): Stopped {
  * alive, and what could not be ended stays unreported, so that a repeated request completes it.
  */
 async function carryOut(
-  { provider, store }: ManagementService,
+  { provider, store }: Service,
   batch: readonly Revoked[],
   now: Seconds,
 ): Promise<Outcome> {

@@ -1,11 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import { epochTime, type Seconds } from '../clock.ts'
+import type { Service } from '../provider/settings.ts'
 import type { SubjectTokenCounts, SubjectTokenStore } from '../subject-tokens/store.ts'
+import { assertKnown } from './fields.ts'
+import { type Given, parseWhole } from './list.ts'
 import { createMemory, type Memory } from './memory.ts'
-import type { ManagementService } from './service.ts'
 
-/** The counts of protocol.md §2.2. */
-interface Summary {
+/** Counts of records (docs/protocol.md §2.2), at most a minute old, and an hour for what is older than three days. */
+export interface RecordSummary {
+  /** How many are live right now. */
   readonly live: number
   /** UTC days of creation, oldest first. */
   readonly days: readonly ({ readonly date: string } & SubjectTokenCounts)[]
@@ -20,13 +23,13 @@ const EARLIER: Seconds = 3600
 
 /** The last day is today. Days are counted one after another, and kept. */
 export async function summarizeSubjectTokens(
-  { provider, store }: Pick<ManagementService, 'provider' | 'store'>,
+  { provider, store }: Service,
   days: number,
-): Promise<Summary> {
+): Promise<RecordSummary> {
   const { issuer } = provider
   const { ofDays, ofLive } = memoryOf(store)
   const today = Math.floor(epochTime() / DAY)
-  const summaries: Summary['days'][number][] = []
+  const summaries: RecordSummary['days'][number][] = []
   for (let day = today - days + 1; day <= today; day += 1) {
     const age = day > today - RECENT_DAYS ? RECENT : EARLIER
     const counts = await ofDays.recall(day, age, () =>
@@ -47,8 +50,15 @@ interface Memories {
 /** One for each deployment in this process, which has a store of its own, however many routers it has. */
 const memories = new WeakMap<SubjectTokenStore, Memories>()
 
+const DEFAULT_DAYS = 30
 /** The longest summary. */
-export const MAX_DAYS = 90
+const MAX_DAYS = 90
+
+/** How many days a summary has. */
+export function parseSummaryRequest(given: Given<'days'>): number {
+  assertKnown(given, ['days'])
+  return given.days === undefined ? DEFAULT_DAYS : parseWhole('days', given.days, MAX_DAYS)
+}
 
 function memoryOf(store: SubjectTokenStore): Memories {
   const known = memories.get(store)

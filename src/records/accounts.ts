@@ -1,21 +1,32 @@
+import type { Account } from 'oidc-provider'
 import { callDeployment } from '../callbacks/call.ts'
 import type { Seconds } from '../clock.ts'
 import { isStorableName } from '../plain-json.ts'
 import type { KillFilter, SubjectTokenFilter } from '../subject-tokens/store.ts'
-import type { Caller } from './service.ts'
 
-/** What finding an account takes of a caller. */
-export type Lookup = Pick<Caller, 'findAccount' | 'report'>
+/** How the accounts behind names are found. */
+export interface Lookup {
+  /** The account that the deployment knows by this name. */
+  findAccount(name: string): Promise<Account | undefined>
+  /** Tells the operator of a failure that does not fail the request. */
+  report(error: unknown): void
+}
+
+/** Who asks. */
+export interface Caller extends Lookup {
+  /** Who is named as `createdBy` of what it issues. */
+  readonly id: string
+}
 
 /** The filter of a list, extended by the accounts that its names are aliases of. */
 export async function withAccounts(
-  caller: Lookup,
+  lookup: Lookup,
   filter: SubjectTokenFilter,
   timeLimit: Seconds,
 ): Promise<SubjectTokenFilter> {
   const extended = async (names: SubjectTokenFilter['userId']) => {
     if (!names) return undefined
-    const account = await accountBehind(caller, names[0], timeLimit)
+    const account = await accountBehind(lookup, names[0], timeLimit)
     return account === undefined ? names : ([...names, account] as const)
   }
   const [userId, actorId] = await Promise.all([extended(filter.userId), extended(filter.actorId)])
@@ -24,13 +35,13 @@ export async function withAccounts(
 
 /** The same kill switch for the account that its name is an alias of; `undefined` where there is none. */
 export async function forAccount(
-  caller: Lookup,
+  lookup: Lookup,
   filter: KillFilter,
   timeLimit: Seconds,
 ): Promise<KillFilter | undefined> {
   if ('createdBy' in filter) return undefined
   const name = 'userId' in filter ? filter.userId : filter.actorId
-  const account = await accountBehind(caller, name, timeLimit)
+  const account = await accountBehind(lookup, name, timeLimit)
   if (account === undefined) return undefined
   return 'userId' in filter ? { userId: account } : { actorId: account }
 }
@@ -39,13 +50,13 @@ export async function forAccount(
  * The account id that `findAccount` returns for a name, where it is another one. A function that fails or takes too
  * long counts as one that knows no account, because it must not hide what the name itself finds. The operator is told.
  */
-async function accountBehind(caller: Lookup, name: string, timeLimit: Seconds): Promise<string | undefined> {
+async function accountBehind(lookup: Lookup, name: string, timeLimit: Seconds): Promise<string | undefined> {
   try {
-    const account = await callDeployment('findAccount', timeLimit, () => caller.findAccount(name))
+    const account = await callDeployment('findAccount', timeLimit, () => lookup.findAccount(name))
     const id = account?.accountId
     return id !== name && isStorableName(id) ? id : undefined
   } catch (error) {
-    caller.report(error)
+    lookup.report(error)
     return undefined
   }
 }

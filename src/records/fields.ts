@@ -1,10 +1,10 @@
+import { invalidRequest } from '../http/errors.ts'
 import { isStorableName, isStorableWithin, MAX_NAME_LENGTH } from '../plain-json.ts'
-import { invalidRequest } from './errors.ts'
 
 /** A name that comes from outside: of an account, a client or a resource. */
 export function parseName(field: string, value: unknown): string {
   if (!isStorableName(value)) {
-    throw invalidRequest({ public: `${field} must be a string of 1 to ${MAX_NAME_LENGTH} characters` })
+    throw invalidRequest({ field, public: `${field} must be a string of 1 to ${MAX_NAME_LENGTH} characters` })
   }
   return value
 }
@@ -15,20 +15,25 @@ const MAX_TEXT_LENGTH = 1000
 export function parseText(field: string, value: unknown): string {
   if (isStorableWithin(MAX_TEXT_LENGTH, value) && value.trim() !== '') return value
   throw invalidRequest({
+    field,
     public: `${field} must be a string of 1 to ${MAX_TEXT_LENGTH} characters, and must not be blank`,
   })
 }
 
-/** Refuses a member of the body that is not one of `fields`: one that is ignored would promise something. */
-export function assertKnown(body: Record<string, unknown>, fields: readonly string[]): void {
-  const unknown = Object.keys(body).find((field) => !fields.includes(field))
-  if (unknown === undefined) return
-  throw unknownName('member', unknown)
+/** Refuses a member that is not one of `fields`: one that is ignored would promise something. */
+export function assertKnown(given: object, fields: readonly string[]): void {
+  const unknown = Object.keys(given).find((field) => !fields.includes(field))
+  if (unknown !== undefined) throw unknownName('member', unknown)
 }
 
 /** Names what the caller sent, if that is safe to echo: shorter than any token, which may have been sent as a name. */
-export const unknownName = (what: 'member' | 'parameter', name: string) =>
-  invalidRequest({ public: /^[\w.-]{1,32}$/.test(name) ? `unknown ${what}: ${name}` : `unknown ${what}` })
+export function unknownName(what: 'member' | 'parameter', name: string) {
+  const field = /^[\w.-]{1,32}$/.test(name) ? name : undefined
+  return invalidRequest({
+    field,
+    public: field === undefined ? `unknown ${what}` : `unknown ${what}: ${name}`,
+  })
+}
 
 /** The one of these members that is given. */
 export function onlyOne<Name extends string>(
@@ -36,7 +41,10 @@ export function onlyOne<Name extends string>(
   names: readonly Name[],
 ): Name {
   const [first, second] = names.filter((name) => given[name] !== undefined)
-  if (second !== undefined) throw invalidRequest({ public: `${second} must not come with ${first}` })
+  if (second !== undefined)
+    throw invalidRequest({ field: second, public: `${second} must not come with ${first}` })
   if (first !== undefined) return first
   throw invalidRequest({ public: `${names.slice(0, -1).join(', ')} or ${names.at(-1)} is required` })
 }
+
+export const required = (field: string) => invalidRequest({ field, public: `${field} is required` })

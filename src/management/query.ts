@@ -1,0 +1,58 @@
+/** The query of a request, as values: a parameter that is not spelled as one stays text, which no rule accepts. */
+import { invalidRequest } from '../http/errors.ts'
+import { unknownName } from '../records/fields.ts'
+import { type Given, QUERY } from '../records/list.ts'
+
+type Text<Name extends string> = Partial<Record<Name, string>>
+
+export function listQuery(query: string): Given<(typeof QUERY)[number]> {
+  const { live, replayed, withoutActor, unacknowledged, createdAfter, createdBefore, limit, ...texts } =
+    single(query, QUERY)
+  return {
+    ...texts,
+    live: flagIn(live),
+    replayed: flagIn(replayed),
+    withoutActor: flagIn(withoutActor),
+    unacknowledged: flagIn(unacknowledged),
+    createdAfter: numberIn(createdAfter),
+    createdBefore: numberIn(createdBefore),
+    limit: numberIn(limit),
+  }
+}
+
+export const summaryQuery = (query: string): Given<'days'> => ({
+  days: numberIn(single(query, ['days']).days),
+})
+
+const flagIn = (text: string | undefined) => (text === 'true' ? true : text === 'false' ? false : text)
+
+const numberIn = (text: string | undefined) =>
+  text !== undefined && /^(0|[1-9]\d{0,11})$/.test(text) ? Number(text) : text
+
+/** Refuses every parameter: one that is ignored would promise something. */
+export function assertNoQuery(query: string): void {
+  single(query, [])
+}
+
+/** Each of the known parameters once, and no other. */
+export function single<Name extends string>(query: string, names: readonly Name[]): Text<Name> {
+  const given: Text<Name> = {}
+  for (const [parameter, value] of decode(query)) {
+    const name = names.find((known) => known === parameter)
+    if (!name) throw unknownName('parameter', parameter)
+    if (given[name] !== undefined)
+      throw invalidRequest({ field: name, public: `${name} must not be repeated` })
+    given[name] = value
+  }
+  return given
+}
+
+/** `URLSearchParams` accepts anything; what is not UTF-8 is refused instead of guessed. */
+function decode(query: string): URLSearchParams {
+  try {
+    decodeURIComponent(query)
+  } catch {
+    throw invalidRequest({ public: 'the query is malformed' })
+  }
+  return new URLSearchParams(query)
+}

@@ -1,0 +1,55 @@
+import { epochTime, type Seconds } from '../clock.ts'
+import { invalidRequest } from '../http/errors.ts'
+import type { Service } from '../provider/settings.ts'
+import { isAlarming, isUnacknowledged } from '../subject-tokens/subject-token.ts'
+import { assertKnown, parseName, parseText, required } from './fields.ts'
+import { recordNotFound, tokenBy } from './record.ts'
+
+/** What someone says of the alarms of a record, each member checked (protocol.md §2.2). */
+interface AcknowledgementRequest {
+  /** Who has looked into it, and what they found: the caller's words. */
+  readonly by: string
+  readonly note: string
+  /** The replay that they saw, `null` if there was none. `undefined`: whatever there is. */
+  readonly replayedAt?: Seconds | null
+}
+
+/** Notes that someone has looked into the alarms that the record has now. */
+export async function acknowledgeSubjectToken(
+  service: Service,
+  id: string,
+  { by, note, replayedAt }: AcknowledgementRequest,
+): Promise<void> {
+  const token = await tokenBy(service, id)
+  if (!token) throw recordNotFound()
+  if (!isAlarming(token)) throw conflict('the subject token has no alarm')
+  if (replayedAt !== undefined && replayedAt !== (token.replay?.at ?? null))
+    throw conflict('replayedAt is not the replay of the subject token')
+  if (!isUnacknowledged(token)) return
+  // By what was read: a replay that comes meanwhile is not covered.
+  const coversReplay = token.replay !== undefined
+  await service.store.acknowledge(token, { at: epochTime(), by, note, coversReplay })
+}
+
+const conflict = (text: string) => invalidRequest({ status: 409, public: text })
+
+const FIELDS = ['by', 'note', 'replayedAt']
+
+export function parseAcknowledgementRequest(
+  given: Readonly<Record<string, unknown>>,
+): AcknowledgementRequest {
+  assertKnown(given, FIELDS)
+  const { by, note, replayedAt } = given
+  for (const [field, value] of Object.entries({ by, note })) if (value === undefined) throw required(field)
+  return {
+    by: parseName('by', by),
+    note: parseText('note', note),
+    ...(replayedAt !== undefined && { replayedAt: parseReplayedAt(replayedAt) }),
+  }
+}
+
+function parseReplayedAt(value: unknown): Seconds | null {
+  if (value === null || (Number.isSafeInteger(value) && Number(value) >= 0)) return value as Seconds | null
+  const field = 'replayedAt'
+  throw invalidRequest({ field, public: `${field} must be whole seconds since the epoch, or null` })
+}

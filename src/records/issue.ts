@@ -1,0 +1,204 @@
+import { type Account, errors } from 'oidc-provider'
+import { assertPolicyAllows, missingContext } from '../callbacks/policy.ts'
+import { epochTime, type Seconds } from '../clock.ts'
+import { emit } from '../events.ts'
+import { invalidRequest, notFound } from '../http/errors.ts'
+import type { ResolvedOptions } from '../options.ts'
+import {
+  isPlainJson,
+  isPlainObject,
+  isStorableName,
+  type JsonObject,
+  MAX_NAME_LENGTH,
+} from '../plain-json.ts'
+import { emitRefusal } from '../provider/notices.ts'
+import type { Service } from '../provider/settings.ts'
+import { checkOf, misconfigured, reasonOf } from '../refusals.ts'
+import { isResourceIndicator } from '../resource-indicator.ts'
+import { mintId, secondOf } from '../subject-tokens/id.ts'
+import { hashToken, mintToken, type SubjectTokenText } from '../subject-tokens/secret.ts'
+import type { SubjectTokenDraft } from '../subject-tokens/subject-token.ts'
+import type { Caller } from './accounts.ts'
+import { assertKnown, parseName, required } from './fields.ts'
+
+interface Issued {
+  /** Shown once: only its hash is stored. */
+  readonly subjectToken: SubjectTokenText
+  readonly record: SubjectTokenDraft
+}
+
+/** Issues a subject token for an account that exists, where the policy allows it. */
+export async function issueSubjectToken(
+  service: Service,
+  caller: Caller,
+  request: IssueRequest,
+): Promise<Issued> {
+  const { provider, store } = service
+  const account = await caller.findAccount(request.userId)
+  if (!account) throw notFound({ public: 'user not found' })
+  assertStorable(caller, account)
+  await assertIssuanceAllowed(service, { createdBy: caller.id, account, request })
+
+  const { expiresIn, ...constraints } = request
+  const id = mintId()
+  // The time in the id, by which lists select. It may be a little ahead of the clock, and must not prolong the life.
+  const createdAt = secondOf(id)
+  const record: SubjectTokenDraft = {
+    ...constraints,
+    id,
+    issuer: provider.issuer,
+    purpose: 'exchange',
+    // What findAccount returns, not what was asked for: an alias must not become a `sub`.
+    userId: account.accountId,
+    createdBy: caller.id,
+    createdAt,
+    expiresAt: Math.min(createdAt, epochTime()) + expiresIn,
+  }
+  const subjectToken = mintToken(id)
+  await store.insert({ ...record, tokenHash: hashToken(subjectToken) })
+  const { userId, createdBy, clientId, actorId, resource, scope, expiresAt } = record
+  const told = { id, userId, createdBy, clientId, actorId, resource, scope, expiresAt }
+  emit(provider, 'subject_token.issued', told)
+  return { subjectToken, record }
+}
+
+/** What is stored and comes from the deployment. The store would fail over it each time. */
+function assertStorable({ id }: Caller, { accountId }: Account): void {
+  if (!isStorableName(accountId)) {
+    throw misconfigured({
+      private: `findAccount returned an accountId of more than ${MAX_NAME_LENGTH} characters, or with NUL`,
+    })
+  }
+  if (!isStorableName(id)) {
+    throw misconfigured({ private: `the id of the client has more than ${MAX_NAME_LENGTH} characters` })
+  }
+}
+
+interface Issuance {
+  readonly createdBy: string
+  readonly account: Account
+  readonly request: IssueRequest
+}
+
+async function assertIssuanceAllowed(
+  { provider, options }: Service,
+  { createdBy, account, request }: Issuance,
+): Promise<void> {
+  const { actorId, clientId, context, resource, scope } = request
+  try {
+    await assertPolicyAllows(options, {
+      stage: 'issuance',
+      use: 'exchange',
+      userId: account.accountId,
+      account,
+      ...(actorId !== undefined && { actor: { sub: actorId, verified: false } }),
+      ...(clientId !== undefined && { client: { id: clientId } }),
+      createdBy: { id: createdBy },
+      context,
+      resource,
+      scope,
+    })
+  } catch (error) {
+    if (error instanceof errors.AccessDenied) {
+      emitRefusal(provider, 'subject_token.refused', {
+        stage: 'issuance',
+        error: error.error,
+        check: checkOf(error) ?? error.error,
+        reason: reasonOf(error),
+        clientId: createdBy,
+        userId: account.accountId,
+        actor: actorId === undefined ? undefined : { sub: actorId },
+        resource,
+        scope,
+      })
+    }
+    throw error
+  }
+}
+
+/** What a subject token is to be, each member checked (protocol.md §2.1). */
+interface IssueRequest {
+  readonly userId: string
+  readonly context: JsonObject
+  readonly clientId?: string
+  readonly actorId?: string
+  /** As it was sent. */
+  readonly resource?: string | readonly string[]
+  readonly scope?: string
+  readonly expiresIn: Seconds
+}
+
+const FIELDS = ['userId', 'context', 'clientId', 'actorId', 'resource', 'scope', 'expiresIn', 'use']
+export const MAX_CONTEXT_BYTES = 8 * 1024
+export const MAX_CONTEXT_LEVELS = 16
+const MAX_RESOURCES = 8
+
+type Limits = Pick<ResolvedOptions, 'subjectTokenTTL' | 'maxSubjectTokenTTL' | 'requiredContext'>
+
+export function parseIssueRequest(given: Readonly<Record<string, unknown>>, limits: Limits): IssueRequest {
+  assertKnown(given, FIELDS)
+  const { userId, context, clientId, actorId, resource, scope, expiresIn, use } = given
+  if (userId === undefined) throw required('userId')
+  if (use !== undefined && use !== 'exchange')
+    throw invalidRequest({ field: 'use', public: 'use must be exchange' })
+  const request = {
+    userId: parseName('userId', userId),
+    context: context === undefined ? {} : parseContext(context),
+    ...(clientId !== undefined && { clientId: parseName('clientId', clientId) }),
+    ...(actorId !== undefined && { actorId: parseName('actorId', actorId) }),
+    ...(resource !== undefined && { resource: parseResource(resource) }),
+    ...(scope !== undefined && { scope: parseScope(scope) }),
+    expiresIn:
+      expiresIn === undefined ? limits.subjectTokenTTL : parseLife(expiresIn, limits.maxSubjectTokenTTL),
+  }
+  const missing = missingContext(limits, request.context)
+  if (missing === undefined) return request
+  const field = `context.${missing}`
+  throw invalidRequest({ field, public: `${field} is required, and must not be blank` })
+}
+
+function parseContext(value: unknown): JsonObject {
+  const fits =
+    isPlainObject(value) &&
+    isPlainJson(value, MAX_CONTEXT_LEVELS) &&
+    Buffer.byteLength(JSON.stringify(value)) <= MAX_CONTEXT_BYTES
+  if (fits) return value as JsonObject
+  throw invalidRequest({
+    field: 'context',
+    public: `context must be a JSON object of at most ${MAX_CONTEXT_BYTES} bytes and ${MAX_CONTEXT_LEVELS} levels`,
+  })
+}
+
+/** One, or a list of different ones. */
+function parseResource(value: unknown): string | readonly string[] {
+  const resources: readonly unknown[] = Array.isArray(value) ? value : [value]
+  const areDifferent = new Set(resources).size === resources.length
+  if (resources.length < 1 || resources.length > MAX_RESOURCES || !areDifferent) throw notAResource()
+  const parsed = resources.map((resource) => {
+    if (typeof resource !== 'string') throw notAResource()
+    if (isResourceIndicator(parseName('resource', resource))) return resource
+    throw notAResource()
+  })
+  return Array.isArray(value) ? parsed : (parsed[0] ?? '')
+}
+
+const notAResource = () =>
+  invalidRequest({
+    field: 'resource',
+    public: `resource must be an absolute URI without fragment, or a list of 1 to ${MAX_RESOURCES} different ones`,
+  })
+
+/** One or more names of RFC 6749 §3.3, in any order. */
+function parseScope(value: unknown): string {
+  const scope = parseName('scope', value)
+  if (!/^[!#-[\]-~]+( [!#-[\]-~]+)*$/.test(scope))
+    throw invalidRequest({ field: 'scope', public: 'scope must hold scope names' })
+  return [...new Set(scope.split(' '))].join(' ')
+}
+
+function parseLife(value: unknown, longest: Seconds): Seconds {
+  const fits = Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= longest
+  if (fits) return Number(value)
+  const rule = `must be whole seconds from 1 to ${longest}`
+  throw invalidRequest({ field: 'expiresIn', public: `expiresIn ${rule}` })
+}
