@@ -13,6 +13,7 @@ import { assertGrantFunctions } from './provider/grants.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Service, type Settings } from './provider/settings.ts'
 import { resolveStatusLists } from './provider/status-reference.ts'
+import { type Records, recordsOf } from './records/records.ts'
 import { type PublishedLists, publishLists } from './status-lists/lists.ts'
 import { statusListRouter } from './status-lists/router.ts'
 import { storeReady } from './subject-tokens/ready.ts'
@@ -69,6 +70,15 @@ export interface Impersonation {
    * createServer(impersonation.handler({ prefix: '/internal' }))
    */
   handler(options?: Mounting): NodeHandler
+
+  /**
+   * What the management API does, without a request: to issue, list, show, stop and acknowledge from the process of the
+   * provider, for pages and jobs of your own. docs/records.md has one.
+   *
+   * @example
+   * const { items } = await impersonation.records.list({ userId, live: true })
+   */
+  readonly records: Records
 
   /**
    * For the readiness probe of the host: resolves when the store responds and its tables fit this version, and
@@ -162,6 +172,11 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
     router: (given) => routes('router', given).router,
 
     handler: (given) => routerHandler(routes('handler', given)),
+
+    records: recordsOf(() => {
+      if (!attached) throw new TypeError('call attach(provider) before using records')
+      return attached
+    }),
 
     async ready() {
       if (!attached) throw new TypeError('call attach(provider) before ready()')

@@ -12,6 +12,7 @@ export {
   type SubjectTokenReplayed,
   type SubjectTokenRevoked,
 } from './events.ts'
+export { RecordError } from './http/errors.ts'
 export type { NodeHandler } from './http/handler.ts'
 export type { Mounting } from './http/mounting.ts'
 export { createImpersonation, type Impersonation } from './impersonation.ts'
@@ -23,6 +24,18 @@ export type {
   PolicyRequest,
 } from './options.ts'
 export type { JsonObject, JsonValue } from './plain-json.ts'
+export type { RecordPage, RecordQuery } from './records/list.ts'
+export type { SubjectTokenRecord } from './records/record.ts'
+export type {
+  AcknowledgeRequest,
+  IssuedRecord,
+  RecordRequest,
+  Records,
+  StopAllRequest,
+  StopRequest,
+} from './records/records.ts'
+export type { Stopped } from './records/stop.ts'
+export type { RecordSummary } from './records/summary.ts'
 export { AccessDenied, type Check } from './refusals.ts'
 export type { TokenHash } from './subject-tokens/secret.ts'
 export type {

@@ -1,3 +1,4 @@
+import { inProcessRules } from './management-in-process.ts'
 import { issueRules } from './management-issue.ts'
 import { recordRules } from './management-records.ts'
 import { managementRouteRules } from './management-routes.ts'
@@ -10,5 +11,6 @@ declareRules('M', [
   ...issueRules,
   ...recordRules,
   ...stopRules,
+  ...inProcessRules,
   ...registrationRules,
 ])

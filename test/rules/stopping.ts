@@ -1,10 +1,11 @@
-/** The ways to stop: one record, or all of a user, an actor or a backend; by the management API, the console or a replay. */
+/** The ways to stop: one record, or all of a user, an actor or a backend; by the management API, the console, a call in the process or a replay. */
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { postRevocation, revoke, revokeWhere } from '../../fixtures/management.ts'
+import { inProcess } from '../../fixtures/records.ts'
 import { storeClient } from '../../fixtures/registration.ts'
 import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
@@ -31,6 +32,11 @@ const stoppingAll =
   ({ setting, people }) =>
     setting.post('/stop-all', { [by]: people[by], confirm: people[by], reason: REASON })
 
+const calling =
+  (by: 'userId' | 'actorId' | 'createdBy'): Stop =>
+  ({ setting, people }) =>
+    inProcess(setting, (records) => records.stopAll({ [by]: people[by], ...BY }))
+
 const WAYS = {
   'DELETE one': ({ setting, id }) => revoke(setting, id),
   'DELETE by userId': killing('userId'),
@@ -43,11 +49,16 @@ const WAYS = {
   'console, stop': ({ setting, id }) => setting.post('/stop', { id, reason: REASON }),
   'console, stop all by userId': stoppingAll('userId'),
   'console, stop all by actorId': stoppingAll('actorId'),
+  'call, stop': ({ setting, id }) => inProcess(setting, (records) => records.stop({ id, ...BY })),
+  'call, stop all by userId': calling('userId'),
+  'call, stop all by actorId': calling('actorId'),
+  'call, stop all by createdBy': calling('createdBy'),
   replay: ({ setting, subjectToken }) => exchange(setting, { subject_token: subjectToken }),
 } as const satisfies Readonly<Record<string, Stop>>
 type Way = keyof typeof WAYS
 const NAMES = Object.keys(WAYS) as Way[]
-const isOfOne = (way: Way): boolean => ['DELETE one', 'POST by id', 'console, stop'].includes(way)
+const isOfOne = (way: Way): boolean =>
+  ['DELETE one', 'POST by id', 'console, stop', 'call, stop'].includes(way)
 
 /** Sends the request, whatever is answered. */
 export const sendStop = (way: Way, scene: Scene): Promise<HttpResponse> => WAYS[way](scene)
@@ -56,6 +67,7 @@ export const sendStop = (way: Way, scene: Scene): Promise<HttpResponse> => WAYS[
 const revocationBy = (way: Way): object => {
   if (way === 'replay') return { cause: 'replay' }
   if (way.startsWith('console')) return { cause: 'console', ...BY }
+  if (way.startsWith('call')) return { cause: 'host', ...BY }
   return { cause: 'api', client: 'backend', ...(way.startsWith('POST') && BY) }
 }
 
@@ -76,7 +88,7 @@ const stoppingBy = (way: Way): Stopping => ({
       else if (way.startsWith('console')) expect(status, text).to.equal(303)
       else if (way === 'DELETE one') expect([status, text]).to.deep.equal([204, ''])
       else {
-        const answered = { revoked: count, ...(kept > 0 && way.startsWith('POST') && { kept }) }
+        const answered = { revoked: count, ...(kept > 0 && !way.startsWith('DELETE') && { kept }) }
         expect([status, body], text).to.deep.equal([200, answered])
       }
     }),

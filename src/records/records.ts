@@ -1,0 +1,213 @@
+/** What the management API does, without HTTP: for pages and jobs of the host. */
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type { Provider } from 'oidc-provider'
+import { epochTime, type Seconds } from '../clock.ts'
+import { invalidRequest, recordErrorOf } from '../http/errors.ts'
+import { reportTo } from '../http/handler.ts'
+import { storageUnavailable } from '../outage.ts'
+import type { JsonObject } from '../plain-json.ts'
+import { findClient } from '../provider/clients.ts'
+import { findAccount } from '../provider/grants.ts'
+import type { Service } from '../provider/settings.ts'
+import type { Revocation } from '../subject-tokens/subject-token.ts'
+import type { Caller } from './accounts.ts'
+import { acknowledgeSubjectToken, parseAcknowledgementRequest } from './acknowledge.ts'
+import { assertKnown, onlyOne, parseName, required } from './fields.ts'
+import { issueSubjectToken, parseIssueRequest } from './issue.ts'
+import { listSubjectTokens, parseListRequest, type RecordPage, type RecordQuery } from './list.ts'
+import { recordOf, type SubjectTokenRecord, tokenBy } from './record.ts'
+import { revokeSubjectToken, revokeSubjectTokens, type Stopped } from './stop.ts'
+import { KILLED_BY, killFilterOf, parseStopRequest } from './stop-request.ts'
+import { parseSummaryRequest, type RecordSummary, summarizeSubjectTokens } from './summary.ts'
+
+/** The members of `POST /subject-tokens` (docs/protocol.md §2.1), and who issues. Strings have 1 to 255 characters. */
+export interface RecordRequest {
+  /** The user, by any name that `findAccount` knows. */
+  readonly userId: string
+  /** Who issues: a name of your own, and not the id of a registered client. */
+  readonly createdBy: string
+  /** JSON of at most 8 KiB and 16 levels. Default `{}`. */
+  readonly context?: JsonObject
+  /** Only this client may exchange it. Default: any. */
+  readonly clientId?: string
+  /** The exchange must present an actor token of this account. Default: none needed. */
+  readonly actorId?: string
+  /** Only this resource may be requested, or one of these 1 to 8: absolute URIs without fragment. Default: any. */
+  readonly resource?: string | readonly string[]
+  /** No scope outside this list is granted; separated by spaces. Default: no limit. */
+  readonly scope?: string
+  /** Life in seconds, 1 … `maxSubjectTokenTTL`. Default `subjectTokenTTL`. */
+  readonly expiresIn?: Seconds
+  readonly use?: 'exchange'
+}
+
+export interface IssuedRecord {
+  readonly id: string
+  /** Known only now: the store has its hash. */
+  readonly subjectToken: string
+  /** In seconds. */
+  readonly expiresIn: Seconds
+}
+
+/** What is said of a stop. Your words, which nothing verifies. */
+interface Said {
+  /** In whose name: 1 to 255 characters. */
+  readonly by?: string
+  /** Why: 1 to 1,000 characters. */
+  readonly reason?: string
+}
+
+export interface StopRequest extends Said {
+  readonly id: string
+  /** `self`: the engineer has ended it. `continued`: another record goes on. Default: `host`, a call in the process. */
+  readonly cause?: 'self' | 'continued'
+  /** The record that goes on, of the same user. With `continued`, and required there. */
+  readonly continuedBy?: string
+}
+
+/** Names one: a user, an actor or a backend. */
+export interface StopAllRequest extends Said {
+  readonly userId?: string
+  readonly actorId?: string
+  readonly createdBy?: string
+}
+
+/** Both texts are your words. `by` has 1 to 255 characters, `note` 1 to 1,000. */
+export interface AcknowledgeRequest {
+  readonly id: string
+  readonly by: string
+  readonly note: string
+  /** The `replay.at` that they saw, `null` for none; refused if the record has another. Default: whatever it has. */
+  readonly replayedAt?: Seconds | null
+}
+
+/**
+ * What the management API does, in process: with its checks, its policy, its events and its answers (docs/protocol.md §2),
+ * and without a request, an access token and scopes. Code that calls it may do all of it.
+ *
+ * Each function rejects with a `RecordError` for what the management API refuses, with a `TypeError` before `attach`, and
+ * with the error itself where a function of the deployment fails.
+ */
+export interface Records {
+  /**
+   * Issues a subject token.
+   *
+   * @throws {RecordError} 400 for a wrong member, 403 by the policy, 404 for an unknown user, 503 for storage.
+   */
+  issue(request: RecordRequest): Promise<IssuedRecord>
+  /**
+   * One page of the records that match every member of the query, the newest first.
+   *
+   * @throws {RecordError} 400 for a wrong member, 503 for storage.
+   */
+  list(query?: RecordQuery): Promise<RecordPage>
+  /** The record with this id; `undefined` if there is none. @throws {RecordError} 503 for storage. */
+  get(id: string): Promise<SubjectTokenRecord | undefined>
+  /**
+   * Counts by day of creation. `days`: 1 … 90, default 30.
+   *
+   * @throws {RecordError} 400 for other days, 503 for storage.
+   */
+  summary(options?: { readonly days?: number }): Promise<RecordSummary>
+  /**
+   * Stops one impersonation. It may be repeated: the first stop stays, and another one counts 0.
+   *
+   * @throws {RecordError} 400 for a wrong member, 404 for an unknown id, 503 for storage.
+   */
+  stop(request: StopRequest): Promise<Stopped>
+  /**
+   * The kill switch: stops all impersonations of one user, actor or backend that can be used.
+   *
+   * @throws {RecordError} 400 for a wrong member, 503 where some could not be stopped: repeat it.
+   */
+  stopAll(request: StopAllRequest): Promise<Stopped>
+  /**
+   * Notes that someone has looked into the alarms of a record.
+   *
+   * @throws {RecordError} 400 for a wrong member, 404 for an unknown id, 409 for a record without alarm or with another
+   *   replay, 503 for storage.
+   */
+  acknowledge(request: AcknowledgeRequest): Promise<void>
+}
+
+/** @param service throws before there is one. */
+export function recordsOf(service: () => Service): Records {
+  const call = async <Result>(work: (service: Service) => Promise<Result>): Promise<Result> => {
+    const inside = service()
+    try {
+      return await work(inside)
+    } catch (thrown) {
+      const error = recordErrorOf(thrown)
+      throw error.status === 500 ? thrown : error
+    }
+  }
+  return {
+    issue: ({ createdBy, ...given }) =>
+      call(async (inside) => {
+        const request = parseIssueRequest(given, inside.options)
+        const caller = callerIn(inside.provider, await parseIssuer(inside.provider, createdBy))
+        const { subjectToken, record } = await issueSubjectToken(inside, caller, request)
+        return { id: record.id, subjectToken, expiresIn: request.expiresIn }
+      }),
+    list: (query = {}) =>
+      call(async (inside) => listSubjectTokens(inside, callerIn(inside.provider), parseListRequest(query))),
+    get: (id) =>
+      call(async (inside) => {
+        const token = await tokenBy(inside, id)
+        return token && recordOf(token, epochTime())
+      }),
+    summary: (options = {}) =>
+      call(async (inside) => summarizeSubjectTokens(inside, parseSummaryRequest(options))),
+    stop: (request) =>
+      call(async (inside) => {
+        assertKnown(request, ['id', 'by', 'reason', 'cause', 'continuedBy'])
+        const id = parseId(request.id)
+        const { says } = parseStopRequest({ ...request })
+        return revokeSubjectToken(inside, id, { ...BY_HOST, ...says })
+      }),
+    stopAll: (request) =>
+      call(async (inside) => {
+        assertKnown(request, [...KILLED_BY, 'by', 'reason'])
+        const filter = killFilterOf(onlyOne(request, KILLED_BY), { ...request })
+        const { says } = parseStopRequest({ ...request })
+        return revokeSubjectTokens(inside, callerIn(inside.provider), filter, { ...BY_HOST, ...says })
+      }),
+    acknowledge: ({ id, ...given }) =>
+      call(async (inside) => {
+        const request = parseAcknowledgementRequest(given)
+        return acknowledgeSubjectToken(inside, parseId(id), request)
+      }),
+  }
+}
+
+const BY_HOST: Revocation = { cause: 'host' }
+
+function parseId(id: unknown): string {
+  if (id === undefined) throw required('id')
+  return parseName('id', id)
+}
+
+/** A name that could be taken for a client's would hide who has issued. */
+async function parseIssuer(provider: Provider, createdBy: unknown): Promise<string> {
+  const field = 'createdBy'
+  if (createdBy === undefined) throw required(field)
+  const name = parseName(field, createdBy)
+  const client = await findClient(provider, name).catch((error: unknown) => {
+    throw storageUnavailable(error)
+  })
+  if (client) throw invalidRequest({ field, public: 'createdBy must not be the id of a client' })
+  return name
+}
+
+/** `findAccount` gets a context of the provider, of a request that no one has sent. */
+function callerIn(provider: Provider, id = ''): Caller {
+  const request = new IncomingMessage(new Socket())
+  const ctx = provider.createContext(request, new ServerResponse(request))
+  const oidc = new provider.OIDCContext(ctx)
+  return {
+    id,
+    findAccount: (name) => findAccount(Object.assign(ctx, { oidc }), name),
+    report: (error) => reportTo(provider, error, ctx),
+  }
+}
