@@ -38,15 +38,16 @@ export type { Stopped } from './records/stop.ts'
 export type { RecordSummary } from './records/summary.ts'
 export { AccessDenied, type Check } from './refusals.ts'
 export type { TokenHash } from './subject-tokens/secret.ts'
-export type {
-  KillFilter,
-  Revoked,
-  RevokedToken,
-  StoppedToken,
-  SubjectTokenCounts,
-  SubjectTokenFilter,
-  SubjectTokenPage,
-  SubjectTokenStore,
+export {
+  type KillFilter,
+  type Revoked,
+  type RevokedToken,
+  type StoppedToken,
+  StoreFailure,
+  type SubjectTokenCounts,
+  type SubjectTokenFilter,
+  type SubjectTokenPage,
+  type SubjectTokenStore,
 } from './subject-tokens/store.ts'
 export type {
   AccessTokenFormat,

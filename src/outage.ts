@@ -1,7 +1,7 @@
 /** An outage of storage: kept apart from every other error, and never reported as "invalid token". */
 import { errors } from 'oidc-provider'
 import { checkOf, nameOf, refusal } from './refusals.ts'
-import type { SubjectTokenStore } from './subject-tokens/store.ts'
+import { StoreFailure, type SubjectTokenStore } from './subject-tokens/store.ts'
 
 /** Seconds that a client should wait before it tries again: `Retry-After` of a 503. */
 export const RETRY_AFTER = 5
@@ -14,17 +14,11 @@ export function storageUnavailable(cause: unknown): Error {
   return refusal(unavailable, {
     check: 'storage',
     public: 'the service is temporarily unavailable',
-    private: textForOperators(cause) ?? nameOf(cause),
+    private: (cause instanceof StoreFailure ? cause.forOperators : undefined) ?? nameOf(cause),
   })
 }
 
-/** The fixed text in which a store says what operators should do (see `SubjectTokenStore`). */
-function textForOperators(cause: unknown): string | undefined {
-  const given: unknown = cause instanceof Error ? Reflect.get(cause, 'forOperators') : undefined
-  return typeof given === 'string' ? given : undefined
-}
-
-const UNREPEATABLE = Symbol('unrepeatable')
+const unrepeatable = new WeakSet<Error>()
 
 /** No one knows whether the subject token was spent: a repetition could be taken for a replay. */
 function spendUnknown(cause: unknown): Error {
@@ -33,17 +27,18 @@ function spendUnknown(cause: unknown): Error {
     public: 'request a new subject token',
     private: `the outcome of the spend is unknown: ${nameOf(cause)}`,
   })
-  return Object.defineProperty(error, UNREPEATABLE, { value: true })
+  unrepeatable.add(error)
+  return error
 }
 
 export const isStorageUnavailable = (error: unknown): error is Error =>
   error instanceof Error && checkOf(error) === 'storage'
 
 /** Whether the client may send the same request again. */
-export const isRepeatable = (error: Error): boolean => !Reflect.get(error, UNREPEATABLE)
+export const isRepeatable = (error: Error): boolean => !unrepeatable.has(error)
 
 const spendFailed = (error: unknown): Error =>
-  error instanceof Error && Reflect.get(error, 'tookEffect') === false
+  error instanceof StoreFailure && error.tookEffect === false
     ? storageUnavailable(error)
     : spendUnknown(error)
 

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { errors } from 'oidc-provider'
 import { isRepeatable, isStorageUnavailable, reportOutage } from '../src/outage.ts'
 import { reasonOf } from '../src/refusals.ts'
-import type { SubjectTokenStore } from '../src/subject-tokens/store.ts'
+import { StoreFailure, type SubjectTokenStore } from '../src/subject-tokens/store.ts'
 
 type Method = Exclude<keyof SubjectTokenStore, 'ready'>
 
@@ -52,6 +52,8 @@ const failureOf = (method: string, thrown: unknown): Promise<Error> =>
   )
 
 const UNKNOWN = 'the outcome of the spend is unknown: '
+const failure = (says: ConstructorParameters<typeof StoreFailure>[1] = {}) =>
+  new StoreFailure('private', says)
 const lost = (members: object = {}): Error => Object.assign(new Error('private'), members)
 
 describe('an outage of the store', () => {
@@ -83,8 +85,8 @@ describe('an outage of the store', () => {
   }
 
   const reasons: [title: string, thrown: unknown, reason: string][] = [
-    ['its text for operators', lost({ forOperators: 'run the migration', code: 'E42' }), 'run the migration'],
-    ['its code, where that text is not a string', lost({ forOperators: 7, code: 'E42' }), 'E42'],
+    ['its text for operators', failure({ forOperators: 'run the migration' }), 'run the migration'],
+    ['its code, where it is no StoreFailure', lost({ forOperators: 'run it', code: 'E42' }), 'E42'],
     ['its class, where it has no code', new RangeError('private'), 'RangeError'],
     ['that it is not an error', { forOperators: 'run the migration' }, 'not an error'],
     ['that null is not an error', null, 'not an error'],
@@ -96,9 +98,9 @@ describe('an outage of the store', () => {
   }
 
   const spends: [title: string, thrown: unknown, isSpendable: boolean, reason: string][] = [
-    ['promises that nothing was spent', lost({ tookEffect: false }), true, 'Error'],
-    ['promises the opposite', lost({ tookEffect: true }), false, `${UNKNOWN}Error`],
-    ['promises something else', lost({ tookEffect: 0 }), false, `${UNKNOWN}Error`],
+    ['promises that nothing was spent', failure({ tookEffect: false }), true, 'StoreFailure'],
+    ['promises nothing', failure(), false, `${UNKNOWN}StoreFailure`],
+    ['promises it, and is no StoreFailure', lost({ tookEffect: false }), false, `${UNKNOWN}Error`],
     ['is no error', { tookEffect: false }, false, `${UNKNOWN}not an error`],
   ]
   for (const [title, thrown, isSpendable, reason] of spends) {

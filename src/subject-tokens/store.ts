@@ -53,9 +53,8 @@ export type KillFilter =
  *
  * Every method rejects when storage fails: not found and broken are never the same. Every method sees one issuer only.
  * Reads go to the primary: a replica that lags would show a spent token as unspent. Errors contain neither bound values
- * nor statements, because those hold hashes; events name an error by its `code`, or by its class if it has none. If an
- * error has a string `forOperators`, which says what operators should do, events quote that instead: a fixed text that
- * contains nothing of the request.
+ * nor statements, because those hold hashes; events name an error by its `code`, or by its class if it has none, and
+ * quote what a `StoreFailure` says to operators.
  *
  * A token is written once, and what becomes of it is added: its use, its stop. Neither is ever changed or taken away.
  *
@@ -83,9 +82,9 @@ export interface SubjectTokenStore {
    * `now`. One conditional write decides; it is repeated only when the database reports that it was rolled back.
    *
    * A rejection leaves open whether the token was spent: the client is then told to request a new subject token.
-   * That is the safe reading, because a client that repeats a spent one is refused, and reported as a replay. An
-   * error with the member `tookEffect: false` promises that the token was not spent by this call; the client is
-   * then told to try again.
+   * That is the safe reading, because a client that repeats a spent one is refused, and reported as a replay. A
+   * `StoreFailure` with `tookEffect: false` promises that the token was not spent by this call; the client is then
+   * told to try again.
    *
    * A spent token is found by every link of `use.actor`: `sub`, `act.sub`, `act.act.sub` and so on, as soon as it
    * is spent. A store that writes them to a place of their own does so before the conditional write, and must
@@ -172,6 +171,32 @@ export interface SubjectTokenStore {
    * with the reason. For readiness probes; a store without it is asked for a token that does not exist.
    */
   ready?(): Promise<void>
+}
+
+/**
+ * A failure of which a store knows more than that it happened. Any other error may be thrown, too.
+ *
+ * @example
+ * throw new StoreFailure('no connection', { tookEffect: false, forOperators: 'the pool is empty: raise its size' })
+ */
+export class StoreFailure extends Error {
+  override readonly name: string = 'StoreFailure'
+  /** `false`: nothing was written, for certain. Default: no one knows. */
+  readonly tookEffect?: false
+  /** What operators should do: a fixed text, with nothing of the request, that events quote. Default: none. */
+  readonly forOperators?: string
+  constructor(
+    message: string,
+    {
+      tookEffect,
+      forOperators,
+      ...options
+    }: ErrorOptions & Pick<StoreFailure, 'tookEffect' | 'forOperators'> = {},
+  ) {
+    super(message, options)
+    this.tookEffect = tookEffect
+    this.forOperators = forOperators
+  }
 }
 
 /** One page of a list. */

@@ -9,6 +9,7 @@ import { list, statesOf } from '../../fixtures/management.ts'
 import { itOn } from '../../fixtures/on-database.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
+import { StoreFailure } from '../../src/index.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
@@ -126,7 +127,7 @@ describe('token exchange: failures', () => {
     ))
 
   describe('when the store fails', () => {
-    const unspent = Object.assign(new Error('private: no connection'), { tookEffect: false })
+    const unspent = new StoreFailure('private: no connection', { tookEffect: false })
     const failures = [
       ['find', undefined],
       ['consume', unspent],
@@ -150,7 +151,8 @@ describe('token exchange: failures', () => {
   describe('when the outcome of the spend is unknown', () => {
     const notPromised = [
       new Error('private: lost'),
-      Object.assign(new Error('private: lost'), { tookEffect: true }),
+      new StoreFailure('private: lost'),
+      Object.assign(new Error('private: lost'), { tookEffect: false }),
       { tookEffect: false },
     ]
     for (const [index, error] of notPromised.entries()) {

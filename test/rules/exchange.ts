@@ -13,7 +13,7 @@ import { apiClient, BILLING, ledgerApi, viewed } from '../../fixtures/on-behalf-
 import { statusOf } from '../../fixtures/status-lists.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { ACCESS_TOKEN_TYPE } from '../../src/constants.ts'
-import { AccessDenied } from '../../src/index.ts'
+import { AccessDenied, StoreFailure } from '../../src/index.ts'
 import { mintToken } from '../../src/subject-tokens/secret.ts'
 import {
   actors,
@@ -685,7 +685,7 @@ const errors = [
   ]),
   doors('E54, the spend, which promises that it did nothing', {
     'a subject token': [
-      fails('store.consume', Object.assign(new Error('private'), { tookEffect: false })),
+      fails('store.consume', new StoreFailure('private', { tookEffect: false })),
       send(),
       answers(503, 'temporarily_unavailable', UNAVAILABLE),
       changesNothing,

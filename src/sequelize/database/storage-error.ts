@@ -1,4 +1,5 @@
 import { ConnectionError } from 'sequelize'
+import { StoreFailure } from '../../subject-tokens/store.ts'
 import type { Driver } from './driver.ts'
 import { AFTER, codeOf, Failure, fateOf } from './fate.ts'
 
@@ -6,22 +7,16 @@ import { AFTER, codeOf, Failure, fateOf } from './fate.ts'
  * A database failure, reduced to its name and code. The driver's error holds the statement, its bound values and
  * sometimes a row: hashes and personal data that belong in no log.
  */
-export class StorageError extends Error {
+export class StorageError extends StoreFailure {
   override readonly name = 'StorageError'
   /** What the database or the driver calls it, else the class of the error. */
   readonly code?: string
-  /** A fixed text for operators, where there is more to say than the code. */
-  readonly forOperators?: string
   /** Whether it failed because a key exists. */
   readonly keyExists: boolean
-  /** `false` if nothing was written; absent where no one knows. */
-  readonly tookEffect?: false
   constructor(message: string, { code, forOperators, keyExists = false, tookEffect }: Details = {}) {
-    super(message)
+    super(message, { forOperators, tookEffect })
     this.code = code
-    this.forOperators = forOperators
     this.keyExists = keyExists
-    this.tookEffect = tookEffect
   }
 
   /** Whether a table or a column of ours is missing. */
