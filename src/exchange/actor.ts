@@ -4,9 +4,9 @@ import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { OwnTokenReader } from '../provider/own-token.ts'
 import type { Settings } from '../provider/settings.ts'
-import { actorTokenRefused, subjectTokenRefused } from '../refusals.ts'
-import type { ActingParty } from '../subject-tokens/subject-token.ts'
-import { assertChain } from './chain.ts'
+import { actorTokenRefused, type Check, subjectTokenRefused } from '../refusals.ts'
+import { subsOf } from '../subject-tokens/act.ts'
+import type { ActClaim, ActingParty } from '../subject-tokens/subject-token.ts'
 import type { Permission } from './permission.ts'
 
 /** The person who acts (RFC 8693 §4.1), with those who acted before. Account ids, never pairwise. */
@@ -65,5 +65,25 @@ function assertProven(
   }
   if (thumbprint !== undefined && thumbprint !== certificateThumbprint(certificate())) {
     throw actorTokenRefused({ private: 'bound to a client certificate that was not presented' })
+  }
+}
+
+interface ChainRules {
+  readonly userId: string
+  readonly maxDelegationDepth: number
+  /** The refusal of the token that holds the chain. */
+  readonly refused: (says: { readonly private: string; readonly check?: Check }) => Error
+}
+
+/** No person twice, not the user, and no more people than the deployment allows. */
+export function assertChain(newest: ActClaim, { userId, maxDelegationDepth, refused }: ChainRules): void {
+  const seen = new Set<string>()
+  for (const sub of subsOf(newest)) {
+    if (sub === userId) throw refused({ check: 'actorIsNotSubject', private: 'the actor is the subject' })
+    if (seen.has(sub)) throw refused({ private: 'an actor twice in the chain' })
+    seen.add(sub)
+    if (seen.size > maxDelegationDepth) {
+      throw refused({ check: 'maxDelegationDepth', private: `more than ${maxDelegationDepth} in the chain` })
+    }
   }
 }

@@ -5,7 +5,7 @@ import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-tok
 import type { GrantContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
 import { type StatusLists, statusClaim } from '../provider/status-reference.ts'
-import type { ActClaim } from '../subject-tokens/subject-token.ts'
+import { chainOf, subsOf } from '../subject-tokens/act.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
 
@@ -51,31 +51,18 @@ export async function collectClaims(
       ...(actor && { actor: { sub: actor.sub, clientId: actor.clientId } }),
     },
   })
+  const { client } = ctx.oidc
+  const apis = subject.apis.map((id) => ({ sub: id, client_id: id }))
+  // By the identifiers that the client knows: pairwise like `sub`.
+  const people = subsOf(actor).map(async (accountId) => ({
+    sub: await subjectIdentifier(ctx, settings, { accountId, client }),
+  }))
+  const act = chainOf([...apis, ...(await Promise.all(people))])
   // In this order: on a clash the custom claims win, and those of the plugin always.
   return {
     ...own,
     ...custom,
     ...(statusLists && subject.record && { status: statusClaim(statusLists, subject.record.statusIndex) }),
-    ...withAct(throughApis(subject.apis, actor && (await actClaim(ctx, settings, actor)))),
+    ...(act && { act }),
   }
-}
-
-const withAct = (act: JsonObject | undefined): JsonObject => (act ? { act } : {})
-
-/** The people of the chain, by the identifiers that the client knows: pairwise like `sub`. The newest is outermost. */
-async function actClaim(
-  ctx: GrantContext,
-  settings: Pick<Settings, 'pairwiseIdentifier'>,
-  { sub: accountId, act }: ActClaim,
-): Promise<JsonObject> {
-  return {
-    sub: await subjectIdentifier(ctx, settings, { accountId, client: ctx.oidc.client }),
-    ...withAct(act && (await actClaim(ctx, settings, act))),
-  }
-}
-
-/** The APIs that passed the user on, around the people (RFC 8693 §4.1): `client_id` tells one from the other. */
-function throughApis([newest, ...earlier]: readonly string[], people?: JsonObject): JsonObject | undefined {
-  if (newest === undefined) return people
-  return { sub: newest, client_id: newest, ...withAct(throughApis(earlier, people)) }
 }

@@ -1,13 +1,13 @@
 import { RESERVED_CLAIMS } from '../constants.ts'
-import { isPlainObject, type JsonObject } from '../plain-json.ts'
+import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { registeredAudiences } from '../provider/client-metadata.ts'
 import { findAccount, type GrantContext, type SenderConstraint } from '../provider/grants.ts'
 import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
 import { subjectTokenRefused } from '../refusals.ts'
-import type { ActClaim, ActingParty } from '../subject-tokens/subject-token.ts'
-import type { Actor } from './actor.ts'
-import { assertChain } from './chain.ts'
+import { readAct, subsOf } from '../subject-tokens/act.ts'
+import type { ActingParty } from '../subject-tokens/subject-token.ts'
+import { type Actor, assertChain } from './actor.ts'
 import type { ExchangeService } from './request.ts'
 import { findUser, type Subject } from './subject.ts'
 
@@ -45,7 +45,9 @@ export async function findReceivedToken(
   // The API cannot have the key that the token is bound to. What it gets must be no easier to use than that.
   if (bound && !sender.dPoP && !sender.certificate)
     throw subjectTokenRefused({ private: 'bound to a key, and the new token would not be' })
-  const { people, through } = readAct(token.act)
+  const act = readAct(token.act)
+  if (!act) throw subjectTokenRefused({ private: 'a malformed act claim' })
+  const { people, apis: through } = act
   const { userId, actor } = await usersOf(ctx, service, { token, people })
   const account = await findUser(ctx, userId, token.model)
   const { record, exp, client, scope, jti } = token
@@ -77,9 +79,9 @@ export async function findPeople(
     throw subjectTokenRefused({ check: 'hops', private: `more than ${hops} APIs in the chain` })
   if (!people) return undefined
   assertChain(people, { userId, maxDelegationDepth, refused: subjectTokenRefused })
-  for (let link: ActClaim | undefined = people; link; link = link.act) {
-    const account = await findAccount(ctx, link.sub)
-    if (account?.accountId !== link.sub)
+  for (const sub of subsOf(people)) {
+    const account = await findAccount(ctx, sub)
+    if (account?.accountId !== sub)
       throw subjectTokenRefused({ private: 'the account of an actor is gone or disabled' })
   }
   return people
@@ -90,27 +92,6 @@ function audienceOf(ctx: GrantContext, { aud }: OwnToken): string {
   const own = registeredAudiences(ctx.oidc.client)?.find((audience) => audience === aud)
   if (own === undefined) throw subjectTokenRefused({ private: 'for another audience' })
   return own
-}
-
-interface Links {
-  readonly people: readonly string[]
-  readonly through: readonly string[]
-}
-
-/** The links of an `act` claim, newest first. APIs, which have a `client_id`, stand outside people. */
-function readAct(value: unknown, { people, through }: Links = { people: [], through: [] }): Links {
-  if (value === undefined) return { people, through }
-  const { sub, act, client_id: clientId, ...rest } = isPlainObject(value) ? value : {}
-  const isApi = clientId !== undefined
-  if (
-    typeof sub !== 'string' ||
-    sub === '' ||
-    Object.keys(rest).length > 0 ||
-    (isApi && (clientId !== sub || people.length > 0))
-  ) {
-    throw subjectTokenRefused({ private: 'a malformed act claim' })
-  }
-  return readAct(act, isApi ? { people, through: [...through, sub] } : { people: [...people, sub], through })
 }
 
 /** The user, and the people who act. Of what began as an impersonation, its record says who they are. */
@@ -130,12 +111,10 @@ async function usersOf(
   // An opaque token holds the account id, whatever the subjects of its client are.
   const named = model ? userId : await subjectIdentifier(ctx, settings, { accountId: userId, client })
   if (sub !== named) throw subjectTokenRefused({ private: 'its status is of another user' })
-  if (people.length !== lengthOf(use.actor))
+  if (people.length !== subsOf(use.actor).length)
     throw subjectTokenRefused({ private: 'its status is of other people' })
   return { userId, ...(use.actor && { actor: use.actor }) }
 }
-
-const lengthOf = (actor: ActingParty | undefined): number => (actor ? 1 + lengthOf(actor.act) : 0)
 
 /** A token of ours is JSON throughout. */
 const unreserved = (claims: OwnToken['claims']): JsonObject =>

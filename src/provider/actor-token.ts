@@ -3,6 +3,7 @@ import type { AccessToken } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import { isPlainObject, isStorableName } from '../plain-json.ts'
 import { actorTokenRefused } from '../refusals.ts'
+import { chainOf, readAct, subsOf } from '../subject-tokens/act.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { GrantContext } from './grants.ts'
 import { findOwnToken, type OwnToken, type OwnTokenReader } from './own-token.ts'
@@ -29,7 +30,7 @@ export async function findActorToken(
   const { sub: accountId, client, scope, aud, cnf, model } = token
   const { clientId } = client
   const { act, namesAccounts } = earlierActors(token)
-  assertStorable([accountId, clientId, ...namesIn(act)])
+  assertStorable([accountId, clientId, ...subsOf(act)])
   if (client.subjectType === 'pairwise' && !namesAccounts) {
     throw actorTokenRefused({
       private: 'of a client with pairwise subjects, which cannot be mapped to accounts',
@@ -50,16 +51,16 @@ function earlierActors({ model, record, act: claim }: OwnToken): {
   readonly namesAccounts: boolean
 } {
   if (model?.gty === TOKEN_EXCHANGE) {
-    const actor = record?.use.actor
-    return { act: actor && identitiesOf(actor), namesAccounts: true }
+    return { act: identities(subsOf(record?.use.actor)), namesAccounts: true }
   }
-  const act = readAct(claim)
+  const read = readAct(claim)
+  if (!read || read.apis.length > 0) throw actorTokenRefused({ private: 'a malformed act claim' })
+  const act = identities(read.people)
   return { act, namesAccounts: model !== undefined && act === undefined }
 }
 
-const identitiesOf = ({ sub, act }: ActClaim): ActClaim => (act ? { sub, act: identitiesOf(act) } : { sub })
-
-const namesIn = (act: ActClaim | undefined): string[] => (act ? [act.sub, ...namesIn(act.act)] : [])
+const identities = (people: readonly string[]): ActClaim | undefined =>
+  chainOf(people.map((sub) => ({ sub })))
 
 /** The record of the spend holds these names: one that no store can keep would fail every time. */
 function assertStorable(names: readonly string[]): void {
@@ -84,16 +85,6 @@ const isTextOrAbsent = (member: unknown): member is string | undefined =>
   member === undefined || typeof member === 'string'
 
 const isEmpty = (members: object): boolean => Object.keys(members).length === 0
-
-/** Reads an `act` claim (RFC 8693 §4.1), and refuses one with other members than `sub` and `act`. */
-function readAct(value: unknown): ActClaim | undefined {
-  if (value === undefined) return undefined
-  const { sub, act, ...rest } = isPlainObject(value) ? value : {}
-  if (typeof sub !== 'string' || sub === '' || !isEmpty(rest)) {
-    throw actorTokenRefused({ private: 'a malformed act claim' })
-  }
-  return act === undefined ? { sub } : { sub, act: readAct(act) }
-}
 
 /** All audiences (RFC 7519 §4.1.3), because each of them has seen the token. `[]` for none. */
 function readAudiences(value: unknown): readonly string[] {

@@ -1,6 +1,6 @@
 /** Who may stand in a chain of actors (protocol.md §3.3; RFC 8693 §4.1), without a server. */
 import { expect } from 'chai'
-import { assertChain } from '../../src/exchange/chain.ts'
+import { assertChain } from '../../src/exchange/actor.ts'
 import { actorTokenRefused, checkOf, reasonOf } from '../../src/refusals.ts'
 import type { ActClaim } from '../../src/subject-tokens/subject-token.ts'
 
