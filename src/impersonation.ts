@@ -16,7 +16,7 @@ import { resolveStatusLists } from './provider/status-reference.ts'
 import { type Records, recordsOf } from './records/records.ts'
 import { type PublishedLists, publishLists } from './status-lists/lists.ts'
 import { statusListRouter } from './status-lists/router.ts'
-import { storeReady } from './subject-tokens/ready.ts'
+import { storeReady } from './subject-tokens/store.ts'
 
 /** The impersonation service of one provider. Call `configure`, build the provider, call `attach`, then `router`. */
 export interface Impersonation {

@@ -1,4 +1,4 @@
-import type { Seconds } from '../clock.ts'
+import { type Seconds, TooLate, within } from '../clock.ts'
 import { AccessDenied, type CallbackName, denied, functionFailed } from '../refusals.ts'
 
 /**
@@ -22,21 +22,6 @@ export async function callDeployment<Result>(
     if (name !== 'extraTokenClaims' && error instanceof AccessDenied)
       throw denied({ check: name, private: error.message })
     throw functionFailed({ check: name, private: 'failed', cause: error })
-  }
-}
-
-export class TooLate extends Error {}
-
-/** @throws {TooLate} when the result takes longer. It may still come: its rejection is handled. */
-export async function within<Result>(timeLimit: Seconds, result: PromiseLike<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TooLate()), timeLimit * 1000)
-  })
-  try {
-    return await Promise.race([result, tooLate])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

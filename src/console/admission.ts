@@ -1,7 +1,6 @@
 /** Who may come in: first the origin of a request, then the person, then their rights. */
 import type { Context } from 'koa'
-import { within } from '../callbacks/call.ts'
-import type { Seconds } from '../clock.ts'
+import { type Seconds, within } from '../clock.ts'
 import { RecordError } from '../http/errors.ts'
 import { isPlainObject, isStorableName } from '../plain-json.ts'
 import type { Administrator, ConsoleOptions, ConsoleRight } from './options.ts'

@@ -1,5 +1,5 @@
 /** People are account ids until a page is written. Only then is the deployment asked for their names, once. */
-import { within } from '../callbacks/call.ts'
+import { within } from '../clock.ts'
 import { isPlainObject } from '../plain-json.ts'
 import { type Html, html, type Look, type Person, type Value } from './html.ts'
 import type { Visit } from './visit.ts'

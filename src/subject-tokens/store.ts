@@ -1,4 +1,4 @@
-import type { Seconds } from '../clock.ts'
+import { type Seconds, TooLate, within } from '../clock.ts'
 import type {
   Acknowledgement,
   NewSubjectToken,
@@ -264,4 +264,16 @@ export const STORE_METHODS: readonly string[] = Object.keys(METHODS)
 export function isSubjectTokenStore(value: unknown): value is SubjectTokenStore {
   if (typeof value !== 'object' || value === null) return false
   return STORE_METHODS.every((method) => typeof Reflect.get(value, method) === 'function')
+}
+
+/** For a database that accepts connections and never replies. */
+const PATIENCE: Seconds = 5
+
+/** Resolves when the store can serve, and rejects with the reason when it cannot, or does not say so in time. */
+export async function storeReady(store: SubjectTokenStore, issuer: string): Promise<void> {
+  try {
+    await within<unknown>(PATIENCE, store.ready ? store.ready() : store.find(issuer, '0'.repeat(32)))
+  } catch (error) {
+    throw error instanceof TooLate ? new Error(`the store did not respond within ${PATIENCE} s`) : error
+  }
 }

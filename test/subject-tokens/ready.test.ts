@@ -2,7 +2,7 @@
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { uncalledStore } from '../../fixtures/uncalled-store.ts'
-import { storeReady } from '../../src/subject-tokens/ready.ts'
+import { storeReady } from '../../src/subject-tokens/store.ts'
 
 const ask = (ready: () => Promise<void>): Promise<void> =>
   storeReady({ ...uncalledStore, ready }, 'https://issuer.example')

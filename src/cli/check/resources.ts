@@ -1,6 +1,6 @@
 /** What the deployment's own `getResourceServerInfo` says of a resource, asked once for each resource and client. */
 import { type Client, errors } from 'oidc-provider'
-import { within } from '../../callbacks/call.ts'
+import { within } from '../../clock.ts'
 import { isResourceIndicator } from '../../resource-indicator.ts'
 import { contextOf } from './context.ts'
 import { messageOf } from './finding.ts'
