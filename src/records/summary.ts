@@ -1,10 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
-import { epochTime, type Seconds } from '../clock.ts'
+import { createMemory, epochTime, type Seconds } from '../clock.ts'
 import type { Service } from '../provider/settings.ts'
 import type { SubjectTokenCounts, SubjectTokenStore } from '../subject-tokens/store.ts'
 import { assertKnown } from './fields.ts'
 import { type Given, parseWhole } from './list.ts'
-import { createMemory, type Memory } from './memory.ts'
 
 /** Counts of records (docs/protocol.md §2.2), at most a minute old, and an hour for what is older than three days. */
 export interface RecordSummary {
@@ -32,23 +31,18 @@ export async function summarizeSubjectTokens(
   const summaries: RecordSummary['days'][number][] = []
   for (let day = today - days + 1; day <= today; day += 1) {
     const age = day > today - RECENT_DAYS ? RECENT : EARLIER
-    const counts = await ofDays.recall(day, age, () =>
+    const counts = await ofDays(day, age, () =>
       sum(store.summarize(issuer, day * DAY, (day + 1) * DAY), addCounts, NOTHING),
     )
     summaries.push({ date: new Date(day * DAY * 1000).toISOString().slice(0, 10), ...counts })
   }
   // Last, because days that were not counted yet may take a while.
-  const live = await ofLive.recall('live', RECENT, () => sum(store.countLive(issuer, epochTime()), add, 0))
+  const live = await ofLive('live', RECENT, () => sum(store.countLive(issuer, epochTime()), add, 0))
   return { live, days: summaries }
 }
 
-interface Memories {
-  readonly ofDays: Memory<number, SubjectTokenCounts>
-  readonly ofLive: Memory<'live', number>
-}
-
 /** One for each deployment in this process, which has a store of its own, however many routers it has. */
-const memories = new WeakMap<SubjectTokenStore, Memories>()
+const memories = new WeakMap<SubjectTokenStore, ReturnType<typeof createMemories>>()
 
 const DEFAULT_DAYS = 30
 /** The longest summary. */
@@ -60,12 +54,15 @@ export function parseSummaryRequest(given: Given<'days'>): number {
   return given.days === undefined ? DEFAULT_DAYS : parseWhole('days', given.days, MAX_DAYS)
 }
 
-function memoryOf(store: SubjectTokenStore): Memories {
-  const known = memories.get(store)
-  if (known) return known
-  const made: Memories = { ofDays: createMemory(MAX_DAYS + 1), ofLive: createMemory(1) }
-  memories.set(store, made)
-  return made
+const createMemories = () => ({
+  ofDays: createMemory<number, SubjectTokenCounts>(MAX_DAYS + 1),
+  ofLive: createMemory<'live', number>(1),
+})
+
+function memoryOf(store: SubjectTokenStore) {
+  const known = memories.get(store) ?? createMemories()
+  memories.set(store, known)
+  return known
 }
 
 const NOTHING: SubjectTokenCounts = {

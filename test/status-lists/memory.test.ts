@@ -1,8 +1,7 @@
 /** What a process remembers of the status lists (protocol.md §4.1): what it asks the database for, and what it forgets. */
 import { expect } from 'chai'
 import { now, type StoppedClock, stopClock } from '../../fixtures/clock.ts'
-import { publishLists } from '../../src/status-lists/lists.ts'
-import { rememberNumbers } from '../../src/status-lists/numbers.ts'
+import { publishLists, rememberNumbers } from '../../src/status-lists/lists.ts'
 import { rememberStopped } from '../../src/status-lists/stopped.ts'
 import type { StoppedToken } from '../../src/subject-tokens/store.ts'
 

@@ -1,13 +1,13 @@
-/** What is kept of counts that take long (protocol.md §2.2): for how long, how many, and one at a time. */
+/** What is kept of what takes long to find (protocol.md §2.2, §4.1): for how long, how many, and one at a time. */
 import { expect } from 'chai'
-import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
-import { createMemory, type Memory } from '../../src/records/memory.ts'
+import { type StoppedClock, stopClock } from '../fixtures/clock.ts'
+import { createMemory, onceASecond } from '../src/clock.ts'
 
 const AGE = 60
 
-describe('records: the memory of counts', () => {
+describe('a memory', () => {
   let clock: StoppedClock
-  let memory: Memory<string, string>
+  let memory: ReturnType<typeof createMemory<string, string>>
   /** The keys that were looked for, oldest first, and those still under way. */
   let begun: string[]
   let underWay: { key: string; end: (error?: Error) => void }[]
@@ -20,12 +20,12 @@ describe('records: the memory of counts', () => {
   afterEach(() => clock.restore())
 
   const recall = (key: string) =>
-    memory.recall(key, AGE, async () => {
+    memory(key, AGE, async () => {
       begun.push(key)
       return key
     })
   const recallSlowly = (key: string) =>
-    memory.recall(key, AGE, () => {
+    memory(key, AGE, () => {
       begun.push(key)
       return new Promise<string>((resolve, reject) => {
         underWay.push({ key, end: (error) => (error ? reject(error) : resolve(key)) })
@@ -113,5 +113,50 @@ describe('records: the memory of counts', () => {
     await end(new Error('failed again'))
     expect(await failed).to.equal('failed again')
     expect(await recall('d')).to.equal('d')
+  })
+})
+
+describe('once a second', () => {
+  let clock: ReturnType<typeof stopClock>
+  beforeEach(() => {
+    clock = stopClock()
+  })
+  afterEach(() => clock.restore())
+
+  it('calls again a second after the last call began, not after it ended', async () => {
+    let calls = 0
+    const read = onceASecond(async () => {
+      calls += 1
+      clock.tick(calls === 1 ? 1 : 0)
+      return calls
+    })
+    expect(await read()).to.equal(1)
+    expect(await read()).to.equal(2)
+    expect(await read()).to.equal(2)
+  })
+
+  it('makes no second call while one is under way, however long it takes', async () => {
+    const finish: ((value: string) => void)[] = []
+    const read = onceASecond(() => new Promise<string>((resolve) => void finish.push(resolve)))
+    const first = read()
+    clock.tick(30)
+    const second = read()
+    expect(finish).to.have.length(1)
+    finish[0]?.('done')
+    expect([await first, await second]).to.deep.equal(['done', 'done'])
+    void read()
+    expect(finish).to.have.length(2)
+  })
+
+  it('remembers a failure as it remembers a result', async () => {
+    let calls = 0
+    const read = onceASecond(async () => {
+      calls += 1
+      throw new Error(`call ${calls}`)
+    })
+    const failure = () => read().catch(({ message }) => message)
+    expect([await failure(), await failure()]).to.deep.equal(['call 1', 'call 1'])
+    clock.tick(1)
+    expect(await failure()).to.equal('call 2')
   })
 })
