@@ -1,6 +1,6 @@
 import type { Account } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
-import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from './plain-json.ts'
+import { frozenCopy, isPlainJson, isPlainObject, type JsonObject, refuseUnknown } from './plain-json.ts'
 import { isResourceIndicator } from './resource-indicator.ts'
 import { isSubjectTokenStore, STORE_METHODS, type SubjectTokenStore } from './subject-tokens/store.ts'
 import { type ActClaim, LONGEST_LIFE, type SubjectTokenPurpose } from './subject-tokens/subject-token.ts'
@@ -270,9 +270,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
     environmentVariables: given.environmentVariables ?? {},
     customClaimsTimeout: given.customClaimsTimeout ?? 5,
   }
-  for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(options, name)) throw new TypeError(`unknown option: ${name}`)
-  }
+  refuseUnknown(Object.keys(given).filter((name) => !Object.hasOwn(options, name)))
   assert(
     isSubjectTokenStore(options.store),
     'store',
@@ -313,7 +311,7 @@ function resolveStatusList(
   if (given === false) return false
   assert(isPlainObject(given), 'statusList', 'an object or false')
   const { ttl = 30, uri, ...others } = given
-  for (const name of Object.keys(others)) throw new TypeError(`unknown option: statusList.${name}`)
+  refuseUnknown(Object.keys(others), 'statusList.')
   assertWhole('statusList.ttl', ttl, { from: 5, to: 300 })
   assert(
     uri === undefined || isStatusListBase(uri),
@@ -329,7 +327,7 @@ function resolveOnBehalfOf(
   if (given === false) return false
   assert(given === true || isPlainObject(given), 'onBehalfOf', 'a boolean or an object')
   const { hops = 1, scopes = 'subset', ...others } = given === true ? {} : given
-  for (const name of Object.keys(others)) throw new TypeError(`unknown option: onBehalfOf.${name}`)
+  refuseUnknown(Object.keys(others), 'onBehalfOf.')
   assertWhole('onBehalfOf.hops', hops, { from: 1, to: 10 })
   assert(['subset', 'policy'].includes(scopes), 'onBehalfOf.scopes', "'subset' or 'policy'")
   return Object.freeze({ hops, scopes })

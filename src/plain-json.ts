@@ -13,6 +13,11 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === null || prototype === Object.prototype
 }
 
+/** @throws {TypeError} that names the first of these options, which no one knows. `within`: the option that holds them, and a dot. */
+export function refuseUnknown([name]: readonly string[], within = ''): void {
+  if (name !== undefined) throw new TypeError(`unknown option: ${within}${name}`)
+}
+
 /** Strings that every database keeps unchanged: well-formed Unicode without NUL. */
 const isStorableText = (value: string): boolean => value.isWellFormed() && !value.includes('\0')
 

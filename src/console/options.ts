@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { resolveMounting } from '../http/mounting.ts'
-import { isPlainObject, type JsonObject } from '../plain-json.ts'
+import { isPlainObject, type JsonObject, refuseUnknown } from '../plain-json.ts'
 
 /** What an administrator may do: see the pages, stop one impersonation, stop all of a person. */
 export type ConsoleRight = 'see' | 'stop' | 'stopAll'
@@ -56,7 +56,7 @@ export interface ResolvedConsoleOptions extends ConsoleOptions {
 export function resolveConsoleOptions(given: ConsoleOptions): ResolvedConsoleOptions {
   if (!isPlainObject(given)) throw new TypeError('createConsole takes an options object')
   const { prefix = '/impersonations', authorize, nameOf, ticketUrl, ...unknown } = given
-  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option: ${name}`)
+  refuseUnknown(Object.keys(unknown))
   for (const [name, value] of Object.entries({ nameOf, ticketUrl, authorize })) {
     if (typeof value !== 'function' && (value !== undefined || name === 'authorize'))
       throw new TypeError(`option ${name} must be a function`)

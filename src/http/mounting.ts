@@ -1,4 +1,4 @@
-import { isPlainObject } from '../plain-json.ts'
+import { isPlainObject, refuseUnknown } from '../plain-json.ts'
 
 /** Where the host application mounts the routes. */
 export interface Mounting {
@@ -34,7 +34,7 @@ const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i
 export function resolveMounting(method: string, given: Mounting = {}): ResolvedMounting {
   if (!isPlainObject(given)) throw new TypeError(`${method} takes an options object`)
   const { prefix = '/api', only, ...unknown } = given
-  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option: ${name}`)
+  refuseUnknown(Object.keys(unknown))
   if (typeof prefix !== 'string' || !SEGMENTS.test(prefix) || DOT_SEGMENT.test(prefix)) {
     throw new TypeError(
       "option prefix must be a path such as '/api', without trailing slash, query, fragment and pattern, or ''",
