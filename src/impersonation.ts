@@ -165,7 +165,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       const service = { provider, store, options, settings, statusLists }
       provider.registerGrantType(TOKEN_EXCHANGE, exchangeHandler(service), PARAMETERS, REPEATABLE)
       refuseSimultaneousReplays(provider)
-      const lists = statusLists && publishLists({ issuer: provider.issuer, store, settings, statusLists })
+      const lists = statusLists && publishLists(service, statusLists)
       attached = { ...service, configuration, lists }
     },
 

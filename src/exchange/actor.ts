@@ -2,8 +2,7 @@ import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
 import { certificateThumbprint } from '../provider/certificate.ts'
 import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
-import type { OwnTokenReader } from '../provider/own-token.ts'
-import type { Settings } from '../provider/settings.ts'
+import type { Service } from '../provider/settings.ts'
 import { actorTokenRefused, type Check, subjectTokenRefused } from '../refusals.ts'
 import { subsOf } from '../subject-tokens/act.ts'
 import type { ActClaim, ActingParty } from '../subject-tokens/subject-token.ts'
@@ -13,10 +12,6 @@ import type { Permission } from './permission.ts'
 export interface Actor extends ActingParty {
   /** Every audience of the actor token, where this request sent one. */
   readonly audiences?: readonly string[]
-}
-
-interface ActorSources extends OwnTokenReader {
-  readonly settings: Pick<Settings, 'verifyAccessToken' | 'getCertificate'>
 }
 
 interface ActorRequest {
@@ -30,7 +25,7 @@ interface ActorRequest {
 /** Verifies the actor token, and that its account may act as this user. `undefined` if none was sent. */
 export async function findActor(
   ctx: GrantContext,
-  sources: ActorSources,
+  service: Service,
   { actorToken, sender, subject, maxDelegationDepth }: ActorRequest,
 ): Promise<Actor | undefined> {
   const { userId, record } = subject
@@ -39,9 +34,9 @@ export async function findActor(
     if (actorId !== undefined) throw subjectTokenRefused({ private: 'bound to an actor, and none was sent' })
     return undefined
   }
-  const token = await findActorToken(ctx, sources, actorToken)
+  const token = await findActorToken(ctx, service, actorToken)
   if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
-  assertProven(token, sender, () => sources.settings.getCertificate?.(ctx))
+  assertProven(token, sender, () => service.settings.getCertificate?.(ctx))
   const account = await findAccount(ctx, token.accountId, token.model)
   if (account?.accountId !== token.accountId)
     throw actorTokenRefused({ private: 'its account is gone or disabled' })

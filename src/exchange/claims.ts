@@ -1,19 +1,13 @@
-import { askCustomClaims, askExtraTokenClaims, type ClaimsOptions } from '../callbacks/claims.ts'
+import { askCustomClaims, askExtraTokenClaims } from '../callbacks/claims.ts'
 import type { CustomClaimsRequest } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
-import type { Settings } from '../provider/settings.ts'
-import { type StatusLists, statusClaim } from '../provider/status-reference.ts'
+import type { Service } from '../provider/settings.ts'
+import { statusClaim } from '../provider/status-reference.ts'
 import { chainOf, subsOf } from '../subject-tokens/act.ts'
 import type { Actor } from './actor.ts'
 import type { Subject } from './subject.ts'
-
-interface ClaimsSources {
-  readonly options: ClaimsOptions
-  readonly settings: Pick<Settings, 'extraTokenClaims' | 'pairwiseIdentifier'>
-  readonly statusLists: StatusLists | undefined
-}
 
 interface ClaimsRequest {
   readonly draft: AccessTokenDraft
@@ -28,7 +22,7 @@ interface ClaimsRequest {
 /** All claims that the provider does not write itself: those of the deployment's functions, `status` and `act`. */
 export async function collectClaims(
   ctx: GrantContext,
-  { options, settings, statusLists }: ClaimsSources,
+  { options, settings, statusLists }: Service,
   { draft, sub, subject, grant, actor }: ClaimsRequest,
 ): Promise<JsonObject> {
   const { extraTokenClaims } = settings

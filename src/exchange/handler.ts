@@ -1,14 +1,15 @@
+import type { Service } from '../provider/settings.ts'
 import { hasTokenForm } from '../subject-tokens/secret.ts'
 import { exchangeSubjectToken } from './impersonation.ts'
 import { exchangeReceivedToken } from './on-behalf-of.ts'
-import type { ExchangeContext, ExchangeService } from './request.ts'
+import type { ExchangeContext } from './request.ts'
 
 /**
  * The token exchange grant (RFC 8693). What the subject token is decides which exchange it is: by its form, and never
  * by a parameter. While `onBehalfOf` is off, a token of any other form is a malformed subject token.
  */
 export const exchangeHandler =
-  (service: ExchangeService) =>
+  (service: Service) =>
   (ctx: ExchangeContext): Promise<void> => {
     const { onBehalfOf } = service.options
     const { subject_token: token } = ctx.oidc.params

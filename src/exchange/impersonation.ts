@@ -6,6 +6,7 @@ import { assertSecretInHeader } from '../provider/client-authentication.ts'
 import { registeredAudiences, registeredResources } from '../provider/client-metadata.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
+import type { Service } from '../provider/settings.ts'
 import { invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
 import { type Actor, findActor } from './actor.ts'
 import { collectClaims } from './claims.ts'
@@ -13,7 +14,7 @@ import { consume } from './consume.ts'
 import { type ExchangeEvents, recordOutcome } from './outcome.ts'
 import { findPermission, type Permission } from './permission.ts'
 import { assertExchangeAllowed } from './policy.ts'
-import { type ExchangeContext, type ExchangeRequest, type ExchangeService, parseRequest } from './request.ts'
+import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
 import { issueAccessToken } from './response.ts'
 import { verifySender } from './sender.ts'
 import { identifySubject, reaches } from './subject.ts'
@@ -23,7 +24,7 @@ import { type Limits, resolveTarget } from './target.ts'
  * Exchanges a subject token of the management API (protocol.md §3), stage by stage. Before `consume` every stage may
  * refuse and none writes; after it none may refuse.
  */
-export function exchangeSubjectToken(ctx: ExchangeContext, service: ExchangeService): Promise<void> {
+export function exchangeSubjectToken(ctx: ExchangeContext, service: Service): Promise<void> {
   const { store, options, settings } = service
   const { maxDelegationDepth } = options
   return recordOutcome(ctx, service, EVENTS, async (reached) => {

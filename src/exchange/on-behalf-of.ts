@@ -10,6 +10,7 @@ import { assertSecretInHeader } from '../provider/client-authentication.ts'
 import { authenticates, registeredAudiences, registeredResources } from '../provider/client-metadata.ts'
 import { type GrantContext, recordProof } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
+import type { Service } from '../provider/settings.ts'
 import {
   beyondRecord,
   clientNotAdmitted,
@@ -22,7 +23,7 @@ import { collectClaims } from './claims.ts'
 import { assertLives } from './consume.ts'
 import { type ExchangeEvents, recordOutcome } from './outcome.ts'
 import { findPeople, findReceivedToken, type ReceivedToken } from './received-token.ts'
-import { type ExchangeContext, type ExchangeRequest, type ExchangeService, parseRequest } from './request.ts'
+import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
 import { issueAccessToken } from './response.ts'
 import { verifySender } from './sender.ts'
 import { identifySubject, reaches } from './subject.ts'
@@ -34,7 +35,7 @@ import { type Limits, resolveTarget, type Target } from './target.ts'
  */
 export function exchangeReceivedToken(
   ctx: ExchangeContext,
-  service: ExchangeService,
+  service: Service,
   rules: OnBehalfOfOptions,
 ): Promise<void> {
   const { options, settings } = service

@@ -8,10 +8,11 @@ import { withoutUndefined } from '../plain-json.ts'
 import { type AccessTokenDraft, shownAccessToken } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
+import type { Service } from '../provider/settings.ts'
 import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import { jtiOf } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
-import { endFirstUse, ReplayedSubjectToken, type ReplayService } from './replay.ts'
+import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
 import type { Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
@@ -39,7 +40,7 @@ export interface ExchangeEvents<Found extends Subject> {
 /** Runs an exchange, which passes what it establishes to `reached`, and emits exactly one event about it. */
 export async function recordOutcome<Found extends Subject>(
   ctx: GrantContext,
-  service: ReplayService,
+  service: Service,
   events: ExchangeEvents<Found>,
   exchange: (reached: (established: Reached<Found>) => void) => Promise<Exchanged<Found>>,
 ): Promise<void> {
@@ -98,7 +99,7 @@ function refusedOf(
 
 async function emitReplayed(
   ctx: GrantContext,
-  service: ReplayService,
+  service: Service,
   { token }: ReplayedSubjectToken,
 ): Promise<void> {
   const { use } = token

@@ -4,11 +4,11 @@ import { subjectIdentifier } from '../provider/access-token.ts'
 import { registeredAudiences } from '../provider/client-metadata.ts'
 import { findAccount, type GrantContext, type SenderConstraint } from '../provider/grants.ts'
 import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
+import type { Service } from '../provider/settings.ts'
 import { subjectTokenRefused } from '../refusals.ts'
 import { readAct, subsOf } from '../subject-tokens/act.ts'
 import type { ActingParty } from '../subject-tokens/subject-token.ts'
 import { type Actor, assertChain } from './actor.ts'
-import type { ExchangeService } from './request.ts'
 import { findUser, type Subject } from './subject.ts'
 
 /** An access token that the client received as an API, to act for its user. */
@@ -36,7 +36,7 @@ interface Received {
 /** Verifies the access token, and finds its user. A refusal does not tell the client why. */
 export async function findReceivedToken(
   ctx: GrantContext,
-  service: Pick<ExchangeService, 'settings' | 'store' | 'statusLists'>,
+  service: Service,
   { subjectToken, sender }: Received,
 ): Promise<ReceivedToken> {
   const token = await findOwnToken({ ...service, ctx, refused: subjectTokenRefused }, subjectToken)
@@ -97,7 +97,7 @@ function audienceOf(ctx: GrantContext, { aud }: OwnToken): string {
 /** The user, and the people who act. Of what began as an impersonation, its record says who they are. */
 async function usersOf(
   ctx: GrantContext,
-  { settings }: Pick<ExchangeService, 'settings'>,
+  { settings }: Service,
   { token, people }: { readonly token: OwnToken; readonly people: readonly string[] },
 ): Promise<{ readonly userId: string; readonly actor?: ActingParty }> {
   const { record, sub, client, model } = token

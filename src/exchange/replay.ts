@@ -1,10 +1,9 @@
 import { epochTime, type Seconds } from '../clock.ts'
 import type { AccessTokenEnd } from '../events.ts'
-import type { ResolvedOptions } from '../options.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import { authenticates } from '../provider/client-metadata.ts'
 import type { GrantContext } from '../provider/grants.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import type { Service } from '../provider/settings.ts'
 import type { SpentSubjectToken, SubjectToken } from '../subject-tokens/subject-token.ts'
 
 /** A spent subject token was used again. Internal: the outcome turns it into the refusal that the client reads. */
@@ -17,12 +16,6 @@ export class ReplayedSubjectToken extends Error {
 }
 
 export const isSpent = (token: SubjectToken): token is SpentSubjectToken => token.use !== undefined
-
-/** What ending the first use needs. */
-export interface ReplayService {
-  readonly store: Pick<SubjectTokenStore, 'recordReplay'>
-  readonly options: Pick<ResolvedOptions, 'replayLeeway'>
-}
 
 /** What the event tells of a replay. */
 interface ReplayOutcome {
@@ -37,7 +30,7 @@ interface ReplayOutcome {
  */
 export async function endFirstUse(
   ctx: GrantContext,
-  { store, options }: ReplayService,
+  { store, options }: Service,
   token: SpentSubjectToken,
 ): Promise<ReplayOutcome> {
   const { client, provider } = ctx.oidc

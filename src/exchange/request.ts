@@ -1,9 +1,6 @@
 import type { TokenEndpointGrantContext } from 'oidc-provider'
 import { ACCESS_TOKEN_TYPE } from '../constants.ts'
-import type { ResolvedOptions } from '../options.ts'
 import { isStorableName } from '../plain-json.ts'
-import type { Settings } from '../provider/settings.ts'
-import type { StatusLists } from '../provider/status-reference.ts'
 import {
   audienceRefused,
   grantNotAllowed,
@@ -12,16 +9,6 @@ import {
   targetRefused,
 } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
-
-/** What all exchanges of a provider share. */
-export interface ExchangeService {
-  readonly store: SubjectTokenStore
-  readonly options: ResolvedOptions
-  readonly settings: Settings
-  /** Absent where the deployment has none. */
-  readonly statusLists: StatusLists | undefined
-}
 
 /** A token exchange request that keeps the rules of RFC 8693 §2.1. */
 export interface ExchangeRequest {

@@ -6,7 +6,8 @@ import { actorTokenRefused } from '../refusals.ts'
 import { chainOf, readAct, subsOf } from '../subject-tokens/act.ts'
 import type { ActClaim } from '../subject-tokens/subject-token.ts'
 import type { GrantContext } from './grants.ts'
-import { findOwnToken, type OwnToken, type OwnTokenReader } from './own-token.ts'
+import { findOwnToken, type OwnToken } from './own-token.ts'
+import type { Service } from './settings.ts'
 
 export interface ActorToken {
   readonly accountId: string
@@ -23,10 +24,10 @@ export interface ActorToken {
 
 export async function findActorToken(
   ctx: GrantContext,
-  reader: OwnTokenReader,
+  service: Service,
   value: string,
 ): Promise<ActorToken> {
-  const token = await findOwnToken({ ...reader, ctx, refused: actorTokenRefused }, value)
+  const token = await findOwnToken({ ...service, ctx, refused: actorTokenRefused }, value)
   const { sub: accountId, client, scope, aud, cnf, model } = token
   const { clientId } = client
   const { act, namesAccounts } = earlierActors(token)

@@ -5,13 +5,12 @@
 import type { AccessToken, Client } from 'oidc-provider'
 import type { Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SpentSubjectToken } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
 import type { GrantContext } from './grants.ts'
-import type { Settings } from './settings.ts'
-import { readStatusIndex, type StatusLists } from './status-reference.ts'
+import type { Service } from './settings.ts'
+import { readStatusIndex } from './status-reference.ts'
 
 export interface OwnToken {
   /** The user: the account id in an opaque token; in a JWT the identifier by which its client knows the user. */
@@ -36,15 +35,7 @@ export interface OwnToken {
 /** The refusal of the parameter that the token came in. */
 type Refused = (says: { readonly private: string }) => Error
 
-/** What such a token is read with. */
-export interface OwnTokenReader {
-  readonly settings: Pick<Settings, 'verifyAccessToken'>
-  readonly store: Pick<SubjectTokenStore, 'findByStatusIndex'>
-  /** Absent where the deployment has none. */
-  readonly statusLists: StatusLists | undefined
-}
-
-interface Reading extends OwnTokenReader {
+interface Reading extends Pick<Service, 'settings' | 'store' | 'statusLists'> {
   readonly ctx: GrantContext
   readonly refused: Refused
 }

@@ -1,18 +1,10 @@
 import { epochTime, onceASecond, type Seconds } from '../clock.ts'
-import type { Settings } from '../provider/settings.ts'
+import type { Service } from '../provider/settings.ts'
 import { listUri, type StatusLists } from '../provider/status-reference.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../subject-tokens/subject-token.ts'
 import { type SignedStatusList, statusListOf } from './status-list.ts'
 import { rememberStopped } from './stopped.ts'
-
-/** What the lists of a provider are made of. */
-interface StatusListService {
-  readonly issuer: string
-  readonly store: Pick<SubjectTokenStore, 'findStopped' | 'findStatusLists'>
-  readonly settings: Pick<Settings, 'signJwt'>
-  readonly statusLists: StatusLists
-}
 
 /** The lists that a process publishes. */
 export interface PublishedLists {
@@ -23,7 +15,10 @@ export interface PublishedLists {
   get(number: number): Promise<SignedStatusList>
 }
 
-export function publishLists({ issuer, store, settings, statusLists }: StatusListService): PublishedLists {
+export function publishLists(
+  { provider: { issuer }, store, settings }: Service,
+  statusLists: StatusLists,
+): PublishedLists {
   const numbers = rememberNumbers(store)
   const stopped = rememberStopped(store, issuer)
   const lists = new Map<number, ReturnType<typeof statusListOf>>()

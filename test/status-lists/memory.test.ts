@@ -106,17 +106,17 @@ describe('status lists: what a process remembers', () => {
   it('of the lists: none that is no longer published, once there are more of them than are', async () => {
     let published = [5]
     const signed: unknown[] = []
-    const lists = publishLists({
-      issuer: ISSUER,
+    const service = {
+      provider: { issuer: ISSUER },
       store: { findStopped: async () => [], findStatusLists: async () => published },
       settings: {
-        signJwt: async (_, payload) => {
+        signJwt: async (_: string, payload: object) => {
           signed.push(Object(payload).sub)
           return 'jwt'
         },
       },
-      statusLists: { base: 'https://id.example.com', ttl: 300 },
-    })
+    } as unknown as Parameters<typeof publishLists>[0]
+    const lists = publishLists(service, { base: 'https://id.example.com', ttl: 300 })
     const signs = async (numbers: readonly number[]) => {
       signed.length = 0
       for (const number of numbers) if (await lists.has(number)) await lists.get(number)
