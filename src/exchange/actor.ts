@@ -6,7 +6,7 @@ import type { Service } from '../provider/settings.ts'
 import { actorTokenRefused, type Check, subjectTokenRefused } from '../refusals.ts'
 import { subsOf } from '../subject-tokens/act.ts'
 import type { ActClaim, ActingParty } from '../subject-tokens/subject-token.ts'
-import type { Permission } from './permission.ts'
+import type { Permission } from './subject.ts'
 
 /** The person who acts (RFC 8693 §4.1), with those who acted before. Account ids, never pairwise. */
 export interface Actor extends ActingParty {

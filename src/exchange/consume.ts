@@ -6,7 +6,7 @@ import { misconfigured, subjectTokenRefused } from '../refusals.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import type { SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
-import { assertUsable, type Permission } from './permission.ts'
+import { assertUsable, type Permission } from './subject.ts'
 import type { Target } from './target.ts'
 
 interface Exchange {

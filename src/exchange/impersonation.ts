@@ -1,10 +1,10 @@
+import { assertPolicyAllows, type Policy } from '../callbacks/policy.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import { emit } from '../events.ts'
 import type { ResolvedOptions } from '../options.ts'
-import { draftAccessToken } from '../provider/access-token.ts'
-import { assertSecretInHeader } from '../provider/client-authentication.ts'
-import { registeredAudiences, registeredResources } from '../provider/client-metadata.ts'
-import type { GrantContext } from '../provider/grants.ts'
+import { draftAccessToken, issueAccessToken } from '../provider/access-token.ts'
+import { assertSecretInHeader, registeredAudiences, registeredResources } from '../provider/clients.ts'
+import { type GrantContext, verifySender } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
 import { invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
@@ -12,13 +12,9 @@ import { type Actor, findActor } from './actor.ts'
 import { collectClaims } from './claims.ts'
 import { consume } from './consume.ts'
 import { type ExchangeEvents, recordOutcome } from './outcome.ts'
-import { findPermission, type Permission } from './permission.ts'
-import { assertExchangeAllowed } from './policy.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { issueAccessToken } from './response.ts'
-import { verifySender } from './sender.ts'
-import { identifySubject, reaches } from './subject.ts'
-import { type Limits, resolveTarget } from './target.ts'
+import { findPermission, identifySubject, type Permission, reaches } from './subject.ts'
+import { type Limits, resolveTarget, type Target } from './target.ts'
 
 /**
  * Exchanges a subject token of the management API (protocol.md §3), stage by stage. Before `consume` every stage may
@@ -85,6 +81,27 @@ export function limitsOf(
     ceilings: record.scope === undefined ? [] : [record.scope],
     mayAct: actor !== undefined && maxDelegationDepth > 1,
   }
+}
+
+/** Asks the policy again, now about what will be granted: it may have changed since the subject token was issued. */
+async function assertExchangeAllowed(
+  ctx: GrantContext,
+  policy: Policy,
+  { subject, actor, target }: { subject: Permission; actor?: Actor; target: Target },
+): Promise<void> {
+  const { record, account } = subject
+  await assertPolicyAllows(policy, {
+    stage: 'exchange',
+    use: record.purpose,
+    userId: record.userId,
+    account,
+    ...(actor && { actor: { ...actor, verified: true } }),
+    client: { id: ctx.oidc.client.clientId },
+    createdBy: { id: record.createdBy },
+    context: record.context,
+    resource: target.resource,
+    scope: target.scope,
+  })
 }
 
 const EVENTS: ExchangeEvents<Permission> = {

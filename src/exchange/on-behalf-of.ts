@@ -5,10 +5,14 @@ import { TOKEN_EXCHANGE } from '../constants.ts'
 import { emit } from '../events.ts'
 import type { OnBehalfOfOptions } from '../options.ts'
 import { withoutUndefined } from '../plain-json.ts'
-import { draftAccessToken } from '../provider/access-token.ts'
-import { assertSecretInHeader } from '../provider/client-authentication.ts'
-import { authenticates, registeredAudiences, registeredResources } from '../provider/client-metadata.ts'
-import { type GrantContext, recordProof } from '../provider/grants.ts'
+import { draftAccessToken, issueAccessToken } from '../provider/access-token.ts'
+import {
+  assertSecretInHeader,
+  authenticates,
+  registeredAudiences,
+  registeredResources,
+} from '../provider/clients.ts'
+import { type GrantContext, recordProof, verifySender } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
 import {
@@ -24,8 +28,6 @@ import { assertLives } from './consume.ts'
 import { type ExchangeEvents, recordOutcome } from './outcome.ts'
 import { findPeople, findReceivedToken, type ReceivedToken } from './received-token.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { issueAccessToken } from './response.ts'
-import { verifySender } from './sender.ts'
 import { identifySubject, reaches } from './subject.ts'
 import { type Limits, resolveTarget, type Target } from './target.ts'
 

@@ -1,7 +1,7 @@
 import { RESERVED_CLAIMS } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
-import { registeredAudiences } from '../provider/client-metadata.ts'
+import { registeredAudiences } from '../provider/clients.ts'
 import { findAccount, type GrantContext, type SenderConstraint } from '../provider/grants.ts'
 import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
 import type { Service } from '../provider/settings.ts'

@@ -1,10 +1,10 @@
 import { epochTime, type Seconds } from '../clock.ts'
 import type { AccessTokenEnd } from '../events.ts'
 import { endAccessToken } from '../provider/access-token.ts'
-import { authenticates } from '../provider/client-metadata.ts'
+import { authenticates } from '../provider/clients.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
-import type { SpentSubjectToken, SubjectToken } from '../subject-tokens/subject-token.ts'
+import type { SpentSubjectToken } from '../subject-tokens/subject-token.ts'
 
 /** A spent subject token was used again. Internal: the outcome turns it into the refusal that the client reads. */
 export class ReplayedSubjectToken extends Error {
@@ -14,8 +14,6 @@ export class ReplayedSubjectToken extends Error {
     this.token = token
   }
 }
-
-export const isSpent = (token: SubjectToken): token is SpentSubjectToken => token.use !== undefined
 
 /** What the event tells of a replay. */
 interface ReplayOutcome {

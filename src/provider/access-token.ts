@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import { type AccessToken, type Client, errors, type Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
-import { TOKEN_EXCHANGE } from '../constants.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
 import type { AccessTokenFormat } from '../subject-tokens/subject-token.ts'
-import type { GrantContext, SenderConstraint } from './grants.ts'
+import { buildTokenResponse, type GrantContext, type SenderConstraint } from './grants.ts'
+import { noticeOpaqueByDefault } from './notices.ts'
 import type { Settings } from './settings.ts'
-import { attachClaims, claimsWereRead } from './token-claims.ts'
 
 /** An access token that is complete except for its claims, and neither signed nor saved. */
 export type AccessTokenDraft = AccessToken & {
@@ -97,20 +97,38 @@ export async function subjectIdentifier(
   return identifier
 }
 
-/** Signs or stores the token, and returns its value. A token without its claims is never returned. */
-export async function saveAccessToken(
-  ctx: GrantContext,
-  token: AccessTokenDraft,
-  claims: JsonObject,
-): Promise<string> {
-  attachClaims(token, claims)
+/** Signs or stores the token, and returns the response of RFC 8693 §2.2.1. A token without its claims is never returned. */
+export async function issueAccessToken(ctx: GrantContext, token: AccessTokenDraft, claims: JsonObject) {
+  const attached = { claims, read: false }
+  claimsOf.set(token, attached)
   ctx.oidc.entity('AccessToken', token)
-  const value = await token.save()
-  if (!claimsWereRead(token)) {
+  const accessToken = await token.save()
+  if (!attached.read) {
     if (token.format === 'opaque') await token.destroy()
     throw misconfigured({ private: 'extraTokenClaims was replaced after impersonation.configure()' })
   }
-  return value
+  noticeOpaqueByDefault(token)
+  return buildTokenResponse(ctx.oidc.provider, {
+    accessToken,
+    issuedTokenType: ACCESS_TOKEN_TYPE,
+    tokenType: token.tokenType,
+    expiresIn: token.exp - token.iat,
+    scope: token.scope,
+  })
+}
+
+/**
+ * The bridge that carries finished claims into an access token. When it saves a token, oidc-provider overwrites
+ * `token.extra` with what `extraTokenClaims` returns, so the exchange attaches the claims to the token, and the
+ * wrapped `extraTokenClaims` reads them here.
+ */
+const claimsOf = new WeakMap<object, { readonly claims: JsonObject; read: boolean }>()
+
+/** The claims attached to this token; `undefined` for tokens of other grants. */
+export function readClaims(token: object): JsonObject | undefined {
+  const attached = claimsOf.get(token)
+  if (attached) attached.read = true
+  return attached?.claims
 }
 
 /** Saves the Grant that an opaque access token needs at introspection, and that ends it when destroyed. */

@@ -1,4 +1,14 @@
-import { type Client, errors, type Provider } from 'oidc-provider'
+/** Clients: how they are found, how they authenticate, and what their registered metadata says of impersonation. */
+import { type Client, errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
+import {
+  MANAGEMENT_SCOPES,
+  type ManagementScope,
+  TOKEN_EXCHANGE_AUDIENCES,
+  TOKEN_EXCHANGE_RESOURCES,
+} from '../constants.ts'
+import { isStorableName } from '../plain-json.ts'
+import { secretInBody } from '../refusals.ts'
+import { isResourceIndicator } from '../resource-indicator.ts'
 
 /**
  * The client that is registered under this id. One whose metadata is no longer valid, or whose metadata document
@@ -11,4 +21,61 @@ export async function findClient(provider: Provider, clientId: string): Promise<
     if (error instanceof errors.OIDCProviderError && error.expose) return undefined
     throw error
   }
+}
+
+/**
+ * Refuses a client that is registered with `client_secret_basic` and sent its secret in the body. Called once the
+ * provider has authenticated the client: it compares the secret wherever it came, but takes it from one place only.
+ */
+export function assertSecretInHeader({ oidc: { client, params } }: KoaContextWithOIDC): void {
+  if (client?.tokenEndpointAuthMethod === 'client_secret_basic' && params?.client_secret) throw secretInBody()
+}
+
+/** No member has been checked for its type yet. */
+export type RawMetadata = { readonly [member: string]: unknown }
+
+/** The management scopes among those that `scope` metadata names. */
+export function managementScopesIn(scope: unknown): readonly ManagementScope[] {
+  const names = typeof scope === 'string' ? scope.split(' ') : []
+  return MANAGEMENT_SCOPES.filter((name) => names.includes(name))
+}
+
+export function isResourceList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isResourceIndicator)
+}
+
+/** The resources that a registered client is limited to; `undefined` if it may request any. */
+export function registeredResources(client: RawMetadata): readonly string[] | undefined {
+  const resources = client[TOKEN_EXCHANGE_RESOURCES]
+  if (resources === undefined) return undefined
+  // A malformed list allows nothing.
+  return isResourceList(resources) ? resources : []
+}
+
+export function isAudienceList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isStorableName)
+}
+
+/** The audiences that a registered client is known by as an API; `undefined` if it is no API. */
+export function registeredAudiences(client: RawMetadata): readonly string[] | undefined {
+  const audiences = client[TOKEN_EXCHANGE_AUDIENCES]
+  if (audiences === undefined) return undefined
+  // A malformed list makes it an API that receives no token.
+  return isAudienceList(audiences) ? audiences : []
+}
+
+interface ManagementClient {
+  readonly scope?: unknown
+  readonly tokenEndpointAuthMethod?: unknown
+  readonly clientIdMetadataDocument?: unknown
+}
+
+/** Whether a registered client sends credentials with its requests. */
+export const authenticates = (client: ManagementClient): boolean => client.tokenEndpointAuthMethod !== 'none'
+
+/** The management scopes a client is registered for; absent `scope` metadata means none. */
+export function registeredManagementScopes(client: ManagementClient): Set<string> {
+  // A client that describes itself in a metadata document is self-registered, always.
+  if (client.clientIdMetadataDocument || !authenticates(client)) return new Set()
+  return new Set(managementScopesIn(client.scope))
 }

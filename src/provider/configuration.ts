@@ -18,11 +18,10 @@ import {
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
-import { assertSecretInHeader } from './client-authentication.ts'
-import { authenticates, registeredManagementScopes } from './client-metadata.ts'
+import { readClaims } from './access-token.ts'
+import { assertSecretInHeader, authenticates, registeredManagementScopes } from './clients.ts'
 import { validateClientMetadata } from './registration.ts'
 import type { Settings } from './settings.ts'
-import { readClaims } from './token-claims.ts'
 
 type Features = NonNullable<Configuration['features']>
 type ExtraClientMetadata = NonNullable<Configuration['extraClientMetadata']>

@@ -42,10 +42,21 @@ export function assertGrantFunctions(given: object = module): void {
   }
 }
 
-export const validateDpop = (ctx: GrantContext) => grants.validateDpop(ctx.oidc.provider, ctx)
-export const checkMtlsCert = (ctx: GrantContext) => grants.checkMtlsCert(ctx.oidc.provider, ctx)
-export const checkDpopRequired = (ctx: GrantContext, { dPoP }: SenderConstraint) =>
-  grants.checkDpopRequired(ctx.oidc.provider, ctx, dPoP)
+/**
+ * The key that the sender proved to hold, by DPoP (RFC 9449) or by a client certificate (RFC 8705); the access token
+ * will be bound to it. Refuses wrong proofs, and a client that must send a proof and did not.
+ */
+export async function verifySender(ctx: GrantContext): Promise<SenderConstraint> {
+  try {
+    const { provider } = ctx.oidc
+    const dPoP = await grants.validateDpop(provider, ctx)
+    const certificate = grants.checkMtlsCert(provider, ctx)
+    grants.checkDpopRequired(provider, ctx, dPoP)
+    return { dPoP, certificate }
+  } catch (error) {
+    throw proofRefused(error)
+  }
+}
 
 /** Records the DPoP proof, and refuses one that was used before (RFC 9449 §11.1). */
 export async function recordProof(ctx: GrantContext, { dPoP }: SenderConstraint): Promise<void> {

@@ -4,9 +4,8 @@
  */
 import { styleText } from 'node:util'
 import debug from 'debug'
-import type { Provider } from 'oidc-provider'
+import type { AccessToken, Provider } from 'oidc-provider'
 import { emit, type ImpersonationEvents } from '../events.ts'
-import type { AccessTokenDraft } from './access-token.ts'
 
 const NAMESPACE = 'oidc-provider:impersonation'
 const log = debug(NAMESPACE)
@@ -36,7 +35,7 @@ export function emitRefusal<Name extends RefusalEvent>(
 }
 
 /** The provider's default is an opaque token, where most deployments expect a JWT. */
-export function noticeOpaqueByDefault({ resourceServer }: AccessTokenDraft): void {
+export function noticeOpaqueByDefault({ resourceServer }: Pick<AccessToken, 'resourceServer'>): void {
   if (!resourceServer || resourceServer.accessTokenFormat !== undefined) return
   noticeOnce(
     'opaque',

@@ -11,7 +11,7 @@ import {
   TOKEN_EXCHANGE_AUDIENCES,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
-import { isAudienceList, isResourceList, managementScopesIn, type RawMetadata } from './client-metadata.ts'
+import { isAudienceList, isResourceList, managementScopesIn, type RawMetadata } from './clients.ts'
 
 /** The text is public: the sender of the registration reads it (RFC 7591 §3.2.2). */
 const invalidClientMetadata = (text: string) => new errors.InvalidClientMetadata(text)

@@ -1,6 +1,6 @@
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { CLIENT_CREDENTIALS } from '../constants.ts'
-import { managementScopesIn } from './client-metadata.ts'
+import { managementScopesIn } from './clients.ts'
 
 /**
  * The provider validates static clients when they are first used. A deployment should learn of a mistake at start-up.

@@ -66,6 +66,8 @@ export interface SubjectToken {
 /** A subject token that was spent. */
 export type SpentSubjectToken = SubjectToken & { readonly use: SubjectTokenUse }
 
+export const isSpent = (token: SubjectToken): token is SpentSubjectToken => token.use !== undefined
+
 /** A subject token as it is found by its id: with the hash that a token is compared with. */
 export interface StoredSubjectToken extends SubjectToken {
   readonly tokenHash: TokenHash

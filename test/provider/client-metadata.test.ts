@@ -6,7 +6,7 @@ import {
   registeredAudiences,
   registeredManagementScopes,
   registeredResources,
-} from '../../src/provider/client-metadata.ts'
+} from '../../src/provider/clients.ts'
 import { validateClientMetadata } from '../../src/provider/registration.ts'
 
 type RawMetadata = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 /** Keys, algorithms and clients that contradict each other; who may issue and exchange. */
 import type { Client, ClientMetadata, Configuration } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../constants.ts'
-import { registeredManagementScopes, registeredResources } from '../../provider/client-metadata.ts'
+import { registeredManagementScopes, registeredResources } from '../../provider/clients.ts'
 import { checkDownstream, isApi } from './downstream.ts'
 import { type Finding, fault, messageOf, note, ok, warning } from './finding.ts'
 import type { Deployment } from './module.ts'

@@ -1,7 +1,7 @@
 /** Which APIs may exchange the tokens they receive, and whether they can get where they are registered to go. */
 import type { Client } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from '../../constants.ts'
-import { authenticates, registeredAudiences, registeredResources } from '../../provider/client-metadata.ts'
+import { authenticates, registeredAudiences, registeredResources } from '../../provider/clients.ts'
 import { type Finding, fault, note, ok, warning } from './finding.ts'
 import type { Deployment } from './module.ts'
 import { type LookUp, resourceLookUp } from './resources.ts'
