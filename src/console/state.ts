@@ -1,24 +1,30 @@
 import type { Seconds } from '../clock.ts'
 import type { SubjectTokenRecord } from '../records/record.ts'
-import { isEnd } from '../subject-tokens/subject-token.ts'
+import * as domain from '../subject-tokens/subject-token.ts'
 import { type Html, html, type Value } from './html.ts'
 import { short } from './people.ts'
 import { clockOf, cut, lengthOf, TEXT } from './words.ts'
 
 /** Whether someone acts as the user right now. */
 export const isLive = (record: SubjectTokenRecord, now: Seconds): boolean =>
-  (record.state === 'consumed' || isKept(record)) && (record.accessToken?.expiresAt ?? 0) > now
+  domain.isLive(lifeOf(record), now)
 
 /** Whether it was stopped, and nothing could end its access token. */
 const isKept = ({ revocation }: SubjectTokenRecord): boolean => revocation?.ended === 'kept'
 
 /** Whether there is something left to stop. */
 export const canStop = (record: SubjectTokenRecord, now: Seconds): boolean =>
-  record.state === 'active' || (record.state === 'consumed' && isLive(record, now))
+  domain.isStoppable(lifeOf(record), now)
+
+const lifeOf = (record: SubjectTokenRecord) => {
+  const { accessToken } = record
+  const use = accessToken && { accessToken: { ...accessToken, kept: isKept(record) } }
+  return { ...record, use }
+}
 
 /** Whether those who acted have stopped it. */
 export const isEnded = ({ revocation }: SubjectTokenRecord): boolean =>
-  revocation !== undefined && isEnd(revocation)
+  revocation !== undefined && domain.isEnd(revocation)
 
 /** That nothing can end the access token, while it lives. */
 export const keptUntil = (record: SubjectTokenRecord, now: Seconds): Value =>

@@ -4,7 +4,7 @@ import { endAccessToken } from '../provider/access-token.ts'
 import { authenticates } from '../provider/clients.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
-import type { SpentSubjectToken } from '../subject-tokens/subject-token.ts'
+import { isUnexpired, type SpentSubjectToken } from '../subject-tokens/subject-token.ts'
 
 /** A spent subject token was used again. Internal: the outcome turns it into the refusal that the client reads. */
 export class ReplayedSubjectToken extends Error {
@@ -39,7 +39,7 @@ export async function endFirstUse(
   const outcome = (ended: AccessTokenEnd): ReplayOutcome => ({ ended, sameClient, secondsAfter })
 
   const marked = (ended: AccessTokenEnd) => (use.accessToken.kept ? 'kept' : ended)
-  const lives = use.accessToken.expiresAt > at
+  const lives = isUnexpired(token, at)
   const before = (): AccessTokenEnd => {
     if (token.revokedAt !== undefined) return marked('before')
     return lives ? 'kept' : 'expired'

@@ -1,12 +1,12 @@
 import { epochTime, type Seconds } from '../clock.ts'
-import { type AccessTokenEnd, emit, type SubjectTokenRevoked } from '../events.ts'
+import { emit, type SubjectTokenRevoked } from '../events.ts'
 import { invalidRequest } from '../http/errors.ts'
 import { storageUnavailable } from '../outage.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import type { Service } from '../provider/settings.ts'
 import { isId } from '../subject-tokens/id.ts'
 import type { KillFilter, Revoked, RevokedToken } from '../subject-tokens/store.ts'
-import { jtiOf, type Revocation, shownRevocation } from '../subject-tokens/subject-token.ts'
+import { isUnexpired, jtiOf, type Revocation, shownRevocation } from '../subject-tokens/subject-token.ts'
 import { forAccount, type Lookup } from './accounts.ts'
 import { recordNotFound, tokenBy } from './record.ts'
 
@@ -143,11 +143,6 @@ function payloadOf(token: RevokedToken, now: Seconds): SubjectTokenRevoked {
     revokedBy: revocation.client,
     revocation,
     jti: jtiOf(token),
-    ended: use && endOf(use, now),
+    ended: use && (isUnexpired({ use }, now) ? (use.accessToken.kept ? 'kept' : 'now') : 'expired'),
   }
-}
-
-function endOf({ accessToken }: NonNullable<RevokedToken['use']>, now: Seconds): AccessTokenEnd {
-  if (accessToken.expiresAt <= now) return 'expired'
-  return accessToken.kept ? 'kept' : 'now'
 }

@@ -186,17 +186,26 @@ export const jtiOf = ({
 
 type JtiSource = Pick<SubjectTokenUse, 'accessToken'>
 
-/** Whether an access token that came of it can be used: not expired, and not stopped, or nothing could stop it. */
-export function isLive({ use, revokedAt }: SubjectToken, now: Seconds): boolean {
-  if (!use || use.accessToken.expiresAt <= now) return false
-  return revokedAt === undefined || use.accessToken.kept === true
+/** What decides whether a record can still be used, and stopped. */
+interface Life {
+  readonly expiresAt: Seconds
+  readonly revokedAt?: Seconds | undefined
+  readonly use?:
+    | { readonly accessToken: { readonly expiresAt: Seconds; readonly kept?: boolean } }
+    | undefined
 }
 
+/** Whether an access token that came of it has not expired, stopped or not. */
+export const isUnexpired = ({ use }: Pick<Life, 'use'>, now: Seconds): boolean =>
+  use !== undefined && use.accessToken.expiresAt > now
+
+/** Whether an access token that came of it can be used: not expired, and not stopped, or nothing could stop it. */
+export const isLive = (token: Life, now: Seconds): boolean =>
+  isUnexpired(token, now) && (token.revokedAt === undefined || token.use?.accessToken.kept === true)
+
 /** Whether there is something that no one has stopped yet: it can be exchanged, or its access token has not expired. */
-export function isStoppable(token: SubjectToken, now: Seconds): boolean {
-  if (token.revokedAt !== undefined) return false
-  return (token.use?.accessToken ?? token).expiresAt > now
-}
+export const isStoppable = ({ revokedAt, use, expiresAt }: Life, now: Seconds): boolean =>
+  revokedAt === undefined && (use?.accessToken.expiresAt ?? expiresAt) > now
 
 /** Whether it has something to look into: it was used again after the spend, or exchanged without an actor. */
 export const isAlarming = ({ use, replay }: SubjectToken): boolean =>
