@@ -21,28 +21,44 @@ import {
  * ids, and times are seconds since the epoch. It holds no token.
  */
 export interface SubjectTokenRecord {
+  /** 32 hexadecimal digits, which sort by creation. The `jti` of the JWT that came of it. */
   readonly id: string
+  /** Of a session. */
   readonly use?: 'session'
   readonly userId: string
+  /** The constraint: only this actor. */
   readonly actorId?: string
+  /** Who acted, newest first. Once used with an actor token. */
   readonly actor?: ActingParty
+  /** As it was sent; `{}` for none. */
   readonly context: JsonObject
+  /** The backend that issued it, or the name that `issue` was given. */
   readonly createdBy: string
+  /** The constraint: only this client. */
   readonly clientId?: string
+  /** The client that exchanged it. */
   readonly usedBy?: string
+  /** Before the use the constraint, afterwards the resource of the access token. */
   readonly resource?: string | readonly string[]
+  /** Before the use the constraint, afterwards what was granted, if anything was. */
   readonly scope?: string
   /** What the subject token allowed, where that is not what was granted. */
   readonly ceiling?: Ceiling
   readonly createdAt: Seconds
+  /** Of the subject token. */
   readonly expiresAt: Seconds
+  /** When it was exchanged. */
   readonly consumedAt?: Seconds
+  /** The first stop, and what was said of it. */
   readonly revokedAt?: Seconds
   readonly revocation?: ShownRevocation
+  /** The first use after the exchange. */
   readonly replay?: Replay
   /** Who has looked into its alarms, oldest first. */
   readonly acknowledged?: readonly Omit<Acknowledgement, 'coversReplay'>[]
+  /** What the exchange produced. */
   readonly accessToken?: ShownAccessToken
+  /** When it was read. */
   readonly state: SubjectTokenState
 }
 

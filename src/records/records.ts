@@ -133,48 +133,54 @@ export interface Records {
 
 /** @param service throws before there is one. */
 export function recordsOf(service: () => Service): Records {
-  const call = async <Result>(work: (service: Service) => Promise<Result>): Promise<Result> => {
+  const call = async <Given, Result>(
+    given: Given,
+    work: (service: Service, given: Given) => Promise<Result>,
+  ): Promise<Result> => {
     const inside = service()
     try {
-      return await work(inside)
+      if (Object(given) !== given) throw invalidRequest({ public: 'the argument must be an object' })
+      return await work(inside, given)
     } catch (thrown) {
       const error = recordErrorOf(thrown)
       throw error.status === 500 ? thrown : error
     }
   }
   return {
-    issue: ({ createdBy, ...given }) =>
-      call(async (inside) => {
+    issue: (all) =>
+      call(all, async (inside, { createdBy, ...given }) => {
         const request = parseIssueRequest(given, inside.options)
         const caller = callerIn(inside.provider, await parseIssuer(inside.provider, createdBy))
         const { subjectToken, record } = await issueSubjectToken(inside, caller, request)
         return { id: record.id, subjectToken, expiresIn: request.expiresIn }
       }),
     list: (query = {}) =>
-      call(async (inside) => listSubjectTokens(inside, callerIn(inside.provider), parseListRequest(query))),
+      call(query, async (inside, given) =>
+        listSubjectTokens(inside, callerIn(inside.provider), parseListRequest(given)),
+      ),
     get: (id) =>
-      call(async (inside) => {
+      call({ id }, async (inside) => {
         const token = await tokenBy(inside, id)
         return token && recordOf(token, epochTime())
       }),
     summary: (options = {}) =>
-      call(async (inside) => summarizeSubjectTokens(inside, parseSummaryRequest(options))),
+      call(options, async (inside, given) => summarizeSubjectTokens(inside, parseSummaryRequest(given))),
     stop: (request) =>
-      call(async (inside) => {
-        assertKnown(request, ['id', 'by', 'reason', 'cause', 'continuedBy'])
-        const id = parseId(request.id)
-        const { says } = parseStopRequest({ ...request })
+      call(request, async (inside, given) => {
+        assertKnown(given, ['id', 'by', 'reason', 'cause', 'continuedBy'])
+        const id = parseId(given.id)
+        const { says } = parseStopRequest({ ...given })
         return revokeSubjectToken(inside, id, { ...BY_HOST, ...says })
       }),
     stopAll: (request) =>
-      call(async (inside) => {
-        assertKnown(request, [...KILLED_BY, 'by', 'reason'])
-        const filter = killFilterOf(onlyOne(request, KILLED_BY), { ...request })
-        const { says } = parseStopRequest({ ...request })
+      call(request, async (inside, given) => {
+        assertKnown(given, [...KILLED_BY, 'by', 'reason'])
+        const filter = killFilterOf(onlyOne(given, KILLED_BY), { ...given })
+        const { says } = parseStopRequest({ ...given })
         return revokeSubjectTokens(inside, callerIn(inside.provider), filter, { ...BY_HOST, ...says })
       }),
-    acknowledge: ({ id, ...given }) =>
-      call(async (inside) => {
+    acknowledge: (all) =>
+      call(all, async (inside, { id, ...given }) => {
         const request = parseAcknowledgementRequest(given)
         return acknowledgeSubjectToken(inside, parseId(id), request)
       }),

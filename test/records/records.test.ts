@@ -343,6 +343,14 @@ describe('records, in process', () => {
     expect(order.join()).not.to.include('slice,slice')
   })
 
+  it('refuse what is no object, and do not throw at once', async () => {
+    const { issue, list, summary, stop, stopAll, acknowledge } = records
+    for (const call of [issue, list, summary, stop, stopAll, acknowledge]) {
+      const error = await rejection((call as (given: unknown) => Promise<unknown>)(null))
+      expect(error).to.include({ status: 400, message: 'the argument must be an object' })
+    }
+  })
+
   it('cannot be used before attach', async () => {
     const store = createSubjectTokenStore(deployment.database.sequelize)
     const error = await rejection(createImpersonation({ store }).records.list())
