@@ -64,20 +64,18 @@ interface Note {
   readonly check?: Check
   readonly reason: string
 }
-const NOTE = Symbol('note')
+const notes = new WeakMap<Error, Note>()
 
-/** Not enumerable, so that a copy of the error does not carry it. */
 function note<Thrown extends Error>(error: Thrown, about: Note): Thrown {
-  Reflect.defineProperty(error, NOTE, { value: about })
+  notes.set(error, about)
   return error
 }
-const noteOn = (error: Error): Note | undefined => Reflect.get(error, NOTE)
 
 /** The check an error names; `undefined` for errors that come from the provider. */
-export const checkOf = (error: Error): Check | undefined => noteOn(error)?.check
+export const checkOf = (error: Error): Check | undefined => notes.get(error)?.check
 
 /** The reason of an error, for operators: of one built here its text, of any other its name. */
-export const reasonOf = (error: Error): string => noteOn(error)?.reason ?? nameOf(error)
+export const reasonOf = (error: Error): string => notes.get(error)?.reason ?? nameOf(error)
 
 /**
  * What an error that was not built here is called: its code, else its class. Never its message, which may hold

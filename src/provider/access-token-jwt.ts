@@ -1,6 +1,9 @@
+import { hash } from 'node:crypto'
 import { createLocalJWKSet, type JWK, type JWTPayload, jwtVerify } from 'jose'
+import { epochTime } from '../clock.ts'
+import { frozenCopy } from '../plain-json.ts'
 import { nameOf } from '../refusals.ts'
-import { type PublicJwk, withKeyId } from './signing-keys.ts'
+import { type PublicJwk, withKeyId } from './keys.ts'
 
 /** What every JWT access token of this provider holds (RFC 9068 §2.2). */
 export interface AccessTokenPayload extends JWTPayload {
@@ -58,4 +61,35 @@ export function createAccessTokenVerifier(keys: readonly PublicJwk[]): AccessTok
     }
     return { ...payload, sub, client_id, exp }
   }
+}
+
+/** Far more than are in use at the same time; and a token that is longer than most is verified each time. */
+const MAX_REMEMBERED = 4096
+const MAX_LENGTH = 4096
+
+/**
+ * Has each token verified once: the same bytes stay signed by the same key, of the same type and issuer. Times are
+ * looked at every time. All else, audience, client and binding among it, is for the caller to check, every time, because
+ * the same token may be sent to another endpoint. Tokens are remembered by hash, so that none is kept.
+ */
+export function rememberVerified(verify: AccessTokenVerifier): AccessTokenVerifier {
+  const verified = new Map<string, AccessTokenPayload>()
+  return async (jwt, issuer) => {
+    const key = hash('sha256', jwt)
+    const known = verified.get(key)
+    if (known?.iss === issuer && isNow(known)) return known
+    verified.delete(key)
+    const payload = frozenCopy(await verify(jwt, issuer))
+    if (jwt.length > MAX_LENGTH) return payload
+    const [oldest] = verified.size < MAX_REMEMBERED ? [] : verified.keys()
+    if (oldest !== undefined) verified.delete(oldest)
+    verified.set(key, payload)
+    return payload
+  }
+}
+
+function isNow({ exp, nbf }: AccessTokenPayload): boolean {
+  const now = epochTime()
+  // A clock that stepped back can make a token one of the future again.
+  return exp > now && (nbf === undefined || nbf <= now)
 }

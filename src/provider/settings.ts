@@ -1,12 +1,10 @@
 import type { Configuration, Provider } from 'oidc-provider'
 import type { ResolvedOptions } from '../options.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
-import { type AccessTokenVerifier, createAccessTokenVerifier } from './access-token-jwt.ts'
-import { type JwtSigner, jwtSigner } from './jwt-signer.ts'
-import { assertSigningKeys, type SigningAlgorithm } from './signing-keys.ts'
-import { assertStaticClients } from './static-clients.ts'
+import { type AccessTokenVerifier, createAccessTokenVerifier, rememberVerified } from './access-token-jwt.ts'
+import { assertSigningKeys, type JwtSigner, jwtSigner, type SigningAlgorithm } from './keys.ts'
+import { assertStaticClients } from './registration.ts'
 import type { StatusLists } from './status-reference.ts'
-import { rememberVerified } from './verified-tokens.ts'
 
 /** What the plugin keeps of the deployment's configuration, because the provider does not expose it. */
 export interface Settings {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflate } from 'node:zlib'
 import { epochTime, type Seconds } from '../clock.ts'
-import type { JwtSigner } from '../provider/jwt-signer.ts'
+import type { JwtSigner } from '../provider/keys.ts'
 import { STATUS_LIST_SIZE } from '../subject-tokens/subject-token.ts'
 import type { Stopped, StoppedList } from './stopped.ts'
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { JWK } from 'oidc-provider'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import { assertSigningKeys } from '../../src/provider/signing-keys.ts'
+import { assertSigningKeys } from '../../src/provider/keys.ts'
 
 /** The algorithm of the one key; `undefined` where it does not sign. */
 function algorithmOf(key: object): string | undefined {

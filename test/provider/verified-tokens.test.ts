@@ -1,8 +1,7 @@
 /** Which verified tokens are remembered: by hash, a bounded number, and what is looked at every time. */
 import { expect } from 'chai'
 import { now, stopClock } from '../../fixtures/clock.ts'
-import type { AccessTokenVerifier } from '../../src/provider/access-token-jwt.ts'
-import { rememberVerified } from '../../src/provider/verified-tokens.ts'
+import { type AccessTokenVerifier, rememberVerified } from '../../src/provider/access-token-jwt.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const LIFE = 600
