@@ -48,15 +48,12 @@ export async function tried<Result>(
 export const field = (label: Value, name: string, typed = '', attributes?: Html): Html =>
   html`<label>${label}<input name="${name}" value="${typed}"${attributes}></label>`
 
-/** A query, without what is blank. */
-function queryOf(fields: Typed): string {
-  const query = new URLSearchParams()
-  for (const [name, value = ''] of Object.entries(fields)) if (value !== '') query.set(name, value)
-  return String(query)
-}
-
 /** Browsers encode what is not ASCII themselves. Encoded, it would take three times the bytes. */
 const NOT_ASCII = /(%[89A-F][0-9A-F])+/g
 
-export const addressOf = (path: string, fields: Typed): string =>
-  `${path}?${queryOf(fields).replace(NOT_ASCII, decodeURIComponent)}`.replace(/\?$/, '')
+/** Without what is blank. */
+export function addressOf(path: string, fields: Typed): string {
+  const query = new URLSearchParams()
+  for (const [name, value = ''] of Object.entries(fields)) if (value !== '') query.set(name, value)
+  return `${path}?${String(query).replace(NOT_ASCII, decodeURIComponent)}`.replace(/\?$/, '')
+}

@@ -1,5 +1,4 @@
-import { type ActorToken, findActorToken } from '../provider/actor-token.ts'
-import { certificateThumbprint } from '../provider/certificate.ts'
+import { type ActorToken, certificateThumbprint, findActorToken } from '../provider/actor-token.ts'
 import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'

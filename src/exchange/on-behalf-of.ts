@@ -56,19 +56,11 @@ export function exchangeReceivedToken(
     reached({ target })
 
     await assertStepAllowed(ctx, options, { subject, actor, target })
-    const { userId, notAfter } = subject
-    const draft = draftAccessToken(ctx, {
-      ...options,
-      userId,
-      target,
-      sender,
-      notAfter,
-      jti: jtiFor(subject),
-    })
+    const draft = draftAccessToken(ctx, { ...options, ...subject, target, sender, jti: jtiFor(subject) })
     const claims = await collectClaims(ctx, service, { draft, sub, subject, grant: grantOf(subject), actor })
 
     // Again: the deployment's functions may have outlasted it.
-    if (notAfter <= epochTime()) throw subjectTokenRefused({ private: 'expired meanwhile' })
+    if (subject.notAfter <= epochTime()) throw subjectTokenRefused({ private: 'expired meanwhile' })
     assertLives(draft)
     await recordProof(ctx, sender)
     ctx.body = await issueAccessToken(ctx, draft, claims)

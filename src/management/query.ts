@@ -1,33 +1,22 @@
 /** The query of a request, as values: a parameter that is not spelled as one stays text, which no rule accepts. */
 import { invalidRequest } from '../http/errors.ts'
 import { unknownName } from '../records/fields.ts'
-import { type Given, QUERY } from '../records/list.ts'
+import type { Given } from '../records/list.ts'
 
 type Text<Name extends string> = Partial<Record<Name, string>>
 
-export function listQuery(query: string): Given<(typeof QUERY)[number]> {
-  const { live, replayed, withoutActor, unacknowledged, createdAfter, createdBefore, limit, ...texts } =
-    single(query, QUERY)
-  return {
-    ...texts,
-    live: flagIn(live),
-    replayed: flagIn(replayed),
-    withoutActor: flagIn(withoutActor),
-    unacknowledged: flagIn(unacknowledged),
-    createdAfter: numberIn(createdAfter),
-    createdBefore: numberIn(createdBefore),
-    limit: numberIn(limit),
-  }
+export function valuesIn<Name extends string>(query: string, names: readonly Name[]): Given<Name> {
+  const given = Object.entries<string | undefined>(single(query, names))
+  return Object.fromEntries(given.map(([name, text = '']) => [name, valueIn(name, text)])) as Given<Name>
 }
 
-export const summaryQuery = (query: string): Given<'days'> => ({
-  days: numberIn(single(query, ['days']).days),
-})
+const FLAGS = ['live', 'replayed', 'withoutActor', 'unacknowledged']
+const NUMBERS = ['createdAfter', 'createdBefore', 'limit', 'days']
 
-const flagIn = (text: string | undefined) => (text === 'true' ? true : text === 'false' ? false : text)
-
-const numberIn = (text: string | undefined) =>
-  text !== undefined && /^(0|[1-9]\d{0,11})$/.test(text) ? Number(text) : text
+function valueIn(name: string, text: string): unknown {
+  if (FLAGS.includes(name) && /^(true|false)$/.test(text)) return text === 'true'
+  return NUMBERS.includes(name) && /^(0|[1-9]\d{0,11})$/.test(text) ? Number(text) : text
+}
 
 /** Refuses every parameter: one that is ignored would promise something. */
 export function assertNoQuery(query: string): void {

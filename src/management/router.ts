@@ -10,14 +10,14 @@ import type { Caller } from '../records/accounts.ts'
 import { acknowledgeSubjectToken, parseAcknowledgementRequest } from '../records/acknowledge.ts'
 import { onlyOne } from '../records/fields.ts'
 import { issueSubjectToken, parseIssueRequest } from '../records/issue.ts'
-import { listSubjectTokens, parseListRequest } from '../records/list.ts'
+import { listSubjectTokens, parseListRequest, QUERY } from '../records/list.ts'
 import { showSubjectToken } from '../records/record.ts'
 import { revokeSubjectToken, revokeSubjectTokens } from '../records/stop.ts'
 import { KILLED_BY, killFilterOf, parseStopRequest } from '../records/stop-request.ts'
 import { parseSummaryRequest, summarizeSubjectTokens } from '../records/summary.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
 import { authenticator, challengeOf, type ManagementContext } from './authenticate.ts'
-import { assertNoQuery, listQuery, single, summaryQuery } from './query.ts'
+import { assertNoQuery, single, valuesIn } from './query.ts'
 
 const COLLECTION = '/subject-tokens'
 const REVOCATIONS = '/subject-tokens/revocations'
@@ -77,10 +77,13 @@ function handlersOf(service: Service) {
       ctx.body = { subjectToken, expiresIn: request.expiresIn }
     },
     async list(ctx, caller) {
-      ctx.body = await listSubjectTokens(service, caller, parseListRequest(listQuery(ctx.querystring)))
+      ctx.body = await listSubjectTokens(service, caller, parseListRequest(valuesIn(ctx.querystring, QUERY)))
     },
     async summarize(ctx) {
-      ctx.body = await summarizeSubjectTokens(service, parseSummaryRequest(summaryQuery(ctx.querystring)))
+      ctx.body = await summarizeSubjectTokens(
+        service,
+        parseSummaryRequest(valuesIn(ctx.querystring, ['days'])),
+      )
     },
     async show(ctx) {
       assertNoQuery(ctx.querystring)

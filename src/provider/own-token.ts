@@ -57,18 +57,8 @@ async function readJwt(reading: Reading, value: string): Promise<Read> {
   const claims = await verify(reading, value)
   const { sub, client_id: clientId, scope, exp, jti, aud, act, cnf, status } = claims
   const record = status === undefined ? undefined : await findRecord(reading, status)
-  return {
-    sub,
-    clientId,
-    ...(typeof scope === 'string' && { scope }),
-    exp,
-    jti,
-    aud,
-    act,
-    cnf,
-    claims,
-    ...(record && { record }),
-  }
+  const text = typeof scope === 'string' ? scope : undefined
+  return { sub, clientId, scope: text, exp, jti, aud, act, cnf, claims, record }
 }
 
 async function verify({ ctx, settings, refused }: Reading, value: string): Promise<AccessTokenPayload> {
@@ -100,7 +90,7 @@ async function readOpaque(reading: Reading, value: string): Promise<Read> {
     cnf:
       jkt || thumbprint ? { ...(jkt && { jkt }), ...(thumbprint && { 'x5t#S256': thumbprint }) } : undefined,
     claims: extra,
-    ...(record && { record }),
+    record,
     model,
   }
 }

@@ -27,26 +27,16 @@ export function statusListRouter(lists: PublishedLists, prefix: string): Router 
 
 const inJson = respond()
 
-const notAcceptable = () =>
-  new RecordError({
-    status: 406,
-    code: 'invalid_request',
-    public: 'a status list is application/statuslist+jwt and nothing else',
-  })
-
-/** Draft-ietf-oauth-status-list §8.4. */
-const historyNotOffered = () =>
-  new RecordError({
-    status: 501,
-    code: 'invalid_request',
-    public: 'time is not supported: only the present list is published',
-  })
+const notOffered = (status: number, text: string) =>
+  new RecordError({ status, code: 'invalid_request', public: text })
 
 async function sendList(ctx: Context, lists: PublishedLists): Promise<void> {
   const number = numberOf(ctx)
   if (number === undefined || !(await lists.has(number))) throw notFound({ public: 'status list not found' })
-  if (new URLSearchParams(ctx.querystring).has('time')) throw historyNotOffered()
-  if (!ctx.accepts(MEDIA_TYPE)) throw notAcceptable()
+  // Draft-ietf-oauth-status-list §8.4.
+  if (new URLSearchParams(ctx.querystring).has('time'))
+    throw notOffered(501, 'time is not supported: only the present list is published')
+  if (!ctx.accepts(MEDIA_TYPE)) throw notOffered(406, `a status list is ${MEDIA_TYPE} and nothing else`)
   const { jwt, etag, iat } = await lists.get(number)
   ctx.set('Cache-Control', `public, max-age=${Math.max(0, iat + lists.ttl - epochTime())}`)
   ctx.set('ETag', etag)

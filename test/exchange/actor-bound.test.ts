@@ -6,7 +6,7 @@ import { CERTIFICATE, OTHER_CERTIFICATE } from '../../fixtures/clients.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
-import { certificateThumbprint } from '../../src/provider/certificate.ts'
+import { certificateThumbprint } from '../../src/provider/actor-token.ts'
 import { expectActorRefused } from './refusals.ts'
 
 const presenting = (pem: string) => ({ 'x-client-certificate': encodeURIComponent(pem) })

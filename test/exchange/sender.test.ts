@@ -8,7 +8,7 @@ import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/dep
 import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
-import { certificateThumbprint } from '../../src/provider/certificate.ts'
+import { certificateThumbprint } from '../../src/provider/actor-token.ts'
 import { expectRefused } from './refusals.ts'
 
 const dpopClient = publicClient({ client_id: 'dpop', dpop_bound_access_tokens: true })

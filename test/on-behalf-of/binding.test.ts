@@ -6,7 +6,7 @@ import { CERTIFICATE } from '../../fixtures/clients.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
 import { apiClient, downstream, ownToken, passedOn, passOn } from '../../fixtures/on-behalf-of.ts'
-import { certificateThumbprint } from '../../src/provider/certificate.ts'
+import { certificateThumbprint } from '../../src/provider/actor-token.ts'
 import { expectNotPassedOn } from './refusals.ts'
 
 const getCertificate = (ctx: KoaContextWithOIDC) =>

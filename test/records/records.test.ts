@@ -343,7 +343,7 @@ describe('records, in process', () => {
     expect(order.join()).not.to.include('slice,slice')
   })
 
-  it('refuse what is no object, and do not throw at once', async () => {
+  it('refuse anything but an object, and do not throw at once', async () => {
     const { issue, list, summary, stop, stopAll, acknowledge } = records
     for (const call of [issue, list, summary, stop, stopAll, acknowledge]) {
       const error = await rejection((call as (given: unknown) => Promise<unknown>)(null))
