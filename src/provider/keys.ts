@@ -40,7 +40,7 @@ export async function withKeyId(key: PublicJwk): Promise<PublicJwk & { readonly 
 }
 
 /** Copies named members only, so that no private member comes along. Works for an ExternalSigningKey too. */
-export function publicJwk(key: JWK | ExternalSigningKey): PublicJwk {
+function publicJwk(key: JWK | ExternalSigningKey): PublicJwk {
   const jwk: PublicJwk = {}
   for (const member of PUBLIC_MEMBERS) {
     const value: unknown = Reflect.get(key, member)
