@@ -5,16 +5,10 @@
 import { errors } from 'oidc-provider'
 import { isStorageUnavailable } from '../outage.ts'
 
-interface Refusal {
-  readonly status: number
-  readonly code: string
+interface Public {
   /** The `error_description`. */
   readonly public: string
-  /** The cause; never sent. */
-  readonly private?: unknown
-  readonly field?: string | undefined
 }
-type Public = Pick<Refusal, 'public'>
 
 /**
  * What `impersonation.records` throws, and its routes respond with (docs/protocol.md §2.4). The message is a fixed text
@@ -34,7 +28,15 @@ export class RecordError extends Error {
   readonly code: string
   /** The member that is missing, unknown or wrong. Absent where the error is about no member. */
   readonly field?: string
-  constructor({ status, code, public: text, private: cause, field }: Refusal) {
+  /** @param refusal `public` becomes the message, `private` the cause. */
+  constructor(refusal: {
+    readonly status: number
+    readonly code: string
+    readonly public: string
+    readonly private?: unknown
+    readonly field?: string | undefined
+  }) {
+    const { status, code, public: text, private: cause, field } = refusal
     super(text, cause === undefined ? undefined : { cause })
     this.status = status
     this.code = code
@@ -44,7 +46,7 @@ export class RecordError extends Error {
 
 /** The public text names the member or parameter, and says its rule. */
 export const invalidRequest = (
-  says: Public & Pick<Refusal, 'field'> & { readonly status?: 400 | 409 | 413 | 415 },
+  says: Public & { readonly field?: string | undefined; readonly status?: 400 | 409 | 413 | 415 },
 ) => new RecordError({ status: 400, ...says, code: 'invalid_request' })
 
 export const notFound = (says: Public) => new RecordError({ ...says, status: 404, code: 'not_found' })

@@ -41,6 +41,7 @@ export interface RecordQuery {
   readonly cursor?: string | undefined
 }
 
+/** One page of a list. */
 export interface RecordPage {
   /** Newest first. */
   readonly items: readonly SubjectTokenRecord[]

@@ -1,10 +1,10 @@
 import { epochTime, type Seconds } from '../clock.ts'
 import { notFound } from '../http/errors.ts'
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
-import type { ShownAccessToken } from '../provider/access-token.ts'
 import type { Service } from '../provider/settings.ts'
 import { isId } from '../subject-tokens/id.ts'
 import {
+  type AccessTokenFormat,
   type Acknowledgement,
   type ActingParty,
   jtiOf,
@@ -43,7 +43,7 @@ export interface SubjectTokenRecord {
   /** Before the use the constraint, afterwards what was granted, if anything was. */
   readonly scope?: string
   /** What the subject token allowed, where that is not what was granted. */
-  readonly ceiling?: Ceiling
+  readonly ceiling?: Pick<SubjectToken, 'resource' | 'scope'>
   readonly createdAt: Seconds
   /** Of the subject token. */
   readonly expiresAt: Seconds
@@ -57,12 +57,15 @@ export interface SubjectTokenRecord {
   /** Who has looked into its alarms, oldest first. */
   readonly acknowledged?: readonly Omit<Acknowledgement, 'coversReplay'>[]
   /** What the exchange produced. */
-  readonly accessToken?: ShownAccessToken
+  readonly accessToken?: {
+    readonly format: AccessTokenFormat
+    /** Of a JWT: the id of an opaque one is its value. */
+    readonly jti?: string
+    readonly expiresAt: Seconds
+  }
   /** When it was read. */
   readonly state: SubjectTokenState
 }
-
-type Ceiling = Pick<SubjectToken, 'resource' | 'scope'>
 
 /** The whole record with this id, if there is one: with its acknowledgements. */
 export async function tokenBy({ provider, store }: Service, id: string): Promise<SubjectToken | undefined> {
@@ -113,7 +116,7 @@ export function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord 
   })
 }
 
-function ceilingOf({ use, resource, scope }: SubjectToken): Ceiling | undefined {
+function ceilingOf({ use, resource, scope }: SubjectToken): SubjectTokenRecord['ceiling'] {
   if (!use) return undefined
   const ceiling = {
     ...(resource !== undefined && !areSame([resource].flat(), [use.resource]) && { resource }),

@@ -42,6 +42,7 @@ export interface RecordRequest {
   readonly use?: 'exchange'
 }
 
+/** A subject token, and the record that it begins. */
 export interface IssuedRecord {
   readonly id: string
   /** Known only now: the store has its hash. */
@@ -50,16 +51,13 @@ export interface IssuedRecord {
   readonly expiresIn: Seconds
 }
 
-/** What is said of a stop. Your words, which nothing verifies. */
-interface Said {
+/** What to stop, in whose name and why. Your words, which nothing verifies. */
+export interface StopRequest {
+  readonly id: string
   /** In whose name: 1 to 255 characters. */
   readonly by?: string
   /** Why: 1 to 1,000 characters. */
   readonly reason?: string
-}
-
-export interface StopRequest extends Said {
-  readonly id: string
   /** `self`: the engineer has ended it. `continued`: another record goes on. Default: `host`, a call in the process. */
   readonly cause?: 'self' | 'continued'
   /** The record that goes on, of the same user. With `continued`, and required there. */
@@ -67,7 +65,7 @@ export interface StopRequest extends Said {
 }
 
 /** Names one: a user, an actor or a backend. */
-export interface StopAllRequest extends Said {
+export interface StopAllRequest extends Pick<StopRequest, 'by' | 'reason'> {
   readonly userId?: string
   readonly actorId?: string
   readonly createdBy?: string
