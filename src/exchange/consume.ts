@@ -53,7 +53,8 @@ export function assertLives({ exp }: AccessTokenDraft): void {
   if (exp <= epochTime()) throw misconfigured({ private: 'the access token ended before it was issued' })
 }
 
-function useOf(
+/** What the record will say of it. */
+export function useOf(
   ctx: GrantContext,
   at: number,
   { actor, target, draft, statusLists }: Exchange,

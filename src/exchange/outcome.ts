@@ -4,9 +4,9 @@ import type { Provider } from 'oidc-provider'
 import { errors } from 'oidc-provider'
 import type { SubjectTokenExchanged, SubjectTokenRefused } from '../events.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
-import { withoutUndefined } from '../plain-json.ts'
+import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import { type AccessTokenDraft, shownAccessToken } from '../provider/access-token.ts'
-import type { GrantContext } from '../provider/grants.ts'
+import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
 import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
@@ -25,6 +25,22 @@ interface Exchanged<Found extends Subject> {
 }
 /** As much of it as an exchange had established when it was refused. */
 type Reached<Found extends Subject> = Partial<Omit<Exchanged<Found>, 'draft'>>
+
+/** All that an access token is issued from. */
+export interface Prepared<Found extends Subject> extends Exchanged<Found> {
+  readonly sender: SenderConstraint
+  /** The `sub` of the access token. */
+  readonly sub: string
+  readonly claims: JsonObject
+}
+
+/** How the stages run that prepare an exchange. */
+export interface Preparation<Found extends Subject> {
+  /** Gets what they establish, as soon as they have. */
+  readonly reached?: (established: Reached<Found>) => void
+  /** Default: the sender proves its key. */
+  readonly senderOf?: (ctx: GrantContext) => Promise<SenderConstraint>
+}
 
 /** What the events of every exchange tell. */
 type ToldExchanged = Omit<SubjectTokenExchanged, 'id' | 'createdBy'>
