@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel'
 import Router from '@koa/router'
 import type { Configuration, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from './constants.ts'
@@ -25,7 +26,7 @@ export interface Impersonation {
    * the management resource and the management scopes added. docs/integrate.md lists all it changes.
    *
    * @throws {TypeError} when `jwks` holds no signing key, when a static client that does not authenticate names a
-   *   management scope, or when called a second time.
+   *   management scope, when one has a `URL` object for a resource, or when called a second time.
    * @example
    * const provider = new Provider(issuer, impersonation.configure({ adapter, clients, findAccount, jwks }))
    */
@@ -167,6 +168,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       refuseSimultaneousReplays(provider)
       const lists = statusLists && publishLists(service, statusLists)
       attached = { ...service, configuration, lists }
+      ATTACHED.publish({ issuer: provider.issuer, statusLists: statusLists?.base } satisfies AttachedIssuer)
     },
 
     router: (given) => routes('router', given).router,
@@ -198,6 +200,16 @@ export interface Inside extends Service {
   /** Where `router` was mounted, in the order of the calls. */
   readonly prefixes: readonly string[]
 }
+
+/** One provider of this process. */
+export interface AttachedIssuer {
+  readonly issuer: string
+  /** The address of its status lists. */
+  readonly statusLists: string | undefined
+}
+
+/** Tells of each provider that is attached, whichever copy of this package does it. */
+export const ATTACHED = channel('oidc-provider-impersonation.attached')
 
 /** Not members of the object, because a deployment must not come to rely on them. */
 const insides = new WeakMap<Impersonation, () => Inside>()

@@ -17,8 +17,8 @@ Commands
 Options
   --retention <seconds>  with purge: how long records of ended impersonations are kept (default 7776000: 90 days)
   --issuer <url>         with end-unspent: only this issuer's (default: all issuers in the database)
-  --example <file>       with check: JSON of an impersonation to ask isAllowed and getCustomJwtClaims about:
-                         userId, createdBy, clientId, resource; actorId, scope and context as needed
+  --example <file>       with check: JSON of an impersonation to try: userId, createdBy, clientId, resource;
+                         actorId, scope, context, onBehalfOf and expect ("denied") as needed
   --json                 with check and status: print JSON
   --dry-run              with migrate: only print the statements, the rows and bytes of their tables, and how long
                          each may take

@@ -31,11 +31,16 @@ async function main(args: string[]): Promise<string> {
 /** Loaded here, because no other command needs the provider, which is an optional peer. */
 async function runCheck(command: CheckCommand): Promise<string> {
   const { check } = await import('./check/check.ts')
-  // Of the deployment: stdout is for the findings.
-  for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error
-  const { text, failed } = await check(command)
-  if (failed) process.exitCode = 1
-  return text
+  // Whatever the deployment prints, and by whichever way: stdout is for the findings.
+  const { write } = process.stdout
+  process.stdout.write = process.stderr.write.bind(process.stderr)
+  try {
+    const { text, failed } = await check(command)
+    if (failed) process.exitCode = 1
+    return text
+  } finally {
+    process.stdout.write = write
+  }
 }
 
 function version(): string {

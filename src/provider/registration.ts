@@ -155,10 +155,17 @@ function mayBePublic(metadata: RawMetadata): boolean {
 /**
  * The provider validates static clients when they are first used. A deployment should learn of a mistake at start-up.
  *
- * @throws {TypeError} naming the static client that would get management scopes without credentials.
+ * @throws {TypeError} naming the static client that would get management scopes without credentials, or whose resources are
+ *   no text.
  */
 export function assertStaticClients({ clients = [], clientDefaults = {} }: Configuration): void {
   for (const client of clients) {
+    const resources: unknown = client[TOKEN_EXCHANGE_RESOURCES]
+    // The provider fails to copy an object, and does not say of which client.
+    if (Array.isArray(resources) && resources.some((resource) => resource instanceof URL))
+      throw new TypeError(
+        `configuration.clients: "${client.client_id}" has a URL object in ${TOKEN_EXCHANGE_RESOURCES}: write its text`,
+      )
     const method = client.token_endpoint_auth_method ?? clientDefaults.token_endpoint_auth_method
     const [scope] = method === 'none' ? managementScopesIn(scopeOf(client, clientDefaults)) : []
     if (!scope) continue

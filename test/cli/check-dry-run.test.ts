@@ -1,7 +1,7 @@
 /** `oidc-impersonation check --example`: what the deployment's functions are asked about the step to another API. */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
-import { API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
+import { API, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
 import { dryRun } from '../../src/cli/check/dry-run.ts'
 import type { Finding } from '../../src/cli/check/finding.ts'
 import { insideOf } from '../../src/impersonation.ts'
@@ -17,7 +17,7 @@ const NAMED = 'https://named.example.com'
 const BILLING = 'https://billing.example.com'
 
 const jwts = (audience: string): ResourceServer => ({
-  ...{ audience, scope: 'orders:read', accessTokenFormat: 'jwt', accessTokenTTL: 600 },
+  ...{ audience, scope: 'orders:read invoices:read', accessTokenFormat: 'jwt', accessTokenTTL: 600 },
   jwt: { sign: { alg: 'ES256' } },
 })
 
@@ -29,14 +29,21 @@ const desk: ClientMetadata = {
   response_types: [],
 }
 
+const ordersApi: ClientMetadata = {
+  ...desk,
+  client_id: 'orders-api',
+  token_exchange_audiences: ['orders', API],
+  token_exchange_resources: [BILLING],
+}
+
 const STEP = { clientId: 'orders-api', resource: BILLING, scope: 'invoices:read' }
 const EXAMPLE = {
   userId: 'alice',
   createdBy: 'backend',
   clientId: 'desk',
-  actorId: 'sam',
+  actorId: 'bob',
   resource: NAMED,
-  scope: 'orders:read',
+  scope: 'orders:read invoices:read',
   context: { ticketId: 'T-1' },
   onBehalfOf: STEP,
 }
@@ -45,12 +52,13 @@ async function run(
   options: Partial<ImpersonationOptions>,
   example: Parameters<typeof dryRun>[1] = EXAMPLE,
   configuration: Configuration = {},
+  client = desk,
 ): Promise<Finding[]> {
   const found: Finding[] = []
   const overrides = {
     options: { onBehalfOf: true, ...options },
     configuration,
-    clients: [desk],
+    clients: [client, ordersApi],
     resources: { ...RESOURCES, [NAMED]: jwts('orders'), [BILLING]: jwts('billing') },
   }
   await withDeployment(overrides, async ({ impersonation }) => {
@@ -66,7 +74,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
     const asked: PolicyRequest[] = []
     const claims: CustomClaimsRequest[] = []
     const findings = await run({
-      isAllowed: (request) => asked.push(request) > 0,
+      isAllowed: (request) => request.actor?.sub === 'bob' && asked.push(request) > 0,
       getCustomJwtClaims(request) {
         claims.push(request)
         return { ticket: request.context.grant.subjectTokenContext.ticketId }
@@ -76,56 +84,65 @@ describe('oidc-impersonation check: the step of an example to another API', () =
       {
         level: 'ok',
         about: 'dry run',
-        text: 'isAllowed allows it, and getCustomJwtClaims returns {"ticket":"T-1"}',
+        text: 'isAllowed allows it, and your functions return the claims {"ticket":"T-1"}',
       },
       {
         level: 'ok',
         about: 'dry run',
-        text: 'onBehalfOf: isAllowed allows it, and getCustomJwtClaims returns {"ticket":"T-1"}',
+        text: 'onBehalfOf: isAllowed allows it, and your functions return the claims {"ticket":"T-1"}',
       },
     ])
     expect(asked.map(({ stage }) => stage)).to.deep.equal(['issuance', 'exchange', 'onBehalfOf'])
     expect(asked.map(({ actor }) => actor)).to.deep.equal([
-      { sub: 'sam', verified: false },
-      { sub: 'sam', clientId: 'desk', audiences: [], verified: true },
-      { sub: 'sam', clientId: 'desk', verified: true },
+      { sub: 'bob', verified: false },
+      { sub: 'bob', act: undefined, clientId: 'desk', audiences: [], verified: true },
+      { sub: 'bob', clientId: 'desk', verified: true },
     ])
     const began = {
       userId: 'alice',
       client: { id: 'desk' },
       createdBy: { id: 'backend' },
       context: { ticketId: 'T-1' },
-      resource: NAMED,
-      scope: 'orders:read',
+      scope: 'orders:read invoices:read',
     }
-    for (const [index, stage] of ['issuance', 'exchange'].entries()) {
+    // The backend names all that the example reaches.
+    for (const [index, [stage, resource]] of [
+      ['issuance', [NAMED, BILLING]] as const,
+      ['exchange', NAMED] as const,
+    ].entries()) {
       const { account, actor: _, ...request } = asked[index] ?? expect.fail('not asked')
       expect(account.accountId).to.equal('alice')
-      expect(request).to.deep.equal({ stage, use: 'exchange', ...began })
+      expect(request).to.deep.equal({ stage, use: 'exchange', resource, ...began })
     }
     const { account, subjectTokenId, ...request } = asked[2] as PolicyRequest & { stage: 'onBehalfOf' }
     expect(account.accountId).to.equal('alice')
     expect(request).to.deep.equal({
       stage: 'onBehalfOf',
       userId: 'alice',
-      actor: { sub: 'sam', clientId: 'desk', verified: true },
+      actor: { sub: 'bob', clientId: 'desk', verified: true },
       client: { id: 'orders-api' },
       through: [],
-      subjectToken: { clientId: 'desk', audience: 'orders', scope: 'orders:read', bound: false },
+      subjectToken: {
+        clientId: 'desk',
+        audience: 'orders',
+        scope: 'orders:read invoices:read',
+        bound: false,
+      },
       resource: BILLING,
       scope: 'invoices:read',
       createdBy: { id: 'backend' },
       context: { ticketId: 'T-1' },
       use: 'exchange',
     })
-    const { iat, exp, ...token } = claims[1]?.token ?? expect.fail('not asked')
+    const { iat, exp, jti, ...token } = claims[1]?.token ?? expect.fail('not asked')
     expect(token).to.deep.equal({
       sub: 'alice',
-      aud: BILLING,
+      aud: 'billing',
       scope: 'invoices:read',
       clientId: 'orders-api',
     })
     expect(exp).to.be.above(iat)
+    expect(jti).to.match(new RegExp(`^${subjectTokenId}\\.`))
     expect(subjectTokenId).to.be.a('string').and.equal(claims[0]?.context.grant.subjectTokenId)
     expect(claims[1]?.context).to.deep.equal({
       grant: {
@@ -138,16 +155,88 @@ describe('oidc-impersonation check: the step of an example to another API', () =
       },
       user: { id: 'alice' },
       client: { id: 'orders-api' },
-      actor: { sub: 'sam', clientId: 'desk' },
+      actor: { sub: 'bob', clientId: 'desk' },
     })
   })
 
-  it('takes the resource for the audience of a client that is not known', async () => {
-    const audiences: string[] = []
-    const isAllowed = (request: PolicyRequest) =>
-      request.stage !== 'onBehalfOf' || audiences.push(request.subjectToken.audience) > 0
-    await run({ isAllowed }, { ...EXAMPLE, clientId: 'stored elsewhere', resource: API })
-    expect(audiences).to.deep.equal([API])
+  it('finds a client that there is not, wherever clients are stored', async () => {
+    expect(await run({}, { ...EXAMPLE, clientId: 'nobody' })).to.deep.equal([
+      failedFor('the request at the exchange: there is no client nobody'),
+    ])
+    const [, ...step] = await run({}, { ...EXAMPLE, onBehalfOf: { ...STEP, clientId: 'nobody' } })
+    expect(step).to.deep.equal([failedFor('the request at the stage onBehalfOf: there is no client nobody')])
+  })
+
+  const refusals: [what: string, changes: Partial<typeof EXAMPLE>, text: string][] = [
+    [
+      'an engineer without an account',
+      { actorId: 'zoe' },
+      'actor_token at the exchange: its account is gone or disabled',
+    ],
+    [
+      'an engineer who is the user',
+      { actorId: 'alice' },
+      'actorIsNotSubject at the issuance: an account cannot act for itself',
+    ],
+    [
+      'an API as application',
+      { clientId: 'orders-api' },
+      'subject_token at the exchange: the client is an API',
+    ],
+    [
+      'an unknown resource',
+      { resource: 'https://nowhere.example.com' },
+      'the request at the exchange: resource indicator is missing, or unknown',
+    ],
+    [
+      'a scope that the resource lacks',
+      { scope: 'root' },
+      'scope at the exchange: none of the requested scopes can be granted',
+    ],
+    [
+      'a resource that is none',
+      { resource: 'orders' },
+      'the request at the issuance: resource must be an absolute URI without fragment, or a list of 1 to 8 different ones',
+    ],
+  ]
+  for (const [what, changes, text] of refusals) {
+    it(`finds ${what}, as the request would be refused`, async () => {
+      expect(await run({}, { ...EXAMPLE, ...changes })).to.deep.equal([failedFor(text)])
+    })
+  }
+
+  it('takes a client whose subjects are pairwise, one whose tokens are bound, and tokens that are opaque', async () => {
+    const changes = {
+      subject_type: 'pairwise',
+      dpop_bound_access_tokens: true,
+    } as const
+    const configuration: Configuration = {
+      subjectTypes: ['public', 'pairwise'],
+      pairwiseIdentifier: (_ctx, accountId) => `pairwise ${accountId}`,
+      features: { dPoP: { enabled: true, nonceSecret: Buffer.alloc(32), requireNonce: () => false } },
+    }
+    for (const example of [EXAMPLE, { ...WITHOUT_STEP, resource: OPAQUE_API }]) {
+      const findings = await run({}, { ...example }, configuration, { ...desk, ...changes })
+      expect(findings.filter(({ level }) => level === 'fault')).to.deep.equal([])
+    }
+  })
+
+  it('tells no listener of what it tries, and writes nothing', async () => {
+    const told: string[] = []
+    await withDeployment({ clients: [desk], options: { isAllowed: () => false } }, async (deployment) => {
+      const { impersonation, provider, events, database } = deployment
+      provider.on('access_token.issued', () => void told.push('issued'))
+      provider.on('access_token.saved', () => void told.push('saved'))
+      const written = database.statements.length
+      for (const isAllowed of [() => false, () => true]) {
+        const inside = insideOf(impersonation)
+        const options = { ...inside.options, isAllowed }
+        await dryRun({ impersonation, inside: { ...inside, options } }, { ...WITHOUT_STEP, resource: API })
+      }
+      const statements = database.statements.slice(written)
+      expect(statements.filter((sql) => !/^select/i.test(sql.trim()))).to.deep.equal([])
+      expect([events, told]).to.deep.equal([[], []])
+    })
   })
 
   const at = (stage: string, decide: () => boolean) => (request: PolicyRequest) =>
@@ -184,7 +273,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
         getCustomJwtClaims: ({ context }: CustomClaimsRequest) =>
           context.grant.kind === 'impersonation' ? {} : crash(),
       },
-      /^getCustomJwtClaims with the kind onBehalfOf: getCustomJwtClaims failed/,
+      /^getCustomJwtClaims at the stage onBehalfOf: getCustomJwtClaims failed/,
     ],
   ] as const) {
     it(`finds ${mistake}, and nothing else`, async () => {
@@ -212,7 +301,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
 
   it('finds claims that cannot be told, and does not go on to the step', async () => {
     expect(await run({ getCustomJwtClaims: crash })).to.deep.equal([
-      failedFor('getCustomJwtClaims: getCustomJwtClaims failed'),
+      failedFor('getCustomJwtClaims at the exchange: getCustomJwtClaims failed'),
     ])
   })
 
@@ -228,7 +317,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
 
   it('finds a step while the option is off, and asks nothing about it', async () => {
     const stages: string[] = []
-    const isAllowed = ({ stage }: PolicyRequest) => stages.push(stage) > 0
+    const isAllowed = ({ stage, actor }: PolicyRequest) => actor !== undefined && stages.push(stage) > 0
     const [, second, ...others] = await run({ onBehalfOf: false, isAllowed })
     expect(others).to.deep.equal([])
     expect(second).to.deep.equal({
@@ -253,10 +342,10 @@ describe('oidc-impersonation check: the step of an example to another API', () =
     const isAllowed = (request: PolicyRequest) => asked.push(request) > 0
     await run({ isAllowed, getCustomJwtClaims }, { ...example, onBehalfOf })
     expect(asked).to.have.lengthOf(3)
-    for (const request of asked) expect(request).not.to.have.any.keys('actor', 'scope')
+    for (const { actor, scope } of asked) expect([actor, scope]).to.deep.equal([undefined, undefined])
     expect(claims).to.have.lengthOf(2)
     for (const { token, context } of claims) {
-      expect(token).to.have.all.keys('sub', 'aud', 'clientId', 'iat', 'exp')
+      expect(token).to.have.all.keys('jti', 'sub', 'aud', 'clientId', 'iat', 'exp')
       expect(context).to.have.all.keys('grant', 'user', 'client')
     }
     expect(asked[2]).to.have.deep.property('subjectToken', {

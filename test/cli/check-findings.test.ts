@@ -60,8 +60,11 @@ describe('oidc-impersonation check: the clients', () => {
   it('are counted, and named by what they may do', async () => {
     expect(await withClients(spa, { ...spa, client_id: 'desk' }, backend)).to.deep.equal([
       ok('clients', 'the metadata of 3 static clients is valid'),
+      ok('secrets', 'Authorization: Basic can carry those of backend'),
       ok('who may issue', 'backend'),
       ok('who may exchange', 'spa, desk'),
+      ok('resources', 'https://api.example.com: known, and the format of the access tokens is set'),
+      ok('actor tokens', 'those of spa, desk can act'),
     ])
   })
 
@@ -102,6 +105,7 @@ describe('oidc-impersonation check: the clients', () => {
         '"desk" fails at its first request: redirect_uris must only contain valid uris',
         'correct its metadata',
       ),
+      ok('secrets', 'Authorization: Basic can carry those of backend'),
       ok('who may issue', 'backend'),
       note('who may exchange', NOT_LOOKED_AT),
     ])
@@ -310,6 +314,14 @@ describe('oidc-impersonation check: where the status lists are', () => {
     expect(await lists('https://other.example.com', { statusList: { uri } })).to.deep.equal(
       shared(`${BASE}/oidc`),
     )
+  })
+
+  it('is that of no issuer which the module attaches with another address', async () => {
+    await issueAs(`${BASE}/oidc`)
+    const findings = await found(checkStatusLists, { database, issuer: BASE }, (deployment) => {
+      Object.assign(deployment, { issuers: [{ issuer: `${BASE}/oidc`, statusLists: `${BASE}/lists` }] })
+    })
+    expect(findings).to.deep.equal(alone())
   })
 
   it('is not looked for where there are none', async () => {

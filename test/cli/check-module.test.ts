@@ -60,6 +60,11 @@ describe('oidc-impersonation check: an example', () => {
       /context must be an object$/,
     ],
     [
+      'another expectation',
+      JSON.stringify({ ...EXAMPLE, expect: 'maybe' }),
+      /expect must be "allowed" or "denied"$/,
+    ],
+    [
       'a step that is not an object',
       JSON.stringify({ ...EXAMPLE, onBehalfOf: true }),
       /onBehalfOf must be an object$/,

@@ -19,13 +19,14 @@ interface Finding {
 /** What the module of a sound deployment is made of; a mistake replaces a part. */
 const SOUND = {
   issuer: `'http://127.0.0.1:3000/oidc'`,
-  options: `requireActor: true, isAllowed: ({ userId }) => userId !== 'root',
+  options: `requireActor: true, isAllowed: ({ userId, actor }) => userId !== 'root' && actor?.sub === 'sam',
     getCustomJwtClaims: ({ context }) => ({ ticket: context.grant.subjectTokenContext.ticketId }),`,
   client: `client_id: 'spa', redirect_uris: ['https://app.example.com/cb'], token_endpoint_auth_method: 'none',
     response_types: ['code'], grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:token-exchange'],
     token_exchange_resources: ['https://api.example.com'],`,
   clientDefaults: `id_token_signed_response_alg: 'ES256'`,
   apis: '',
+  resources: `getResourceServerInfo: () => ({ scope: 'orders:read', accessTokenFormat: 'jwt', jwt: { sign: { alg: 'ES256' } } })`,
   features: '',
   migration: 'await migrate(sequelize)',
   router: 'impersonation.router()',
@@ -33,7 +34,7 @@ const SOUND = {
 }
 
 const moduleOf = (parts: Partial<typeof SOUND>): string => {
-  const { issuer, options, client, apis, clientDefaults, features, migration, router, exports } = {
+  const { issuer, options, client, apis, clientDefaults, resources, features, migration, router, exports } = {
     ...SOUND,
     ...parts,
   }
@@ -57,7 +58,8 @@ const provider = new Provider(${issuer}, impersonation.configure({
     { client_id: 'backend', client_secret: 'a-secret-of-the-tests', redirect_uris: [], response_types: [],
       grant_types: ['client_credentials'], scope: 'subject-tokens:create' },
   ],
-  features: { devInteractions: { enabled: false }, ${features} },
+  ttl: { AccessToken: 600 },
+  features: { devInteractions: { enabled: false }, resourceIndicators: { ${resources} }, ${features} },
 }))
 impersonation.attach(provider)
 ${router}
@@ -117,8 +119,11 @@ describe('oidc-impersonation check', () => {
       'management API',
       'status lists',
       'clients',
+      'secrets',
       'who may issue',
       'who may exchange',
+      'resources',
+      'actor tokens',
       'strangers',
       'options',
       'dry run',
@@ -165,11 +170,19 @@ await createSubjectTokenStore(sequelize).insert(${JSON.stringify(newToken({ issu
       'status lists',
       /status-lists is also the default address of http:\/\/127\.0\.0\.1:3000: /,
     ],
-    ['no actor required', { options: 'isAllowed: () => true' }, 'warning', 'actor', /without an actor token/],
+    [
+      'no actor required',
+      { options: `isAllowed: ({ actor }) => actor?.sub === 'sam'` },
+      'warning',
+      'actor',
+      /without an actor token/,
+    ],
     ['no policy', { options: 'requireActor: true' }, 'warning', 'policy', /no isAllowed/],
     [
       'JWTs that no one can stop',
-      { options: 'requireActor: true, isAllowed: () => true, statusList: false, maxAccessTokenTTL: 3600' },
+      {
+        options: `requireActor: true, isAllowed: ({ actor }) => actor?.sub === 'sam', statusList: false, maxAccessTokenTTL: 3600`,
+      },
       'warning',
       'stop',
       /up to 3600 s/,
@@ -197,7 +210,9 @@ await createSubjectTokenStore(sequelize).insert(${JSON.stringify(newToken({ issu
     ],
     [
       'a claims function that returns a reserved claim',
-      { options: `requireActor: true, isAllowed: () => true, getCustomJwtClaims: () => ({ sub: 'root' })` },
+      {
+        options: `requireActor: true, isAllowed: ({ actor }) => actor?.sub === 'sam', getCustomJwtClaims: () => ({ sub: 'root' })`,
+      },
       'fault',
       'dry run',
       /reserved claim sub/,
@@ -220,9 +235,9 @@ await createSubjectTokenStore(sequelize).insert(${JSON.stringify(newToken({ issu
       apis: `{ client_id: 'orders-api', client_secret: 'a-secret-of-the-tests', redirect_uris: [], response_types: [],
         grant_types: ['urn:ietf:params:oauth:grant-type:token-exchange'],
         token_exchange_audiences: ['https://api.example.com'], token_exchange_resources: ['https://billing.example.com'] },`,
-      features: `resourceIndicators: { enabled: true, getResourceServerInfo: (_ctx, resource) => ({
+      resources: `getResourceServerInfo: (_ctx, resource) => ({
         audience: resource, scope: 'invoices:read', accessTokenFormat: resource.includes('billing') ? 'opaque' : 'jwt',
-        jwt: { sign: { alg: 'ES256' } } }) },`,
+        jwt: { sign: { alg: 'ES256' } } }),`,
     })
     const downstream = findings.find(({ about }) => about === 'who may go downstream')
     expect(downstream).to.include({ level: 'ok', text: 'orders-api' })
@@ -238,8 +253,11 @@ await createSubjectTokenStore(sequelize).insert(${JSON.stringify(newToken({ issu
     )
     expect(code).to.equal(1)
     const step = { clientId: 'orders-api', resource: 'https://billing.example.com' }
-    const options = `requireActor: true, onBehalfOf: true, isAllowed: ({ stage }) => stage !== 'onBehalfOf',`
-    const downstream = await check({ options }, { ...EXAMPLE, onBehalfOf: step })
+    const options = `requireActor: true, onBehalfOf: true, isAllowed: ({ stage, actor }) => stage !== 'onBehalfOf' && actor?.sub === 'sam',`
+    const apis = `{ client_id: 'orders-api', client_secret: 'a-secret-of-the-tests', redirect_uris: [], response_types: [],
+      grant_types: ['urn:ietf:params:oauth:grant-type:token-exchange'],
+      token_exchange_audiences: ['https://api.example.com'], token_exchange_resources: ['https://billing.example.com'] },`
+    const downstream = await check({ options, apis }, { ...EXAMPLE, onBehalfOf: step })
     expect(downstream.troubles.map(({ about, text }) => `${about}: ${text}`)).to.deep.equal([
       'dry run: isAllowed at the stage onBehalfOf: isAllowed returned false',
     ])
@@ -259,19 +277,23 @@ await createSubjectTokenStore(sequelize).insert(${JSON.stringify(newToken({ issu
       '✓ management API    http://127.0.0.1:3000/api is where it is mounted',
       '✓ status lists      http://127.0.0.1:3000/api/status-lists is the default address of no other issuer in this database',
       '✓ clients           the metadata of 2 static clients is valid',
+      '✓ secrets           Authorization: Basic can carry those of backend',
       '✓ who may issue     backend',
       '✓ who may exchange  spa',
+      '✓ resources         https://api.example.com: known, and the format of the access tokens is set',
+      '✓ actor tokens      those of spa can act',
       '✓ strangers         no one registers without an initial access token',
       '! actor             an exchange without an actor token is accepted: the access token then says nothing of who acts',
       '                    → set requireActor: true if every engineer signs in',
       '! policy            there is no isAllowed: every user may be impersonated',
       '                    → set isAllowed',
+      '14 checks, no fault, 2 not strict',
       '',
     ])
   })
 
   it('prints nothing but the findings on stdout, whatever the module logs', async () => {
-    const exports = `console.log('booting'); console.info('info'); console.debug('debug')\n${SOUND.exports}`
+    const exports = `console.log('booting'); console.info('info'); process.stdout.write('debug\\n')\n${SOUND.exports}`
     const { stdout, stderr } = await run([write('logs.ts', moduleOf({ exports })), '--json'])
     expect(JSON.parse(stdout)).to.be.an('array')
     expect(stderr).to.equal('booting\ninfo\ndebug\n')

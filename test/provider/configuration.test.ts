@@ -126,6 +126,16 @@ describe('configure', () => {
       })
     }
 
+    it('refuses one with a URL object for a resource, and names it', () => {
+      const clients = [
+        publicClient({ token_exchange_resources: ['urn:a', new URL('https://b.example.com')] }),
+      ]
+      expect(() => createImpersonation({ store }).configure({ ...minimal, clients })).to.throw(
+        TypeError,
+        'configuration.clients: "spa" has a URL object in token_exchange_resources: write its text',
+      )
+    })
+
     const taken: [title: string, configuration: Configuration][] = [
       ['names no management scope', { clients: [publicClient({ scope: 'openid' }), webClient()] }],
       [

@@ -19,16 +19,17 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
   const given = example === undefined ? undefined : readExample(example)
   const deployment = await loadDeployment(module)
   try {
+    const clients = await checkClients(deployment, given && [given.resource])
     const found: readonly Finding[] = [
       ...(await checkStorage(deployment)),
       checkMounting(deployment),
       ...(await checkStatusLists(deployment)),
-      ...(await checkClients(deployment)),
+      ...clients,
       ...checkDoors(deployment),
-      ...(given ? await dryRun(deployment, given) : []),
+      ...(given ? await dryRun(deployment, given, clients) : []),
     ]
     const findings = found.map((finding) => ({ ...finding, text: withoutCredentials(finding.text) }))
-    const text = json ? JSON.stringify(findings, null, 2) : tableOf(findings)
+    const text = json ? JSON.stringify(findings, null, 2) : `${tableOf(findings)}\n${summaryOf(findings)}`
     return { text, failed: findings.some(({ level }) => level === 'fault') }
   } finally {
     // The process ends in any case, and what fails to close must not keep the findings back.
@@ -58,4 +59,16 @@ function tableOf(findings: readonly Finding[]): string {
       .map((line) => line.replace(/\p{Cc}/gu, ' '))
       .join('\n')
   )
+}
+
+/** Whether all is well, in one line. */
+function summaryOf(findings: readonly Finding[]): string {
+  const count = (level: Finding['level']) => findings.filter((finding) => finding.level === level).length
+  const faults = count('fault')
+  return [
+    `${findings.length - count('note')} checks`,
+    `${faults || 'no'} fault${faults > 1 ? 's' : ''}`,
+    ...(count('warning') > 0 ? [`${count('warning')} not strict`] : []),
+    ...(count('note') > 0 ? [`${count('note')} not checked`] : []),
+  ].join(', ')
 }

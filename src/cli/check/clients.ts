@@ -3,10 +3,16 @@ import type { Client, ClientMetadata, Configuration } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../constants.ts'
 import { registeredManagementScopes, registeredResources } from '../../provider/clients.ts'
 import { checkDownstream, isApi } from './downstream.ts'
-import { type Finding, fault, messageOf, note, ok, warning } from './finding.ts'
+import { descriptionOf, type Finding, fault, namedOrNone, namesOf, ok, warning } from './finding.ts'
 import type { Deployment } from './module.ts'
+import { checkResources, resourceLookUp } from './resources.ts'
+import { checkSignIn } from './sign-in.ts'
 
-export async function checkClients(deployment: Deployment): Promise<Finding[]> {
+/** `named`: resources that are asked for beside those in the metadata. */
+export async function checkClients(
+  deployment: Deployment,
+  named: readonly string[] = [],
+): Promise<Finding[]> {
   const { provider, configuration } = deployment.inside
   const findings: Finding[] = []
   const clients: Client[] = []
@@ -24,17 +30,17 @@ export async function checkClients(deployment: Deployment): Promise<Finding[]> {
   if (findings.length === 0 && clients.length > 0) {
     findings.push(ok('clients', `the metadata of ${clients.length} static clients is valid`))
   }
+  const exchangers = clients.filter((client) => client.grantTypes?.includes(TOKEN_EXCHANGE) && !isApi(client))
+  const lookUp = resourceLookUp(deployment)
   return [
     ...findings,
-    ...checkRoles(clients),
-    ...(await checkDownstream(deployment, clients)),
+    ...checkSecrets(clients),
+    ...checkRoles(clients, exchangers),
+    ...(await checkResources(exchangers, lookUp, named)),
+    ...(await checkSignIn(deployment, clients, exchangers)),
+    ...(await checkDownstream(deployment, clients, lookUp)),
     ...checkStrangers(configuration),
   ]
-}
-
-const descriptionOf = (error: unknown): string => {
-  const description: unknown = Reflect.get(Object(error), 'error_description')
-  return typeof description === 'string' ? description : messageOf(error)
 }
 
 /** What a stranger runs into first: the provider's default is RS256, whatever the keys are. */
@@ -43,27 +49,38 @@ const adviceFor = (error: unknown): string =>
     ? 'add clientDefaults: { id_token_signed_response_alg: … } with the algorithm of your signing key'
     : 'correct its metadata'
 
-function checkRoles(clients: readonly Client[]): Finding[] {
-  const names = (found: readonly Client[]) => found.map(({ clientId }) => clientId).join(', ')
+/** `Authorization: Basic` is form-decoded (RFC 6749 §2.3.1), and many clients do not encode what they send. */
+function checkSecrets(clients: readonly Client[]): Finding[] {
+  const about = 'secrets'
+  const basic = clients.filter((client) => client.tokenEndpointAuthMethod === 'client_secret_basic')
+  const findings = basic.flatMap(({ clientId, clientSecret = '' }) => {
+    const id = isItself(clientId) && !clientId.includes(':') ? [] : ['id']
+    const parts = [...id, ...(isItself(clientSecret) ? [] : ['secret'])].join(' and ')
+    const text = `"${clientId}": Authorization: Basic cannot carry its ${parts} unencoded`
+    const advice = 'use A–Z a–z 0–9 - . _ ~ alone, or form-encode id and secret before Base64'
+    return parts ? [fault(about, text, advice)] : []
+  })
+  if (findings.length > 0 || basic.length === 0) return findings
+  return [ok(about, `Authorization: Basic can carry those of ${namesOf(basic)}`)]
+}
+
+/** Whether it says the same once it has been form-decoded. */
+function isItself(text: string): boolean {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' ')) === text
+  } catch {
+    return false
+  }
+}
+
+function checkRoles(clients: readonly Client[], exchangers: readonly Client[]): Finding[] {
   const issuers = clients.filter((client) => registeredManagementScopes(client).has('subject-tokens:create'))
-  const exchangers = clients.filter((client) => client.grantTypes?.includes(TOKEN_EXCHANGE) && !isApi(client))
   const unlimited = exchangers.filter((client) => registeredResources(client.metadata()) === undefined)
+  const text = `may exchange for every resource: ${namesOf(unlimited)}`
   return [
-    issuers.length > 0
-      ? ok('who may issue', names(issuers))
-      : note('who may issue', 'no static client; clients that are stored elsewhere were not looked at'),
-    exchangers.length > 0
-      ? ok('who may exchange', names(exchangers))
-      : note('who may exchange', 'no static client; clients that are stored elsewhere were not looked at'),
-    ...(unlimited.length > 0
-      ? [
-          warning(
-            'resources',
-            `may exchange for every resource: ${names(unlimited)}`,
-            'give them token_exchange_resources',
-          ),
-        ]
-      : []),
+    namedOrNone('who may issue', issuers),
+    namedOrNone('who may exchange', exchangers),
+    ...(unlimited.length > 0 ? [warning('resources', text, 'give them token_exchange_resources')] : []),
   ]
 }
 
@@ -77,14 +94,9 @@ function checkStrangers({ features = {}, clientDefaults = {} }: Configuration): 
   if (open.length === 0) return [ok('strangers', 'no one registers without an initial access token')]
   const by = open.join(' and ')
   const granted = (clientDefaults as Partial<ClientMetadata>).grant_types?.includes(CLIENT_CREDENTIALS)
-  if (clientCredentials?.enabled || granted) {
-    return [
-      warning(
-        'strangers',
-        `${by} give anyone client_credentials, because you enabled that grant yourself`,
-        'require an initial access token, or leave features.clientCredentials to configure()',
-      ),
-    ]
-  }
-  return [ok('strangers', `${by} give neither the exchange nor the management API`)]
+  if (!clientCredentials?.enabled && !granted)
+    return [ok('strangers', `${by} give neither the exchange nor the management API`)]
+  const text = `${by} give anyone client_credentials, because you enabled that grant yourself`
+  const advice = 'require an initial access token, or leave features.clientCredentials to configure()'
+  return [warning('strangers', text, advice)]
 }

@@ -1,12 +1,21 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import type { KoaContextWithOIDC, OIDCContext } from 'oidc-provider'
+import type { Client, OIDCContext } from 'oidc-provider'
+import type { ExchangeContext } from '../../exchange/request.ts'
 import type { Deployment } from './module.ts'
 
-/** A context as the deployment's functions know it, of a request that no one sent. */
-export function contextOf({ provider }: Deployment['inside']): KoaContextWithOIDC {
+type Parameters = Readonly<Record<string, string | undefined>>
+
+/** The context of a request of this client to the token endpoint, which no one sent. */
+export function contextOf(
+  { provider }: Deployment['inside'],
+  client?: Client,
+  params: Parameters = {},
+): ExchangeContext {
   const request = new IncomingMessage(new Socket())
   const ctx = provider.createContext(request, new ServerResponse(request))
   const oidc: OIDCContext = new provider.OIDCContext(ctx as never)
-  return Object.assign(ctx, { oidc }) as unknown as KoaContextWithOIDC
+  Object.assign(oidc, { route: 'token', params: { ...params }, body: params })
+  if (client) oidc.entity('Client', client)
+  return Object.assign(ctx, { oidc }) as unknown as ExchangeContext
 }

@@ -6,27 +6,20 @@ import type { Deployment } from './module.ts'
 const LONG_LIFE = 900
 
 export function checkDoors({ inside: { options } }: Deployment): Finding[] {
+  const { requireActor, isAllowed, statusList, maxAccessTokenTTL } = options
   const findings: Finding[] = []
-  if (!options.requireActor) {
-    findings.push(
-      warning(
-        'actor',
-        'an exchange without an actor token is accepted: the access token then says nothing of who acts',
-        'set requireActor: true if every engineer signs in',
-      ),
-    )
+  if (!requireActor) {
+    const text =
+      'an exchange without an actor token is accepted: the access token then says nothing of who acts'
+    findings.push(warning('actor', text, 'set requireActor: true if every engineer signs in'))
   }
-  if (!options.isAllowed) {
+  if (!isAllowed) {
     findings.push(warning('policy', 'there is no isAllowed: every user may be impersonated', 'set isAllowed'))
   }
-  if (options.statusList === false && options.maxAccessTokenTTL > LONG_LIFE) {
-    findings.push(
-      warning(
-        'stop',
-        `a JWT lives for up to ${options.maxAccessTokenTTL} s, and statusList is false: nothing can stop it`,
-        `switch status lists on, or set maxAccessTokenTTL to ${LONG_LIFE} or less`,
-      ),
-    )
+  if (statusList === false && maxAccessTokenTTL > LONG_LIFE) {
+    const text = `a JWT lives for up to ${maxAccessTokenTTL} s, and statusList is false: nothing can stop it`
+    const advice = `switch status lists on, or set maxAccessTokenTTL to ${LONG_LIFE} or less`
+    findings.push(warning('stop', text, advice))
   }
   return findings.length > 0 ? findings : [ok('options', 'none leaves a door open')]
 }

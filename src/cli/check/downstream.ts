@@ -2,26 +2,33 @@
 import type { Client } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from '../../constants.ts'
 import { authenticates, registeredAudiences, registeredResources } from '../../provider/clients.ts'
-import { type Finding, fault, note, ok, warning } from './finding.ts'
+import { type Finding, fault, namedOrNone, namesOf, warning } from './finding.ts'
 import type { Deployment } from './module.ts'
-import { type LookUp, resourceLookUp } from './resources.ts'
+import { audienceOf, type LookUp } from './resources.ts'
 
 const ABOUT = 'downstream'
 
 export async function checkDownstream(
-  deployment: Deployment,
+  { inside: { options } }: Deployment,
   clients: readonly Client[],
+  lookUp: LookUp,
 ): Promise<Finding[]> {
-  const { onBehalfOf } = deployment.inside.options
+  const { onBehalfOf } = options
   const apis = clients.filter(isApi)
-  const names = namesOf(apis)
-  if (!onBehalfOf) return apis.length === 0 ? [] : [switchedOff(names)]
-  if (apis.length === 0) {
-    const text = 'no static client may; clients that are stored elsewhere were not looked at'
-    return [note('who may go downstream', text), ...checkScopes(onBehalfOf)]
+  if (!onBehalfOf) {
+    const text = `onBehalfOf is off, so these can exchange nothing, because of their token_exchange_audiences: ${namesOf(apis)}`
+    return apis.length === 0
+      ? []
+      : [warning(ABOUT, text, 'set onBehalfOf, or remove token_exchange_audiences')]
   }
-  const lookUp = resourceLookUp(deployment)
-  const findings = [...checkScopes(onBehalfOf), ...checkShared(apis)]
+  const findings = [namedOrNone('who may go downstream', apis)]
+  if (onBehalfOf.scopes === 'policy') {
+    const text =
+      "scopes is 'policy': an API may get scopes that the token it received lacks, if isAllowed lets it"
+    const advice = "decide on scope in isAllowed, at the stage onBehalfOf, or leave the default 'subset'"
+    findings.push(warning(ABOUT, text, advice))
+  }
+  findings.push(...checkShared(apis))
   for (const api of apis) {
     findings.push(
       ...checkDoor(api),
@@ -29,29 +36,11 @@ export async function checkDownstream(
       ...(await checkTargets(api, lookUp)),
     )
   }
-  return [ok('who may go downstream', names), ...findings]
+  return findings
 }
 
 /** It exchanges the tokens it receives, and never a subject token. */
 export const isApi = (client: Client): boolean => registeredAudiences(client.metadata()) !== undefined
-
-const switchedOff = (names: string): Finding =>
-  warning(
-    ABOUT,
-    `onBehalfOf is off, so these can exchange nothing, because of their token_exchange_audiences: ${names}`,
-    'set onBehalfOf, or remove token_exchange_audiences',
-  )
-
-const checkScopes = ({ scopes }: { readonly scopes: string }): Finding[] =>
-  scopes === 'policy'
-    ? [
-        warning(
-          ABOUT,
-          "scopes is 'policy': an API may get scopes that the token it received lacks, if isAllowed lets it",
-          "decide on scope in isAllowed, at the stage onBehalfOf, or leave the default 'subset'",
-        ),
-      ]
-    : []
 
 /** A client with an audience can exchange the tokens of that API. */
 function checkShared(apis: readonly Client[]): Finding[] {
@@ -86,32 +75,19 @@ async function checkAudiences(api: Client, clients: readonly Client[], lookUp: L
     const text = `"${clientId}" has no audience: it can exchange no token`
     return [fault(ABOUT, text, 'name in token_exchange_audiences what aud of its tokens says')]
   }
-  const issued = await audiencesIssued([...audiences, ...clients.flatMap(resourcesOf)], clients, lookUp)
-  return audiences
-    .filter((audience) => !issued.has(audience))
-    .map((audience) =>
-      warning(
-        ABOUT,
-        `"${clientId}" exchanges tokens for ${audience}, and no resource that is known here has that audience`,
-        'compare it, character by character, with what getResourceServerInfo returns as audience',
-      ),
-    )
-}
-
-/** What `aud` may say of tokens that static clients get for these resources. */
-async function audiencesIssued(
-  resources: readonly string[],
-  clients: readonly Client[],
-  lookUp: LookUp,
-): Promise<ReadonlySet<string>> {
   const issued = new Set<string>()
-  for (const resource of new Set(resources)) {
+  for (const resource of [...audiences, ...clients.flatMap(resourcesOf)]) {
     for (const client of clients) {
       const found = await lookUp(resource, client)
-      if (typeof found === 'object') issued.add(found.audience)
+      if (typeof found === 'object') issued.add(audienceOf(found))
     }
   }
-  return issued
+  const advice = 'compare it, character by character, with what getResourceServerInfo returns as audience'
+  const strange = audiences.filter((audience) => !issued.has(audience))
+  return strange.map((audience) => {
+    const text = `"${clientId}" exchanges tokens for ${audience}, and no resource that is known here has that audience`
+    return warning(ABOUT, text, advice)
+  })
 }
 
 async function checkTargets(api: Client, lookUp: LookUp): Promise<Finding[]> {
@@ -132,18 +108,17 @@ async function checkTarget(api: Client, resource: string, lookUp: LookUp): Promi
     return [fault(ABOUT, `${start}, which is no resource for it`, 'let getResourceServerInfo return it')]
   if (typeof found === 'string')
     return [fault(ABOUT, `${start}: getResourceServerInfo fails: ${found}`, 'correct the function')]
-  if (found.format !== 'jwt') {
+  if (found.accessTokenFormat !== 'jwt') {
     const text = `${start}, whose tokens are opaque: nothing could end them with the first one`
     return [fault(ABOUT, text, "set accessTokenFormat: 'jwt' for that resource")]
   }
   const own = audiencesOf(api)
-  if (own.includes(found.audience) || own.includes(resource)) {
+  if (own.includes(audienceOf(found)) || own.includes(resource)) {
     const text = `${start}, which is the API itself`
     return [warning(ABOUT, text, 'remove it from token_exchange_resources')]
   }
   return []
 }
 
-const namesOf = (clients: readonly Client[]): string => clients.map(({ clientId }) => clientId).join(', ')
 const audiencesOf = (client: Client): readonly string[] => registeredAudiences(client.metadata()) ?? []
 const resourcesOf = (client: Client): readonly string[] => registeredResources(client.metadata()) ?? []

@@ -1,3 +1,5 @@
+import type { Client } from 'oidc-provider'
+
 /** What `check` found out about one thing. */
 export interface Finding {
   /** `ok`; `note`: it was not looked at; `warning`: it may be meant; `fault`: it does not work, or is a hole. */
@@ -9,23 +11,29 @@ export interface Finding {
   readonly advice?: string
 }
 
-export const ok = (about: string, text: string): Finding => ({ level: 'ok', about, text })
-export const note = (about: string, text: string): Finding => ({ level: 'note', about, text })
-export const warning = (about: string, text: string, advice: string): Finding => ({
-  level: 'warning',
-  about,
-  text,
-  advice,
-})
-export const fault = (about: string, text: string, advice: string): Finding => ({
-  level: 'fault',
-  about,
-  text,
-  advice,
-})
+type Said = (about: string, text: string) => Finding
+type Advised = (about: string, text: string, advice: string) => Finding
+export const ok: Said = (about, text) => ({ level: 'ok', about, text })
+export const note: Said = (about, text) => ({ level: 'note', about, text })
+export const warning: Advised = (about, text, advice) => ({ level: 'warning', about, text, advice })
+export const fault: Advised = (about, text, advice) => ({ level: 'fault', about, text, advice })
+
+export const namesOf = (clients: readonly Client[]): string =>
+  clients.map(({ clientId }) => clientId).join(', ')
+
+export const namedOrNone = (about: string, found: readonly Client[]): Finding =>
+  found.length > 0
+    ? ok(about, namesOf(found))
+    : note(about, 'no static client; clients that are stored elsewhere were not looked at')
 
 /** The message of an error, or of what is no error. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** The description of an error of the provider, or the message of another. */
+export const descriptionOf = (error: unknown): string => {
+  const description: unknown = Reflect.get(Object(error), 'error_description')
+  return typeof description === 'string' ? description : messageOf(error)
+}
 
 /** An error may quote the address of a database: up to the last `@`, since passwords are not always encoded. */
 export const withoutCredentials = (text: string): string => text.replace(/\/\/\S*@/g, '//***@')

@@ -5,7 +5,13 @@ import type { Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import { TooLate, within } from '../../clock.ts'
-import { type Impersonation, type Inside, insideOf } from '../../impersonation.ts'
+import {
+  ATTACHED,
+  type AttachedIssuer,
+  type Impersonation,
+  type Inside,
+  insideOf,
+} from '../../impersonation.ts'
 import { isPlainObject } from '../../plain-json.ts'
 import { messageOf } from './finding.ts'
 
@@ -13,6 +19,8 @@ import { messageOf } from './finding.ts'
 export interface Deployment {
   readonly impersonation: Impersonation
   readonly inside: Inside
+  /** All that the module has attached, this one included. */
+  readonly issuers?: readonly AttachedIssuer[]
   /** Only if the module exports it. */
   readonly sequelize?: Sequelize
   /** Called at the end, if the module exports it. */
@@ -37,6 +45,8 @@ export interface Example {
   readonly context: Record<string, unknown>
   /** The step of an API to another one. */
   readonly onBehalfOf?: Step
+  /** What the policy must say. Default: allowed. */
+  readonly expect?: 'allowed' | 'denied'
 }
 
 /** For the module, and for the function that it exports. */
@@ -46,6 +56,9 @@ const LOADING: Seconds = 10
 export async function loadDeployment(file: string): Promise<Deployment> {
   const location = path.resolve(file)
   if (!existsSync(location)) throw new Error(`there is no ${location}`)
+  const issuers: AttachedIssuer[] = []
+  const collect = (issuer: unknown) => void issuers.push(issuer as AttachedIssuer)
+  ATTACHED.subscribe(collect)
   const { impersonation, provider, sequelize, close } = await within(LOADING, load(location)).catch(
     (error) => {
       throw error instanceof TooLate
@@ -65,6 +78,7 @@ export async function loadDeployment(file: string): Promise<Deployment> {
   return {
     impersonation: impersonation as Impersonation,
     inside,
+    issuers,
     ...(sequelize !== undefined && { sequelize: sequelize as Sequelize }),
     ...(typeof close === 'function' && { close: close as () => unknown }),
   }
@@ -79,24 +93,24 @@ async function load(location: string): Promise<Record<string, unknown>> {
 /** @throws {Error} that names the member that is missing or wrong. */
 export function readExample(file: string): Example {
   const given = parse(file)
-  const { userId, createdBy, clientId, actorId, resource, scope, context = {} } = given
-  for (const [name, value] of Object.entries({ userId, createdBy, clientId, resource })) {
-    if (typeof value !== 'string') throw new Error(`${file}: ${name} must be a string`)
+  const { context = {}, onBehalfOf: step, expect = 'allowed' } = given
+  const assert = (fits: boolean, rule: string) => {
+    if (!fits) throw new Error(`${file}: ${rule}`)
   }
-  for (const [name, value] of Object.entries({ actorId, scope })) {
-    if (value !== undefined && typeof value !== 'string') throw new Error(`${file}: ${name} must be a string`)
+  const assertText = (members: Record<string, unknown>, start = '') => {
+    for (const [name, value] of Object.entries(members))
+      assert(typeof value === 'string', `${start}${name} must be a string`)
   }
-  if (!isPlainObject(context)) throw new Error(`${file}: context must be an object`)
-  if (given.onBehalfOf !== undefined) assertStep(file, given.onBehalfOf)
+  const { userId, createdBy, clientId, resource, actorId = '', scope = '' } = given
+  assertText({ userId, createdBy, clientId, resource, actorId, scope })
+  assert(isPlainObject(context), 'context must be an object')
+  assert(expect === 'allowed' || expect === 'denied', 'expect must be "allowed" or "denied"')
+  if (step !== undefined) {
+    assert(isPlainObject(step), 'onBehalfOf must be an object')
+    const { clientId, resource, scope = '' } = step as Record<string, unknown>
+    assertText({ clientId, resource, scope }, 'onBehalfOf.')
+  }
   return { ...given, context } as unknown as Example
-}
-
-function assertStep(file: string, given: unknown): void {
-  if (!isPlainObject(given)) throw new Error(`${file}: onBehalfOf must be an object`)
-  const { clientId, resource, scope = '' } = given
-  for (const [name, value] of Object.entries({ clientId, resource, scope })) {
-    if (typeof value !== 'string') throw new Error(`${file}: onBehalfOf.${name} must be a string`)
-  }
 }
 
 function parse(file: string): Record<string, unknown> {

@@ -1,34 +1,29 @@
-/** What the deployment's own `getResourceServerInfo` says of a resource, asked once for each resource and client. */
-import { type Client, errors } from 'oidc-provider'
+/** The resources that applications exchange for, as the exchange would resolve them. */
+import { type Client, errors, type ResourceServerInstance } from 'oidc-provider'
 import { within } from '../../clock.ts'
-import { isResourceIndicator } from '../../resource-indicator.ts'
+import { registeredResources } from '../../provider/clients.ts'
+import { requestedResourceServers } from '../../provider/grants.ts'
 import { contextOf } from './context.ts'
-import { messageOf } from './finding.ts'
+import { type Finding, fault, messageOf, ok } from './finding.ts'
 import type { Deployment } from './module.ts'
 
-interface KnownResource {
-  /** What `aud` of its access tokens says. */
-  readonly audience: string
-  readonly format: string
-}
+/**
+ * The resource in a request of the client, or without a name the one that `defaultResource` gives it; `undefined`: this
+ * client gets no token for it; a text: why that cannot be told.
+ */
+export type LookUp = (
+  resource: string | undefined,
+  client: Client,
+) => Promise<ResourceServerInstance | string | undefined>
 
-/** What is known of it; `undefined`: this client gets no token for it; a text: why that cannot be told. */
-export type LookUp = (resource: string, client: Client) => Promise<KnownResource | string | undefined>
-
+/** Asks the deployment's own functions, once for each resource and client. */
 export function resourceLookUp({ inside }: Deployment): LookUp {
-  const { configuration, options } = inside
-  const getInfo = configuration.features?.resourceIndicators?.getResourceServerInfo
   const asked = new Map<string, ReturnType<LookUp>>()
-
   const ask: LookUp = async (resource, client) => {
-    if (!getInfo || !isResourceIndicator(resource)) return undefined
     try {
-      const info = Promise.resolve(getInfo(contextOf(inside), resource, client))
-      const { audience = resource, accessTokenFormat = 'opaque' } = await within(
-        options.customClaimsTimeout,
-        info,
-      )
-      return { audience, format: accessTokenFormat }
+      const servers = requestedResourceServers(contextOf(inside, client, { resource }))
+      const [server] = await within(inside.options.customClaimsTimeout, servers)
+      return typeof (server?.identifier() ?? '') === 'string' ? server : 'defaultResource returns no string'
     } catch (error) {
       return error instanceof errors.InvalidTarget ? undefined : messageOf(error) || 'it takes too long'
     }
@@ -39,4 +34,54 @@ export function resourceLookUp({ inside }: Deployment): LookUp {
     asked.set(key, known)
     return known
   }
+}
+
+/** What `aud` of its access tokens says. */
+export const audienceOf = (server: ResourceServerInstance): string => server.audience ?? server.identifier()
+
+const ABOUT = 'resources'
+
+const COMPARE =
+  'write it, character by character, as getResourceServerInfo knows it, or correct that function'
+const write = (resource: string) => `write ${resource} in its token_exchange_resources`
+
+const otherSpelling = (resource: string) => (resource.endsWith('/') ? resource.slice(0, -1) : `${resource}/`)
+
+/** Stands for what may be asked for where no name is known. */
+const ANY = 'https://any.invalid'
+
+/** `named`: resources that are asked for beside those in `token_exchange_resources`. */
+export async function checkResources(
+  clients: readonly Client[],
+  lookUp: LookUp,
+  named: readonly string[],
+): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const known = new Map<string, ResourceServerInstance>()
+  const listOf = (client: Client) => registeredResources(client.metadata())
+  const names = [...clients.flatMap((client) => listOf(client) ?? []), ...named]
+  for (const client of clients) {
+    const list = listOf(client)
+    for (const resource of new Set([...(list ?? (names.length > 0 ? names : [ANY])), undefined])) {
+      const found = await lookUp(resource, client)
+      if (typeof found === 'object') known.set(resource === ANY ? 'any resource' : found.identifier(), found)
+      else if (resource === undefined ? found : list) {
+        const other = otherSpelling(resource ?? '')
+        const meant = await lookUp(other, client)
+        if (typeof meant === 'object') known.set(other, meant)
+        const start = `"${client.clientId}" may exchange for ${resource ?? 'what defaultResource returns'}`
+        const why =
+          found === undefined ? 'which getResourceServerInfo does not know' : `which fails: ${found}`
+        findings.push(fault(ABOUT, `${start}, ${why}`, typeof meant === 'object' ? write(other) : COMPARE))
+      }
+    }
+  }
+  for (const [name, { accessTokenFormat }] of known) {
+    if (accessTokenFormat) continue
+    const text = `access tokens for ${name} are opaque, because getResourceServerInfo returns no accessTokenFormat: an API that expects a JWT refuses them`
+    const advice = "return accessTokenFormat: 'jwt' for it, or 'opaque' if its API introspects"
+    findings.push(fault(ABOUT, text, advice))
+  }
+  if (findings.length > 0 || known.size === 0) return findings
+  return [ok(ABOUT, `${[...known.keys()].join(', ')}: known, and the format of the access tokens is set`)]
 }

@@ -2,28 +2,35 @@ import { epochTime } from '../../clock.ts'
 import { defaultManagementResource } from '../../provider/settings.ts'
 import { defaultBase, resolveStatusLists } from '../../provider/status-reference.ts'
 import type { SubjectTokenStore } from '../../subject-tokens/store.ts'
-import { type Finding, messageOf, note, ok, warning } from './finding.ts'
+import { type Finding, fault, messageOf, note, ok, warning } from './finding.ts'
 import type { Deployment } from './module.ts'
 
 /** Whether another issuer of the database has the address of this one's lists: only one can be served there. */
-export async function checkStatusLists({ inside }: Deployment): Promise<Finding[]> {
+export async function checkStatusLists({ inside, issuers = [] }: Deployment): Promise<Finding[]> {
   const about = 'status lists'
   const { options, provider, settings } = inside
   const base = resolveStatusLists(options.statusList, settings.managementResource(provider))?.base
   if (base === undefined) return []
+  const beside = issuers.filter(({ issuer }) => issuer !== provider.issuer)
+  const same = beside.filter(({ statusLists }) => statusLists === base).map(({ issuer }) => issuer)
+  const one = 'only one issuer can have its lists there, and APIs refuse the JWTs of the others'
+  if (same.length > 0) {
+    const text = `${base} is also the address of ${same.join(' and ')}: ${one}`
+    return [fault(about, text, 'set managementResource or statusList.uri for all but one of them')]
+  }
   try {
-    const others = await withRecords(options.store, namesakesOf(provider.issuer, base))
-    if (others.length === 0 && base !== defaultBase(defaultManagementResource(provider.issuer)))
-      return [note(about, `${base} is set by an option: no other issuer may have the same address`)]
-    if (others.length === 0)
-      return [ok(about, `${base} is the default address of no other issuer in this database`)]
-    return [
-      warning(
-        about,
-        `${base} is also the default address of ${others.join(' and ')}: only one issuer can have its lists there, and APIs refuse the JWTs of the others`,
-        'set managementResource or statusList.uri for one of them; ignore this if the other issuer has set it',
-      ),
-    ]
+    const namesakes = namesakesOf(provider.issuer, base)
+    const unseen = namesakes.filter((name) => !beside.some(({ issuer }) => issuer === name))
+    const others = await withRecords(options.store, unseen)
+    if (others.length > 0) {
+      const text = `${base} is also the default address of ${others.join(' and ')}: ${one}`
+      const advice =
+        'set managementResource or statusList.uri for one of them; ignore this if the other issuer has set it'
+      return [warning(about, text, advice)]
+    }
+    return base === defaultBase(defaultManagementResource(provider.issuer))
+      ? [ok(about, `${base} is the default address of no other issuer in this database`)]
+      : [note(about, `${base} is set by an option: no other issuer may have the same address`)]
   } catch (error) {
     return [note(about, `not checked: ${messageOf(error)}`)]
   }
