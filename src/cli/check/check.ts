@@ -1,10 +1,9 @@
-import { setTimeout } from 'node:timers/promises'
 import type { CheckCommand } from '../command-line.ts'
 import { checkClients } from './clients.ts'
 import { checkDoors, checkMounting } from './doors.ts'
 import { dryRun } from './dry-run.ts'
 import { type Finding, withoutCredentials } from './finding.ts'
-import { type Deployment, loadDeployment, readExample } from './module.ts'
+import { closeDeployment, loadDeployment, readExample } from './module.ts'
 import { checkStatusLists } from './status-lists.ts'
 import { checkStorage } from './storage.ts'
 
@@ -32,17 +31,8 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
     const text = json ? JSON.stringify(findings, null, 2) : `${tableOf(findings)}\n${summaryOf(findings)}`
     return { text, failed: findings.some(({ level }) => level === 'fault') }
   } finally {
-    // The process ends in any case, and what fails to close must not keep the findings back.
-    await Promise.race([close(deployment).catch(() => {}), setTimeout(CLOSING)])
+    await closeDeployment(deployment)
   }
-}
-
-/** Milliseconds. */
-const CLOSING = 3_000
-
-async function close({ close, sequelize }: Deployment): Promise<void> {
-  await close?.()
-  await sequelize?.close()
 }
 
 const SIGNS = { ok: '✓', note: '–', warning: '!', fault: '✗' } as const

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
@@ -88,6 +89,19 @@ async function load(location: string): Promise<Record<string, unknown>> {
   const module: Record<string, unknown> = await import(pathToFileURL(location).href)
   const exported = typeof module.default === 'function' ? await module.default() : (module.default ?? module)
   return { ...module, ...Object(exported) }
+}
+
+/** Milliseconds. */
+const CLOSING = 3_000
+
+/** The process ends in any case, and what fails to close must not keep back what the command says. */
+export async function closeDeployment(deployment: Deployment): Promise<void> {
+  await Promise.race([close(deployment).catch(() => {}), setTimeout(CLOSING)])
+}
+
+async function close({ close, sequelize }: Deployment): Promise<void> {
+  await close?.()
+  await sequelize?.close()
 }
 
 /** @throws {Error} that names the member that is missing or wrong. */
