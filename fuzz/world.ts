@@ -3,13 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Middleware } from 'koa'
 import type { AdapterFactory, Provider } from 'oidc-provider'
-import { Sequelize } from 'sequelize'
+import type { Sequelize } from 'sequelize'
 import { type StoppedClock, stopClock } from '../fixtures/clock.ts'
 import { type ConsoleDeployment, startConsole } from '../fixtures/console.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../fixtures/databases.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../fixtures/deployment.ts'
 import type { HttpResponse } from '../fixtures/http.ts'
-import { readDatabaseUrl } from '../src/cli/database-url.ts'
 import type { ImpersonationOptions, SubjectTokenStore } from '../src/index.ts'
 import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../src/sequelize/index.ts'
 import { collectSecrets, type Secrets } from './secrets.ts'
@@ -83,10 +82,7 @@ export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldO
   const database = await openDatabase(kind)
   const secrets = collectSecrets()
   const statements = new Set<string>()
-  const sequelize = new Sequelize({
-    ...readDatabaseUrl(database.url),
-    logging: (sql) => void statements.add(sql),
-  })
+  const sequelize = database.connect({ logging: (sql) => void statements.add(sql) })
   const clock = stopClock()
   const everyone = people()
   const serving = { count: 0 }
@@ -155,7 +151,6 @@ export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldO
       }
       clock.restore()
       rejections.stop()
-      await sequelize.close()
       await database.close()
     },
   }
