@@ -1,49 +1,60 @@
 import { parseArgs } from 'node:util'
 import type { Seconds } from '../clock.ts'
 
-export const HELP = `Usage: oidc-impersonation <command> [options]
+export const HELP = `Usage: oidc-impersonation <command> [<module>] [options]
 
 Commands
-  migrate       bring the tables up to date while people work; safe from many processes at once
-  status        say whether this version works with the tables, and how many rows each has
-  sql           print the statements of migrate for someone else to run; needs no database
-  purge         delete ended subject tokens after the retention, and expired models of the provider
-  end-unspent   revoke every subject token that can still be exchanged: after a restore, or a failover
-                that may have lost commits
-  check <file>  look at a deployment before its users do: the module must export \`provider\` and
-                \`impersonation\` (and \`sequelize\`, to have its rights checked), or a function as
-                default that returns them; writes nothing
+  migrate      bring the tables up to date while people work
+  status       say which database it is, and whether this version works with it
+  sql          print the statements of migrate for someone else to run
+  purge        delete what ended longer ago than the retention, or has expired
+  end-unspent  revoke every subject token that can still be exchanged: after a
+               restore, or a failover that may have lost commits
+  check        look at a deployment before its users do; writes nothing
+
+Module
+  The file of a deployment, for its database. It exports \`provider\` and
+  \`impersonation\` (and \`sequelize\`, to have check look at rights), or a
+  function as default that returns them. Without it: DATABASE_URL, except for
+  check. sql takes none, and does not connect.
 
 Options
-  --retention <seconds>  with purge: how long records of ended impersonations are kept (default 7776000: 90 days)
-  --issuer <url>         with end-unspent: only this issuer's (default: all issuers in the database)
-  --example <file>       with check: JSON of an impersonation to try: userId, createdBy, clientId, resource;
-                         actorId, scope, context, onBehalfOf and expect ("denied") as needed
+  --retention <seconds>  with purge: how long records of ended impersonations
+                         are kept (default 7776000: 90 days)
+  --issuer <url>         with end-unspent: only this issuer's (default: all)
+  --example <file>       with check: JSON of an impersonation to try: userId,
+                         createdBy, clientId, resource; actorId, scope, context,
+                         onBehalfOf and expect ("denied") as needed
   --json                 with check and status: print JSON
-  --dry-run              with migrate: only print the statements, the rows and bytes of their tables, and how long
-                         each may take
-  --role <name>          with sql: print the grants of this role too, which serves and purges
-  --dialect <name>       with sql: sqlite, postgres or mysql (default: that of DATABASE_URL)
+  --dry-run              with migrate: only print the statements, the rows and
+                         bytes of their tables, and how long each may take
+  --role <name>          with sql: print the grants of this role too, which
+                         serves and purges
+  --dialect <name>       with sql: sqlite, postgres or mysql (default: that of
+                         DATABASE_URL)
   --help                 show this
   --version              show the version
 
 Environment
   DATABASE_URL  sqlite:<file>, postgres://…, mysql://… or mariadb://…
-                TLS: ?sslmode=verify-full&sslrootcert=<file> (or require, verify-ca; sslcert, sslkey)
+                TLS for PostgreSQL: ?sslmode=verify-full&sslrootcert=<file>
 
-Exit code: 0 done, 1 the database failed, or status or check found a fault, 2 invalid usage.
+Exit code: 0 done, 1 the database failed, or status or check found a fault,
+2 invalid usage.
 `
 
 export class UsageError extends Error {}
 
 const DIALECTS = ['sqlite', 'postgres', 'mysql'] as const
-export type DialectName = (typeof DIALECTS)[number]
+type DialectName = (typeof DIALECTS)[number]
 
 export type Command = DatabaseCommand | CheckCommand
 
-/** A command that works on the database of `DATABASE_URL`. */
+/** A command that works on a database. */
 export interface DatabaseCommand {
   readonly name: Exclude<CommandName, 'check'>
+  /** The file of the deployment whose database it is; that of `DATABASE_URL` without it. */
+  readonly module?: string
   readonly retention?: Seconds
   readonly issuer?: string
   readonly dialect?: DialectName
@@ -84,7 +95,7 @@ export function parseCommandLine(args: string[]): Command | 'help' | 'version' {
   if (!isCommand(name)) throw new UsageError(`unknown command: ${name}`)
   assertTaken(name, Object.keys(options))
   const { example, json = false } = options
-  const module = name === 'check' ? others.shift() : undefined
+  const module = name === 'sql' ? undefined : others.shift()
   if (others.length > 0) throw new UsageError(`unexpected argument: ${others.join(' ')}`)
   if (name === 'check') {
     if (module === undefined) throw new UsageError('check needs the file of a module')
@@ -92,6 +103,7 @@ export function parseCommandLine(args: string[]): Command | 'help' | 'version' {
   }
   return {
     name,
+    ...(module !== undefined && { module }),
     json,
     dryRun: options['dry-run'] === true,
     ...(options.role !== undefined && { role: parseRole(options.role) }),

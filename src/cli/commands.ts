@@ -1,5 +1,6 @@
 /** What each command does. Returns what it prints. */
 import type { Sequelize } from 'sequelize'
+import type { Seconds } from '../clock.ts'
 import { ddlOf } from '../sequelize/schema/ddl.ts'
 import { type Estimate, estimate } from '../sequelize/schema/estimate.ts'
 import { migrate } from '../sequelize/schema/migrate.ts'
@@ -7,8 +8,18 @@ import { type Purged, purge } from '../sequelize/schema/purge.ts'
 import { type Status, statusOf } from '../sequelize/schema/status.ts'
 import { endUnspent } from '../sequelize/tokens/end-unspent.ts'
 import type { DatabaseCommand } from './command-line.ts'
+import { explain, nameOf, reach } from './database.ts'
 
-export async function run(
+export async function run(command: DatabaseCommand, sequelize: Sequelize): Promise<string> {
+  if (command.name !== 'sql') await reach(sequelize)
+  try {
+    return await perform(command, sequelize)
+  } catch (error) {
+    throw await explain(error, sequelize)
+  }
+}
+
+async function perform(
   { name, retention, issuer, role, dryRun, json }: DatabaseCommand,
   sequelize: Sequelize,
 ): Promise<string> {
@@ -23,19 +34,17 @@ export async function run(
       return 'The tables are up to date.'
     }
     case 'status': {
+      const database = nameOf(sequelize)
       const status = await statusOf(sequelize)
       if (status.faults.length > 0) process.exitCode = 1
-      return json ? JSON.stringify(status, null, 2) : describeStatus(status)
-    }
-    case 'purge': {
-      const purged = await purge(sequelize, {
-        retention,
-        ...(process.stderr.isTTY && { onProgress: showProgress }),
-      })
-      return `Deleted ${describePurged(purged)}.`
+      return json
+        ? JSON.stringify({ database, ...status }, null, 2)
+        : `${database}\n${describeStatus(status)}`
     }
     case 'sql':
       return ddlOf(sequelize, role)
+    case 'purge':
+      return `Deleted ${await purgeAndTell(sequelize, retention)}.`
     case 'end-unspent': {
       const revoked = await endUnspent(sequelize, { issuer })
       return `Revoked ${revoked} unspent subject tokens${issuer === undefined ? '' : ` of ${issuer}`}.`
@@ -43,12 +52,29 @@ export async function run(
   }
 }
 
+/** Milliseconds. */
+const PROGRESS = 10_000
+
+/** On a terminal a line shows how far it is; elsewhere there is one now and then. Returns the total. */
+async function purgeAndTell(sequelize: Sequelize, retention: Seconds | undefined): Promise<string> {
+  const { stderr } = process
+  let deleted = describePurged({ subjectTokens: 0, models: 0 })
+  const timer = stderr.isTTY ? undefined : setInterval(() => stderr.write(`${deleted} …\n`), PROGRESS)
+  const onProgress = (purged: Purged) => {
+    deleted = describePurged(purged)
+    if (stderr.isTTY) stderr.write(`\r${deleted} …`)
+  }
+  try {
+    await purge(sequelize, { retention, onProgress })
+    return deleted
+  } finally {
+    clearInterval(timer)
+    if (stderr.isTTY) stderr.write('\r\u001b[K')
+  }
+}
+
 const describePurged = ({ subjectTokens, models }: Purged): string =>
   `${subjectTokens} subject tokens and ${models} models of the provider`
-
-function showProgress(purged: Purged): void {
-  process.stderr.write(`\r${describePurged(purged)} …`)
-}
 
 function describeEstimate({ step, sql, rows, bytes, seconds }: Estimate): string {
   const size = [
@@ -69,6 +95,6 @@ function describeStatus({ applied, pending, unknown, tables, faults }: Status): 
     const age = oldest === undefined ? '' : `, the oldest written ${new Date(oldest * 1000).toISOString()}`
     return `${name}  ${rows === undefined ? 'missing' : `${rows} rows${age}`}`
   })
-  const verdict = faults.length === 0 ? ['sound'] : faults.map((fault) => `fault: ${fault}`)
+  const verdict = faults.length === 0 ? ['up to date'] : faults.map((fault) => `fault: ${fault}`)
   return [...steps, ...counts, ...verdict].join('\n')
 }

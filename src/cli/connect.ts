@@ -1,5 +1,35 @@
 import { Sequelize } from 'sequelize'
-import { readDatabaseUrl } from './database-url.ts'
+import { nodeSqlite } from '../sequelize/database/sqlite/node-sqlite.ts'
 
-/** Opens the database a URL names. @throws {TypeError} for a URL that names none. */
-export const connect = (url: string): Sequelize => new Sequelize({ ...readDatabaseUrl(url), logging: false })
+/**
+ * Opens the database that a URL names, by `new Sequelize(url)` or, for SQLite, by `nodeSqlite`.
+ *
+ * @throws {TypeError} for a URL that names none. It never quotes the URL, which may hold a password.
+ */
+export function connect(url: string): Sequelize {
+  if (url.startsWith('sqlite:')) {
+    const storage = url.slice('sqlite:'.length).replace(/^\/\//, '')
+    return new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage, logging: false })
+  }
+  assertServer(url)
+  // The connector of that name breaks bound statements.
+  return new Sequelize(url.replace(/^mariadb:/, 'mysql:'), { logging: false })
+}
+
+function assertServer(url: string): void {
+  if (!/^(?:postgres(?:ql)?|mysql|mariadb):\/\//.test(url)) {
+    throw new TypeError('DATABASE_URL must start with sqlite:, postgres://, mysql:// or mariadb://')
+  }
+  // What ends a host would make a part of the password its name, which errors quote. Node prints a URL with a wrong port.
+  const [, user = ''] = /\/\/(.*)@/s.exec(url) ?? []
+  if (/[/\\?#@\s]|%(?![\da-f]{2})/i.test(user) || !URL.canParse(url)) {
+    throw new TypeError('DATABASE_URL is not a URL: in a password, percent-encode / \\ ? # @ % and spaces')
+  }
+  const parameters = url.startsWith('postgres') ? [] : [...new URL(url).searchParams.keys()]
+  // mysql2 would ignore it, and send everything unencrypted.
+  if (parameters.some((name) => /ssl|tls/i.test(name) && name !== 'ssl')) {
+    throw new TypeError(
+      'DATABASE_URL sets no TLS for MariaDB and MySQL: name the module of a deployment, whose Sequelize does',
+    )
+  }
+}

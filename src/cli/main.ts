@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 /** `oidc-impersonation`: what a deployment runs beside its processes. */
 import { readFileSync } from 'node:fs'
-import { Sequelize } from 'sequelize'
 import { withoutCredentials } from './check/finding.ts'
 import {
   type CheckCommand,
@@ -11,33 +10,38 @@ import {
   UsageError,
 } from './command-line.ts'
 import { run } from './commands.ts'
-import { connect } from './connect.ts'
+import { open } from './database.ts'
 
 async function main(args: string[]): Promise<string> {
   const command = parseCommandLine(args)
   if (command === 'help') return HELP
   if (command === 'version') return version()
-  if (command.name === 'check') return runCheck(command)
-  const sequelize = usage(() => open(command))
+  return apart(() => (command.name === 'check' ? runCheck(command) : runOnDatabase(command)))
+}
+
+async function runOnDatabase(command: DatabaseCommand): Promise<string> {
+  const { sequelize, close } = await open(command)
   try {
-    const message = await run(command, sequelize)
-    if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
-    return message
+    return await run(command, sequelize)
   } finally {
-    await sequelize.close()
+    await close()
   }
 }
 
-/** Loaded here, because no other command needs the provider, which is an optional peer. */
+/** Loaded here, because no other command needs it. */
 async function runCheck(command: CheckCommand): Promise<string> {
   const { check } = await import('./check/check.ts')
-  // Whatever the deployment prints, and by whichever way: stdout is for the findings.
+  const { text, failed } = await check(command)
+  if (failed) process.exitCode = 1
+  return text
+}
+
+/** Whatever a deployment prints goes to stderr: stdout is for what the command returns. */
+async function apart<Value>(work: () => Promise<Value>): Promise<Value> {
   const { write } = process.stdout
   process.stdout.write = process.stderr.write.bind(process.stderr)
   try {
-    const { text, failed } = await check(command)
-    if (failed) process.exitCode = 1
-    return text
+    return await work()
   } finally {
     process.stdout.write = write
   }
@@ -48,28 +52,7 @@ function version(): string {
   return String(version)
 }
 
-/** Connects at the first statement, and printing SQL has none. */
-function open({ dialect }: DatabaseCommand): Sequelize {
-  if (dialect === undefined) return connect(databaseUrl())
-  return dialect === 'sqlite' ? connect('sqlite:') : new Sequelize({ dialect, logging: false })
-}
-
-function databaseUrl(): string {
-  const url = process.env.DATABASE_URL
-  if (!url) throw new UsageError('DATABASE_URL is not set')
-  return url
-}
-
-/** A URL that is wrong is the caller's mistake, not the database's. */
-function usage<Value>(read: () => Value): Value {
-  try {
-    return read()
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
-}
-
-/** The deployment that `check` has loaded may hold the process: a pool, a listener, an interval. */
+/** The deployment may hold the process: a pool, a listener, an interval. */
 async function end(): Promise<never> {
   // Before the exit, which drops what a pipe has not taken yet.
   for (const stream of [process.stdout, process.stderr]) {

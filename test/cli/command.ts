@@ -12,12 +12,16 @@ interface Outcome {
   readonly stderr: string
 }
 
-export function run(args: readonly string[], databaseUrl?: string): Promise<Outcome> {
+export function run(
+  args: readonly string[],
+  databaseUrl?: string,
+  node: readonly string[] = ['--no-warnings'],
+): Promise<Outcome> {
   const { DATABASE_URL: _, ...env } = process.env
   return new Promise((resolve) => {
     execFile(
       process.execPath,
-      ['--no-warnings', CLI, ...args],
+      [...node, CLI, ...args],
       { env: databaseUrl === undefined ? env : { ...env, DATABASE_URL: databaseUrl } },
       (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
     )

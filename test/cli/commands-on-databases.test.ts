@@ -35,7 +35,7 @@ onEachKind((kind) => {
       await createAdapter(database.sequelize)('Session').upsert('s', { jti: 's' }, 60)
       const { code, stdout } = await run(['status'], database.url)
       expect(code).to.equal(0)
-      expect(stdout).to.match(/\nsound\n$/)
+      expect(stdout).to.match(/\nup to date\n$/)
       const json = await run(['status', '--json'], database.url)
       expect(JSON.parse(json.stdout)).to.deep.include({ pending: [], faults: [] })
       const written = new Date(token.createdAt * 1000).toISOString()

@@ -32,6 +32,15 @@ describe('oidc-impersonation', () => {
     expect(stdout).to.include('2 invalid usage')
   })
 
+  for (const command of ['migrate', 'status', 'sql', 'purge', 'end-unspent', 'check']) {
+    it(`prints it for ${command}, within 80 columns`, async () => {
+      const { code, stdout } = await run([command, '--help'])
+      expect(code).to.equal(0)
+      expect(stdout).to.include(`\n  ${command} `)
+      expect(stdout.split('\n').filter((line) => line.length > 80)).to.deep.equal([])
+    })
+  }
+
   it('migrates, then purges', async () => {
     expect(await run(['migrate'], database.url)).to.deep.equal({
       code: 0,
@@ -111,7 +120,6 @@ describe('oidc-impersonation', () => {
   const wrong: Record<string, [args: string[], url: string | undefined, message: string]> = {
     'no command': [[], 'sqlite:x', 'missing command'],
     'an unknown command': [['drop'], 'sqlite:x', 'unknown command: drop'],
-    'arguments too many': [['migrate', 'right', 'now'], 'sqlite:x', 'unexpected argument: right now'],
     'an unknown option': [['purge', '--all'], 'sqlite:x', '--all'],
     'a retention of days': [['purge', '--retention', '90d'], 'sqlite:x', 'must be whole seconds'],
     'a retention below 0': [['purge', '--retention=-1'], 'sqlite:x', 'must be whole seconds'],
@@ -135,33 +143,14 @@ describe('oidc-impersonation', () => {
     'a dry run of a purge': [['purge', '--dry-run'], 'sqlite:x', '--dry-run is only valid with migrate'],
     'JSON of a purge': [['purge', '--json'], 'sqlite:x', '--json is only valid with status and check'],
     'no database': [['migrate'], undefined, 'DATABASE_URL is not set'],
+    'two modules': [['migrate', 'a.js', 'b.js'], 'sqlite:x', 'unexpected argument: b.js'],
+    'a module for SQL': [['sql', 'a.js'], 'sqlite:x', 'unexpected argument: a.js'],
     'an unknown database': [['migrate'], 'oracle://x', 'DATABASE_URL must start with'],
     'what is no URL': [['migrate'], 'mysql://u:p@ss word@[', 'DATABASE_URL is not a URL'],
-    'an unknown parameter': [
-      ['migrate'],
-      'mysql://u@127.0.0.1:1/d?ssl=true',
-      'unknown parameter of DATABASE_URL: ssl',
-    ],
-    'a parameter that is given twice': [
-      ['migrate'],
-      'postgres://u@127.0.0.1:1/d?sslmode=require&sslmode=disable',
-      'given twice: sslmode',
-    ],
-    'an unknown TLS mode': [['migrate'], 'postgres://u@127.0.0.1:1/d?sslmode=prefer', 'sslmode must be'],
-    'a certificate without a TLS mode': [
-      ['migrate'],
-      'postgres://u@127.0.0.1:1/d?sslrootcert=/ca.pem',
-      'sslrootcert needs sslmode',
-    ],
     'a certificate that is not there': [
       ['migrate'],
-      'mysql://u@localhost:1/d?sslmode=verify-full&sslrootcert=/none.pem',
-      'sslrootcert cannot be read: /none.pem (ENOENT)',
-    ],
-    'the identity of an address': [
-      ['migrate'],
-      'mysql://u@127.0.0.1:1/d?sslmode=verify-full',
-      'needs the name of the host',
+      'postgres://u@127.0.0.1:1/d?sslmode=verify-full&sslrootcert=/none.pem',
+      "no such file or directory, open '/none.pem'",
     ],
   }
   for (const [what, [args, url, message]] of Object.entries(wrong)) {
@@ -171,11 +160,4 @@ describe('oidc-impersonation', () => {
       expect(code).to.equal(2)
     })
   }
-
-  it('fails with exit code 1 when the database does, and shows no password', async () => {
-    const { code, stdout, stderr } = await run(['migrate'], 'postgres://user:hunter2@127.0.0.1:1/none')
-    expect(code).to.equal(1)
-    expect(stderr).to.include('ECONNREFUSED').and.not.to.include('--help')
-    expect(stdout + stderr).not.to.include('hunter2')
-  })
 })

@@ -1,178 +1,137 @@
-/** How `DATABASE_URL` is read: what the driver of the database gets, and what is refused before it is asked. */
+/** `DATABASE_URL`: what `new Sequelize` makes of it, what is refused before anyone is asked, and that no password is shown. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect } from 'chai'
-import { readDatabaseUrl } from '../../src/cli/database-url.ts'
-import { nodeSqlite } from '../../src/sequelize/index.ts'
-
-const PG = 'postgres://u:p@db.example.com/app'
-const MY = 'mysql://u:p@db.example.com/app'
+import type { Sequelize } from 'sequelize'
+import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
+import { connect } from '../../src/cli/connect.ts'
+import { run } from './command.ts'
 
 describe('DATABASE_URL', () => {
+  const optionsOf = (sequelize: Sequelize): object => Reflect.get(sequelize, 'options')
+
   for (const [url, storage] of [
     ['sqlite:data/app.sqlite', 'data/app.sqlite'],
     ['sqlite:///var/app.sqlite', '/var/app.sqlite'],
     ['sqlite:data//app.sqlite', 'data//app.sqlite'],
   ] as const) {
     it(`names the file of ${url}`, () => {
-      expect(readDatabaseUrl(url)).to.deep.equal({ dialect: 'sqlite', dialectModule: nodeSqlite, storage })
+      expect(optionsOf(connect(url))).to.include({ dialect: 'sqlite', storage })
     })
   }
 
-  const read: [what: string, url: string, options: object][] = [
+  const read: [url: string, dialect: string, config: object][] = [
     [
-      'a server with all that its driver takes',
-      'postgres://u%40x:p%3A%2Fq@db.example.com:6432/my%20app?application_name=desk&options=-csearch_path%3Dapp',
-      {
-        ...{ dialect: 'postgres', host: 'db.example.com', port: 6432 },
-        ...{ username: 'u@x', password: 'p:/q', database: 'my app' },
-        dialectOptions: { application_name: 'desk', options: '-csearch_path=app' },
-      },
+      'postgres://u%40x:p%3A%2Fq@db.example.com:6432/app',
+      'postgres',
+      { host: 'db.example.com', port: '6432', username: 'u@x', password: 'p:/q', database: 'app' },
     ],
-    [
-      'the long name of a scheme, and a socket',
-      'postgresql://u:p@localhost/app?host=/var/run/db',
-      {
-        ...{ dialect: 'postgres', host: '/var/run/db', username: 'u', password: 'p', database: 'app' },
-        dialectOptions: {},
-      },
-    ],
-    [
-      'an IPv6 address',
-      'mariadb://u:p@[2001:db8::1]:3307/app',
-      {
-        ...{ dialect: 'mysql', host: '2001:db8::1', port: 3307 },
-        ...{ username: 'u', password: 'p', database: 'app' },
-        dialectOptions: {},
-      },
-    ],
-    [
-      'the path of a socket',
-      'mysql://u:p@localhost/app?socketPath=/run/db.sock',
-      {
-        ...{ dialect: 'mysql', host: 'localhost', username: 'u', password: 'p', database: 'app' },
-        dialectOptions: { socketPath: '/run/db.sock' },
-      },
-    ],
+    ['postgresql://u:p@localhost/app?host=/var/run/db', 'postgres', { host: '/var/run/db', database: 'app' }],
+    ['mysql://u:p@db.example.com/app', 'mysql', { host: 'db.example.com', port: 3306, database: 'app' }],
+    ['mariadb://u:p@[2001:db8::1]:3307/app', 'mysql', { host: '2001:db8::1', port: '3307', database: 'app' }],
   ]
-  for (const [what, url, options] of read) {
-    it(`names ${what}`, () => {
-      expect(readDatabaseUrl(url)).to.deep.equal(options)
+  for (const [url, dialect, config] of read) {
+    it(`is read from ${url}`, () => {
+      const sequelize = connect(url)
+      expect(sequelize.getDialect()).to.equal(dialect)
+      expect(sequelize.config).to.include(config)
     })
   }
 
-  for (const [what, url, message] of [
-    [
-      'what only the other driver knows',
-      `${MY}?application_name=desk`,
-      'unknown parameter of DATABASE_URL: application_name (known: sslmode, sslrootcert, sslcert, sslkey, socketPath)',
-    ],
-    [
-      'another scheme',
-      'db.example.com/app',
-      'DATABASE_URL must start with sqlite:, postgres:, mysql: or mariadb:',
-    ],
-    [
-      'an unknown TLS mode',
-      `${PG}?sslmode=prefer`,
-      'sslmode must be disable, require, verify-ca, verify-full',
-    ],
-    [
-      'a certificate without TLS',
-      `${PG}?sslmode=disable&sslcert=/c.pem`,
-      'sslcert needs sslmode=require, verify-ca or verify-full',
-    ],
-    ['a key without TLS', `${MY}?sslkey=/k.pem`, 'sslkey needs sslmode=require, verify-ca or verify-full'],
-    [
-      'the identity of a socket',
-      `${PG}?host=/var/run/db&sslmode=verify-full`,
-      'sslmode=verify-full needs the name of the host',
-    ],
-    [
-      'a certificate that is not there',
-      `${PG}?sslmode=require&sslcert=/none.pem`,
-      'sslcert cannot be read: /none.pem (ENOENT)',
-    ],
-    [
-      'a key that is not there',
-      `${MY}?sslmode=require&sslkey=/none.pem`,
-      'sslkey cannot be read: /none.pem (ENOENT)',
-    ],
-  ] as const) {
-    it(`is refused with ${what}`, () => {
-      expect(() => readDatabaseUrl(url)).to.throw(TypeError, message)
-    })
-  }
-
-  describe('over TLS', () => {
-    let folder: string
-    before(() => {
-      folder = mkdtempSync(path.join(tmpdir(), 'tls-'))
-      for (const name of ['ca', 'cert', 'key']) writeFileSync(path.join(folder, name), `the ${name}`)
-    })
-    after(() => rmSync(folder, { recursive: true }))
-
-    const file = (name: string) => encodeURIComponent(path.join(folder, name))
-    /** What the driver gets for `ssl`. */
-    const sslOf = (url: string): object =>
-      Reflect.get(Object(readDatabaseUrl(url).dialectOptions), 'ssl') ?? expect.fail('no TLS')
-
-    it('does without it by default, and with sslmode=disable', () => {
-      for (const url of [PG, MY, `${PG}?sslmode=disable`, `${MY}?sslmode=disable`]) {
-        expect(readDatabaseUrl(url).dialectOptions, url).to.deep.equal({})
-      }
-    })
-
-    it('verifies nothing with sslmode=require, without a root certificate', () => {
-      for (const url of [PG, MY]) {
-        expect(sslOf(`${url}?sslmode=require`)).to.deep.equal({ rejectUnauthorized: false })
-      }
-    })
-
-    it('has the certificate and the key of the client from their files', () => {
-      for (const url of [PG, MY]) {
-        expect(sslOf(`${url}?sslmode=require&sslcert=${file('cert')}&sslkey=${file('key')}`)).to.deep.equal({
-          ...{ cert: 'the cert', key: 'the key' },
-          rejectUnauthorized: false,
-        })
-      }
-    })
-
-    for (const mode of ['require', 'verify-ca', 'verify-full']) {
-      it(`verifies the certificate by a root certificate with sslmode=${mode}`, () => {
-        for (const url of [PG, MY]) {
-          const ssl = sslOf(`${url}?sslmode=${mode}&sslrootcert=${file('ca')}`)
-          expect(ssl).to.include({ ca: 'the ca', rejectUnauthorized: true })
-        }
-      })
+  it('sets TLS for PostgreSQL as its driver reads it', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'tls-'))
+    try {
+      const file = path.join(folder, 'ca.pem')
+      writeFileSync(file, 'the ca')
+      const { dialectOptions } = connect(`postgres://u@h/d?sslmode=verify-full&sslrootcert=${file}`).config
+      expect(dialectOptions).to.have.property('ssl').that.deep.equals({ ca: 'the ca' })
+    } finally {
+      rmSync(folder, { recursive: true })
     }
-
-    for (const mode of ['verify-ca', 'verify-full']) {
-      it(`verifies the certificate without a root certificate, too, with sslmode=${mode}`, () => {
-        for (const url of [PG, MY]) {
-          expect(sslOf(`${url}?sslmode=${mode}`)).to.include({ rejectUnauthorized: true })
-        }
-      })
-    }
-
-    /** As the driver would ask whether the name in the certificate is that of the host. */
-    const checkOf = (url: string): unknown => Reflect.get(sslOf(url), 'checkServerIdentity')
-
-    it('verifies the name of the host with sslmode=verify-full only', () => {
-      for (const mode of [`require&sslrootcert=${file('ca')}`, 'verify-ca']) {
-        const check = checkOf(`${PG}?sslmode=${mode}`)
-        expect(check).to.be.a('function')
-        expect((check as () => unknown)()).to.equal(undefined)
-        expect(sslOf(`${MY}?sslmode=${mode}`)).to.have.all.keys(
-          mode === 'verify-ca' ? ['rejectUnauthorized'] : ['ca', 'rejectUnauthorized'],
-        )
-      }
-      expect(sslOf(`${PG}?sslmode=verify-full`)).to.deep.equal({ rejectUnauthorized: true })
-      expect(sslOf(`${MY}?sslmode=verify-full`)).to.deep.equal({
-        rejectUnauthorized: true,
-        verifyIdentity: true,
-      })
-    })
   })
+
+  for (const parameter of ['sslmode=verify-full', 'ssl-mode=REQUIRED', 'useSSL=true', 'tls=true']) {
+    it(`does not leave TLS out for MariaDB where ${parameter} would be ignored`, () => {
+      for (const scheme of ['mysql', 'mariadb'])
+        expect(() => connect(`${scheme}://u@h/d?a=b&${parameter}`)).to.throw(
+          TypeError,
+          'DATABASE_URL sets no TLS for MariaDB and MySQL: name the module of a deployment',
+        )
+    })
+  }
+
+  // An `@` in the wrong place, or a character that ends a host, makes a part of the password something that errors name.
+  const refused: Record<string, string> = {
+    'a slash in its password': 'postgres://u:hunter/2SECRET@127.0.0.1:1/d',
+    'a question mark in its password': 'postgres://u:12?SECRET@127.0.0.1:1/d',
+    'a number sign in its password': 'mysql://u:12#SECRET@127.0.0.1:1/d',
+    'a backslash in its password': 'mysql://u:12\\SECRET@127.0.0.1:1/d',
+    'an @ in its password': 'postgres://u:a@SECRET@127.0.0.1:1/d',
+    'a space in its password': 'postgres://u:SECRET SECRET@127.0.0.1:1/d',
+    'a percent sign in its password': 'postgres://u:%SECRET@127.0.0.1:1/d',
+    'a percent sign that begins no character': 'postgres://u:%ffSECRET@127.0.0.1:1/d',
+    'a port that is none': 'postgres://u:SECRET@127.0.0.1:12x/d',
+    'a port beyond all': 'mysql://u:SECRET@127.0.0.1:99999/d',
+    'no host': 'postgres://u:SECRET',
+    'a host of spaces': 'postgres://u:SECRET@a b/d',
+    'three slashes': 'postgres:///u:SECRET@127.0.0.1/d',
+    'no slashes': 'postgres:u:SECRET@127.0.0.1/d',
+    'another scheme': 'SECRET://u:SECRET@127.0.0.1/d',
+    'a parameter for TLS': 'mysql://u:SECRET@127.0.0.1:1/d?sslSECRET=1',
+  }
+  for (const [what, url] of Object.entries(refused)) {
+    it(`is refused with ${what}, and not repeated`, async () => {
+      const { code, stdout, stderr } = await run(['status'], url, [])
+      expect(stderr).to.match(/^oidc-impersonation: .*(DATABASE_URL|URI)/)
+      expect(stdout + stderr).not.to.include('SECRET')
+      expect(code).to.equal(2)
+    })
+  }
+
+  const unreachable: Record<string, [url: string, name: string]> = {
+    'that do not respond': ['postgres://u:SECRET@127.0.0.1:1/none', 'postgres 127.0.0.1:1/none'],
+    'whose name has two addresses': ['mysql://u:SECRET@localhost:1/none', 'mysql localhost:1/none'],
+    'with all that is encoded': ['mariadb://u:SECRET%2F%40%23%3F@127.0.0.1:1/d', 'mysql 127.0.0.1:1/d'],
+    'with secrets as parameters': ['postgres://127.0.0.1:1/d?password=SECRET', 'postgres 127.0.0.1:1/d'],
+  }
+  for (const [what, [url, name]] of Object.entries(unreachable)) {
+    it(`names databases ${what}, and shows no password`, async () => {
+      const { code, stdout, stderr } = await run(['status'], url, [])
+      expect(stderr)
+        .to.match(/ECONNREFUSED/)
+        .and.include(`no connection to ${name}: `)
+      expect(stdout + stderr).not.to.include('SECRET')
+      expect(code).to.equal(1)
+    })
+  }
+
+  for (const kind of ['postgres', 'mysql'] as const) {
+    describeOn(kind, `on ${kind}`, () => {
+      let database: Database
+      beforeOn(kind, async () => {
+        database = await openDatabase(kind)
+      })
+      after(() => database?.close())
+
+      it('is named by status, without a password or a user', async () => {
+        const { hostname, port, pathname, username } = new URL(database.url)
+        const { stdout } = await run(['status'], database.url)
+        expect(stdout.split('\n')[0]).to.equal(`${kind} ${hostname}:${port}${pathname}`)
+        expect(stdout).not.to.include(`${username}:`).and.not.to.include('@')
+        const json = JSON.parse((await run(['status', '--json'], database.url)).stdout)
+        expect(json.database).to.equal(`${kind} ${hostname}:${port}${pathname}`)
+      })
+
+      it('shows no password that the server refuses', async () => {
+        const url = new URL(database.url)
+        Object.assign(url, { username: 'nobody', password: 'SECRET' })
+        const { code, stdout, stderr } = await run(['status'], url.href, [])
+        expect(code).to.equal(1)
+        expect(stderr).to.include(`no connection to ${kind} `).and.include('nobody')
+        expect(stdout + stderr).not.to.include('SECRET')
+      })
+    })
+  }
 })

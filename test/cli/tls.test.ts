@@ -1,105 +1,121 @@
 /** The command line over TLS, against a server with a certificate of a CA that nothing else trusts. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { DATABASES } from '../../fixtures/databases.ts'
 import { startMariadb } from '../../fixtures/mariadb.ts'
+import { describeOn } from '../../fixtures/on-database.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
 import { IDENTITY, makeDataFolder, type OwnServer } from '../../fixtures/server-process.ts'
 import { connect } from '../../src/cli/connect.ts'
+import { run } from './command.ts'
+import { moduleOf, ROOT } from './deployment.ts'
 
-const CIPHER = /^TLS_|^ECDHE/
+type Start = (certificate: string, key: string) => Promise<OwnServer | undefined>
 
-interface Kind {
-  start(certificate: string, key: string): Promise<OwnServer | undefined>
-  /** Reads the cipher of the connection. */
-  readonly sql: string
-  readonly without: string | null
-}
-
-const KINDS: Readonly<Record<'postgres' | 'mysql', Kind>> = {
-  postgres: {
-    start: (certificate, key) =>
-      startPostgres({
-        args: ['-c', 'ssl=on', '-c', `ssl_cert_file=${certificate}`, '-c', `ssl_key_file=${key}`],
-      }),
-    sql: 'SELECT cipher AS "Value" FROM pg_stat_ssl WHERE pid = pg_backend_pid()',
-    without: null,
-  },
-  mysql: {
-    start: (certificate, key) => startMariadb({ args: [`--ssl-cert=${certificate}`, `--ssl-key=${key}`] }),
-    sql: "SHOW SESSION STATUS LIKE 'Ssl_cipher'",
-    without: '',
-  },
-}
-
-for (const kind of DATABASES.filter((one) => one !== 'sqlite')) {
-  describe(`oidc-impersonation over TLS, on ${kind}`, () => {
-    const { start, sql, without } = KINDS[kind]
-    let folder: string
+/** A server with a certificate for `localhost`. */
+function overTls(kind: 'postgres' | 'mysql', start: Start, suite: (own: Own) => void): void {
+  describeOn(kind, `oidc-impersonation over TLS, on ${kind}`, () => {
+    const own = { folder: '', url: '' }
     let server: OwnServer | undefined
     before(async function () {
       this.timeout(90_000)
-      folder = makeDataFolder('tls')
-      makeCertificate(folder)
-      server = await start(path.join(folder, 'cert.pem'), path.join(folder, 'key.pem'))
-      if (server) return
+      own.folder = makeDataFolder('tls')
+      makeCertificate(own.folder)
+      makeCertificate(own.folder, 'other-')
+      server = await start(path.join(own.folder, 'cert.pem'), path.join(own.folder, 'key.pem'))
+      if (server) {
+        own.url = server.url.replace('127.0.0.1', 'localhost')
+        return
+      }
       if (process.env.CI === 'true') throw new Error(`no ${kind} to start, and CI does not skip`)
       console.warn(`no ${kind} server to start: skipped`)
       this.skip()
     })
     after(async () => {
       await server?.stop()
-      rmSync(folder, { recursive: true })
+      rmSync(own.folder, { recursive: true })
     })
+    suite(own)
+  })
+}
 
+/** Filled in before the tests run. */
+interface Own {
+  readonly folder: string
+  readonly url: string
+}
+
+overTls(
+  'postgres',
+  (certificate, key) =>
+    startPostgres({
+      args: ['-c', 'ssl=on', '-c', `ssl_cert_file=${certificate}`, '-c', `ssl_key_file=${key}`],
+    }),
+  (own) => {
     /** The cipher of a connection, or what was thrown. */
-    async function cipher(host: string, parameters: string): Promise<unknown> {
-      const url = new URL(server?.url ?? '')
-      url.hostname = host
-      const sequelize = connect(`${url.href}${parameters}`)
+    async function cipher(parameters: string, url = own.url): Promise<unknown> {
+      const sequelize = connect(`${url}${parameters}`)
       try {
-        const [row] = await sequelize.query<{ Value: unknown }>(sql, { type: QueryTypes.SELECT })
-        return row?.Value
+        const sql = 'SELECT cipher FROM pg_stat_ssl WHERE pid = pg_backend_pid()'
+        const [row] = await sequelize.query<{ cipher: unknown }>(sql, { type: QueryTypes.SELECT })
+        return row?.cipher
       } catch (error) {
         return error
       } finally {
         await sequelize.close()
       }
     }
-    const ca = () => `sslrootcert=${path.join(folder, 'cert.pem')}`
+    const ca = (name: string) => `sslrootcert=${path.join(own.folder, name)}`
 
-    it('is not used unless asked for', async () => {
-      expect(await cipher('127.0.0.1', '')).to.equal(without)
+    it('is not used unless DATABASE_URL asks for it', async () => {
+      expect(await cipher('')).to.equal(null)
+      expect(await cipher('?sslmode=no-verify')).to.match(/^TLS_/)
     })
 
-    it('is used without verification where only encryption is required', async () => {
-      expect(await cipher('127.0.0.1', '?sslmode=require')).to.match(CIPHER)
+    it('verifies the certificate and the name of the host', async () => {
+      const full = `?sslmode=verify-full&${ca('cert.pem')}`
+      expect(await cipher(full)).to.match(/^TLS_/)
+      expect(await cipher('?sslmode=verify-full')).to.be.an('error')
+      expect(await cipher(`?sslmode=verify-full&${ca('other-cert.pem')}`)).to.be.an('error')
+      // Resolves to this machine, and is not in the certificate.
+      expect(await cipher(full, own.url.replace('localhost', '127.1'))).to.be.an('error')
     })
+  },
+)
 
-    it('verifies the certificate with require too, if there is a root certificate', async () => {
-      expect(await cipher('127.0.0.1', `?sslmode=require&${ca()}`)).to.match(CIPHER)
-      makeCertificate(folder, 'other-')
-      const other = `sslrootcert=${path.join(folder, 'other-cert.pem')}`
-      expect(await cipher('127.0.0.1', `?sslmode=require&${other}`)).to.be.an('error')
+overTls(
+  'mysql',
+  (certificate, key) => startMariadb({ args: [`--ssl-cert=${certificate}`, `--ssl-key=${key}`] }),
+  (own) => {
+    let modules: string
+    before(async () => {
+      modules = mkdtempSync(path.join(ROOT, 'test', '.tls-'))
+      const administrator = connect(own.url)
+      await administrator.query('SET GLOBAL require_secure_transport = ON')
+      await administrator.close()
     })
+    after(() => rmSync(modules, { recursive: true }))
 
-    for (const mode of ['verify-ca', 'verify-full']) {
-      it(`verifies the certificate with ${mode}`, async () => {
-        expect(await cipher('localhost', `?sslmode=${mode}&${ca()}`)).to.match(CIPHER)
-        expect(await cipher('localhost', `?sslmode=${mode}`)).to.be.an('error')
-      })
-    }
-
-    it('verifies the name of the host with verify-full only', async () => {
-      const other = '127.1' // resolves to this machine, and is not in the certificate
-      expect(await cipher(other, `?sslmode=verify-ca&${ca()}`)).to.match(CIPHER)
-      expect(await cipher(other, `?sslmode=verify-full&${ca()}`)).to.be.an('error')
+    it('is that of the Sequelize of a deployment', async () => {
+      const migrate = (ca: string) => {
+        const file = path.join(modules, `${ca}.ts`)
+        const ssl = `{ ca: readFileSync('${path.join(own.folder, ca)}'), verifyIdentity: true }`
+        const options = `{ logging: false, dialectOptions: { ssl: ${ssl} } }`
+        writeFileSync(
+          file,
+          `import { readFileSync } from 'node:fs'
+          ${moduleOf(`new Sequelize('${own.url}', ${options})`)}`,
+        )
+        return run(['migrate', file])
+      }
+      expect((await run(['migrate'], own.url)).stderr).to.match(/no connection to mysql .*denied/)
+      expect((await migrate('other-cert.pem')).stderr).to.include('self-signed certificate')
+      expect((await migrate('cert.pem')).stdout).to.equal('The tables are up to date.\n')
     })
-  })
-}
+  },
+)
 
 /** For `localhost` alone, signed by itself. Only the server's user may read its key. */
 function makeCertificate(folder: string, prefix = ''): void {

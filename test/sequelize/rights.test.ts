@@ -149,6 +149,8 @@ describe('the rights of a role of MariaDB', () => {
       await database.sequelize.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO '${role}'@'%'`)
     await database.sequelize.query(`GRANT SELECT (actor_id) ON subject_token_actors TO '${role}'@'%'`)
     expect(await missingRights(pool)).to.deep.equal([
+      // It may read one column of several.
+      { table: 'subject_token_actors', right: 'SELECT' },
       { table: 'subject_token_actors', right: 'INSERT' },
       { table: 'subject_token_actors', right: 'DELETE' },
     ])

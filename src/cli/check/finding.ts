@@ -36,4 +36,4 @@ export const descriptionOf = (error: unknown): string => {
 }
 
 /** An error may quote the address of a database: up to the last `@`, since passwords are not always encoded. */
-export const withoutCredentials = (text: string): string => text.replace(/\/\/\S*@/g, '//***@')
+export const withoutCredentials = (text: string): string => text.replace(/\/\/.*@/g, '//***@')

@@ -46,7 +46,7 @@ export async function hasRight(
   right: Right,
 ): Promise<boolean> {
   const statements: Readonly<Record<Right, string>> = {
-    SELECT: `SELECT ${column} FROM ${name} WHERE 1 = 0`,
+    SELECT: `SELECT * FROM ${name} WHERE 1 = 0`,
     INSERT: `INSERT INTO ${name} (${column}) SELECT ${column} FROM ${name} WHERE 1 = 0`,
     UPDATE: `UPDATE ${name} SET ${column} = ${column} WHERE 1 = 0`,
     DELETE: `DELETE FROM ${name} WHERE 1 = 0`,

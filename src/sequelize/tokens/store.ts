@@ -60,7 +60,7 @@ export function createSubjectTokenStore(
     return { database, dialect: database.dialect, issuer, number, unreadable }
   }
 
-  return {
+  const store: SubjectTokenStore = {
     insert: async (token) => insert(await at(token.issuer), token),
 
     find: async (issuer, id) => (isId(id) ? find(await at(issuer), id) : undefined),
@@ -103,7 +103,14 @@ export function createSubjectTokenStore(
 
     ready: () => assertSound(sequelize, database),
   }
+  sequelizes.set(store, sequelize)
+  return store
 }
+
+const sequelizes = new WeakMap<SubjectTokenStore, Sequelize>()
+
+/** What is behind a store; `undefined` for one that is not what `createSubjectTokenStore` returned. */
+export const sequelizeOf = (store: SubjectTokenStore): Sequelize | undefined => sequelizes.get(store)
 
 /** More records than anyone would read of. */
 const MOST_TOLD = 1000
