@@ -8,13 +8,19 @@ import { startExample } from './deployment.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-demo-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    console.error('\nStopped before the end.')
+    process.exit(130)
+  })
+}
 
 screen.title('A support engineer becomes a customer: for one access token, and on the record')
 const example = await startExample({ port: 0, storage: path.join(folder, 'demo.sqlite') })
 const start = performance.now()
 const { found, ...counts } = await runFlow(example.baseUrl)
 await example.close()
+screen.stopped()
 
 screen.summary({ ...counts, seconds: (performance.now() - start) / 1000 })
 if (found.length > 0) {

@@ -28,4 +28,10 @@ Every line below belongs to the audit log. Press Ctrl-C to stop.
 `)
 
 // The second signal of a kind ends the process at once.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close())
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, async () => {
+    console.log('\nStopping, once the requests under way have their responses.')
+    await close()
+    console.log('Stopped.')
+  })
+}

@@ -72,6 +72,8 @@ export function token(name: string, claims: object, marks: Readonly<Record<strin
   }
 }
 
+export const stopped = (): void => print('\nThe server of the demo has stopped.')
+
 /** The last words. */
 export function summary({ checks, passed, seconds }: Summary): void {
   if (passed === checks) title('Every response was as promised.')

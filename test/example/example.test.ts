@@ -90,8 +90,9 @@ describe('the example', () => {
         await untilRefused(baseUrl)
         const response = await request.finish()
         expect([response.status, response.connection]).to.deep.equal([200, 'close'])
-        const { code, stderr } = await ended
+        const { code, stdout, stderr } = await ended
         expect(code, stderr).to.equal(0)
+        expect(stdout).to.match(/\nStopping, [^\n]+\n(.+\n)*Stopped\.\n$/)
       })
     }
 
@@ -106,7 +107,7 @@ describe('the example', () => {
     it('runs the flow, shows no complete token, and leaves nothing behind', async () => {
       const { stdout, stderr, code } = await finished(run('demo.ts'))
       expect(code, stderr).to.equal(0)
-      expect(stdout).to.include('Every response was as promised.')
+      expect(stdout).to.match(/\nThe server of the demo has stopped\.\n\nEvery response was as promised\.\n/)
       for (const what of ['billing token', 'payments response', 'stopped token', 'stopped billing token'])
         expect(stdout).to.include(`✓ ${what}: as promised`)
       expect(stdout).to.include('alice ← sam ← orders-api')
@@ -122,6 +123,17 @@ describe('the example', () => {
         .to.include('✓ record: as promised')
         .and.match(/"by": "robin"/)
       expect(stdout, 'colours').to.not.include('\u001b[')
+      expect(readdirSync(folder)).to.deep.equal([])
+    })
+
+    it('says that it was stopped before the end', async () => {
+      const demo = run('demo.ts')
+      const ended = finished(demo)
+      await once(demo.stdout ?? expect.fail(), 'data')
+      demo.kill('SIGINT')
+      const { stderr, code } = await ended
+      expect(stderr).to.equal('\nStopped before the end.\n')
+      expect(code).to.equal(130)
       expect(readdirSync(folder)).to.deep.equal([])
     })
 
