@@ -77,9 +77,13 @@ export const PLANTS: Readonly<Record<string, () => Plant>> = {
     })),
   'a second revocation overwrites the first': () =>
     inStore((store) => ({
-      async find(issuer, id) {
-        const token = await store.find(issuer, id)
-        return token?.revocation ? { ...token, revocation: { cause: 'command' } } : token
+      async list(issuer, filter, page) {
+        const { tokens, ...rest } = await store.list(issuer, filter, page)
+        const revocation = { cause: 'command' } as const
+        return {
+          ...rest,
+          tokens: tokens.map((token) => (token.revocation ? { ...token, revocation } : token)),
+        }
       },
     })),
   'a list ignores the alias': () =>

@@ -11,7 +11,6 @@ const WHERE: Readonly<
   'a subject token lives a second too long': { seed: 2 },
   'the constraint of the actor is dropped': { seed: 2 },
   'the constraint of the client is dropped': { seed: 2 },
-  'the constraint of the resource is dropped': { seed: 4 },
   'the ceiling of the scopes is dropped': { seed: 2 },
   'a denied exchange spends': { seed: 3 },
   'the kill switch by actor misses the chain': { seed: 5 },
