@@ -6,7 +6,13 @@ import { postgresDialect } from '../../src/sequelize/database/postgres/dialect.t
 import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
 import { databaseOf } from '../../src/sequelize/database-of.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
-import { createAdapter, createSubjectTokenStore, migrate, nodeSqlite } from '../../src/sequelize/index.ts'
+import {
+  createAdapter,
+  createSubjectTokenStore,
+  migrate,
+  nodeSqlite,
+  purge,
+} from '../../src/sequelize/index.ts'
 import { ddlOf } from '../../src/sequelize/schema/ddl.ts'
 
 /** Never connects. */
@@ -140,6 +146,17 @@ describe('a row that is written', () => {
       ...['actor_id', 'client_id', 'live'].map((column) => `subject_token_uses_${column}`),
       ...['actor_id', 'client_id', 'ticket_id'].map((column) => `subject_tokens_${column}`),
     ])
+  })
+})
+
+describe('an option that is unknown', () => {
+  it('is refused by the adapter and the purge, which names it', async () => {
+    const adapter = () => Reflect.apply(createAdapter, undefined, [postgres(), { prefix: 'a' }])
+    expect(adapter).to.throw(TypeError, 'unknown option: prefix')
+    const error = await Reflect.apply(purge, undefined, [postgres(), { days: 30 }]).catch(
+      (thrown: unknown) => thrown,
+    )
+    expect(error).to.be.instanceOf(TypeError).with.property('message', 'unknown option: days')
   })
 })
 

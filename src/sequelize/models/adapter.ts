@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
+import { refuseUnknown } from '../../plain-json.ts'
 import type { Database } from '../database/database.ts'
 import type { Upsert } from '../database/dialect.ts'
 import type { Bound, Row } from '../database/text.ts'
@@ -96,14 +97,16 @@ const ROW: Upsert = {
  * database.
  * @param options.timeout how long a call waits for a connection, and then for the database, before it rejects. Whole
  * seconds from 1 to 30, default 10.
- * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, a wrong namespace or a wrong timeout.
+ * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, a wrong namespace or timeout, and for an
+ * unknown option.
  * @example
  * impersonation.configure({ adapter: createAdapter(sequelize), clients, findAccount, jwks })
  */
 export function createAdapter(
   sequelize: Sequelize,
-  { namespace = '', timeout }: { readonly namespace?: string; readonly timeout?: Seconds } = {},
+  { namespace = '', timeout, ...others }: { readonly namespace?: string; readonly timeout?: Seconds } = {},
 ): AdapterFactory {
+  refuseUnknown(Object.keys(others))
   const database = databaseOf(sequelize, readTimeout(timeout))
   if (typeof namespace !== 'string' || Buffer.byteLength(namespace) > 255) {
     throw new TypeError('namespace must be a string of at most 255 bytes')

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
-import { isPlainObject } from '../../plain-json.ts'
+import { isPlainObject, refuseUnknown } from '../../plain-json.ts'
 import type { Database } from '../database/database.ts'
 import { logOf } from '../database/log.ts'
 import { databaseOf } from '../database-of.ts'
@@ -57,7 +57,7 @@ const running = new WeakMap<Sequelize, Promise<void>>()
 function waitListener(options: MigrateOptions): MigrateOptions['onWait'] {
   if (!isPlainObject(options)) throw new TypeError('migrate takes an options object')
   const { onWait, ...others }: MigrateOptions = options
-  for (const name of Object.keys(others)) throw new TypeError(`unknown option: ${name}`)
+  refuseUnknown(Object.keys(others))
   if (onWait !== undefined && typeof onWait !== 'function') {
     throw new TypeError('option onWait must be a function')
   }

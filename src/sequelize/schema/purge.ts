@@ -1,6 +1,7 @@
 import { setImmediate as yieldTo } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
+import { refuseUnknown } from '../../plain-json.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import { LONGEST_LIFE, STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
 import type { Database } from '../database/database.ts'
@@ -66,13 +67,14 @@ const EXPIRED_MODELS: Pick<Delete, 'table' | 'key' | 'where' | 'age'> = {
  * and models of the provider that have expired. In batches; safe to run at any time and more than once at a
  * time.
  *
- * @throws {TypeError} for a wrong retention or an unsupported dialect; otherwise when the database fails, with
+ * @throws {TypeError} for a wrong retention, an unknown option or an unsupported dialect; otherwise when the database fails, with
  * finished batches gone.
  * @example
  * await purge(sequelize, { retention: 30 * 24 * 3600 })
  */
 export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): Promise<Purged> {
-  const { retention = DEFAULT_RETENTION, onProgress } = options
+  const { retention = DEFAULT_RETENTION, onProgress, ...others } = options
+  refuseUnknown(Object.keys(others))
   if (!Number.isSafeInteger(retention) || retention < 0) {
     throw new TypeError('retention must be whole seconds, 0 or more')
   }

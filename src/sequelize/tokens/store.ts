@@ -1,6 +1,6 @@
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
-import { isPlainObject } from '../../plain-json.ts'
+import { isPlainObject, refuseUnknown } from '../../plain-json.ts'
 import { isId } from '../../subject-tokens/id.ts'
 import type { SubjectTokenStore } from '../../subject-tokens/store.ts'
 import { withoutBatches } from '../database/database.ts'
@@ -127,7 +127,7 @@ function tellOnce(tell: (id: string) => void): (id: string) => void {
 function readOptions(options: SubjectTokenStoreOptions): Required<SubjectTokenStoreOptions> {
   if (!isPlainObject(options)) throw new TypeError('createSubjectTokenStore takes an options object')
   const { batch = true, timeout, ...others } = options
-  for (const name of Object.keys(others)) throw new TypeError(`unknown option: ${name}`)
+  refuseUnknown(Object.keys(others))
   if (typeof batch !== 'boolean') throw new TypeError('option batch must be a boolean')
   return { batch, timeout: readTimeout(timeout) }
 }
