@@ -96,7 +96,7 @@ describe('oidc-impersonation check: downstream', () => {
       {
         level: 'note',
         about: 'who may go downstream',
-        text: 'no static client; clients that are stored elsewhere were not looked at',
+        text: 'no static client, and none that an example names: others were not looked at',
       },
     ])
   })

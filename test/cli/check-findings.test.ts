@@ -32,7 +32,7 @@ const note = (about: string, text: string) => ({ level: 'note', about, text })
 const warning = (about: string, text: string, advice: string) => ({ level: 'warning', about, text, advice })
 const fault = (about: string, text: string, advice: string) => ({ level: 'fault', about, text, advice })
 
-const NOT_LOOKED_AT = 'no static client; clients that are stored elsewhere were not looked at'
+const NOT_LOOKED_AT = 'no static client, and none that an example names: others were not looked at'
 
 describe('oidc-impersonation check: the clients', () => {
   const clientsOf = (configuration: Configuration): Promise<Finding[]> =>

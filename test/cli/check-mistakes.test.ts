@@ -27,7 +27,11 @@ async function found(
   about: string,
   clients: readonly ClientMetadata[],
   indicators: Partial<Indicators> = {},
-  { options, features, named }: { options?: object; features?: object; named?: string[] } = {},
+  {
+    options,
+    features,
+    ...named
+  }: { options?: object; features?: object; resources?: string[]; actsAt?: string } = {},
 ): Promise<Finding[]> {
   const resourceIndicators = { enabled: true, ...indicators } as Indicators
   const configuration = { clients: [...clients], features: { ...features, resourceIndicators } }
@@ -169,7 +173,7 @@ describe('oidc-impersonation check: resources', () => {
   it('that a client without a list exchanges for: those of the others, and of the example', async () => {
     const indicators = known({ [API]: OPAQUE, 'urn:b': OPAQUE })
     const clients = [publicClient(), confined([API], { client_id: 'desk' })]
-    const texts = textsOf(await found('resources', clients, indicators, { named: ['urn:b', 'urn:c'] }))
+    const texts = textsOf(await found('resources', clients, indicators, { resources: ['urn:b', 'urn:c'] }))
     expect(texts.slice(2)).to.deep.equal([...opaque(API), ...opaque('urn:b')])
   })
 })
@@ -217,6 +221,20 @@ describe('oidc-impersonation check: actor tokens', () => {
         useGrantedResource: () => true,
       },
       ['ok: those of spa can act'],
+    ],
+    [
+      'act at one client of two, and not where the engineer of the example signs in',
+      [exchanging(), portal],
+      { ...toApi, useGrantedResource: (_ctx, { clientId }) => clientId === 'spa' },
+      mute('spa'),
+      { actsAt: 'spa' },
+    ],
+    [
+      'need not act, but for the engineer of the example',
+      [exchanging()],
+      { ...toApi, useGrantedResource: () => true },
+      mute('spa'),
+      { options: { requireActor: false }, actsAt: 'spa' },
     ],
     [
       'act at one client of two',

@@ -266,6 +266,48 @@ await createSubjectTokenStore(sequelize).insert(${JSON.stringify(newToken({ issu
     expect(unknown.troubles[0]?.text).to.match(/there is no account zoe/)
   })
 
+  it('looks at the stored clients that the example names, and at no others', async () => {
+    const secret = (client_id: string) => ({
+      client_id,
+      client_secret: 'a+b',
+      redirect_uris: [],
+      response_types: [],
+    })
+    const stored = ['stored-backend', 'stored-desk', 'stored-api', 'stored-other'].map(secret)
+    const exports = `for (const client of ${JSON.stringify(stored)})
+      await createAdapter(sequelize)('Client').upsert(client.client_id, { ...client, grant_types: [] })
+      ${SOUND.exports}`
+    const { findings } = await check(
+      { exports },
+      {
+        ...EXAMPLE,
+        createdBy: 'stored-backend',
+        clientId: 'stored-desk',
+        onBehalfOf: { clientId: 'stored-api', resource: 'https://billing.example.com' },
+      },
+    )
+    const texts = (name: string) => findings.filter(({ about }) => about === name).map(({ text }) => text)
+    expect(texts('clients')).to.deep.equal([
+      'the metadata of 2 static clients and stored-backend, stored-desk, stored-api is valid',
+    ])
+    expect(texts('secrets')).to.deep.equal(
+      ['stored-backend', 'stored-desk', 'stored-api'].map(
+        (id) => `"${id}": Authorization: Basic cannot carry its secret unencoded`,
+      ),
+    )
+  })
+
+  it('takes it for a fault that the engineer of the example cannot act, whether or not someone must', async () => {
+    const parts = {
+      options: SOUND.options.replace('requireActor: true,', ''),
+      resources: `${SOUND.resources}, defaultResource: () => 'https://api.example.com', useGrantedResource: () => true`,
+    }
+    const levelOf = async (example: object) =>
+      (await check(parts, example)).troubles.find(({ about }) => about === 'actor tokens')?.level
+    expect(await levelOf(EXAMPLE)).to.equal('fault')
+    expect(await levelOf({ ...EXAMPLE, actorId: undefined, expect: 'denied' })).to.equal('warning')
+  })
+
   it('prints a table, with what to do below each trouble', async () => {
     const module = write('table.ts', moduleOf({ options: '' }))
     const { code, stdout } = await run([module])

@@ -12,12 +12,19 @@ interface Outcome {
   readonly stderr: string
 }
 
+interface How {
+  /** Options of Node. */
+  readonly node?: readonly string[]
+  readonly variables?: NodeJS.ProcessEnv
+}
+
 export function run(
   args: readonly string[],
   databaseUrl?: string,
-  node: readonly string[] = ['--no-warnings'],
+  { node = ['--no-warnings'], variables }: How = {},
 ): Promise<Outcome> {
-  const { DATABASE_URL: _, ...env } = process.env
+  const { DATABASE_URL: _, ...inherited } = process.env
+  const env = { ...inherited, ...variables }
   return new Promise((resolve) => {
     execFile(
       process.execPath,

@@ -83,7 +83,7 @@ describe('DATABASE_URL', () => {
   }
   for (const [what, url] of Object.entries(refused)) {
     it(`is refused with ${what}, and not repeated`, async () => {
-      const { code, stdout, stderr } = await run(['status'], url, [])
+      const { code, stdout, stderr } = await run(['status'], url, { node: [] })
       expect(stderr).to.match(
         url.includes('%ff') ? /: URI malformed\n/ : /^oidc-impersonation: .*DATABASE_URL/,
       )
@@ -100,7 +100,7 @@ describe('DATABASE_URL', () => {
   }
   for (const [what, [url, name]] of Object.entries(unreachable)) {
     it(`names databases ${what}, and shows no password`, async () => {
-      const { code, stdout, stderr } = await run(['status'], url, [])
+      const { code, stdout, stderr } = await run(['status'], url, { node: [] })
       expect(stderr)
         .to.match(/ECONNREFUSED/)
         .and.include(`no connection to ${name}: `)
@@ -129,7 +129,7 @@ describe('DATABASE_URL', () => {
       it('shows no password that the server refuses', async () => {
         const url = new URL(database.url)
         Object.assign(url, { username: 'nobody', password: 'SECRET' })
-        const { code, stdout, stderr } = await run(['status'], url.href, [])
+        const { code, stdout, stderr } = await run(['status'], url.href, { node: [] })
         expect(code).to.equal(1)
         expect(stderr).to.include(`no connection to ${kind} `).and.include('nobody')
         expect(stdout + stderr).not.to.include('SECRET')

@@ -34,7 +34,7 @@ describe('oidc-impersonation purge', () => {
 
   it('shows on a terminal how far it is, and leaves the total', async () => {
     const terminal = preload('process.stderr.isTTY = true')
-    expect(await run(['purge', '--retention', '0'], database.url, terminal)).to.deep.equal({
+    expect(await run(['purge', '--retention', '0'], database.url, { node: terminal })).to.deep.equal({
       code: 0,
       stdout: `Deleted ${TOTAL}.\n`,
       stderr: `\r${TOTAL} …\r\u001b[K`,

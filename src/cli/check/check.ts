@@ -3,7 +3,7 @@ import { checkClients } from './clients.ts'
 import { checkDoors, checkMounting } from './doors.ts'
 import { dryRun } from './dry-run.ts'
 import { type Finding, withoutCredentials } from './finding.ts'
-import { closeDeployment, loadDeployment, readExample } from './module.ts'
+import { closeDeployment, type Example, loadDeployment, readExample } from './module.ts'
 import { checkStatusLists } from './status-lists.ts'
 import { checkStorage } from './storage.ts'
 
@@ -18,7 +18,7 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
   const given = example === undefined ? undefined : readExample(example)
   const deployment = await loadDeployment(module)
   try {
-    const clients = await checkClients(deployment, given && [given.resource])
+    const clients = await checkClients(deployment, given && namesIn(given))
     const found: readonly Finding[] = [
       ...(await checkStorage(deployment)),
       checkMounting(deployment),
@@ -34,6 +34,12 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
     await closeDeployment(deployment)
   }
 }
+
+const namesIn = ({ createdBy, clientId, actorId, resource, onBehalfOf: step }: Example) => ({
+  clients: [createdBy, clientId, ...(step ? [step.clientId] : [])],
+  resources: [resource],
+  actsAt: actorId && clientId,
+})
 
 const SIGNS = { ok: '✓', note: '–', warning: '!', fault: '✗' } as const
 

@@ -8,15 +8,22 @@ import type { Deployment } from './module.ts'
 import { checkResources, resourceLookUp } from './resources.ts'
 import { checkSignIn } from './sign-in.ts'
 
-/** `named`: resources that are asked for beside those in the metadata. */
-export async function checkClients(
-  deployment: Deployment,
-  named: readonly string[] = [],
-): Promise<Finding[]> {
+/** What an example names. */
+interface Named {
+  /** Ids, of stored clients too. */
+  readonly clients?: readonly string[]
+  /** Asked for beside those in the metadata. */
+  readonly resources?: readonly string[]
+  /** The client at which its engineer has signed in. */
+  readonly actsAt?: string
+}
+
+export async function checkClients(deployment: Deployment, named: Named = {}): Promise<Finding[]> {
   const { provider, configuration } = deployment.inside
   const findings: Finding[] = []
   const clients: Client[] = []
-  for (const { client_id: id } of configuration.clients ?? []) {
+  const fixed = (configuration.clients ?? []).map(({ client_id: id }) => id)
+  for (const id of new Set([...fixed, ...(named.clients ?? [])])) {
     try {
       // Not by `findClient`, for which invalid metadata is an unknown client.
       const client = await provider.Client.find(id)
@@ -28,7 +35,9 @@ export async function checkClients(
     }
   }
   if (findings.length === 0 && clients.length > 0) {
-    findings.push(ok('clients', `the metadata of ${clients.length} static clients is valid`))
+    const stored = clients.filter(({ clientId }) => !fixed.includes(clientId))
+    const seen = [fixed.length > 0 && `${fixed.length} static clients`, namesOf(stored)].filter(Boolean)
+    findings.push(ok('clients', `the metadata of ${seen.join(' and ')} is valid`))
   }
   const exchangers = clients.filter((client) => client.grantTypes?.includes(TOKEN_EXCHANGE) && !isApi(client))
   const lookUp = resourceLookUp(deployment)
@@ -36,8 +45,8 @@ export async function checkClients(
     ...findings,
     ...checkSecrets(clients),
     ...checkRoles(clients, exchangers),
-    ...(await checkResources(exchangers, lookUp, named)),
-    ...(await checkSignIn(deployment, clients, exchangers)),
+    ...(await checkResources(exchangers, lookUp, named.resources ?? [])),
+    ...(await checkSignIn(deployment, { clients, exchangers, actsAt: named.actsAt })),
     ...(await checkDownstream(deployment, clients, lookUp)),
     ...checkStrangers(configuration),
   ]

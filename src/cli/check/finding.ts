@@ -24,7 +24,7 @@ export const namesOf = (clients: readonly Client[]): string =>
 export const namedOrNone = (about: string, found: readonly Client[]): Finding =>
   found.length > 0
     ? ok(about, namesOf(found))
-    : note(about, 'no static client; clients that are stored elsewhere were not looked at')
+    : note(about, 'no static client, and none that an example names: others were not looked at')
 
 /** The message of an error, or of what is no error. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -8,11 +8,17 @@ import type { Deployment } from './module.ts'
 
 const ABOUT = 'actor tokens'
 
+interface SignIns {
+  readonly clients: readonly Client[]
+  readonly exchangers: readonly Client[]
+  /** The client whose tokens must act, because someone does there. */
+  readonly actsAt: string | undefined
+}
+
 /** Clients that sign people in and exchange are looked at one by one; of those that only sign them in, one is enough. */
 export async function checkSignIn(
   { inside }: Deployment,
-  clients: readonly Client[],
-  exchangers: readonly Client[],
+  { clients, exchangers, actsAt }: SignIns,
 ): Promise<Finding[]> {
   const acting: Client[] = []
   const mute: { readonly client: Client; readonly api: string }[] = []
@@ -28,14 +34,12 @@ export async function checkSignIn(
   const own = mute.filter(({ client }) => exchangers.includes(client))
   const found = own.length > 0 || acting.length > 0 ? own : mute
   if (found.length === 0) return acting.length === 0 ? [] : [ok(ABOUT, `those of ${namesOf(acting)} can act`)]
-  const level = inside.options.requireActor && acting.length === 0 ? fault : warning
-  return found.map(({ client: { clientId }, api }) =>
-    level(
-      ABOUT,
-      `who signs in at "${clientId}" gets a token for ${api}, because of defaultResource and useGrantedResource: it lacks openid, and cannot act`,
-      `let useGrantedResource return false for "${clientId}"`,
-    ),
-  )
+  const noOneCan = inside.options.requireActor && acting.length === 0
+  return found.map(({ client: { clientId }, api }) => {
+    const level = noOneCan || clientId === actsAt ? fault : warning
+    const text = `who signs in at "${clientId}" gets a token for ${api}, because of defaultResource and useGrantedResource: it lacks openid, and cannot act`
+    return level(ABOUT, text, `let useGrantedResource return false for "${clientId}"`)
+  })
 }
 
 const signsIn = ({ grantTypes = [] }: Client): boolean =>
