@@ -341,8 +341,7 @@ describe('statements of one turn, on a SQLite', () => {
       )
       expect(found.map((token) => token?.use?.clientId)).to.deep.equal(['spa', 'spa', 'spa'])
     })
-    // The last three look for what was said of an exchange without an actor.
-    expect(sizes(runs)).to.deep.equal(Array.from({ length: 15 }, () => 1))
+    expect(sizes(runs)).to.deep.equal(Array.from({ length: 12 }, () => 1))
   })
 
   it('fail one by one through another dialect module', async () => {
