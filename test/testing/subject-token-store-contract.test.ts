@@ -5,6 +5,7 @@ import type { SubjectTokenFilter, SubjectTokenStore } from '../../src/index.ts'
 import { earliestId } from '../../src/subject-tokens/id.ts'
 import { LONGEST_LIFE, type SubjectToken } from '../../src/subject-tokens/subject-token.ts'
 import { createMemoryStore, subjectTokenStoreContract, type TestRunner } from '../../src/testing/index.ts'
+import { tokensIn } from '../../src/testing/store/tokens.ts'
 import { describeFaults, failuresOf } from './collected.ts'
 
 type Fault = (store: SubjectTokenStore) => Partial<SubjectTokenStore>
@@ -617,6 +618,12 @@ describe('the contract of a store of subject tokens', () => {
 
   it('is kept by one that takes nothing but what the plugin sends', async () => {
     expect(await failuresOf(contractOf(() => strict(createMemoryStore())))).to.deep.equal([])
+  })
+
+  it('makes ids that sort in their order, however many it has made', () => {
+    const { newToken } = tokensIn(createMemoryStore())
+    const ids = Array.from({ length: 70_000 }, () => newToken().id)
+    expect(ids.every((id, index) => index === 0 || id > (ids[index - 1] ?? ''))).to.equal(true)
   })
 
   it('closes what it was given, also where a test fails', async () => {

@@ -1,7 +1,7 @@
 /** Tokens and uses for the tests of a store, each test with an issuer of its own. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { earliestId, mintId } from '../../subject-tokens/id.ts'
+import { mintId } from '../../subject-tokens/id.ts'
 import { hashToken, mintToken } from '../../subject-tokens/secret.ts'
 import type { Revoked, SubjectTokenFilter, SubjectTokenStore } from '../../subject-tokens/store.ts'
 import type {
@@ -28,11 +28,15 @@ export const NOW = Math.floor(Date.now() / 1000)
 export const BY_API: Revocation = { cause: 'api', client: 'backend' }
 
 let minted = 0
+/** Ids of one millisecond. */
+const SEQUENCES = 0x1_0000
 
 /** An id as it would have been minted then; later calls sort after earlier ones of the same second. */
 function idAt(at: number): string {
   minted += 1
-  return earliestId(at).slice(0, 12) + (minted % 0x1_0000).toString(16).padStart(4, '0') + mintId().slice(16)
+  const millisecond = at * 1000 + (Math.floor(minted / SEQUENCES) % 1000)
+  const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0')
+  return hex(millisecond, 12) + hex(minted % SEQUENCES, 4) + mintId().slice(16)
 }
 
 /** Inserts tokens of one issuer that no other test knows. */
