@@ -30,9 +30,14 @@ onEachKind((kind) => {
     })
     afterEach(() => database.close())
 
-    const insert = async (expiresAt: number, accessTokenExpiresAt?: number, actor?: ActClaim) => {
+    const insert = async (
+      expiresAt: number,
+      accessTokenExpiresAt?: number,
+      actor?: ActClaim,
+      mintedAt = expiresAt - 600,
+    ) => {
       const store = createSubjectTokenStore(database.sequelize)
-      const id = idAt(expiresAt - 600)
+      const id = idAt(mintedAt)
       const token = {
         id,
         tokenHash: hashToken(mintToken(id)),
@@ -65,6 +70,25 @@ onEachKind((kind) => {
       return rows.map(({ id }) => hexOf(id))
     }
     const left = () => idsIn('subject_tokens', 'id')
+
+    it('keeps what has not ended, also where it came between the look and the deletion, by a clock that is behind', async () => {
+      await insert(now - 91 * DAY)
+      await insert(now - 91 * DAY + 60)
+      const pool = database.connect()
+      const driver = driverOf(pool)
+      const { run } = driver
+      let late: string | undefined
+      driver.run = async (connection, text, bindings) => {
+        if (late === undefined && text.sql.startsWith('DELETE FROM subject_tokens ')) {
+          late = 'being written'
+          late = await insert(now + 600, now + 900, undefined, now - 91 * DAY - 570)
+        }
+        return run(connection, text, bindings)
+      }
+      expect(await purge(pool)).to.include({ subjectTokens: 2 })
+      expect(await left()).to.deep.equal([late])
+      expect(await idsIn('subject_token_uses')).to.deep.equal([late])
+    })
 
     it('deletes what ended before the retention, and keeps the rest', async () => {
       await insert(now - 91 * DAY)

@@ -116,14 +116,19 @@ async function* purgeTokens(database: Database, issuer: number, until: Seconds):
     const last = dialect.bindId(hexOf(found.at(-1)?.found))
     const kept = found.filter((row) => Math.max(Number(row.expires_at), Number(row.ends)) > until)
     if (kept.length < found.length) {
-      const others = dialect.idsFrom(4, [NONE, ...kept.map((row) => hexOf(row.found))])
-      // As a range: a planner would read, and lock, all of a small table for many ids.
-      const those = (column: string) =>
-        `WHERE issuer = $1 AND ${column} >= $2 AND ${column} <= $3 AND NOT ${others.among(column)}`
-      const bind = [issuer, from, last, ...others.bind]
-      // The token first: without it no one finds the others, and a record never seems to be unspent.
-      const deleted = await database.write(`DELETE FROM ${TOKENS.name} ${those('id')}`, bind)
-      for (const { name } of PARTS) await database.write(`DELETE FROM ${name} ${those('token_id')}`, bind)
+      const others = dialect.idsFrom(5, [NONE, ...kept.map((row) => hexOf(row.found))])
+      // The token first: without it no one finds the others, and a record never seems to be unspent. As a range: a
+      // planner would read, and lock, all of a small table for many ids. What has come into it since has not expired.
+      const deleted = await database.write(
+        `DELETE FROM ${TOKENS.name} WHERE issuer = $1 AND id >= $2 AND id <= $3 AND expires_at <= $4
+          AND NOT (${others.among('id')})`,
+        [issuer, from, last, until, ...others.bind],
+      )
+      for (const { name } of PARTS)
+        await database.write(
+          `DELETE FROM ${name} WHERE token_id >= $2 AND token_id <= $3 AND ${isLeftOf(name)}`,
+          [...[issuer, from, last]],
+        )
       if (deleted > 0) yield deleted
     }
     if (found.length < BATCH) break
@@ -133,8 +138,12 @@ async function* purgeTokens(database: Database, issuer: number, until: Seconds):
     await yieldTo()
   }
   for (const { name } of PARTS)
-    await database.write(`DELETE FROM ${name} WHERE issuer = $1 AND token_id < $2`, [issuer, oldest])
+    await database.write(`DELETE FROM ${name} WHERE token_id < $2 AND ${isLeftOf(name)}`, [issuer, oldest])
 }
+
+/** A row whose token is gone. A subselect: a planner would read all tokens for a join. */
+const isLeftOf = (name: string): string => `issuer = $1 AND (SELECT t.id FROM ${TOKENS.name} t
+  WHERE t.issuer = ${name}.issuer AND t.id = ${name}.token_id) IS NULL`
 
 async function purgeModels(
   database: Database,
