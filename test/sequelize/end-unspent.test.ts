@@ -78,13 +78,34 @@ onEachKind((kind) => {
       expect(await get(one)).not.to.have.property('revokedAt')
     })
 
-    it('revokes nothing for an issuer that the database does not know', async () => {
+    it('stops what it has found, also where what ends later cannot be read', async () => {
+      const tokens = [await insert({ expiresAt: NOW + 60 }), await insert({ expiresAt: NOW + 3000 })]
+      const pool = database.connect()
+      const driver = driverOf(pool)
+      const { run } = driver
+      let steps = 0
+      driver.run = (connection, text, bindings) => {
+        const isStep = /t\.open = \$2/.test(text.sql)
+        if (isStep) steps += 1
+        return isStep && steps === 2 ? Promise.reject(new Error('a fault')) : run(connection, text, bindings)
+      }
+      const failure = await endUnspent(pool).catch((error: unknown) => error)
+      expect(failure).to.be.instanceOf(Error)
+      const revoked = await Promise.all(
+        tokens.map(async (token) => (await get(token)).revokedAt !== undefined),
+      )
+      expect(revoked).to.deep.equal([true, false])
+    })
+
+    it('refuses an issuer that the database does not know, before it moves anything', async () => {
       const one = await insert()
-      expect(await endUnspent(database.sequelize, { issuer: OTHER })).to.equal(0)
+      const refusal = (pool = database.sequelize, issuer = OTHER) =>
+        endUnspent(pool, { issuer }).catch((error: Error) => error.message)
+      expect(await refusal()).to.equal(`no subject token is of ${OTHER}: name an issuer as the tokens do`)
       const forged = 'UPDATE impersonation_issuers SET issuer = :other'
       await database.sequelize.query(forged, { replacements: { other: OTHER } })
       // The number is that of another name: no one can tell whose tokens these are.
-      expect(await endUnspent(database.connect(), { issuer: one.issuer })).to.equal(0)
+      expect(await refusal(database.connect(), one.issuer)).to.include(one.issuer)
       expect(await get(one)).not.to.have.property('revokedAt')
     })
 

@@ -26,7 +26,7 @@ const PATIENCE: Seconds = 300
  * switch, which ends its access token.
  *
  * @param options.issuer only the tokens of this issuer; without it, those of all.
- * @throws {Error} naming the right that the role lacks, before anything is changed.
+ * @throws {Error} naming the right that the role lacks, or an issuer that no token is of, before anything is changed.
  */
 export async function endUnspent(
   sequelize: Sequelize,
@@ -35,11 +35,12 @@ export async function endUnspent(
   const database = databaseOf(sequelize, PATIENCE)
   await assertRights(database)
   const rows = await database.find(`SELECT number, issuer FROM ${ISSUERS.name}`, [])
-  const all = rows.map((row) => text(row.issuer))
-  let ended = 0
   // Compared by name: a number alone does not say whose tokens they are.
-  for (const one of all.filter((name) => issuer === undefined || name === issuer))
-    ended += await endAll(placeOf(database, one))
+  const named = rows.map((row) => text(row.issuer)).filter((name) => issuer === undefined || name === issuer)
+  if (issuer !== undefined && named.length === 0)
+    throw new Error(`no subject token is of ${issuer}: name an issuer as the tokens do`)
+  let ended = 0
+  for (const one of named) ended += await endAll(placeOf(database, one))
   await moveAhead(database)
   return ended
 }

@@ -108,9 +108,15 @@ type SearchByEnd = Omit<Search, 'filter'> & Partial<Search>
 /** Gathered, because most steps have few rows of a name. No batch has a row twice. */
 export async function* findByEnd(search: SearchByEnd, by: Ending): AsyncGenerator<readonly Stoppable[]> {
   const gathered: Stoppable[] = []
-  for await (const found of findInSteps(search, by)) {
-    gathered.push(...found)
-    while (gathered.length >= BATCH) yield gathered.splice(0, BATCH)
+  try {
+    for await (const found of findInSteps(search, by)) {
+      gathered.push(...found)
+      while (gathered.length >= BATCH) yield gathered.splice(0, BATCH)
+    }
+  } catch (error) {
+    // What was found before is stopped all the same.
+    if (gathered.length > 0) yield gathered
+    throw error
   }
   if (gathered.length > 0) yield gathered
 }
