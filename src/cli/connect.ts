@@ -16,6 +16,9 @@ export function connect(url: string): Sequelize {
   return new Sequelize(url.replace(/^mariadb:/, 'mysql:'), { logging: false })
 }
 
+/** What `pg` reads of a URL. */
+const OF_PG = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation']
+
 function assertServer(url: string): void {
   if (!/^(?:postgres(?:ql)?|mysql|mariadb):\/\//.test(url)) {
     throw new TypeError('DATABASE_URL must start with sqlite:, postgres://, mysql:// or mariadb://')
@@ -25,11 +28,13 @@ function assertServer(url: string): void {
   if (/[/\\?#@\s]|%(?![\da-f]{2})/i.test(user) || !URL.canParse(url)) {
     throw new TypeError('DATABASE_URL is not a URL: in a password, percent-encode / \\ ? # @ % and spaces')
   }
-  const parameters = url.startsWith('postgres') ? [] : [...new URL(url).searchParams.keys()]
-  // mysql2 would ignore it, and send everything unencrypted.
-  if (parameters.some((name) => /ssl|tls/i.test(name) && name !== 'ssl')) {
-    throw new TypeError(
-      'DATABASE_URL sets no TLS for MariaDB and MySQL: name the module of a deployment, whose Sequelize does',
-    )
-  }
+  const ignored = [...new URL(url).searchParams].filter(([name]) => /ssl|tls/i.test(name) && name !== 'ssl')
+  // The drivers would ignore it, and send everything unencrypted.
+  if (!url.startsWith('postgres')) {
+    if (ignored.length > 0)
+      throw new TypeError(
+        'DATABASE_URL sets no TLS for MariaDB and MySQL: name the module of a deployment, whose Sequelize does',
+      )
+  } else if (ignored.some(([name, value]) => !OF_PG.includes(name) || value === ''))
+    throw new TypeError('DATABASE_URL asks for TLS in words that would be ignored: write sslmode=verify-full')
 }

@@ -2,7 +2,7 @@
 import { Sequelize } from 'sequelize'
 import { codeOf } from '../sequelize/database/fate.ts'
 import { databaseOf } from '../sequelize/database-of.ts'
-import { isRefused, missingRights } from '../sequelize/schema/rights.ts'
+import { isReadOnly, isRefused, missingRights } from '../sequelize/schema/rights.ts'
 import { sequelizeOf } from '../sequelize/tokens/store.ts'
 import { messageOf } from './check/finding.ts'
 import { type DatabaseCommand, UsageError } from './command-line.ts'
@@ -49,7 +49,9 @@ export function nameOf(sequelize: Sequelize): string {
   const dialect = sequelize.getDialect()
   const { storage, replication } = Object(Reflect.get(sequelize, 'options'))
   const { host, port, database } = { ...sequelize.config, ...Object(replication).write }
-  return dialect === 'sqlite' ? `sqlite ${storage}` : `${dialect} ${host}:${port}/${database}`
+  if (dialect === 'sqlite') return `sqlite ${storage}`
+  // A password that ends the host, because it was not encoded, would be a part of the name.
+  return /@/.test(`${host}${database}`) ? dialect : `${dialect} ${host}:${port}/${database}`
 }
 
 /** @throws {Error} that names the database which cannot be had. */
@@ -65,11 +67,9 @@ export async function reach(sequelize: Sequelize): Promise<void> {
   }
 }
 
-const READ_ONLY = ['25006', 'SQLITE_READONLY']
-
 /** What a role may not do has only a code: which right it lacks is asked for. */
 export async function explain(error: unknown, sequelize: Sequelize): Promise<unknown> {
-  if (READ_ONLY.includes(codeOf(error) ?? '')) return new Error(`${nameOf(sequelize)} can only be read`)
+  if (isReadOnly(error)) return new Error(`${nameOf(sequelize)} can only be read`)
   if (!isRefused(error)) return error
   const missing = await missingRights(sequelize).catch(() => [])
   if (missing.length === 0) return error

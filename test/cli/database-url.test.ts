@@ -62,6 +62,15 @@ describe('DATABASE_URL', () => {
     })
   }
 
+  for (const parameter of ['SSLMODE=verify-full', 'ssl-mode=VERIFY_IDENTITY', 'tls=true', 'sslmode=']) {
+    it(`does not leave TLS out for PostgreSQL where ${parameter} would be ignored`, () => {
+      expect(() => connect(`postgres://u@h/d?a=b&${parameter}`)).to.throw(
+        TypeError,
+        'DATABASE_URL asks for TLS in words that would be ignored: write sslmode=verify-full',
+      )
+    })
+  }
+
   // An `@` in the wrong place, or a character that ends a host, makes a part of the password something that errors name.
   const refused: Record<string, string> = {
     'a slash in its password': 'postgres://u:hunter/2SECRET@127.0.0.1:1/d',

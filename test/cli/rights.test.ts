@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
 import { createRole } from '../../fixtures/role.ts'
+import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { grantsTo } from '../../src/sequelize/schema/rights.ts'
 import { run } from './command.ts'
 import { moduleOf, ROOT } from './deployment.ts'
@@ -110,6 +111,11 @@ describeOn('postgres', 'oidc-impersonation on a standby', () => {
         expect(stderr).to.match(new RegExp(`^oidc-impersonation: postgres .*/${name} can only be read\n$`))
         expect(code).to.equal(1)
       }
+      // A server that starts during a failover has nothing to migrate, and is not ready.
+      expect(await run(['migrate'], database.url)).to.include({ code: 0, stderr: '' })
+      await migrate(database.connect())
+      const ready = createSubjectTokenStore(database.connect()).ready?.()
+      expect(await ready?.catch((error: Error) => error.message)).to.include('25006')
     } finally {
       await database.close()
     }
@@ -128,6 +134,7 @@ describe('oidc-impersonation on a file of SQLite that can only be read', () => {
         file,
         moduleOf(`new Sequelize({ ...${JSON.stringify(options)}, dialectModule: nodeSqlite })`),
       )
+      expect(await run(['migrate', file])).to.include({ code: 0, stderr: '' })
       for (const command of ['status', 'purge']) {
         const { code, stderr } = await run([command, file])
         expect(stderr).to.equal(`oidc-impersonation: sqlite ${storage} can only be read\n`)

@@ -63,4 +63,14 @@ export async function hasRight(
 
 export const isRefused = (error: unknown): boolean => hasCode(error, REFUSALS)
 
+/** How a database that can only be read refuses a write of any role. */
+const READ_ONLY = [
+  '25006',
+  'ER_OPTION_PREVENTS_STATEMENT',
+  'ER_READ_ONLY_MODE',
+  'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION',
+  'SQLITE_READONLY',
+]
+export const isReadOnly = (error: unknown): boolean => hasCode(error, READ_ONLY)
+
 const hasCode = (error: unknown, codes: readonly string[]): boolean => codes.includes(codeOf(error) ?? '')
