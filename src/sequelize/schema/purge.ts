@@ -127,7 +127,7 @@ async function* purgeTokens(database: Database, issuer: number, until: Seconds):
       for (const { name } of PARTS)
         await database.write(
           `DELETE FROM ${name} WHERE token_id >= $2 AND token_id <= $3 AND ${isLeftOf(name)}`,
-          [...[issuer, from, last]],
+          [issuer, from, last],
         )
       if (deleted > 0) yield deleted
     }
