@@ -157,6 +157,6 @@ const isWhole = (value: unknown, least: number, most: number): value is number =
   Number.isInteger(value) && Number(value) >= least && Number(value) <= most
 
 function parseId(field: string, value: unknown): string {
-  if (typeof value !== 'string' || !isId(value)) throw mustBe(field, 'the id of a subject token')
+  if (!isId(value)) throw mustBe(field, 'the id of a subject token')
   return value
 }

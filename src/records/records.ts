@@ -6,7 +6,7 @@ import { epochTime, type Seconds } from '../clock.ts'
 import { invalidRequest, recordErrorOf } from '../http/errors.ts'
 import { reportTo } from '../http/handler.ts'
 import { storageUnavailable } from '../outage.ts'
-import type { JsonObject } from '../plain-json.ts'
+import { isPlainObject, type JsonObject } from '../plain-json.ts'
 import { findClient } from '../provider/clients.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
@@ -137,7 +137,8 @@ export function recordsOf(service: () => Service): Records {
   ): Promise<Result> => {
     const inside = service()
     try {
-      if (Object(given) !== given) throw invalidRequest({ public: 'the argument must be an object' })
+      // What another object inherits or returns by a method would be left out of a limit or a filter.
+      if (!isPlainObject(given)) throw invalidRequest({ public: 'the argument must be a plain object' })
       return await work(inside, given)
     } catch (thrown) {
       const error = recordErrorOf(thrown)

@@ -3,8 +3,8 @@ import type { Seconds } from '../clock.ts'
 
 const SHAPE = /^[0-9a-f]{32}$/
 
-/** Whether a text has the form of an id. Other texts are never looked up. */
-export const isId = (value: string): boolean => SHAPE.test(value)
+/** Whether a value is a text in the form of an id. Others are never looked up. */
+export const isId = (value: unknown): value is string => typeof value === 'string' && SHAPE.test(value)
 
 /** Milliseconds. A clock that steps back by more is followed: it was wrong before. */
 const LARGEST_STEP = 10_000

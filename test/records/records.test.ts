@@ -151,7 +151,8 @@ describe('records, in process', () => {
     })
 
     it('find nothing for what no record has', async () => {
-      for (const id of ['x', UNKNOWN]) expect(await records.get(id)).to.equal(undefined)
+      const { id: issued } = await issue()
+      for (const id of ['x', UNKNOWN, [issued]]) expect(await records.get(id as string)).to.equal(undefined)
       asked.length = 0
       expect(await records.list({ jti: 'x' })).to.deep.equal({ items: [] })
       expect(asked).to.deep.equal([])
@@ -343,11 +344,14 @@ describe('records, in process', () => {
     expect(order.join()).not.to.include('slice,slice')
   })
 
-  it('refuse anything but an object, and do not throw at once', async () => {
+  it('refuse anything but a plain object, and do not throw at once', async () => {
     const { issue, list, summary, stop, stopAll, acknowledge } = records
+    const given = [null, [], new URLSearchParams({ userId: 'alice' }), Object.create({ userId: 'alice' })]
     for (const call of [issue, list, summary, stop, stopAll, acknowledge]) {
-      const error = await rejection((call as (given: unknown) => Promise<unknown>)(null))
-      expect(error).to.include({ status: 400, message: 'the argument must be an object' })
+      for (const one of given) {
+        const error = await rejection((call as (given: unknown) => Promise<unknown>)(one))
+        expect(error).to.include({ status: 400, message: 'the argument must be a plain object' })
+      }
     }
   })
 

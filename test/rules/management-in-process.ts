@@ -112,6 +112,12 @@ export const inProcessRules: readonly Rule[] = [
       isRefused(undefined, 403, 'access_denied', 'the request was denied by policy'),
     ],
   }),
+  rowsOf(['list'])('M178, of another kind', {
+    list: [
+      calls((records) => records.list(new URLSearchParams({ userId: 'alice' }) as never)),
+      isRefused(undefined, 400, 'invalid_request', 'the argument must be a plain object'),
+    ],
+  }),
   rowsOf(['a number', 'a boolean'])('M178, as text', {
     'a number': [
       calls((records) => records.list({ limit: '1' as never })),
