@@ -158,16 +158,20 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, limi
 }
 
 function parseContext(value: unknown): JsonObject {
-  const fits =
-    isPlainObject(value) &&
-    isPlainJson(value, MAX_CONTEXT_LEVELS) &&
-    Buffer.byteLength(JSON.stringify(value)) <= MAX_CONTEXT_BYTES
-  if (fits) return value as JsonObject
+  if (isContext(value)) {
+    const text = JSON.stringify(value)
+    // What was measured is what the policy sees and the store gets: the caller may change its own object meanwhile.
+    const copy: unknown = JSON.parse(text)
+    if (Buffer.byteLength(text) <= MAX_CONTEXT_BYTES && isContext(copy)) return copy
+  }
   throw invalidRequest({
     field: 'context',
     public: `context must be a JSON object of at most ${MAX_CONTEXT_BYTES} bytes and ${MAX_CONTEXT_LEVELS} levels`,
   })
 }
+
+const isContext = (value: unknown): value is JsonObject =>
+  isPlainObject(value) && isPlainJson(value, MAX_CONTEXT_LEVELS)
 
 /** One, or a list of different ones. */
 function parseResource(value: unknown): string | readonly string[] {

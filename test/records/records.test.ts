@@ -19,6 +19,8 @@ describe('records, in process', () => {
   const asked: { method: string; filter: unknown }[] = []
   let instead: Readonly<Record<string, () => never>> = {}
   const contexts: unknown[] = []
+  /** Happens while the policy decides. */
+  let meanwhile: (() => void) | undefined
 
   before(async () => {
     const database = await openDatabase('sqlite')
@@ -36,7 +38,8 @@ describe('records, in process', () => {
       options: {
         store,
         customClaimsTimeout: 1,
-        isAllowed({ userId }) {
+        async isAllowed({ userId }) {
+          await meanwhile?.()
           if (userId === 'carol') throw new AccessDenied('not carol')
           if (userId === 'erin') throw new Error('private: no directory')
           return true
@@ -58,6 +61,7 @@ describe('records, in process', () => {
   beforeEach(() => {
     for (const list of [asked, contexts, deployment.events, deployment.errors]) list.length = 0
     instead = {}
+    meanwhile = undefined
   })
   after(async () => {
     await deployment.close()
@@ -118,6 +122,17 @@ describe('records, in process', () => {
       const error = await rejection(issue({ userId: 'erin' }))
       expect(error).not.to.be.instanceOf(RecordError)
       expect(error).to.have.property('message', 'isAllowed failed')
+    })
+
+    it('keeps the context that it was given, whatever happens to the object', async () => {
+      const context: Record<string, string> = { ticketId: 'T-1' }
+      meanwhile = () => Object.assign(context, { ticketId: '', more: 'x'.repeat(9000) })
+      const { id } = await issue({ context })
+      expect((await records.get(id))?.context).to.deep.equal({ ticketId: 'T-1' })
+      let read = 0
+      const list = Object.assign(['short'], { toJSON: () => (read++ ? 'x'.repeat(9000) : 'short') })
+      const other = await issue({ context: { list } })
+      expect((await records.get(other.id))?.context).to.deep.equal({ list: 'short' })
     })
 
     it('tells the policy and the events who issues', async () => {
