@@ -2,10 +2,12 @@
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
 import { API, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
 import { dryRun } from '../../src/cli/check/dry-run.ts'
 import type { Finding } from '../../src/cli/check/finding.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import {
+  ACCESS_TOKEN_TYPE,
   AccessDenied,
   type CustomClaimsRequest,
   type ImpersonationOptions,
@@ -236,7 +238,34 @@ describe('oidc-impersonation check: the step of an example to another API', () =
       const statements = database.statements.slice(written)
       expect(statements.filter((sql) => !/^select/i.test(sql.trim()))).to.deep.equal([])
       expect([events, told]).to.deep.equal([[], []])
+      await issue(deployment).catch(() => {})
+      expect(events.map(({ name }) => name)).to.deep.equal(['subject_token.refused'])
     })
+  })
+
+  it('changes nothing for the requests of a deployment that serves meanwhile', async () => {
+    const seen: unknown[] = []
+    let meanwhile = async () => {}
+    const isAllowed = async ({ stage }: PolicyRequest) => {
+      if (stage === 'exchange') await meanwhile()
+      return true
+    }
+    const limited = { ...desk, token_exchange_resources: [API] }
+    await withDeployment({ clients: [limited], options: { isAllowed } }, async (deployment) => {
+      const { impersonation, provider } = deployment
+      const { subjectToken } = await issue(deployment)
+      meanwhile = async () => {
+        const actor = { actor_token: 'opaque', actor_token_type: ACCESS_TOKEN_TYPE }
+        const { body } = await exchange(deployment, { subject_token: subjectToken, ...actor })
+        const client = await provider.Client.find('desk')
+        seen.push(body.error_description, client?.metadata().token_exchange_resources)
+      }
+      const known: Finding[] = [{ level: 'fault', about: 'resources', text: '' }]
+      const example = { ...WITHOUT_STEP, resource: OPAQUE_API }
+      const findings = await dryRun({ impersonation, inside: insideOf(impersonation) }, example, known)
+      expect(findings.filter(({ level }) => level === 'fault')).to.deep.equal([])
+    })
+    expect(seen).to.deep.equal(['actor_token is invalid', [API]])
   })
 
   const at = (stage: string, decide: () => boolean) => (request: PolicyRequest) =>

@@ -1,8 +1,11 @@
-/** An example goes through the stages of the exchange as its requests would, as far as they write nothing. */
-import type { AccessToken, Account, Client } from 'oidc-provider'
+/**
+ * An example goes through the stages of the exchange as its requests would, as far as they write nothing. The deployment may
+ * serve meanwhile: what its own requests meet does not change.
+ */
+import { randomBytes } from 'node:crypto'
+import type { AccessToken, Account, Client, Provider } from 'oidc-provider'
 import { epochTime } from '../../clock.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE, TOKEN_EXCHANGE_RESOURCES } from '../../constants.ts'
-import { EVENTS } from '../../events.ts'
 import { useOf } from '../../exchange/consume.ts'
 import { prepareExchange } from '../../exchange/impersonation.ts'
 import { prepareStep } from '../../exchange/on-behalf-of.ts'
@@ -46,11 +49,20 @@ export function rehearse(inside: Inside, { example, account, anyResource }: Rehe
     find: async () => record,
     findByStatusIndex: async () => record,
   }
+  // Nothing happens that a listener of the deployment should learn of, or that no one listens to.
+  const silent: Provider = Object.create(provider, {
+    rawListeners: { value: () => [] },
+    listenerCount: { value: () => 1 },
+  })
   const service = { provider, options, statusLists, store, settings }
   async function clientFor({ clientId, resource }: Pick<Step, 'clientId' | 'resource'>): Promise<Client> {
     const client = await provider.Client.find(clientId)
     if (!client) throw new Error(`there is no client ${clientId}`)
-    return anyResource ? Object.assign(client, { [TOKEN_EXCHANGE_RESOURCES]: [resource] }) : client
+    if (!anyResource) return client
+    // Not a copy, which would lack the private members that its getters read.
+    const get = (_: Client, name: string | symbol) =>
+      name === TOKEN_EXCHANGE_RESOURCES ? [resource] : Reflect.get(client, name)
+    return new Proxy(client, { get })
   }
   // No one proves a key here.
   const senderOf = async () => ({})
@@ -71,19 +83,18 @@ export function rehearse(inside: Inside, { example, account, anyResource }: Rehe
         scope: [scope, step?.scope].filter(Boolean).join(' ') || undefined,
       })
       const request = parseIssueRequest(named, options)
-      // Nothing happens that a listener of the deployment should learn of.
-      for (const event of EVENTS) provider.removeAllListeners(event).on(event, () => {})
       const caller = { id: createdBy, findAccount: async () => account, report: () => {} }
-      const { subjectToken } = await issueSubjectToken(service, caller, request)
+      const { subjectToken } = await issueSubjectToken({ ...service, provider: silent }, caller, request)
       return subjectToken
     },
 
     /** The application exchanges. The engineer has signed in there. */
     async exchange(subjectToken: SubjectTokenText): Promise<Prepared<Permission>> {
       const client = await clientFor(example)
-      const actor = actorId !== undefined && { actor_token: 'opaque', actor_token_type: ACCESS_TOKEN_TYPE }
+      const value = randomBytes(32).toString('base64url')
+      const actor = actorId !== undefined && { actor_token: value, actor_token_type: ACCESS_TOKEN_TYPE }
       const ctx = contextOf(inside, client, { ...requestOf(subjectToken, example), ...actor })
-      const signedIn = userinfoToken(inside, client, actorId)
+      const signedIn = { value, model: userinfoToken(inside, client, actorId) }
       const exchange = await asIfServed(ctx, signedIn, () => prepareExchange(ctx, service, { senderOf }))
       const use = useOf(ctx, epochTime(), { ...exchange, statusLists })
       record = { ...exchange.subject.record, tokenHash: hashToken(subjectToken), use }
@@ -106,21 +117,32 @@ interface StepOfExample {
   readonly rules: OnBehalfOfOptions
 }
 
-/** The provider's model asks the store for tokens, and the process for the request that it serves. */
+interface Stored {
+  readonly value: string
+  readonly model: AccessToken
+}
+
+/** The provider's model asks the store for tokens, and the process for the request that it serves, if it serves one. */
 async function asIfServed<Result>(
   ctx: ExchangeContext,
-  stored: AccessToken | undefined,
+  stored: Stored | undefined,
   stage: () => Promise<Result>,
 ): Promise<Result> {
   const { AccessToken } = ctx.oidc.provider
-  const lifeOf = Reflect.get(AccessToken, 'expiresIn')
-  const expiresIn = (_none: unknown, ...of: unknown[]) => Reflect.apply(lifeOf, AccessToken, [ctx, ...of])
-  Object.assign(AccessToken, { find: async () => stored, expiresIn })
+  const inherited = {
+    find: Reflect.get(AccessToken, 'find'),
+    expiresIn: Reflect.get(AccessToken, 'expiresIn'),
+  }
+  Object.assign(AccessToken, {
+    find: async (value: unknown, ...how: unknown[]) =>
+      value === stored?.value ? stored?.model : Reflect.apply(inherited.find, AccessToken, [value, ...how]),
+    expiresIn: (served: unknown, ...of: unknown[]) =>
+      Reflect.apply(inherited.expiresIn, AccessToken, [served ?? ctx, ...of]),
+  })
   try {
     return await stage()
   } finally {
-    // Both are inherited.
-    for (const name of ['find', 'expiresIn']) Reflect.deleteProperty(AccessToken, name)
+    for (const name of Object.keys(inherited)) Reflect.deleteProperty(AccessToken, name)
   }
 }
 
