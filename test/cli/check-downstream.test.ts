@@ -168,7 +168,7 @@ describe('oidc-impersonation check: downstream', () => {
     }
     const findings = await check({ options: { customClaimsTimeout: 2 }, configuration })
     expect(about(findings, 'downstream').map(({ text }) => text)).to.deep.equal([
-      '"orders-api" may go to https://billing.example.com: getResourceServerInfo fails: it takes too long',
+      '"orders-api" may go to https://billing.example.com: getResourceServerInfo fails: it took more than 2 s',
     ])
   })
 

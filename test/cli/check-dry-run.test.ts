@@ -1,6 +1,7 @@
 /** `oidc-impersonation check --example`: what the deployment's functions are asked about the step to another API. */
 import { expect } from 'chai'
 import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
+import { tooLate } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { dryRun } from '../../src/cli/check/dry-run.ts'
@@ -321,12 +322,26 @@ describe('oidc-impersonation check: the step of an example to another API', () =
   for (const [mistake, findAccount, text] of [
     ['an account that there is not', () => undefined, 'findAccount: there is no account alice'],
     ['accounts that cannot be looked up', crash, 'findAccount: no such table'],
+    ['accounts that are never found', () => tooLate(5), 'findAccount: it took more than 5 s'],
   ] as const) {
     it(`finds ${mistake}, and asks nothing about it`, async () => {
       const isAllowed = () => expect.fail('asked')
       expect(await run({ isAllowed }, EXAMPLE, { findAccount })).to.deep.equal([failedFor(text)])
     })
   }
+
+  it('does not wait for ever for a function in a stage', async () => {
+    const findAccount: Configuration['findAccount'] = (_ctx, accountId) =>
+      accountId === 'bob' ? new Promise(() => {}) : { accountId, claims: () => ({ sub: accountId }) }
+    await withDeployment({ clients: [desk], configuration: { findAccount } }, async ({ impersonation }) => {
+      const inside = insideOf(impersonation)
+      const options = { ...inside.options, customClaimsTimeout: 0.125 }
+      const example = { ...WITHOUT_STEP, resource: API }
+      expect(await dryRun({ impersonation, inside: { ...inside, options } }, example)).to.deep.equal([
+        failedFor('the request at the exchange: functions of the deployment took more than 1 s'),
+      ])
+    })
+  })
 
   it('finds claims that cannot be told, and does not go on to the step', async () => {
     expect(await run({ getCustomJwtClaims: crash })).to.deep.equal([

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { type ClientMetadata, type Configuration, errors, type ResourceServer } from 'oidc-provider'
 import { machineClient, publicClient, webClient } from '../../fixtures/clients.ts'
+import { tooLate } from '../../fixtures/clock.ts'
 import { API, type DeploymentOverrides, withDeployment } from '../../fixtures/deployment.ts'
 import { checkClients } from '../../src/cli/check/clients.ts'
 import { dryRun } from '../../src/cli/check/dry-run.ts'
@@ -211,6 +212,13 @@ describe('oidc-impersonation check: actor tokens', () => {
       toApi,
       mute('spa'),
       { features: { userinfo: { enabled: false } } },
+    ],
+    [
+      'cannot be told, because a function does not settle',
+      [exchanging()],
+      { ...toApi, useGrantedResource: () => tooLate<boolean>(2) },
+      ['note: not checked: useGrantedResource took more than 2 s'],
+      { options: { customClaimsTimeout: 2 } },
     ],
     [
       'act, because the API has the scope',

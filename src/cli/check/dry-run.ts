@@ -6,6 +6,7 @@ import { findAccount } from '../../provider/grants.ts'
 import { checkOf, reasonOf } from '../../refusals.ts'
 import { contextOf } from './context.ts'
 import { descriptionOf, type Finding, fault, messageOf, note, ok, warning } from './finding.ts'
+import { inTime } from './in-time.ts'
 import type { Deployment, Example } from './module.ts'
 import { type Rehearsal, rehearse } from './rehearsal.ts'
 
@@ -21,7 +22,7 @@ export async function dryRun(
     known.some(({ level, about }) => level === 'fault' && names.includes(about))
   let account: Account | undefined
   try {
-    account = await findAccount(contextOf(inside), example.userId)
+    account = await inTime(inside, 'it', findAccount(contextOf(inside), example.userId))
   } catch (error) {
     return [failed(`findAccount: ${messageOf(error)}`)]
   }

@@ -19,6 +19,7 @@ import { issueSubjectToken, parseIssueRequest } from '../../records/issue.ts'
 import { hashToken, type SubjectTokenText } from '../../subject-tokens/secret.ts'
 import type { NewSubjectToken, StoredSubjectToken } from '../../subject-tokens/subject-token.ts'
 import { contextOf } from './context.ts'
+import { inTime } from './in-time.ts'
 import type { Deployment, Example, Step } from './module.ts'
 
 type Inside = Deployment['inside']
@@ -32,6 +33,9 @@ interface Rehearsed {
   /** Whether clients may exchange for what the example asks for, whatever their metadata says. */
   readonly anyResource: boolean
 }
+
+/** Two accounts, a resource and its default, the pairwise subject, the policy, and two that return claims. */
+const FUNCTIONS_OF_A_STAGE = 8
 
 /** Each of its requests needs what the one before resolved to, and rejects with what it would be refused with. */
 export function rehearse(inside: Inside, { example, account, anyResource }: Rehearsed) {
@@ -64,6 +68,8 @@ export function rehearse(inside: Inside, { example, account, anyResource }: Rehe
       name === TOKEN_EXCHANGE_RESOURCES ? [resource] : Reflect.get(client, name)
     return new Proxy(client, { get })
   }
+  const inStage = <Result>(result: Promise<Result>) =>
+    inTime(inside, 'functions of the deployment', result, FUNCTIONS_OF_A_STAGE)
   // No one proves a key here.
   const senderOf = async () => ({})
 
@@ -95,7 +101,9 @@ export function rehearse(inside: Inside, { example, account, anyResource }: Rehe
       const actor = actorId !== undefined && { actor_token: value, actor_token_type: ACCESS_TOKEN_TYPE }
       const ctx = contextOf(inside, client, { ...requestOf(subjectToken, example), ...actor })
       const signedIn = { value, model: userinfoToken(inside, client, actorId) }
-      const exchange = await asIfServed(ctx, signedIn, () => prepareExchange(ctx, service, { senderOf }))
+      const exchange = await asIfServed(ctx, signedIn, () =>
+        inStage(prepareExchange(ctx, service, { senderOf })),
+      )
       const use = useOf(ctx, epochTime(), { ...exchange, statusLists })
       record = { ...exchange.subject.record, tokenHash: hashToken(subjectToken), use }
       return exchange
@@ -107,7 +115,7 @@ export function rehearse(inside: Inside, { example, account, anyResource }: Rehe
       const received = withoutUndefined({ aud, iat, exp, scope, client_id: clientId, ...claims, sub })
       const verifying = { ...service, settings: { ...settings, verifyAccessToken: async () => received } }
       const ctx = contextOf(inside, await clientFor(to), requestOf('a.received.one', to))
-      return asIfServed(ctx, undefined, () => prepareStep(ctx, verifying, { rules, senderOf }))
+      return asIfServed(ctx, undefined, () => inStage(prepareStep(ctx, verifying, { rules, senderOf })))
     },
   }
 }

@@ -1,10 +1,10 @@
 /** The resources that applications exchange for, as the exchange would resolve them. */
 import { type Client, errors, type ResourceServerInstance } from 'oidc-provider'
-import { within } from '../../clock.ts'
 import { registeredResources } from '../../provider/clients.ts'
 import { requestedResourceServers } from '../../provider/grants.ts'
 import { contextOf } from './context.ts'
 import { type Finding, fault, messageOf, ok } from './finding.ts'
+import { inTime } from './in-time.ts'
 import type { Deployment } from './module.ts'
 
 /**
@@ -22,10 +22,10 @@ export function resourceLookUp({ inside }: Deployment): LookUp {
   const ask: LookUp = async (resource, client) => {
     try {
       const servers = requestedResourceServers(contextOf(inside, client, { resource }))
-      const [server] = await within(inside.options.customClaimsTimeout, servers)
+      const [server] = await inTime(inside, 'it', servers)
       return typeof (server?.identifier() ?? '') === 'string' ? server : 'defaultResource returns no string'
     } catch (error) {
-      return error instanceof errors.InvalidTarget ? undefined : messageOf(error) || 'it takes too long'
+      return error instanceof errors.InvalidTarget ? undefined : messageOf(error)
     }
   }
   return (resource, client) => {

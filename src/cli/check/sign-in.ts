@@ -4,6 +4,7 @@ import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../constants.ts'
 import { requestedResourceServers } from '../../provider/grants.ts'
 import { contextOf } from './context.ts'
 import { type Finding, fault, messageOf, namesOf, note, ok, warning } from './finding.ts'
+import { inTime } from './in-time.ts'
 import type { Deployment } from './module.ts'
 
 const ABOUT = 'actor tokens'
@@ -49,11 +50,13 @@ const signsIn = ({ grantTypes = [] }: Client): boolean =>
 async function apiOf(inside: Deployment['inside'], client: Client): Promise<string | undefined> {
   const { provider, configuration } = inside
   const { resourceIndicators, userinfo } = configuration.features ?? {}
-  const [server] = await requestedResourceServers(contextOf(inside, client, { scope: 'openid' }))
+  const servers = requestedResourceServers(contextOf(inside, client, { scope: 'openid' }))
+  const [server] = await inTime(inside, 'the look-up of what defaultResource returns', servers)
   if (!server || server.scopes.has('openid')) return undefined
   const resource = server.identifier()
   const of = { client, accountId: 'an engineer', scope: 'openid', resource }
   const code = new provider.AuthorizationCode(of as never)
-  const granted = await resourceIndicators?.useGrantedResource?.(contextOf(inside, client), code)
-  return granted || userinfo?.enabled === false ? resource : undefined
+  const granted = Promise.resolve(resourceIndicators?.useGrantedResource?.(contextOf(inside, client), code))
+  const isUsed = await inTime(inside, 'useGrantedResource', granted)
+  return isUsed || userinfo?.enabled === false ? resource : undefined
 }
