@@ -13,7 +13,7 @@ import {
 } from '../plain-json.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
-import { checkOf, misconfigured, reasonOf } from '../refusals.ts'
+import { checkOf, functionFailed, misconfigured, reasonOf } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 import { mintId, secondOf } from '../subject-tokens/id.ts'
 import { hashToken, mintToken, type SubjectTokenText } from '../subject-tokens/secret.ts'
@@ -34,7 +34,10 @@ export async function issueSubjectToken(
   request: IssueRequest,
 ): Promise<Issued> {
   const { provider, store } = service
-  const account = await caller.findAccount(request.userId)
+  // Whatever its class: a RecordError of the deployment would read as a refusal of this API.
+  const account = await caller.findAccount(request.userId).catch((cause: unknown) => {
+    throw functionFailed({ check: 'findAccount', private: 'failed', cause })
+  })
   if (!account) throw notFound({ public: 'user not found' })
   assertStorable(caller, account)
   await assertIssuanceAllowed(service, { createdBy: caller.id, account, request })

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { inProcess } from '../../fixtures/records.ts'
 import { exchange } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
+import { notFound } from '../../src/http/errors.ts'
 import type { Records } from '../../src/index.ts'
 import { changesNothing, recordSays, recordUnchanged } from './expectations.ts'
 import { fails, functions } from './given.ts'
@@ -238,7 +239,7 @@ export const inProcessRules: readonly Rule[] = [
     stopAll: [DOWN, calls((records) => records.stopAll({ userId: 'alice' })), UNAVAILABLE],
     acknowledge: [DOWN, calls((records) => records.acknowledge({ id: UNKNOWN, ...FINDING })), UNAVAILABLE],
   }),
-  rowsOf(['isAllowed', 'findAccount'])('M182', {
+  rowsOf(['isAllowed', 'findAccount', 'findAccount, with a RecordError'])('M182', {
     isAllowed: [
       functions({ isAllowed: () => Promise.reject(new Error('private')) }),
       issues(),
@@ -248,7 +249,13 @@ export const inProcessRules: readonly Rule[] = [
     findAccount: [
       functions({ findAccount: () => Promise.reject(new Error('no directory')) }),
       issues(),
-      answer(({ response }) => expect(response.body.thrown).to.equal('Error: no directory')),
+      answer(({ response }) => expect(response.body.thrown).to.equal('Error: findAccount failed')),
+      recordUnchanged,
+    ],
+    'findAccount, with a RecordError': [
+      functions({ findAccount: () => Promise.reject(notFound({ public: 'private' })) }),
+      issues(),
+      answer(({ response }) => expect(response.body.thrown).to.equal('Error: findAccount failed')),
       recordUnchanged,
     ],
   }),
