@@ -18,10 +18,24 @@ export async function findClient(provider: Provider, clientId: string): Promise<
   try {
     return await provider.Client.find(clientId)
   } catch (error) {
-    if (error instanceof errors.OIDCProviderError && error.expose) return undefined
+    if (isOfClient(error)) return undefined
     throw error
   }
 }
+
+/** Whether a client is registered under this id, whatever its metadata. */
+export async function isClientId(provider: Provider, id: string): Promise<boolean> {
+  try {
+    const client = await provider.Client.find(id)
+    return client !== undefined
+  } catch (error) {
+    if (isOfClient(error)) return true
+    throw error
+  }
+}
+
+/** Whether it is about the metadata of a client, and not about storage. */
+const isOfClient = (error: unknown): boolean => error instanceof errors.OIDCProviderError && error.expose
 
 /**
  * Refuses a client that is registered with `client_secret_basic` and sent its secret in the body. Called once the

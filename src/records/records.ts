@@ -7,7 +7,7 @@ import { invalidRequest, recordErrorOf } from '../http/errors.ts'
 import { reportTo } from '../http/handler.ts'
 import { storageUnavailable } from '../outage.ts'
 import { isPlainObject, type JsonObject } from '../plain-json.ts'
-import { findClient } from '../provider/clients.ts'
+import { isClientId } from '../provider/clients.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
@@ -198,10 +198,10 @@ async function parseIssuer(provider: Provider, createdBy: unknown): Promise<stri
   const field = 'createdBy'
   if (createdBy === undefined) throw required(field)
   const name = parseName(field, createdBy)
-  const client = await findClient(provider, name).catch((error: unknown) => {
+  const isTaken = await isClientId(provider, name).catch((error: unknown) => {
     throw storageUnavailable(error)
   })
-  if (client) throw invalidRequest({ field, public: 'createdBy must not be the id of a client' })
+  if (isTaken) throw invalidRequest({ field, public: 'createdBy must not be the id of a client' })
   return name
 }
 

@@ -4,6 +4,7 @@ import { tooLate } from '../../fixtures/clock.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
 import { show } from '../../fixtures/management.ts'
+import { storeClient } from '../../fixtures/registration.ts'
 import { exchange } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { AccessDenied, createImpersonation, RecordError, type Records } from '../../src/index.ts'
@@ -117,6 +118,12 @@ describe('records, in process', () => {
         expect(asked.map(({ method }) => method)).not.to.include('insert')
       })
     }
+
+    it('is refused for the id of a client whose metadata is not valid', async () => {
+      await storeClient(deployment, { client_id: 'broken', redirect_uris: ['none'] })
+      const error = await rejection(issue({ createdBy: 'broken' }))
+      expect(error).to.include({ status: 400, message: 'createdBy must not be the id of a client' })
+    })
 
     it('rejects with the error of a function that fails, not with a refusal', async () => {
       const error = await rejection(issue({ userId: 'erin' }))
