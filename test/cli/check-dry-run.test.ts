@@ -330,7 +330,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
     })
   }
 
-  it('does not wait for ever for a function in a stage', async () => {
+  it('does not wait without end for a function in a stage', async () => {
     const findAccount: Configuration['findAccount'] = (_ctx, accountId) =>
       accountId === 'bob' ? new Promise(() => {}) : { accountId, claims: () => ({ sub: accountId }) }
     await withDeployment({ clients: [desk], configuration: { findAccount } }, async ({ impersonation }) => {

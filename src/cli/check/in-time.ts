@@ -2,7 +2,7 @@ import { TooLate, within } from '../../clock.ts'
 import type { Deployment } from './module.ts'
 
 /**
- * What functions of the deployment return, for which the provider would wait for ever. Each of them may take as long as those
+ * What functions of the deployment return, for which the provider would wait without end. Each of them may take as long as those
  * that have a time limit.
  *
  * @param who is said to be late.
