@@ -1,6 +1,5 @@
 /** Pages of the list, and refused queries, with the name of the parameter (protocol.md §2.2, §2.4). */
 import { expect } from 'chai'
-import { now } from '../../fixtures/clock.ts'
 import { onEachDatabase, onSqlite } from '../../fixtures/each-database.ts'
 import type { Parameters } from '../../fixtures/http.ts'
 import { idsOf, list, manage } from '../../fixtures/management.ts'
@@ -86,7 +85,7 @@ describe('management: a short page of the list', () => {
       const ends = [ids[0], ids.at(-1)]
       for (const id of ends) {
         const token = (await store.find(issuer, id ?? '')) ?? expect.fail('no such record')
-        expect(await store.consume(token, now(), newUse())).to.equal(true)
+        expect(await store.consume(token, token.createdAt, newUse())).to.equal(true)
       }
       const first = await list(on.deployment, { state: 'consumed' })
       expect(idsOf(first)).to.deep.equal([ends[0]])
