@@ -4,7 +4,7 @@ import { type BatchOptions, inBatches } from '../../src/sequelize/database/batch
 
 type Options = BatchOptions<string, number>
 const OPTIONS: Options = {
-  nameOf: (kind) => kind,
+  keyOf: (kind) => kind,
   most: () => 3,
   fitting: (_kind, calls) => calls.length,
   compare: (one, other) => one - other,

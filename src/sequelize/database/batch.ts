@@ -3,8 +3,8 @@
  * Knows neither SQL nor connections.
  */
 export interface BatchOptions<Kind, Call> {
-  /** The same for calls that may share a run. */
-  readonly nameOf: (kind: Kind) => string
+  /** The same for calls that may share a run. Asked for each call: what is at hand, not what must be built. */
+  readonly keyOf: (kind: Kind) => unknown
   /** How many calls one run takes at most. */
   readonly most: (kind: Kind) => number
   /** How many of these calls, from the first on, one run takes; the others go in runs of their own. */
@@ -23,13 +23,13 @@ interface Waiting<Call, Outcome> {
 
 export function inBatches<Kind, Call, Outcome>(
   run: (kind: Kind, calls: readonly Call[]) => Promise<readonly Outcome[]>,
-  { nameOf, most, fitting, compare, maySplit }: BatchOptions<Kind, Call>,
+  { keyOf, most, fitting, compare, maySplit }: BatchOptions<Kind, Call>,
 ): (kind: Kind, call: Call) => Promise<Outcome> {
-  const open = new Map<string, Waiting<Call, Outcome>[]>()
+  const open = new Map<unknown, Waiting<Call, Outcome>[]>()
 
   const send = (kind: Kind, batch: Waiting<Call, Outcome>[]) => {
-    if (open.get(nameOf(kind)) !== batch) return // it filled up and ran before the turn ended
-    open.delete(nameOf(kind))
+    if (open.get(keyOf(kind)) !== batch) return // it filled up and ran before the turn ended
+    open.delete(keyOf(kind))
     batch.sort((one, other) => compare(one.call, other.call))
     for (let left = batch; left.length > 0; ) {
       const taken = fitting(
@@ -52,10 +52,10 @@ export function inBatches<Kind, Call, Outcome>(
   }
   return (kind, call) =>
     new Promise((resolve, reject) => {
-      let batch = open.get(nameOf(kind))
+      let batch = open.get(keyOf(kind))
       if (!batch) {
         batch = []
-        open.set(nameOf(kind), batch)
+        open.set(keyOf(kind), batch)
         setImmediate(send, kind, batch)
       }
       if (batch.push({ call, resolve, reject }) === most(kind)) send(kind, batch)

@@ -100,7 +100,7 @@ type Execute = (statement: Statement) => Promise<Result>
 /** Statements of the same text go together, those that write sorted by their rows. */
 const batchOptions = (driver: Driver): BatchOptions<Text, Statement> => ({
   // A claim may have the text of an insert.
-  nameOf: ({ sql, intent }) => (intent?.to === 'claim' ? `claim ${sql}` : sql),
+  keyOf: ({ sql, intent }) => (intent?.to === 'claim' ? intent : sql),
   most: driver.most,
   fitting(text, statements) {
     const bindings = statements.map(({ bind }) => bind)
