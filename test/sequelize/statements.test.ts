@@ -134,6 +134,20 @@ describe('a statement', () => {
     expect(sent).to.have.length(2)
   })
 
+  it('that claims a key goes with others that do, and with no insertion of the same text', async () => {
+    const bound = using()
+    const row = { table: 'host', columns: ['id', 'value'] }
+    const claim = textOf(bound.dialect, { ...row, to: 'claim' })
+    const insertion: Text = { sql: claim.sql, intent: { ...row, to: 'insert' } }
+    const texts = [claim, insertion, claim, insertion]
+    await Promise.all(texts.map((text, value) => bound.writeRow(text, [`${value}`, value], `${value}`)))
+    const together = sent.map(({ text, bindings }) => [text, bindings.map(([id]) => id)])
+    expect(together).to.deep.equal([
+      [claim, ['0', '2']],
+      [insertion, ['1', '3']],
+    ])
+  })
+
   it('runs once on a server that turns out to be no cluster', async () => {
     const bound = using({ inSync: async () => undefined })
     expect(await bound.find('SELECT id FROM host', [])).to.deep.equal([])
