@@ -12,8 +12,17 @@ import type { AccessTokenFormat, ActingParty, ShownRevocation } from './subject-
  */
 export type AccessTokenEnd = 'now' | 'before' | 'expired' | 'failed' | 'kept'
 
+/** What the payload of an event says of the request behind it. */
+export interface EventOfRequest {
+  /**
+   * What the request calls itself: its `x-request-id`, or else the trace id of its `traceparent`. The word of the sender.
+   * Absent if it says neither, and where there is no request.
+   */
+  readonly request?: string
+}
+
 /** A subject token was issued at the management API. Ids of people are account ids, never pairwise. */
-export interface SubjectTokenIssued {
+export interface SubjectTokenIssued extends EventOfRequest {
   /** Public id of the record, as in all events. */
   readonly id: string
   /** The user that may be impersonated. */
@@ -33,7 +42,7 @@ export interface SubjectTokenIssued {
 }
 
 /** A subject token was exchanged: `clientId` can act as `userId` until `accessToken.expiresAt`. */
-export interface SubjectTokenExchanged {
+export interface SubjectTokenExchanged extends EventOfRequest {
   readonly id: string
   readonly userId: string
   /** The backend that requested the subject token. */
@@ -54,7 +63,7 @@ export interface SubjectTokenExchanged {
 }
 
 /** A request was refused or failed. Members that the request did not get to are absent. */
-export interface SubjectTokenRefused {
+export interface SubjectTokenRefused extends EventOfRequest {
   /** `issuance`: at the management API. `exchange`: at the token endpoint. */
   readonly stage: 'issuance' | 'exchange'
   /** The `error` that the client read. */
@@ -77,7 +86,7 @@ export interface SubjectTokenRefused {
 }
 
 /** A spent subject token was used again: someone has a copy, or a client retried. Worth an alert. */
-export interface SubjectTokenReplayed {
+export interface SubjectTokenReplayed extends EventOfRequest {
   readonly id: string
   readonly userId: string
   /** The client that used it again. */
@@ -102,7 +111,7 @@ export interface SubjectTokenReplayed {
 }
 
 /** A subject token was revoked. A replay that revokes one emits its own event only. */
-export interface SubjectTokenRevoked {
+export interface SubjectTokenRevoked extends EventOfRequest {
   readonly id: string
   readonly userId: string
   /** The account that acted, or else the constraint. */
@@ -120,7 +129,7 @@ export interface SubjectTokenRevoked {
 }
 
 /** An API exchanged an access token that it received (option `onBehalfOf`): it can call another API as `userId`. */
-export interface AccessTokenExchanged {
+export interface AccessTokenExchanged extends EventOfRequest {
   /** Of the record, if it began as an impersonation. */
   readonly id?: string
   readonly userId: string
@@ -145,7 +154,7 @@ export interface AccessTokenExchanged {
 }
 
 /** An exchange of a received access token was refused or failed. Members that the request did not get to are absent. */
-export interface AccessTokenRefused {
+export interface AccessTokenRefused extends EventOfRequest {
   readonly stage: 'onBehalfOf'
   /** The `error` that the client read. */
   readonly error: string
@@ -164,6 +173,23 @@ export interface AccessTokenRefused {
   readonly scope?: string
 }
 
+/** A request got a response of 5xx, and no other event tells it. */
+export interface ImpersonationFailed extends EventOfRequest {
+  /**
+   * Where: at the management API, at a status list, in the console, at the token endpoint before the exchange began, at a
+   * session, or at the health route.
+   */
+  readonly door: 'management' | 'status-lists' | 'console' | 'exchange' | 'session' | 'health'
+  /** The HTTP status of the response. */
+  readonly status: number
+  /** What failed, or the `error` that the client read. */
+  readonly check: Check | (string & {})
+  /** Why, for operators only, as in `SubjectTokenRefused`. */
+  readonly reason: string
+  /** The client that sent the request, once it is known. */
+  readonly clientId?: string
+}
+
 /** The events and their payloads: `provider.on('subject_token.issued', ({ userId }) => …)`. */
 export interface ImpersonationEvents {
   'subject_token.issued': SubjectTokenIssued
@@ -173,6 +199,7 @@ export interface ImpersonationEvents {
   'subject_token.revoked': SubjectTokenRevoked
   'access_token.exchanged': AccessTokenExchanged
   'access_token.refused': AccessTokenRefused
+  'impersonation.failed': ImpersonationFailed
 }
 
 /**
@@ -189,6 +216,7 @@ export const EVENTS = [
   'subject_token.revoked',
   'access_token.exchanged',
   'access_token.refused',
+  'impersonation.failed',
 ] as const satisfies readonly (keyof ImpersonationEvents)[]
 
 /** Taken from the list, so that an event that is missing there cannot be emitted. */

@@ -1,10 +1,13 @@
 import { channel } from 'node:diagnostics_channel'
 import Router from '@koa/router'
 import type { Configuration, Provider } from 'oidc-provider'
+import { onceASecond } from './clock.ts'
 import { TOKEN_EXCHANGE } from './constants.ts'
+import { tellEarlyFailures } from './exchange/early-failures.ts'
 import { exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
 import { type NodeHandler, routerHandler } from './http/handler.ts'
+import { healthRouter } from './http/health.ts'
 import { type Mounting, resolveMounting } from './http/mounting.ts'
 import { managementRouter } from './management/router.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
@@ -82,15 +85,13 @@ export interface Impersonation {
   readonly records: Records
 
   /**
-   * For the readiness probe of the host: resolves when the store responds and its tables fit this version, and
-   * rejects when they do not, or when the store has not responded after 5 s. A store of your own is asked for its
-   * `ready()`, or without one for a token that does not exist.
+   * Whether impersonation can work: resolves when the store responds and its tables fit this version, and rejects when
+   * they do not, or when the store has not responded after 5 s. A store of your own is asked for its `ready()`, or
+   * without one for a token that does not exist. Not for the readiness probe of the provider: logins work without it.
+   * `router({ only: 'health' })` is a route that says the same to a probe.
    *
    * @example
-   * app.use(async (ctx, next) => {
-   *   if (ctx.path !== '/ready') return next()
-   *   ctx.status = await impersonation.ready().then(() => 204, () => 503)
-   * })
+   * await impersonation.ready() // in a job after the deployment
    *
    * @throws {TypeError} before `attach`.
    * @throws {Error} with the reason, for your log and not for the response.
@@ -138,13 +139,19 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
     if (only === 'status-lists' && !lists)
       throw new TypeError("option only is 'status-lists', but statusList is false: there are none")
     const router = new Router()
+    if (only === 'health') {
+      router.use(healthRouter(provider, prefix, health).routes())
+      return { provider, prefix, router }
+    }
     if (only !== 'status-lists') {
       prefixes.push(prefix)
       router.use(managementRouter(attached, prefix).routes())
     }
-    if (lists && only !== 'management') router.use(statusListRouter(lists, prefix).routes())
+    if (lists && only !== 'management') router.use(statusListRouter(provider, lists, prefix).routes())
     return { provider, prefix, router }
   }
+
+  const health = onceASecond(() => impersonation.ready())
 
   const impersonation: Impersonation = {
     configure(configuration) {
@@ -165,6 +172,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       const statusLists = resolveStatusLists(options.statusList, settings.managementResource(provider))
       const service = { provider, store, options, settings, statusLists }
       provider.registerGrantType(TOKEN_EXCHANGE, exchangeHandler(service), PARAMETERS, REPEATABLE)
+      tellEarlyFailures(provider)
       refuseSimultaneousReplays(provider)
       const lists = statusLists && publishLists(service, statusLists)
       attached = { ...service, configuration, lists }

@@ -90,6 +90,10 @@ export function nameOf(error: unknown): string {
 const isCode = (value: unknown): value is string =>
   typeof value === 'string' && /^([A-Z0-9_]{1,64}|[A-Z][A-Za-z]{0,63})$/.test(value)
 
+/** The `error` that the client of a token endpoint reads. */
+export const errorReadOf = (thrown: unknown): string =>
+  thrown instanceof errors.OIDCProviderError && thrown.expose ? thrown.error : 'server_error'
+
 type Build = (description: string, options: { readonly detail?: string }) => Error
 
 /** The one way to an error that a client reads. */

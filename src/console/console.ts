@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { epochTime } from '../clock.ts'
+import { enter } from '../http/doors.ts'
 import { createHandler, type NodeHandler, originalPathOf } from '../http/handler.ts'
 import { type Impersonation, type Inside, insideOf } from '../impersonation.ts'
 import { administratorOf, assertRight, assertSameOrigin } from './admission.ts'
@@ -64,6 +65,7 @@ async function visit(
 ): Promise<void> {
   let home: string | undefined
   try {
+    enter(ctx, { provider: service.provider, door: 'console' })
     setHeaders(ctx)
     assertSameOrigin(ctx)
     const administrator = await administratorOf(ctx, authorize, service.options.customClaimsTimeout)

@@ -22,14 +22,14 @@ export async function recordPage(visit: Visit): Promise<Page> {
 
 /** Stops one, for a reason, and leads to its record. */
 export async function stopOne(visit: Visit): Promise<Page | string> {
-  const { service, base, administrator } = visit
+  const { service, base, administrator, lookup } = visit
   const form = await readForm(visit.ctx)
   const { id, reason } = typedIn(form, ['id', 'reason'])
   if (id === undefined) throw required('id')
   const record = await showSubjectToken(service, id)
   const { error } = await tried(() => {
     const { says } = parseStopRequest({ reason: '', ...single(form, ['id', 'reason']) })
-    return revokeSubjectToken(service, id, { ...says, cause: 'console', by: administrator.id })
+    return revokeSubjectToken(service, id, { ...says, cause: 'console', by: administrator.id }, lookup)
   })
   if (!error) return `${base}/${id}`
   // The page is the record.

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
 import type { Seconds } from '../clock.ts'
+import { requestOf } from '../http/doors.ts'
 import type { RecordError } from '../http/errors.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
@@ -42,4 +43,5 @@ export const lookupOf = (ctx: Context, provider: Provider): Lookup => ({
     return findAccount(Object.assign(Object.create(ctx), { oidc }), name)
   },
   report: (error) => void ctx.app.emit('error', error, ctx),
+  request: requestOf(ctx),
 })

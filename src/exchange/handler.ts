@@ -1,5 +1,6 @@
 import type { Service } from '../provider/settings.ts'
 import { hasTokenForm } from '../subject-tokens/secret.ts'
+import { began } from './early-failures.ts'
 import { exchangeSubjectToken } from './impersonation.ts'
 import { exchangeReceivedToken } from './on-behalf-of.ts'
 import type { ExchangeContext } from './request.ts'
@@ -11,6 +12,7 @@ import type { ExchangeContext } from './request.ts'
 export const exchangeHandler =
   (service: Service) =>
   (ctx: ExchangeContext): Promise<void> => {
+    began(ctx)
     const { onBehalfOf } = service.options
     const { subject_token: token } = ctx.oidc.params
     return !onBehalfOf || !token || hasTokenForm(token)

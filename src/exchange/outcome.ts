@@ -1,15 +1,15 @@
 /** The one place that reports how an exchange ended, so that no refusal is without an event. */
 
 import type { Provider } from 'oidc-provider'
-import { errors } from 'oidc-provider'
 import type { SubjectTokenExchanged, SubjectTokenRefused } from '../events.ts'
+import { requestOf } from '../http/doors.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import { type AccessTokenDraft, shownAccessToken } from '../provider/access-token.ts'
 import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
-import { checkOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
+import { checkOf, errorReadOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import { jtiOf } from '../subject-tokens/subject-token.ts'
 import type { Actor } from './actor.ts'
 import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
@@ -90,6 +90,7 @@ function exchangedOf(
     resource: target.resource,
     scope: target.scope,
     accessToken: shownAccessToken(draft),
+    request: requestOf(ctx),
   }
 }
 
@@ -99,7 +100,7 @@ function refusedOf(
   thrown: unknown,
 ): ToldRefused {
   const error = thrown instanceof Error ? thrown : new Error('not an error')
-  const name = error instanceof errors.OIDCProviderError && error.expose ? error.error : 'server_error'
+  const name = errorReadOf(error)
   return {
     error: name,
     check: checkOf(error) ?? name,
@@ -110,6 +111,7 @@ function refusedOf(
     actor: actorOf(actor),
     resource: target?.resource,
     scope: target?.scope,
+    request: requestOf(ctx),
   }
 }
 
@@ -133,6 +135,7 @@ async function emitReplayed(
     scope: use.scope,
     jti: jtiOf(token),
     ended,
+    request: requestOf(ctx),
   })
 }
 

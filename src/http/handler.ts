@@ -4,7 +4,7 @@ import type Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { notFound } from './errors.ts'
-import { respond } from './respond.ts'
+import { inJson } from './respond.ts'
 
 /**
  * A request listener of `node:http`, and middleware of Express and Connect. Calls `next`, without an argument, for
@@ -29,13 +29,13 @@ export interface Routes {
   readonly serve: Middleware
 }
 
-/** Serves the paths of the management API. */
+/** Serves the paths of a router, whose routes turn their own errors into responses. */
 export const routerHandler = ({ provider, prefix, router }: RouterRoutes): NodeHandler =>
   createHandler({
     provider,
     prefix,
     owns: (path) => router.match(path, 'GET').path.length > 0,
-    respond: respond(),
+    respond: inJson,
     serve: router.routes() as Middleware,
   })
 

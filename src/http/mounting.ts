@@ -11,15 +11,18 @@ export interface Mounting {
 
   /**
    * Serves only these routes, for a host that keeps the others where the public does not reach them: `management` those
-   * of the management API, `status-lists` the public ones, which must exist (`statusList`). Default: all.
+   * of the management API, `status-lists` the public ones, which must exist (`statusList`), `health` the one for probes,
+   * `{prefix}/health`, which nothing else serves. Default: the first two.
    */
-  readonly only?: 'management' | 'status-lists'
+  readonly only?: 'management' | 'status-lists' | 'health'
 }
 
 /** What is mounted where: complete and checked. */
 interface ResolvedMounting extends Pick<Mounting, 'only'> {
   readonly prefix: string
 }
+
+const PARTS = ['management', 'status-lists', 'health'] as const
 
 /** As a URL spells them (RFC 3986 §3.3), without the characters that the router would read as a pattern. */
 const SEGMENTS = /^(\/([\w\-.~$&',;=@]|%[\da-f]{2})+)*$/i
@@ -40,7 +43,7 @@ export function resolveMounting(method: string, given: Mounting = {}): ResolvedM
       "option prefix must be a path such as '/api', without trailing slash, query, fragment and pattern, or ''",
     )
   }
-  if (only !== undefined && only !== 'management' && only !== 'status-lists')
-    throw new TypeError("option only must be 'management' or 'status-lists'")
-  return { prefix, only }
+  const part = PARTS.find((known) => known === only)
+  if (part !== only) throw new TypeError("option only must be 'management', 'status-lists' or 'health'")
+  return { prefix, only: part }
 }

@@ -1,5 +1,8 @@
 import type { Context, Middleware } from 'koa'
+import type { Provider } from 'oidc-provider'
+import type { ImpersonationFailed } from '../events.ts'
 import { RETRY_AFTER } from '../outage.ts'
+import { enter, tellFailure } from './doors.ts'
 import { type RecordError, recordErrorOf } from './errors.ts'
 
 /** Begins the response to an error, tells the operator of a failure, and returns what the client may read. */
@@ -9,21 +12,36 @@ export function refuse(ctx: Context, thrown: unknown): RecordError {
   if (error.status === 503) ctx.set('Retry-After', String(RETRY_AFTER))
   // Koa's way to inform the operator: the cause goes to the application's log, not to the client.
   if (error.status === 500 || error.status === 503) ctx.app.emit('error', thrown, ctx)
+  tellFailure(ctx, thrown)
   return error
 }
 
-/** Turns errors into the responses of protocol.md §2.4, and keeps every response out of caches. */
+/** Turns errors at a door into the responses of protocol.md §2.4, and keeps every response out of caches. */
 export function respond(
-  headersOf: (error: RecordError) => Readonly<Record<string, string>> = () => ({}),
+  provider: Provider,
+  door: ImpersonationFailed['door'],
+  headersOf?: (error: RecordError) => Readonly<Record<string, string>>,
 ): Middleware {
-  return async (ctx, next) => {
-    ctx.set('Cache-Control', 'no-store')
-    try {
-      await next()
-    } catch (thrown) {
-      const error = refuse(ctx, thrown)
-      ctx.set(headersOf(error))
-      ctx.body = { error: error.code, error_description: error.message }
-    }
+  return (ctx, next) => {
+    enter(ctx, { provider, door })
+    return answer(ctx, next, headersOf)
+  }
+}
+
+/** The same for a path that belongs to no door. */
+export const inJson: Middleware = (ctx, next) => answer(ctx, next)
+
+async function answer(
+  ctx: Context,
+  next: () => Promise<unknown>,
+  headersOf: (error: RecordError) => Readonly<Record<string, string>> = () => ({}),
+): Promise<void> {
+  ctx.set('Cache-Control', 'no-store')
+  try {
+    await next()
+  } catch (thrown) {
+    const error = refuse(ctx, thrown)
+    ctx.set(headersOf(error))
+    ctx.body = { error: error.code, error_description: error.message }
   }
 }

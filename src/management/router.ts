@@ -2,6 +2,7 @@ import Router from '@koa/router'
 import type { Context } from 'koa'
 import type { ManagementScope } from '../constants.ts'
 import { readJsonObject } from '../http/body.ts'
+import { requestOf } from '../http/doors.ts'
 import { methodNotAllowed } from '../http/errors.ts'
 import { respond } from '../http/respond.ts'
 import { findAccount } from '../provider/grants.ts'
@@ -32,7 +33,7 @@ export function managementRouter(service: Service, prefix: string): Router {
   const handlers = handlersOf(service)
   const router = new Router({ prefix, sensitive: true, strict: true })
   // On each route: `router.use` matches by a pattern of its own, so that a path could reach a route without it.
-  const responding = respond((error) => challengeOf(provider.issuer, error))
+  const responding = respond(provider, 'management', (error) => challengeOf(provider.issuer, error))
 
   const allow = (scope: ManagementScope, handle: Handle) => {
     return async (ctx: Context) => handle(ctx, callerOf(await authenticate(ctx, scope)))
@@ -91,7 +92,7 @@ function handlersOf(service: Service) {
     },
     async revoke(ctx, caller) {
       assertNoQuery(ctx.querystring)
-      await revokeSubjectToken(service, idOf(ctx), byApi(caller))
+      await revokeSubjectToken(service, idOf(ctx), byApi(caller), caller)
       ctx.status = 204
     },
     async revokeAll(ctx, caller) {
@@ -106,7 +107,7 @@ function handlersOf(service: Service) {
       const revocation = { ...byApi(caller), ...says }
       ctx.body =
         'id' in revoked
-          ? await revokeSubjectToken(service, revoked.id, revocation)
+          ? await revokeSubjectToken(service, revoked.id, revocation, caller)
           : await revokeSubjectTokens(service, caller, revoked, revocation)
     },
     async acknowledge(ctx) {
@@ -123,6 +124,7 @@ const callerOf = (ctx: ManagementContext): Caller => ({
   id: ctx.oidc.client.clientId,
   findAccount: (name) => findAccount(ctx, name),
   report: (error) => void ctx.app.emit('error', error, ctx),
+  request: requestOf(ctx),
 })
 
 const byApi = ({ id }: Caller): Revocation => ({ cause: 'api', client: id })

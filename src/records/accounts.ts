@@ -10,6 +10,8 @@ export interface Lookup {
   findAccount(name: string): Promise<Account | undefined>
   /** Tells the operator of a failure that does not fail the request. */
   report(error: unknown): void
+  /** What the request calls itself, if there is one and it does. */
+  readonly request?: string | undefined
 }
 
 /** Who asks. */

@@ -40,7 +40,7 @@ export async function issueSubjectToken(
   })
   if (!account) throw notFound({ public: 'user not found' })
   assertStorable(caller, account)
-  await assertIssuanceAllowed(service, { createdBy: caller.id, account, request })
+  await assertIssuanceAllowed(service, { caller, account, request })
 
   const { expiresIn, ...constraints } = request
   const id = mintId()
@@ -60,7 +60,8 @@ export async function issueSubjectToken(
   const subjectToken = mintToken(id)
   await store.insert({ ...record, tokenHash: hashToken(subjectToken) })
   const { userId, createdBy, clientId, actorId, resource, scope, expiresAt } = record
-  const told = { id, userId, createdBy, clientId, actorId, resource, scope, expiresAt }
+  const { request: called } = caller
+  const told = { id, userId, createdBy, clientId, actorId, resource, scope, expiresAt, request: called }
   emit(provider, 'subject_token.issued', told)
   return { subjectToken, record }
 }
@@ -78,15 +79,16 @@ function assertStorable({ id }: Caller, { accountId }: Account): void {
 }
 
 interface Issuance {
-  readonly createdBy: string
+  readonly caller: Caller
   readonly account: Account
   readonly request: IssueRequest
 }
 
 async function assertIssuanceAllowed(
   { provider, options }: Service,
-  { createdBy, account, request }: Issuance,
+  { caller, account, request }: Issuance,
 ): Promise<void> {
+  const { id: createdBy } = caller
   const { actorId, clientId, context, resource, scope } = request
   try {
     await assertPolicyAllows(options, {
@@ -113,6 +115,7 @@ async function assertIssuanceAllowed(
         actor: actorId === undefined ? undefined : { sub: actorId },
         resource,
         scope,
+        request: caller.request,
       })
     }
     throw error

@@ -22,13 +22,14 @@ export async function revokeSubjectToken(
   service: Service,
   id: string,
   revocation: Revocation,
+  { request }: Pick<Lookup, 'request'> = {},
 ): Promise<Stopped> {
   const { provider, store } = service
   const now = epochTime()
   if (revocation.continuedBy !== undefined) await assertContinues(service, id, revocation.continuedBy)
   const revoked = isId(id) ? await store.revoke(provider.issuer, id, now, revocation) : undefined
   if (!revoked) throw recordNotFound()
-  return stoppedBy([await carryOut(service, [revoked], now)])
+  return stoppedBy([await carryOut(service, [revoked], { now, request })])
 }
 
 /** One impersonation goes on in another one, of the same user. */
@@ -53,12 +54,13 @@ export async function revokeSubjectTokens(
   revocation: Revocation,
 ): Promise<Stopped> {
   const { provider, store, options } = service
+  const { request } = lookup
   const now = epochTime()
   const outcomes: Outcome[] = []
   const revokeAll = async (filter: KillFilter) => {
     try {
       for await (const batch of store.revokeWhere(provider.issuer, filter, now, revocation))
-        outcomes.push(await carryOut(service, batch, now))
+        outcomes.push(await carryOut(service, batch, { now, request }))
     } catch (error) {
       outcomes.push({ told: [], failures: [error] })
     }
@@ -67,6 +69,12 @@ export async function revokeSubjectTokens(
   const account = await forAccount(lookup, given, options.customClaimsTimeout)
   if (account) await revokeAll(account)
   return stoppedBy(outcomes)
+}
+
+/** The call that stops. */
+interface Call {
+  readonly now: Seconds
+  readonly request: string | undefined
 }
 
 interface Outcome {
@@ -92,7 +100,7 @@ function stoppedBy(outcomes: readonly Outcome[]): Stopped {
 async function carryOut(
   { provider, store }: Service,
   batch: readonly Revoked[],
-  now: Seconds,
+  call: Call,
 ): Promise<Outcome> {
   const failures: unknown[] = []
   const ended: RevokedToken[] = []
@@ -110,7 +118,7 @@ async function carryOut(
     const ids = ended.map(({ id }) => id)
     const reported = new Set(await store.report(provider.issuer, ids))
     const told = ended.filter(({ id }) => reported.has(id))
-    for (const token of told) emit(provider, 'subject_token.revoked', payloadOf(token, now))
+    for (const token of told) emit(provider, 'subject_token.revoked', payloadOf(token, call))
     return { told, failures }
   } catch (error) {
     return { told: [], failures: [...failures, error] }
@@ -132,7 +140,7 @@ async function forEach<Item>(
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
-function payloadOf(token: RevokedToken, now: Seconds): SubjectTokenRevoked {
+function payloadOf(token: RevokedToken, { now, request }: Call): SubjectTokenRevoked {
   const { id, userId, actorId, clientId, use } = token
   const revocation = shownRevocation(token) ?? { cause: 'unknown' }
   return {
@@ -144,5 +152,6 @@ function payloadOf(token: RevokedToken, now: Seconds): SubjectTokenRevoked {
     revocation,
     jti: jtiOf(token),
     ended: use && (isUnexpired({ use }, now) ? (use.accessToken.kept ? 'kept' : 'now') : 'expired'),
+    request,
   }
 }

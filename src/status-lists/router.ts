@@ -1,5 +1,6 @@
 import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
+import type { Provider } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
 import { methodNotAllowed, notFound, RecordError } from '../http/errors.ts'
 import { respond } from '../http/respond.ts'
@@ -10,7 +11,8 @@ const LIST = '/status-lists/:number'
 const MEDIA_TYPE = 'application/statuslist+jwt'
 
 /** The status lists (protocol.md §4.1) below `prefix`: public, and for every origin. */
-export function statusListRouter(lists: PublishedLists, prefix: string): Router {
+export function statusListRouter(provider: Provider, lists: PublishedLists, prefix: string): Router {
+  const inJson = respond(provider, 'status-lists')
   const router = new Router({ prefix, sensitive: true, strict: true })
   const responding: Middleware = (ctx, next) => {
     // Also of an error: the pages of every origin may read it.
@@ -24,8 +26,6 @@ export function statusListRouter(lists: PublishedLists, prefix: string): Router 
   })
   return router
 }
-
-const inJson = respond()
 
 const notOffered = (status: number, text: string) =>
   new RecordError({ status, code: 'invalid_request', public: text })

@@ -274,6 +274,8 @@ export async function storeReady(store: SubjectTokenStore, issuer: string): Prom
   try {
     await within<unknown>(PATIENCE, store.ready ? store.ready() : store.find(issuer, '0'.repeat(32)))
   } catch (error) {
-    throw error instanceof TooLate ? new Error(`the store did not respond within ${PATIENCE} s`) : error
+    if (!(error instanceof TooLate)) throw error
+    const forOperators = `the store did not respond within ${PATIENCE} s`
+    throw new StoreFailure(forOperators, { forOperators })
   }
 }

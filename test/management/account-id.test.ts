@@ -6,6 +6,9 @@ import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import { show } from '../../fixtures/management.ts'
 import { idFrom, managementToken, postSubjectToken } from '../../fixtures/requests.ts'
 
+const NOT_STORABLE = 'findAccount returned an accountId of more than 255 characters, or with NUL'
+const TOLD = { name: 'impersonation.failed', door: 'management', status: 500 }
+
 describe('management: the account id that findAccount returns', () => {
   let deployment: Deployment
   let token: string
@@ -31,17 +34,16 @@ describe('management: the account id that findAccount returns', () => {
   for (const [title, accountId] of unstorable) {
     it(`is refused by 500 when it ${title}, and the operator reads why`, async () => {
       account.id = accountId
-      const failures = deployment.errors.length
+      const [failures, events] = [deployment.errors.length, deployment.events.length]
       const response = await postSubjectToken(deployment, { userId: 'alice' }, token)
       expect([response.status, response.body], response.text).to.deep.equal([
         500,
         { error: 'server_error', error_description: 'something went wrong' },
       ])
       expect(response.headers.get('retry-after')).to.equal(null)
-      expect(deployment.errors.slice(failures).map(String).join()).to.include(
-        'findAccount returned an accountId of more than 255 characters, or with NUL',
-      )
-      expect(deployment.events).to.deep.equal([])
+      expect(deployment.errors.slice(failures).map(String).join()).to.include(NOT_STORABLE)
+      const told = deployment.events.slice(events).map(({ name, payload }) => ({ name, ...payload }))
+      expect(told).to.deep.equal([{ ...TOLD, check: 'issue', reason: NOT_STORABLE, clientId: 'backend' }])
       const { sequelize } = deployment.database
       const rows = await sequelize.query('SELECT id FROM subject_tokens', { type: QueryTypes.SELECT })
       expect(rows).to.deep.equal([])
@@ -65,6 +67,6 @@ describe('management: the account id that findAccount returns', () => {
     expect(deployment.errors.slice(failures).map(String).join()).to.include(
       'the id of the client has more than 255 characters',
     )
-    expect(deployment.events.slice(events)).to.deep.equal([])
+    expect(deployment.events.slice(events).map(({ name }) => name)).to.deep.equal(['impersonation.failed'])
   })
 })

@@ -27,7 +27,18 @@ describe('management: when storage is down', () => {
         ])
         expect(Number(response.headers.get('retry-after'))).to.be.greaterThan(0)
         expect(response.headers.get('www-authenticate')).to.equal(null)
-        expect(deployment.events).to.deep.equal([])
+        expect(deployment.events).to.deep.equal([
+          {
+            name: 'impersonation.failed',
+            payload: {
+              door: 'management',
+              status: 503,
+              check: 'storage',
+              reason: 'Error',
+              clientId: 'backend',
+            },
+          },
+        ])
         expect(deployment.errors).to.have.lengthOf(1)
       })
     } finally {

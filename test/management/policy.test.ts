@@ -158,7 +158,8 @@ describe('management: the policy', () => {
           expect(response.headers.get('www-authenticate')).to.equal(null)
           expect(deployment.errors).to.have.lengthOf(1)
           expect(String(deployment.errors[0])).to.include('isAllowed')
-          expect(deployment.events).to.deep.equal([])
+          expect(deployment.events.map(({ name }) => name)).to.deep.equal(['impersonation.failed'])
+          expect(deployment.events[0]?.payload).to.include({ door: 'management', check: 'isAllowed' })
           await expectNothingStored(deployment)
         }))
     }

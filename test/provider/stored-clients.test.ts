@@ -48,7 +48,7 @@ describe('a client in the database', () => {
       ])
       expect(Number(response.headers.get('retry-after'))).to.be.greaterThan(0)
       expect(response.headers.get('www-authenticate')).to.equal(null)
-      expect(deployment.events.slice(events)).to.deep.equal([])
+      expect(deployment.events.slice(events).map(({ name }) => name)).to.deep.equal(['impersonation.failed'])
       expect(deployment.errors.slice(failures)).to.have.lengthOf(1)
 
       database.failure = undefined

@@ -7,9 +7,11 @@ import { decodeJwt } from 'jose'
 import { publicClient, webClient } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
-import { postRevocation } from '../../fixtures/management.ts'
+import { manage, postRevocation } from '../../fixtures/management.ts'
 import { BILLING } from '../../fixtures/on-behalf-of.ts'
+import { inProcess } from '../../fixtures/records.ts'
 import { keptToken } from '../../fixtures/requests.ts'
+import { askList } from '../../fixtures/status-lists.ts'
 import { EVENTS, type ImpersonationEvents } from '../../src/events.ts'
 import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
 import {
@@ -34,6 +36,8 @@ import {
   expectMembers,
   forbidden,
   invalidRequest,
+  isServerError,
+  lookAgain,
   nothingToGrant,
   recordSays,
   recordUnchanged,
@@ -43,11 +47,20 @@ import {
   succeeds,
   tokenHasEnded,
 } from './expectations.ts'
-import { fails, functions, issuedWith, on, passes, works } from './given.ts'
+import { fails, functions, issuedWith, on, passes, stored, works } from './given.ts'
 import { issues, requests } from './managing.ts'
-import { each, rowsOf, type Step, type Steps } from './rule.ts'
+import { answer, each, rowsOf, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
-import { cutShort, everyStop, everyStopOfOne, everyWay, issuedAlone, sendStop, used } from './stopping.ts'
+import {
+  cutShort,
+  everyStop,
+  everyStopOfOne,
+  everyWay,
+  issuedAlone,
+  sendStop,
+  tellsFailure,
+  used,
+} from './stopping.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -152,6 +165,45 @@ const prints =
       expect(lines[index]).to.include(JSON.stringify(scene.events[index]?.payload))
     }
   }
+
+/** The event of a failure, with exactly these members. */
+const tellsOf = (members: Members): Step => tells('impersonation.failed', members)
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+const traceparent = `00-${TRACE}-00f067aa0ba902b7-01`
+const HEADERS = {
+  'an id': { 'x-request-id': 'a.B_9:z-' },
+  'a long id': { 'x-request-id': 'r'.repeat(64) },
+  'an id and a trace': { 'x-request-id': 'r1', traceparent },
+  'a trace': { traceparent },
+  'a trace of a later version': { traceparent: `01-${TRACE}-00f067aa0ba902b7-01-more` },
+  'an id that is none, and a trace': { 'x-request-id': 'r'.repeat(65), traceparent },
+  nothing: {},
+  'an id that is too long': { 'x-request-id': 'r'.repeat(65) },
+  'an id with other characters': { 'x-request-id': 'a b' },
+  'two ids': { 'x-request-id': 'a, b' },
+  'an empty trace': { traceparent: `00-${'0'.repeat(32)}-00f067aa0ba902b7-01` },
+  'a trace that is none': { traceparent: 'traceparent' },
+  'a trace of a version that is none': { traceparent: `ff-${TRACE}-00f067aa0ba902b7-01` },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>
+const CALLED = {
+  'an id': 'a.B_9:z-',
+  'a long id': 'r'.repeat(64),
+  'an id and a trace': 'r1',
+  'a trace': TRACE,
+  'a trace of a later version': TRACE,
+  'an id that is none, and a trace': TRACE,
+} as const
+type Named = keyof typeof CALLED
+const REQUESTS = Object.keys(HEADERS) as (keyof typeof HEADERS)[]
+const isName = (name: string): name is Named => Object.hasOwn(CALLED, name)
+const NAMED = REQUESTS.filter(isName)
+const UNNAMED = REQUESTS.filter((name): name is Exclude<keyof typeof HEADERS, Named> => !isName(name))
+/** The one event names the request. */
+const isNamed: Step = ({ events }) => {
+  expect(events).to.have.length(1)
+  expect(events[0]?.payload).to.have.property('request', CALLED['an id'])
+}
 
 const told = [
   occasions('V1, success', {
@@ -447,7 +499,7 @@ const told = [
     cutShort,
     (scene) => scene.request(() => sendStop(way, scene)),
     ({ response }) => expect(response.status).to.equal(503),
-    because(null),
+    tellsFailure(way),
     stop(),
     names('subject_token.revoked'),
     tokenHasEnded,
@@ -459,7 +511,7 @@ const told = [
     fails('Grant.destroy'),
     (scene) => scene.request(() => sendStop(way, scene)),
     ({ response }) => expect(response.status).to.equal(503),
-    because(null),
+    tellsFailure(way),
     works('Grant.destroy'),
     stop(),
     names('subject_token.revoked'),
@@ -519,6 +571,148 @@ const told = [
     'a success': [debugs, send(), prints(), succeeds(), spent],
     'no one listens': 'once in a process, so that it needs one of its own: test/provider/notices.test.ts',
   }),
+  rowsOf([
+    'management',
+    'status-lists',
+    'a status list as of another time',
+    'console',
+    'exchange, before the handler',
+    'health',
+    'session',
+  ])('V9', {
+    management: [
+      fails('store.insert'),
+      issues(),
+      tellsOf({ door: 'management', status: 503, check: 'storage', reason: 'Error', clientId: 'backend' }),
+      answers(503, 'temporarily_unavailable'),
+      changesNothing,
+    ],
+    'status-lists': [
+      lookAgain,
+      fails('store.findStatusLists'),
+      requests(({ setting }) => askList(setting, '/0')),
+      tellsOf({ door: 'status-lists', status: 503, check: 'storage', reason: 'Error' }),
+      answers(503, 'temporarily_unavailable'),
+      changesNothing,
+    ],
+    'a status list as of another time': [
+      lookAgain,
+      requests(({ setting }) => askList(setting, '/0?time=1')),
+      tellsOf({
+        door: 'status-lists',
+        status: 501,
+        check: 'invalid_request',
+        reason: 'time is not supported: only the present list is published',
+      }),
+      answers(501, 'invalid_request'),
+      changesNothing,
+    ],
+    console: [
+      fails('store.list'),
+      requests(({ setting }) => setting.get('/history')),
+      tellsOf({ door: 'console', status: 503, check: 'storage', reason: 'Error' }),
+      answer(({ response }) => expect(response.status).to.equal(503)),
+      changesNothing,
+    ],
+    'exchange, before the handler': [
+      stored(webClient({ client_id: 'kept-elsewhere' })),
+      ready,
+      fails('Client.find'),
+      send({}, { client: webClient({ client_id: 'kept-elsewhere' }) }),
+      tellsOf({ door: 'exchange', status: 500, check: 'server_error', reason: 'Error' }),
+      isServerError,
+      changesNothing,
+    ],
+    health: 'M185',
+    session: 'sessions have rules of their own',
+  }),
+  rowsOf(REQUESTS)('V10', {
+    ...each(NAMED, (name) => [
+      issues({}, { headers: HEADERS[name] }),
+      ({ events }) => expect(events[0]?.payload).to.have.property('request', CALLED[name]),
+      succeeds({}, 201),
+      recordSays({ state: 'active' }),
+    ]),
+    ...each(UNNAMED, (name) => [
+      issues({}, { headers: HEADERS[name] }),
+      ({ events }) => expect(events[0]?.payload).not.to.have.property('request'),
+      succeeds({}, 201),
+      recordSays({ state: 'active' }),
+    ]),
+  }),
+  occasions('V10, a refusal', {
+    issuance: [
+      functions({ isAllowed: () => false }),
+      issues({}, { headers: HEADERS['an id'] }),
+      isNamed,
+      forbidden('isAllowed returned false'),
+    ],
+    ...each(DOORS, (door) => [
+      at(door),
+      send({ scope: 'unknown' }, { headers: HEADERS['an id'] }),
+      isNamed,
+      nothingToGrant,
+    ]),
+  }),
+  occasions('V10, success', {
+    issuance: 'V10',
+    ...each(DOORS, (door) => [at(door), send({}, { headers: HEADERS['an id'] }), isNamed, succeeds(), spent]),
+  }),
+  rowsOf(['a replay', 'a stop', 'a kill switch', 'in the console', 'a failure', 'in the process'])(
+    'V10, else',
+    {
+      'a replay': [
+        exchanged(),
+        send({}, { headers: HEADERS['an id'] }),
+        isNamed,
+        answers(400, 'invalid_request'),
+        recordSays({ state: 'revoked' }),
+      ],
+      'a stop': [
+        issuedAlone,
+        requests(({ setting, id }) => manage(setting, 'DELETE', `/${id}`, { headers: HEADERS['an id'] })),
+        isNamed,
+        succeeds({}, 204),
+        recordSays({ state: 'revoked' }),
+      ],
+      'a kill switch': [
+        issuedAlone,
+        requests(({ setting, people }) =>
+          manage(setting, 'DELETE', `?userId=${people.userId}`, { headers: HEADERS['an id'] }),
+        ),
+        isNamed,
+        succeeds(),
+        recordSays({ state: 'revoked' }),
+      ],
+      'in the console': [
+        issuedAlone,
+        requests(({ setting, id }) =>
+          setting.post(
+            '/stop',
+            { id, reason: 'done' },
+            { 'sec-fetch-site': 'same-origin', ...HEADERS['an id'] },
+          ),
+        ),
+        isNamed,
+        answer(({ response }) => expect(response.status).to.equal(303)),
+        recordSays({ state: 'revoked' }),
+      ],
+      'a failure': [
+        fails('store.insert'),
+        issues({}, { headers: HEADERS['an id'] }),
+        isNamed,
+        answers(503, 'temporarily_unavailable'),
+        changesNothing,
+      ],
+      'in the process': [
+        issuedAlone,
+        requests(({ setting, id }) => inProcess(setting, (records) => records.stop({ id }))),
+        ({ events }) => expect(events[0]?.payload).not.to.have.property('request'),
+        succeeds(),
+        recordSays({ state: 'revoked' }),
+      ],
+    },
+  ),
 ]
 
 export const eventRules = told

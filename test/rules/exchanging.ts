@@ -177,7 +177,8 @@ export const sendTwiceAtOnce =
     }
     await allAtOnce(scene, requests, 1)
     const told = scene.events.find(({ name }) => name.endsWith('.exchanged'))
-    scene.id = ids.find((id) => id !== told?.payload.id) ?? scene.id
+    const winner = told && 'id' in told.payload ? told.payload.id : undefined
+    scene.id = ids.find((id) => id !== winner) ?? scene.id
   }
 
 async function requestOf(

@@ -1,3 +1,4 @@
+import { healthRules } from './management-health.ts'
 import { inProcessRules } from './management-in-process.ts'
 import { issueRules } from './management-issue.ts'
 import { recordRules } from './management-records.ts'
@@ -11,6 +12,7 @@ declareRules('M', [
   ...issueRules,
   ...recordRules,
   ...stopRules,
+  ...healthRules,
   ...inProcessRules,
   ...registrationRules,
 ])

@@ -63,6 +63,14 @@ const isOfOne = (way: Way): boolean =>
 /** Sends the request, whatever is answered. */
 export const sendStop = (way: Way, scene: Scene): Promise<HttpResponse> => WAYS[way](scene)
 
+/** A request that fails is told (V9). A call in the process is none, and throws what failed. */
+export const tellsFailure =
+  (way: Way): Step =>
+  ({ events }) =>
+    expect(events.map(({ name }) => name)).to.deep.equal(
+      way.startsWith('call') ? [] : ['impersonation.failed'],
+    )
+
 /** The record says how it was stopped. */
 const revocationBy = (way: Way): object => {
   if (way === 'replay') return { cause: 'replay' }

@@ -1,0 +1,70 @@
+/** The doors that requests come in by: what a request calls itself, and what is told when one fails. */
+import type { IncomingMessage } from 'node:http'
+import type { Context } from 'koa'
+import type { OIDCContext, Provider } from 'oidc-provider'
+import { emit, type ImpersonationFailed } from '../events.ts'
+import { checkOf, reasonOf } from '../refusals.ts'
+import { RecordError, recordErrorOf } from './errors.ts'
+
+/** Where a request came in. */
+interface Entered {
+  readonly provider: Provider
+  readonly door: ImpersonationFailed['door']
+}
+
+/** By the request of Node: several contexts may stand for one request. */
+const entered = new WeakMap<IncomingMessage, Entered>()
+
+/** Says at which door a request is. A failure at no door is told by no event. */
+export function enter(ctx: Pick<Context, 'req'>, door: Entered): void {
+  entered.set(ctx.req, door)
+}
+
+/** Tells of a response of 5xx, whatever caused it. */
+export function tellFailure(ctx: Context, thrown: unknown): void {
+  const door = entered.get(ctx.req)
+  const { status, code } = recordErrorOf(thrown)
+  if (!door || status < 500) return
+  tellOf(door, ctx, { status, error: code, thrown })
+}
+
+interface Failure {
+  readonly status: number
+  /** What the client read. */
+  readonly error: string
+  readonly thrown: unknown
+}
+
+/** The same for a door that has its own way to respond. */
+export function tellOf(
+  { provider, door }: Entered,
+  ctx: Pick<Context, 'get'> & { readonly oidc?: Pick<OIDCContext, 'client'> | undefined },
+  { status, error, thrown }: Failure,
+): void {
+  emit(provider, 'impersonation.failed', {
+    door,
+    status,
+    check: (thrown instanceof Error ? checkOf(thrown) : undefined) ?? error,
+    reason: whyOf(thrown),
+    clientId: ctx.oidc?.client?.clientId,
+    request: requestOf(ctx),
+  })
+}
+
+/** Fixed texts only: the message of another error may repeat what was sent. */
+function whyOf(thrown: unknown): string {
+  if (thrown instanceof RecordError) return thrown.message
+  return thrown instanceof Error ? reasonOf(thrown) : 'not an error'
+}
+
+/** The sender's word. */
+const REQUEST_ID = /^[\w.:-]{1,64}$/
+/** W3C Trace Context §3.2: a version, the id of the trace, the id of its part, flags. */
+const TRACE_PARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-.*)?$/
+
+/** What a request calls itself, so that its events are found by the log of whoever stands in front. */
+export function requestOf(ctx: Pick<Context, 'get'>): string | undefined {
+  const id = ctx.get('x-request-id')
+  if (REQUEST_ID.test(id)) return id
+  return TRACE_PARENT.exec(ctx.get('traceparent'))?.[1]
+}

@@ -1,0 +1,38 @@
+import Router from '@koa/router'
+import type { Context } from 'koa'
+import type { Provider } from 'oidc-provider'
+import { storageUnavailable } from '../outage.ts'
+import { tellFailure } from './doors.ts'
+import { methodNotAllowed } from './errors.ts'
+import { respond } from './respond.ts'
+
+const HEALTH = '/health'
+
+/**
+ * Whether impersonation can work (protocol.md §2.5), below `prefix`: for probes, which learn yes or no. The reason goes to
+ * the event.
+ */
+export function healthRouter(provider: Provider, prefix: string, ready: () => Promise<unknown>): Router {
+  const router = new Router({ prefix, sensitive: true, strict: true })
+  const responding = respond(provider, 'health')
+  router.get(HEALTH, responding, async (ctx) => {
+    const failure = await ready().then(
+      () => undefined,
+      (thrown: unknown) => storageUnavailable(thrown),
+    )
+    withoutBody(ctx, failure ? 503 : 200)
+    if (failure) tellFailure(ctx, failure)
+  })
+  router.all(HEALTH, responding, (ctx) => {
+    ctx.set('Allow', 'GET, HEAD')
+    throw methodNotAllowed()
+  })
+  return router
+}
+
+/** Koa would send the name of the status as a body. */
+function withoutBody(ctx: Context, status: number): void {
+  ctx.status = status
+  ctx.body = ''
+  ctx.remove('Content-Type')
+}
