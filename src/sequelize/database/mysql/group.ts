@@ -3,7 +3,8 @@
  * a transaction: several claims are written or refused as one.
  *
  * There is a text for each of few sizes, which the server keeps prepared. What finds rows by their keys is filled up
- * with repeated keys, which change nothing.
+ * with repeated keys, which change nothing. Claims cannot be, and have a text for each size: in two parts they were two
+ * commits.
  */
 import type { Binding, Bound, Claim, Find, Insertion, Intent, Result, Text } from '../text.ts'
 
@@ -14,9 +15,8 @@ export const most = ({ intent }: Text): number => (intent ? MOST : 1)
 
 /** Rows to insert cannot be repeated, and what is found together has all but its keys in common. */
 export function fitting({ intent }: Text, bindings: readonly Binding[]): number {
-  if (intent?.to === 'insert' || intent?.to === 'claim')
-    return 2 ** Math.floor(Math.log2(Math.min(bindings.length, MOST)))
-  if (!intent) return bindings.length
+  if (intent?.to === 'insert') return 2 ** Math.floor(Math.log2(Math.min(bindings.length, MOST)))
+  if (intent?.to !== 'find') return Math.min(bindings.length, MOST)
   const [[, ...first] = []] = bindings
   const different = bindings.findIndex((bind) =>
     first.some((value, index) => bytes(bind[1 + index]) !== bytes(value)),
