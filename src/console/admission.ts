@@ -16,7 +16,7 @@ export function assertSameOrigin(ctx: Context): void {
 const REFUSALS: Readonly<Record<ConsoleRight, string>> = {
   see: 'you may not see this console',
   stop: 'you may not stop impersonations',
-  stopAll: 'you may not stop all impersonations of a person',
+  stopAll: 'you may not stop all impersonations of a person or of a backend',
 }
 
 /** @throws a refusal for no one; an error for what `authorize` may not return, which tells the client nothing. */
@@ -44,6 +44,7 @@ function isAdministrator(value: unknown): value is Administrator {
 export function assertRight({ can }: Administrator, right: ConsoleRight): void {
   if (can.includes(right)) return
   // A successful stop leads to its record, also those who may not see it.
-  const stopped = right === 'see' && can.includes('stop') ? '. A stop that led here was carried out' : ''
+  const stopped =
+    right === 'see' && can.includes('stop') ? '. A stop that led here was carried out. So was a note' : ''
   throw forbidden(REFUSALS[right] + stopped)
 }

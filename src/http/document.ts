@@ -19,8 +19,17 @@ export interface Documents {
 /** The name of the one policy of Trusted Types. */
 const TRUSTED_TYPES_POLICY = 'impersonation-console'
 
-/** A file beside the code, without indentation: a browser does not need it. */
-export const readAsset = (url: URL): string => readFileSync(url, 'utf8').replaceAll(/^ +/gm, '').trim()
+/** A file beside the code, without comments and the spaces that only its readers need. */
+export function readAsset(url: URL): string {
+  const text = readFileSync(url, 'utf8')
+    .replaceAll(/\/\*.*?\*\//gs, '')
+    .replaceAll(/^\s*(\/\/.*)?/gm, '')
+  if (!url.pathname.endsWith('.css')) return text
+  return text
+    .replaceAll(/\s*([{};,>+]) *\n?|(:) /g, '$1$2')
+    .replaceAll(';}', '}')
+    .replaceAll(/(?<=[ :(])0\./g, '.')
+}
 
 /** The colours and measures of every page. */
 export const DESIGN = readAsset(new URL('./design.css', import.meta.url))
@@ -53,7 +62,7 @@ export function documentsOf({ style, script }: Parts): Documents {
     documentOf(title, body) {
       const code: Value = script !== undefined && Html.constant('script', script)
       return html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${title}</title><link rel="icon" href="data:,">
 ${Html.constant('style', style)}</head>
 <body>${body}

@@ -24,7 +24,9 @@ export class Html {
 
   /** An element whose content browsers do not decode. Only for constants of this package. */
   static constant(this: void, element: 'style' | 'script', text: string): Html {
-    return new Html(`<${element}>${text}</${element}>`)
+    // As a module, a script shares no name with others.
+    const type = element === 'script' ? ' type="module"' : ''
+    return new Html(`<${element}${type}>${text}</${element}>`)
   }
 
   toString(): string {
@@ -41,7 +43,7 @@ function safe(value: Value): string {
   return String(value).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 }
 
-/** A link, if the address is one that is safe to follow, whoever gave it. */
+/** A link, if the address is one that is safe to follow, no matter who gave it. */
 export const linked = (url: unknown, text: Value): Value =>
   typeof url === 'string' && /^https?:\/\//i.test(url) && URL.canParse(url)
     ? html`<a href="${url}">${text}</a>`

@@ -10,7 +10,9 @@ describe('documents', () => {
   it('allow the one script and the one style sheet', () => {
     const { headers, documentOf } = documentsOf({ style: 'p > b {}', script: 'a < b && c' })
     const text = documentOf('<title>', html`<p>${'<body>'}</p>`)
-    expect(text).to.include('<style>p > b {}</style>').and.to.include('<script>a < b && c</script>')
+    expect(text)
+      .to.include('<style>p > b {}</style>')
+      .and.to.include('<script type="module">a < b && c</script>')
     expect(text).to.include('<title>&lt;title&gt;</title>').and.to.include('<p>&lt;body&gt;</p>')
     expect(headers['Content-Security-Policy']?.split('; ')).to.have.members([
       "default-src 'none'",
@@ -40,7 +42,7 @@ describe('documents', () => {
 
   it('have the colours and measures of every page, which cannot end their element', () => {
     expect(DESIGN)
-      .to.match(/--live: light-dark\(/)
+      .to.match(/--live:light-dark\(/)
       .and.not.to.include('</')
   })
 })
