@@ -23,9 +23,9 @@ export function enter(ctx: Pick<Context, 'req'>, door: Entered): void {
 /** Tells of a response of 5xx, whatever caused it. */
 export function tellFailure(ctx: Context, thrown: unknown): void {
   const door = entered.get(ctx.req)
-  const { status, code } = recordErrorOf(thrown)
+  const { status, code, cause = thrown } = recordErrorOf(thrown)
   if (!door || status < 500) return
-  tellOf(door, ctx, { status, error: code, thrown })
+  tellOf(door, ctx, { status, error: code, thrown: cause })
 }
 
 interface Failure {

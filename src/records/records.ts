@@ -129,8 +129,21 @@ export interface Records {
   acknowledge(request: AcknowledgeRequest): Promise<void>
 }
 
-/** @param service throws before there is one. */
-export function recordsOf(service: () => Service): Records {
+/** Where a call of records comes from. */
+interface Origin extends Pick<Revocation, 'cause'>, Pick<Caller, 'request'> {}
+
+/**
+ * @param service throws before there is one.
+ * @param origin who calls: the cause of a stop that names no other, and what the request behind it calls itself.
+ */
+export function recordsOf(
+  service: () => Service,
+  { cause, request: called }: Origin = { cause: 'host' },
+): Records {
+  const callerOf = (provider: Provider, id?: string): Caller => ({
+    ...callerIn(provider, id),
+    request: called,
+  })
   const call = async <Given, Result>(
     given: Given,
     work: (service: Service, given: Given) => Promise<Result>,
@@ -149,13 +162,13 @@ export function recordsOf(service: () => Service): Records {
     issue: (all) =>
       call(all, async (inside, { createdBy, ...given }) => {
         const request = parseIssueRequest(given, inside.options)
-        const caller = callerIn(inside.provider, await parseIssuer(inside.provider, createdBy))
+        const caller = callerOf(inside.provider, await parseIssuer(inside.provider, createdBy))
         const { subjectToken, record } = await issueSubjectToken(inside, caller, request)
         return { id: record.id, subjectToken, expiresIn: request.expiresIn }
       }),
     list: (query = {}) =>
       call(query, async (inside, given) =>
-        listSubjectTokens(inside, callerIn(inside.provider), parseListRequest(given)),
+        listSubjectTokens(inside, callerOf(inside.provider), parseListRequest(given)),
       ),
     get: (id) =>
       call({ id }, async (inside) => {
@@ -169,14 +182,14 @@ export function recordsOf(service: () => Service): Records {
         assertKnown(given, ['id', 'by', 'reason', 'cause', 'continuedBy'])
         const id = parseId(given.id)
         const { says } = parseStopRequest({ ...given })
-        return revokeSubjectToken(inside, id, { ...BY_HOST, ...says })
+        return revokeSubjectToken(inside, id, { cause, ...says }, { request: called })
       }),
     stopAll: (request) =>
       call(request, async (inside, given) => {
         assertKnown(given, [...KILLED_BY, 'by', 'reason'])
         const filter = killFilterOf(onlyOne(given, KILLED_BY), { ...given })
         const { says } = parseStopRequest({ ...given })
-        return revokeSubjectTokens(inside, callerIn(inside.provider), filter, { ...BY_HOST, ...says })
+        return revokeSubjectTokens(inside, callerOf(inside.provider), filter, { cause, ...says })
       }),
     acknowledge: (all) =>
       call(all, async (inside, { id, ...given }) => {
@@ -185,8 +198,6 @@ export function recordsOf(service: () => Service): Records {
       }),
   }
 }
-
-const BY_HOST: Revocation = { cause: 'host' }
 
 function parseId(id: unknown): string {
   if (id === undefined) throw required('id')
