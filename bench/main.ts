@@ -3,6 +3,7 @@
 import { endRun } from '../fixtures/end-of-run.ts'
 import { measureMemory, measureProfile, measureRows, measureScale } from './claims.ts'
 import { measureFacts } from './facts.ts'
+import { measureMetrics } from './metrics.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { MACHINE } from './report.ts'
 import { CORES } from './scene.ts'
@@ -15,6 +16,7 @@ const MODES = {
   rows: measureRows,
   profile: measureProfile,
   facts: measureFacts,
+  metrics: measureMetrics,
 }
 
 /** Shows progress on one line, and only in a terminal. */

@@ -8,7 +8,7 @@ const CONCURRENCIES = ['1', '8', '32'] as const
 const CLIENTS = ['static', 'stored'] as const
 
 export interface Options {
-  readonly mode: 'table' | 'scale' | 'memory' | 'rows' | 'profile' | 'facts'
+  readonly mode: 'table' | 'scale' | 'memory' | 'rows' | 'profile' | 'facts' | 'metrics'
   readonly database: DatabaseKind
   readonly algorithm: (typeof ALGORITHMS)[number]
   readonly concurrency: number
@@ -41,6 +41,7 @@ What is measured
                          e.g. --rows 1000,1000000
   --facts                bytes, write-ahead log, pages and statements against their limits, on every database;
                          one that is missed fails the run. --rows <n> sets the size (default 100000)
+  --metrics              what the recordings of an exchange cost, with an SDK of OpenTelemetry and without
   --profile              where the server spends CPU in excess of client_credentials; writes .cpuprofile files
 
 How
@@ -79,6 +80,7 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
       rows: { type: 'string' },
       facts: { type: 'boolean', default: false },
       limits: { type: 'string', default: '1' },
+      metrics: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -86,7 +88,7 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
   if (values.help) return 'help'
   const { facts, database = 'postgres' } = values
   // What --rows means for --facts is another mode otherwise.
-  const modes = (['scale', 'memory', 'rows', 'profile', 'facts'] as const).filter(
+  const modes = (['scale', 'memory', 'rows', 'profile', 'facts', 'metrics'] as const).filter(
     (mode) => values[mode] && !(facts && mode === 'rows'),
   )
   if (modes.length > 1) throw new Error(`use only one of ${modes.map((mode) => `--${mode}`).join(', ')}`)

@@ -1,6 +1,14 @@
-/** `npm start`: starts the example, and prints what to do with it. PORT and DATABASE_URL change where it runs. */
+/**
+ * `npm start`: starts the example, and prints what to do with it. PORT and DATABASE_URL change where it runs, and
+ * METRICS_PORT serves `/metrics` there.
+ */
 import { curlLines } from './curl-lines.ts'
 import { startExample } from './deployment.ts'
+import { serveMetrics } from './metrics.ts'
+
+const { METRICS_PORT } = process.env
+// First, so that every counter begins at zero.
+const metrics = METRICS_PORT ? await serveMetrics(Number(METRICS_PORT)) : undefined
 
 const { baseUrl, close } = await startExample({
   port: Number(process.env.PORT ?? 3000),
@@ -32,6 +40,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, async () => {
     console.log('\nStopping, once the requests under way have their responses.')
     await close()
+    await metrics?.close()
     console.log('Stopped.')
   })
 }

@@ -15,6 +15,7 @@ import { paymentsReader } from './payments.ts'
 import { sendRefusals } from './refusals.ts'
 import { challengeWithMetadata } from './resource-metadata.ts'
 import { invoiceOf, ordersOf, profileOf } from './shop.ts'
+import { watchStatusLists } from './status-list-metrics.ts'
 
 /** The last one means: may see payments through this API. */
 export const ORDERS_SCOPES = ['orders:read', 'orders:write', PAYMENTS_SCOPE] as const
@@ -30,7 +31,7 @@ interface OrdersApi {
 
 export function ordersApi({ issuer, audience, billingApi, log }: OrdersApi): Router {
   const router = new Router({ prefix: new URL(audience).pathname })
-  const verify = createVerifier({ issuer, audience })
+  const verify = createVerifier({ issuer, audience, onStatusList: watchStatusLists() })
   const readPayments = paymentsReader({ issuer, billingApi, log })
   router.use(challengeWithMetadata(audience), sendRefusals)
 

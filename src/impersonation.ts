@@ -10,6 +10,7 @@ import { type NodeHandler, routerHandler } from './http/handler.ts'
 import { healthRouter } from './http/health.ts'
 import { type Mounting, resolveMounting } from './http/mounting.ts'
 import { managementRouter } from './management/router.ts'
+import { beginMetrics, countFailure } from './metrics/metrics.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
@@ -176,6 +177,11 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       refuseSimultaneousReplays(provider)
       const lists = statusLists && publishLists(service, statusLists)
       attached = { ...service, configuration, lists }
+      beginMetrics(provider, {
+        measures: () => options.store.measures?.(),
+        newestListAt: () => lists?.newestAt(),
+      })
+      provider.on('impersonation.failed', countFailure)
       ATTACHED.publish({ issuer: provider.issuer, statusLists: statusLists?.base } satisfies AttachedIssuer)
     },
 

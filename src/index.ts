@@ -46,6 +46,7 @@ export {
   type RevokedToken,
   type StoppedToken,
   StoreFailure,
+  type StoreMeasures,
   type SubjectTokenCounts,
   type SubjectTokenFilter,
   type SubjectTokenPage,

@@ -15,6 +15,7 @@ const STOREYS = [
   ['clock.ts', 'constants.ts', 'plain-json.ts', 'refusals.ts', 'resource-indicator.ts'],
   ['subject-tokens'],
   ['options.ts', 'events.ts', 'outage.ts'],
+  ['metrics'],
   ['callbacks', 'http', 'provider'],
   ['exchange', 'records', 'status-lists'],
   ['management'],

@@ -5,7 +5,7 @@ import { isRepeatable, isStorageUnavailable, reportOutage } from '../src/outage.
 import { reasonOf } from '../src/refusals.ts'
 import { StoreFailure, type SubjectTokenStore } from '../src/subject-tokens/store.ts'
 
-type Method = Exclude<keyof SubjectTokenStore, 'ready'>
+type Method = Exclude<keyof SubjectTokenStore, 'ready' | 'measures'>
 
 /** How many arguments each method takes. */
 const METHODS: Readonly<Record<Method, number>> = {

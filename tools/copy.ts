@@ -23,12 +23,23 @@ export function copyRepository(purpose: string): string {
   cpSync(ROOT, folder, { recursive: true, filter: (from) => !LEFT.has(path.basename(from)) })
   const packages = path.join(folder, 'node_modules')
   mkdirSync(packages)
-  for (const name of readdirSync(PACKAGES).filter((entry) => entry !== '.cache')) {
+  for (const name of installedPackages()) {
     const original = path.join(PACKAGES, name)
+    mkdirSync(path.dirname(path.join(packages, name)), { recursive: true })
     symlinkSync(isWorkspace(original) ? readlinkSync(original) : original, path.join(packages, name))
   }
   return folder
 }
+
+/** Those of a scope one by one, so that another release can take the place of one. */
+const installedPackages = (): string[] =>
+  readdirSync(PACKAGES)
+    .filter((entry) => entry !== '.cache')
+    .flatMap((entry) =>
+      entry.startsWith('@')
+        ? readdirSync(path.join(PACKAGES, entry)).map((name) => path.join(entry, name))
+        : [entry],
+    )
 
 const isWorkspace = (entry: string): boolean =>
   lstatSync(entry).isSymbolicLink() && !realpathSync(entry).startsWith(PACKAGES + path.sep)

@@ -17,6 +17,10 @@ const GROUPS = [
     tests: ['test/exchange/*.test.ts', 'test/management/*.test.ts', 'test/provider/*.test.ts'],
   },
   {
+    packages: ['@opentelemetry/api'],
+    tests: ['test/metrics/recordings.test.ts', 'test/metrics/registry.test.ts'],
+  },
+  {
     packages: ['mysql2', 'pg', 'sequelize'],
     tests: ['test/sequelize/*.test.ts', 'test/faults/poolers.test.ts', 'test/faults/silence.test.ts'],
   },

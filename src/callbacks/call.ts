@@ -1,4 +1,5 @@
 import { type Seconds, TooLate, within } from '../clock.ts'
+import { timeCall } from '../metrics/metrics.ts'
 import { AccessDenied, type CallbackName, denied, functionFailed } from '../refusals.ts'
 
 /**
@@ -12,15 +13,23 @@ export async function callDeployment<Result>(
   timeLimit: Seconds,
   call: () => Result | Promise<Result>,
 ): Promise<Result> {
+  const end = timeCall(name)
   try {
-    const result = call()
+    const called = call()
     // What a function has returned cannot be late: no timer for it.
-    return isThenable(result) ? await within(timeLimit, result) : result
+    const result = isThenable(called) ? await within(timeLimit, called) : called
+    end('returned')
+    return result
   } catch (error) {
-    if (error instanceof TooLate)
+    if (error instanceof TooLate) {
+      end('too_late')
       throw functionFailed({ check: name, private: `took more than ${timeLimit} s` })
-    if (name !== 'extraTokenClaims' && error instanceof AccessDenied)
+    }
+    if (name !== 'extraTokenClaims' && error instanceof AccessDenied) {
+      end('denied')
       throw denied({ check: name, private: error.message })
+    }
+    end('failed')
     throw functionFailed({ check: name, private: 'failed', cause: error })
   }
 }

@@ -1,3 +1,4 @@
+import { timedLookup } from '../metrics/metrics.ts'
 import { type ActorToken, certificateThumbprint, findActorToken } from '../provider/actor-token.ts'
 import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
 import { findAccount } from '../provider/grants.ts'
@@ -36,7 +37,7 @@ export async function findActor(
   const token = await findActorToken(ctx, service, actorToken)
   if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
   assertProven(token, sender, () => service.settings.getCertificate?.(ctx))
-  const account = await findAccount(ctx, token.accountId, token.model)
+  const account = await timedLookup(() => findAccount(ctx, token.accountId, token.model))
   if (account?.accountId !== token.accountId)
     throw actorTokenRefused({ private: 'its account is gone or disabled' })
 

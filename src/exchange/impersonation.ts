@@ -113,6 +113,7 @@ async function assertExchangeAllowed(
 }
 
 const EVENTS: ExchangeEvents<Permission> = {
+  kind: 'impersonation',
   exchanged: (provider, told, { record: { id, createdBy } }) =>
     emit(provider, 'subject_token.exchanged', { ...told, id, createdBy }),
   refused: (provider, told) => emitRefusal(provider, 'subject_token.refused', { stage: 'exchange', ...told }),

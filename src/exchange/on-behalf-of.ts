@@ -163,6 +163,7 @@ const grantOf = ({ record, through, claims }: ReceivedToken) =>
   }) as const
 
 const EVENTS: ExchangeEvents<ReceivedToken> = {
+  kind: 'onBehalfOf',
   exchanged(provider, told, { record, through, jti }) {
     const ids = { id: record?.id, createdBy: record?.createdBy, parentJti: jti }
     emit(provider, 'access_token.exchanged', { ...told, ...ids, through })

@@ -3,6 +3,8 @@
 import type { Provider } from 'oidc-provider'
 import type { SubjectTokenExchanged, SubjectTokenRefused } from '../events.ts'
 import { requestOf } from '../http/doors.ts'
+import { countReplay, timeExchange } from '../metrics/metrics.ts'
+import type { Kind } from '../metrics/series.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import { type AccessTokenDraft, shownAccessToken } from '../provider/access-token.ts'
@@ -48,6 +50,7 @@ type ToldRefused = Omit<SubjectTokenRefused, 'stage' | 'resource'> & { readonly 
 
 /** Emits the events of one kind of exchange. */
 export interface ExchangeEvents<Found extends Subject> {
+  readonly kind: Kind
   exchanged(provider: Provider, told: ToldExchanged, subject: Found): void
   /** `subject` is absent if the request did not get that far. */
   refused(provider: Provider, told: ToldRefused, subject?: Found): void
@@ -61,6 +64,7 @@ export async function recordOutcome<Found extends Subject>(
   exchange: (reached: (established: Reached<Found>) => void) => Promise<Exchanged<Found>>,
 ): Promise<void> {
   const { provider } = ctx.oidc
+  const end = timeExchange(events.kind)
   let reached: Reached<Found> = {}
   let exchanged: Exchanged<Found>
   try {
@@ -70,14 +74,22 @@ export async function recordOutcome<Found extends Subject>(
   } catch (error) {
     if (isStorageUnavailable(error) && isRepeatable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
-      events.refused(provider, refusedOf(ctx, reached, error), reached.subject)
+      const told = refusedOf(ctx, reached, error)
+      events.refused(provider, told, reached.subject)
+      end(isFailure(error) ? 'failed' : 'refused', told.check)
       throw error
     }
     await emitReplayed(ctx, service, error)
+    end('refused', 'subject_token')
     throw subjectTokenRefused({ private: 'used before' })
   }
   events.exchanged(provider, exchangedOf(ctx, exchanged), exchanged.subject)
+  end('done')
 }
+
+/** Whether the client gets 5xx. */
+const isFailure = (error: unknown): boolean =>
+  errorReadOf(error) === 'server_error' || isStorageUnavailable(error)
 
 function exchangedOf(
   ctx: GrantContext,
@@ -122,6 +134,7 @@ async function emitReplayed(
 ): Promise<void> {
   const { use } = token
   const { ended, sameClient, secondsAfter } = await endFirstUse(ctx, service, token)
+  countReplay(ended, sameClient)
   emitRefusal(ctx.oidc.provider, 'subject_token.replayed', {
     id: token.id,
     userId: token.userId,

@@ -1,4 +1,5 @@
 import { RESERVED_CLAIMS } from '../constants.ts'
+import { timedLookup } from '../metrics/metrics.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { registeredAudiences } from '../provider/clients.ts'
@@ -79,12 +80,17 @@ export async function findPeople(
     throw subjectTokenRefused({ check: 'hops', private: `more than ${hops} APIs in the chain` })
   if (!people) return undefined
   assertChain(people, { userId, maxDelegationDepth, refused: subjectTokenRefused })
-  for (const sub of subsOf(people)) {
-    const account = await findAccount(ctx, sub)
-    if (account?.accountId !== sub)
-      throw subjectTokenRefused({ private: 'the account of an actor is gone or disabled' })
-  }
+  if (!(await timedLookup(() => exist(ctx, subsOf(people)))))
+    throw subjectTokenRefused({ private: 'the account of an actor is gone or disabled' })
   return people
+}
+
+async function exist(ctx: GrantContext, subs: readonly string[]): Promise<boolean> {
+  for (const sub of subs) {
+    const account = await findAccount(ctx, sub)
+    if (account?.accountId !== sub) return false
+  }
+  return true
 }
 
 /** One audience, which is this client: a token for several APIs would let each of them speak for the others. */

@@ -1,5 +1,6 @@
 import type { Account } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
+import { timedLookup } from '../metrics/metrics.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { findAccount, type GrantContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
@@ -78,7 +79,7 @@ export const reaches = ({ resource: allowed }: SubjectToken, resource: string): 
 
 /** The user's account. `source` is the access token that names it, if there is one. */
 export async function findUser(ctx: GrantContext, userId: string, source?: object): Promise<Account> {
-  const account = await findAccount(ctx, userId, source)
+  const account = await timedLookup(() => findAccount(ctx, userId, source))
   if (account?.accountId !== userId) throw subjectTokenRefused({ private: 'the user is gone or disabled' })
   // Before the resource is resolved, because its scopes may depend on the user.
   ctx.oidc.entity('Account', account)

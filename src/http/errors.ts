@@ -54,6 +54,9 @@ export const notFound = (says: Public) => new RecordError({ ...says, status: 404
 export const methodNotAllowed = () =>
   new RecordError({ status: 405, code: 'invalid_request', public: 'method not allowed' })
 
+/** Whether the client reads 5xx. */
+export const isFailure = (error: unknown): boolean => recordErrorOf(error).status >= 500
+
 /** What the client reads of an error. */
 export function recordErrorOf(error: unknown): RecordError {
   if (error instanceof RecordError) return error

@@ -2,7 +2,8 @@ import { type Account, errors } from 'oidc-provider'
 import { assertPolicyAllows, missingContext } from '../callbacks/policy.ts'
 import { epochTime, type Seconds } from '../clock.ts'
 import { emit } from '../events.ts'
-import { invalidRequest, notFound } from '../http/errors.ts'
+import { invalidRequest, isFailure, notFound } from '../http/errors.ts'
+import { timed, timedLookup } from '../metrics/metrics.ts'
 import type { ResolvedOptions } from '../options.ts'
 import {
   isPlainJson,
@@ -28,14 +29,13 @@ interface Issued {
 }
 
 /** Issues a subject token for an account that exists, where the policy allows it. */
-export async function issueSubjectToken(
-  service: Service,
-  caller: Caller,
-  request: IssueRequest,
-): Promise<Issued> {
+export const issueSubjectToken = (service: Service, caller: Caller, request: IssueRequest): Promise<Issued> =>
+  timed('issue', isFailure, () => issueTo(service, caller, request))
+
+async function issueTo(service: Service, caller: Caller, request: IssueRequest): Promise<Issued> {
   const { provider, store } = service
   // Whatever its class: a RecordError of the deployment would read as a refusal of this API.
-  const account = await caller.findAccount(request.userId).catch((cause: unknown) => {
+  const account = await timedLookup(() => caller.findAccount(request.userId)).catch((cause: unknown) => {
     throw functionFailed({ check: 'findAccount', private: 'failed', cause })
   })
   if (!account) throw notFound({ public: 'user not found' })

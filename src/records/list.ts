@@ -1,5 +1,6 @@
 import { epochTime, type Seconds } from '../clock.ts'
-import { invalidRequest } from '../http/errors.ts'
+import { invalidRequest, isFailure } from '../http/errors.ts'
+import { timed } from '../metrics/metrics.ts'
 import type { Service } from '../provider/settings.ts'
 import { isId } from '../subject-tokens/id.ts'
 import type { SubjectTokenFilter } from '../subject-tokens/store.ts'
@@ -57,7 +58,13 @@ export interface ListRequest {
   readonly cursor?: string
 }
 
-export async function listSubjectTokens(
+export const listSubjectTokens = (
+  service: Service,
+  lookup: Lookup,
+  request: ListRequest,
+): Promise<RecordPage> => timed('list', isFailure, () => findPage(service, lookup, request))
+
+async function findPage(
   { provider, store, options }: Service,
   lookup: Lookup,
   { filter: given, limit, cursor }: ListRequest,

@@ -1,6 +1,7 @@
 import { epochTime, type Seconds } from '../clock.ts'
 import { emit, type SubjectTokenRevoked } from '../events.ts'
-import { invalidRequest } from '../http/errors.ts'
+import { invalidRequest, isFailure } from '../http/errors.ts'
+import { timed } from '../metrics/metrics.ts'
 import { storageUnavailable } from '../outage.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import type { Service } from '../provider/settings.ts'
@@ -18,11 +19,18 @@ export interface Stopped {
 }
 
 /** Stops one: an unused token can no longer be exchanged, what it was exchanged for ends. */
-export async function revokeSubjectToken(
+export const revokeSubjectToken = (
   service: Service,
   id: string,
   revocation: Revocation,
   { request }: Pick<Lookup, 'request'> = {},
+): Promise<Stopped> => timed('stop', isFailure, () => stopOne(service, id, revocation, request))
+
+async function stopOne(
+  service: Service,
+  id: string,
+  revocation: Revocation,
+  request: string | undefined,
 ): Promise<Stopped> {
   const { provider, store } = service
   const now = epochTime()
@@ -47,7 +55,14 @@ async function assertContinues(service: Service, id: string, continuedBy: string
  * The kill switch. First by the name as given, then by the account that it is an alias of, so that nothing waits for the
  * look-up.
  */
-export async function revokeSubjectTokens(
+export const revokeSubjectTokens = (
+  service: Service,
+  lookup: Lookup,
+  given: KillFilter,
+  revocation: Revocation,
+): Promise<Stopped> => timed('stop', isFailure, () => stopAll(service, lookup, given, revocation))
+
+async function stopAll(
   service: Service,
   lookup: Lookup,
   given: KillFilter,

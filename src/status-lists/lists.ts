@@ -13,6 +13,8 @@ export interface PublishedLists {
   has(number: number): Promise<boolean>
   /** A published list, at most a second old. */
   get(number: number): Promise<SignedStatusList>
+  /** When the newest of those that were asked for was signed; `undefined` before the first. */
+  newestAt(): Seconds | undefined
 }
 
 export function publishLists(
@@ -22,6 +24,7 @@ export function publishLists(
   const numbers = rememberNumbers(store)
   const stopped = rememberStopped(store, issuer)
   const lists = new Map<number, ReturnType<typeof statusListOf>>()
+  let newest: Seconds | undefined
 
   const forgetOld = (published: ReadonlySet<number>) => {
     for (const number of lists.keys()) if (!published.has(number)) lists.delete(number)
@@ -40,8 +43,11 @@ export function publishLists(
         lists.get(number) ??
         statusListOf({ issuer, number, uri, ttl: statusLists.ttl, signJwt: settings.signJwt })
       lists.set(number, list)
-      return list(await stopped())
+      const signed = await list(await stopped())
+      newest = Math.max(newest ?? 0, signed.iat)
+      return signed
     },
+    newestAt: () => newest,
   }
 }
 

@@ -2,8 +2,9 @@ import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import type { Provider } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
-import { methodNotAllowed, notFound, RecordError } from '../http/errors.ts'
+import { isFailure, methodNotAllowed, notFound, RecordError } from '../http/errors.ts'
 import { respond } from '../http/respond.ts'
+import { timed } from '../metrics/metrics.ts'
 import { LIST_NUMBER } from '../provider/status-reference.ts'
 import type { PublishedLists } from './lists.ts'
 
@@ -19,7 +20,7 @@ export function statusListRouter(provider: Provider, lists: PublishedLists, pref
     ctx.set('Access-Control-Allow-Origin', '*')
     return inJson(ctx, next)
   }
-  router.get(LIST, responding, (ctx) => sendList(ctx, lists))
+  router.get(LIST, responding, (ctx) => timed('status_list', isFailure, () => sendList(ctx, lists)))
   router.all(LIST, responding, (ctx) => {
     ctx.set('Allow', 'GET, HEAD')
     throw methodNotAllowed()

@@ -171,6 +171,21 @@ export interface SubjectTokenStore {
    * with the reason. For readiness probes; a store without it is asked for a token that does not exist.
    */
   ready?(): Promise<void>
+
+  /** What the store has counted since the process began, for metrics. Returns at once. A store may leave it out. */
+  measures?(): StoreMeasures
+}
+
+/** How a store and its database get on. Counts only rise, except for `waiting`. */
+export interface StoreMeasures {
+  /** Statements that failed, by what became of them: few and fixed words. Each attempt counts, also if the next one worked. */
+  readonly failures: Readonly<Record<string, number>>
+  /** How often a connection was waited for, also where one was free. */
+  readonly waits: number
+  /** All waits together, in seconds, not whole. */
+  readonly waited: number
+  /** How many wait for a connection now. */
+  readonly waiting: number
 }
 
 /**
@@ -242,7 +257,7 @@ export interface RevokedToken
   }
 }
 
-const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready'>, true>> = {
+const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready' | 'measures'>, true>> = {
   insert: true,
   find: true,
   consume: true,

@@ -1,6 +1,8 @@
 /** Lists and numbers that the pages repeat, compared with the code they come from. */
 import { expect } from 'chai'
+import { countingMeter, withMeter } from '../../fixtures/counting-meter.ts'
 import { openDatabase } from '../../fixtures/databases.ts'
+import { withDeployment } from '../../fixtures/deployment.ts'
 import { DOCS, readPage } from '../../fixtures/markdown.ts'
 import { codeOf, namesOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 import { uncalledStore as store } from '../../fixtures/uncalled-store.ts'
@@ -34,12 +36,24 @@ describe('docs: facts', () => {
     expect(names.sort()).to.deep.equal([...RESERVED_CLAIMS].sort())
   })
 
-  it('name events that exist, and count each of them', () => {
+  it('name events that exist', () => {
     for (const page of ['README.md', 'SECURITY.md', ...DOCS]) {
       const named = [...readPage(page).matchAll(/subject_token\.\w+/g)].map(([name]) => name)
       expect([...EVENTS], page).to.include.members(named)
     }
-    for (const name of EVENTS) expect(readPage('docs/operate.md')).to.include(`provider.on('${name}'`)
+  })
+
+  it('name the instruments, all of them, with their units and attributes', async () => {
+    const meter = countingMeter()
+    await withMeter(meter, () => withDeployment({}, async () => {}))
+    const told = rowsOf(sectionOf(readPage('docs/operate.md'), 'Metrics')).map(([name = '', unit = '']) => [
+      codeOf(name)[0],
+      codeOf(unit)[0],
+    ])
+    expect(told).to.deep.equal(meter.made.map(({ name, unit }) => [name, unit]))
+    const text = readPage('docs/operate.md')
+    for (const attribute of meter.recordings.flatMap(([, attributes]) => Object.keys(attributes)))
+      expect(text).to.include(`\`${attribute}\``)
   })
 
   it('name checks that exist', () => {

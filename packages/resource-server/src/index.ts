@@ -10,7 +10,7 @@ export {
   Unauthorized,
 } from './errors.ts'
 export { assertInPerson, assertReadOnly, assertScope } from './guards.ts'
-export type { VerifierOptions } from './options.ts'
+export type { StatusListReport, VerifierOptions } from './options.ts'
 export type { ApiRequest, NodeRequest, WebRequest } from './request.ts'
 export type { Seconds } from './time.ts'
 export { createVerifier, type Verifier } from './verifier.ts'

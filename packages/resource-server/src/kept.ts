@@ -15,12 +15,16 @@ export interface Kept<Value> {
 /** Fetches the value; `previous` is the one that serves meanwhile. @throws {ProviderUnavailable} */
 export type Load<Value> = (previous: Kept<Value> | undefined) => Promise<Kept<Value>>
 
+/** Hears of each attempt to fetch the value: what serves after it, and whether it was fetched. */
+type Attempted<Value> = (kept: Kept<Value> | undefined, fetched: boolean) => void
+
 /** After a request to the provider there is no other one for the same thing for so long. */
 const REST: Seconds = 1
 
 export class Keeper<Value> {
   readonly #what: string
   readonly #load: Load<Value>
+  readonly #attempted: Attempted<Value>
   #kept: Kept<Value> | undefined
   /** Under way. Where requests share nothing it may be any of several, and is not looked at. */
   #attempt: Promise<Kept<Value>> | undefined
@@ -30,9 +34,10 @@ export class Keeper<Value> {
   #failure: { readonly at: Instant; readonly reason: string } | undefined
 
   /** `what` is fetched, in the words of an error's `reason`. */
-  constructor(what: string, load: Load<Value>) {
+  constructor(what: string, load: Load<Value>, attempted: Attempted<Value> = () => {}) {
     this.#what = what
     this.#load = load
+    this.#attempted = attempted
   }
 
   /** The value, fresh if that can be had. @throws {ProviderUnavailable} when there is none to be had. */
@@ -104,9 +109,11 @@ export class Keeper<Value> {
       if (kept && next.since < kept.since) throw new ProviderUnavailable(`${this.#what}: older than before`)
       this.#failure = undefined
       this.#kept = next
+      this.#attempted(next, true)
       return next
     } catch (error) {
       if (error instanceof ProviderUnavailable) this.#failure = { at: instant(), reason: error.reason }
+      this.#attempted(this.#usable(instant()), false)
       throw error
     } finally {
       this.#attemptEndedAt = instant()

@@ -57,12 +57,32 @@ export interface VerifierOptions {
    * is believed, and TLS that ends in front of this process is not seen. Default: the request's own.
    */
   readonly origin?: string
+
+  /**
+   * Called after each attempt to fetch a status list, for metrics and alerts: if `age` goes far beyond `ttl`, stops do not
+   * arrive here, and from 10 × `ttl` on every token that refers to the list is refused with 503. It is not awaited, and what
+   * it throws is ignored. Default: none.
+   */
+  readonly onStatusList?: (report: StatusListReport) => void | Promise<void>
+}
+
+/** What became of an attempt to fetch a status list. */
+export interface StatusListReport {
+  /** Of the list. There are few: one for 131,072 access tokens. */
+  readonly uri: string
+  /**
+   * How long ago the list that serves now was signed, in seconds, not whole. Absent if none serves: tokens that refer to it are
+   * refused with 503.
+   */
+  readonly age?: Seconds
+  /** `failed`: nothing came, or nothing that could be used. */
+  readonly outcome: 'fetched' | 'failed'
 }
 
 /** The options behind the door: complete, checked and frozen. */
 export interface ResolvedOptions
-  extends Required<Omit<VerifierOptions, 'introspection' | 'origin'>>,
-    Pick<VerifierOptions, 'introspection' | 'origin'> {}
+  extends Required<Omit<VerifierOptions, 'introspection' | 'origin' | 'onStatusList'>>,
+    Pick<VerifierOptions, 'introspection' | 'origin' | 'onStatusList'> {}
 
 /**
  * Fills in defaults and checks every option.
@@ -72,7 +92,7 @@ export interface ResolvedOptions
 export function resolveOptions(given: VerifierOptions): ResolvedOptions {
   if (typeof given !== 'object' || given === null)
     throw new TypeError('createVerifier takes an options object')
-  const { issuer, audience, introspection, origin } = given
+  const { issuer, audience, introspection, origin, onStatusList } = given
   const { requireStatus = false, clockTolerance = 0, timeout = 5 } = given
   // The global one is looked up at each request: tests and instrumentation replace it.
   const { fetch: send = (...request) => fetch(...request) } = given
@@ -87,9 +107,10 @@ export function resolveOptions(given: VerifierOptions): ResolvedOptions {
   assertWhole('timeout', timeout, { from: 1, to: 60 })
   assert(typeof send === 'function', 'fetch', 'a function')
   assert(origin === undefined || isOrigin(origin), 'origin', 'an origin such as https://api.example.com')
+  assert(onStatusList === undefined || typeof onStatusList === 'function', 'onStatusList', 'a function')
   const options = {
     ...{ issuer, audience, introspection: introspection && Object.freeze({ ...introspection }), statusLists },
-    ...{ requireStatus, clockTolerance, timeout, fetch: send, origin },
+    ...{ requireStatus, clockTolerance, timeout, fetch: send, origin, onStatusList },
   }
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(options, name)) throw new TypeError(`unknown option: ${name}`)

@@ -3,9 +3,10 @@ import type { Issuer } from './discovery.ts'
 import { Refused } from './errors.ts'
 import type { Send } from './http.ts'
 import { isObject } from './json.ts'
-import { Keeper } from './kept.ts'
-import type { ResolvedOptions } from './options.ts'
+import { Keeper, type Kept, type Load } from './kept.ts'
+import type { ResolvedOptions, StatusListReport, VerifierOptions } from './options.ts'
 import { MAX_RESPONSE, readStatusList, type StatusList, statusAt } from './status-list.ts'
+import { instant } from './time.ts'
 
 /** Where the status of a token stands. */
 export interface StatusReference {
@@ -37,26 +38,42 @@ export function readStatus(status: unknown, base: string | false): StatusReferen
 /** @throws {Refused} when the token is stopped. @throws {ProviderUnavailable} when its list cannot be had. */
 export type AssertNotStopped = (reference: StatusReference) => Promise<void>
 
+/** Whoever listens cannot change what the verifier does. */
+function tell(listener: VerifierOptions['onStatusList'], report: StatusListReport): void {
+  try {
+    Promise.resolve(listener?.(report)).catch(() => {})
+  } catch {
+    // A faulty listener must not fail a request.
+  }
+}
+
 /** At 131,072 tokens a list more than a day of a thousand exchanges a second, and 16 MiB. */
 const MAX_LISTS = 1000
 
 export function statusLists(
-  { issuer, timeout }: ResolvedOptions,
+  { issuer, timeout, onStatusList }: ResolvedOptions,
   { keyOf }: Issuer,
   send: Send,
 ): AssertNotStopped {
   const lists = new Map<string, Keeper<StatusList>>()
+  const report = (uri: string, kept: Kept<StatusList> | undefined, fetched: boolean) =>
+    tell(onStatusList, {
+      uri,
+      ...(kept && { age: Math.max(0, instant() - kept.since) }),
+      outcome: fetched ? 'fetched' : 'failed',
+    })
 
   const listAt = (uri: string): Keeper<StatusList> => {
     const known = lists.get(uri)
     if (known) return known
-    const list = new Keeper<StatusList>('status list', async (previous) => {
+    const load: Load<StatusList> = async (previous) => {
       // What begins to renew a list at half of its time has ended before the other half is over.
       const patience = previous ? Math.max(1, Math.min(timeout, previous.freshFor / 2)) : timeout
       const request = { what: 'status list', url: uri, accept: 'application/statuslist+jwt' }
       const jwt = await send({ ...request, limit: MAX_RESPONSE, timeout: patience })
       return readStatusList(jwt, { uri, issuer, keyOf })
-    })
+    }
+    const list = new Keeper('status list', load, (kept, fetched) => report(uri, kept, fetched))
     lists.set(uri, list)
     for (const oldest of lists.keys()) if (lists.size > MAX_LISTS) lists.delete(oldest)
     return list

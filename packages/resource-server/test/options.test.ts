@@ -28,6 +28,8 @@ describe('resource server: options', () => {
     { fetch },
     { origin: 'https://api.example.com' },
     { origin: 'http://localhost:8080' },
+    { onStatusList: () => {} },
+    { onStatusList: undefined },
     { introspection: undefined, statusLists: undefined, requireStatus: undefined, clockTolerance: undefined },
     { timeout: undefined, fetch: undefined, origin: undefined },
   ]

@@ -9,6 +9,7 @@ import { AFTER, fateOf } from './fate.ts'
 import { createPatience } from './patience.ts'
 import { onPool } from './pool.ts'
 import { storageError } from './storage-error.ts'
+import { createTally, type Tally } from './tally.ts'
 import type { Binding, Result, Row, Text } from './text.ts'
 
 interface Alone {
@@ -24,6 +25,7 @@ interface Alone {
  */
 export interface Database {
   readonly dialect: Dialect
+  readonly tally: Tally
   /** Finds at most one row. May share a round trip with others of the same text. */
   findRow(text: Text, bind: Binding): Promise<Row | undefined>
   /** Writes at most one row, and returns whether it did. `row` names it alike in every process. May share a commit. */
@@ -40,7 +42,8 @@ export interface Database {
 
 /** `timeout` limits each step of a statement. */
 export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Seconds): Database {
-  const run = onPool(sequelize, driver, timeout)
+  const tally = createTally()
+  const run = onPool(sequelize, driver, timeout, tally)
   const alone: Execute = async (statement) => (await run(statement.text, [statement]))[0] as Result
   const join = inBatches(run, batchOptions(driver))
   const together: Execute = (statement) => join(statement.text, statement)
@@ -64,6 +67,7 @@ export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Se
 
   return {
     dialect: driver.dialect,
+    tally,
     findRow: async (text, bind) => (await execute(reading, together, { text, bind })).rows[0],
     writeRow: async (text, bind, row) =>
       (await execute(writing, together, { text, bind, row })).affected === 1,

@@ -4,6 +4,7 @@ import type { Seconds } from '../../clock.ts'
 import type { Driver } from './driver.ts'
 import { AFTER, Failure } from './fate.ts'
 import { logOf } from './log.ts'
+import { countWait, type Tally } from './tally.ts'
 import type { Binding, Result, Text } from './text.ts'
 import { within } from './time-limit.ts'
 
@@ -14,7 +15,7 @@ export type Run = (
 ) => Promise<readonly Result[]>
 
 /** `timeout` limits twice: how long a connection is waited for, and then how long the statement runs. */
-export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds): Run {
+export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds, tally: Tally): Run {
   const { connectionManager } = sequelize
   const log = logOf(sequelize)
 
@@ -24,8 +25,10 @@ export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds): 
       for (let time = 0; time < times; time += 1) log.log(`Executing (default): ${sql}`)
       // Always on the primary: a replica that lags would show a spent token as unspent.
       const connecting = connectionManager.getConnection({ type: 'write', useMaster: true })
-      return await within(timeout, connecting, (late) => connectionManager.releaseConnection(late))
+      const got = within(timeout, connecting, (late) => connectionManager.releaseConnection(late))
+      return await countWait(tally, got)
     } catch (error) {
+      tally.failures.unsent += 1
       throw new Failure('unsent', error)
     }
   }
@@ -46,6 +49,7 @@ export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds): 
       return results
     } catch (error) {
       const fate = driver.fateOf(error)
+      tally.failures[fate] += 1
       if (AFTER[fate].keep) connectionManager.releaseConnection(connection)
       else drop(connection)
       throw new Failure(fate, error)

@@ -102,6 +102,7 @@ export function createSubjectTokenStore(
     findStatusLists: (size, since) => findStatusLists(database, size, since),
 
     ready: () => assertSound(sequelize, database),
+    measures: () => database.tally,
   }
   sequelizes.set(store, sequelize)
   return store

@@ -4,7 +4,7 @@ import type { SubjectTokenStore } from '../../subject-tokens/store.ts'
 import type { NewSubjectToken, SpentSubjectToken } from '../../subject-tokens/subject-token.ts'
 import { all, BY_API, NOW, type Test, tokensIn } from './tokens.ts'
 
-type Method = Exclude<keyof SubjectTokenStore, 'ready'>
+type Method = Exclude<keyof SubjectTokenStore, 'ready' | 'measures'>
 
 /** A call of each method, with a token as it would have been found before. */
 const CALLS: Readonly<

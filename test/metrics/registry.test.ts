@@ -1,0 +1,39 @@
+/** How the SDK of the application is found (src/metrics/registry.ts), held against the package. */
+import { createRequire } from 'node:module'
+import { metrics } from '@opentelemetry/api'
+import { expect } from 'chai'
+import { countingMeter, withMeter } from '../../fixtures/counting-meter.ts'
+import { registeredMeterProvider } from '../../src/metrics/registry.ts'
+
+describe('the SDK of OpenTelemetry', () => {
+  it('is found once it is registered, and no longer', async () => {
+    const provider = countingMeter()
+    expect(registeredMeterProvider()).to.equal(undefined)
+    await withMeter(provider, async () => expect(registeredMeterProvider()).to.equal(provider))
+    expect(registeredMeterProvider()).to.equal(undefined)
+  })
+
+  it('is found if the API was loaded as CommonJS, which is a copy of its own from 1.10 on', () => {
+    const copy: typeof import('@opentelemetry/api') = createRequire(import.meta.url)('@opentelemetry/api')
+    const provider = countingMeter()
+    copy.metrics.setGlobalMeterProvider(provider)
+    try {
+      expect(registeredMeterProvider()).to.equal(provider)
+      expect(metrics.getMeterProvider()).to.equal(provider)
+    } finally {
+      copy.metrics.disable()
+    }
+  })
+
+  it('is none where the API is there alone, or where its place holds something else', () => {
+    expect(metrics.getMeter('a test')).to.be.an('object')
+    expect(registeredMeterProvider()).to.equal(undefined)
+    const registry = Symbol.for('opentelemetry.js.api.1')
+    const before: unknown = Reflect.get(globalThis, registry)
+    for (const value of [null, 7, {}, { metrics: null }, { metrics: {} }, { metrics: { getMeter: 7 } }]) {
+      Reflect.set(globalThis, registry, value)
+      expect(registeredMeterProvider(), JSON.stringify(value)).to.equal(undefined)
+    }
+    Reflect.set(globalThis, registry, before)
+  })
+})
