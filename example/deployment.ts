@@ -12,7 +12,7 @@ import { migrate } from '../src/sequelize/index.ts' // yours: 'oidc-provider-imp
 import { logEvents } from './audit.ts'
 import { supportBackendRouter } from './backend/router.ts'
 import { billingApi } from './billing-api.ts'
-import { consoleOf, consoleSignIn } from './console.ts'
+import { CONSOLE, consoleOf, consoleSignIn } from './console.ts'
 import { type DatabaseOptions, openDatabase } from './database.ts'
 import { deskRouter } from './desk/router.ts'
 import { drainable } from './drain.ts'
@@ -74,7 +74,8 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   app.use(ordersApi({ issuer, audience: orders, billingApi: billing, log }).routes())
   app.use(resourceMetadataRouter({ issuer, audience: orders, scopes: ORDERS_SCOPES }).routes())
   app.use(billingApi({ issuer, audience: billing, log }).routes())
-  app.use(supportBackendRouter(app, { issuer, ordersApi: orders, billingApi: billing, log }).routes())
+  const backend = { issuer, ordersApi: orders, billingApi: billing, console: baseUrl + CONSOLE, log }
+  app.use(supportBackendRouter(app, backend).routes())
   app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())
 

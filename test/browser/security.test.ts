@@ -1,7 +1,7 @@
 /** Security at the console of the example: who gets in, what they see of the desk, and a stop that the desk learns of. */
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { heading, inChromium, logged, says, signIn, view } from './desk.ts'
+import { heading, inChromium, logged, record, says, signIn, view } from './desk.ts'
 import { expectNothingViewed, stopTime } from './shown.ts'
 
 const WHY = 'Sam is off duty'
@@ -37,6 +37,7 @@ inChromium('the console of the example', (openDesk) => {
     await heading(desk.page, 'Customers')
     const [stopped] = logged(desk, 'subject_token.revoked')
     expect(stopped?.revocation).to.deep.equal({ cause: 'console', by: 'dana', reason: WHY })
+    expect((await record(desk.page))[0]?.[5]).to.match(/^Stopped by Dana Dorn · \d+:\d\d “Sam is off duty”$/)
   })
 
   it('leads through the sign-in to the record that was asked for, and to no other site', async () => {
@@ -58,6 +59,29 @@ inChromium('the console of the example', (openDesk) => {
       await security.goto(`/console/back?${new URLSearchParams({ state })}`)
       expect(security.url(), state).to.equal(`${desk.baseUrl}/impersonations`)
     }
+  })
+
+  it('is linked from the records of the desk for those who may see it, and lets them do no more', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    await view(page)
+    const details = 'Details of Sam Sawyer viewing Alice Archer'
+    const link = { name: 'Open the record in the console' }
+    await record(page)
+    await page.getByRole('button', { name: details }).click()
+    await page.getByRole('button', { name: 'Close' }).waitFor()
+    expect(await page.getByRole('link', link).count()).to.equal(0)
+
+    const colleague = await desk.elsewhere()
+    await signIn(colleague, 'Robin Reed')
+    await record(colleague)
+    await colleague.getByRole('button', { name: details }).click()
+    await colleague.getByRole('link', link).click()
+    await colleague.waitForURL('**/impersonations/*')
+    await colleague.getByText('Alice Archer').first().waitFor()
+    expect(await colleague.getByRole('button', { name: /stop/i }).count()).to.equal(0)
+    expect(await colleague.getByRole('link', { name: /stop/i }).count()).to.equal(0)
   })
 
   it('lets no engineer and no customer in, and no one who is not signed in', async () => {
