@@ -149,7 +149,7 @@ inChromium('the support desk: the click path', (openDesk) => {
     const { page } = await openDesk()
     await signIn(page)
     await view(page)
-    expect((await record(page))[0]?.[STATE]).to.match(/^Live · \d:\d\d$/)
+    expect((await record(page))[0]?.[STATE]).to.match(/^Live \d:\d\d left$/)
     await page.getByRole('link', { name: 'Back to the view' }).click()
     await heading(page, 'Viewing as Alice Archer')
     await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
@@ -164,7 +164,7 @@ inChromium('the support desk: the click path', (openDesk) => {
     const [row, ...others] = await record(page)
     expect(others).to.deep.equal([])
     expect(row?.slice(0, 5)).to.deep.equal(['just now', 'Sam Sawyer', 'Alice Archer', REASON, 'T-1'])
-    expect(row?.[STATE]).to.match(/^Ended by Sam Sawyer · \d:\d\d$/)
+    expect(row?.[STATE]).to.match(/^Ended by the engineer \d:\d\d$/)
     expect(await page.getByRole('button', { name: /^Stop/ }).count()).to.equal(0)
   })
 

@@ -18,7 +18,7 @@ inChromium('the support desk: what people write', (openDesk) => {
     await stop(page, 'Stop Sam Sawyer viewing Alice Archer', HTML)
     await says(page, 'status', 'Stopped.')
     expect((await rowsShown(page))[0]?.[STATE])
-      .to.match(/^Ended by Sam Sawyer · \d:\d\d “/)
+      .to.match(/^Ended by the engineer \d:\d\d “/)
       .and.include(HTML)
     expect(await page.locator('img:not(.brand img)').count()).to.equal(0)
     expect(await page.evaluate('window.injected')).to.equal(undefined)

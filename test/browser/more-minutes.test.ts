@@ -60,7 +60,7 @@ inChromium('the support desk: more minutes', (openDesk) => {
       continuedBy: second?.id,
     })
     // Each leads to the other, from its row and from its details.
-    expect(again?.[STATE]).to.match(/^Live · \d:\d\d ?Former view$/)
+    expect(again?.[STATE]).to.match(/^Live \d:\d\d left ?Former view$/)
     expect(before?.[STATE]).to.match(/^Continued \d:\d\d ?Next view$/)
     const details = page.locator('#details')
     await page.getByRole('button', { name: 'Former view of Sam Sawyer viewing Alice Archer' }).click()

@@ -37,7 +37,7 @@ inChromium('the console of the example', (openDesk) => {
     await heading(desk.page, 'Customers')
     const [stopped] = logged(desk, 'subject_token.revoked')
     expect(stopped?.revocation).to.deep.equal({ cause: 'console', by: 'dana', reason: WHY })
-    expect((await record(desk.page))[0]?.[5]).to.match(/^Stopped by Dana Dorn · \d+:\d\d “Sam is off duty”$/)
+    expect((await record(desk.page))[0]?.[5]).to.match(/^Stopped by Dana Dorn \d+:\d\d “Sam is off duty”$/)
   })
 
   it('leads through the sign-in to the record that was asked for, and to no other site', async () => {

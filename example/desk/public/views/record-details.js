@@ -1,9 +1,8 @@
 /** Everything that the record says about one view. */
 import { copyButton } from '../copy.js'
 import { byId, element } from '../element.js'
-import { stateOf } from '../states.js'
 import { dayAndClock } from '../times.js'
-import { neighbours, outcomeOf, viewingOf } from './record-table.js'
+import { neighbours, outcomeOf, viewingOf, wordAndWho } from './record-table.js'
 
 const dialog = byId('details-dialog')
 
@@ -30,7 +29,7 @@ export function showDetails(item, onOpen) {
     ...(consumedAt ? fact('Exchanged', dayAndClock(consumedAt)) : []),
     ...(accessToken ? fact('Token expires', dayAndClock(accessToken.expiresAt)) : []),
     ...(revokedAt ? fact('Over since', dayAndClock(revokedAt)) : []),
-    ...fact('State', `${stateOf(item).text} ${outcomeOf(item)}`),
+    ...fact('State', `${wordAndWho(item)} ${outcomeOf(item)}`),
     ...neighbours(item).flatMap(({ text, of }) => fact(text, opener(of, text, onOpen))),
   )
   if (!dialog.open) dialog.showModal()

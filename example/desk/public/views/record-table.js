@@ -1,7 +1,7 @@
 /** One row of the record: who, whom, why, when, and what has become of it. */
 import { ticketUrl } from '../configuration.js'
 import { element } from '../element.js'
-import { canBeStopped, isLive, lastedOf, leftOf, stateOf } from '../states.js'
+import { canBeStopped, lastedOf, leftOf, stateOf, toneOf, wordOf } from '../states.js'
 import { moment } from '../times.js'
 
 /**
@@ -13,7 +13,7 @@ export function recordRow(item, { onStop, onDetails, onOpen }) {
   const viewing = viewingOf(item)
   return element(
     'tr',
-    { id: `record-${id}`, 'data-state': stateOf(item).text },
+    { id: `record-${id}`, 'data-state': stateOf(item) },
     cell('When', moment(createdAt)),
     cell('Engineer', nameOfEngineer(item)),
     cell('Customer', nameOf(item, item.userId)),
@@ -63,27 +63,30 @@ export const neighbours = ({ revocation, context }) =>
     { text: 'Former view', of: context.continues },
   ].filter(({ of }) => of)
 
-/** The state as a pill, and beside it what else is to say. */
+/** The state as a pill, and beside it for how much longer, or how long it lasted and why it was stopped. */
 function stateShown(item) {
-  const { tone, text } = stateOf(item)
-  const pill = element('span', { className: `pill ${tone}` }, text)
-  if (isLive(item)) pill.append(' · ', element('span', { className: 'left' }, leftOf(item)))
+  const pill = element('span', { className: `pill ${toneOf(item)}` }, wordAndWho(item))
+  if (stateOf(item) === 'live') return [pill, ' ', element('span', { className: 'left' }, leftOf(item))]
   const more = outcomeOf(item)
   return more ? [pill, ' ', clamped(more)] : [pill]
 }
 
-/** By whom it was ended, how long it lasted, and why it was stopped. */
+/** "Stopped by Dana Dorn" */
+export function wordAndWho(item) {
+  if (stateOf(item) !== 'stopped') return wordOf(item)
+  const { by } = item.revocation
+  return `${wordOf(item)} by ${by ? nameOf(item, by) : 'the operator'}`
+}
+
+/** "0:32 “The ticket is closed”" */
 export function outcomeOf(item) {
-  const { text } = stateOf(item)
-  const { by, reason } = item.revocation ?? {}
-  const who = ['Ended', 'Stopped'].includes(text) && `by ${by ? nameOf(item, by) : 'the operator'}`
-  const said = [who, lastedOf(item)].filter(Boolean).join(' · ')
-  return reason ? `${said} “${reason}”` : said
+  const reason = item.revocation?.reason
+  return [lastedOf(item), reason && `“${reason}”`].filter(Boolean).join(' ')
 }
 
 /** Counts down. Returns whether the row still shows what its record is. */
 export function isCurrent(row, item) {
   const time = row.querySelector('.left')
-  if (time && isLive(item)) time.textContent = leftOf(item)
-  return row.dataset.state === stateOf(item).text
+  if (time) time.textContent = leftOf(item)
+  return row.dataset.state === stateOf(item)
 }
