@@ -56,8 +56,8 @@ function checkLinks(name: string, folder: string, page: string, held: readonly s
 }
 
 const banner = statSync('packages/banner/src/banner.js').size
-if (banner > 6000)
-  faults.push(`the banner must not be larger than 6,000 bytes, as docs/banner.md says, but has ${banner}`)
+if (banner > 14_000)
+  faults.push(`the banner must not be larger than 14,000 bytes, as docs/banner.md says, but has ${banner}`)
 
 if (faults.length > 0) {
   console.error(faults.join('\n'))

@@ -1,6 +1,7 @@
 /**
- * The element `<impersonation-banner>`: one row that says who is viewed, by whom, why, and for how much longer.
- * Emits `end` when its button is pressed, and `over` when the time is up. Importing the module defines the element.
+ * The element `<impersonation-banner>`: one row above everything else on the page that says who is viewed, by whom, why, and
+ * for how much longer. Emits `end` when its button is pressed, `over` when the time is up, and `continue` when someone has
+ * confirmed that the view is over. Importing the module defines the element.
  */
 export declare class ImpersonationBanner extends HTMLElement {
   /** The name of the person who is viewed. Default: `''`, which is shown as "someone else". */
@@ -11,6 +12,14 @@ export declare class ImpersonationBanner extends HTMLElement {
   reason: string
   /** When the view ends, in seconds since the epoch. Default: `NaN`, which shows no time and never emits `over`. */
   until: number
+  /** The edge of the window that it is shown at: `'bottom'`, or else the top. Default: `''`. */
+  side: string
+  /**
+   * What has become of the view: `''` (it goes on), `'stopping'`, `'failed'` (the stop is tried again), `'stopped'`, or
+   * `'over'`: no row is shown, and the page is covered until the engineer confirms it if this tab has shown a view before.
+   * Default: `''`.
+   */
+  state: string
 }
 
 declare global {

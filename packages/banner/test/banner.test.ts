@@ -1,12 +1,20 @@
 /** The banner as it looks, and as its documentation uses it. */
 import { expect } from 'chai'
+import type { Locator } from 'playwright-core'
 import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
 import { isFocused } from '../../../test/browser/shown.ts'
 import { blockOf, onBannerPage, POLICY } from './on-banner-page.ts'
 import { ADDRESS, serveBannerPage } from './page.ts'
 
+/** Where it ends, in pixels from the left. */
+async function edge(control: Locator): Promise<number> {
+  const { x, width } = (await control.boundingBox()) ?? { x: 0, width: 0 }
+  return x + width
+}
+
 describe('the banner', function () {
-  const { page, bar, button, heard, time, inPage, styleOf, show, put, from, violations } = onBannerPage(this)
+  const { fold, page, bar, button, heard, time, inPage, styleOf, show, put, from, violations } =
+    onBannerPage(this)
 
   it('works under the policy of the documentation, in which text cannot become HTML or style', async () => {
     expect(POLICY).to.match(/^default-src 'none'; script-src 'self'; require-trusted-types-for 'script'/)
@@ -21,17 +29,35 @@ describe('the banner', function () {
     it(`is one row of 44 px at ${width} px, whatever it says`, async () => {
       await page().setViewportSize({ width, height: 800 })
       for (const user of ['Alice Archer', 'Alexandrina-Wilhelmina '.repeat(20)]) {
-        await show({ user, ticket: 'because '.repeat(30), left: 42 })
+        await show({ user, engineer: user.toUpperCase(), ticket: 'because '.repeat(30), left: 42 })
         expect((await bar().boundingBox())?.height).to.equal(44)
         expect(await page().evaluate('document.documentElement.scrollWidth')).to.equal(width)
         expect(await button().innerText()).to.equal(width === 360 ? 'Stop' : 'Stop viewing')
-        expect((await bar().locator('b bdi').boundingBox())?.width).to.be.greaterThan(80)
-        const end = await button().boundingBox()
-        expect((end?.x ?? 0) + (end?.width ?? 0)).to.be.within(width - 25, width - 5)
+        for (const part of [1, 2]) {
+          const seen = await bar().locator(`p > * > :nth-child(${part})`).boundingBox()
+          expect(seen?.width, `person ${part}`).to.be.greaterThan(80)
+        }
+        expect(await edge(button())).to.be.lessThan((await fold().boundingBox())?.x ?? 0)
+        expect(await edge(fold())).to.be.within(width - 25, width - 5)
         await inPage('banner.remove()')
       }
     })
   }
+
+  it('leaves a short name whole beside a long one', async () => {
+    const long = 'Alexandrina-Wilhelmina '.repeat(20)
+    for (const [user, engineer] of [
+      ['Alice Archer', long],
+      [long, 'Sam Sawyer'],
+    ] as const) {
+      await show({ user, engineer })
+      const part = user === long ? 2 : 1
+      const cut = `const part = banner.shadowRoot.querySelector('p > * > :nth-child(${part})')
+        return part.scrollWidth - part.clientWidth`
+      expect(await inPage(cut), part === 1 ? user : engineer).to.equal(0)
+      await inPage('banner.remove()')
+    }
+  })
 
   it('cuts long names, and has them whole for the tooltip and for screen readers', async () => {
     const user = `${'Long '.repeat(60)}Name`

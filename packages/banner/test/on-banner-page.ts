@@ -51,6 +51,7 @@ export function onBannerPage(suite: Mocha.Suite) {
   const bar = () => page.getByRole('region', { name: 'Impersonation of' })
   const timer = () => page.getByRole('timer', { name: 'Time left' })
   const button = () => page.getByRole('button', { name: 'Stop' })
+  const fold = () => page.getByRole('button', { name: /^(Unf|F)old$/ })
   const news = () => page.getByRole('status').textContent()
   const heard = () => page.evaluate<string[]>('window.heard')
   const time = async () => ((await timer().count()) === 0 ? undefined : timer().textContent())
@@ -62,8 +63,13 @@ export function onBannerPage(suite: Mocha.Suite) {
     inPage(`return getComputedStyle(banner.shadowRoot.querySelector('${part}')).${name}`)
 
   /** As the script of the docs shows it, with an ear for its events. `left` counts from the clock's 1 s. */
-  const show = async ({ user = 'Alice Archer', ticket = 'T-4711', left = 184 } = {}) => {
-    const given = { customer: user, engineer: 'Sam Sawyer', ticket, expiresIn: left }
+  const show = async ({
+    user = 'Alice Archer',
+    engineer = 'Sam Sawyer',
+    ticket = 'T-4711',
+    left = 184,
+  } = {}) => {
+    const given = { customer: user, engineer, ticket, expiresIn: left }
     await page.evaluate(`import('/page.js').then(({ showView }) => {
       window.heard ??= []
       showView(${JSON.stringify(given)}, (type) => window.heard.push(type))
@@ -74,7 +80,7 @@ export function onBannerPage(suite: Mocha.Suite) {
     page.evaluate(`import('/page.js').then(() => {
       window.heard ??= []
       const banner = document.createElement('impersonation-banner')
-      for (const type of ['end', 'over']) banner.addEventListener(type, () => window.heard.push(type))
+      for (const type of ['end', 'over', 'continue']) banner.addEventListener(type, () => window.heard.push(type))
       for (const [name, value] of Object.entries(${JSON.stringify(attributes)})) banner.setAttribute(name, value)
       document.body.prepend(banner)
     })`)
@@ -91,6 +97,7 @@ export function onBannerPage(suite: Mocha.Suite) {
     bar,
     timer,
     button,
+    fold,
     news,
     heard,
     time,

@@ -1,4 +1,4 @@
-/** A page of someone else's that shows the banner, under the strictest policy that the banner works with. */
+/** A page of someone else's that shows the banner. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -14,15 +14,25 @@ export interface BannerPage {
   close(): void
 }
 
-/** Serves `page` at `/`, `script` at `/page.js`, and the banner where docs/banner.md serves it. */
-export async function serveBannerPage(policy: string, page: string, script: string): Promise<BannerPage> {
-  const server = createServer(({ url }, response) => {
-    if (url === '/') {
-      response.setHeader('Content-Security-Policy', policy)
-      response.setHeader('Content-Type', 'text/html; charset=utf-8').end(page)
-    } else if (url === ADDRESS || url === '/page.js') {
-      response.setHeader('Content-Type', 'text/javascript').end(url === ADDRESS ? BANNER : script)
-    } else response.writeHead(204).end()
+const TYPES: Record<string, string> = { '.js': 'text/javascript', '.css': 'text/css' }
+
+/**
+ * Serves `page` at `/`, `script` at `/page.js`, the banner where docs/banner.md serves it, and other files by their path.
+ * Those without an extension are pages.
+ */
+export async function serveBannerPage(
+  policy: string,
+  page: string,
+  script: string,
+  others: Record<string, string> = {},
+): Promise<BannerPage> {
+  const files: Record<string, string> = { '/': page, '/page.js': script, [ADDRESS]: BANNER, ...others }
+  const server = createServer(({ url = '' }, response) => {
+    const text = files[url]
+    if (text === undefined) return response.writeHead(204).end()
+    const type = TYPES[path.extname(url)]
+    if (!type) response.setHeader('Content-Security-Policy', policy)
+    return response.setHeader('Content-Type', `${type ?? 'text/html'}; charset=utf-8`).end(text)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {

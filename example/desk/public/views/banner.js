@@ -37,7 +37,6 @@ export function showBanner(view) {
 /** In the last minute, if the next view would last longer by a minute or more: the sign-in may end before. */
 function offer(button, view) {
   const left = Math.max(0, view.endsAt - Date.now())
-  document.body.classList.toggle('last-minute', left <= MINUTE)
   const next = nextLasts(view)
   if (left > MINUTE || next - left < MINUTE) return
   const minutes = Math.floor(next / MINUTE)
@@ -53,6 +52,6 @@ function offer(button, view) {
 export function hideBanner() {
   clearInterval(offering)
   byId('banner')?.remove()
-  document.body.classList.remove('viewing', 'last-minute')
+  document.body.classList.remove('viewing')
   ICON.href = new URL('../icon.svg', import.meta.url)
 }
