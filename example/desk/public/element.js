@@ -2,6 +2,9 @@
 
 export const byId = (id) => document.getElementById(id)
 
+/** A row of a list of facts. */
+export const fact = (name, ...content) => [element('dt', {}, name), element('dd', {}, ...content)]
+
 /** `properties` are properties of the DOM object, such as `className`. Names with a dash become attributes. */
 export function element(name, properties, ...children) {
   const made = document.createElement(name)

@@ -1,5 +1,5 @@
 /** The customer's own pages of the shop, as the API returns them to the customer. */
-import { byId, element } from '../element.js'
+import { byId, element, fact } from '../element.js'
 import { day } from '../times.js'
 
 const EUROS = new Intl.NumberFormat('en-IE', { style: 'currency', currency: 'EUR' })
@@ -10,12 +10,9 @@ export function showShop({ customer, orders, profile }, onInvoice) {
   const isEmpty = orders.orders.length === 0
   byId('orders').replaceChildren(...orders.orders.map((order) => orderRow(order, onInvoice)))
   byId('no-orders').hidden = !isEmpty
-  byId('profile').replaceChildren(
-    ...fact('Name', profile.name),
-    ...fact('E-mail', profile.email),
-    ...fact('Address', profile.address),
-    ...fact('Plan', profile.plan),
-  )
+  const { name, email, address, plan } = profile
+  const facts = Object.entries({ Name: name, 'E-mail': email, Address: address, Plan: plan })
+  byId('profile').replaceChildren(...facts.flatMap(([what, value]) => (value ? fact(what, value) : [])))
 }
 
 function orderRow({ id, item, placed, state, cents }, onInvoice) {
@@ -64,5 +61,3 @@ export function clearShop() {
   byId('invoice').hidden = true
   byId('no-orders').hidden = true
 }
-
-const fact = (name, value) => (value ? [element('dt', {}, name), element('dd', {}, value)] : [])
