@@ -2,6 +2,10 @@
 
 export const byId = (id) => document.getElementById(id)
 
+/** `ariaLabel` names it for screen readers, where its text alone says too little. */
+export const button = (text, { ariaLabel = null, ...properties }) =>
+  element('button', { type: 'button', ariaLabel, ...properties }, text)
+
 /** A row of a list of facts. */
 export const fact = (name, ...content) => [element('dt', {}, name), element('dd', {}, ...content)]
 

@@ -1,6 +1,6 @@
 /** Everything that the record says about one view. */
 import { copyButton } from '../copy.js'
-import { byId, element, fact } from '../element.js'
+import { button, byId, element, fact } from '../element.js'
 import { dayAndClock } from '../times.js'
 import { neighbours, outcomeOf, viewingOf, wordAndWho } from './record-table.js'
 
@@ -42,6 +42,6 @@ export function closeDetails() {
 }
 
 function opener(id, what, onOpen) {
-  const properties = { type: 'button', className: 'copy', 'aria-label': `Show ${what.toLowerCase()} ${id}` }
-  return element('button', { ...properties, onclick: () => onOpen(id) }, 'Show')
+  const ariaLabel = `Show ${what.toLowerCase()} ${id}`
+  return button('Show', { className: 'copy', ariaLabel, onclick: () => onOpen(id) })
 }

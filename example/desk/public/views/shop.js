@@ -1,5 +1,5 @@
 /** The customer's own pages of the shop, as the API returns them to the customer. */
-import { byId, element, fact } from '../element.js'
+import { button, byId, element, fact } from '../element.js'
 import { day } from '../times.js'
 
 const EUROS = new Intl.NumberFormat('en-IE', { style: 'currency', currency: 'EUR' })
@@ -16,16 +16,7 @@ export function showShop({ customer, orders, profile }, onInvoice) {
 }
 
 function orderRow({ id, item, placed, state, cents }, onInvoice) {
-  const button = element(
-    'button',
-    {
-      type: 'button',
-      className: 'quiet',
-      'aria-label': `Invoice of order ${id}`,
-      onclick: () => onInvoice(id),
-    },
-    'Invoice',
-  )
+  const ariaLabel = `Invoice of order ${id}`
   const isDone = state === 'Delivered'
   return element(
     'li',
@@ -38,7 +29,7 @@ function orderRow({ id, item, placed, state, cents }, onInvoice) {
     ),
     element('span', { className: `pill ${isDone ? 'ended' : 'live'}` }, state),
     element('span', { className: 'money' }, EUROS.format(cents / 100)),
-    button,
+    button('Invoice', { className: 'quiet', ariaLabel, onclick: () => onInvoice(id) }),
   )
 }
 
