@@ -23,6 +23,11 @@ export function servedFile(type: string, identity: Buffer): ServedFile {
   return { type, etag, content: { br: brotliCompressSync(identity), gzip: gzipSync(identity), identity } }
 }
 
+const BASE = ['../src/http/design.css', 'base.css'].map((file) => path.join(import.meta.dirname, file))
+
+/** The design of the console, and what all pages here share. */
+export const baseStyle = servedFile('.css', Buffer.concat(BASE.map((file) => readFileSync(file))))
+
 /** Every file of a folder, by its address below `prefix`. */
 export function readServedFiles(folder: string, prefix: string): Map<string, ServedFile> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
