@@ -1,13 +1,16 @@
 /** The people of the example, and which of them may be viewed. Yours come from your user database. */
 import type { FindAccount } from 'oidc-provider'
+import type { ConsoleRight } from '../src/console/index.ts' // yours: 'oidc-provider-impersonation/console'
 
 export interface Person {
   readonly id: string
   readonly name: string
-  readonly role: 'customer' | 'support'
+  readonly role: 'customer' | 'support' | 'security'
   readonly plan?: 'Free' | 'Plus'
   /** Who looks after this customer instead of the support desk. */
   readonly accountManager?: string
+  /** What this person may do in the console. */
+  readonly console?: readonly ConsoleRight[]
 }
 
 /** Those whom the sign-in page offers. */
@@ -16,7 +19,9 @@ export const PEOPLE: readonly Person[] = [
   { id: 'bob', name: 'Bob Baker', role: 'customer', plan: 'Free' },
   { id: 'carol', name: 'Carol Cole', role: 'customer', plan: 'Plus', accountManager: 'Mara Moss' },
   { id: 'sam', name: 'Sam Sawyer', role: 'support' },
-  { id: 'robin', name: 'Robin Reed', role: 'support' },
+  // Leads support, and may look at what the others have done.
+  { id: 'robin', name: 'Robin Reed', role: 'support', console: ['see'] },
+  { id: 'dana', name: 'Dana Dorn', role: 'security', console: ['see', 'stop', 'stopAll'] },
 ]
 
 /** More customers than fit on a page. */

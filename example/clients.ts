@@ -11,7 +11,19 @@ export const supportDesk = {
   grant_types: ['authorization_code', TOKEN_EXCHANGE],
 } satisfies ClientMetadata
 
-/** Where the provider sends the browser back to after signing in. */
+/** The console only asks the provider who has signed in: it gets no code and no token. */
+export const consoleClient = {
+  client_id: 'console',
+  client_name: 'Console',
+  token_endpoint_auth_method: 'none',
+  response_types: ['none'],
+  grant_types: [],
+} satisfies ClientMetadata
+
+/** Where the provider sends the browser back to after signing in at the console, and after signing out. */
+export const consoleCallback = (baseUrl: string): string => `${baseUrl}/console/back`
+
+/** The same for the desk. */
 export const deskCallback = (baseUrl: string): string => `${baseUrl}/callback`
 
 // The secrets are in the source so that the printed requests work. Yours are long, random and in a secret store.
@@ -60,6 +72,11 @@ export const clientsFor = ({ baseUrl, ordersApi, billingApi }: Addresses): Clien
     redirect_uris: [deskCallback(baseUrl)],
     post_logout_redirect_uris: [`${baseUrl}/`],
     token_exchange_resources: [ordersApi],
+  },
+  {
+    ...consoleClient,
+    redirect_uris: [consoleCallback(baseUrl)],
+    post_logout_redirect_uris: [consoleCallback(baseUrl)],
   },
   { ...supportPortal, token_exchange_resources: [ordersApi] },
   supportBackend,

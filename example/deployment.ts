@@ -1,7 +1,7 @@
 /**
- * The whole deployment in one process: the provider with its pages and its management API, an API to call and
- * another one behind it, the integrator's backend, and the page of the support desk. In reality the last four are separate
- * services.
+ * The whole deployment in one process: the provider with its pages, its management API and its console, an API to call
+ * and another one behind it, the integrator's backend, and the page of the support desk. In reality the last four are
+ * separate services.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -12,6 +12,7 @@ import { migrate } from '../src/sequelize/index.ts' // yours: 'oidc-provider-imp
 import { logEvents } from './audit.ts'
 import { supportBackendRouter } from './backend/router.ts'
 import { billingApi } from './billing-api.ts'
+import { CONSOLE, consoleOf, consoleSignIn } from './console.ts'
 import { type DatabaseOptions, openDatabase } from './database.ts'
 import { deskRouter } from './desk/router.ts'
 import { drainable } from './drain.ts'
@@ -50,7 +51,8 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   const baseUrl = await listen(server, port)
   const orders = `${baseUrl}/orders-api`
   const billing = `${baseUrl}/billing-api`
-  const { provider, managementApi } = provide(sequelize, { baseUrl, ordersApi: orders, billingApi: billing })
+  const addresses = { baseUrl, ordersApi: orders, billingApi: billing }
+  const { provider, impersonation, managementApi } = provide(sequelize, addresses)
   const { issuer } = provider
   logEvents(provider, log)
 
@@ -67,10 +69,13 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   app.use(mount('/oidc', provider))
   app.use(managementApi.routes())
   app.use(loginRouter(provider).routes())
+  app.use(consoleSignIn({ provider, baseUrl }).routes())
+  app.use(consoleOf({ provider, impersonation }))
   app.use(ordersApi({ issuer, audience: orders, billingApi: billing, log }).routes())
   app.use(resourceMetadataRouter({ issuer, audience: orders, scopes: ORDERS_SCOPES }).routes())
   app.use(billingApi({ issuer, audience: billing, log }).routes())
-  app.use(supportBackendRouter(app, { issuer, ordersApi: orders, billingApi: billing, log }).routes())
+  const backend = { issuer, ordersApi: orders, billingApi: billing, console: baseUrl + CONSOLE, log }
+  app.use(supportBackendRouter(app, backend).routes())
   app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())
 

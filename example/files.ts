@@ -18,6 +18,10 @@ export interface ServedFile {
 
 export const readServedFile = (file: string): ServedFile => servedFile(path.extname(file), readFileSync(file))
 
+/** The colours and measures of the console, which all pages here share. */
+export const designFile = (): ServedFile =>
+  readServedFile(path.resolve(import.meta.dirname, '../src/http/design.css'))
+
 export function servedFile(type: string, identity: Buffer): ServedFile {
   const etag = `W/"${createHash('sha256').update(identity).digest('base64url').slice(0, 22)}"`
   return { type, etag, content: { br: brotliCompressSync(identity), gzip: gzipSync(identity), identity } }

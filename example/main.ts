@@ -14,12 +14,14 @@ const { baseUrl, close } = await startExample({
 
 console.log(`
 Open ${baseUrl}/ and sign in as Sam Sawyer to view a customer.
+Open ${baseUrl}/impersonations in a private window and sign in as Dana Dorn to see that, and to stop it.
 
 Provider        ${baseUrl}/oidc   (metadata: ${baseUrl}/oidc/.well-known/openid-configuration)
 Management API  ${baseUrl}/api/subject-tokens
+Console         ${baseUrl}/impersonations
 Orders API      ${baseUrl}/orders-api/orders
 Backend         ${baseUrl}/backend/api/request-impersonation
-Accounts        alice, bob and carol (customers), sam and robin (support)
+Accounts        alice, bob and carol (customers), sam and robin (support), dana (security)
 
 Support becomes alice and reads her orders. Paste this into bash, in another terminal:
 

@@ -101,7 +101,7 @@ describe('docs: tutorial', function () {
   it('has a view that the engineer ends', async () => {
     const sam = await signedIn('sam')
     expect(await sam.submit(`${tool()}/view`, { customer: 'bob', reason: 'T-2' })).to.include('A lamp')
-    expect(await sam.submit(`${tool()}/stop`, {})).to.include('Stopped by sam: done')
+    expect(await sam.submit(`${tool()}/stop`, {})).to.include('You have ended this view.')
   })
 
   it('refuses a colleague as customer, and a customer as engineer', async () => {

@@ -2,12 +2,13 @@
  * Takes the pictures of docs/images: `npm run screenshots` all of them, `npm run screenshots -- console` those of the
  * console. Needs Chromium.
  */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { launchChromium } from '../fixtures/chromium.ts'
 import { openConsole } from './screenshots/console.ts'
 import { openDesk } from './screenshots/desk.ts'
+import { withPalette } from './screenshots/palette.ts'
 import type { Scenery } from './screenshots/scenery.ts'
 
 const IMAGES = path.resolve(import.meta.dirname, '../docs/images')
@@ -19,7 +20,7 @@ async function photograph(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     const file = path.join(IMAGES, `${name}-${colorScheme}.png`)
-    await page.screenshot({ path: file })
+    writeFileSync(file, withPalette(await page.screenshot()))
     console.log(path.relative(process.cwd(), file))
   }
 }

@@ -5,13 +5,16 @@ import type { ImpersonationClient } from '../../packages/client/src/index.ts'
 import { findPerson, whyNotViewable } from '../accounts.ts'
 import { supportDesk } from '../clients.ts'
 import { engineerOf } from './authenticate.ts'
-import { idOf, shown, unlessGone } from './record.ts'
-import { denied, notFound } from './refusal.ts'
+import { idOf, openView, shown, unlessGone } from './record.ts'
+import { denied, invalidRequest, notFound } from './refusal.ts'
 import { readImpersonationRequest, readStopRequest } from './requests.ts'
 import { rotateSession, runningRecord } from './session.ts'
 
 /** Seconds: the page exchanges the token at once. */
 const SUBJECT_TOKEN_LIFE = 60
+
+/** The engineer has ended it. */
+const SELF = { cause: 'self' } as const
 
 interface Reach {
   /** The APIs that the impersonation may reach, in one step or in several. */
@@ -33,6 +36,8 @@ export async function startImpersonation(
     log({ event: 'backend.denied', userId, actorId: engineer.id, ticketId })
     throw denied(whyNot)
   }
+  const former = await openView(ctx, impersonation)
+  const continues = former?.userId === userId ? former.id : undefined
   const { id, subjectToken, expiresIn } = await impersonation.issue({
     userId,
     actorId: engineer.id,
@@ -40,32 +45,31 @@ export async function startImpersonation(
     resource,
     scope: 'orders:read payments:read',
     expiresIn: SUBJECT_TOKEN_LIFE,
-    context: { reason, ticketId },
+    context: { reason, ticketId, ...(continues && { continues }) },
   })
-  await stopFormer(ctx, impersonation)
+  if (former) {
+    // One view at a time, even if the page has forgotten the former one. Of another customer, it does not go on.
+    const cause = continues ? ({ cause: 'continued', continuedBy: id } as const) : SELF
+    await impersonation.stop({ id: former.id, by: engineer.id, ...cause }).catch(unlessGone)
+  }
   await rotateSession(ctx, id)
   // The page uses this handle later. It gives no access.
   ctx.set('Location', `/backend/api/impersonations/${id}`)
   ctx.body = { subjectToken, expiresIn }
 }
 
-/** Stops the previous impersonation of this browser, even if the page has forgotten it. */
-async function stopFormer(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
-  const id = runningRecord(ctx)
-  if (!id) return
-  const stop = { id, by: engineerOf(ctx).id, reason: 'The next view has started' }
-  await impersonation.stop(stop).catch(unlessGone)
-}
-
 /**
- * Stops any recorded impersonation, no matter who started it, and says who has stopped it and why. The record of one
- * that has ended by itself, or was stopped before, stays as it is.
+ * Stops any recorded impersonation, no matter who started it, and says who has stopped it and why: engineers need no
+ * reason to end their own. The record of one that has ended by itself, or was stopped before, stays as it is.
  */
 export async function stopImpersonation(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
   const id = idOf(ctx)
   const { reason } = await readStopRequest(ctx)
-  await impersonation.stop({ id, by: engineerOf(ctx).id, reason })
+  const engineer = engineerOf(ctx)
   const running = runningRecord(ctx)
+  const isOwn = running === id || (await impersonation.get(id)).actorId === engineer.id
+  if (!isOwn && reason === undefined) throw invalidRequest('reason is required')
+  await impersonation.stop({ id, by: engineer.id, reason, ...(isOwn && SELF) })
   await rotateSession(ctx, running === id ? undefined : running)
-  ctx.body = shown(await impersonation.get(id))
+  ctx.body = shown(ctx, await impersonation.get(id))
 }

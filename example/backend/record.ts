@@ -1,5 +1,5 @@
 /** The record of who viewed whom, as the management API keeps it. */
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 // Yours: 'oidc-provider-impersonation-client'.
 import {
   type ImpersonationClient,
@@ -8,10 +8,19 @@ import {
   type SubjectTokenRecord,
 } from '../../packages/client/src/index.ts'
 import { findPerson } from '../accounts.ts'
+import { engineerOf } from './authenticate.ts'
 import { invalidRequest, notFound } from './refusal.ts'
 import { runningRecord } from './session.ts'
 
 const FILTERS = ['userId', 'actorId', 'state', 'live', 'createdAfter', 'createdBefore', 'limit', 'cursor']
+
+/** Records lead to the console for those who may see it. */
+export const leadTo =
+  (console: string): Middleware =>
+  (ctx, next) => {
+    if (engineerOf(ctx).console?.includes('see')) ctx.state.console = console
+    return next()
+  }
 
 export async function listImpersonations(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
   for (const [name, value] of Object.entries(ctx.query)) {
@@ -20,12 +29,12 @@ export async function listImpersonations(ctx: Context, impersonation: Impersonat
   }
   // The management API checks the values.
   const { items, nextCursor } = await impersonation.listPage(ctx.query as ListRequest)
-  ctx.body = { items: items.map(shown), ...(nextCursor && { nextCursor }) }
+  ctx.body = { items: items.map((item) => shown(ctx, item)), ...(nextCursor && { nextCursor }) }
 }
 
 /** One record. A page asks for its own every few seconds, because anyone may have stopped it. */
 export async function showImpersonation(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
-  ctx.body = shown(await impersonation.get(idOf(ctx)))
+  ctx.body = shown(ctx, await impersonation.get(idOf(ctx)))
 }
 
 /** Of the path. The client throws a `TypeError` for any other text. */
@@ -36,10 +45,18 @@ export function idOf(ctx: Context): string {
 }
 
 /** What this browser has started and not ended: a page that was loaded again has forgotten it. */
-export async function showOpenView(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
+export async function openView(
+  ctx: Context,
+  impersonation: ImpersonationClient,
+): Promise<SubjectTokenRecord | undefined> {
   const id = runningRecord(ctx)
-  const record = id && (await impersonation.get(id).catch(unlessGone))
-  ctx.body = record && isOpen(record) ? { open: shown(record) } : {}
+  const record = id ? await impersonation.get(id).catch(unlessGone) : undefined
+  return record && isOpen(record) ? record : undefined
+}
+
+export async function showOpenView(ctx: Context, impersonation: ImpersonationClient): Promise<void> {
+  const open = await openView(ctx, impersonation)
+  ctx.body = open ? { open: shown(ctx, open) } : {}
 }
 
 /** Old records are purged, and a session may outlive its own. */
@@ -52,24 +69,28 @@ const isOpen = ({ state, accessToken }: SubjectTokenRecord): boolean =>
   (state === 'consumed' && accessToken !== undefined && accessToken.expiresAt > Date.now() / 1000)
 
 /** What the page shows, so that members that the provider may add later are not passed on. */
-export function shown(record: SubjectTokenRecord): object {
+export function shown(ctx: Context, record: SubjectTokenRecord): object {
   const { id, userId, actorId, actor, context, resource, scope, state, accessToken } = record
-  const { createdAt, expiresAt, consumedAt, revokedAt, revocation } = record
-  const { cause, by, reason } = revocation ?? {}
+  const { createdAt, expiresAt, consumedAt, revokedAt, revocation, replay } = record
+  const { cause, by, reason, continuedBy } = revocation ?? {}
   return {
     ...{ id, userId, actorId, actor, resource, scope, state },
     context: textsOf(context),
     ...{ createdAt, expiresAt, consumedAt, revokedAt },
     ...(accessToken && { accessToken: { expiresAt: accessToken.expiresAt } }),
-    ...(revocation && { revocation: { cause, by, reason } }),
+    ...(revocation && { revocation: { cause, by, reason, continuedBy } }),
+    ...(replay && { replay: { at: replay.at } }),
     names: namesOf([userId, actorId, actor?.sub, by]),
+    ...(ctx.state.console && { consoleUrl: `${ctx.state.console}/${id}` }),
   }
 }
 
-/** Another backend may have sent any JSON. */
+/** Another backend may have sent any JSON. `continues` is the id of the record that this one continues. */
 const textsOf = (context: SubjectTokenRecord['context']): Record<string, string> =>
   Object.fromEntries(
-    ['reason', 'ticketId'].filter((name) => name in context).map((name) => [name, written(context[name])]),
+    ['reason', 'ticketId', 'continues']
+      .filter((name) => name in context)
+      .map((name) => [name, written(context[name])]),
   )
 
 const written = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -9,19 +9,27 @@ const MAX_CHARACTERS = 200
 export const readImpersonationRequest = (ctx: Context) => readTexts(ctx, ['userId', 'reason', 'ticketId'])
 
 /** Of `POST /impersonations/{id}/stop`. */
-export const readStopRequest = (ctx: Context) => readTexts(ctx, ['reason'])
+export async function readStopRequest(ctx: Context): Promise<{ readonly reason?: string }> {
+  const { reason } = await readMembers(ctx, ['reason'])
+  return reason === undefined ? {} : { reason: textOf('reason', reason) }
+}
 
-/** A body that has all of these members, and no others. */
 async function readTexts<Field extends string>(
   ctx: Context,
   fields: readonly Field[],
 ): Promise<Record<Field, string>> {
-  const body = await readJson(ctx)
-  for (const member of Object.keys(body)) {
-    if (!fields.some((field) => field === member)) throw invalidRequest('the body has an unknown member')
-  }
+  const body = await readMembers(ctx, fields)
   const texts = fields.map((field) => [field, textOf(field, body[field])])
   return Object.fromEntries(texts)
+}
+
+/** A body that has no other members than these. */
+async function readMembers(ctx: Context, fields: readonly string[]): Promise<Record<string, unknown>> {
+  const body = await readJson(ctx)
+  for (const member of Object.keys(body)) {
+    if (!fields.includes(member)) throw invalidRequest('the body has an unknown member')
+  }
+  return body
 }
 
 function textOf(field: string, value: unknown): string {

@@ -7,7 +7,7 @@ import type Koa from 'koa'
 import { authenticate } from './authenticate.ts'
 import { startImpersonation, stopImpersonation } from './impersonations.ts'
 import { connectImpersonation, connectIntrospection } from './provider.ts'
-import { listImpersonations, showImpersonation, showOpenView } from './record.ts'
+import { leadTo, listImpersonations, showImpersonation, showOpenView } from './record.ts'
 import { sendRefusals } from './refusal.ts'
 import { sessions } from './session.ts'
 import { listUsers } from './users.ts'
@@ -18,19 +18,21 @@ interface BackendOptions {
   readonly ordersApi: string
   /** What the orders API calls for it. */
   readonly billingApi: string
+  /** Where the console is. Records lead there, for those who may see it. */
+  readonly console: string
   readonly log: (entry: object) => void
 }
 
 export function supportBackendRouter(
   app: Koa,
-  { issuer, ordersApi, billingApi, log }: BackendOptions,
+  { issuer, ordersApi, billingApi, console, log }: BackendOptions,
 ): Router {
   const impersonation = connectImpersonation(issuer)
   const introspect = connectIntrospection({ issuer, log })
 
   const router = new Router({ prefix: '/backend/api' })
   // Every request carries a Bearer token. No other site can make a browser send it, so requests cannot be forged.
-  router.use(sendRefusals(log), authenticate(introspect), sessions(app))
+  router.use(sendRefusals(log), authenticate(introspect), sessions(app), leadTo(console))
 
   router.get('/users', listUsers)
   router.post('/request-impersonation', (ctx) =>

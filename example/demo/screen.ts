@@ -81,7 +81,7 @@ export function summary({ checks, passed, seconds }: Summary): void {
   if (passed < checks) return
   print(paint('dim', 'The three lines with ◀ are what it is about.'))
   print('\nNext:')
-  print('    npm start                opens the support desk: do the same in your browser')
+  print('    npm start                opens the support desk and the console: do the same in your browser')
   print('    docs/tutorial.md         from an empty folder to this in ten minutes')
   print('    docs/support-tool.md     what your support tool does, step by step')
 }

@@ -7,6 +7,7 @@ import { sendPage } from './page.ts'
 
 const TEAMS = [
   { role: 'support', title: 'Support' },
+  { role: 'security', title: 'Security' },
   { role: 'customer', title: 'Customers' },
 ] as const
 

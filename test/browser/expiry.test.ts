@@ -47,9 +47,10 @@ inChromium('the support desk: expiry', (openDesk) => {
     await page.clock.fastForward(41_000)
     expect((await stopped).status()).to.equal(200)
     await expectNothingViewed(page)
-    expect(logged(desk, 'subject_token.revoked')[0]?.revocation).to.include({
+    expect(logged(desk, 'subject_token.revoked')[0]?.revocation).to.deep.equal({
+      cause: 'self',
+      client: 'support-backend',
       by: 'sam',
-      reason: 'The sign-in of the engineer ends',
     })
   })
 
@@ -64,7 +65,7 @@ inChromium('the support desk: expiry', (openDesk) => {
     await expectNothingViewed(page)
     await heading(page, 'Record')
     // The row knows it, too, without a request.
-    await page.locator('#record-rows .pill').getByText('Ended').waitFor()
+    await page.locator('#record-rows .pill').getByText('Expired').waitFor()
     expect((await rowsShown(page))[0]?.slice(0, 1)).to.deep.equal(['5 minutes ago'])
     expect(await page.getByRole('button', { name: /^Stop/ }).count()).to.equal(0)
   })
@@ -96,7 +97,7 @@ inChromium('the support desk: expiry', (openDesk) => {
       await expectNothingViewed(page)
       await heading(page, 'Customers')
       expect(logged(desk, 'subject_token.refused').map(({ reason }) => reason)).to.deep.equal(['expired'])
-      expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['Expired unused'])
+      expect((await record(page)).map((row) => row[STATE])).to.deep.equal(['Never used'])
     } finally {
       clock.restore()
     }

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { ask, banner, heading, inChromium, logged, record, STATE, says, signIn, stop, view } from './desk.ts'
-import { expectNothingViewed } from './shown.ts'
+import { expectNothingViewed, stopTime } from './shown.ts'
 
 /** The next request to this address gets no response. */
 const dropNext = (page: Page, address: string): Promise<unknown> =>
@@ -19,7 +19,7 @@ inChromium('the support desk: failures', (openDesk) => {
     await expectNothingViewed(page)
     expect(await page.locator('#refused-wire .exchanged').count()).to.equal(2)
     expect(logged(desk, 'subject_token.revoked')).to.have.lengthOf(1)
-    expect((await record(page)).map((row) => row[STATE]?.split(' ')[0])).to.deep.equal(['Stopped'])
+    expect((await record(page)).map((row) => row[STATE]?.split(' ')[0])).to.deep.equal(['Ended'])
   })
 
   it('blames no token when the API cannot verify it', async () => {
@@ -74,11 +74,12 @@ inChromium('the support desk: failures', (openDesk) => {
     await page.clock.install()
     await signIn(page)
     await view(page)
+    await stopTime(page)
     await dropNext(page, '**/backend/api/impersonations/*')
-    await page.clock.fastForward(5000)
+    await page.clock.runFor(2000)
     await says(page, 'alert', 'This page cannot see at the moment whether someone stops the view')
     await heading(page, 'Viewing as Alice Archer')
-    await page.clock.fastForward(5000)
+    await page.clock.runFor(2000)
     await page.getByRole('alert').filter({ hasNotText: 'cannot' }).waitFor({ state: 'attached' })
 
     const error_description = 'the access token is invalid'

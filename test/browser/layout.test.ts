@@ -72,6 +72,47 @@ inChromium('the support desk: its layout', (openDesk) => {
     expect((await rowsShown(page))[0]?.[3]).to.equal('A payment has failed')
   })
 
+  it('frames the page in the colour of the banner, in the last minute too', async () => {
+    const { page } = await openDesk()
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    const colours: string[] = []
+    for (const seconds of [0, 245]) {
+      await page.clock.fastForward(seconds * 1000)
+      if (seconds) await page.getByText('Last minute').waitFor()
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        const frame = await page.evaluate<string>(FRAME)
+        expect(await page.evaluate(BANNER), `${colorScheme}, after ${seconds} s`).to.equal(frame)
+        colours.push(frame)
+      }
+    }
+    expect(new Set(colours).size).to.equal(3)
+  })
+
+  it('keeps the list of customers in place, whatever their names, and while a view starts', async () => {
+    const { page } = await openDesk()
+    await page.route('**/backend/api/users?**', async (route) => {
+      const response = await route.fetch()
+      const { users, ...others } = await response.json()
+      for (const [place, name] of ['A'.repeat(72), 'Maria '.repeat(15)].entries()) users[place].name = name
+      await route.fulfill({ response, json: { ...others, users } })
+    })
+    await page.route('**/backend/api/request-impersonation', () => {})
+    await signIn(page)
+    const button = page.getByRole('button', { name: 'View as Elias Ellis' })
+    const boxes = () => page.evaluate<number[][]>(BUTTONS)
+    const before = await boxes()
+    expect(new Set(before.map(([width, height]) => `${width} × ${height}`)).size).to.equal(1)
+    await button.click()
+    await page.getByRole('textbox', { name: 'Reason' }).fill('An order')
+    await page.getByLabel('Ticket').fill('T-1')
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.locator('#people [aria-busy=true]').waitFor()
+    expect(await boxes()).to.deep.equal(before)
+  })
+
   it('keeps its signals where the system forces its colours', async () => {
     const { page } = await openDesk()
     await page.emulateMedia({ forcedColors: 'active' })
@@ -91,4 +132,10 @@ inChromium('the support desk: its layout', (openDesk) => {
 const CLAMPED =
   "[...document.querySelectorAll('#record-rows .clamped')].map((one) => getComputedStyle(one).display)"
 const EXACT_TIME = "getComputedStyle(document.querySelector('#record-rows time'), '::after').content"
+const FRAME = "getComputedStyle(document.body, '::after').borderTopColor"
+const BANNER =
+  "getComputedStyle(document.querySelector('impersonation-banner').shadowRoot.querySelector('section')).backgroundColor"
+/** Width, height and place of each. */
+const BUTTONS =
+  "[...document.querySelectorAll('#people button')].map((one) => [one.offsetWidth, one.offsetHeight, one.offsetTop])"
 const PILL = "getComputedStyle(document.querySelector('#orders .pill')).borderTopWidth"

@@ -29,7 +29,7 @@ inChromium('the support desk: loading', (openDesk) => {
     expect(await list.getAttribute('aria-busy')).to.equal('true')
     expect(await list.locator('.skeleton').count()).to.equal(3)
     await people()
-    await page.getByText('23 people').waitFor()
+    await page.getByText('24 people').waitFor()
     expect(await list.getAttribute('aria-busy')).to.equal('false')
     expect(await list.locator('.skeleton').count()).to.equal(0)
     await entered
@@ -89,7 +89,7 @@ inChromium('the support desk: loading', (openDesk) => {
     const { page } = await openDesk()
     await signIn(page)
     const names = page.locator('#people h2')
-    await page.getByText('23 people').waitFor()
+    await page.getByText('24 people').waitFor()
     expect(await names.count()).to.equal(10)
     await page.getByRole('button', { name: 'Show more' }).press('Enter')
     await names.nth(19).waitFor()

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { APIResponse, Page, Route } from 'playwright-core'
 import { STATUS_LIST_TTL } from '../../example/impersonation.ts'
 import { stopClock } from '../../fixtures/clock.ts'
-import { banner, heading, inChromium, logged, record, says, signIn, view } from './desk.ts'
+import { banner, heading, inChromium, logged, record, STATE, says, signIn, view, words } from './desk.ts'
 import { expectNothingViewed, remaining, stopTime } from './shown.ts'
 
 interface Start {
@@ -53,6 +53,24 @@ inChromium('the support desk: more minutes', (openDesk) => {
     expect(logged(desk, 'subject_token.revoked').map(({ id }) => id)).to.deep.equal([first?.id])
     const [again, before] = await record(page)
     expect(again?.slice(1, 5)).to.deep.equal(before?.slice(1, 5))
+    expect(logged(desk, 'subject_token.revoked')[0]?.revocation).to.deep.equal({
+      cause: 'continued',
+      client: 'support-backend',
+      by: 'sam',
+      continuedBy: second?.id,
+    })
+    // Each leads to the other, from its row and from its details.
+    expect(again?.[STATE]).to.match(/^Live \d:\d\d left ?Former view$/)
+    expect(before?.[STATE]).to.match(/^Continued \d:\d\d ?Next view$/)
+    const details = page.locator('#details')
+    await page.getByRole('button', { name: 'Former view of Sam Sawyer viewing Alice Archer' }).click()
+    await details.getByText(String(first?.id)).waitFor()
+    expect(words(await details.innerText())).to.match(/State Continued \d:\d\d /)
+    await details.getByRole('button', { name: `Show next view ${second?.id}` }).click()
+    await details.getByRole('button', { name: `Show former view ${first?.id}` }).waitFor()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('button', { name: 'Next view of Sam Sawyer viewing Alice Archer' }).click()
+    await details.getByRole('button', { name: `Show former view ${first?.id}` }).waitFor()
   })
 
   it('keeps the view that runs when the next one is refused', async () => {

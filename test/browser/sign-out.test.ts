@@ -18,7 +18,7 @@ inChromium('the support desk: signing out', (openDesk) => {
     await page.getByRole('button', { name: 'Allow' }).click()
     await heading(page, 'Customers')
     expect(await page.locator('#engineer').innerText()).to.equal('Robin Reed')
-    expect((await record(page)).map((row) => row[STATE]?.split(' ')[0])).to.deep.equal(['Stopped'])
+    expect((await record(page)).map((row) => row[STATE]?.split(' ')[0])).to.deep.equal(['Ended'])
   })
 
   it('leaves everything as it is when the person decides to stay', async () => {

@@ -54,7 +54,7 @@ inChromium('the support desk: two tabs', (openDesk) => {
     const [again, before, ...others] = await record(page)
     expect(others).to.deep.equal([])
     expect(again?.slice(3, 5)).to.deep.equal(before?.slice(3, 5))
-    expect([again, before].map((row) => row?.[STATE]?.split(' ')[0])).to.deep.equal(['Live', 'Stopped'])
+    expect([again, before].map((row) => row?.[STATE]?.split(' ')[0])).to.deep.equal(['Live', 'Continued'])
 
     await page.reload()
     await page.getByRole('button', { name: 'Sign in' }).click()
@@ -62,8 +62,8 @@ inChromium('the support desk: two tabs', (openDesk) => {
     await page.getByRole('button', { name: 'Stop it' }).click()
     await says(page, 'status', 'The view of Alice Archer has ended.')
     expect((await rowsShown(page)).map((row) => row[STATE]?.split(' ')[0])).to.deep.equal([
-      'Stopped',
-      'Stopped',
+      'Ended',
+      'Continued',
     ])
     await page.reload()
     await page.getByRole('button', { name: 'Sign in' }).click()

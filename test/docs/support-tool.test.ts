@@ -107,7 +107,7 @@ describe('docs: support tool', function () {
         state: 'revoked',
         context: { reason: REQUEST.reason, ticketId: 'T-1' },
       })
-      expect(body.items[0].revocation).to.include({ by: 'bob', reason: 'the engineer ended it' })
+      expect(body.items[0].revocation).to.deep.equal({ cause: 'self', client: 'backend', by: 'bob' })
     })
   })
 
@@ -138,13 +138,13 @@ describe('docs: support tool', function () {
       await second.start({ ...REQUEST, ticketId: 'T-2' })
       await until(() => first.ends.length > 0)
       // Whichever it sees first: that its record was stopped, or that there is a newer one.
-      expect(first.ends.join()).to.match(
-        /^(bob stopped it: the next view starts|You have started another view)\.$/,
-      )
+      expect(first.ends.join()).to.match(/^You have (ended it elsewhere|started another view)\.$/)
       expect((await second.read()).status).to.equal(200)
       const { body } = await listed('?live=true')
       expect(body.items).to.have.length(1)
       expect(body.items[0].context).to.include({ ticketId: 'T-2' })
+      const former = (await listed('?state=revoked&limit=1')).body.items[0]
+      expect(former.revocation).to.include({ cause: 'continued', continuedBy: body.items[0].id })
       await second.stop()
     })
   })

@@ -76,13 +76,19 @@ describe('the backend of the example', () => {
     return send(`${example.baseUrl}/backend/api/impersonations${query}`, { headers })
   }
 
-  function stop(id: string, body: object = { reason: 'The ticket is closed' }): Promise<HttpResponse> {
+  function stop(
+    id: string,
+    body: object = { reason: 'The ticket is closed' },
+    token = engineer,
+  ): Promise<HttpResponse> {
     return send(`${example.baseUrl}/backend/api/impersonations/${id}/stop`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${engineer}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
   }
+
+  const colleague = async (): Promise<string> => accessToken(await signIn(example, { account: 'robin' }))
 
   async function expectNothingIssued(): Promise<void> {
     expect((await record()).body).to.deep.equal({ items: [] })
@@ -109,9 +115,9 @@ describe('the backend of the example', () => {
       context: { reason: VALID.reason, ticketId: VALID.ticketId },
       state: 'active',
     })
-    const colleague = accessToken(await signIn(example, { account: 'robin' }))
+    const robin = await colleague()
     const changes: Record<string, string>[] = [
-      { actor_token: colleague },
+      { actor_token: robin },
       { actor_token: '', actor_token_type: '' },
     ]
     for (const change of [...changes, { scope: 'orders:write' }]) {
@@ -270,7 +276,7 @@ describe('the backend of the example', () => {
 
     it('come page by page, each with the reason why they may not be viewed', async () => {
       const first = await users()
-      expect(first.body.total).to.equal(23)
+      expect(first.body.total).to.equal(24)
       expect(first.body.users[0]).to.deep.equal({
         id: 'alice',
         name: 'Alice Archer',
@@ -283,9 +289,9 @@ describe('the backend of the example', () => {
       expect(first.body.users[2].whyNot).to.include('Mara Moss')
       const second = await users(`?after=${first.body.next}`)
       const last = await users(`?after=${second.body.next}`)
-      expect([first, second, last].map((page) => idsOf(page).length)).to.deep.equal([10, 10, 3])
+      expect([first, second, last].map((page) => idsOf(page).length)).to.deep.equal([10, 10, 4])
       expect(last.body).to.not.have.property('next')
-      expect(new Set([first, second, last].flatMap(idsOf)).size).to.equal(23)
+      expect(new Set([first, second, last].flatMap(idsOf)).size).to.equal(24)
     })
 
     it('are found by a part of a name, an id or an e-mail address, and by what they do', async () => {
@@ -315,8 +321,8 @@ describe('the backend of the example', () => {
       const cookie = headers.getSetCookie()[0]?.split(';')[0] ?? ''
       expect((await openView(cookie)).body.open).to.include({ userId: 'alice', state: 'active' })
       expect((await openView()).body).to.deep.equal({})
-      const colleague = accessToken(await signIn(example, { account: 'robin' }))
-      expect((await openView(cookie, colleague)).body).to.deep.equal({})
+      const robin = await colleague()
+      expect((await openView(cookie, robin)).body).to.deep.equal({})
 
       await exchange(example, { subjectToken: body.subjectToken, actorToken: engineer })
       const { open } = (await openView(cookie)).body
@@ -401,33 +407,62 @@ describe('the backend of the example', () => {
       const [{ id }] = (await record()).body.items
       const stopped = {
         state: 'revoked',
-        revocation: { cause: 'api', by: 'sam', reason: 'A wrong customer' },
+        revocation: { cause: 'api', by: 'robin', reason: 'A wrong customer' },
       }
-      expect((await stop(id, { reason: 'A wrong customer' })).body).to.deep.include({ id, ...stopped })
+      const robin = await colleague()
+      expect((await stop(id, { reason: 'A wrong customer' }, robin)).body).to.deep.include({ id, ...stopped })
       expect((await stop(id, { reason: 'Again' })).body).to.deep.include({ id, ...stopped })
       expect((await record()).body.items[0]).to.deep.include({ id, ...stopped })
       expect((await exchange(example, { subjectToken, actorToken: engineer })).status).to.equal(400)
     })
 
-    it('stops nothing without a reason, or in the name of another', async () => {
+    it("ends the engineer's own view without a reason, in whatever browser", async () => {
+      for (const body of [{}, { reason: 'Found it' }]) {
+        await request()
+        const [{ id }] = (await record()).body.items
+        expect((await stop(id, body)).body.revocation).to.deep.equal({ cause: 'self', by: 'sam', ...body })
+      }
+    })
+
+    it("stops no one else's without a reason, and none in the name of another", async () => {
       await request()
       const [{ id }] = (await record()).body.items
-      for (const body of [{}, { reason: ' ' }, { reason: 'Because', by: 'robin' }]) {
-        expect((await stop(id, body)).status, JSON.stringify(body)).to.equal(400)
+      const robin = await colleague()
+      for (const body of [{}, { reason: ' ' }, { reason: 'Because', by: 'dana' }, { cause: 'self' }]) {
+        expect((await stop(id, body, robin)).status, JSON.stringify(body)).to.equal(400)
       }
       expect((await record()).body.items[0].state).to.equal('active')
     })
 
-    it('says of what the next view has ended who has begun that', async () => {
-      const { headers } = await request()
-      const [cookie = ''] = headers.getSetCookie()
-      await request({ cookie: cookie.split(';')[0] ?? '' })
-      const [, former] = (await record()).body.items
-      expect(former.revocation).to.deep.equal({
-        cause: 'api',
-        by: 'sam',
-        reason: 'The next view has started',
-      })
+    const cookieOf = ({ headers }: HttpResponse): string => headers.getSetCookie()[0]?.split(';')[0] ?? ''
+
+    it('says of a view which one of the same customer continues it, and of that one which it continues', async () => {
+      await request({ cookie: cookieOf(await request()) })
+      const [next, former] = (await record()).body.items
+      expect(former.revocation).to.deep.equal({ cause: 'continued', by: 'sam', continuedBy: next.id })
+      expect(next.context.continues).to.equal(former.id)
+    })
+
+    it('continues none by a view of another customer: the engineer has ended it', async () => {
+      const cookie = cookieOf(await request())
+      await request({ cookie, body: JSON.stringify({ ...VALID, userId: 'bob' }) })
+      const [next, former] = (await record()).body.items
+      expect(former.revocation).to.deep.equal({ cause: 'self', by: 'sam' })
+      expect(next.context).to.not.have.property('continues')
+    })
+
+    it('continues none that has ended before', async () => {
+      const cookie = cookieOf(await request())
+      const clock = stopClock()
+      try {
+        clock.tick(61)
+        await request({ cookie })
+        const [next, former] = (await record()).body.items
+        expect(former.state).to.equal('expired')
+        expect(next.context).to.not.have.property('continues')
+      } finally {
+        clock.restore()
+      }
     })
 
     it('does not say that someone stopped what has ended by itself', async () => {
@@ -452,7 +487,7 @@ describe('the backend of the example', () => {
       engineer = accessToken(await signIn(provider, { account: 'sam' }))
       const app = new Koa()
       const apis = { ordersApi: `${baseUrl}/orders-api`, billingApi: `${baseUrl}/billing-api` }
-      const addresses = { issuer: `${baseUrl}/oidc`, ...apis }
+      const addresses = { issuer: `${baseUrl}/oidc`, console: `${baseUrl}/impersonations`, ...apis }
       app.use(supportBackendRouter(app, { ...addresses, log: (entry) => log.push(entry) }).routes())
       const server = createServer(app.callback()).listen(0, '127.0.0.1')
       await once(server, 'listening')

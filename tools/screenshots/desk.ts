@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
-import { startExample } from '../../example/deployment.ts'
+import { type Example, startExample } from '../../example/deployment.ts'
 import type { Scenery } from './scenery.ts'
 
 /** The running example. */
@@ -11,7 +11,7 @@ export async function openDesk(): Promise<Scenery> {
   const example = await startExample({ port: 0, storage: path.join(folder, 'desk.sqlite'), log: () => {} })
   return {
     baseUrl: example.baseUrl,
-    views: { desk: openView },
+    views: { desk: openView, 'desk-stopped': (page) => stopView(page, example) },
     async close() {
       await example.close()
       rmSync(folder, { recursive: true })
@@ -31,4 +31,22 @@ async function openView(page: Page): Promise<void> {
   await page.getByLabel('Ticket').fill('T-1')
   await button('Start')
   await page.getByRole('heading', { level: 1, name: 'Viewing as Alice Archer' }).waitFor()
+}
+
+/** Security stops it at the console, and the desk of the engineer says so. */
+async function stopView(page: Page, { baseUrl }: Example): Promise<void> {
+  const profile = await page.context().browser()?.newContext({ baseURL: baseUrl })
+  if (!profile) throw new Error('the browser is gone')
+  const security = await profile.newPage()
+  await security.goto('/impersonations')
+  await security.getByRole('button', { name: 'Dana Dorn' }).click()
+  await security
+    .getByRole('row')
+    .filter({ hasText: 'Sam Sawyer' })
+    .getByRole('link', { name: /^Stop/ })
+    .click()
+  await security.getByLabel(/reason/i).fill('The ticket is closed')
+  await security.getByRole('button', { name: /^Stop/ }).click()
+  await page.getByRole('alert').filter({ hasText: 'Dana Dorn stopped your view' }).waitFor()
+  await profile.close()
 }

@@ -35,7 +35,10 @@ export async function readOpenView() {
   return (await (await call('GET', '/session')).json()).open
 }
 
-/** Stops any impersonation, no matter who started it, and returns its record. The backend adds who stops it. */
+/**
+ * Stops any impersonation, no matter who started it, and returns its record. The backend adds who stops it. The
+ * engineer's own ends without a reason.
+ */
 export async function stopImpersonation(id, reason) {
   return (await call('POST', `/impersonations/${encodeURIComponent(id)}/stop`, { reason })).json()
 }

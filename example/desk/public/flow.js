@@ -22,7 +22,6 @@ import { clearViewing } from './views/viewing.js'
 import { lookAtRecord } from './watch.js'
 import { openWire } from './wire.js'
 
-const ENDED = 'The engineer has ended the view'
 const inRecord = () =>
   viewAsked() === 'record' ? undefined : { href: '#record', text: 'See it in the record' }
 
@@ -51,7 +50,7 @@ export async function startViewing(customer, given, visit) {
     forgetReason(customer)
     hideOpenView()
     if (isUnwanted) {
-      await stopOnRecord(closeViewing().recordId, customer, ENDED)
+      await stopOnRecord(closeViewing().recordId, customer)
       return
     }
     showBanner(runningImpersonation())
@@ -81,7 +80,7 @@ export async function viewOn(visit) {
 export async function endViewing(visit) {
   const { recordId, customer } = closeViewing()
   isUnwanted = starting?.id === customer.id
-  const [, isStopped] = await Promise.all([visit('customers'), stopOnRecord(recordId, customer, ENDED)])
+  const [, isStopped] = await Promise.all([visit('customers'), stopOnRecord(recordId, customer)])
   if (isStopped) tellPerson(`The view of ${customer.name} has ended. ${DISCARDED}`, inRecord())
 }
 
@@ -89,14 +88,13 @@ export async function endViewing(visit) {
 export async function endOpenView({ id, userId, names }) {
   hideOpenView()
   const customer = { name: names[userId] ?? userId }
-  if (await stopOnRecord(id, customer, ENDED))
-    tellPerson(`The view of ${customer.name} has ended.`, inRecord())
+  if (await stopOnRecord(id, customer)) tellPerson(`The view of ${customer.name} has ended.`, inRecord())
 }
 
 /** Tells the person if it does not work. */
-async function stopOnRecord(id, customer, reason) {
+async function stopOnRecord(id, customer) {
   try {
-    await stopImpersonation(id, reason)
+    await stopImpersonation(id)
     tellOtherTabs()
     await refreshRecord()
     return true
@@ -110,9 +108,7 @@ async function stopOnRecord(id, customer, reason) {
 /** The access token of a view that ends with the sign-in would live on, so the record is stopped. */
 export async function expire(visit) {
   const { recordId, customer, endsWithSignIn } = closeViewing()
-  const stopping = endsWithSignIn
-    ? stopOnRecord(recordId, customer, 'The sign-in of the engineer ends')
-    : true
+  const stopping = endsWithSignIn ? stopOnRecord(recordId, customer) : true
   const [, isStopped] = await Promise.all([leaveView(visit), stopping])
   if (isStopped) tellPerson(expired(customer, endsWithSignIn))
 }

@@ -37,7 +37,7 @@ export async function startImpersonation(customer, given, wire, closeFormer) {
     running = { recordId, customer, actor, ...given, claims, orders, profile, wire, lasts, ...ends }
   } catch (error) {
     // Do not leave a started impersonation behind. If stopping it fails too, report the first error.
-    await stopImpersonation(recordId, 'The view could not start').catch(() => {})
+    await stopImpersonation(recordId).catch(() => {})
     throw error
   }
 }

@@ -2,7 +2,10 @@
 import { element } from './element.js'
 
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
-const DAY_AND_CLOCK = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const DAY_AND_CLOCK = new Intl.DateTimeFormat('en-GB', {
+  ...{ day: 'numeric', month: 'short', year: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
+})
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
 const AGO = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 

@@ -6,7 +6,7 @@ import { alertPerson, clearMessages, messageShown } from './messages.js'
 import { onNews } from './tabs.js'
 
 /** Milliseconds. */
-const EVERY = 5000
+const EVERY = 2000
 
 const UNSEEN =
   'The backend cannot be reached. This page cannot see at the moment whether someone stops the view; its time still ends it.'

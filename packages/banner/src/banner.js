@@ -256,20 +256,23 @@ export class ImpersonationBanner extends Element {
   static #makeRoom() {
     const taken = { top: 0, bottom: 0 }
     let text = ''
+    let dark = ''
     for (const banner of ImpersonationBanner.#shown) {
       const row = banner.#row
       const side = banner.#side()
       row.style.top = row.style.bottom = ''
       if (taken[side]) row.style[side] = `${taken[side]}px`
       if (!banner.#isFolded()) taken[side] += row.offsetHeight
-      text = `--${NAME}-color:${getComputedStyle(row).backgroundColor};`
+      const colors = getComputedStyle(row).getPropertyValue('--ground').match(/#\w+/g) ?? []
+      text = `--${NAME}-color:${colors[0]};`
+      dark = `--${NAME}-color:${colors.at(-1)}`
     }
     for (const side of SIDES) {
       const height = `${taken[side]}px`
       if (text) text += `--${NAME}-${side}:${height};`
       if (taken[side]) text += `padding-${side}:${height}!important;scroll-padding-${side}:${height};`
     }
-    keepRoom(text && `:root{${text}}`)
+    keepRoom(text && `:root{${text}}@media(prefers-color-scheme:dark){:root{${dark}}}`)
   }
 
   #tick() {

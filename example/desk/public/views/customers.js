@@ -107,8 +107,14 @@ function row(person) {
   const { id, name, email, plan, whyNot } = person
   const button = element(
     'button',
-    { type: 'button', className: whyNot ? 'quiet' : 'outline', 'data-id': id, onclick: () => onView(person) },
-    `View as ${name}`,
+    {
+      type: 'button',
+      className: whyNot ? 'quiet' : 'outline',
+      'aria-label': `View as ${name}`,
+      'data-id': id,
+      onclick: () => onView(person),
+    },
+    'View',
   )
   return element(
     'li',

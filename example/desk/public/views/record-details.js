@@ -2,41 +2,48 @@
 import { copyButton } from '../copy.js'
 import { byId, element } from '../element.js'
 import { dayAndClock } from '../times.js'
-import { peopleOf, stopped } from './record-table.js'
+import { neighbours, outcomeOf, viewingOf, wordAndWho } from './record-table.js'
 
 const dialog = byId('details-dialog')
 
 byId('details-close').addEventListener('click', () => dialog.close())
 
-export function showDetails(item) {
-  const { id, userId, actorId, context, resource, scope } = item
+/** `onOpen` shows the details of the record of an id. */
+export function showDetails(item, onOpen) {
+  const { id, userId, actorId, context, resource, scope, consoleUrl } = item
   const { createdAt, consumedAt, revokedAt, accessToken } = item
-  const { who, whom } = peopleOf(item)
-  byId('details-title').textContent = `${who} viewing ${whom}`
+  const { reason, ticketId } = context
+  byId('details-title').textContent = viewingOf(item)
   byId('details').replaceChildren(
     ...fact('Record', id, copyButton(id, 'the id of the record')),
+    ...(consoleUrl
+      ? fact('Console', element('a', { href: consoleUrl }, 'Open the record in the console'))
+      : []),
     ...fact('Customer', userId),
     ...fact('Engineer', actorId ?? 'not named'),
-    ...fact('Reason', context.reason ?? '–'),
-    ...fact(
-      'Ticket',
-      context.ticketId ?? '–',
-      ...(context.ticketId ? [copyButton(context.ticketId, 'the ticket')] : []),
-    ),
+    ...fact('Reason', reason ?? '–'),
+    ...fact('Ticket', ticketId ?? '–', ...(ticketId ? [copyButton(ticketId, 'the ticket')] : [])),
     ...fact('API', [resource ?? 'any'].flat().join(', ')),
     ...fact('Scope', scope ?? 'any'),
     ...fact('Started', dayAndClock(createdAt)),
     ...(consumedAt ? fact('Exchanged', dayAndClock(consumedAt)) : []),
     ...(accessToken ? fact('Token expires', dayAndClock(accessToken.expiresAt)) : []),
-    ...(revokedAt ? fact('Stopped', `${dayAndClock(revokedAt)}, ${stopped(item)}`) : []),
+    ...(revokedAt ? fact('Over since', dayAndClock(revokedAt)) : []),
+    ...fact('State', `${wordAndWho(item)} ${outcomeOf(item)}`),
+    ...neighbours(item).flatMap(({ text, of }) => fact(text, opener(of, text, onOpen))),
   )
-  dialog.showModal()
+  if (!dialog.open) dialog.showModal()
 }
 
 export function closeDetails() {
   dialog.close()
   byId('details').replaceChildren()
   byId('details-title').replaceChildren()
+}
+
+function opener(id, what, onOpen) {
+  const properties = { type: 'button', className: 'copy', 'aria-label': `Show ${what.toLowerCase()} ${id}` }
+  return element('button', { ...properties, onclick: () => onOpen(id) }, 'Show')
 }
 
 const fact = (name, value, ...more) => [

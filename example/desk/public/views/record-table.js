@@ -1,26 +1,35 @@
-/** One row of the record: who, whom, why, when, and whether it is still live. */
+/** One row of the record: who, whom, why, when, and what has become of it. */
 import { ticketUrl } from '../configuration.js'
 import { element } from '../element.js'
-import { countdown, moment, until } from '../times.js'
+import { canBeStopped, lastedOf, leftOf, stateOf, toneOf, wordOf } from '../states.js'
+import { moment } from '../times.js'
 
-/** Rows that are still live get a button that calls `onStop` with its label. */
-export function recordRow(item, { onStop, onDetails }) {
+/**
+ * Rows that are still open get a button that calls `onStop` with its label. `onOpen` shows the details of the record of an
+ * id.
+ */
+export function recordRow(item, { onStop, onDetails, onOpen }) {
   const { id, context, createdAt } = item
-  const { who, whom } = peopleOf(item)
+  const viewing = viewingOf(item)
   return element(
     'tr',
     { id: `record-${id}`, 'data-state': stateOf(item) },
     cell('When', moment(createdAt)),
-    cell('Engineer', who),
-    cell('Customer', whom),
+    cell('Engineer', nameOfEngineer(item)),
+    cell('Customer', nameOf(item, item.userId)),
     cell('Reason', clamped(context.reason ?? '–')),
     cell('Ticket', clamped(context.ticketId ?? '–', ticketUrl(context.ticketId ?? ''))),
-    element('td', { className: 'state', tabIndex: -1, 'data-label': 'State' }, ...stateShown(item)),
+    element(
+      'td',
+      { className: 'state', tabIndex: -1, 'data-label': 'State' },
+      ...stateShown(item),
+      ...neighbours(item).map(({ text, of }) => quietButton(text, `${text} of ${viewing}`, () => onOpen(of))),
+    ),
     element(
       'td',
       { className: 'actions' },
-      quietButton('Details', `Details of ${who} viewing ${whom}`, onDetails),
-      ...(canBeStopped(item) ? [quietButton('Stop', `Stop ${who} viewing ${whom}`, onStop)] : []),
+      quietButton('Details', `Details of ${viewing}`, onDetails),
+      ...(canBeStopped(item) ? [quietButton('Stop', `Stop ${viewing}`, onStop)] : []),
     ),
   )
 }
@@ -40,52 +49,44 @@ function quietButton(text, label, onPress) {
   return element('button', { ...properties, onclick: () => onPress(label) }, text)
 }
 
-/** The names of who viewed whom. */
-export function peopleOf(item) {
-  const { userId, actorId, actor } = item
-  return { who: nameOf(item, actor?.sub ?? actorId), whom: nameOf(item, userId) }
-}
+/** "Sam Sawyer viewing Alice Archer" */
+export const viewingOf = (item) => `${nameOfEngineer(item)} viewing ${nameOf(item, item.userId)}`
+
+const nameOfEngineer = (item) => nameOf(item, item.actor?.sub ?? item.actorId)
 
 const nameOf = ({ names }, id) => (id ? (names[id] ?? id) : 'not named')
 
-const LABELS = {
-  active: 'Not used yet',
-  live: 'Live',
-  ended: 'Ended',
-  expired: 'Expired unused',
-  revoked: 'Stopped',
-}
+/** The records of which one continues the other. */
+export const neighbours = ({ revocation, context }) =>
+  [
+    { text: 'Next view', of: revocation?.continuedBy },
+    { text: 'Former view', of: context.continues },
+  ].filter(({ of }) => of)
 
-/** One of the names of `LABELS`, at this moment. */
-export function stateOf({ state, expiresAt, accessToken }) {
-  if (state === 'consumed') return isOver(accessToken?.expiresAt) ? 'ended' : 'live'
-  return state === 'active' && isOver(expiresAt) ? 'expired' : state
-}
-
-const isOver = (seconds) => seconds === undefined || until(seconds) <= 0
-
-const canBeStopped = (item) => ['active', 'live'].includes(stateOf(item))
-
+/** The state as a pill, and beside it for how much longer, or how long it lasted and why it was stopped. */
 function stateShown(item) {
-  const state = stateOf(item)
-  const pill = element('span', { className: `pill ${state}` }, LABELS[state])
-  if (state === 'live') return [pill, ' ', element('span', { className: 'left' }, left(item))]
-  if (state === 'revoked') return [pill, ' ', element('span', { className: 'clamped' }, stopped(item))]
-  return [pill]
+  const pill = element('span', { className: `pill ${toneOf(item)}` }, wordAndWho(item))
+  if (stateOf(item) === 'live') return [pill, ' ', element('span', { className: 'left' }, leftOf(item))]
+  const more = outcomeOf(item)
+  return more ? [pill, ' ', clamped(more)] : [pill]
 }
 
-const left = ({ accessToken }) => `${countdown(until(accessToken.expiresAt))} left`
+/** "Stopped by Dana Dorn" */
+export function wordAndWho(item) {
+  if (stateOf(item) !== 'stopped') return wordOf(item)
+  const { by } = item.revocation
+  return `${wordOf(item)} by ${by ? nameOf(item, by) : 'the operator'}`
+}
+
+/** "0:32 “The ticket is closed”" */
+export function outcomeOf(item) {
+  const reason = item.revocation?.reason
+  return [lastedOf(item), reason && `“${reason}”`].filter(Boolean).join(' ')
+}
 
 /** Counts down. Returns whether the row still shows what its record is. */
 export function isCurrent(row, item) {
   const time = row.querySelector('.left')
-  if (time) time.textContent = left(item)
+  if (time) time.textContent = leftOf(item)
   return row.dataset.state === stateOf(item)
-}
-
-/** By whom and why. */
-export function stopped(item) {
-  const { cause, by, reason } = item.revocation ?? {}
-  if (cause === 'replay') return 'its subject token was used twice'
-  return `by ${by ? nameOf(item, by) : 'the operator'}${reason ? `: ${reason}` : ''}`
 }

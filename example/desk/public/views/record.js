@@ -1,5 +1,5 @@
 /** The record, page by page, with its filters. It keeps itself up to date while it is shown. */
-import { listImpersonations } from '../backend.js'
+import { listImpersonations, readImpersonation } from '../backend.js'
 import { byId, element } from '../element.js'
 import { isSignInOver } from '../failures.js'
 import { clearMessages } from '../messages.js'
@@ -163,11 +163,15 @@ function add(item) {
         const record = await stop(item, what)
         if (record) replace(record).querySelector('.state').focus()
       }),
-    onDetails: () => showDetails(item),
+    onDetails: () => showDetails(item, open),
+    onOpen: open,
   })
   shown.set(item.id, { item, row })
   return row
 }
+
+/** The record of a view that continues another one may be on no page that is shown. */
+const open = (id) => attempt(async () => showDetails(await readImpersonation(id), open))
 
 /** Keeps the focus in the row. */
 function replace(item) {

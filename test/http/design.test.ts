@@ -1,0 +1,32 @@
+/** One design for the console, the example and the banner: what has the same name has the same value. */
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect } from 'chai'
+import { ROOT } from '../../fixtures/markdown.ts'
+
+const DESIGN = 'src/http/design.css'
+/** They are served with the file itself. */
+const GUESTS = globSync(['src/console/**/*.css', 'example/**/*.css'], { cwd: ROOT })
+
+const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8')
+
+/** Each custom property that a file sets, with its value. */
+const setIn = (file: string): readonly (readonly [string, string])[] =>
+  [...read(file).matchAll(/(--[\w-]+):\s*([^;}]+)/g)].map(([, name = '', value = '']) => [name, value.trim()])
+
+describe('the design', () => {
+  const design = new Map(setIn(DESIGN))
+
+  it('names its colours once', () => {
+    expect(setIn(DESIGN).length).to.equal(design.size).and.be.greaterThan(20)
+  })
+
+  for (const file of GUESTS) {
+    it(`is what ${file} builds on`, () => {
+      const own = new Map(setIn(file))
+      for (const name of own.keys()) expect(design.has(name), `${name} again`).to.equal(false)
+      const used = [...read(file).matchAll(/var\((--[\w-]+)\)/g)].map(([, name = '']) => name)
+      for (const name of used) expect(design.has(name) || own.has(name), name).to.equal(true)
+    })
+  }
+})
