@@ -1,5 +1,4 @@
 /** The life of a view: it starts, it ends, it expires, or someone stops it. */
-import { stopImpersonation } from './backend.js'
 import { DISCARDED, expired, whyStopped } from './endings.js'
 import { explain, isSignInOver } from './failures.js'
 import {
@@ -11,13 +10,17 @@ import {
 import { alertPerson, tellPerson, tellProgress } from './messages.js'
 import { viewAsked } from './navigation.js'
 import { ApiError } from './orders.js'
+import { stopUntilDone, tryNow } from './stops.js'
 import { tellOtherTabs } from './tabs.js'
-import { hideBanner, showBanner } from './views/banner.js'
+import { until } from './times.js'
+import { hideBanner, keepBanner, showBanner } from './views/banner.js'
 import { clearRefusedRequests, markStarting, showRefusedRequests } from './views/customers.js'
-import { hideOpenView } from './views/open-view.js'
+import { hideOpenView, markStopping } from './views/open-view.js'
 import { askReason, forgetReason } from './views/reason-dialog.js'
 import { refreshRecord } from './views/record.js'
+import { viewingOf } from './views/record-table.js'
 import { askStopReason } from './views/stop-dialog.js'
+import { hideUnstopped, showUnstopped } from './views/unstopped.js'
 import { clearViewing } from './views/viewing.js'
 import { lookAtRecord } from './watch.js'
 import { openWire } from './wire.js'
@@ -26,6 +29,9 @@ const inRecord = () =>
   viewAsked() === 'record' ? undefined : { href: '#record', text: 'See it in the record' }
 
 let starting
+/** Whether a view is about to start. */
+export const isStarting = () => starting !== undefined
+
 /** The view that goes on for more minutes was ended meanwhile. */
 let isUnwanted = false
 
@@ -41,6 +47,7 @@ export async function startViewing(customer, given, visit) {
   if (starting) return
   starting = customer
   isUnwanted = false
+  let unwanted
   const wire = openWire()
   clearRefusedRequests()
   markStarting(customer)
@@ -49,12 +56,9 @@ export async function startViewing(customer, given, visit) {
     await startImpersonation(customer, given, wire, closeViewing)
     forgetReason(customer)
     hideOpenView()
-    if (isUnwanted) {
-      await stopOnRecord(closeViewing().recordId, customer)
-      return
-    }
-    showBanner(runningImpersonation())
-    await visit('viewing')
+    if (isUnwanted) unwanted = closeViewing()
+    else showBanner(runningImpersonation())
+    if (!isUnwanted) await visit('viewing')
   } catch (error) {
     const isOver = !runningImpersonation()
     if (isOver) closeViewing()
@@ -68,6 +72,7 @@ export async function startViewing(customer, given, visit) {
     markStarting()
     tellOtherTabs()
   }
+  if (unwanted) await stopOnRecord(recordOf(unwanted))
 }
 
 /** The same customer once more, for the same reason: a view of its own, which the backend decides on and records. */
@@ -78,39 +83,70 @@ export async function viewOn(visit) {
 
 /** Discards it here first, so nothing is viewed any more even if the network fails afterwards. */
 export async function endViewing(visit) {
-  const { recordId, customer } = closeViewing()
+  // The view is closed, and its stop has failed so far.
+  if (!runningImpersonation()) return tryNow()
+  const tell = keepBanner()
+  const view = discardView()
+  const { customer } = view
   isUnwanted = starting?.id === customer.id
-  const [, isStopped] = await Promise.all([visit('customers'), stopOnRecord(recordId, customer)])
-  if (isStopped) tellPerson(`The view of ${customer.name} has ended. ${DISCARDED}`, inRecord())
+  const [record] = await Promise.all([stopOnRecord(recordOf(view), tell), visitInAnyCase(visit)])
+  tellPerson(
+    record ? `The view of ${customer.name} has ended. ${DISCARDED}` : expired(customer, false),
+    inRecord(),
+  )
 }
 
 /** Ends what this browser has started and this page does not show. */
-export async function endOpenView({ id, userId, names }) {
-  hideOpenView()
-  const customer = { name: names[userId] ?? userId }
-  if (await stopOnRecord(id, customer)) tellPerson(`The view of ${customer.name} has ended.`, inRecord())
+export async function endOpenView(item) {
+  markStopping()
+  const { id, userId, names } = item
+  const name = names[userId] ?? userId
+  const record = await stopOnRecord({ id, endsAt: endOf(item), what: `Your view of ${name}` }).finally(
+    hideOpenView,
+  )
+  tellPerson(record ? `The view of ${name} has ended.` : expired({ name }, false), inRecord())
 }
 
-/** Tells the person if it does not work. */
-async function stopOnRecord(id, customer) {
-  try {
-    await stopImpersonation(id)
-    tellOtherTabs()
-    await refreshRecord()
-    return true
-  } catch (error) {
-    if (isSignInOver(error)) throw error
-    alertPerson(`The view of ${customer.name} is closed here, but not in the record. ${explain(error)}`)
-    return false
+const recordOf = ({ recordId, tokenEndsAt, customer }) => ({
+  id: recordId,
+  endsAt: tokenEndsAt,
+  what: `Your view of ${customer.name}`,
+})
+
+/** By the clock of this browser, in milliseconds. */
+const endOf = ({ expiresAt, accessToken }) => Date.now() + until(accessToken?.expiresAt ?? expiresAt)
+
+/** Resolves to the record, or to `undefined` if the token of the view has expired before a stop could succeed. */
+async function stopOnRecord({ what, ...stop }, tell = () => {}) {
+  const onNews = (news) => {
+    tell(news.state)
+    if (news.state === 'failed') showUnstopped({ ...stop, ...news, what, stopNow: tryNow })
   }
+  const record = await stopUntilDone(stop, onNews).finally(() => hideUnstopped(stop.id))
+  tell(record ? 'stopped' : 'over')
+  tellOtherTabs()
+  await refreshRecord()
+  return record
 }
+
+/** The page has to leave the view, also when the backend does not list the customers. */
+const visitInAnyCase = (visit) =>
+  visit('customers').catch((error) => {
+    if (isSignInOver(error)) throw error
+    alertPerson(explain(error))
+  })
 
 /** The access token of a view that ends with the sign-in would live on, so the record is stopped. */
 export async function expire(visit) {
-  const { recordId, customer, endsWithSignIn } = closeViewing()
-  const stopping = endsWithSignIn ? stopOnRecord(recordId, customer) : true
-  const [, isStopped] = await Promise.all([leaveView(visit), stopping])
-  if (isStopped) tellPerson(expired(customer, endsWithSignIn))
+  const view = runningImpersonation()
+  // The time of a view whose stop has failed so far.
+  if (!view) return tryNow()
+  const { customer, endsWithSignIn } = view
+  const tell = endsWithSignIn ? keepBanner() : undefined
+  if (tell) discardView()
+  else closeViewing()
+  await Promise.all([tell && stopOnRecord(recordOf(view), tell), leaveView(visit)])
+  tellPerson(expired(customer, endsWithSignIn))
 }
 
 /** Someone else has stopped it, or this engineer in another tab. */
@@ -154,18 +190,19 @@ export async function readInvoice(orderId, visit) {
 
 /**
  * Stops any recorded impersonation, no matter who started it, and returns its record as it is afterwards, or
- * `undefined` if the engineer gives no reason.
+ * `undefined` if the engineer gives no reason, or it has ended by itself.
  */
-export async function stopRecorded({ id }, what) {
-  const reason = await askStopReason(id, what)
+export async function stopRecorded(item, label) {
+  const { id } = item
+  const reason = await askStopReason(id, label)
   if (!reason) return undefined
-  const stopped = await stopImpersonation(id, reason)
-  tellOtherTabs()
-  const { accessToken } = stopped
+  const what = viewingOf(item)
+  const stopped = await stopOnRecord({ id, endsAt: endOf(item), reason, what })
   if (runningImpersonation()?.recordId === id) {
     closeViewing()
     tellPerson(`Stopped. ${DISCARDED}`)
-  } else if (accessToken) tellPerson('Stopped. The orders API refuses its access token within seconds.')
+  } else if (!stopped) tellPerson(`${what} has ended by itself.`)
+  else if (stopped.accessToken) tellPerson('Stopped. The orders API refuses its access token within seconds.')
   else tellPerson('Stopped. Its subject token can no longer be exchanged.')
   return stopped
 }
@@ -173,6 +210,10 @@ export async function stopRecorded({ id }, what) {
 /** Removes the view from the page, and returns what was viewed. */
 export function closeViewing() {
   hideBanner()
+  return discardView()
+}
+
+function discardView() {
   clearViewing()
   return dropImpersonation()
 }

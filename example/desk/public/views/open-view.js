@@ -4,6 +4,7 @@ import { clock, GLANCE, until } from '../times.js'
 
 let shown
 let timer
+let stopButton
 
 /** The record of the view that is said to be open, if one is. */
 export const openViewShown = () => shown
@@ -18,6 +19,7 @@ export function showOpenView(record, { resume, stop }) {
     if (until(ends) <= 0) hideOpenView()
   }, GLANCE)
   const button = (text, className, onclick) => element('button', { type: 'button', className, onclick }, text)
+  stopButton = button('Stop it', 'quiet', stop)
   byId('open-view').append(
     element(
       'p',
@@ -30,10 +32,17 @@ export function showOpenView(record, { resume, stop }) {
       'div',
       { className: 'buttons' },
       button('Continue here', '', () => resume(context)),
-      button('Stop it', 'quiet', stop),
+      stopButton,
     ),
   )
   byId('open-view').hidden = false
+}
+
+/** Its stop is under way. */
+export function markStopping() {
+  if (!shown) return
+  stopButton.ariaDisabled = 'true'
+  stopButton.textContent = 'Stopping …'
 }
 
 export function hideOpenView() {
