@@ -18,14 +18,15 @@ export interface ServedFile {
 
 export const readServedFile = (file: string): ServedFile => servedFile(path.extname(file), readFileSync(file))
 
-/** The colours and measures of the console, which all pages here share. */
-export const designFile = (): ServedFile =>
-  readServedFile(path.resolve(import.meta.dirname, '../src/http/design.css'))
-
 export function servedFile(type: string, identity: Buffer): ServedFile {
   const etag = `W/"${createHash('sha256').update(identity).digest('base64url').slice(0, 22)}"`
   return { type, etag, content: { br: brotliCompressSync(identity), gzip: gzipSync(identity), identity } }
 }
+
+const BASE = ['../src/http/design.css', 'base.css'].map((file) => path.join(import.meta.dirname, file))
+
+/** The design of the console, and what all pages here share. */
+export const baseStyle = servedFile('.css', Buffer.concat(BASE.map((file) => readFileSync(file))))
 
 /** Every file of a folder, by its address below `prefix`. */
 export function readServedFiles(folder: string, prefix: string): Map<string, ServedFile> {

@@ -14,6 +14,8 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     // Without the pages for those who have the repository.
     ...globSync('docs/!(README|architecture|conformance|fuzz).md'),
     'openapi.json',
+    // What the pages of the service consist of, beside the code that reads it.
+    ...globSync('src/**/*.{css,js}').map((file) => file.replace(/^src/, 'dist')),
   ],
   'oidc-provider-impersonation-banner': ['src/banner.d.ts', 'src/banner.js'],
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import Router from '@koa/router'
 import type { Context } from 'koa'
 import {
-  designFile,
+  baseStyle,
   FOREVER,
   readServedFile,
   readServedFiles,
@@ -22,7 +22,7 @@ const FILES = readServedFiles(`${import.meta.dirname}/public`, '/desk')
 const BANNER = fileURLToPath(import.meta.resolve('../../packages/banner/src/banner.js'))
 // Libraries are served like any other file: no build, and no import map, which would be an inline script.
 FILES.set('/desk/vendor/oauth4webapi.js', readServedFile(fileURLToPath(import.meta.resolve('oauth4webapi'))))
-FILES.set('/desk/design.css', designFile())
+FILES.set('/desk/base.css', baseStyle)
 FILES.set('/desk/vendor/impersonation-banner.js', readServedFile(BANNER))
 
 const VERSION = versionOf(FILES)

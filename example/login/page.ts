@@ -31,7 +31,7 @@ export function sendPage(ctx: ParameterizedContext, { title, content, leadsTo }:
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
 <link rel="icon" href="/login/public/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/login/public/design.css">
+<link rel="stylesheet" href="/login/public/base.css">
 <link rel="stylesheet" href="/login/public/login.css">
 <main>
   <p class="issuer">Identity provider of the example</p>

@@ -4,7 +4,7 @@ import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 import getRawBody from 'raw-body'
 import { findPerson } from '../accounts.ts'
-import { designFile, readServedFiles, serve } from '../files.ts'
+import { baseStyle, readServedFiles, serve } from '../files.ts'
 import { consentPage } from './consent-page.ts'
 import { expiredPage } from './error-page.ts'
 import { allowWhatIsMissing } from './grant.ts'
@@ -14,7 +14,7 @@ import { signInPage } from './sign-in-page.ts'
 export const loginUrl = (uid: string): string => `/login/${uid}`
 
 const FILES = readServedFiles(`${import.meta.dirname}/public`, '/login/public')
-FILES.set('/login/public/design.css', designFile())
+FILES.set('/login/public/base.css', baseStyle)
 
 export function loginRouter(provider: Provider): Router {
   const router = new Router()

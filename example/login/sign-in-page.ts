@@ -33,5 +33,5 @@ export function signInPage(ctx: Context, interaction: Interaction, message?: str
 const team = (title: string, people: readonly Person[]): Html => html`
     <fieldset>
       <legend>${title}</legend>
-      ${people.map(({ id, name }) => html`<button name="account" value="${id}">${name} <span>${id}</span></button>`)}
+      ${people.map(({ id, name }) => html`<button class="quiet" name="account" value="${id}">${name} <span>${id}</span></button>`)}
     </fieldset>`

@@ -2,39 +2,21 @@
 import type { Context } from 'koa'
 import { type Seconds, within } from '../clock.ts'
 import { RecordError } from '../http/errors.ts'
+import { isOfThisOrigin } from '../http/origin.ts'
 import { isPlainObject, isStorableName } from '../plain-json.ts'
 import type { Administrator, ConsoleOptions, ConsoleRight } from './options.ts'
 
 const forbidden = (text: string) => new RecordError({ status: 403, code: 'forbidden', public: text })
 
-/**
- * Refuses a request that may change something, unless a page of this origin sent it. The console may share its origin
- * with the provider, and a browser sends its cookies with the requests of other pages, too.
- */
+/** The console may share its origin with the provider, and with applications. */
 export function assertSameOrigin(ctx: Context): void {
-  if (ctx.method === 'GET' || ctx.method === 'HEAD') return
-  const site = ctx.req.headers['sec-fetch-site']
-  // Browsers leave it out at origins that are not trustworthy, such as plain HTTP.
-  const isOwn = site === undefined ? isOrigin(ctx.get('Origin'), ctx) : site === 'same-origin'
-  if (!isOwn) throw forbidden('this request did not come from a page of the console')
-}
-
-/** As browsers spell them (RFC 6454 §6.2): nothing after the host. */
-const ORIGIN = /^(https?:\/\/)([\w.-]+|\[[\da-f:]+\])(:\d+)?$/i
-
-/** Whether the host of an origin is that of the request, by the scheme of the origin. */
-function isOrigin(origin: string, { host, req }: Context): boolean {
-  const [, scheme = ''] = ORIGIN.exec(origin) ?? []
-  const [own, raw] = [scheme + host, scheme + (req.headers.host ?? host)]
-  // Koa reads past some of what does not belong in a Host header.
-  if (![origin, own, raw].every((address) => ORIGIN.test(address) && URL.canParse(address))) return false
-  return new URL(origin).host === new URL(own).host
+  if (!isOfThisOrigin(ctx)) throw forbidden('this request did not come from a page of the console')
 }
 
 const REFUSALS: Readonly<Record<ConsoleRight, string>> = {
   see: 'you may not see this console',
   stop: 'you may not stop impersonations',
-  stopAll: 'you may not stop all impersonations of a person',
+  stopAll: 'you may not stop all impersonations of a person or of a backend',
 }
 
 /** @throws a refusal for no one; an error for what `authorize` may not return, which tells the client nothing. */
@@ -62,6 +44,7 @@ function isAdministrator(value: unknown): value is Administrator {
 export function assertRight({ can }: Administrator, right: ConsoleRight): void {
   if (can.includes(right)) return
   // A successful stop leads to its record, also those who may not see it.
-  const stopped = right === 'see' && can.includes('stop') ? '. A stop that led here was carried out' : ''
+  const stopped =
+    right === 'see' && can.includes('stop') ? '. A stop that led here was carried out. So was a note' : ''
   throw forbidden(REFUSALS[right] + stopped)
 }

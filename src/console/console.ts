@@ -2,11 +2,11 @@ import type { Context, Middleware } from 'koa'
 import { epochTime } from '../clock.ts'
 import { createHandler, type NodeHandler, originalPathOf } from '../http/handler.ts'
 import { type Impersonation, type Inside, insideOf } from '../impersonation.ts'
+import { recordsOf } from '../records/records.ts'
 import { administratorOf, assertRight, assertSameOrigin } from './admission.ts'
 import { type ConsoleOptions, type ResolvedConsoleOptions, resolveConsoleOptions } from './options.ts'
-import { setHeaders, showError, showPage } from './page.ts'
 import { handlerOf, routeOf } from './routes.ts'
-import { lookupOf } from './visit.ts'
+import { type Refused, setHeaders, showError, showPage } from './shell.ts'
 
 /** Pages for administrators: who is viewed, what happened, and how to stop it. */
 export interface Console {
@@ -60,28 +60,29 @@ async function visit(
   ctx: Context,
   whole: string,
   service: Inside,
-  { prefix, authorize, ...options }: ResolvedConsoleOptions,
+  options: ResolvedConsoleOptions,
 ): Promise<void> {
-  let home: string | undefined
+  let refused: Refused = { options }
   try {
     setHeaders(ctx)
     assertSameOrigin(ctx)
-    const administrator = await administratorOf(ctx, authorize, service.options.customClaimsTimeout)
-    const path = whole.slice(prefix.length).replace(/^\/$/, '')
+    const administrator = await administratorOf(ctx, options.authorize, service.options.customClaimsTimeout)
+    const base = baseOf(ctx, whole, options.prefix)
+    refused = { options, administrator, ...(administrator.can.includes('see') && { console: base }) }
+    const path = whole.slice(options.prefix.length).replace(/^\/$/, '')
     const route = routeOf(path)
-    assertRight(administrator, route[0])
-    const base = baseOf(ctx, whole, prefix)
-    if (administrator.can.includes('see')) home = base
+    assertRight(administrator, route.right)
     const handle = handlerOf(route, ctx)
-    const lookup = lookupOf(ctx, service.provider)
-    const asked = { ctx, service, lookup, options, administrator, base, path, now: epochTime() }
+    const records = recordsOf(() => service, { cause: 'console' })
+    const report = (error: unknown) => void ctx.app.emit('error', error, ctx)
+    const asked = { ctx, service, records, options, administrator, base, path, now: epochTime(), report }
     const result = await handle(asked)
     if (typeof result === 'object') await showPage(asked, result)
     if (typeof result !== 'string') return
     ctx.status = 303
     ctx.redirect(result)
   } catch (thrown) {
-    showError(ctx, thrown, home)
+    showError(ctx, thrown, refused)
   }
 }
 

@@ -1,9 +1,9 @@
-/** Queries and forms are of one kind: as they come, as they are shown again, and as links send them. */
+/** Forms as browsers send them, and as pages show them again. */
 import type { Context } from 'koa'
 import { parsedBody, read } from '../http/body.ts'
 import { invalidRequest, RecordError } from '../http/errors.ts'
+import { type Html, html, type Value } from '../http/html.ts'
 import { isPlainObject } from '../plain-json.ts'
-import { type Html, html, type Value } from './html.ts'
 
 const notAForm = () => invalidRequest({ public: 'the body must be a form' })
 
@@ -39,7 +39,7 @@ export async function tried<Result>(
   try {
     return { result: await work() }
   } catch (error) {
-    if (error instanceof RecordError && error.status === 400) return { error }
+    if (error instanceof RecordError && [400, 409].includes(error.status)) return { error }
     throw error
   }
 }
@@ -48,12 +48,18 @@ export async function tried<Result>(
 export const field = (label: Value, name: string, typed = '', attributes?: Html): Html =>
   html`<label>${label}<input name="${name}" value="${typed}"${attributes}></label>`
 
-/** Browsers encode what is not ASCII themselves. Encoded, it would take three times the bytes. */
-const NOT_ASCII = /(%[89A-F][0-9A-F])+/g
+/** A text that people write for others to read; `wrong` is the error that the page shows of it. */
+export const textField = (label: Value, name: string, typed?: string, wrong?: unknown): Html =>
+  field(
+    label,
+    name,
+    typed,
+    html` required maxlength="1000"${wrong !== undefined && html` aria-invalid="true" aria-describedby="error"`}`,
+  )
 
 /** Without what is blank. */
 export function addressOf(path: string, fields: Typed): string {
   const query = new URLSearchParams()
   for (const [name, value = ''] of Object.entries(fields)) if (value !== '') query.set(name, value)
-  return `${path}?${String(query).replace(NOT_ASCII, decodeURIComponent)}`.replace(/\?$/, '')
+  return `${path}?${query}`.replace(/\?$/, '')
 }

@@ -2,12 +2,15 @@ import type { Context } from 'koa'
 import { resolveMounting } from '../http/mounting.ts'
 import { isPlainObject, type JsonObject, refuseUnknown } from '../plain-json.ts'
 
-/** What an administrator may do: see the pages, stop one impersonation, stop all of a person. */
+/**
+ * What an administrator may do: see the pages; stop one impersonation, and say that an alarm was looked into; stop all of a
+ * person or of a backend.
+ */
 export type ConsoleRight = 'see' | 'stop' | 'stopAll'
 
 /** Who is at the console. */
 export interface Administrator {
-  /** Recorded as `by` when they stop something: 1 to 255 characters. */
+  /** Recorded as `by` when they stop something or look into an alarm: 1 to 255 characters. */
   readonly id: string
   readonly can: readonly ConsoleRight[]
 }
@@ -46,20 +49,49 @@ export interface ConsoleOptions {
    * Default: no links.
    */
   readonly ticketUrl?: (context: JsonObject) => string | undefined
+
+  /**
+   * The account ids of people whose name, or what else they are known by, contains a text that someone searches for. The
+   * first 20 are used; none if it throws, returns no list of strings, or takes longer than a second. Default: only whole
+   * account ids are found.
+   */
+  readonly find?: (text: string) => readonly string[] | Promise<readonly string[]>
+
+  /** The name of the console: on each page, and in the title of its window. Default `Impersonation`. */
+  readonly title?: string
+
+  /** Where the console leads back to: an absolute path of this host, or an http(s) address. Default: nowhere. */
+  readonly home?: string
+
+  /** Where one signs out of this host; as `home`. Default: nowhere. */
+  readonly signOut?: string
 }
 
 export interface ResolvedConsoleOptions extends ConsoleOptions {
   readonly prefix: string
+  readonly title: string
 }
 
 /** @throws {TypeError} that names the option. */
 export function resolveConsoleOptions(given: ConsoleOptions): ResolvedConsoleOptions {
   if (!isPlainObject(given)) throw new TypeError('createConsole takes an options object')
-  const { prefix = '/impersonations', authorize, nameOf, ticketUrl, ...unknown } = given
+  const { prefix = '/impersonations', title = 'Impersonation', ...others } = given
+  const { authorize, nameOf, ticketUrl, find, home, signOut, ...unknown } = others
   refuseUnknown(Object.keys(unknown))
-  for (const [name, value] of Object.entries({ nameOf, ticketUrl, authorize })) {
+  for (const [name, value] of Object.entries({ nameOf, ticketUrl, find, authorize })) {
     if (typeof value !== 'function' && (value !== undefined || name === 'authorize'))
       throw new TypeError(`option ${name} must be a function`)
   }
-  return { ...resolveMounting('createConsole', { prefix }), authorize, nameOf, ticketUrl }
+  if (typeof title !== 'string' || title.trim() === '') throw new TypeError('option title must be a text')
+  for (const [name, value] of Object.entries({ home, signOut })) {
+    if (value !== undefined && !isAddress(value))
+      throw new TypeError(`option ${name} must be an absolute path or an http(s) address`)
+  }
+  return { ...resolveMounting('createConsole', { prefix }), title, ...others }
 }
+
+/** Browsers take what begins with two slashes for the address of another host, and skip some spaces before they look. */
+const isAddress = (value: unknown): boolean =>
+  typeof value === 'string' &&
+  /^(\/(?![/\\])|https?:\/\/)[^\s\\]*$/i.test(value) &&
+  URL.canParse(value, 'http://host')

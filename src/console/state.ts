@@ -1,9 +1,26 @@
+/** The state of a record by what it means to the reader: its words and colours are here and in no other place. */
 import type { Seconds } from '../clock.ts'
+import { type Html, html, type Value } from '../http/html.ts'
 import type { SubjectTokenRecord } from '../records/record.ts'
 import * as domain from '../subject-tokens/subject-token.ts'
-import { type Html, html, type Value } from './html.ts'
-import { short } from './people.ts'
-import { clockOf, cut, lengthOf, TEXT } from './words.ts'
+import type { People } from './people.ts'
+import { lengthOf, timeOf } from './words.ts'
+
+/** Someone acts; an ordinary end, or nothing yet; someone else has stopped it; it was used again. Colours of design.css. */
+type Tone = 'live' | 'ended' | 'stopped' | 'alarm'
+
+const STATES = {
+  live: ['live', 'Live'],
+  kept: ['alarm', 'Stopped, still live'],
+  active: ['ended', 'Not used yet'],
+  expired: ['ended', 'Never used'],
+  consumed: ['ended', 'Expired'],
+  self: ['ended', 'Ended by the engineer'],
+  continued: ['ended', 'Continued'],
+  signedOut: ['ended', 'Signed out'],
+  stopped: ['stopped', 'Stopped'],
+  replayed: ['alarm', 'Used again'],
+} as const satisfies Readonly<Record<string, readonly [Tone, string]>>
 
 /** Whether someone acts as the user right now. */
 export const isLive = (record: SubjectTokenRecord, now: Seconds): boolean =>
@@ -22,49 +39,55 @@ const lifeOf = (record: SubjectTokenRecord) => {
   return { ...record, use }
 }
 
-/** Whether those who acted have stopped it. */
+/** Whether those who acted have ended it. */
 export const isEnded = ({ revocation }: SubjectTokenRecord): boolean =>
   revocation !== undefined && domain.isEnd(revocation)
 
-/** That nothing can end the access token, while it lives. */
-export const keptUntil = (record: SubjectTokenRecord, now: Seconds): Value =>
-  isKept(record) && isLive(record, now) && html`cannot be ended, expires at ${clockOf(endOf(record), now)}`
+/** Whether something happened that deserves a look (protocol.md §2.2). */
+export const isAlarming = ({ replay, consumedAt, actor }: SubjectTokenRecord): boolean =>
+  replay !== undefined || (consumedAt !== undefined && actor === undefined)
 
-/** When it ends: the access token, or before there is one the subject token. */
+/** When it ends or would have: the access token, or before there is one the subject token. */
 export const endOf = ({ accessToken, consumedAt, expiresAt }: SubjectTokenRecord): Seconds =>
   accessToken?.expiresAt ?? consumedAt ?? expiresAt
 
-const pill = (kind: '' | 'live' | 'warn' | 'bad', text: Value, detail?: Html): Html =>
-  html`<b class="pill ${kind}">${text}</b>${detail && html`<small>${detail}</small>`}`
+/** That nothing can end the access token, while it lives. */
+export const keptUntil = (record: SubjectTokenRecord, now: Seconds): Value =>
+  isKept(record) && isLive(record, now) && html`cannot be ended, expires at ${timeOf(endOf(record), now)}`
 
-/** The state as a person would say it, and a line of detail. */
-export function stateCell(record: SubjectTokenRecord, now: Seconds): Html {
-  const { replay, revocation, revokedAt = 0 } = record
-  if (revocation?.cause !== 'replay' || isLive(record, now))
-    return html`${replay && pill('bad', 'used again')}${stateOf(record, now)}`
-  const by = html`by <bdi>${cut(replay?.clientId ?? replay?.by ?? '')}</bdi>, ${clockOf(revokedAt, now)}`
-  return pill('bad', 'used again', by)
+/** How long someone could act, or has until now. */
+export function lastedOf(record: SubjectTokenRecord, now: Seconds): Seconds | undefined {
+  const { consumedAt, revokedAt = now } = record
+  if (consumedAt === undefined) return undefined
+  return Math.max(0, Math.min(isKept(record) ? now : revokedAt, endOf(record), now) - consumedAt)
 }
 
-function stateOf(record: SubjectTokenRecord, now: Seconds): Html {
-  const { state, revocation: { by, reason } = {}, consumedAt = 0, expiresAt } = record
+function kindOf(record: SubjectTokenRecord, now: Seconds): keyof typeof STATES {
+  const { state, replay, revocation: { cause } = {} } = record
+  if (replay || cause === 'replay') return 'replayed'
+  if (isLive(record, now)) return isKept(record) ? 'kept' : 'live'
+  if (state !== 'revoked') return state
+  return cause === 'self' || cause === 'continued' || cause === 'signedOut' ? cause : 'stopped'
+}
+
+/** The words of the pages, of the CSV, and of the support desk of the example. */
+export const wordOf = (record: SubjectTokenRecord, now: Seconds): string => STATES[kindOf(record, now)][1]
+
+/** A pill, and beside it how long it lasted, for how much longer it lives, or until when it can be used. */
+export function stateCell(record: SubjectTokenRecord, now: Seconds, people: People): Html {
+  const kind = kindOf(record, now)
+  const [tone, word] = STATES[kind]
+  const { revocation: { by } = {} } = record
+  const who = kind === 'stopped' && by !== undefined && html` by ${people.short(by)}`
+  return html`<b class="pill ${tone}">${word}${who}</b> ${detailOf(record, now)}`
+}
+
+function detailOf(record: SubjectTokenRecord, now: Seconds): Value {
   const end = endOf(record)
-  if (isLive(record, now)) {
-    const kept = keptUntil(record, now)
-    const text = html`live · <span data-until="${end}">${lengthOf(end - now)}</span>`
-    return pill(kept ? 'bad' : 'live', text, kept ? html`stopped: ${kept}` : undefined)
-  }
-  switch (state) {
-    case 'active':
-      return pill('', 'not used yet', html`until ${clockOf(expiresAt, now)}`)
-    case 'expired':
-      return pill('', 'never used')
-    case 'consumed':
-      return pill('', `ended after ${lengthOf(end - consumedAt)}`)
-    case 'revoked': {
-      const why = reason !== undefined && html`“<bdi>${cut(reason, TEXT)}</bdi>”`
-      const who = html`${by !== undefined && html`by ${short(by)} `}${why}`
-      return isEnded(record) ? pill('', 'ended', who) : pill('warn', 'stopped', who)
-    }
-  }
+  const kept = keptUntil(record, now)
+  if (kept) return html`<small>${kept}</small>`
+  if (isLive(record, now)) return html`<small data-until="${end}">${lengthOf(end - now)}</small>`
+  if (record.state === 'active') return html`<small>until ${timeOf(end, now)}</small>`
+  const lasted = lastedOf(record, now)
+  return lasted !== undefined && html`<small>${lengthOf(lasted)}</small>`
 }

@@ -1,6 +1,7 @@
-/** Times and texts as people read them. Times are UTC, because administrators of several places compare them. */
+/** Times and texts as people read them. */
 import type { Seconds } from '../clock.ts'
-import type { Value } from './html.ts'
+import type { RecordError } from '../http/errors.ts'
+import { type Html, html } from '../http/html.ts'
 
 /** `2026-11-21T20:10:48Z` */
 export const isoOf = (at: Seconds): string => new Date(at * 1000).toISOString().replace('.000', '')
@@ -8,19 +9,17 @@ export const isoOf = (at: Seconds): string => new Date(at * 1000).toISOString().
 /** `2026-11-21` */
 export const dateOf = (at: Seconds): string => isoOf(at).slice(0, 10)
 
-/** `20:10:48`, with the date if that is another than today's. */
-export function clockOf(at: Seconds, now: Seconds): string {
-  const time = isoOf(at).slice(11, 19)
-  return dateOf(at) === dateOf(now) ? time : `${dateOf(at)} ${time}`
+/**
+ * `20:10:48`, with the date if it is not today's. UTC, until the script of the page has brought it into the zone of the
+ * reader. On paper the style sheet shows `datetime`, which says it all.
+ */
+export function timeOf(at: Seconds, now: Seconds): Html {
+  const [date, time] = isoOf(at).slice(0, 19).split('T')
+  return html`<time datetime="${isoOf(at)}">${date !== dateOf(now) && `${date} `}${time}</time>`
 }
 
-/** `2 min ago` */
-export function ago(at: Seconds, now: Seconds): string {
-  const minutes = Math.floor((now - at) / 60)
-  if (minutes < 1) return 'just now'
-  if (minutes < 60) return `${minutes} min ago`
-  return minutes < 1440 ? `${Math.floor(minutes / 60)} h ago` : `${Math.floor(minutes / 1440)} d ago`
-}
+/** The name of the zone that the times of the page are in. */
+export const ZONE: Html = html`<span class="zone">UTC</span>`
 
 /** `3:04`, and `1:03:04` from an hour on. */
 export function lengthOf(seconds: Seconds): string {
@@ -30,21 +29,19 @@ export function lengthOf(seconds: Seconds): string {
   return hours > 0 ? `${hours}:${rest}` : rest.replace(/^0/, '')
 }
 
-/** The most characters of a name in a row, and of another text. */
-const NAME = 32
-export const TEXT = 120
+/** `1 record`, `2 records` */
+export const countOf = (count: number | string, one: string): string =>
+  `${count} ${one}${count === 1 ? '' : 's'}`
 
-/** A text in a row, cut where there is no room for all of it. The record shows it whole. */
-export const cut =
-  (text: string, longest = NAME): Value =>
-  ({ share }) => {
-    const most = Math.ceil(longest * share)
-    // Two UTF-16 units at most are a character: more need not be counted.
-    const characters = [...text.slice(0, 2 * most + 2)]
-    return characters.length <= most ? text : `${characters.slice(0, most).join('')}…`
-  }
+/** A text for a row, which has no room for more. The record shows it whole. */
+export function shorten(text: string, most = 120): string {
+  // Two UTF-16 units at most are a character: more need not be counted.
+  const characters = [...text.slice(0, 2 * most + 2)]
+  return characters.length <= most ? text : `${characters.slice(0, most).join('')}…`
+}
 
-const LABELS: Readonly<Record<string, string>> = {
+/** What the pages call the members of a record. */
+export const LABELS: Readonly<Record<string, string>> = {
   userId: 'user',
   actorId: 'engineer',
   clientId: 'application',
@@ -52,8 +49,10 @@ const LABELS: Readonly<Record<string, string>> = {
   ticketId: 'ticket',
 }
 
-/** The text of an error of the management API, which names fields in the API's terms. An unknown one stays as it was sent. */
-export function sentenceOf(message: string): string {
-  const text = message.replace(/(?<!: )\b\w+(Id|By)\b/g, (name) => LABELS[name] ?? name)
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** The text of an error, in which the management API names members. One that is not known stays as it was sent. */
+export function sentenceOf({ message, field = '' }: Pick<RecordError, 'message' | 'field'>): string {
+  const isRule = Object.hasOwn(LABELS, field) && message.startsWith(field)
+  return `${capital(isRule ? message.replaceAll(/\w+/g, (name) => LABELS[name] ?? name) : message)}.`
 }

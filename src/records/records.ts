@@ -129,8 +129,11 @@ export interface Records {
   acknowledge(request: AcknowledgeRequest): Promise<void>
 }
 
-/** @param service throws before there is one. */
-export function recordsOf(service: () => Service): Records {
+/**
+ * @param service throws before there is one.
+ * @param door how a stop came about that names no other cause.
+ */
+export function recordsOf(service: () => Service, door: Revocation = { cause: 'host' }): Records {
   const call = async <Given, Result>(
     given: Given,
     work: (service: Service, given: Given) => Promise<Result>,
@@ -169,14 +172,14 @@ export function recordsOf(service: () => Service): Records {
         assertKnown(given, ['id', 'by', 'reason', 'cause', 'continuedBy'])
         const id = parseId(given.id)
         const { says } = parseStopRequest({ ...given })
-        return revokeSubjectToken(inside, id, { ...BY_HOST, ...says })
+        return revokeSubjectToken(inside, id, { ...door, ...says })
       }),
     stopAll: (request) =>
       call(request, async (inside, given) => {
         assertKnown(given, [...KILLED_BY, 'by', 'reason'])
         const filter = killFilterOf(onlyOne(given, KILLED_BY), { ...given })
         const { says } = parseStopRequest({ ...given })
-        return revokeSubjectTokens(inside, callerIn(inside.provider), filter, { ...BY_HOST, ...says })
+        return revokeSubjectTokens(inside, callerIn(inside.provider), filter, { ...door, ...says })
       }),
     acknowledge: (all) =>
       call(all, async (inside, { id, ...given }) => {
@@ -185,8 +188,6 @@ export function recordsOf(service: () => Service): Records {
       }),
   }
 }
-
-const BY_HOST: Revocation = { cause: 'host' }
 
 function parseId(id: unknown): string {
   if (id === undefined) throw required('id')

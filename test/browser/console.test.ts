@@ -15,12 +15,11 @@ const heading = (page: Page, name: string) =>
 async function stopAlice(page: Page, { ids }: OpenConsole): Promise<void> {
   await page.goto('/impersonations')
   await heading(page, 'Now')
-  const row = page.getByRole('row', { name: 'Sam Sawyer → Alice Archer' })
-  await row.getByRole('link', { name: 'Stop' }).click()
+  await page.getByRole('link', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
   await heading(page, 'Sam Sawyer → Alice Archer')
   await page.getByLabel('Reason').fill('wrong customer')
   await page.getByRole('button', { name: 'Stop now' }).click()
-  await page.getByText('stopped by Dora Dorn').waitFor()
+  await page.locator('.timeline').getByText('stopped by Dora Dorn').waitFor()
   expect(new URL(page.url()).pathname).to.equal(`/impersonations/${ids.live}`)
 }
 
@@ -45,6 +44,7 @@ consoleInChromium('the console: the click path', (open) => {
       const page = await console.open({ javaScriptEnabled })
       await page.goto('/impersonations')
       await page.getByRole('link', { name: 'History' }).click()
+      await page.getByText('Filter', { exact: true }).first().click()
       await page.getByLabel('User', { exact: true }).fill('carol')
       await page.getByLabel('State').selectOption('Not used yet')
       await page.getByRole('button', { name: 'Filter' }).click()
@@ -52,7 +52,7 @@ consoleInChromium('the console: the click path', (open) => {
       expect(await page.getByRole('row', { name: 'carol' }).count()).to.equal(1)
       expect(await page.getByLabel('User', { exact: true }).inputValue()).to.equal('carol')
       await page.getByRole('link', { name: 'Alarms' }).click()
-      await page.getByRole('link', { name: 'Sam Sawyer → Alice Archer' }).click()
+      await page.getByRole('row', { name: 'Sam Sawyer Alice Archer' }).getByRole('link').first().click()
       await page.getByText('used again by other-app').waitFor()
     })
 
@@ -64,12 +64,13 @@ consoleInChromium('the console: the click path', (open) => {
       await page.getByText('2 impersonations').waitFor()
       await page.getByLabel('Reason').fill('laptop stolen')
       await page.getByLabel('Type sam to confirm').fill('robin')
-      await page.getByRole('button', { name: 'Stop all' }).click()
+      await page.getByRole('button', { name: 'Stop all of Sam Sawyer' }).click()
       await page.getByRole('alert').waitFor()
       expect(await page.getByLabel('Reason').inputValue()).to.equal('laptop stolen')
       await page.getByLabel('Type sam to confirm').fill('sam')
-      await page.getByRole('button', { name: 'Stop all' }).click()
-      await heading(page, 'History')
+      await page.getByRole('button', { name: 'Stop all of Sam Sawyer' }).click()
+      await heading(page, 'Stopped all of Sam Sawyer')
+      await page.getByText('2 impersonations stopped since').waitFor()
       expect((await show(console, console.ids.live)).body.revocation.reason).to.equal('laptop stolen')
       expect((await show(console, console.ids.other)).body.state).to.equal('consumed')
     })
@@ -106,13 +107,13 @@ consoleInChromium('the console: by keyboard alone', (open) => {
       const page = await console.open({ javaScriptEnabled })
       await page.goto('/impersonations')
       await press(page, link(page, 'Skip to main content'))
-      await press(page, link(page, /^Stop$/))
+      await press(page, link(page, 'Stop Sam Sawyer viewing Alice Archer'))
       await heading(page, 'Sam Sawyer → Alice Archer')
       // The address leads to the field.
       expect(await page.evaluate('document.activeElement.name')).to.equal('reason')
       await page.keyboard.type('wrong customer')
       await page.keyboard.press('Enter')
-      await page.getByText('stopped by Dora Dorn').waitFor()
+      await page.locator('.timeline').getByText('stopped by Dora Dorn').waitFor()
     })
 
     it(`filters, pages, clears, and looks into an alarm, ${how}`, async () => {
@@ -122,6 +123,7 @@ consoleInChromium('the console: by keyboard alone', (open) => {
       await page.goto('/impersonations')
       await press(page, link(page, 'History'))
       await heading(page, 'History')
+      await press(page, page.locator('#filters'))
       await type(page, 'User', 'carol')
       await tabTo(page, page.getByLabel('State'))
       await page.keyboard.type('Not used')
@@ -130,6 +132,8 @@ consoleInChromium('the console: by keyboard alone', (open) => {
       await press(page, link(page, 'Older'))
       await link(page, 'Newest').waitFor()
       expect(await page.getByRole('row', { name: 'carol' }).count()).to.equal(1)
+      if (!javaScriptEnabled || !(await link(page, 'Clear').isVisible()))
+        await press(page, page.locator('#filters'))
       await press(page, link(page, 'Clear'))
       await page.waitForURL(/history$/)
       await press(page, link(page, 'Alarms'))
@@ -137,7 +141,8 @@ consoleInChromium('the console: by keyboard alone', (open) => {
       await press(page, link(page, 'Without engineer'))
       await page.waitForURL(/withoutActor/)
       await press(page, link(page, 'Used again'))
-      await press(page, link(page, 'Sam Sawyer → Alice Archer'))
+      await page.waitForURL(/replayed/)
+      await press(page, page.getByRole('row', { name: 'Sam Sawyer Alice Archer' }).getByRole('link').first())
       await page.getByText('used again by other-app').waitFor()
     })
 
@@ -145,18 +150,23 @@ consoleInChromium('the console: by keyboard alone', (open) => {
       const console = await open()
       const page = await console.open({ javaScriptEnabled })
       await page.goto('/impersonations')
-      await press(page, page.getByText('Stop all of a person'))
+      await press(page, page.getByText('Stop all …', { exact: true }))
       await type(page, 'Engineer id', 'sam')
       await page.keyboard.press('Enter')
       await page.getByText('2 impersonations').waitFor()
       await type(page, 'Reason', 'laptop stolen')
       await type(page, 'Type sam to confirm', 'sam')
-      await press(page, button(page, 'Stop all'))
-      await heading(page, 'History')
+      await press(page, button(page, 'Stop all of Sam Sawyer'))
+      await heading(page, 'Stopped all of Sam Sawyer')
       expect((await show(console, console.ids.live)).body.revocation.reason).to.equal('laptop stolen')
     })
   }
 })
+
+/** Until they are counted, Now looks more often. */
+async function numbersOf({ get }: OpenConsole): Promise<void> {
+  while ((await get()).text.includes('Counting')) await new Promise(setImmediate)
+}
 
 consoleInChromium('the console: its script', (open) => {
   it('counts down, and marks the last minute', async () => {
@@ -187,16 +197,19 @@ consoleInChromium('the console: its script', (open) => {
     const page = await console.open({ viewport: { width: 800, height: 400 } })
     await page.clock.install()
     await page.goto('/impersonations')
-    await page.getByText('Stop all of a person').click()
-    const link = page.getByRole('link', { name: 'Robin Reed → Bob Baker' })
+    await page.locator('#chart-table').click()
+    const link = page.getByRole('link', { name: 'Stop Robin Reed viewing Bob Baker' })
     await link.focus()
     await page.evaluate('scrollTo(0, 200)')
     await console.post('/stop', { id: console.ids.live, reason: 'x' })
     await page.clock.runFor(16_000)
-    await page.getByRole('link', { name: 'Sam Sawyer → Alice Archer' }).waitFor({ state: 'detached' })
-    expect(await page.evaluate('document.activeElement.textContent')).to.equal('Robin Reed → Bob Baker')
+    const gone = page.getByRole('link', { name: 'Stop Sam Sawyer viewing Alice Archer' })
+    await gone.waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.ariaLabel')).to.equal(
+      'Stop Robin Reed viewing Bob Baker',
+    )
     expect(await page.evaluate('scrollY')).to.equal(200)
-    expect(await page.locator('#all').getAttribute('open')).to.equal('')
+    expect(await page.locator('#chart').getAttribute('open')).to.equal('')
   })
 
   it('keeps the focus in a field before anything is typed', async () => {
@@ -204,11 +217,13 @@ consoleInChromium('the console: its script', (open) => {
     const page = await console.open()
     await page.clock.install()
     await page.goto('/impersonations')
-    await page.getByText('Stop all of a person').click()
-    await page.getByLabel('Engineer id').focus()
+    await page.getByText('Stop all …', { exact: true }).click()
+    await page.getByLabel('Engineer id').fill('sa')
     await console.post('/stop', { id: console.ids.live, reason: 'x' })
     await page.clock.runFor(16_000)
-    await page.getByRole('link', { name: 'Sam Sawyer → Alice Archer' }).waitFor({ state: 'detached' })
+    const gone = page.getByRole('link', { name: 'Stop Sam Sawyer viewing Alice Archer' })
+    await gone.waitFor({ state: 'detached' })
+    expect(await page.getByLabel('Engineer id').inputValue()).to.equal('sa')
     expect(await page.evaluate('document.activeElement.name')).to.equal('actorId')
   })
 
@@ -222,25 +237,120 @@ consoleInChromium('the console: its script', (open) => {
     expect(await page.getByLabel('Reason').inputValue()).to.equal('wrong cust')
   })
 
-  it('says when the page may be out of date, and leaves when the right is gone', async () => {
+  it('says since when it was not updated, once two looks have failed, and leaves when the right is gone', async () => {
+    const console = await open()
+    const page = await console.open()
+    await numbersOf(console)
+    await page.clock.install()
+    await page.goto('/impersonations')
+    const stale = page
+      .getByRole('status')
+      .filter({ hasText: /Not updated since \d{4}-\d\d-\d\d [\d:]{8} GMT/ })
+    await page.route('**/impersonations', (route) => route.abort())
+    await page.clock.runFor(16_000)
+    expect(await stale.count()).to.equal(0)
+    await page.clock.runFor(6_000)
+    await stale.waitFor()
+    await page.unroute('**/impersonations')
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await stale.waitFor({ state: 'detached' })
+    await page.route('**/impersonations', (route) => route.fulfill({ status: 503, body: 'down' }))
+    await page.clock.runFor(22_000)
+    await stale.waitFor()
+    await page.unroute('**/impersonations')
+    console.change({ authorize: () => undefined })
+    await page.clock.runFor(6_000)
+    await heading(page, 'Not allowed')
+  })
+
+  for (const [title, address] of [
+    ['', () => ''],
+    [', also while someone types', ({ ids }: OpenConsole) => `/${ids.live}`],
+  ] as const) {
+    it(`gives up a look that takes ten seconds, and says so after two${title}`, async () => {
+      const console = await open()
+      const page = await console.open()
+      await numbersOf(console)
+      await page.clock.install()
+      await page.goto(`/impersonations${address(console)}`)
+      // A server that accepts, and never responds.
+      await page.route(/impersonations/, () => undefined)
+      if (title) await page.getByLabel('Reason').fill('wrong cust')
+      const looksAfter = async (milliseconds: number) => {
+        const look = page.waitForRequest(/impersonations/)
+        await page.clock.runFor(milliseconds)
+        await look
+      }
+      await looksAfter(15_500)
+      await page.clock.runFor(9_900)
+      expect(await page.locator('#stale').textContent()).to.equal('')
+      await looksAfter(6_000)
+      await page.clock.runFor(8_000)
+      expect(await page.locator('#stale').textContent()).to.equal('')
+      await page.clock.runFor(1_500)
+      await page.getByRole('status').filter({ hasText: 'Not updated since' }).waitFor()
+      if (title) expect(await page.getByLabel('Reason').inputValue()).to.equal('wrong cust')
+    })
+  }
+
+  it('calls what has run out ended, whatever it last heard of its server', async () => {
     const console = await open()
     const page = await console.open()
     await page.clock.install()
     await page.goto('/impersonations')
     await page.route('**/impersonations', (route) => route.abort())
+    const row = page.getByRole('row', { name: 'Robin Reed Bob Baker' })
+    await page.clock.runFor(603_000)
+    expect(await row.locator('.pill').textContent()).to.equal('Expired')
+    expect(await row.locator('.pill').getAttribute('class')).to.equal('pill ended')
+    expect(await row.locator('small').textContent()).to.equal('ended')
+    expect(await page.locator('[data-until]').count()).to.equal(0)
+  })
+
+  it('counts the alarms again, beside the page', async () => {
+    const console = await open()
+    const page = await console.open()
+    await page.clock.install()
+    await page.goto('/impersonations')
+    const { text } = await console.get('/alarms')
+    const pairs = [...text.matchAll(/name="id" value="(\w+)"><[^>]*value="(\d*)">/g)]
+    const fields = {
+      id: pairs.map(([, id = '']) => id),
+      replayedAt: pairs.map(([, , at = '']) => at),
+      note: 'x',
+    }
+    await page.locator('.count').waitFor()
+    expect((await console.post('/acknowledge', fields)).status).to.equal(303)
     await page.clock.runFor(16_000)
-    await page.getByRole('status').filter({ hasText: 'out of date' }).waitFor()
-    await page.unroute('**/impersonations')
-    await page.clock.runFor(16_000)
-    const status = page.getByRole('status')
-    await status.filter({ hasText: 'out of date' }).waitFor({ state: 'detached' })
-    await page.route('**/impersonations', (route) => route.fulfill({ status: 503, body: 'down' }))
-    await page.clock.runFor(16_000)
-    await status.filter({ hasText: 'out of date' }).waitFor()
-    await page.unroute('**/impersonations')
-    console.change({ authorize: () => undefined })
-    await page.clock.runFor(16_000)
-    await heading(page, 'Not allowed')
+    await page.locator('.count').waitFor({ state: 'detached' })
+  })
+
+  it('shows times in the zone of the reader, names it, and has UTC on hover', async () => {
+    const console = await open()
+    const page = await console.open({ timezoneId: 'Asia/Kolkata' })
+    await page.goto(`/impersonations/${console.ids.live}`)
+    const time = page.locator('.timeline time').first()
+    const at = new Date((await time.getAttribute('datetime')) ?? '')
+    const shown = at.toLocaleTimeString('sv', { timeZone: 'Asia/Kolkata' })
+    expect(await time.textContent()).to.match(new RegExp(`${shown}$`))
+    expect(await time.getAttribute('title')).to.equal(
+      `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`,
+    )
+    expect(await page.locator('footer').textContent()).to.match(/^Times are in GMT\+0530\./)
+    await page.goto('/impersonations/history')
+    await page.getByRole('columnheader', { name: 'Started, GMT+0530' }).waitFor()
+  })
+
+  it('leads to the search by a slash, unless one is typed', async () => {
+    const console = await open()
+    const page = await console.open()
+    await page.goto(`/impersonations/${console.ids.live}`)
+    await page.keyboard.press('/')
+    await page.keyboard.type('a/b')
+    expect(await page.getByRole('searchbox').inputValue()).to.equal('a/b')
+    await page.getByLabel('Reason').focus()
+    await page.keyboard.type('c/d')
+    expect(await page.getByLabel('Reason').inputValue()).to.equal('c/d')
   })
 })
 
@@ -346,7 +456,11 @@ consoleInChromium('the console: for everyone', (open) => {
       history: '/history?userId=alice',
       'history-wrong': '/history?from=x',
       alarms: '/alarms',
+      'used-again': '/alarms?show=replayed',
       'without-engineer': '/alarms?show=withoutActor',
+      search: '/search?q=alice',
+      'search-nothing': '/search?q=nothing',
+      stopped: '/stop-all?userId=bob&stopped=0',
       record: `/${console.ids.live}`,
       replayed: `/${console.ids.replayed}`,
       'stop-all': '/stop-all?actorId=sam',
@@ -356,12 +470,15 @@ consoleInChromium('the console: for everyone', (open) => {
       'none-match': '/history?userId=no-one',
       active: `/${console.ids.active}`,
       over: `/${console.ids.over}`,
-      stopped: `/${console.ids.stopped}`,
+      'stopped-one': `/${console.ids.stopped}`,
     }
     for (const [name, address] of Object.entries(pages)) {
       await page.goto(`/impersonations${address}`)
       await look(page, name)
     }
+    await page.goto('/impersonations')
+    await page.getByText('Stop all …', { exact: true }).click()
+    await look(page, 'menu')
   })
 
   it('has none where the input was wrong, the page is out of date, or little is allowed', async function () {
@@ -376,14 +493,14 @@ consoleInChromium('the console: for everyone', (open) => {
     await page.goto('/impersonations/stop-all?actorId=sam')
     await page.getByLabel('Reason').fill('laptop stolen')
     await page.getByLabel('Type sam to confirm').fill('robin')
-    await page.getByRole('button', { name: 'Stop all' }).click()
+    await page.getByRole('button', { name: 'Stop all of Sam Sawyer' }).click()
     await page.getByRole('alert').waitFor()
     await look(page, 'stop-all-wrong')
     await page.clock.install()
     await page.goto('/impersonations')
     await page.route('**/impersonations', (route) => route.abort())
-    await page.clock.runFor(16_000)
-    await page.getByRole('status').filter({ hasText: 'out of date' }).waitFor()
+    await page.clock.runFor(22_000)
+    await page.getByRole('status').filter({ hasText: 'Not updated' }).waitFor()
     await look(page, 'out-of-date')
     await page.unroute('**/impersonations')
     console.change({ authorize: () => ({ id: 'dora', can: ['see'] }) })
@@ -405,7 +522,7 @@ consoleInChromium('the console: for everyone', (open) => {
   })
 
   async function look(page: Page, name: string): Promise<void> {
-    for (const summary of await page.locator('summary').all()) await summary.click()
+    for (const summary of await page.locator('main summary').all()) await summary.click()
     for (const width of [1280, 360]) {
       await page.setViewportSize({ width, height: 800 })
       expect(await page.evaluate(OVERFLOW), `${name} at ${width} px`).to.equal(0)
@@ -423,7 +540,7 @@ consoleInChromium('the console: for everyone', (open) => {
     const page = await console.open({ viewport: { width: 320, height: 256 } })
     for (const address of ['', '/history', '/alarms', `/${console.ids.replayed}`, '/stop-all?actorId=sam']) {
       await page.goto(`/impersonations${address}`)
-      for (const summary of await page.locator('summary').all()) await summary.click()
+      for (const summary of (await page.locator('summary').all()).reverse()) await summary.click()
       expect(await page.evaluate(OVERFLOW), address).to.equal(0)
     }
   })
@@ -435,7 +552,7 @@ consoleInChromium('the console: for everyone', (open) => {
     await page.emulateMedia({ media: 'print', forcedColors: 'active' })
     await page.setViewportSize({ width: PAPER, height: 1000 })
     expect(await page.evaluate(OVERFLOW)).to.equal(0)
-    for (const name of ['Engineer → user', 'Why', 'May', 'Started', 'State']) {
+    for (const name of ['Started', 'Engineer', 'User', 'Ticket', 'Why', 'State']) {
       const { x = -1, width = 0 } = (await page.getByRole('columnheader', { name }).boundingBox()) ?? {}
       expect(x, name).to.be.at.least(0)
       expect(x + width, name).to.be.at.most(PAPER)

@@ -83,6 +83,8 @@ inChromium('the support desk: its layout', (openDesk) => {
       if (seconds) await page.getByText('Last minute').waitFor()
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme })
+        // The banner looks at its colour once a second.
+        await page.clock.runFor(1000)
         const frame = await page.evaluate<string>(FRAME)
         expect(await page.evaluate(BANNER), `${colorScheme}, after ${seconds} s`).to.equal(frame)
         colours.push(frame)

@@ -23,7 +23,7 @@ async function startUpToResponse(page: Page): Promise<Start> {
 
 async function lookAtStopped(page: Page): Promise<void> {
   const looked = page.waitForResponse('**/backend/api/impersonations/*')
-  await page.clock.runFor(5000)
+  await page.clock.runFor(2000)
   expect((await (await looked).json()).state).to.equal('revoked')
 }
 

@@ -58,7 +58,7 @@ inChromium('the support desk: its secrets', (openDesk) => {
     expect(baseUrl).to.match(/^http:\/\/127\.0\.0\.1:/)
   })
 
-  it('leaves no cookie that a script could read, and nothing in any storage', async () => {
+  it('leaves no cookie that a script could read, and no storage but the mark of the banner', async () => {
     const { page } = await openDesk()
     await signIn(page)
     await view(page)

@@ -46,7 +46,7 @@ describe('console: authorize', () => {
     expect(await refusal(['stop'], '')).to.include('<p>You may not see this console. A stop that led here')
     expect(await refusal(['stopAll'], '')).to.include('<p>You may not see this console.</p>')
     expect(await refusal(['see', 'stop'], '/stop-all')).to.include(
-      '<p>You may not stop all impersonations of a person.</p>',
+      '<p>You may not stop all impersonations of a person or of a backend.</p>',
     )
   })
 

@@ -50,7 +50,8 @@ describe('console: CSV', () => {
       reason,
       scope: 'orders:read',
       resource: 'https://api.example.com',
-      state: 'revoked',
+      state: 'stopped',
+      'lasted (s)': '0',
       'stopped by': 'dora',
       'stopped because': 'wrong customer',
       jti: id,
@@ -73,11 +74,22 @@ describe('console: CSV', () => {
       const exchanged = iso()
       const replayed = await console.keep({ userId: 'bob', use, replayedBy: 'thief' })
       const { text } = await console.get('/history.csv?userId=bob')
-      const blank = { engineer: '', ticket: '', reason: '', scope: '', resource: '', jti: '', stopped: '' }
+      const none = { 'lasted (s)': '', 'continued by': '', 'looked into': '' }
+      const blank = {
+        ...none,
+        engineer: '',
+        ticket: '',
+        reason: '',
+        scope: '',
+        resource: '',
+        jti: '',
+        stopped: '',
+      }
       const other = { ...blank, 'used again': '', 'stopped by': '', 'stopped because': '' }
       const bob = { ...other, user: 'bob', backend: 'backend' }
       const ofUse = {
         ...bob,
+        'lasted (s)': '0',
         application: 'spa',
         resource: 'https://api.example.com',
         started: exchanged,
@@ -86,11 +98,19 @@ describe('console: CSV', () => {
       }
       const stop = { 'used again': exchanged, stopped: exchanged, 'stopped because': 'replay' }
       expect(rowsOf(text)).to.deep.equal([
-        { ...ofUse, ...stop, state: 'revoked', record: replayed },
+        { ...ofUse, ...stop, state: 'used again', record: replayed },
         { ...ofUse, state: 'live', record: live },
-        { ...bob, application: '', started, state: 'active', exchanged: '', until: iso(590), record: unused },
+        {
+          ...bob,
+          application: '',
+          started,
+          state: 'not used yet',
+          exchanged: '',
+          until: iso(590),
+          record: unused,
+        },
       ])
-      expect(text).to.match(/^(("[^"\r\n]*",){17}"[^"\r\n]*"\r\n){4}$/)
+      expect(text).to.match(/^(("[^"\r\n]*",){20}"[^"\r\n]*"\r\n){4}$/)
     } finally {
       clock.restore()
     }
@@ -264,7 +284,8 @@ describe('console: a list of which storage finds nothing, page after page', () =
     expect((await console.get('/stop-all?userId=alice')).text).to.include(
       '<strong>at least 0 impersonations</strong>',
     )
-    expect(pages).to.equal(4)
+    // And one for the number of alarms.
+    expect(pages).to.equal(5)
   })
 
   it('reads no further once the client has left', async () => {

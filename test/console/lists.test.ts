@@ -20,9 +20,11 @@ describe('console: the filter of History', () => {
 
   /** Each field as [label, name, value, attributes]. */
   const fieldsOf = (text: string) =>
-    [...text.matchAll(/<label>([^<]*)<input name="(\w+)" value="([^"]*)"([^>]*)>/g)].map((match) =>
-      match.slice(1),
-    )
+    [
+      ...(text.split('<form class="filter"')[1] ?? '').matchAll(
+        /<label>([^<]*)<input name="(\w+)" value="([^"]*)"([^>]*)>/g,
+      ),
+    ].map((match) => match.slice(1))
   const optionsOf = (text: string) =>
     [...text.matchAll(/<option value="(\w*)"([^>]*)>([^<]*)</g)].map((match) => match.slice(1))
 
@@ -35,7 +37,7 @@ describe('console: the filter of History', () => {
       ['Application', 'clientId', '', ''],
       ['Backend', 'createdBy', '', ''],
       ['Ticket', 'ticketId', '', ''],
-      ['From', 'from', '', ' type="date"'],
+      ['From (UTC)', 'from', '', ' type="date"'],
       ['To', 'to', '', ' type="date"'],
     ])
     expect(optionsOf(text)).to.deep.equal([
@@ -48,7 +50,7 @@ describe('console: the filter of History', () => {
     ])
     expect(text).to.include('<p class="card empty">No one has been impersonated yet.</p>')
     expect(text).to.include('href="/impersonations/history.csv" download')
-    expect(text).to.match(/<button>Filter<\/button>\s*<a class="button" href="[^"]*" download/)
+    expect(text).to.match(/<button>Filter<\/button>/)
   })
 
   it('shows again what it selects, and can be cleared', async () => {
@@ -81,27 +83,25 @@ describe('console: the kinds of alarms', () => {
   })
   after(() => console.close())
 
-  for (const [query, tabs, empty] of [
-    [
-      '',
-      '<a href="/impersonations/alarms?show=replayed" aria-current="true">Used again</a><a href="/impersonations/alarms?show=withoutActor">Without engineer</a>',
-      'No subject token has been used again.',
-    ],
-    [
-      '?show=withoutActor',
-      '<a href="/impersonations/alarms?show=replayed">Used again</a><a href="/impersonations/alarms?show=withoutActor" aria-current="true">Without engineer</a>',
-      'Every exchange named an engineer.',
-    ],
-  ] as const) {
-    it(`lead to each other: ${query || 'at first'}`, async () => {
+  const KINDS = [
+    ['', 'To look into', 'Nothing waits for a look.'],
+    ['?show=replayed', 'Used again', 'No subject token has been used again.'],
+    ['?show=withoutActor', 'Without engineer', 'Every exchange named an engineer.'],
+  ] as const
+  for (const [query, label, empty] of KINDS) {
+    it(`lead to each other: ${label}`, async () => {
       const { text } = await console.get(`/alarms${query}`)
       expect(placeOf(text)).to.deep.equal(['Alarms', 'Alarms · Impersonation'])
-      expect(text).to.include(`<nav class="line tabs" aria-label="Kinds of alarms">${tabs}</nav>`)
+      const tabs = KINDS.map(([to, name]) => {
+        const current = to === query ? ' aria-current="true"' : ''
+        return `<a href="/impersonations/alarms${to}"${current}>${name}</a>`
+      })
+      expect(text).to.include(`<nav class="line tabs" aria-label="Kinds of alarms">${tabs.join('')}</nav>`)
       expect(text).to.include(`<p class="card empty">${empty}</p>`)
     })
   }
 
-  it('are two', async () => {
+  it('are three', async () => {
     const { status, text } = await console.get('/alarms?show=live')
     expect(status).to.equal(400)
     expect(text).to.include('<h1>This did not work</h1><p>Show must be replayed or withoutActor.</p>')
@@ -119,11 +119,14 @@ describe('console: alarms of more than one page', () => {
   it('lead to the older ones of their kind, and back', async () => {
     const first = await console.get('/alarms?show=withoutActor')
     const [, older = ''] =
-      /href="\/impersonations(\/alarms\?show=withoutActor&amp;cursor=\w{32})" rel="next"/.exec(first.text) ??
-      []
-    const { text } = await console.get(older.replace('&amp;', '&'))
+      /href="\/impersonations(\/alarms\?show=withoutActor&amp;cursor=\w{32}&amp;skipped=25)" rel="next"/.exec(
+        first.text,
+      ) ?? []
+    const { text } = await console.get(older.replaceAll('&amp;', '&'))
     expect(text.match(/<tr><th><a/g)).to.have.length(1)
     expect(text).to.include('href="/impersonations/alarms?show=withoutActor">Newest</a>')
+    expect(first.text).to.include('<span>1–25 of 26</span>')
+    expect(text).to.include('<span>26–26 of 26</span>')
   })
 })
 
@@ -135,23 +138,44 @@ describe('console: a row', () => {
   beforeEach(() => console.change({}))
   after(() => console.close())
 
-  /** The cells after the first of the one record of a user. */
+  /** The cells of the one record of a user: when, engineer, user, ticket, why, state, and maybe what stops it. */
   async function cellsOf(userId: string): Promise<string[]> {
     const { text } = await console.get(`/history?userId=${userId}`)
-    const [, row = ''] = /<tbody>(<tr>.*)<\/table>/s.exec(text) ?? []
-    return row
-      .split('<td>')
-      .slice(1)
-      .map((cell) => cell.trim())
+    const [, row = ''] = /<tbody><tr><th>(.*)<\/table>/s.exec(text) ?? []
+    return row.split('<td>').map((cell) => cell.trim())
   }
 
-  it('has the scope, and the resource without its scheme', async () => {
-    await console.keep({ userId: 'alice', scope: 'orders:read', resource: 'https://orders.example.com' })
-    expect((await cellsOf('alice'))[1]).to.equal('<code>orders:read</code><small>orders.example.com</small>')
-    await console.keep({ userId: 'bob' })
-    expect((await cellsOf('bob'))[1]).to.equal('<small>any resource</small>')
-    await console.keep({ userId: 'grace', resource: ['https://a.example', 'urn:b', 'http://c.example'] })
-    expect((await cellsOf('grace'))[1]).to.equal('<small>a.example, urn:b, c.example</small>')
+  it('leads to the record, and to what there is of each of the two people', async () => {
+    console.change({ nameOf: () => new Map([['sam', 'Sam <S>']]) })
+    const id = await console.keep({ userId: 'alice', use: { actor: { sub: 'sam' } } })
+    const [when, engineer, user] = await cellsOf('alice')
+    expect(when).to.match(
+      new RegExp(`^<a href="/impersonations/${id}"><time datetime="[^"]{20}">[\\d:]{8}</time></a>$`),
+    )
+    expect(engineer).to.equal('<a href="/impersonations/history?actorId=sam">Sam &lt;S&gt;</a>')
+    expect(user).to.equal('<a href="/impersonations/history?userId=alice">alice</a>')
+  })
+
+  it('says whom its button stops', async () => {
+    console.change({ nameOf: () => new Map([['sam', 'Sam "S"']]) })
+    const id = await console.keep({ userId: 'bob', use: { actor: { sub: 'sam' } } })
+    expect((await cellsOf('bob'))[6]).to.equal(
+      `<a href="/impersonations/${id}#stop" aria-label="Stop Sam &quot;S&quot; viewing bob">Stop</a>`,
+    )
+    await console.keep({ userId: 'bea', use: {} })
+    expect((await cellsOf('bea'))[6]).to.include('aria-label="Stop someone viewing bea"')
+    expect((await cellsOf('bea'))[1]).to.equal('<em>not named</em>')
+  })
+
+  it('links to no person whose id is so long that many would make the page large', async () => {
+    const address = '/impersonations/history?userId='
+    for (const length of [120 - address.length, 121 - address.length]) {
+      const userId = 'u'.repeat(length)
+      await console.keep({ userId })
+      expect((await cellsOf(userId))[2]?.includes('<a '), `${length}`).to.equal(
+        length === 120 - address.length,
+      )
+    }
   })
 
   it('has the first ticket that is not blank', async () => {
@@ -159,29 +183,67 @@ describe('console: a row', () => {
       userId: 'carol',
       context: { ticketId: ' ', ticket_id: '', ticket: 4711, reason: '\n' },
     })
-    expect((await cellsOf('carol'))[0]).to.equal('4711 <bdi></bdi>')
+    expect((await cellsOf('carol')).slice(3, 5)).to.deep.equal(['4711', ''])
   })
 
   it('links to a ticket that the context does not name by a word', async () => {
     await console.keep({ userId: 'dave', context: { reason: 'a reason' } })
-    expect((await cellsOf('dave'))[0]).to.equal('<bdi>a reason</bdi>')
+    const shown = async () => (await cellsOf('dave')).slice(3, 5)
+    expect(await shown()).to.deep.equal(['', 'a reason'])
     console.change({ ticketUrl: () => 'https://tickets.example.com/1' })
-    expect((await cellsOf('dave'))[0]).to.equal(
-      '<a href="https://tickets.example.com/1">Ticket</a> <bdi>a reason</bdi>',
-    )
+    expect(await shown()).to.deep.equal(['<a href="https://tickets.example.com/1">Ticket</a>', 'a reason'])
     console.change({
       ticketUrl() {
         throw new Error('private')
       },
     })
-    expect((await cellsOf('dave'))[0]).to.equal('<bdi>a reason</bdi>')
+    expect(await shown()).to.deep.equal(['', 'a reason'])
   })
 
   it('has another context as JSON, and nothing for an empty one', async () => {
     await console.keep({ userId: 'erin', context: { order: 7 } })
-    expect((await cellsOf('erin'))[0]).to.equal('<bdi>{&quot;order&quot;:7}</bdi>')
+    expect((await cellsOf('erin'))[4]).to.equal('{&quot;order&quot;:7}')
     await console.keep({ userId: 'frank' })
-    expect((await cellsOf('frank'))[0]).to.equal('<bdi></bdi>')
+    expect((await cellsOf('frank'))[4]).to.equal('')
+  })
+})
+
+describe('console: how many there are', () => {
+  let console: ConsoleDeployment
+  before(async () => {
+    console = await startConsole()
+    for (let number = 0; number < 101; number += 1) await console.keep({ userId: 'alice' })
+    for (let number = 0; number < 100; number += 1) await console.keep({ userId: 'bob' })
+  })
+  after(() => console.close())
+
+  const counted = async (path: string) => {
+    const { text } = await console.get(path)
+    const [, older = ''] = /href="\/impersonations([^"]*)" rel="next"/.exec(text) ?? []
+    return { count: /<span>([^<]* of [^<]*)</.exec(text)?.[1], older: older.replaceAll('&amp;', '&') }
+  }
+
+  it('is said, as far as it was read', async () => {
+    let { count, older } = await counted('/history?userId=alice')
+    const counts = [count]
+    while (older) {
+      ;({ count, older } = await counted(older))
+      counts.push(count)
+    }
+    expect(counts).to.deep.equal([
+      '1–25 of 100 or more',
+      '26–50 of 101',
+      '51–75 of 101',
+      '76–100 of 101',
+      '101–101 of 101',
+    ])
+    expect((await counted('/history?userId=bob')).count).to.equal('1–25 of 100')
+  })
+
+  it('takes no place from an address that is none', async () => {
+    const { older } = await counted('/history?userId=bob')
+    for (const skipped of ['-1', 'x', '1e3', '12345678', ''])
+      expect((await counted(older.replace('skipped=25', `skipped=${skipped}`))).count).to.equal('1–25 of 75')
   })
 })
 
@@ -229,7 +291,7 @@ describe('console: an empty page of a longer list', () => {
     const { text } = await console.get('/history?state=active')
     expect(text).to.include('<p class="card empty">None on this page. There may be older ones.</p>')
     expect(text).to.include(
-      `<a class="button" href="/impersonations/history?state=active&amp;cursor=${'f'.repeat(32)}" rel="next">Older</a>`,
+      `<a class="button" href="/impersonations/history?state=active&amp;cursor=${'f'.repeat(32)}&amp;skipped=0" rel="next">Older</a>`,
     )
   })
 })

@@ -177,6 +177,23 @@ describe('console: what createConsole refuses', () => {
     ['an authorize that is no function', { authorize: true }, /option authorize/],
     ['a nameOf that is no function', { authorize, nameOf: new Map() }, /option nameOf/],
     ['a ticketUrl that is no function', { authorize, ticketUrl: 'https://x' }, /option ticketUrl/],
+    ['a find that is no function', { authorize, find: ['alice'] }, /option find/],
+    ['a blank title', { authorize, title: ' ' }, /option title/],
+    ['a title that is no text', { authorize, title: 7 }, /option title/],
+    ...[
+      '',
+      'relative',
+      '//elsewhere.example',
+      '/\\elsewhere.example',
+      '/\t/elsewhere.example',
+      'javascript:alert(1)',
+      ' /',
+      'https://',
+      7,
+    ].flatMap((address) => [
+      [`home: ${JSON.stringify(address)}`, { authorize, home: address }, /option home/] as const,
+      [`signOut: ${JSON.stringify(address)}`, { authorize, signOut: address }, /option signOut/] as const,
+    ]),
     ['an unknown option', { authorize, path: '/x' }, /unknown option: path/],
     ['a prefix with a slash at its end', { authorize, prefix: '/x/' }, /option prefix/],
     ['a prefix that is a pattern', { authorize, prefix: '/:x' }, /option prefix/],
@@ -185,6 +202,11 @@ describe('console: what createConsole refuses', () => {
       expect(() => createConsole(deployment.impersonation, options as never)).to.throw(TypeError, text)
     })
   }
+
+  it('no path and no http(s) address, with what it needs', () => {
+    for (const address of ['/', '/desk?x=1#y', 'https://desk.example.com', 'HTTP://desk.example.com/a'])
+      createConsole(deployment.impersonation, { authorize, home: address, signOut: address })
+  })
 
   it('a copy of the service, and one that is not attached', () => {
     expect(() => createConsole({ ...deployment.impersonation }, { authorize })).to.throw(TypeError, /a copy/)

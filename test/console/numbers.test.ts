@@ -34,7 +34,7 @@ describe('console: the numbers of Now', () => {
 
   /** The bars as the chart draws them: each in the middle of its day, with the height of its count. */
   const barsOf = (heights: readonly number[]): string =>
-    Array.from({ length: 30 }, (_, day) => `M${day * 10 + 5} 40v-${heights[day - 28] ?? 0}`).join('')
+    heights.map((height, day) => (height > 0 ? `M${(day + 28) * 10 + 5} 40v-${height}` : '')).join('')
 
   /** The last two rows of the table. */
   const rowsOf = (text: string): string[][] =>
@@ -45,9 +45,12 @@ describe('console: the numbers of Now', () => {
   it('are drawn in proportion to the day with the most', async () => {
     const text = await counted()
     expect(text).to.include('<small>Issued, last 30 days</small>')
+    expect(text).to.match(
+      /<small>\d{4}-\d\d-\d\d<\/small><small>at most 4 a day<\/small><small>\d{4}-\d\d-\d\d<\/small>/,
+    )
     expect(text).to.include('<svg viewBox="0 0 300 40"').and.to.include('<path d="M0 39.5h300"/>')
     expect(text).to.include(`<path class="bar" d="${barsOf([10, 40])}"/>`)
-    expect(text).to.include(`<path class="bar bad" d="${barsOf([])}"/>`)
+    expect(text).to.include(`<path class="bar again" d="${barsOf([])}"/>`)
     expect(rowsOf(text)).to.deep.equal([
       ['4', '0', '0', '0', '0', '0'],
       ['1', '1', '0', '0', '0', '0'],
@@ -58,10 +61,10 @@ describe('console: the numbers of Now', () => {
     await console.keep({ use: { actor: { sub: 'sam' } }, replayedBy: 'thief' })
     // Counts are kept for a minute.
     clock.tick(61)
-    const text = await counted((page) => page.includes('(used again'))
-    expect(text).to.include('<small>Issued, last 30 days (used again: red)</small>')
+    const text = await counted((page) => page.includes('</i> used again'))
+    expect(text).to.include('<small>Issued, last 30 days <i class="again"></i> used again</small>')
     expect(text).to.include(`<path class="bar" d="${barsOf([8, 40])}"/>`)
-    expect(text).to.include(`<path class="bar bad" d="${barsOf([0, 8])}"/>`)
+    expect(text).to.include(`<path class="bar again" d="${barsOf([0, 8])}"/>`)
     expect(rowsOf(text)[0]).to.deep.equal(['5', '1', '0', '0', '1', '1'])
   })
 

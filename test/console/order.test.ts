@@ -1,4 +1,5 @@
 /** The order of the checks (protocol.md §9): origin, administrator, path, input. */
+import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
 import type { Administrator } from '../../src/console/index.ts'
@@ -103,6 +104,27 @@ const ROWS: readonly Row[] = [
   { title: 'both names', path: '/stop-all?userId=a&actorId=b', status: 400 },
   { title: 'both names, one of them blank', path: '/stop-all?userId=&actorId=b', status: 400 },
   { title: 'neither name', path: '/stop-all', status: 400 },
+  { title: 'a user and a backend', path: '/stop-all?userId=a&createdBy=b', status: 400 },
+  { title: 'a time that is none', path: '/stop-all?userId=a&stopped=now', status: 400 },
+  { title: 'another parameter of a search', path: '/search?query=a', status: 400 },
+  { title: 'two searches', path: '/search?q=a&q=b', status: 400 },
+  { title: 'the right to see, before a search', path: '/search?q=a', administrator: ONLY_STOPS, status: 403 },
+  {
+    title: 'the right to stop, before what was seen',
+    method: 'POST',
+    path: '/acknowledge',
+    administrator: ONLY_SEES,
+    status: 403,
+  },
+  {
+    title: 'an unknown id, before the note',
+    method: 'POST',
+    path: '/acknowledge',
+    body: { id: ABSENT },
+    status: 404,
+  },
+  { title: 'nothing that was seen', method: 'POST', path: '/acknowledge', body: { note: 'x' }, status: 400 },
+  { title: 'a GET of what was seen', path: '/acknowledge', status: 405 },
   { title: 'no id', method: 'POST', path: '/stop', body: { reason: 'x' }, status: 400 },
 ]
 
@@ -151,11 +173,55 @@ describe('console: the order of checks', () => {
     expect((await console.get('/nothing')).text).to.include('href="/impersonations"')
     for (const no of [undefined, ONLY_STOPS, 'throws'] as const) {
       current = no
-      expect((await console.get('/nothing')).text).not.to.include('href')
+      expect((await console.get('/nothing')).text).not.to.include('<a ')
+    }
+  })
+
+  it('a refusal says who one is, whom to ask, and where to go', async () => {
+    console.change({
+      title: 'Support <at> Example',
+      home: '/desk',
+      signOut: '/sign-out?a=1&b=2',
+      authorize: () => ONLY_SEES,
+    })
+    const { text } = await console.get('/stop-all?userId=alice')
+    expect(text).to.include(
+      'You are signed in as <code>dora</code>. Those who run Support &lt;at&gt; Example decide',
+    )
+    expect(text).to.include('<title>Not allowed · Support &lt;at&gt; Example</title>')
+    for (const link of [
+      '<a href="/impersonations">Back to the console</a>',
+      '<a href="/desk">Back to Support &lt;at&gt; Example</a>',
+      '<a href="/sign-out?a=1&amp;b=2">Sign out</a>',
+    ])
+      expect(text).to.include(link)
+    const page = (await console.get()).text
+    expect(page).to.include('<header><strong><a href="/desk">Support &lt;at&gt; Example</a></strong>')
+    expect(page).to.include('<a href="/sign-out?a=1&amp;b=2">Sign out</a></header>')
+    console.change({ authorize: () => undefined })
+    expect((await console.get()).text).to.include(
+      'You are not signed in as someone who may use this console.',
+    )
+    console.change({})
+  })
+
+  it('every page names by hash the style and the script that it has', async () => {
+    current = DORA
+    const id = await console.keep({ use: {} })
+    for (const path of ['', '/history', `/${id}`, '/nothing', '/stop-all']) {
+      const { text, headers } = await console.get(path)
+      for (const [kind, content] of [
+        ['style', /<style>(.*?)<\/style>/s.exec(text)?.[1] ?? ''],
+        ['script', /<script type="module">(.*?)<\/script>/s.exec(text)?.[1] ?? ''],
+      ] as const) {
+        const hash = createHash('sha256').update(content).digest('base64')
+        expect(headers.get('content-security-policy'), path).to.include(`; ${kind}-src 'sha256-${hash}'; `)
+      }
     }
   })
 
   it('405 names the methods there are', async () => {
+    console.change({})
     current = DORA
     const at = async (path: string) =>
       (

@@ -23,7 +23,7 @@ describe('console: a record', () => {
   /** The timeline: the kind of each happening, and its text. */
   async function happenedTo(id: string): Promise<(string | undefined)[][]> {
     const lines = (await read(id)).matchAll(
-      /<li class="(\w*)"><time>[^<]+<\/time> <span>(.*?)<\/span><\/li>/g,
+      /<li class="(\w*)"><time datetime="[^"]{20}">[^<]+<\/time> <span>(.*?)<\/span><\/li>/g,
     )
     return [...lines].map(([, kind, text]) => [kind, text])
   }
@@ -68,25 +68,25 @@ describe('console: a record', () => {
   for (const [revocation, kind, text] of [
     [
       { cause: 'console', by: 'dora', reason: 'wrong customer' },
-      'warn',
+      'stopped',
       'stopped by <bdi>dora</bdi> in the console: “<bdi>wrong customer</bdi>”',
     ],
     [
       { cause: 'self', client: 'desk', by: 'sam', reason: 'done' },
-      'warn',
+      '',
       'ended by <bdi>sam</bdi> at the wish of the engineer (<code>desk</code>): “<bdi>done</bdi>”',
     ],
     [
       { cause: 'continued', client: 'desk', continuedBy: NEXT },
-      'warn',
+      '',
       `ended <a href="/impersonations/${NEXT}">because another one goes on</a> (<code>desk</code>)`,
     ],
-    [{ cause: 'signedOut' }, 'warn', 'ended at the end of the session'],
-    [{ cause: 'host', by: 'nightly' }, 'warn', 'stopped by <bdi>nightly</bdi> by a call in the provider'],
-    [{ cause: 'unknown' }, 'warn', 'stopped in a way that cannot be read'],
-    [{ cause: 'api', client: 'desk' }, 'warn', 'stopped through the management API (<code>desk</code>)'],
-    [{ cause: 'command' }, 'warn', 'stopped by the command line'],
-    [{ cause: 'replay' }, 'bad', 'stopped because the subject token was used again'],
+    [{ cause: 'signedOut' }, '', 'ended at the end of the session'],
+    [{ cause: 'host', by: 'nightly' }, 'stopped', 'stopped by <bdi>nightly</bdi> by a call in the provider'],
+    [{ cause: 'unknown' }, 'stopped', 'stopped in a way that cannot be read'],
+    [{ cause: 'api', client: 'desk' }, 'stopped', 'stopped through the management API (<code>desk</code>)'],
+    [{ cause: 'command' }, 'stopped', 'stopped by the command line'],
+    [{ cause: 'replay' }, 'alarm', 'stopped because the subject token was used again'],
   ] as const) {
     it(`says that it was ${text.replaceAll(/<.*?>/g, '')}`, async () => {
       const id = await console.keep({ revocation })
@@ -102,7 +102,7 @@ describe('console: a record', () => {
     const expires = new Date((now() + 600) * 1000).toISOString().slice(11, 19)
     const [, , stop, end] = await happenedTo(id)
     expect(stop?.[1]).to.match(
-      /^ended at the wish of the engineer\. <b class="bad">It cannot be ended, expires at /,
+      /^ended at the wish of the engineer\. <b class="alarm">It cannot be ended, expires at /,
     )
     expect(stop?.[1]).to.include(expires)
     expect(end).to.deep.equal(['future', 'will end: the access token expires'])

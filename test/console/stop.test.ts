@@ -141,10 +141,12 @@ describe('console: stopping all of a person', () => {
     const ended = await console.keep({ userId: 'erin', expiresAt: 1 })
     const stopped = await console.keep({ userId: 'erin', revocation: { cause: 'api', client: 'x' } })
     const other = await console.keep({ userId: 'frank' })
-    expect((await console.get('/stop-all?userId=erin')).text).to.include('<strong>4 impersonations</strong>')
+    expect((await console.get('/stop-all?userId=erin')).text).to.match(
+      /<strong>4 impersonations<\/strong> of the user .*: 3 that can still be used, and 1 in which someone acts right now/,
+    )
     const response = await all({ userId: 'erin', confirm: 'erin' })
     expect(response.status).to.equal(303)
-    expect(response.headers.get('location')).to.equal('/impersonations/history?userId=erin&state=revoked')
+    expect(response.headers.get('location')).to.match(/^\/impersonations\/stop-all\?userId=erin&stopped=\d+$/)
     const { items } = (await list(console, { userId: 'erin' })).body
     const by = items.filter(({ revocation }: { revocation?: object }) => revocation && 'by' in revocation)
     expect(by).to.have.length(4)
@@ -153,6 +155,30 @@ describe('console: stopping all of a person', () => {
     expect((await show(console, stopped)).body.revocation.cause).to.equal('api')
     expect((await show(console, other)).body.state).to.equal('active')
     expect((await console.get('/stop-all?userId=erin')).text).to.include('<strong>0 impersonations</strong>')
+  })
+
+  it('says afterwards what was stopped, and from when on every API refuses it', async () => {
+    const live = await console.keep({ userId: 'lena', createdBy: 'leaky', use: { actor: { sub: 'sam' } } })
+    const unspent = await console.keep({ userId: 'lena', createdBy: 'leaky' })
+    const before = await console.keep({ userId: 'lena', createdBy: 'leaky', revocation: { cause: 'api' } })
+    const other = await console.keep({ userId: 'lena' })
+    const { text: form } = await console.get('/stop-all?createdBy=leaky')
+    expect(form).to.include('of the backend <code>leaky</code>: 1 that can still be used, and 1 in which')
+    const response = await all({ createdBy: 'leaky', confirm: 'leaky' })
+    expect(response.status).to.equal(303)
+    const [, page = ''] = /^\/impersonations(.*)$/.exec(response.headers.get('location') ?? '') ?? []
+    const { text } = await console.get(page)
+    expect(text).to.match(/<strong>2 impersonations<\/strong> stopped since <time datetime="[^"]*">/)
+    const revokedAt = (await show(console, live)).body.revokedAt
+    const refused = new Date((revokedAt + 32) * 1000).toISOString().replace('.000', '')
+    expect(text).to.include(`Every API refuses it from <time datetime="${refused}">`)
+    for (const id of [live, unspent]) {
+      expect(text).to.include(`/impersonations/${id}`)
+      const revocation = { cause: 'console', by: 'dora', reason: REASON }
+      expect((await show(console, id)).body.revocation).to.deep.equal(revocation)
+    }
+    for (const id of [before, other]) expect(text).not.to.include(id)
+    expect((await show(console, other)).body.state).to.equal('active')
   })
 
   it('stops what an engineer does', async () => {
@@ -200,7 +226,7 @@ describe('console: stopping all of a person', () => {
     'there is no reason': { userId: 'ian', confirm: 'ian', reason: '' },
     'there is a user and an engineer': { userId: 'ian', actorId: 'ian', confirm: 'ian' },
     'there is neither': { confirm: 'ian' },
-    'it names a backend': { createdBy: 'backend', confirm: 'backend' },
+    'it names a backend, too': { createdBy: 'backend', confirm: 'backend', actorId: 'ian' },
     'a field is unknown': { userId: 'ian', confirm: 'ian', force: 'yes' },
   }
   for (const [title, fields] of Object.entries(WRONG)) {

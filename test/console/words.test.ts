@@ -1,7 +1,6 @@
 /** Times and texts as the pages show them. */
 import { expect } from 'chai'
-import { html } from '../../src/console/html.ts'
-import { ago, clockOf, cut, dateOf, lengthOf, sentenceOf } from '../../src/console/words.ts'
+import { countOf, dateOf, lengthOf, sentenceOf, shorten, timeOf } from '../../src/console/words.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 20, 10, 48) / 1000
 
@@ -21,40 +20,37 @@ describe('console: words', () => {
     })
   }
 
-  for (const [seconds, text] of [
-    [-5, 'just now'],
-    [59, 'just now'],
-    [60, '1 min ago'],
-    [3_599, '59 min ago'],
-    [3_600, '1 h ago'],
-    [86_399, '23 h ago'],
-    [86_400, '1 d ago'],
-    [90 * 86_400, '90 d ago'],
-  ] as const) {
-    it(`what was ${seconds} s before was ${text}`, () => {
-      expect(ago(NOW - seconds, NOW)).to.equal(text)
-    })
-  }
-
-  it('a time has its date where that is not of today', () => {
-    expect(clockOf(NOW - 60, NOW)).to.equal('20:09:48')
-    expect(clockOf(NOW - 86_400, NOW)).to.equal('2026-11-20 20:10:48')
+  it('a time has its date where that is not of today, and says in full what it is', () => {
+    expect(String(timeOf(NOW - 60, NOW))).to.equal('<time datetime="2026-11-21T20:09:48Z">20:09:48</time>')
+    expect(String(timeOf(NOW - 86_400, NOW))).to.equal(
+      '<time datetime="2026-11-20T20:10:48Z">2026-11-20 20:10:48</time>',
+    )
     expect(dateOf(NOW)).to.equal('2026-11-21')
   })
 
-  it('fields have the names of the pages', () => {
-    expect(sentenceOf('userId must not be repeated')).to.equal('User must not be repeated.')
-    expect(sentenceOf('userId or actorId is required')).to.equal('User or engineer is required.')
-    expect(sentenceOf('requestId must not be repeated')).to.equal('RequestId must not be repeated.')
-    expect(sentenceOf('unknown parameter: userId')).to.equal('Unknown parameter: userId.')
+  it('one is one', () => {
+    expect([0, 1, 2].map((count) => countOf(count, 'record'))).to.deep.equal([
+      '0 records',
+      '1 record',
+      '2 records',
+    ])
   })
 
-  it('a text is cut between characters, and further where there is less room', () => {
-    const written = (text: string, longest: number, share = 1) =>
-      html`${cut(text, longest)}`.write({ share, personOf: (id) => ({ name: id }) })
-    expect(written('🎫🎫🎫', 3)).to.equal('🎫🎫🎫')
-    expect(written('🎫🎫🎫🎫', 3)).to.equal('🎫🎫🎫…')
-    expect(written('abcdef', 6, 0.5)).to.equal('abc…')
-    expect(written('a<b>c', 4)).to.equal('a&lt;b&gt;…')
+  it('fields have the names of the pages', () => {
+    const told = (message: string, field?: string) =>
+      sentenceOf({ message, ...(field !== undefined && { field }) })
+    expect(told('userId must not be repeated', 'userId')).to.equal('User must not be repeated.')
+    expect(told('actorId must not come with userId', 'actorId')).to.equal('Engineer must not come with user.')
+    expect(told('requestId must not be repeated', 'requestId')).to.equal('RequestId must not be repeated.')
+    expect(told('unknown parameter: userId', 'userId')).to.equal('Unknown parameter: userId.')
+    expect(told('unknown parameter')).to.equal('Unknown parameter.')
+    expect(told('constructor must be', 'constructor')).to.equal('Constructor must be.')
+  })
+
+  it('a text is cut between characters', () => {
+    expect(shorten('🎫🎫🎫', 3)).to.equal('🎫🎫🎫')
+    expect(shorten('🎫🎫🎫🎫', 3)).to.equal('🎫🎫🎫…')
+    expect(shorten('m'.repeat(120))).to.equal('m'.repeat(120))
+    expect(shorten('m'.repeat(121))).to.equal(`${'m'.repeat(120)}…`)
   })
 })

@@ -23,10 +23,15 @@ describe('docs: the protocol of the console', () => {
     it(`${route} needs the right ${right}, and no other`, async () => {
       const [method, path = ''] = route.replace('{prefix}', '').split(' ')
       const id = await console.keep({ use: {} })
-      const address = path.replace('{id}', id) + (route === 'GET {prefix}/stop-all' ? '?userId=alice' : '')
+      const queries: Record<string, string> = { '/stop-all': '?userId=alice', '/search': '?q=no-one' }
+      const query = (method === 'GET' && queries[path]) || ''
+      const address = path.replace('{id}', id) + query
       for (const given of RIGHTS) {
         console.change({ authorize: () => ({ id: 'dora', can: [given] }) })
-        const fields = { reason: 'x', ...(path === '/stop' ? { id } : { userId: 'alice', confirm: 'alice' }) }
+        const fields = {
+          '/stop': { id, reason: 'x' },
+          '/acknowledge': { id, replayedAt: '', note: 'x' },
+        }[path] ?? { userId: 'alice', confirm: 'alice', reason: 'x' }
         const response = await (method === 'GET' ? console.get(address) : console.post(address, fields))
         const success = method === 'GET' ? 200 : 303
         expect(response.status, given).to.equal(given === right ? success : 403)
@@ -35,8 +40,10 @@ describe('docs: the protocol of the console', () => {
   }
 
   it('names every route', () => {
-    const routes = Object.entries(ROUTES).flatMap(([path, [, methods]]) =>
-      Object.keys(methods).map((method) => `${method} {prefix}${path}`),
+    const routes = Object.entries(ROUTES).flatMap(([path, { GET, POST }]) =>
+      Object.entries({ GET, POST }).flatMap(([method, handle]) =>
+        handle ? `${method} {prefix}${path}` : [],
+      ),
     )
     expect(namesOf(rowsOf(SECTION))).to.have.members([...routes, 'GET {prefix}/{id}'])
   })
@@ -52,7 +59,7 @@ describe('docs: the protocol of the console', () => {
 
   it('lists the options, and the default of the prefix', () => {
     const page = sectionOf(readPage('docs/console.md'), 'Options')
-    const options = ['prefix', 'authorize', 'nameOf', 'ticketUrl']
+    const options = ['prefix', 'authorize', 'nameOf', 'find', 'ticketUrl', 'title', 'home', 'signOut']
     expect(namesOf(rowsOf(page)).map((name) => name.replace(/\(.*/, ''))).to.deep.equal(options)
     for (const option of options) {
       const value = { authorize: () => undefined, [option]: 7 } as never

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { tooLate } from '../../fixtures/clock.ts'
 import { DORA } from '../../fixtures/console.ts'
 import { form, type HttpResponse, type Parameters } from '../../fixtures/http.ts'
-import { postRevocation, revoke } from '../../fixtures/management.ts'
+import { postRevocation, revoke, show } from '../../fixtures/management.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import type { ConsoleRight } from '../../src/console/index.ts'
 import { actedBy, exchanged, made, type Of } from './exchanging.ts'
@@ -13,7 +13,7 @@ import { acknowledges, isIssued } from './managing.ts'
 import { answer, type Cell, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
 import type { Functions } from './settings.ts'
-import { issuedAlone, used } from './stopping.ts'
+import { issuedAgain, issuedAlone, used } from './stopping.ts'
 
 const REASON = 'wrong customer'
 
@@ -40,6 +40,7 @@ const PAGES: Readonly<
   '/history': ['C2', ({ people }) => `/history?userId=${people.userId}`],
   '/history.csv': ['C3', ({ people }) => `/history.csv?userId=${people.userId}`],
   '/alarms': ['C4', () => '/alarms'],
+  '/search': ['C24', ({ people }) => `/search?q=no-${people.userId}`],
   '/{id}': ['C5', ({ id }) => `/${id}`],
   '/stop-all': ['C7', ({ people }) => `/stop-all?userId=${people.userId}`, 'stopAll'],
 }
@@ -53,6 +54,15 @@ const ROUTES: Readonly<Record<string, Route & { readonly id: string }>> = {
     id: 'C6',
     right: 'stop',
     visit: ({ id }) => ({ method: 'POST', path: '/stop', fields: { id, reason: REASON } }),
+  },
+  'POST /acknowledge': {
+    id: 'C25',
+    right: 'stop',
+    visit: ({ id }) => ({
+      method: 'POST',
+      path: '/acknowledge',
+      fields: { id, replayedAt: '', note: REASON },
+    }),
   },
   'POST /stop-all': {
     id: 'C8',
@@ -109,6 +119,14 @@ async function visit(
 
 /** Of an alice of its own, in which someone acts. */
 const isViewed: Steps = [isIssued, exchanged(actedBy())]
+/** What each route can do its work on: an alarm where that is marked as seen. */
+const givenFor = (name: string): Steps => (name === 'POST /acknowledge' ? [isIssued, exchanged()] : isViewed)
+const isSeen: Step = recordSays({
+  state: 'consumed',
+  acknowledged: ([seen]: readonly { by: string; note: string }[]) =>
+    seen?.by === 'dora' && seen.note === REASON,
+})
+const useAgain: Step = (scene) => exchange(scene.setting, { subject_token: scene.subjectToken })
 const can = (...rights: readonly ConsoleRight[]): Step =>
   functions({ authorize: () => ({ id: 'dora', can: rights }) })
 
@@ -119,7 +137,9 @@ const succeeds = (name: string): Steps =>
   isPost(name)
     ? [
         isAnswered(303),
-        recordSays({ state: 'revoked', revocation: { cause: 'console', by: 'dora', reason: REASON } }),
+        name === 'POST /acknowledge'
+          ? isSeen
+          : recordSays({ state: 'revoked', revocation: { cause: 'console', by: 'dora', reason: REASON } }),
       ]
     : [isAnswered(200), changesNothing]
 const isRefused = (status: number): Steps => [isAnswered(status), changesNothing]
@@ -156,8 +176,8 @@ const saysWhy =
   }
 /** It was stopped, and its JWT has no `status`. */
 const isKept: Steps = [on('without status lists'), isViewed, saysWhy({})]
-/** What was stopped like that is called so, in its row and on its page. */
-const calls = (body: Of<Readonly<Record<string, unknown>>>, word: string): Steps => [
+/** What was stopped like that is called so on its page, in its row and in the CSV. */
+const calls = (body: Of<Readonly<Record<string, unknown>>>, word: string, state: string): Steps => [
   isViewed,
   async (scene) => {
     scene.kept.other = (await issue(scene.setting, { userId: scene.people.userId })).id
@@ -166,7 +186,9 @@ const calls = (body: Of<Readonly<Record<string, unknown>>>, word: string): Steps
   visits('GET /{id}'),
   shows({ text: `<span>${word} ` }),
   visits('GET /history', ({ people }) => ({ path: `/history?state=revoked&userId=${people.userId}` })),
-  shows({ text: `>${word}</b>` }),
+  shows({ text: `>${state}</b>` }),
+  visits('GET /history.csv'),
+  shows({ text: `"${state.toLowerCase()}"` }),
   changesNothing,
 ]
 /** A day of UTC, so many days from today. */
@@ -224,7 +246,7 @@ const byRight = NAMES.map((name) =>
   rowsOf(RIGHTS)(
     `${routeOf(name).id}, ${name}`,
     each(RIGHTS, (right) => [
-      isViewed,
+      givenFor(name),
       right === 'none' ? can() : can(right),
       visits(name),
       right === routeOf(name).right ? succeeds(name) : isRefused(403),
@@ -298,11 +320,35 @@ const pages = [
       changesNothing,
     ],
   }),
-  rowsOf(['used again', 'without anyone', 'with someone'])('C4, alarms', {
+  rowsOf(['used again', 'without anyone', 'with someone'])('C4, to look into', {
+    'used again': [isViewed, useAgain, visits('GET /alarms'), shows(itsLink), changesNothing],
+    'without anyone': [isIssued, exchanged(), visits('GET /alarms'), shows(itsLink), changesNothing],
+    'with someone': [isViewed, visits('GET /alarms'), showsNot(itsLink), changesNothing],
+  }),
+  rowsOf(['used again', 'without anyone'])('C4, looked into', {
     'used again': [
       isViewed,
-      (scene) => exchange(scene.setting, { subject_token: scene.subjectToken }),
+      useAgain,
+      acknowledges(),
       visits('GET /alarms'),
+      showsNot(itsLink),
+      changesNothing,
+    ],
+    'without anyone': [
+      isIssued,
+      exchanged(),
+      acknowledges(),
+      visits('GET /alarms'),
+      showsNot(itsLink),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['used again', 'without anyone', 'with someone'])('C4, all alarms', {
+    'used again': [
+      isViewed,
+      useAgain,
+      acknowledges(),
+      visits('GET /alarms', { path: '/alarms?show=replayed' }),
       shows(itsLink),
       changesNothing,
     ],
@@ -367,9 +413,9 @@ const pages = [
     }),
   ),
   rowsOf(['self', 'continued', 'api', 'a replay'])('C23', {
-    self: calls({ cause: 'self' }, 'ended'),
-    continued: calls(({ kept }) => ({ cause: 'continued', continuedBy: kept.other }), 'ended'),
-    api: calls({}, 'stopped'),
+    self: calls({ cause: 'self' }, 'ended', 'Ended by the engineer'),
+    continued: calls(({ kept }) => ({ cause: 'continued', continuedBy: kept.other }), 'ended', 'Continued'),
+    api: calls({}, 'stopped', 'Stopped'),
     'a replay': [
       isViewed,
       (scene) => exchange(scene.setting, { subject_token: scene.subjectToken }),
@@ -415,7 +461,7 @@ const pages = [
     ],
     'no id': [isIssued, visits('POST /stop', { fields: { reason: REASON } }), isRefused(400)],
   }),
-  rowsOf(['userId', 'actorId', 'both', 'neither', 'another'])('C7, whom', {
+  rowsOf(['userId', 'actorId', 'createdBy', 'both', 'neither', 'another'])('C7, whom', {
     userId: [
       issuedAlone,
       visits('GET /stop-all'),
@@ -430,17 +476,26 @@ const pages = [
     ],
     both: [isIssued, visits('GET /stop-all', { path: '/stop-all?userId=a&actorId=b' }), isRefused(400)],
     neither: [isIssued, visits('GET /stop-all', { path: '/stop-all' }), isRefused(400)],
-    another: [isIssued, visits('GET /stop-all', { path: '/stop-all?createdBy=backend' }), isRefused(400)],
+    createdBy: [
+      issuedAlone,
+      visits('GET /stop-all', ({ people }) => ({ path: `/stop-all?createdBy=${people.createdBy}` })),
+      shows({ text: '<strong>1 impersonation</strong>' }),
+      changesNothing,
+    ],
+    another: [isIssued, visits('GET /stop-all', { path: '/stop-all?clientId=spa' }), isRefused(400)],
   }),
-  rowsOf(['leads to the history', 'of an actor', 'not confirmed', 'both', 'a backend'])('C8, whom', {
-    'leads to the history': [
+  rowsOf(['leads to what was stopped', 'of an actor', 'of a backend', 'not confirmed', 'both'])('C8, whom', {
+    'leads to what was stopped': [
       isIssued,
       visits('POST /stop-all'),
       answer(({ response, people }) =>
-        expect(response.headers.get('location')).to.equal(
-          `/impersonations/history?userId=${people.userId}&state=revoked`,
+        expect(response.headers.get('location')).to.match(
+          new RegExp(`^/impersonations/stop-all\\?userId=${people.userId}&stopped=\\d+$`),
         ),
       ),
+      visits('GET /stop-all', ({ people }) => ({ path: `/stop-all?userId=${people.userId}&stopped=0` })),
+      shows({ text: '<strong>1 impersonation</strong> stopped' }),
+      shows(itsLink),
       recordSays({ state: 'revoked' }),
     ],
     'of an actor': [
@@ -450,6 +505,14 @@ const pages = [
       })),
       isAnswered(303),
       recordSays({ state: 'revoked' }),
+    ],
+    'of a backend': [
+      issuedAlone,
+      visits('POST /stop-all', ({ people: { createdBy } }) => ({
+        fields: { createdBy, confirm: createdBy, reason: REASON },
+      })),
+      isAnswered(303),
+      recordSays({ state: 'revoked', revocation: { cause: 'console', by: 'dora', reason: REASON } }),
     ],
     'not confirmed': [
       isIssued,
@@ -465,9 +528,245 @@ const pages = [
       })),
       isRefused(400),
     ],
-    'a backend': [
+  }),
+]
+
+const leadsTo = (address: Of<{ readonly to: string }>): Step =>
+  answer(async (scene) => {
+    const { status, headers } = scene.response
+    expect(status, scene.response.text).to.equal(303)
+    expect(headers.get('location')).to.equal(`/impersonations${(await made(address, scene)).to}`)
+  })
+const searches = (text: (scene: Scene) => string): Step =>
+  visits('GET /search', (scene) => ({ path: `/search?${new URLSearchParams({ q: text(scene) })}` }))
+const LEADS_TO_HISTORY = {
+  user: ['userId', ({ people }: Scene) => people.userId],
+  engineer: ['actorId', ({ people }: Scene) => people.actorId],
+  backend: ['createdBy', ({ people }: Scene) => people.createdBy],
+} as const
+const search = [
+  rowsOf(['record', 'jti', 'of a child', 'one record', 'spaces around'])('C24, leads to the record', {
+    record: [isViewed, searches(({ id }) => id), leadsTo(({ id }) => ({ to: `/${id}` })), changesNothing],
+    jti: [isViewed, searches(({ id }) => id), leadsTo(({ id }) => ({ to: `/${id}` })), changesNothing],
+    'of a child': [
+      isViewed,
+      searches(({ id }) => `${id}.${'a'.repeat(22)}`),
+      leadsTo(({ id }) => ({ to: `/${id}` })),
+      changesNothing,
+    ],
+    'one record': [
+      issuedAlone,
+      searches(({ people }) => people.createdBy),
+      leadsTo(({ id }) => ({ to: `/${id}` })),
+      changesNothing,
+    ],
+    'spaces around': [
+      isViewed,
+      searches(({ id }) => ` ${id}\n`),
+      leadsTo(({ id }) => ({ to: `/${id}` })),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['user', 'engineer', 'backend', 'a name'])('C24, leads to the history', {
+    ...each(['user', 'engineer', 'backend'], (whose) => {
+      const [parameter, idOf] = LEADS_TO_HISTORY[whose]
+      return [
+        issuedAlone,
+        issuedAgain,
+        searches(idOf),
+        leadsTo((scene) => ({ to: `/history?${parameter}=${idOf(scene)}` })),
+        changesNothing,
+      ]
+    }),
+    'a name': [
+      issuedAlone,
+      issuedAgain,
+      async (scene) => {
+        scene.setting.functions = { find: () => [scene.people.userId] }
+      },
+      searches(() => 'Alice'),
+      leadsTo(({ people }) => ({ to: `/history?userId=${people.userId}` })),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['nothing', 'blank', 'too long', 'absent'])('C24, finds nothing', {
+    nothing: [isViewed, searches(() => 'no-one'), isAnswered(200), showsNot(itsLink), changesNothing],
+    blank: [isViewed, searches(() => ' '), isAnswered(200), showsNot(itsLink), changesNothing],
+    'too long': [
+      isViewed,
+      searches(() => 'x'.repeat(256)),
+      isAnswered(200),
+      showsNot(itsLink),
+      changesNothing,
+    ],
+    absent: [
+      isViewed,
+      visits('GET /search', { path: '/search' }),
+      isAnswered(200),
+      showsNot(itsLink),
+      changesNothing,
+    ],
+  }),
+  ...Object.entries<() => unknown>({
+    throws: () => {
+      throw new Error('private: no directory')
+    },
+    rejects: () => Promise.reject(new Error('private: no directory')),
+    'takes longer than a second': () => tooLate<never>(1),
+    'returns no list': () => 'alice',
+    'returns a list of something else': () => [{ id: 'alice' }],
+    'returns nothing': () => undefined,
+  }).map(([title, find]) =>
+    rowsOf(['GET'])(`C26, find ${title}`, {
+      GET: [
+        issuedAlone,
+        functions({ find } as Functions),
+        searches(({ people }) => people.userId),
+        showsNot({ text: 'private' }),
+        leadsTo(({ id }) => ({ to: `/${id}` })),
+        changesNothing,
+      ],
+    }),
+  ),
+  rowsOf(['the 20th', 'the 21st'])('C26, find returns many', {
+    ...each(['the 20th', 'the 21st'], (place) => [
+      issuedAlone,
+      async (scene) => {
+        const others = Array.from(
+          { length: place === 'the 20th' ? 19 : 20 },
+          (_, number) => `no-one-${number}`,
+        )
+        scene.setting.functions = { find: () => [...others, scene.people.userId] }
+      },
+      searches(() => 'Alice'),
+      place === 'the 20th' ? leadsTo(({ id }) => ({ to: `/${id}` })) : isAnswered(200),
+      changesNothing,
+    ]),
+  }),
+]
+
+const seen =
+  (fields: Of<Parameters>): Step =>
+  async (scene) =>
+    visits('POST /acknowledge', { fields: await made(fields, scene) })(scene)
+/** The replay of the record, as the page sends it. */
+async function replayOf({ setting, id }: Scene): Promise<string> {
+  return String((await show(setting, id)).body.replay?.at ?? '')
+}
+const many =
+  (count: number) =>
+  ({ id }: Scene) => ({
+    id: Array(count).fill(id),
+    replayedAt: Array(count).fill(''),
+    note: REASON,
+  })
+const acknowledgements = [
+  rowsOf(['used again', 'without anyone', 'the most', 'repeated'])('C25', {
+    'used again': [
+      isViewed,
+      useAgain,
+      seen(async (scene) => ({ id: scene.id, replayedAt: await replayOf(scene), note: REASON })),
+      leadsTo({ to: '/alarms' }),
+      recordSays({
+        state: 'revoked',
+        acknowledged: ([one]: readonly { by: string; note: string }[]) =>
+          one?.by === 'dora' && one.note === REASON,
+      }),
+    ],
+    'without anyone': [
       isIssued,
-      visits('POST /stop-all', { fields: { createdBy: 'backend', confirm: 'backend', reason: REASON } }),
+      exchanged(),
+      seen(({ id }) => ({ id, replayedAt: '', note: REASON })),
+      leadsTo({ to: '/alarms' }),
+      isSeen,
+    ],
+    'the most': [isIssued, exchanged(), seen(many(100)), leadsTo({ to: '/alarms' }), isSeen],
+    repeated: [
+      isIssued,
+      exchanged(),
+      visits('POST /acknowledge'),
+      visits('POST /acknowledge'),
+      leadsTo({ to: '/alarms' }),
+      recordSays({ acknowledged: (all: readonly unknown[]) => all.length === 1 }),
+    ],
+  }),
+  rowsOf(['none seen', 'another seen', 'one of two'])('C27', {
+    'none seen': [
+      isViewed,
+      useAgain,
+      seen(({ id }) => ({ id, replayedAt: '', note: REASON })),
+      shows({ text: 'has changed since' }),
+      isRefused(409),
+    ],
+    'another seen': [
+      isViewed,
+      useAgain,
+      seen(({ id }) => ({ id, replayedAt: '1', note: REASON })),
+      shows({ text: `value="${REASON}"` }),
+      isRefused(409),
+    ],
+    'one of two': [
+      isViewed,
+      useAgain,
+      async (scene) => {
+        const other = await issue(scene.setting)
+        await exchange(scene.setting, { subject_token: other.subjectToken })
+        scene.kept.other = other.id
+      },
+      seen(({ id, kept: { other = '' } }) => ({ id: [id, other], replayedAt: ['', ''], note: REASON })),
+      isAnswered(409),
+      async ({ setting, kept: { other = '' } }) =>
+        expect((await show(setting, other)).body.acknowledged).to.have.length(1),
+      recordSays({ state: 'revoked', acknowledged: undefined }),
+    ],
+  }),
+  ...Object.entries<Of<Parameters>>({
+    'no note': ({ id }) => ({ id, replayedAt: '' }),
+    'a blank note': ({ id }) => ({ id, replayedAt: '', note: ' ' }),
+    'a note that is too long': ({ id }) => ({ id, replayedAt: '', note: 'x'.repeat(1001) }),
+    'two notes': ({ id }) => ({ id, replayedAt: '', note: ['a', 'b'] }),
+    'no id': () => ({ note: REASON }),
+    'no replayedAt': ({ id }) => ({ id, note: REASON }),
+    'more replays than ids': ({ id }) => ({ id, replayedAt: ['', ''], note: REASON }),
+    'a replay that is no time': ({ id }) => ({ id, replayedAt: '1.5', note: REASON }),
+    'another field': ({ id }) => ({ id, replayedAt: '', note: REASON, by: 'robin' }),
+    '101 of them': many(101),
+  }).map(([title, fields]) =>
+    rowsOf(['POST'])(`C25, ${title}`, { POST: [isIssued, exchanged(), seen(fields), isRefused(400)] }),
+  ),
+  rowsOf(['no alarm', 'unknown', 'one unknown'])('C25, what', {
+    'no alarm': [isViewed, visits('POST /acknowledge'), isRefused(409)],
+    unknown: [
+      isIssued,
+      exchanged(),
+      seen(() => ({ id: '0'.repeat(32), replayedAt: '', note: REASON })),
+      isRefused(404),
+    ],
+    'one unknown': [
+      isIssued,
+      exchanged(),
+      seen(({ id }) => ({ id: [id, '0'.repeat(32)], replayedAt: ['', ''], note: REASON })),
+      isRefused(404),
+    ],
+  }),
+  rowsOf(['leads to a refusal', 'a wrong input'])('C11, what was seen', {
+    'leads to a refusal': [
+      isIssued,
+      exchanged(),
+      can('stop'),
+      visits('POST /acknowledge'),
+      visits('GET /alarms'),
+      shows({ text: 'So was a note.' }),
+      showsNot(itsLink),
+      isAnswered(403),
+      isSeen,
+    ],
+    'a wrong input': [
+      isIssued,
+      exchanged(),
+      can('stop'),
+      seen(({ id }) => ({ id, replayedAt: '', note: ' ' })),
+      showsNot(itsLink),
       isRefused(400),
     ],
   }),
@@ -755,7 +1054,7 @@ const checks = [
     answer(({ response }) => expect(response.headers.get('retry-after')).to.equal('5')),
     isRefused(503),
   ]),
-  everyRoute('C21', (name) => [isViewed, visits(name), hasHeaders, succeeds(name)]),
+  everyRoute('C21', (name) => [givenFor(name), visits(name), hasHeaders, succeeds(name)]),
   everyRoute('C21, an error', (name) => [isViewed, can(), visits(name), hasHeaders, isRefused(403)]),
   rowsOf(['a foreign origin', 'an unknown page', 'a failure'])('C21, other errors', {
     'a foreign origin': [isIssued, visits('POST /stop', { headers: {} }), hasHeaders, isRefused(403)],
@@ -770,4 +1069,4 @@ const checks = [
   }),
 ]
 
-export const consoleRules = [...byRight, ...pages, ...forms, ...checks]
+export const consoleRules = [...byRight, ...pages, ...search, ...acknowledgements, ...forms, ...checks]

@@ -135,6 +135,7 @@ async function start(name: SettingName): Promise<Setting> {
         return current.functions.authorize ? current.functions.authorize(ctx) : DORA
       },
       nameOf: (ids) => current.functions.nameOf?.(ids) ?? new Map(),
+      find: (text) => current.functions.find?.(text) ?? [],
       ticketUrl: (context) => current.functions.ticketUrl?.(context),
     },
     {

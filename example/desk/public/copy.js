@@ -1,20 +1,15 @@
 /** A button that copies a text. */
-import { element } from './element.js'
+import { button } from './element.js'
 
 /** `what` names it for screen readers. */
 export function copyButton(text, what) {
-  const button = element(
-    'button',
-    { type: 'button', className: 'copy', 'aria-label': `Copy ${what}` },
-    'Copy',
-  )
-  button.addEventListener('click', async () => {
-    const copied = await navigator.clipboard.writeText(text).then(
-      () => true,
-      () => false,
+  async function onclick({ currentTarget }) {
+    const told = await navigator.clipboard.writeText(text).then(
+      () => 'Copied',
+      () => 'Not copied',
     )
-    button.textContent = copied ? 'Copied' : 'Not copied'
-    button.ariaLabel = `${button.textContent}: ${what}`
-  })
-  return button
+    currentTarget.textContent = told
+    currentTarget.ariaLabel = `${told}: ${what}`
+  }
+  return button('Copy', { className: 'copy', ariaLabel: `Copy ${what}`, onclick })
 }

@@ -1,32 +1,20 @@
 /** The life of a view: it starts, it ends, it expires, or someone stops it. */
 import { DISCARDED, expired, whyStopped } from './endings.js'
 import { explain, isSignInOver } from './failures.js'
-import {
-  dropImpersonation,
-  readCustomersInvoice,
-  runningImpersonation,
-  startImpersonation,
-} from './impersonation.js'
+import { readCustomersInvoice, runningImpersonation, startImpersonation } from './impersonation.js'
 import { alertPerson, tellPerson, tellProgress } from './messages.js'
 import { viewAsked } from './navigation.js'
 import { ApiError } from './orders.js'
-import { stopUntilDone, tryNow } from './stops.js'
+import { closeViewing, discardView, inRecord, recordOf, stopOnRecord } from './record-stops.js'
+import { tryNow } from './stops.js'
 import { tellOtherTabs } from './tabs.js'
-import { until } from './times.js'
-import { hideBanner, keepBanner, showBanner } from './views/banner.js'
+import { keepBanner, showBanner } from './views/banner.js'
 import { clearRefusedRequests, markStarting, showRefusedRequests } from './views/customers.js'
-import { hideOpenView, markStopping } from './views/open-view.js'
+import { hideOpenView } from './views/open-view.js'
 import { askReason, forgetReason } from './views/reason-dialog.js'
 import { refreshRecord } from './views/record.js'
-import { viewingOf } from './views/record-table.js'
-import { askStopReason } from './views/stop-dialog.js'
-import { hideUnstopped, showUnstopped } from './views/unstopped.js'
-import { clearViewing } from './views/viewing.js'
 import { lookAtRecord } from './watch.js'
 import { openWire } from './wire.js'
-
-const inRecord = () =>
-  viewAsked() === 'record' ? undefined : { href: '#record', text: 'See it in the record' }
 
 let starting
 /** Whether a view is about to start. */
@@ -96,39 +84,6 @@ export async function endViewing(visit) {
   )
 }
 
-/** Ends what this browser has started and this page does not show. */
-export async function endOpenView(item) {
-  markStopping()
-  const { id, userId, names } = item
-  const name = names[userId] ?? userId
-  const record = await stopOnRecord({ id, endsAt: endOf(item), what: `Your view of ${name}` }).finally(
-    hideOpenView,
-  )
-  tellPerson(record ? `The view of ${name} has ended.` : expired({ name }, false), inRecord())
-}
-
-const recordOf = ({ recordId, tokenEndsAt, customer }) => ({
-  id: recordId,
-  endsAt: tokenEndsAt,
-  what: `Your view of ${customer.name}`,
-})
-
-/** By the clock of this browser, in milliseconds. */
-const endOf = ({ expiresAt, accessToken }) => Date.now() + until(accessToken?.expiresAt ?? expiresAt)
-
-/** Resolves to the record, or to `undefined` if the token of the view has expired before a stop could succeed. */
-async function stopOnRecord({ what, ...stop }, tell = () => {}) {
-  const onNews = (news) => {
-    tell(news.state)
-    if (news.state === 'failed') showUnstopped({ ...stop, ...news, what, stopNow: tryNow })
-  }
-  const record = await stopUntilDone(stop, onNews).finally(() => hideUnstopped(stop.id))
-  tell(record ? 'stopped' : 'over')
-  tellOtherTabs()
-  await refreshRecord()
-  return record
-}
-
 /** The page has to leave the view, also when the backend does not list the customers. */
 const visitInAnyCase = (visit) =>
   visit('customers').catch((error) => {
@@ -186,34 +141,4 @@ export async function readInvoice(orderId, visit) {
     await leaveView(visit)
     throw error
   }
-}
-
-/**
- * Stops any recorded impersonation, no matter who started it, and returns its record as it is afterwards, or
- * `undefined` if the engineer gives no reason, or it has ended by itself.
- */
-export async function stopRecorded(item, label) {
-  const { id } = item
-  const reason = await askStopReason(id, label)
-  if (!reason) return undefined
-  const what = viewingOf(item)
-  const stopped = await stopOnRecord({ id, endsAt: endOf(item), reason, what })
-  if (runningImpersonation()?.recordId === id) {
-    closeViewing()
-    tellPerson(`Stopped. ${DISCARDED}`)
-  } else if (!stopped) tellPerson(`${what} has ended by itself.`)
-  else if (stopped.accessToken) tellPerson('Stopped. The orders API refuses its access token within seconds.')
-  else tellPerson('Stopped. Its subject token can no longer be exchanged.')
-  return stopped
-}
-
-/** Removes the view from the page, and returns what was viewed. */
-export function closeViewing() {
-  hideBanner()
-  return discardView()
-}
-
-function discardView() {
-  clearViewing()
-  return dropImpersonation()
 }

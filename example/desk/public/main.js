@@ -4,8 +4,6 @@ import { byId } from './element.js'
 import { explain, isSignInOver } from './failures.js'
 import {
   askAndStart,
-  closeViewing,
-  endOpenView,
   endRefused,
   endStopped,
   endViewing,
@@ -13,12 +11,12 @@ import {
   isStarting,
   readInvoice,
   startViewing,
-  stopRecorded,
   viewOn,
 } from './flow.js'
 import { runningImpersonation } from './impersonation.js'
 import { alertPerson, clearMessages } from './messages.js'
 import { go, show, viewAsked } from './navigation.js'
+import { closeViewing, endOpenView, stopRecorded } from './record-stops.js'
 import { engineer, finishSignIn, forgetSignIn, signIn, signOut } from './session.js'
 import { forgetStops, isStopping, tryNow } from './stops.js'
 import { onNews } from './tabs.js'

@@ -1,6 +1,6 @@
 /** People to pick from, searched and page by page. Protected people have a button too, so that you can see the refusal. */
 import { listPeople } from '../backend.js'
-import { byId, element } from '../element.js'
+import { button, byId, element } from '../element.js'
 import { show } from '../navigation.js'
 import { wirePanel } from './wire-panel.js'
 
@@ -105,17 +105,6 @@ const skeleton = () => element('li', { className: 'skeleton', ariaHidden: 'true'
 
 function row(person) {
   const { id, name, email, plan, whyNot } = person
-  const button = element(
-    'button',
-    {
-      type: 'button',
-      className: whyNot ? 'quiet' : 'outline',
-      'aria-label': `View as ${name}`,
-      'data-id': id,
-      onclick: () => onView(person),
-    },
-    'View',
-  )
   return element(
     'li',
     {},
@@ -126,7 +115,12 @@ function row(person) {
       element('p', {}, `${email} · `, element('code', {}, id)),
     ),
     element('p', { className: 'what' }, ...(whyNot ? [badge(), ' ', whyNot] : [`${plan} plan`])),
-    button,
+    button('View', {
+      className: whyNot ? 'quiet' : 'outline',
+      ariaLabel: `View as ${name}`,
+      'data-id': id,
+      onclick: () => onView(person),
+    }),
   )
 }
 

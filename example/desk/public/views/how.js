@@ -2,7 +2,7 @@
 import { MEANINGS, TIMES } from '../claims.js'
 import { ordersApi } from '../configuration.js'
 import { copyButton } from '../copy.js'
-import { byId, element } from '../element.js'
+import { byId, element, fact } from '../element.js'
 import { clock } from '../times.js'
 import { chainOf } from './chain.js'
 import { wirePanel } from './wire-panel.js'
@@ -12,12 +12,12 @@ const CURL = `curl -H "Authorization: Bearer $ACCESS_TOKEN" ${ordersApi}/orders`
 export function showHow({ recordId, claims, orders, wire }) {
   const { customer: seen, actor, scope, impersonation, billing } = orders
   byId('api-saw').replaceChildren(
-    ...fact('customer', seen),
-    ...fact('actor', actor),
-    ...fact('scope', scope),
+    ...coded('customer', seen),
+    ...coded('actor', actor),
+    ...coded('scope', scope),
     // The orders API has asked another API, which knows the whole chain.
     ...(billing ? fact('billing', chainOf(billing)) : []),
-    ...fact('impersonation', impersonation),
+    ...coded('impersonation', impersonation),
   )
   byId('copy').replaceChildren(
     ...copied('Record', recordId),
@@ -37,22 +37,16 @@ export function clearHow() {
   for (const id of ['api-saw', 'copy', 'claims', 'wire']) byId(id).replaceChildren()
 }
 
-const fact = (name, value) => [
-  element('dt', {}, name),
-  element('dd', {}, element('code', {}, written(value))),
-]
+const coded = (name, value) => fact(name, element('code', {}, written(value)))
 
-const copied = (name, text) => [
-  element('dt', {}, name),
-  element('dd', {}, element('code', {}, text), ' ', copyButton(text, name)),
-]
+const copied = (name, text) => fact(name, element('code', {}, text), ' ', copyButton(text, name))
 
 function claim(name, claims) {
   const time = TIMES.includes(name) ? ` (${clock(claims[name])})` : ''
   return element(
     'div',
     {},
-    ...fact(name, claims[name] && written(claims[name]) + time),
+    ...coded(name, claims[name] && written(claims[name]) + time),
     element('dd', { className: 'meaning' }, MEANINGS[name] ?? 'Another claim of this deployment.'),
   )
 }

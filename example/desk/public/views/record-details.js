@@ -1,6 +1,6 @@
 /** Everything that the record says about one view. */
 import { copyButton } from '../copy.js'
-import { byId, element } from '../element.js'
+import { button, byId, element, fact } from '../element.js'
 import { dayAndClock } from '../times.js'
 import { neighbours, outcomeOf, viewingOf, wordAndWho } from './record-table.js'
 
@@ -15,14 +15,14 @@ export function showDetails(item, onOpen) {
   const { reason, ticketId } = context
   byId('details-title').textContent = viewingOf(item)
   byId('details').replaceChildren(
-    ...fact('Record', id, copyButton(id, 'the id of the record')),
+    ...fact('Record', id, ' ', copyButton(id, 'the id of the record')),
     ...(consoleUrl
       ? fact('Console', element('a', { href: consoleUrl }, 'Open the record in the console'))
       : []),
     ...fact('Customer', userId),
     ...fact('Engineer', actorId ?? 'not named'),
     ...fact('Reason', reason ?? '–'),
-    ...fact('Ticket', ticketId ?? '–', ...(ticketId ? [copyButton(ticketId, 'the ticket')] : [])),
+    ...fact('Ticket', ticketId ?? '–', ...(ticketId ? [' ', copyButton(ticketId, 'the ticket')] : [])),
     ...fact('API', [resource ?? 'any'].flat().join(', ')),
     ...fact('Scope', scope ?? 'any'),
     ...fact('Started', dayAndClock(createdAt)),
@@ -42,11 +42,6 @@ export function closeDetails() {
 }
 
 function opener(id, what, onOpen) {
-  const properties = { type: 'button', className: 'copy', 'aria-label': `Show ${what.toLowerCase()} ${id}` }
-  return element('button', { ...properties, onclick: () => onOpen(id) }, 'Show')
+  const ariaLabel = `Show ${what.toLowerCase()} ${id}`
+  return button('Show', { className: 'copy', ariaLabel, onclick: () => onOpen(id) })
 }
-
-const fact = (name, value, ...more) => [
-  element('dt', {}, name),
-  element('dd', {}, element('span', {}, value), ...more),
-]

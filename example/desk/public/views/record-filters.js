@@ -1,6 +1,6 @@
 /** The filters of the record: by customer, engineer, state and day. */
 import { listPeople } from '../backend.js'
-import { byId, element } from '../element.js'
+import { button, byId, element } from '../element.js'
 
 const form = byId('filters')
 
@@ -34,9 +34,8 @@ export function showChosenFilters() {
 
 function chip(field) {
   const text = `${field.labels[0].textContent}: ${field.selectedOptions?.[0].text ?? field.value}`
-  const button = element('button', { type: 'button', className: 'chip', value: field.name }, `${text} ×`)
-  button.ariaLabel = `Remove the filter ${text}`
-  return element('li', {}, button)
+  const ariaLabel = `Remove the filter ${text}`
+  return element('li', {}, button(`${text} ×`, { className: 'chip', value: field.name, ariaLabel }))
 }
 
 export function resetFilters() {

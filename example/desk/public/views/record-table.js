@@ -1,6 +1,6 @@
 /** One row of the record: who, whom, why, when, and what has become of it. */
 import { ticketUrl } from '../configuration.js'
-import { element } from '../element.js'
+import { button, element } from '../element.js'
 import { canBeStopped, lastedOf, leftOf, stateOf, toneOf, wordOf } from '../states.js'
 import { moment } from '../times.js'
 
@@ -44,10 +44,8 @@ const clamped = (text, href) =>
     href ? element('a', { href, target: '_blank', rel: 'noreferrer' }, text) : text,
   )
 
-function quietButton(text, label, onPress) {
-  const properties = { type: 'button', className: 'quiet', 'aria-label': label }
-  return element('button', { ...properties, onclick: () => onPress(label) }, text)
-}
+const quietButton = (text, ariaLabel, onPress) =>
+  button(text, { className: 'quiet', ariaLabel, onclick: () => onPress(ariaLabel) })
 
 /** "Sam Sawyer viewing Alice Archer" */
 export const viewingOf = (item) => `${nameOfEngineer(item)} viewing ${nameOf(item, item.userId)}`

@@ -1,5 +1,5 @@
 /** The customer's own pages of the shop, as the API returns them to the customer. */
-import { byId, element } from '../element.js'
+import { button, byId, element, fact } from '../element.js'
 import { day } from '../times.js'
 
 const EUROS = new Intl.NumberFormat('en-IE', { style: 'currency', currency: 'EUR' })
@@ -10,25 +10,13 @@ export function showShop({ customer, orders, profile }, onInvoice) {
   const isEmpty = orders.orders.length === 0
   byId('orders').replaceChildren(...orders.orders.map((order) => orderRow(order, onInvoice)))
   byId('no-orders').hidden = !isEmpty
-  byId('profile').replaceChildren(
-    ...fact('Name', profile.name),
-    ...fact('E-mail', profile.email),
-    ...fact('Address', profile.address),
-    ...fact('Plan', profile.plan),
-  )
+  const { name, email, address, plan } = profile
+  const facts = Object.entries({ Name: name, 'E-mail': email, Address: address, Plan: plan })
+  byId('profile').replaceChildren(...facts.flatMap(([what, value]) => (value ? fact(what, value) : [])))
 }
 
 function orderRow({ id, item, placed, state, cents }, onInvoice) {
-  const button = element(
-    'button',
-    {
-      type: 'button',
-      className: 'quiet',
-      'aria-label': `Invoice of order ${id}`,
-      onclick: () => onInvoice(id),
-    },
-    'Invoice',
-  )
+  const ariaLabel = `Invoice of order ${id}`
   const isDone = state === 'Delivered'
   return element(
     'li',
@@ -41,7 +29,7 @@ function orderRow({ id, item, placed, state, cents }, onInvoice) {
     ),
     element('span', { className: `pill ${isDone ? 'ended' : 'live'}` }, state),
     element('span', { className: 'money' }, EUROS.format(cents / 100)),
-    button,
+    button('Invoice', { className: 'quiet', ariaLabel, onclick: () => onInvoice(id) }),
   )
 }
 
@@ -64,5 +52,3 @@ export function clearShop() {
   byId('invoice').hidden = true
   byId('no-orders').hidden = true
 }
-
-const fact = (name, value) => (value ? [element('dt', {}, name), element('dd', {}, value)] : [])

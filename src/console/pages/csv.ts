@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
-import type { ListRequest } from '../records/list.ts'
-import type { SubjectTokenRecord } from '../records/record.ts'
-import { tried } from './form.ts'
-import { historyPage, searchOf } from './history.ts'
-import { engineerOf, pagesOf, reasonIn, requestOf, ticketIn } from './records.ts'
-import { endOf, isLive } from './state.ts'
-import type { Page, Visit } from './visit.ts'
-import { dateOf, isoOf } from './words.ts'
+import type { RecordQuery } from '../../records/list.ts'
+import type { SubjectTokenRecord } from '../../records/record.ts'
+import { tried } from '../form.ts'
+import { endOf, lastedOf, wordOf } from '../state.ts'
+import { engineerOf, reasonIn, ticketIn } from '../table.ts'
+import type { Page, Visit } from '../visit.ts'
+import { dateOf, isoOf } from '../words.ts'
+import { historyPage, queryIn } from './history.ts'
 
 const MOST = 10_000
 const AT_ONCE = 100
@@ -16,12 +16,13 @@ const MOST_PAGES = 1_000
 
 export async function downloadHistory(visit: Visit): Promise<Page | undefined> {
   const { ctx, now } = visit
-  const { result: request } = await tried(() => requestOf(searchOf(ctx.querystring), AT_ONCE))
+  const { result: query } = await tried(() => queryIn(ctx.querystring))
   // Which says what is wrong.
-  if (!request) return historyPage(visit)
-  const file = Readable.from(linesOf(visit, request))
+  if (!query) return historyPage(visit)
+  const file = Readable.from(linesOf(visit, query))
   // Before the status is sent: storage that is down is a 503.
-  await once(file, 'readable')
+  const { error } = await tried(() => once(file, 'readable'))
+  if (error) return historyPage(visit)
   // A file that is cut off must not look complete. Koa 2 would leave the response open.
   file.on('error', () => ctx.res.destroy())
   ctx.type = 'text/csv'
@@ -31,15 +32,18 @@ export async function downloadHistory(visit: Visit): Promise<Page | undefined> {
 }
 
 /** One text for each page of storage, also for an empty one: there it ends when the client has left. */
-async function* linesOf(visit: Visit, request: ListRequest): AsyncGenerator<string> {
+async function* linesOf({ records, now }: Visit, query: RecordQuery): AsyncGenerator<string> {
   let head = lineOf(Object.keys(COLUMNS))
   let left = MOST
-  for await (const { items } of pagesOf(visit, request, MOST_PAGES)) {
+  let cursor = query.cursor
+  for (let pages = 0; pages < MOST_PAGES && left > 0; pages += 1) {
+    const { items, nextCursor } = await records.list({ ...query, cursor, limit: AT_ONCE })
     const taken = items.slice(0, left)
-    yield head + taken.map((record) => lineOf(cellsOf(record, visit.now))).join('')
+    yield head + taken.map((record) => lineOf(cellsOf(record, now))).join('')
     head = ''
     left -= taken.length
-    if (left === 0) return
+    cursor = nextCursor
+    if (cursor === undefined) return
   }
 }
 
@@ -56,13 +60,16 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   reason: ({ context }) => reasonIn(context),
   scope: ({ scope }) => scope,
   resource: ({ resource = [] }) => [resource].flat().join(' '),
-  state: (record, now) => (isLive(record, now) ? 'live' : record.state),
+  state: (record, now) => wordOf(record, now).toLowerCase(),
+  'lasted (s)': lastedOf,
   exchanged: ({ consumedAt }) => consumedAt && isoOf(consumedAt),
   until: (record) => isoOf(endOf(record)),
   'used again': ({ replay }) => replay && isoOf(replay.at),
   stopped: ({ revokedAt }) => revokedAt && isoOf(revokedAt),
   'stopped by': ({ revocation }) => revocation?.by,
   'stopped because': ({ revocation }) => revocation?.reason ?? revocation?.cause,
+  'continued by': ({ revocation }) => revocation?.continuedBy,
+  'looked into': ({ acknowledged }) => acknowledged?.map(({ by, note }) => `${by}: ${note}`).join('; '),
   jti: ({ accessToken }) => accessToken?.jti,
   record: ({ id }) => id,
 }

@@ -1,0 +1,217 @@
+/** What deserves a look: what no one has looked into yet, by application, and all there was of either kind. */
+import { invalidRequest, type RecordError } from '../../http/errors.ts'
+import { type Html, html, type Value } from '../../http/html.ts'
+import { single } from '../../management/query.ts'
+import { parseText, required } from '../../records/fields.ts'
+import { recordNotFound, type SubjectTokenRecord } from '../../records/record.ts'
+import { addressOf, readForm, textField, tried, typedIn } from '../form.ts'
+import { forgetAlarms, MOST_ALARMS } from '../newest-alarms.ts'
+import { namedIn, type People } from '../people.ts'
+import { endOf, isLive } from '../state.ts'
+import { listed, PLACE, rowsOf, tableOf } from '../table.ts'
+import { may, type Page, peopleOf, refusal, type Visit } from '../visit.ts'
+import { countOf, timeOf, ZONE } from '../words.ts'
+
+const KINDS = {
+  replayed: {
+    label: 'Used again',
+    text: 'A subject token was sent a second time. A copy may be in the wrong hands, or a request was sent twice.',
+    empty: 'No subject token has been used again.',
+  },
+  withoutActor: {
+    label: 'Without engineer',
+    text: 'A subject token was exchanged without proof of who acts. The access token does not name an engineer.',
+    empty: 'Every exchange named an engineer.',
+  },
+} as const
+
+/** What to do when it happens. */
+const PLAYBOOK = 'https://github.com/OWNER/oidc-provider-impersonation/blob/main/docs/operate.md'
+
+export async function alarmsPage(visit: Visit): Promise<Page> {
+  const typed = single(visit.ctx.querystring, ['show', ...PLACE])
+  const { show, cursor } = typed
+  if (show === undefined) return inbox(visit, { cursor })
+  const kind = Object.keys(KINDS).find((kind) => kind === show) as keyof typeof KINDS | undefined
+  if (!kind) throw invalidRequest({ field: 'show', public: 'show must be replayed or withoutActor' })
+  const { label, text, empty } = KINDS[kind]
+  const list = await listed(visit, { [kind]: true }, typed)
+  const people = await peopleOf(visit, namedIn(list.items))
+  return {
+    title: 'Alarms',
+    people,
+    body: html`<h1>Alarms</h1>
+${tabsOf(visit, kind)}
+<p>${text}</p>
+${tableOf(visit, list, people, { caption: label, empty })}`,
+  }
+}
+
+function tabsOf({ base }: Visit, shown: string | undefined): Html {
+  const tabs = [
+    ['To look into', undefined],
+    ...Object.entries(KINDS).map(([kind, { label }]) => [label, kind]),
+  ]
+  const links = tabs.map(([label, kind]) => {
+    const current = kind === shown && html` aria-current="true"`
+    return html`<a href="${addressOf(`${base}/alarms`, { show: kind })}"${current}>${label}</a>`
+  })
+  return html`<nav class="line tabs" aria-label="Kinds of alarms">${links}</nav>`
+}
+
+interface Mistake {
+  readonly note?: string | undefined
+  readonly error?: RecordError
+}
+
+/** What no one has looked into. */
+async function inbox(
+  visit: Visit,
+  { cursor, note, error }: { readonly cursor?: string | undefined } & Mistake,
+): Promise<Page> {
+  const { items, nextCursor } = await visit.records.list({ unacknowledged: true, cursor, limit: MOST_ALARMS })
+  const people = await peopleOf(visit, namedIn(items))
+  const groups = [...Map.groupBy(items, groupOf)]
+  const older = addressOf(`${visit.base}/alarms`, { cursor: nextCursor })
+  const none = html`<p class="card empty">${nextCursor === undefined ? 'Nothing waits for a look.' : 'None on this page. There may be older ones.'}</p>`
+  return {
+    title: 'Alarms',
+    people,
+    error,
+    body: html`<h1>Alarms</h1>
+${tabsOf(visit, undefined)}
+${groups.length > 0 ? groups.map(([, alarms], place) => groupShown(visit, alarms, people, { note, place })) : none}
+${nextCursor !== undefined && html`<nav class="line" aria-label="Pages"><a class="button" href="${older}" rel="next">Older</a></nav>`}`,
+  }
+}
+
+/** Who has caused it: the application that used it again, or the one that has exchanged it. */
+const causeOf = ({ replay, usedBy = '' }: SubjectTokenRecord): string =>
+  replay ? (replay.clientId ?? replay.by ?? '') : usedBy
+
+const groupOf = (record: SubjectTokenRecord): string =>
+  `${record.replay ? 'replayed' : 'withoutActor'} ${causeOf(record)}`
+
+const atOf = ({ replay, consumedAt = 0 }: SubjectTokenRecord): number => replay?.at ?? consumedAt
+
+/** Rows of a group: enough to know what it is about. */
+const SHOWN = 3
+
+function groupShown(
+  visit: Visit,
+  alarms: readonly SubjectTokenRecord[],
+  people: People,
+  { note, place }: Mistake & { readonly place: number },
+): Html {
+  const { base, now } = visit
+  const [newest] = alarms
+  if (!newest) return html``
+  const cause = causeOf(newest)
+  const { label } = KINDS[newest.replay ? 'replayed' : 'withoutActor']
+  const times = alarms.map(atOf)
+  const [first, last] = [Math.min(...times), Math.max(...times)]
+  const when = first === last ? timeOf(last, now) : html`${timeOf(first, now)} – ${timeOf(last, now)}`
+  const open = alarms.filter((record) => isLive(record, now)).length
+  const isOpen = open > 0 ? html`<b class="pill alarm">${open} still live</b>` : 'nothing of it is live'
+  const others = alarms.length - SHOWN
+  const all = addressOf(`${base}/history`, { clientId: cause })
+  return html`<section class="card group"><h2>${label}: <bdi>${cause}</bdi>, ${countOf(alarms.length, 'time')}</h2>
+<p>${when} ${ZONE}, ${isOpen}. <a href="${all}">Everything of <bdi>${cause}</bdi></a></p>
+${rowsOf(visit, alarms.slice(0, SHOWN), people, html`${label} by <bdi>${cause}</bdi>`)}
+${others > 0 && html`<p><small>and ${others} more</small></p>`}
+${may(visit, 'stop') && seenForm(visit, alarms, { note, label: alarms.length === 1 ? 'Mark as seen' : `Mark all ${alarms.length} as seen`, place })}</section>`
+}
+
+interface SeenForm {
+  readonly label: string
+  readonly note?: string | undefined
+  readonly place?: number
+}
+
+/** Says of each record which replay the reader has seen. */
+function seenForm(
+  { base }: Visit,
+  alarms: readonly SubjectTokenRecord[],
+  { label, note, place = 0 }: SeenForm,
+): Html {
+  const fields = alarms.map(
+    ({ id, replay }) =>
+      html`<input type="hidden" name="id" value="${id}"><input type="hidden" name="replayedAt" value="${replay?.at}">`,
+  )
+  return html`<form class="line" method="post" action="${base}/acknowledge" autocomplete="off">${fields}${textField('What you found', 'note', place === 0 ? note : undefined)}<button>${label}</button></form>`
+}
+
+/** On the record: is anything still open, what else happened, what to do now, and that it was looked into. */
+export async function alarmOf(visit: Visit, record: SubjectTokenRecord): Promise<Html> {
+  const { records, base } = visit
+  const { id, replay, createdBy } = record
+  const { items } = await records.list({ jti: id, unacknowledged: true })
+  const cause = causeOf(record)
+  const others = addressOf(`${base}/history`, { clientId: cause })
+  const backend = addressOf(`${base}/history`, { createdBy })
+  const { text } = KINDS[replay ? 'replayed' : 'withoutActor']
+  return html`<section class="card"><h2>${items.length > 0 ? 'Alarm' : 'Alarm, looked into'}</h2>
+<p>${text}</p>
+<p><strong>${openness(visit, record)}</strong></p>
+<p class="line"><a class="button" href="${others}">What else did <bdi>${cause}</bdi> do?</a><a class="button" href="${backend}">What else did the backend <bdi>${createdBy}</bdi> issue?</a><a class="button" href="${PLAYBOOK}#${replay ? 'a-replay' : 'a-compromised-backend'}">What to do now</a></p>
+${items.length > 0 && may(visit, 'stop') && seenForm(visit, [record], { label: 'Mark as seen' })}</section>`
+}
+
+/** Whether anything can still be used, and until when. */
+function openness(visit: Visit, record: SubjectTokenRecord): Value {
+  const { now } = visit
+  const end = endOf(record)
+  if (isLive(record, now))
+    return html`Still open: the access token can be used until ${timeOf(end, now)} ${ZONE}, unless it is stopped.`
+  if (record.revokedAt === undefined)
+    return html`Nothing is open: the access token expired at ${timeOf(end, now)} ${ZONE}.`
+  return html`Nothing is open: it was stopped at ${timeOf(record.revokedAt, now)} ${ZONE}. ${refusal(visit, record.revokedAt)}`
+}
+
+/** Marks some as seen, with a note: all that the reader saw as they are now. */
+export async function acknowledge(visit: Visit): Promise<Page | string> {
+  const { records, base, administrator } = visit
+  const form = await readForm(visit.ctx)
+  const ids = new URLSearchParams(form).getAll('id').slice(0, MOST_ALARMS)
+  const found = await Promise.all(ids.map((id) => records.get(id)))
+  if (found.includes(undefined)) throw recordNotFound()
+  const { result: seen, error } = await tried(() => seenIn(form))
+  const mistakes = await Promise.all(
+    (seen ?? []).map(
+      async (one) => (await tried(() => records.acknowledge({ ...one, by: administrator.id }))).error,
+    ),
+  )
+  forgetAlarms(visit)
+  const mistake = error ?? (mistakes.some((one) => one !== undefined) ? changedSince() : undefined)
+  if (!mistake) return `${base}/alarms`
+  // The page is what others may know.
+  if (!may(visit, 'see')) throw mistake
+  return inbox(visit, { note: typedIn(form, ['note']).note, error: mistake })
+}
+
+const changedSince = () =>
+  invalidRequest({
+    status: 409,
+    public: 'what was not marked has changed since this page was made: look at it again',
+  })
+
+/** Each record with the replay that the reader saw, and with the one note. */
+function seenIn(form: string) {
+  const given = new URLSearchParams(form)
+  const [ids, replays] = [given.getAll('id'), given.getAll('replayedAt')]
+  given.delete('id')
+  given.delete('replayedAt')
+  const note = parseText('note', single(String(given), ['note']).note ?? '')
+  if (ids.length === 0) throw required('id')
+  if (ids.length > MOST_ALARMS) throw wrong('id', `must not come more than ${MOST_ALARMS} times`)
+  if (replays.length !== ids.length) throw wrong('replayedAt', 'must come as often as id')
+  return ids.map((id, place) => ({ id, note, replayedAt: replayIn(replays[place] ?? '') }))
+}
+
+function replayIn(text: string): number | null {
+  if (text === '') return null
+  if (/^\d{1,12}$/.test(text)) return Number(text)
+  throw wrong('replayedAt', 'must be whole seconds since the epoch, or blank')
+}
+
+const wrong = (field: string, rule: string) => invalidRequest({ field, public: `${field} ${rule}` })
