@@ -172,16 +172,23 @@ inChromium('the support desk: a stop', (openDesk) => {
     await signIn(page)
     await view(page)
     await stopTime(page)
-    await dropStops(page)
+    const sent = await dropStops(page)
     await stopButton(page).click()
     await unstopped(page).getByText('(1)').waitFor()
-    await page.unroute(STOP)
-    await page.route(STOP, (route) => route.fulfill({ status: 401, body: '{}' }), { times: 1 })
-    await page.clock.runFor(1000)
+    await page.route(
+      '**/backend/api/impersonations?*',
+      (route) => route.fulfill({ status: 401, body: '{}' }),
+      {
+        times: 1,
+      },
+    )
+    await page.getByRole('link', { name: 'Record', exact: true }).click()
     await says(page, 'alert', 'Your sign-in has ended')
     expect([await banner(page).count(), await unstopped(page).count()]).to.deep.equal([0, 0])
+    await page.clock.runFor(60_000)
+    expect(sent()).to.equal(1)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await heading(page, 'Customers')
+    await heading(page, 'Record')
     await openView(page).getByText('Your view of Alice Archer is still open on the record').waitFor()
   })
 

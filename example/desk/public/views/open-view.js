@@ -1,5 +1,5 @@
 /** Says that the record still has a view of this engineer that this page does not show. */
-import { byId, element } from '../element.js'
+import { button, byId, element } from '../element.js'
 import { clock, GLANCE, until } from '../times.js'
 
 let shown
@@ -18,8 +18,7 @@ export function showOpenView(record, { resume, stop }) {
   timer = setInterval(() => {
     if (until(ends) <= 0) hideOpenView()
   }, GLANCE)
-  const button = (text, className, onclick) => element('button', { type: 'button', className, onclick }, text)
-  stopButton = button('Stop it', 'quiet', stop)
+  stopButton = button('Stop it', { className: 'quiet', onclick: stop })
   byId('open-view').append(
     element(
       'p',
@@ -31,7 +30,7 @@ export function showOpenView(record, { resume, stop }) {
     element(
       'div',
       { className: 'buttons' },
-      button('Continue here', '', () => resume(context)),
+      button('Continue here', { onclick: () => resume(context) }),
       stopButton,
     ),
   )

@@ -1,6 +1,6 @@
 /** Says which views are still open because their stop has failed so far, and lets it be tried at once. */
 import { BackendError } from '../backend.js'
-import { byId, element } from '../element.js'
+import { button, byId, element } from '../element.js'
 import { clock } from '../times.js'
 
 /** By the id of the record. */
@@ -22,7 +22,7 @@ export function showUnstopped({ id, what, endsAt, attempts, error, stopNow }) {
       count,
       '.',
     ),
-    element('button', { type: 'button', onclick: stopNow }, 'Try now'),
+    button('Try now', { onclick: stopNow }),
   )
   notes.set(id, note)
   byId('unstopped').append(note)
