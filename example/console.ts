@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa'
 import type { Provider } from 'oidc-provider'
 import { createConsole } from '../src/console/index.ts' // yours: 'oidc-provider-impersonation/console'
 import type { Impersonation } from '../src/index.ts' // yours: 'oidc-provider-impersonation'
-import { findPerson } from './accounts.ts'
+import { findPerson, searchPeople } from './accounts.ts'
 import { consoleCallback, consoleClient } from './clients.ts'
 
 /** Where it is. Yours is better off under a host name of its own, with `prefix: ''`. */
@@ -16,7 +16,7 @@ interface Console {
   readonly baseUrl: string
 }
 
-export function consoleOf({ provider, impersonation }: Omit<Console, 'baseUrl'>): Middleware {
+export function consoleOf({ provider, impersonation, baseUrl }: Console): Middleware {
   return createConsole(impersonation, {
     prefix: CONSOLE,
     // The cookie of the provider's session. A browser sends it to this host only.
@@ -25,7 +25,14 @@ export function consoleOf({ provider, impersonation }: Omit<Console, 'baseUrl'>)
       return id !== undefined && { id, can: findPerson(id)?.console ?? [] }
     },
     nameOf: (ids) => new Map(ids.map((id) => [id, findPerson(id)?.name ?? id])),
+    find: (text) => searchPeople(text).map(({ id }) => id),
     ticketUrl: ({ ticketId }) => `https://tickets.example.com/${encodeURIComponent(String(ticketId))}`,
+    title: 'Corner Shop security',
+    home: '/',
+    signOut: `${provider.issuer}/session/end?${new URLSearchParams({
+      client_id: consoleClient.client_id,
+      post_logout_redirect_uri: consoleCallback(baseUrl),
+    })}`,
   }).routes()
 }
 

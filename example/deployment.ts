@@ -70,7 +70,7 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   app.use(managementApi.routes())
   app.use(loginRouter(provider).routes())
   app.use(consoleSignIn({ provider, baseUrl }).routes())
-  app.use(consoleOf({ provider, impersonation }))
+  app.use(consoleOf({ provider, impersonation, baseUrl }))
   app.use(ordersApi({ issuer, audience: orders, billingApi: billing, log }).routes())
   app.use(resourceMetadataRouter({ issuer, audience: orders, scopes: ORDERS_SCOPES }).routes())
   app.use(billingApi({ issuer, audience: billing, log }).routes())

@@ -1,6 +1,6 @@
 /** What the README says: its diff makes a provider impersonate, its blocks run, and it stays short. */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -21,6 +21,7 @@ import { freePort } from '../fixtures/server-process.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../src/index.ts'
 
 const README = readPage('README.md')
+const IMAGES = path.join(ROOT, 'docs/images')
 const blockOf = (language: string, starts = ''): string =>
   blocksOf(README).find((block) => block.language === language && block.code.startsWith(starts))?.code ?? ''
 
@@ -181,9 +182,14 @@ describe('README', () => {
     })
   })
 
-  it('shows pictures that are small', () => {
-    const pictures = [...README.matchAll(/docs\/images\/[\w-]+\.png/g)].map(([file]) => file)
-    expect(new Set(pictures)).to.have.length(2)
-    for (const file of pictures) expect(readPage(file).length, file).to.be.lessThan(150_000)
+  it('shows pictures that are small, as light and as dark as the reader wants it', () => {
+    const shown = new Set([...README.matchAll(/docs\/images\/([\w-]+\.png)/g)].map(([, file]) => file))
+    const names = ['console-now', 'desk', 'desk-stopped']
+    expect([...shown]).to.have.members(names.flatMap((name) => [`${name}-light.png`, `${name}-dark.png`]))
+    const files = readdirSync(IMAGES)
+    expect(files)
+      .to.have.length(8)
+      .and.include.members([...shown])
+    for (const file of files) expect(statSync(path.join(IMAGES, file)).size, file).to.be.at.most(80_000)
   })
 })

@@ -17,19 +17,34 @@ const FIELDS = [
   'from',
   'to',
   'cursor',
+  'skipped',
   'show',
+  'stopped',
+  'q',
+  'replayedAt',
+  'note',
   'id',
   'reason',
   'confirm',
 ]
-const STATUSES = [200, 303, 400, 403, 404, 405, 413, 415]
+const STATUSES = [200, 303, 400, 403, 404, 405, 409, 413, 415]
 
 /** What leaves room in the 16 KiB of a head that Node reads. A longer one does not get as far as the console. */
 const MAX_SEARCH = 12 * 1024
 
 const path = fc.oneof(
   {
-    arbitrary: fc.constantFrom('', '/history', '/history.csv', '/alarms', '/stop', '/stop-all', '/{id}'),
+    arbitrary: fc.constantFrom(
+      '',
+      '/history',
+      '/history.csv',
+      '/alarms',
+      '/search',
+      '/stop',
+      '/acknowledge',
+      '/stop-all',
+      '/{id}',
+    ),
     weight: 9,
   },
   { arbitrary: value.map((text) => `/${encode(text)}`), weight: 1 },

@@ -78,7 +78,9 @@ inChromium('the support desk: bad moments', (openDesk) => {
     await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
     await expectNothingViewed(page)
     await page.clock.runFor(16_000)
-    await says(page, 'alert', 'The view of Alice Archer is closed here, but not in the record. No response.')
+    await page
+      .getByText(/^Your view of Alice Archer is still open .* It is not stopped yet: no response\./)
+      .waitFor()
   })
 
   it('shows what is live, with its button, also where the clock of the browser is wrong', async () => {

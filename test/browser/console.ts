@@ -34,6 +34,7 @@ export function consoleInChromium(title: string, tests: (open: Open) => void): v
     tests(async (options = {}) => {
       const deployment = await startConsole({
         nameOf: () => PEOPLE,
+        find: (text) => [...PEOPLE].filter(([, name]) => name.includes(text)).map(([id]) => id),
         ticketUrl: ({ ticketId }) => ticketId && `https://tickets.example.com/${String(ticketId)}`,
         ...options,
       } as Partial<ConsoleOptions>)

@@ -65,6 +65,7 @@ inChromium('the support desk: its secrets', (openDesk) => {
     expect(await kept(page)).to.deep.equal({
       cookie: '',
       local: {},
+      // That a view was shown: the next page must not silently go on without it.
       session: { 'impersonation-banner': 'shown' },
       databases: [],
       caches: [],

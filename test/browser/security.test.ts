@@ -25,7 +25,7 @@ inChromium('the console of the example', (openDesk) => {
     const security = await desk.elsewhere()
     await openConsole(security, 'Dana Dorn')
     await rowOfSam(security).getByText('Alice Archer').waitFor()
-    await rowOfSam(security).getByRole('link', { name: /^Stop/ }).click()
+    await rowOfSam(security).getByRole('link', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
     await security.getByLabel(/reason/i).fill(WHY)
     await security.getByRole('button', { name: /^Stop/ }).click()
     await security.getByText(WHY).first().waitFor()
@@ -59,6 +59,25 @@ inChromium('the console of the example', (openDesk) => {
       await security.goto(`/console/back?${new URLSearchParams({ state })}`)
       expect(security.url(), state).to.equal(`${desk.baseUrl}/impersonations`)
     }
+  })
+
+  it('finds people by a part of their name, and leads to the desk and out', async () => {
+    const desk = await openDesk()
+    await signIn(desk.page)
+    await view(desk.page)
+    const security = await desk.elsewhere()
+    await openConsole(security, 'Dana Dorn')
+    await security.keyboard.press('/')
+    await security.keyboard.type('arch')
+    await security.keyboard.press('Enter')
+    await security.getByRole('heading', { level: 1, name: 'Sam Sawyer → Alice Archer' }).waitFor()
+    await security.getByRole('link', { name: 'Sign out' }).click()
+    await security.getByRole('button', { name: 'Yes, sign me out' }).click()
+    await heading(security, 'Who are you?')
+    await security.getByRole('button', { name: 'Sam Sawyer' }).click()
+    await security.getByText('You are signed in as sam.').waitFor()
+    await security.getByRole('link', { name: 'Back to Corner Shop security' }).click()
+    await heading(security, 'See what a customer sees')
   })
 
   it('is linked from the records of the desk for those who may see it, and lets them do no more', async () => {

@@ -47,9 +47,12 @@ export async function wireShown(page: Page): Promise<string[]> {
   return Promise.all(exchanged.map((one) => one.innerText()))
 }
 
-/** No banner, and nothing of the customer left in the document. */
+/** What the banner says while it stays for a moment after the view. */
+const STOPPING = /Stopping …|Not stopped yet|Stopped \d\d:\d\d:\d\d/
+
+/** No banner but one that says what becomes of the stop, and nothing of the customer left in the document. */
 export async function expectNothingViewed(page: Page): Promise<void> {
-  await banner(page).waitFor({ state: 'hidden' })
+  await banner(page).filter({ hasNotText: STOPPING }).waitFor({ state: 'hidden' })
   for (const id of ['orders', 'profile', 'invoice', 'api-saw', 'copy', 'claims', 'wire']) {
     expect(await page.locator(`#${id}`).innerHTML(), id).to.equal('')
   }

@@ -5,6 +5,8 @@ import { expect } from 'chai'
 import { ROOT } from '../../fixtures/markdown.ts'
 
 const DESIGN = 'src/http/design.css'
+/** In a page of someone else's, it keeps a copy of the values. */
+const BANNER = 'packages/banner/src/banner.js'
 /** What the banner sets on the page. */
 const BANNERS = /^--impersonation-banner-/
 /** They are served with the file itself. */
@@ -21,6 +23,15 @@ describe('the design', () => {
 
   it('names its colours once', () => {
     expect(setIn(DESIGN).length).to.equal(design.size).and.be.greaterThan(20)
+  })
+
+  it('is what the banner has a copy of', () => {
+    const copied = setIn(BANNER).filter(([name]) => design.has(name))
+    expect(copied.map(([name]) => name)).to.have.members([
+      ...['--viewing', '--on-viewing', '--last-minute', '--on-last-minute'],
+      '--radius',
+    ])
+    for (const [name, value] of copied) expect(value, name).to.equal(design.get(name))
   })
 
   for (const file of GUESTS) {

@@ -9,7 +9,10 @@ const DAY = 86_400
 /** A console of a team that has worked for a month. */
 export async function openConsole(): Promise<Scenery> {
   const deployment = await startConsole({
-    nameOf: () => PEOPLE,
+    // As in the example, whose pictures stand beside these.
+    nameOf: () => new Map([...PEOPLE, ['dora', 'Dana Dorn']]),
+    title: 'Corner Shop security',
+    signOut: '/sign-out',
     ticketUrl: ({ ticketId }) => `https://tickets.example.com/${String(ticketId)}`,
   })
   await monthOfWork(deployment)

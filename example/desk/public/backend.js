@@ -1,6 +1,6 @@
 /** The integrator's backend. It decides; this page only sends requests. */
 import { backendUrl } from './configuration.js'
-import { send as sendInTime } from './send.js'
+import { send as sendInTime, sendToTheEnd } from './send.js'
 import { engineer } from './session.js'
 
 export class BackendError extends Error {
@@ -30,9 +30,9 @@ export async function readImpersonation(id) {
   return (await call('GET', `/impersonations/${encodeURIComponent(id)}`)).json()
 }
 
-/** The record of what this browser has started and not ended, if there is one. */
+/** `{ open }`: the record of what this browser has started and not ended, if there is one. */
 export async function readOpenView() {
-  return (await (await call('GET', '/session')).json()).open
+  return (await call('GET', '/session')).json()
 }
 
 /**
@@ -40,7 +40,9 @@ export async function readOpenView() {
  * engineer's own ends without a reason.
  */
 export async function stopImpersonation(id, reason) {
-  return (await call('POST', `/impersonations/${encodeURIComponent(id)}/stop`, { reason })).json()
+  return (
+    await call('POST', `/impersonations/${encodeURIComponent(id)}/stop`, { reason }, sendToTheEnd)
+  ).json()
 }
 
 async function call(method, path, body, send = sendInTime) {

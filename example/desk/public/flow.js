@@ -1,31 +1,25 @@
 /** The life of a view: it starts, it ends, it expires, or someone stops it. */
-import { stopImpersonation } from './backend.js'
 import { DISCARDED, expired, whyStopped } from './endings.js'
 import { explain, isSignInOver } from './failures.js'
-import {
-  dropImpersonation,
-  readCustomersInvoice,
-  runningImpersonation,
-  startImpersonation,
-} from './impersonation.js'
+import { readCustomersInvoice, runningImpersonation, startImpersonation } from './impersonation.js'
 import { alertPerson, tellPerson, tellProgress } from './messages.js'
 import { viewAsked } from './navigation.js'
 import { ApiError } from './orders.js'
+import { closeViewing, discardView, inRecord, recordOf, stopOnRecord } from './record-stops.js'
+import { tryNow } from './stops.js'
 import { tellOtherTabs } from './tabs.js'
-import { hideBanner, showBanner } from './views/banner.js'
+import { keepBanner, showBanner } from './views/banner.js'
 import { clearRefusedRequests, markStarting, showRefusedRequests } from './views/customers.js'
 import { hideOpenView } from './views/open-view.js'
 import { askReason, forgetReason } from './views/reason-dialog.js'
 import { refreshRecord } from './views/record.js'
-import { askStopReason } from './views/stop-dialog.js'
-import { clearViewing } from './views/viewing.js'
 import { lookAtRecord } from './watch.js'
 import { openWire } from './wire.js'
 
-const inRecord = () =>
-  viewAsked() === 'record' ? undefined : { href: '#record', text: 'See it in the record' }
-
 let starting
+/** Whether a view is about to start. */
+export const isStarting = () => starting !== undefined
+
 /** The view that goes on for more minutes was ended meanwhile. */
 let isUnwanted = false
 
@@ -41,6 +35,7 @@ export async function startViewing(customer, given, visit) {
   if (starting) return
   starting = customer
   isUnwanted = false
+  let unwanted
   const wire = openWire()
   clearRefusedRequests()
   markStarting(customer)
@@ -49,12 +44,9 @@ export async function startViewing(customer, given, visit) {
     await startImpersonation(customer, given, wire, closeViewing)
     forgetReason(customer)
     hideOpenView()
-    if (isUnwanted) {
-      await stopOnRecord(closeViewing().recordId, customer)
-      return
-    }
-    showBanner(runningImpersonation())
-    await visit('viewing')
+    if (isUnwanted) unwanted = closeViewing()
+    else showBanner(runningImpersonation())
+    if (!isUnwanted) await visit('viewing')
   } catch (error) {
     const isOver = !runningImpersonation()
     if (isOver) closeViewing()
@@ -68,6 +60,7 @@ export async function startViewing(customer, given, visit) {
     markStarting()
     tellOtherTabs()
   }
+  if (unwanted) await stopOnRecord(recordOf(unwanted))
 }
 
 /** The same customer once more, for the same reason: a view of its own, which the backend decides on and records. */
@@ -78,39 +71,37 @@ export async function viewOn(visit) {
 
 /** Discards it here first, so nothing is viewed any more even if the network fails afterwards. */
 export async function endViewing(visit) {
-  const { recordId, customer } = closeViewing()
+  // The view is closed, and its stop has failed so far.
+  if (!runningImpersonation()) return tryNow()
+  const tell = keepBanner()
+  const view = discardView()
+  const { customer } = view
   isUnwanted = starting?.id === customer.id
-  const [, isStopped] = await Promise.all([visit('customers'), stopOnRecord(recordId, customer)])
-  if (isStopped) tellPerson(`The view of ${customer.name} has ended. ${DISCARDED}`, inRecord())
+  const [record] = await Promise.all([stopOnRecord(recordOf(view), tell), visitInAnyCase(visit)])
+  tellPerson(
+    record ? `The view of ${customer.name} has ended. ${DISCARDED}` : expired(customer, false),
+    inRecord(),
+  )
 }
 
-/** Ends what this browser has started and this page does not show. */
-export async function endOpenView({ id, userId, names }) {
-  hideOpenView()
-  const customer = { name: names[userId] ?? userId }
-  if (await stopOnRecord(id, customer)) tellPerson(`The view of ${customer.name} has ended.`, inRecord())
-}
-
-/** Tells the person if it does not work. */
-async function stopOnRecord(id, customer) {
-  try {
-    await stopImpersonation(id)
-    tellOtherTabs()
-    await refreshRecord()
-    return true
-  } catch (error) {
+/** The page has to leave the view, also when the backend does not list the customers. */
+const visitInAnyCase = (visit) =>
+  visit('customers').catch((error) => {
     if (isSignInOver(error)) throw error
-    alertPerson(`The view of ${customer.name} is closed here, but not in the record. ${explain(error)}`)
-    return false
-  }
-}
+    alertPerson(explain(error))
+  })
 
 /** The access token of a view that ends with the sign-in would live on, so the record is stopped. */
 export async function expire(visit) {
-  const { recordId, customer, endsWithSignIn } = closeViewing()
-  const stopping = endsWithSignIn ? stopOnRecord(recordId, customer) : true
-  const [, isStopped] = await Promise.all([leaveView(visit), stopping])
-  if (isStopped) tellPerson(expired(customer, endsWithSignIn))
+  const view = runningImpersonation()
+  // The time of a view whose stop has failed so far.
+  if (!view) return tryNow()
+  const { customer, endsWithSignIn } = view
+  const tell = endsWithSignIn ? keepBanner() : undefined
+  if (tell) discardView()
+  else closeViewing()
+  await Promise.all([tell && stopOnRecord(recordOf(view), tell), leaveView(visit)])
+  tellPerson(expired(customer, endsWithSignIn))
 }
 
 /** Someone else has stopped it, or this engineer in another tab. */
@@ -150,29 +141,4 @@ export async function readInvoice(orderId, visit) {
     await leaveView(visit)
     throw error
   }
-}
-
-/**
- * Stops any recorded impersonation, no matter who started it, and returns its record as it is afterwards, or
- * `undefined` if the engineer gives no reason.
- */
-export async function stopRecorded({ id }, what) {
-  const reason = await askStopReason(id, what)
-  if (!reason) return undefined
-  const stopped = await stopImpersonation(id, reason)
-  tellOtherTabs()
-  const { accessToken } = stopped
-  if (runningImpersonation()?.recordId === id) {
-    closeViewing()
-    tellPerson(`Stopped. ${DISCARDED}`)
-  } else if (accessToken) tellPerson('Stopped. The orders API refuses its access token within seconds.')
-  else tellPerson('Stopped. Its subject token can no longer be exchanged.')
-  return stopped
-}
-
-/** Removes the view from the page, and returns what was viewed. */
-export function closeViewing() {
-  hideBanner()
-  clearViewing()
-  return dropImpersonation()
 }

@@ -13,7 +13,7 @@ let token
 
 /**
  * What is being viewed, without the token: `{ recordId, customer, actor, reason, ticketId, claims, orders, profile,
- * wire, lasts, endsAt, endsWithSignIn }`, if anything. `lasts` are the milliseconds that its token was given.
+ * wire, lasts, endsAt, tokenEndsAt, endsWithSignIn }`, if anything. `lasts` are the milliseconds that its token was given.
  */
 export const runningImpersonation = () => running
 
@@ -44,6 +44,7 @@ export async function startImpersonation(customer, given, wire, closeFormer) {
 
 /** A view does not outlive the sign-in of its engineer. */
 const endOf = (tokenEnds, signInEnds) => ({
+  tokenEndsAt: tokenEnds,
   endsAt: Math.min(tokenEnds, signInEnds),
   endsWithSignIn: signInEnds < tokenEnds,
 })

@@ -4,21 +4,21 @@ import { byId } from './element.js'
 import { explain, isSignInOver } from './failures.js'
 import {
   askAndStart,
-  closeViewing,
-  endOpenView,
   endRefused,
   endStopped,
   endViewing,
   expire,
+  isStarting,
   readInvoice,
   startViewing,
-  stopRecorded,
   viewOn,
 } from './flow.js'
 import { runningImpersonation } from './impersonation.js'
 import { alertPerson, clearMessages } from './messages.js'
 import { go, show, viewAsked } from './navigation.js'
+import { closeViewing, endOpenView, stopRecorded } from './record-stops.js'
 import { engineer, finishSignIn, forgetSignIn, signIn, signOut } from './session.js'
+import { forgetStops, isStopping, tryNow } from './stops.js'
 import { onNews } from './tabs.js'
 import { clearCustomers, showCustomers } from './views/customers.js'
 import { hideOpenView, openViewShown, showOpenView } from './views/open-view.js'
@@ -26,6 +26,7 @@ import { closeReason, forgetReasons } from './views/reason-dialog.js'
 import { clearRecord, showRecord } from './views/record.js'
 import { closeDetails } from './views/record-details.js'
 import { closeStopReason, forgetStopReasons } from './views/stop-dialog.js'
+import { clearUnstopped } from './views/unstopped.js'
 import { showViewing } from './views/viewing.js'
 import { watchViews } from './watch.js'
 
@@ -58,6 +59,10 @@ watchViews({
   onRefused: (error) => endRefused(error, visit),
 })
 onNews(() => attempt(findOpenView))
+// The tab that shows the view may have been closed.
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) attempt(findOpenView)
+})
 
 if (location.pathname === '/callback') await attempt(returnFromProvider)
 else if (location.search === '?stayed') await attempt(() => signIn('customers', { prompt: 'none' }))
@@ -96,7 +101,7 @@ async function open() {
     throw error
   })
   // The sign-in may have ended meanwhile.
-  if (isIn || !engineer()) return
+  if (!engineer()) return
   isIn = true
   byId('nav').hidden = false
   await findOpenView()
@@ -108,15 +113,27 @@ async function showAsked() {
   if (view === 'record') return showRecord({ stop: stopRecorded, attempt })
   if (view === 'viewing' && running) return showViewing(running, { readInvoice: readOf, attempt })
   if (view === 'viewing') go('customers', { instead: true })
-  return showCustomers({ onView: (person) => attempt(() => askAndStart(person, visit)), attempt })
+  return showCustomers({ onView: start, attempt })
+}
+
+async function start(person) {
+  await attempt(() => askAndStart(person, visit))
+  // What could not start may still be open.
+  await attempt(findOpenView)
 }
 
 const readOf = (orderId) => readInvoice(orderId, visit)
 
-/** A view that this browser has started, in another tab or before the page was loaded. */
+/** A view that this browser has started and this page does not show, whatever the reason. */
 async function findOpenView() {
-  if (!isIn || runningImpersonation()) return
-  const record = await readOpenView()
+  if (!isIn || runningImpersonation() || isStarting()) return
+  const read = await readOpenView().catch((error) => {
+    if (isSignInOver(error)) throw error
+  })
+  // If it cannot be read, what is shown stays.
+  if (!read) return
+  const record = read.open
+  if (isStarting() || isStopping(record?.id)) return
   if (!record || !isIn || runningImpersonation()) return hideOpenView()
   const customer = { id: record.userId, name: record.names[record.userId] }
   showOpenView(record, {
@@ -140,6 +157,8 @@ function closeDialogs() {
 /** The sign-in has ended, for whatever reason: nothing of it stays in the page. */
 function forgetEverything() {
   forgetSignIn()
+  forgetStops()
+  clearUnstopped()
   closeViewing()
   closeDialogs()
   forgetReasons()
@@ -155,10 +174,17 @@ function forgetEverything() {
   alertPerson(SIGN_IN_OVER)
 }
 
+let isLeaving = false
+
+/** Waits for a stop that is under way, and signs out even if it fails. */
 async function leave() {
-  // Sign out even if the backend fails.
+  if (isLeaving) return
+  isLeaving = true
   const open = openViewShown()
-  if (runningImpersonation()) await endViewing(visit).catch(() => {})
-  else if (open) await endOpenView(open).catch(() => {})
-  await signOut()
+  if (runningImpersonation()) attempt(() => endViewing(visit))
+  else if (open) attempt(() => endOpenView(open))
+  await tryNow()
+  await signOut().finally(() => {
+    isLeaving = false
+  })
 }

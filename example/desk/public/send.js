@@ -10,3 +10,6 @@ export function send(url, init) {
   setTimeout(() => controller.abort(new TypeError('no response in time')), PATIENCE)
   return fetch(url, { ...init, signal: controller.signal })
 }
+
+/** The same, also if the page is left meanwhile. */
+export const sendToTheEnd = (url, init) => send(url, { ...init, keepalive: true })

@@ -2,10 +2,10 @@ const STYLE = `
 @media screen{:host{all:initial!important;display:contents!important}}
 :host{display:contents}
 :host([hidden]),[hidden]{display:none!important}
-section,dialog{--viewing:light-dark(#ffc53d, #e0a92b);--on-viewing:#241a00;--last-minute:#a3230f;--on-last-minute:#ffffff;--radius:6px;--ground:var(--viewing);--ink:var(--on-viewing);color-scheme:light dark;position:fixed;box-sizing:border-box;display:flex;gap:.75em;align-items:center;margin:0;border:0 solid var(--ink);background:var(--ground);color:var(--ink);font:max(.9375rem,15px)/1.25 system-ui,sans-serif}
+section,dialog{--viewing:light-dark(#ffc53d, #e0a92b);--on-viewing:#241a00;--last-minute:#a3230f;--on-last-minute:#ffffff;--radius:6px;--paper:var(--viewing);--ink:var(--on-viewing);color-scheme:light dark;position:fixed;box-sizing:border-box;display:flex;gap:.75em;align-items:center;margin:0;border:0 solid var(--ink);background:var(--paper);color:var(--ink);font:max(.9375rem,15px)/1.25 system-ui,sans-serif}
 section{inset:0 0 auto;width:auto;height:auto;min-height:44px;padding:0 1em;border-bottom-width:2px;overflow:visible;white-space:nowrap}
 .bottom{inset:auto 0 0;border-width:2px 0 0}
-.last{--ground:var(--last-minute);--ink:var(--on-last-minute)}
+.last{--paper:var(--last-minute);--ink:var(--on-last-minute)}
 p{margin:0}
 section p{display:flex;flex:1;min-width:0}
 section p>*{display:flex;min-width:0;direction:ltr}
@@ -15,7 +15,7 @@ p>*>:nth-child(3){flex:1 1 0}
 i{font-style:normal}
 b{font-variant-numeric:tabular-nums}
 ::slotted(a){color:inherit!important}
-button{min-height:34px;padding:0 .8em;border:1px solid var(--ink);border-radius:var(--radius);background:var(--ink);color:var(--ground);font:inherit;font-weight:700;cursor:pointer}
+button{min-height:34px;padding:0 .8em;border:1px solid var(--ink);border-radius:var(--radius);background:var(--ink);color:var(--paper);font:inherit;font-weight:700;cursor:pointer}
 button:focus-visible{outline:2px solid var(--ink);outline-offset:1px}
 [aria-disabled=true]{opacity:.6;cursor:default}
 [aria-expanded]{min-width:34px;margin-inline-start:-.25em;padding:0;background:none;color:inherit}
@@ -256,20 +256,23 @@ export class ImpersonationBanner extends Element {
   static #makeRoom() {
     const taken = { top: 0, bottom: 0 }
     let text = ''
+    let dark = ''
     for (const banner of ImpersonationBanner.#shown) {
       const row = banner.#row
       const side = banner.#side()
       row.style.top = row.style.bottom = ''
       if (taken[side]) row.style[side] = `${taken[side]}px`
       if (!banner.#isFolded()) taken[side] += row.offsetHeight
-      text = `--${NAME}-color:${getComputedStyle(row).backgroundColor};`
+      const colors = getComputedStyle(row).getPropertyValue('--paper').match(/#\w+/g) ?? []
+      text = `--${NAME}-color:${colors[0]};`
+      dark = `--${NAME}-color:${colors.at(-1)}`
     }
     for (const side of SIDES) {
       const height = `${taken[side]}px`
       if (text) text += `--${NAME}-${side}:${height};`
       if (taken[side]) text += `padding-${side}:${height}!important;scroll-padding-${side}:${height};`
     }
-    keepRoom(text && `:root{${text}}`)
+    keepRoom(text && `:root{${text}}@media(prefers-color-scheme:dark){:root{${dark}}}`)
   }
 
   #tick() {

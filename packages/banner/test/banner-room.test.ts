@@ -5,7 +5,7 @@ import { onBannerPage } from './on-banner-page.ts'
 
 const ROOM = `return ['top', 'bottom', 'color'].map((name) =>
   getComputedStyle(document.documentElement).getPropertyValue('--impersonation-banner-' + name))`
-const YELLOW = 'rgb(255, 197, 61)'
+const YELLOW = '#ffc53d'
 
 /** Looks again until it is so. */
 async function until<T>(look: () => Promise<T>, isSo: (seen: T) => boolean): Promise<void> {
@@ -48,8 +48,10 @@ describe('the banner, and the room that it takes', function () {
 
   it('tells the page its colour, which changes in the last minute', async () => {
     await show({ left: 61 })
+    await page().emulateMedia({ colorScheme: 'dark' })
+    expect(await inPage(ROOM)).to.deep.equal(['44px', '0px', '#e0a92b'])
     await page().clock.runFor(2000)
-    expect(await inPage(ROOM)).to.deep.equal(['44px', '0px', 'rgb(163, 35, 15)'])
+    expect(await inPage(ROOM)).to.deep.equal(['44px', '0px', '#a3230f'])
   })
 
   it('is shown at the bottom, too', async () => {

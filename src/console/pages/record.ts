@@ -186,7 +186,7 @@ function detailsOf(record: SubjectTokenRecord, people: People): Html {
   const { userId, actor, actorId, createdBy, usedBy, clientId, resource, scope, ceiling, accessToken } =
     record
   const from =
-    actor?.clientId !== undefined && html`<small>signed in at <code>${actor.clientId}</code></small>`
+    actor?.clientId !== undefined && html` <small>signed in at <code>${actor.clientId}</code></small>`
   const rows = Object.entries<Value>({
     User: people.whole(userId),
     Engineer: actor && html`${chainOf(actor, people)}${from}`,

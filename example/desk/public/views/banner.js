@@ -6,6 +6,8 @@ import { GLANCE } from '../times.js'
 
 const ICON = document.querySelector('link[rel=icon]')
 const MINUTE = 60_000
+/** Milliseconds for which the row says that the view is stopped. */
+const STAYS = 3000
 
 let offering
 
@@ -49,9 +51,28 @@ function offer(button, view) {
   button.hidden = false
 }
 
+/**
+ * The view is closed, and the row stays where it is until its stop has succeeded. Returns what tells it how that goes:
+ * `stopping`, `failed`, `stopped` or `over`.
+ */
+export function keepBanner() {
+  const banner = byId('banner')
+  unframe()
+  banner.replaceChildren()
+  return (state) => {
+    if (state === 'over') return banner.remove()
+    banner.state = state
+    if (state === 'stopped') setTimeout(() => banner.remove(), STAYS)
+  }
+}
+
 export function hideBanner() {
-  clearInterval(offering)
+  unframe()
   byId('banner')?.remove()
+}
+
+function unframe() {
+  clearInterval(offering)
   document.body.classList.remove('viewing')
   ICON.href = new URL('../icon.svg', import.meta.url)
 }

@@ -1,9 +1,10 @@
 /** Says that the record still has a view of this engineer that this page does not show. */
-import { byId, element } from '../element.js'
+import { button, byId, element } from '../element.js'
 import { clock, GLANCE, until } from '../times.js'
 
 let shown
 let timer
+let stopButton
 
 /** The record of the view that is said to be open, if one is. */
 export const openViewShown = () => shown
@@ -17,7 +18,7 @@ export function showOpenView(record, { resume, stop }) {
   timer = setInterval(() => {
     if (until(ends) <= 0) hideOpenView()
   }, GLANCE)
-  const button = (text, className, onclick) => element('button', { type: 'button', className, onclick }, text)
+  stopButton = button('Stop it', { className: 'quiet', onclick: stop })
   byId('open-view').append(
     element(
       'p',
@@ -29,11 +30,18 @@ export function showOpenView(record, { resume, stop }) {
     element(
       'div',
       { className: 'buttons' },
-      button('Continue here', '', () => resume(context)),
-      button('Stop it', 'quiet', stop),
+      button('Continue here', { onclick: () => resume(context) }),
+      stopButton,
     ),
   )
   byId('open-view').hidden = false
+}
+
+/** Its stop is under way. */
+export function markStopping() {
+  if (!shown) return
+  stopButton.ariaDisabled = 'true'
+  stopButton.textContent = 'Stopping …'
 }
 
 export function hideOpenView() {
