@@ -101,7 +101,8 @@ export interface SubjectTokenReplayed extends EventOfRequest {
   readonly secondsAfter: Seconds
   /** Who acted in the first exchange. */
   readonly actor?: ActingParty
-  readonly resource: string
+  /** Of the first exchange; of a session those that it was granted, if any. */
+  readonly resource?: string | readonly string[]
   /** The scopes that the first exchange granted, if any. */
   readonly scope?: string
   /** Of the JWT that the first exchange issued. */

@@ -39,11 +39,14 @@ export type {
 export type { Stopped } from './records/stop.ts'
 export type { RecordSummary } from './records/summary.ts'
 export { AccessDenied, type Check } from './refusals.ts'
-export type { TokenHash } from './subject-tokens/secret.ts'
+export type { SubjectTokenPurpose, TokenHash } from './subject-tokens/secret.ts'
 export {
+  type DueSession,
   type KillFilter,
   type Revoked,
   type RevokedToken,
+  type SessionOutcome,
+  type SessionStore,
   type StoppedToken,
   StoreFailure,
   type StoreMeasures,
@@ -62,12 +65,13 @@ export type {
   Replay,
   Revocation,
   RevocationCause,
+  SessionLogout,
+  SessionUse,
   ShownRevocation,
   SpentSubjectToken,
   StoredSubjectToken,
   SubjectToken,
   SubjectTokenDraft,
-  SubjectTokenPurpose,
   SubjectTokenState,
   SubjectTokenUse,
 } from './subject-tokens/subject-token.ts'

@@ -1,7 +1,7 @@
 /** An outage of storage: kept apart from every other error, and never reported as "invalid token". */
 import { errors } from 'oidc-provider'
 import { checkOf, nameOf, refusal } from './refusals.ts'
-import { StoreFailure, type SubjectTokenStore } from './subject-tokens/store.ts'
+import { type SessionStore, StoreFailure, type SubjectTokenStore } from './subject-tokens/store.ts'
 
 /** Seconds that a client should wait before it tries again: `Retry-After` of a 503. */
 export const RETRY_AFTER = 5
@@ -58,6 +58,11 @@ export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
       throw storageUnavailable(error)
     }
   }
+  const guardSessions = (sessions: SessionStore): SessionStore => ({
+    findDue: (issuer, now, limit) => guard(() => sessions.findDue(issuer, now, limit)),
+    claim: (issuer, id, mark, next) => guard(() => sessions.claim(issuer, id, mark, next)),
+    settle: (issuer, id, outcome) => guard(() => sessions.settle(issuer, id, outcome)),
+  })
   return {
     insert: (token) => guard(() => store.insert(token)),
     find: (issuer, id) => guard(() => store.find(issuer, id)),
@@ -74,5 +79,6 @@ export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
     countLive: (issuer, now) => guardEach(() => store.countLive(issuer, now)),
     revokeWhere: (issuer, filter, now, revocation) =>
       guardEach(() => store.revokeWhere(issuer, filter, now, revocation)),
+    ...(store.sessions && { sessions: guardSessions(store.sessions) }),
   }
 }

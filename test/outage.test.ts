@@ -3,9 +3,9 @@ import { expect } from 'chai'
 import { errors } from 'oidc-provider'
 import { isRepeatable, isStorageUnavailable, reportOutage } from '../src/outage.ts'
 import { reasonOf } from '../src/refusals.ts'
-import { StoreFailure, type SubjectTokenStore } from '../src/subject-tokens/store.ts'
+import { type SessionStore, StoreFailure, type SubjectTokenStore } from '../src/subject-tokens/store.ts'
 
-type Method = Exclude<keyof SubjectTokenStore, 'ready' | 'measures'>
+type Method = Exclude<keyof SubjectTokenStore, 'ready' | 'measures' | 'sessions'>
 
 /** How many arguments each method takes. */
 const METHODS: Readonly<Record<Method, number>> = {
@@ -24,16 +24,21 @@ const METHODS: Readonly<Record<Method, number>> = {
   countLive: 2,
   revokeWhere: 4,
 }
+const OF_SESSIONS: Readonly<Record<keyof SessionStore, number>> = { findDue: 3, claim: 4, settle: 3 }
 const YIELDING: readonly string[] = ['summarize', 'countLive', 'revokeWhere']
 const GIVEN = ['first', 'second', 'third', 'fourth']
 
 /** A store whose every method is this one. */
-const storeOf = (method: (...given: readonly unknown[]) => unknown): SubjectTokenStore =>
-  Object.fromEntries(Object.keys(METHODS).map((name) => [name, method])) as never
+const storeOf = (method: (...given: readonly unknown[]) => unknown): SubjectTokenStore => {
+  const all = (names: object) => Object.fromEntries(Object.keys(names).map((name) => [name, method]))
+  return { ...all(METHODS), sessions: all(OF_SESSIONS) } as never
+}
 
-/** Calls a method of the guarded store. Of one that yields, all that it yields. */
+/** Calls a method of the guarded store, or of its sessions. Of one that yields, all that it yields. */
 async function call(store: SubjectTokenStore, method: string): Promise<unknown> {
-  const result: unknown = Reflect.apply(Reflect.get(reportOutage(store), method), undefined, GIVEN)
+  const guarded = reportOutage(store)
+  const methods = method in guarded ? guarded : (guarded.sessions ?? {})
+  const result: unknown = Reflect.apply(Reflect.get(methods, method), undefined, GIVEN)
   if (!YIELDING.includes(method)) return result
   const yielded: unknown[] = []
   for await (const one of result as AsyncIterable<unknown>) yielded.push(one)
@@ -57,7 +62,7 @@ const failure = (says: ConstructorParameters<typeof StoreFailure>[1] = {}) =>
 const lost = (members: object = {}): Error => Object.assign(new Error('private'), members)
 
 describe('an outage of the store', () => {
-  for (const [method, parameters] of Object.entries(METHODS)) {
+  for (const [method, parameters] of Object.entries({ ...METHODS, ...OF_SESSIONS })) {
     const given = GIVEN.slice(0, parameters)
     it(`is none while ${method} responds: it gets what was given, and its result is passed on`, async () => {
       const echo = YIELDING.includes(method)
@@ -109,6 +114,11 @@ describe('an outage of the store', () => {
       expect([isRepeatable(error), reasonOf(error)]).to.deep.equal([isSpendable, reason])
     })
   }
+
+  it('adds no sessions to a store without them', () => {
+    const { sessions: _, ...others } = storeOf(() => undefined)
+    expect(reportOutage(others)).not.to.have.property('sessions')
+  })
 
   it('is no other error, nor what is none', () => {
     for (const other of [

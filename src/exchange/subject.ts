@@ -5,14 +5,9 @@ import { subjectIdentifier } from '../provider/access-token.ts'
 import { findAccount, type GrantContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
 import { subjectTokenRefused } from '../refusals.ts'
-import { readToken, sameHash } from '../subject-tokens/secret.ts'
+import { readToken, type SubjectTokenPurpose, sameHash } from '../subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
-import {
-  isSpent,
-  type SubjectToken,
-  type SubjectTokenPurpose,
-  stateOf,
-} from '../subject-tokens/subject-token.ts'
+import { isSpent, type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
 import { ReplayedSubjectToken } from './replay.ts'
 
 /** Whose token is exchanged, whatever its kind. */
@@ -68,7 +63,7 @@ export async function findPresented(
   purpose: SubjectTokenPurpose,
 ): Promise<SubjectToken | 'malformed' | 'unknown'> {
   const token = readToken(presented)
-  if (!token) return 'malformed'
+  if (token?.purpose !== purpose) return 'malformed'
   const found = await store.find(issuer, token.id)
   return found?.purpose === purpose && sameHash(found.tokenHash, token.hash) ? found : 'unknown'
 }

@@ -14,12 +14,12 @@ import type { Settings } from './settings.ts'
 export type AccessTokenDraft = AccessToken & {
   readonly exp: Seconds
   readonly aud: string
-  readonly format: AccessTokenFormat
+  readonly format: Exclude<AccessTokenFormat, 'session'>
 }
 
 /** What is told of an access token; the id of an opaque one is its value. */
 export interface ShownAccessToken {
-  readonly format: AccessTokenFormat
+  readonly format: AccessTokenDraft['format']
   readonly jti?: string
   readonly expiresAt: Seconds
 }

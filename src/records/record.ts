@@ -9,9 +9,11 @@ import {
   type ActingParty,
   jtiOf,
   type Replay,
+  type SessionUse,
   type ShownRevocation,
   type SubjectToken,
   type SubjectTokenState,
+  type SubjectTokenUse,
   shownRevocation,
   stateOf,
 } from '../subject-tokens/subject-token.ts'
@@ -23,7 +25,7 @@ import {
 export interface SubjectTokenRecord {
   /** 32 hexadecimal digits, which sort by creation. The `jti` of the JWT that came of it. */
   readonly id: string
-  /** Of a session. */
+  /** The subject token opens an application, and cannot be exchanged. */
   readonly use?: 'session'
   readonly userId: string
   /** The constraint: only this actor. */
@@ -36,9 +38,9 @@ export interface SubjectTokenRecord {
   readonly createdBy: string
   /** The constraint: only this client. */
   readonly clientId?: string
-  /** The client that exchanged it. */
+  /** The client that exchanged it, or the application that it opened. */
   readonly usedBy?: string
-  /** Before the use the constraint, afterwards the resource of the access token. */
+  /** Before the use the constraint, afterwards the resource of the access token, or those of the session. */
   readonly resource?: string | readonly string[]
   /** Before the use the constraint, afterwards what was granted, if anything was. */
   readonly scope?: string
@@ -47,7 +49,7 @@ export interface SubjectTokenRecord {
   readonly createdAt: Seconds
   /** Of the subject token. */
   readonly expiresAt: Seconds
-  /** When it was exchanged. */
+  /** When it was exchanged, or when the session began. */
   readonly consumedAt?: Seconds
   /** The first stop, and what was said of it. */
   readonly revokedAt?: Seconds
@@ -58,10 +60,15 @@ export interface SubjectTokenRecord {
   readonly acknowledged?: readonly Omit<Acknowledgement, 'coversReplay'>[]
   /** What the exchange produced. */
   readonly accessToken?: {
-    readonly format: AccessTokenFormat
+    readonly format: Exclude<AccessTokenFormat, 'session'>
     /** Of a JWT: the id of an opaque one is its value. */
     readonly jti?: string
     readonly expiresAt: Seconds
+  }
+  /** What a sign-in produced, in place of `accessToken`. */
+  readonly session?: SessionUse & {
+    /** At the latest; a stop does not change it. */
+    readonly endsAt: Seconds
   }
   /** When it was read. */
   readonly state: SubjectTokenState
@@ -105,21 +112,25 @@ export function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord 
     revocation: shownRevocation(token),
     replay: token.replay,
     acknowledged: token.acknowledged?.map(({ at, by, note }) => ({ at, by, note })),
-    accessToken:
-      use &&
-      withoutUndefined({
-        format: use.accessToken.format,
-        jti: jtiOf(token),
-        expiresAt: use.accessToken.expiresAt,
-      }),
+    ...(use && producedBy(token, use)),
     state: stateOf(token, now),
   })
+}
+
+function producedBy(
+  { id }: SubjectToken,
+  use: SubjectTokenUse,
+): Pick<SubjectTokenRecord, 'accessToken' | 'session'> {
+  const { accessToken, session } = use
+  const { format, expiresAt } = accessToken
+  if (format === 'session') return { session: session && withoutUndefined({ endsAt: expiresAt, ...session }) }
+  return { accessToken: withoutUndefined({ format, jti: jtiOf({ id, use }), expiresAt }) }
 }
 
 function ceilingOf({ use, resource, scope }: SubjectToken): SubjectTokenRecord['ceiling'] {
   if (!use) return undefined
   const ceiling = {
-    ...(resource !== undefined && !areSame([resource].flat(), [use.resource]) && { resource }),
+    ...(resource !== undefined && !areSame([resource].flat(), [use.resource ?? []].flat()) && { resource }),
     ...(scope !== undefined && !areSame(scope.split(' '), use.scope?.split(' ') ?? []) && { scope }),
   }
   return Object.keys(ceiling).length > 0 ? ceiling : undefined

@@ -102,8 +102,8 @@ export const TOKENS = {
 } as const satisfies Table
 
 /**
- * How a token ended. One row decides: an exchange inserts it, or a stop that came first: a tombstone, without `used_at`.
- * Never updated.
+ * How a token ended. One row decides: an exchange or a session inserts it, or a stop that came first: a tombstone, without
+ * `used_at`. Never updated, but for what becomes of the end of a session.
  */
 export const USES = {
   name: 'subject_token_uses',
@@ -126,18 +126,28 @@ export const USES = {
     chain: 'id?',
     resource: 'text?',
     scope: 'text?',
-    /** Of an opaque access token, and of no other. */
+    /** Of an opaque access token, or of a session, and of no other. */
     grant_id: 'ascii?',
+    /** Of a session that is open: when it is to be ended, or its end is to be told again. */
+    session_due: 'big?',
+    /** Of every session, and of no other use. What its application said to the end: one of `LOGOUTS`. */
+    session_logout: 'small?',
+    /** When it confirmed, or that was given up. */
+    session_logout_at: 'big?',
   },
   key: ['issuer', 'token_id'],
   byKey: true,
   indexes: [
     ...['client_id', 'actor_id'].map((name) => byName(name, 'token_id', name)),
     byTime('live', 'live'),
+    byTime('session_due', 'session_due'),
   ],
   // MariaDB and MySQL want UPDATE where a tombstone finds a row, which stays as it is.
   rights: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
 } as const satisfies Table
+
+/** As numbers: a planner without statistics takes rows with texts for wide, and tables for small. */
+export const LOGOUTS = { pending: 1, confirmed: 2, gaveUp: 3, unsupported: 4 } as const
 
 /** What was stopped, or used again. */
 export const STOPS = {

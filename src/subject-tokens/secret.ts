@@ -7,35 +7,49 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 declare const plaintext: unique symbol
 declare const hashed: unique symbol
 
-/** A subject token in plain text: `sub_`, its id, its secret. Never stored, logged or put in an error. */
+/** A subject token in plain text: `sub_` or `ses_`, its id, its secret. Never stored, logged or put in an error. */
 export type SubjectTokenText = string & { readonly [plaintext]: true }
 
 /** The SHA-256 of a whole subject token, base64url. Enough, because the token holds 256 random bits. */
 export type TokenHash = string & { readonly [hashed]: true }
 
-const PREFIX = 'sub_'
+/** Which door a subject token opens: the token endpoint, or a sign-in to an application (docs/protocol.md: `use`). */
+export type SubjectTokenPurpose = 'exchange' | 'session'
+
+/** How a token begins says which door it opens. */
+const PREFIXES = { exchange: 'sub_', session: 'ses_' } as const satisfies Record<SubjectTokenPurpose, string>
 /** Sixteen bytes as base64url. The last character holds two bits, and zeros. */
 const ID = '[A-Za-z0-9_-]{21}[AQgw]'
 /** Thirty-two bytes. The last character holds four bits, and zeros. */
 const SECRET = '[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]'
-const SHAPE = new RegExp(`^${PREFIX}(${ID})${SECRET}$`)
+const SHAPE = new RegExp(`^(?:${PREFIXES.exchange}|${PREFIXES.session})(${ID})${SECRET}$`)
 
 /** The token of a record: it names the record, and proves nothing but by its secret. */
-export function mintToken(id: string): SubjectTokenText {
+export function mintToken(id: string, purpose: SubjectTokenPurpose = 'exchange'): SubjectTokenText {
   const selector = Buffer.from(id, 'hex').toString('base64url')
-  return `${PREFIX}${selector}${randomBytes(32).toString('base64url')}` as SubjectTokenText
+  return `${PREFIXES[purpose]}${selector}${randomBytes(32).toString('base64url')}` as SubjectTokenText
+}
+
+/** What the text of a subject token says, before anything is looked up. */
+export interface ReadToken {
+  /** Of the record that it names. */
+  readonly id: string
+  readonly hash: TokenHash
+  /** The door that it opens by its form. At the other door it is malformed. */
+  readonly purpose: SubjectTokenPurpose
 }
 
 /**
- * The id of the record that a text in the form of a subject token names, and its hash; `undefined` for every other text,
- * another spelling of the same bytes included. Such texts are never looked up.
+ * Reads a text in the form of a subject token; `undefined` for every other text, another spelling of the same bytes
+ * included. Such texts are never looked up.
  */
-export function readToken(value: string): { readonly id: string; readonly hash: TokenHash } | undefined {
+export function readToken(value: string): ReadToken | undefined {
   const [token, selector] = SHAPE.exec(value) ?? []
   if (token === undefined || selector === undefined) return undefined
   return {
     id: Buffer.from(selector, 'base64url').toString('hex'),
     hash: hashToken(token as SubjectTokenText),
+    purpose: token.startsWith(PREFIXES.session) ? 'session' : 'exchange',
   }
 }
 

@@ -4,6 +4,7 @@ import type {
   NewSubjectToken,
   Replay,
   Revocation,
+  SessionLogout,
   SpentSubjectToken,
   StoredSubjectToken,
   SubjectToken,
@@ -172,6 +173,9 @@ export interface SubjectTokenStore {
    */
   ready?(): Promise<void>
 
+  /** What the option `sessions` needs: without it, that option cannot be switched on. */
+  readonly sessions?: SessionStore
+
   /** What the store has counted since the process began, for metrics. Returns at once. A store may leave it out. */
   measures?(): StoreMeasures
 }
@@ -242,6 +246,69 @@ export interface StoppedToken {
   readonly expiresAt: Seconds
 }
 
+/**
+ * The sessions that are open: which have to be ended, who ends one, and what came of it. A session is a use with the format
+ * `session`; `consume` opens it, and `accessToken.expiresAt` of that use is its end, wherever a method here asks when an
+ * access token expires.
+ *
+ * A session has a mark: the time of the next attempt to end it, and to tell its application so. `consume` writes it with
+ * the use, in the same conditional write: there is no moment at which a session is open and has no mark. At first it is the
+ * end of the session. It stays until `settle` takes it away, also when the session has ended, was stopped or was replayed,
+ * and after every failure of a process. So no end is forgotten, whatever process dies.
+ */
+export interface SessionStore {
+  /**
+   * The sessions whose mark is at or before `now`, and those that were stopped, by any process, and whose mark is
+   * still their end: no one has tried to end them. Oldest mark first, at most `limit`. Shows what was written before the
+   * call by any process. Its cost is that of the sessions that are open, however many records there are.
+   */
+  findDue(issuer: string, now: Seconds, limit: number): Promise<readonly DueSession[]>
+
+  /**
+   * Moves the mark of a session from exactly `mark` to `next`, another time, which may be earlier where the session was
+   * stopped before its end: the caller ends it, and no one else tries before `next`. One conditional write decides: `true`
+   * for one of any number of concurrent calls, in any number of processes and on any number of machines, and `false` where
+   * the mark is another, or the session is settled. If it rejects, no one knows whether the mark was moved, and the caller
+   * does nothing: the session is due again at `mark` or at `next`.
+   */
+  claim(issuer: string, id: string, mark: Seconds, next: Seconds): Promise<boolean>
+
+  /**
+   * Writes what the application has said, and the mark. Nothing where the session is settled already: what was settled is
+   * never open again. `logout` is written once, where it is `pending` so far: the first answer stays, and `unsupported` is
+   * never replaced.
+   */
+  settle(issuer: string, id: string, outcome: SessionOutcome): Promise<void>
+}
+
+/** A session that has to be ended: what an attempt needs. */
+export interface DueSession {
+  readonly id: string
+  readonly userId: string
+  /** The account that acts. */
+  readonly actorId?: string
+  /** The application. */
+  readonly clientId: string
+  readonly mark: Seconds
+  /** When it ends at the latest. */
+  readonly endsAt: Seconds
+  /** When it began. */
+  readonly usedAt: Seconds
+  readonly logout: SessionLogout
+  /** If it was stopped. */
+  readonly revokedAt?: Seconds
+}
+
+/** What came of an attempt to end a session. */
+export interface SessionOutcome {
+  /** When the application is told again; `null`: everything has been done, and the session is no longer open. */
+  readonly mark: Seconds | null
+  /** What the application has said. Absent: it has said nothing that ends the attempts. */
+  readonly logout?: 'confirmed' | 'gaveUp'
+  /** The time of that: the record's `logoutAt`. */
+  readonly at: Seconds
+}
+
 /** A token that a call was to stop, as it is afterwards. Its `use` names the access token that is left to end. */
 export interface Revoked {
   readonly token: RevokedToken
@@ -257,7 +324,7 @@ export interface RevokedToken
   }
 }
 
-const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready' | 'measures'>, true>> = {
+const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready' | 'measures' | 'sessions'>, true>> = {
   insert: true,
   find: true,
   consume: true,
@@ -275,11 +342,20 @@ const METHODS: Readonly<Record<Exclude<keyof SubjectTokenStore, 'ready' | 'measu
 }
 export const STORE_METHODS: readonly string[] = Object.keys(METHODS)
 
+const OF_SESSIONS: Readonly<Record<keyof SessionStore, true>> = { findDue: true, claim: true, settle: true }
+export const SESSION_METHODS: readonly string[] = Object.keys(OF_SESSIONS)
+
 /** Whether `value` has every method that a store must have; what they do, only the contract suite can tell. */
 export function isSubjectTokenStore(value: unknown): value is SubjectTokenStore {
-  if (typeof value !== 'object' || value === null) return false
-  return STORE_METHODS.every((method) => typeof Reflect.get(value, method) === 'function')
+  if (!hasMethods(value, STORE_METHODS)) return false
+  const sessions: unknown = Reflect.get(value, 'sessions')
+  return sessions === undefined || hasMethods(sessions, SESSION_METHODS)
 }
+
+const hasMethods = (value: unknown, methods: readonly string[]): value is object =>
+  typeof value === 'object' &&
+  value !== null &&
+  methods.every((method) => typeof Reflect.get(value, method) === 'function')
 
 /** For a database that accepts connections and never replies. */
 const PATIENCE: Seconds = 5

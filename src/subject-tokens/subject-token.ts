@@ -1,6 +1,6 @@
 import type { Seconds } from '../clock.ts'
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
-import type { TokenHash } from './secret.ts'
+import type { SubjectTokenPurpose, TokenHash } from './secret.ts'
 
 /** No subject token lives longer than this, and no access token longer after the spend: a day. */
 export const LONGEST_LIFE: Seconds = 86_400
@@ -20,11 +20,18 @@ export interface ActClaim {
 /** Who acted in an exchange. Account ids, never pairwise; `clientId` is the client the actor token was issued to. */
 export type ActingParty = ActClaim & { readonly clientId?: string }
 
-/** A JWT lives until its `exp`; an opaque access token can be ended. */
-export type AccessTokenFormat = 'jwt' | 'opaque'
+/**
+ * What a subject token was used for. A JWT lives until its `exp`; an opaque access token can be ended. `session`: no access
+ * token, but a sign-in to an application.
+ */
+export type AccessTokenFormat = 'jwt' | 'opaque' | 'session'
 
-/** Which door a subject token opens: the token endpoint, or a sign-in (CONTRACT names the field `use`). */
-export type SubjectTokenPurpose = 'exchange' | 'session'
+/**
+ * What the application of a session has said to its end. `pending`: it was not asked yet, or has not answered as it must.
+ * `confirmed`: it has ended its own session, too. `gaveUp`: it has not confirmed within an hour. `unsupported`: it has no
+ * Back-Channel Logout, so that its own session may outlive the end.
+ */
+export type SessionLogout = 'pending' | 'confirmed' | 'gaveUp' | 'unsupported'
 
 /** Permission for one exchange: a client may become `userId` once, until `expiresAt`. */
 export interface SubjectToken {
@@ -153,27 +160,37 @@ export interface NewSubjectToken extends SubjectTokenDraft {
   readonly tokenHash: TokenHash
 }
 
-/** What the record tells of an access token. */
+/** What the record tells of an access token, or of a session. */
 export interface IssuedAccessToken {
   readonly format: AccessTokenFormat
+  /** Of a session: when it ends at the latest. It never changes, also when the session is stopped. */
   readonly expiresAt: Seconds
   /** It is a JWT without a `status`: nothing ends it before it expires. */
   readonly kept?: true
 }
 
-/** The exchange that spent a subject token: who, as whom, for what. */
+/** What became of a session beyond its end. */
+export interface SessionUse {
+  readonly logout: SessionLogout
+  /** When the application confirmed, or when that was given up. */
+  readonly logoutAt?: Seconds
+}
+
+/** The exchange that spent a subject token, or the sign-in: who, as whom, for what. */
 export interface SubjectTokenUse {
   readonly at: Seconds
-  /** The client that exchanged it. */
+  /** The client that exchanged it; of a session: the application. */
   readonly clientId: string
   /** Who acts; absent without an actor token. */
   readonly actor?: ActingParty
-  /** The resource of the access token. */
-  readonly resource: string
+  /** The resource of the access token; of a session: those that were granted, absent if none was. */
+  readonly resource?: string | readonly string[]
   /** The granted scopes, if any. */
   readonly scope?: string
   readonly accessToken: IssuedAccessToken
-  /** The Grant of an opaque access token, and of no other: destroying it ends the token. */
+  /** With the format `session`, and with no other. */
+  readonly session?: SessionUse
+  /** The Grant of an opaque access token, or of a session, and of no other: destroying it ends the token, or the session. */
   readonly grantId?: string
 }
 

@@ -1,6 +1,12 @@
 import type { Seconds } from '../clock.ts'
 import { earliestId } from '../subject-tokens/id.ts'
-import type { KillFilter, Revoked, SubjectTokenFilter, SubjectTokenStore } from '../subject-tokens/store.ts'
+import type {
+  DueSession,
+  KillFilter,
+  Revoked,
+  SubjectTokenFilter,
+  SubjectTokenStore,
+} from '../subject-tokens/store.ts'
 import {
   type ActClaim,
   isEnd,
@@ -21,16 +27,19 @@ import {
  * const impersonation = createImpersonation({ store: createMemoryStore() })
  */
 export const createMemoryStore = (): SubjectTokenStore =>
-  memoryStoreOf({ tokens: new Map(), unreported: new Set() })
+  memoryStoreOf({ tokens: new Map(), unreported: new Set(), marks: new Map() })
 
 /** What a store in memory keeps. */
 export interface Memory {
   readonly tokens: Map<string, StoredSubjectToken>
   /** The ids of stopped tokens whose stop no one has reported. */
   readonly unreported: Set<string>
+  /** The marks of sessions that are open, by their ids. */
+  readonly marks: Map<string, Seconds>
 }
 
-export function memoryStoreOf({ tokens, unreported }: Memory): SubjectTokenStore {
+export function memoryStoreOf(memory: Memory): SubjectTokenStore {
+  const { tokens, unreported, marks } = memory
   let issued = 0
 
   const get = (issuer: string, id: string) => {
@@ -64,6 +73,7 @@ export function memoryStoreOf({ tokens, unreported }: Memory): SubjectTokenStore
       const token = get(issuer, id)
       if (!token || stateOf(token, now) !== 'active') return false
       change(token, { use })
+      if (use.session) marks.set(id, use.accessToken.expiresAt)
       return true
     },
 
@@ -145,7 +155,55 @@ export function memoryStoreOf({ tokens, unreported }: Memory): SubjectTokenStore
       const lists = all.filter(({ statusIndex }) => statusIndex >= oldest)
       return [...new Set(lists.map(({ statusIndex }) => Math.floor(statusIndex / size)))]
     },
+
+    sessions: sessionsOf(memory),
   }
+}
+
+function sessionsOf({ tokens, marks }: Memory): NonNullable<SubjectTokenStore['sessions']> {
+  /** The mark of a session that is open. */
+  const markOf = (issuer: string, id: string) =>
+    tokens.get(id)?.issuer === issuer ? marks.get(id) : undefined
+  return {
+    async findDue(issuer, now, limit) {
+      const open = [...marks].flatMap(([id, mark]) => {
+        const token = tokens.get(id)
+        return token?.issuer === issuer ? dueOf(token, mark) : []
+      })
+      return open
+        .filter(({ mark, endsAt, revokedAt }) => mark <= now || (revokedAt !== undefined && mark === endsAt))
+        .sort((one, other) => one.mark - other.mark)
+        .slice(0, limit)
+    },
+
+    async claim(issuer, id, mark, next) {
+      if (markOf(issuer, id) !== mark) return false
+      marks.set(id, next)
+      return true
+    },
+
+    async settle(issuer, id, { mark, logout, at }) {
+      const token = tokens.get(id)
+      if (!token?.use?.session || markOf(issuer, id) === undefined) return
+      if (mark === null) marks.delete(id)
+      else marks.set(id, mark)
+      if (logout === undefined || token.use.session.logout !== 'pending') return
+      tokens.set(id, { ...token, use: { ...token.use, session: { logout, logoutAt: at } } })
+    },
+  }
+}
+
+function dueOf({ id, userId, actorId, use, revokedAt }: SubjectToken, mark: Seconds): DueSession[] {
+  if (!use?.session) return []
+  const { at: usedAt, clientId, accessToken, session, actor } = use
+  const acts = actor?.sub ?? actorId
+  return [
+    {
+      ...{ id, userId, clientId, mark, usedAt, endsAt: accessToken.expiresAt, logout: session.logout },
+      ...(acts !== undefined && { actorId: acts }),
+      ...(revokedAt !== undefined && { revokedAt }),
+    },
+  ]
 }
 
 /** Whether its access token has not expired, stopped or not. */

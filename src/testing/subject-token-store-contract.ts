@@ -1,8 +1,10 @@
 /** The contract `SubjectTokenStore`, as tests that anyone can run. */
 
-import { describeBroken } from './store/broken.ts'
+import { describeBroken, describeBrokenSessions } from './store/broken.ts'
 import { describeLists } from './store/lists.ts'
 import { describeRecordMeetings } from './store/records-meet.ts'
+import { describeSessions } from './store/sessions.ts'
+import { describeSessionMeetings } from './store/sessions-meet.ts'
 import { describeSpend } from './store/spend.ts'
 import { describeSpendMeetings } from './store/spend-meets.ts'
 import { describeStatus } from './store/status.ts'
@@ -24,7 +26,8 @@ export interface SubjectTokenStoreContractOptions extends TestRunner {
 }
 
 /**
- * Declares tests of a store of subject tokens: every promise of `SubjectTokenStore`. What happens to one token at the same
+ * Declares tests of a store of subject tokens: every promise of `SubjectTokenStore`, and of its `sessions` where it has
+ * them: the tests of sessions pass for a store without. What happens to one token at the same
  * moment (a spend and a stop, a stop and a replay, two reports, …) is judged by the order that the calls were answered in:
  * each two calls meet many times, each of them first and both in the same turn, and what they answered must agree with one
  * of the orders that the contract allows, and with what is found afterwards. A failure says which rule is broken.
@@ -51,7 +54,8 @@ export function subjectTokenStoreContract(options: SubjectTokenStoreContractOpti
   describe('a store of subject tokens', () => {
     declare([describeStorage, describeSpend, describeLists, describeStops, describeStatus], create)
     declare([describeSpendMeetings, describeStopMeetings, describeRecordMeetings], create)
-    if (createBroken) declare([describeBroken], createBroken)
+    declare([describeSessions, describeSessionMeetings], create)
+    if (createBroken) declare([describeBroken, describeBrokenSessions], createBroken)
   })
 }
 

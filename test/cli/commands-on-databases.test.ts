@@ -39,7 +39,9 @@ onEachKind((kind) => {
       const json = await run(['status', '--json'], database.url)
       expect(JSON.parse(json.stdout)).to.deep.include({ pending: [], faults: [] })
       const written = new Date(token.createdAt * 1000).toISOString()
-      expect(stdout).to.include('001-subject-tokens  applied\n002-oidc-models  applied\n')
+      expect(stdout).to.include(
+        '001-subject-tokens  applied\n002-oidc-models  applied\n003-sessions  applied\n',
+      )
       expect(stdout).to.include(`subject_tokens  1 rows, the oldest written ${written}\n`)
       expect(stdout).to.include('subject_token_actors  0 rows\n')
       // Read back: the adapter's clock never steps back, and other tests of this process may have set it ahead.

@@ -27,12 +27,13 @@ describe('records, in process', () => {
     const database = await openDatabase('sqlite')
     const kept = createSubjectTokenStore(database.sequelize)
     const store = new Proxy(kept, {
-      get:
-        (target, method) =>
-        (...given: unknown[]) => {
-          asked.push({ method: String(method), filter: given[1] })
-          return instead[String(method)]?.() ?? Reflect.apply(Reflect.get(target, method), target, given)
-        },
+      get: (target, method) =>
+        method === 'sessions'
+          ? target.sessions
+          : (...given: unknown[]) => {
+              asked.push({ method: String(method), filter: given[1] })
+              return instead[String(method)]?.() ?? Reflect.apply(Reflect.get(target, method), target, given)
+            },
     })
     deployment = await startDeployment({
       database,

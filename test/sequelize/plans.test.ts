@@ -9,7 +9,19 @@ import { ISSUER } from '../../fixtures/cluster.ts'
 import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
 import { look } from '../../fixtures/looks.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
-import { fillWithPast, idAt, idOf, LIFE, NOW, OPEN, ROWS, TOKEN, UNEXPIRED } from '../../fixtures/past.ts'
+import {
+  fillWithPast,
+  idAt,
+  idOf,
+  LIFE,
+  NOW,
+  OPEN,
+  OPEN_SESSIONS,
+  ROWS,
+  SESSION,
+  TOKEN,
+  UNEXPIRED,
+} from '../../fixtures/past.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { BY_API } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
@@ -29,6 +41,8 @@ interface Read {
 }
 
 const storeOf = ({ sequelize }: Database) => createSubjectTokenStore(sequelize)
+
+const sessionsOf = (database: Database) => storeOf(database).sessions ?? expect.fail('no sessions')
 
 async function list(database: Database, filter: SubjectTokenFilter, more: object = {}, issuer = ISSUER) {
   return (await storeOf(database).list(issuer, filter, { limit: 50, now: NOW, ...more })).tokens.length
@@ -170,6 +184,15 @@ const READS: Readonly<Record<string, Read>> = {
     // The last of each list, which are in no order.
     looks: 4 * 200,
   },
+  'find the sessions that are due': {
+    run: async (database) => {
+      const found = await sessionsOf(database).findDue(ISSUER, NOW, 1000)
+      expect(found).to.have.length(OPEN_SESSIONS / 2 + 1)
+      return found.length
+    },
+    index: /subject_token_uses_session_due/,
+    looks: OPEN_SESSIONS,
+  },
   'find a model of the provider': {
     run: async ({ sequelize }) => ((await createAdapter(sequelize)('Session').find('known')) ? 1 : 0),
     index: /oidc_models_pkey|PRIMARY|sqlite_autoindex_oidc_models/,
@@ -214,6 +237,12 @@ const FINDING_NOTHING: Readonly<Record<string, (database: Database) => Promise<u
   'list an issuer that has none': (database) => list(database, {}, {}, 'https://other.example.com'),
   'count what will be live then': (database) =>
     sumOf(storeOf(database).countLive(ISSUER, NOW + 86_400), (live) => live),
+  'find the sessions of an issuer that has none': (database) =>
+    sessionsOf(database).findDue('https://other.example.com', NOW, 1000),
+  'claim a session by another mark': (database) =>
+    sessionsOf(database).claim(ISSUER, SESSION.id, SESSION.mark + 1, NOW + 20),
+  'settle what is no session': (database) =>
+    sessionsOf(database).settle(ISSUER, MIDDLE, { mark: null, logout: 'confirmed', at: NOW }),
   'end the tokens of an unknown user': (database) => kill(database, { userId: 'unknown' }),
   'end the tokens of an unknown actor': (database) => kill(database, { actorId: 'unknown' }),
   'end the tokens of an unknown backend': (database) => kill(database, { createdBy: 'unknown' }),
@@ -221,6 +250,21 @@ const FINDING_NOTHING: Readonly<Record<string, (database: Database) => Promise<u
 
 /** In this order: each changes what the next one finds. */
 const WRITES: Readonly<Record<string, Read>> = {
+  'claim a session': {
+    run: async (database) => {
+      const { id, mark } = SESSION
+      expect(await sessionsOf(database).claim(ISSUER, id, mark, NOW + 20)).to.equal(true)
+      return 1
+    },
+    index: BY_KEY,
+  },
+  'settle a session': {
+    run: async (database) => {
+      await sessionsOf(database).settle(ISSUER, SESSION.id, { mark: null, logout: 'confirmed', at: NOW })
+      return 1
+    },
+    index: BY_KEY,
+  },
   'acknowledge a record': {
     run: async (database) => {
       const store = storeOf(database)

@@ -12,7 +12,12 @@ import { numberOf } from '../../src/sequelize/tokens/issuers.ts'
 import { stepOf } from '../../src/sequelize/tokens/rows.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
-import { type ActClaim, stateOf } from '../../src/subject-tokens/subject-token.ts'
+import {
+  type ActClaim,
+  type SessionUse,
+  type SubjectTokenUse,
+  stateOf,
+} from '../../src/subject-tokens/subject-token.ts'
 
 const DAY = 24 * 3600
 const ISSUER = 'https://id.example.com'
@@ -98,6 +103,35 @@ onEachKind((kind) => {
       const live = await insert(now + 600)
       expect(await purge(database.sequelize)).to.deep.equal({ subjectTokens: 2, models: 0 })
       expect(await left()).to.deep.equal([recent, lived, live].sort())
+    })
+
+    it('keeps a session whose application has not answered, but no longer than a day after its end', async () => {
+      const store = createSubjectTokenStore(database.sequelize)
+      const sessions = store.sessions ?? expect.fail('no sessions')
+      const open = async (endsAt: number, logout: SessionUse['logout'] = 'pending') => {
+        const id = await insert(endsAt)
+        const token = (await store.find(ISSUER, id)) ?? expect.fail('not found')
+        const use: SubjectTokenUse = {
+          ...{ at: endsAt - 60, clientId: 'shop', actor: { sub: 'bob' } },
+          ...{ accessToken: { format: 'session', expiresAt: endsAt } as const, session: { logout } },
+        }
+        expect(await store.consume(token, endsAt - 60, use)).to.equal(true)
+        return id
+      }
+      const late = now - 1000
+      const pending = [await open(now - DAY + 60), await open(late)]
+      await open(now - DAY - 60)
+      await open(late, 'unsupported')
+      for (const logout of ['confirmed', 'gaveUp'] as const)
+        await sessions.settle(ISSUER, await open(late), { mark: null, logout, at: late + 1 })
+      const recent = await open(now - 60, 'unsupported')
+      expect(await purge(database.sequelize, { retention: 0 })).to.include({ subjectTokens: 4 })
+      expect(await left()).to.deep.equal([...pending, recent].sort())
+      expect(await idsIn('subject_token_uses')).to.deep.equal([...pending, recent].sort())
+      const [, answered = ''] = pending
+      await sessions.settle(ISSUER, answered, { mark: null, logout: 'confirmed', at: now })
+      await purge(database.sequelize, { retention: 0 })
+      expect(await left()).to.not.include(answered)
     })
 
     it('deletes every row of a record with it, and what an interrupted purge has left', async () => {

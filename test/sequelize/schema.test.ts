@@ -11,7 +11,7 @@ import { ddlOf } from '../../src/sequelize/schema/ddl.ts'
 import { estimate } from '../../src/sequelize/schema/estimate.ts'
 import { statusOf } from '../../src/sequelize/schema/status.ts'
 
-const ALL = ['001-subject-tokens', '002-oidc-models']
+const ALL = ['001-subject-tokens', '002-oidc-models', '003-sessions']
 const TABLES = [
   ...['subject_tokens', 'subject_token_uses', 'subject_token_stops', 'subject_token_actors'],
   ...['subject_token_acknowledgements', 'impersonation_issuers', 'oidc_models'],
@@ -74,7 +74,7 @@ for (const kind of DATABASES) {
       await createAdapter(database.sequelize)('Session').upsert('s', { jti: 's' }, 60)
       await query('UPDATE oidc_models SET written_at = 1700000000900000')
       expect(await statusOf(database.sequelize)).to.deep.equal({
-        applied: [ALL[0]],
+        applied: [ALL[0], ALL[2]],
         pending: [ALL[1]],
         unknown: ['900-later'],
         tables: [
@@ -185,7 +185,7 @@ for (const kind of DATABASES) {
 
     it('tells what a migration would do, and how long it may take', async () => {
       const all = await estimate(database.sequelize)
-      expect(all).to.have.length(24)
+      expect(all).to.have.length(28)
       for (const one of all) expect(one).to.have.property('seconds', 0)
       expect(all.some(({ rows }) => rows !== undefined)).to.equal(false)
       await migrate(database.sequelize)
@@ -264,6 +264,7 @@ describe('the schema', () => {
       'subject_token_uses_actor_id ON subject_token_uses (actor_id, issuer, token_id) WHERE actor_id IS NOT NULL',
       'subject_token_uses_client_id ON subject_token_uses (client_id, issuer, token_id) WHERE client_id IS NOT NULL',
       'subject_token_uses_live ON subject_token_uses (live, issuer) WHERE live IS NOT NULL',
+      'subject_token_uses_session_due ON subject_token_uses (session_due, issuer) WHERE session_due IS NOT NULL',
       'subject_tokens_actor_id ON subject_tokens (actor_id, issuer, id) WHERE actor_id IS NOT NULL',
       'subject_tokens_client_id ON subject_tokens (client_id, issuer, id) WHERE client_id IS NOT NULL',
       'subject_tokens_created_by ON subject_tokens (created_by, issuer, id)',

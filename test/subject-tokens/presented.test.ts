@@ -4,15 +4,15 @@ import { ISSUER } from '../../fixtures/cluster.ts'
 import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { findPresented } from '../../src/exchange/subject.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
+import { hashToken, mintToken, type SubjectTokenPurpose } from '../../src/subject-tokens/secret.ts'
 import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
 import { createMemoryStore } from '../../src/testing/memory-store.ts'
 
 /** A record and its token, and a look-up that counts. */
-async function issued(changes: Partial<NewSubjectToken> = {}) {
+async function issued(changes: Partial<NewSubjectToken> = {}, minted: SubjectTokenPurpose = 'exchange') {
   const store = createMemoryStore()
   const id = mintId()
-  const token = mintToken(id)
+  const token = mintToken(id, minted)
   const record = newToken({ id, tokenHash: hashToken(token), ...changes })
   await store.insert(record)
   const asked: string[] = []
@@ -22,8 +22,10 @@ async function issued(changes: Partial<NewSubjectToken> = {}) {
       return store.find(issuer, of)
     },
   }
-  const present = (text: string, { issuer = ISSUER, purpose = 'exchange' as const } = {}) =>
-    findPresented(counting, issuer, text, purpose)
+  const present = (
+    text: string,
+    { issuer = ISSUER, purpose = 'exchange' }: { issuer?: string; purpose?: SubjectTokenPurpose } = {},
+  ) => findPresented(counting, issuer, text, purpose)
   return { store, record, id, token, asked, present }
 }
 
@@ -63,8 +65,25 @@ describe('a subject token that is presented', () => {
     expect(await present(mintToken(mintId()))).to.equal('unknown')
   })
 
+  it('is malformed at the other door, and nothing is looked up', async () => {
+    for (const [purpose, other] of [
+      ['exchange', 'session'],
+      ['session', 'exchange'],
+    ] as const) {
+      const { id, token, asked, present } = await issued({ purpose }, purpose)
+      expect(await present(token, { purpose: other })).to.equal('malformed')
+      expect(asked).to.deep.equal([])
+      expect(await present(token, { purpose })).to.include({ id, purpose })
+    }
+  })
+
   it('is unknown if its record is for another purpose', async () => {
-    const { token, present } = await issued({ purpose: 'session' })
-    expect(await present(token)).to.equal('unknown')
+    for (const [purpose, other] of [
+      ['exchange', 'session'],
+      ['session', 'exchange'],
+    ] as const) {
+      const { token, present } = await issued({ purpose: other }, purpose)
+      expect(await present(token, { purpose })).to.equal('unknown')
+    }
   })
 })

@@ -53,8 +53,9 @@ describe('the text of a subject token', () => {
       `${token}\n`,
       ` ${token}`,
       `${token}=`,
-      token.replace('sub_', 'ses_'),
       token.replace('sub_', 'SUB_'),
+      token.replace('sub_', 'sus_'),
+      token.replace('sub_', 'sub_ses_'),
       withCharacter(token, 10, '.'),
       withCharacter(token, 10, '+'),
       `${token.slice(0, SECRET_AT)}.${token.slice(SECRET_AT)}`,
@@ -63,8 +64,18 @@ describe('the text of a subject token', () => {
   })
 
   it('is hashed whole, with its prefix', () => {
-    const token = mintToken(mintId())
-    expect(readToken(token)?.hash).to.equal(createHash('sha256').update(token).digest('base64url'))
+    for (const token of [mintToken(mintId()), mintToken(mintId(), 'session')])
+      expect(readToken(token)?.hash).to.equal(createHash('sha256').update(token).digest('base64url'))
+  })
+
+  it('says by its beginning which door it opens, and is another token with another beginning', () => {
+    const id = mintId()
+    const token = mintToken(id, 'session')
+    expect(token).to.match(/^ses_[\w-]{65}$/)
+    expect(readToken(token)).to.include({ id, purpose: 'session' })
+    const turned = readToken(token.replace('ses_', 'sub_'))
+    expect(turned).to.include({ id, purpose: 'exchange' })
+    expect(turned?.hash).not.to.equal(readToken(token)?.hash)
   })
 
   it('is recognized by its length and its beginning, whatever it is for and however it is spelled', () => {

@@ -1,7 +1,7 @@
 /** What counts as a store: a value with every method that the plugin calls. */
 import { expect } from 'chai'
 import { uncalledStore } from '../../fixtures/uncalled-store.ts'
-import { isSubjectTokenStore, STORE_METHODS } from '../../src/subject-tokens/store.ts'
+import { isSubjectTokenStore, SESSION_METHODS, STORE_METHODS } from '../../src/subject-tokens/store.ts'
 
 describe('a subject token store', () => {
   it('has every method, and may be made by a class', () => {
@@ -15,6 +15,21 @@ describe('a subject token store', () => {
       for (const value of [undefined, null, 'function', {}])
         expect(isSubjectTokenStore({ ...uncalledStore, [method]: value }), method).to.equal(false)
     }
+  })
+
+  it('may lack what sessions need, and otherwise has all of it', () => {
+    const { sessions, ...others } = uncalledStore
+    for (const value of [others, { ...others, sessions: undefined }])
+      expect(isSubjectTokenStore(value)).to.equal(true)
+    expect(SESSION_METHODS).to.have.length(3)
+    for (const method of SESSION_METHODS)
+      for (const value of [undefined, null, 'function', {}])
+        expect(
+          isSubjectTokenStore({ ...others, sessions: { ...sessions, [method]: value } }),
+          method,
+        ).to.equal(false)
+    for (const value of [null, true, 'sessions', {}])
+      expect(isSubjectTokenStore({ ...others, sessions: value })).to.equal(false)
   })
 
   it('is an object', () => {

@@ -44,9 +44,10 @@ function watchRows(pool: Database['sequelize'], tell: (sql: string) => void): vo
 function inTurn<T extends object>(all: readonly T[]): T {
   let calls = 0
   return new Proxy(Object(all[0]), {
-    get: (_, method) => {
+    get: (_, name) => {
       const next = Object(all[calls++ % all.length])
-      return next[method].bind(next)
+      const value = next[name]
+      return typeof value === 'function' ? value.bind(next) : inTurn(all.map((one) => Object(one)[name]))
     },
   })
 }

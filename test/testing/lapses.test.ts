@@ -2,10 +2,11 @@
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { SubjectTokenStore } from '../../src/index.ts'
-import { STORE_METHODS } from '../../src/subject-tokens/store.ts'
+import { SESSION_METHODS, STORE_METHODS } from '../../src/subject-tokens/store.ts'
 import { createMemoryStore, subjectTokenStoreContract, type TestRunner } from '../../src/testing/index.ts'
 import { errorsOf, failuresOf } from './collected.ts'
 import { FURTHER_LAPSES, LAPSES, type Lapse, storeWith } from './lapses.ts'
+import { SESSION_LAPSES } from './session-lapses.ts'
 import { STRANGERS_LAPSES } from './strangers-lapses.ts'
 
 const RUNS = 20
@@ -20,15 +21,19 @@ function through(
   answer: (call: () => Promise<unknown>) => Promise<unknown>,
   iterate: (call: () => AsyncIterable<unknown>) => AsyncIterable<unknown>,
 ): SubjectTokenStore {
-  const methods = store as unknown as Methods
-  const passed = Object.entries(methods).map(([name, method]) => [
-    name,
-    (...given: unknown[]) => {
-      const call = () => method(...given)
-      return ITERABLES.includes(name) ? iterate(call as never) : answer(call as never)
-    },
-  ])
-  return Object.fromEntries(passed) as SubjectTokenStore
+  const { sessions, ...others } = store
+  const passed = (methods: object) =>
+    Object.entries(methods as Methods).map(([name, method]) => [
+      name,
+      (...given: unknown[]) => {
+        const call = () => method(...given)
+        return ITERABLES.includes(name) ? iterate(call as never) : answer(call as never)
+      },
+    ])
+  return Object.fromEntries([
+    ...passed(others),
+    ['sessions', Object.fromEntries(passed(sessions ?? {}))],
+  ]) as SubjectTokenStore
 }
 
 /** A store that pauses before and after the work of each call, and yields one by one, with nothing in between. */
@@ -61,7 +66,7 @@ const broken = (): SubjectTokenStore => {
 
 const brokenWith = ({ change }: Lapse): SubjectTokenStore => {
   const store = broken()
-  return { ...store, ...change(store, { tokens: new Map(), unreported: new Set() }) }
+  return { ...store, ...change(store, { tokens: new Map(), unreported: new Set(), marks: new Map() }) }
 }
 
 const contractOf =
@@ -95,7 +100,8 @@ describe('lapses in time of a store of subject tokens', () => {
       expect(await failuresOf(contractOf(create))).to.deep.equal([])
     })
 
-  for (const [name, lapse] of Object.entries({ ...LAPSES, ...FURTHER_LAPSES, ...STRANGERS_LAPSES })) {
+  const lapses = { ...LAPSES, ...FURTHER_LAPSES, ...STRANGERS_LAPSES, ...SESSION_LAPSES }
+  for (const [name, lapse] of Object.entries(lapses)) {
     it(`finds in ${RUNS} of ${RUNS} runs: ${name}`, async () => {
       for (let run = 1; run <= RUNS; run += 1) {
         const contract = contractOf(
@@ -120,6 +126,12 @@ describe('lapses in time of a store of subject tokens', () => {
       const contract = contractOf(createMemoryStore, () => ({ ...broken(), ...fault() }))
       const title = `${name} rejects where storage fails, and quotes no hash`
       expect([...(await errorsOf(contract, [title])).keys()]).to.deep.equal([title])
+    }
+    for (const name of SESSION_METHODS) {
+      const { sessions, ...rest } = broken()
+      const answering = { ...sessions, [name]: async () => undefined } as NonNullable<typeof sessions>
+      const contract = contractOf(createMemoryStore, () => ({ ...rest, sessions: answering }))
+      expect(await failuresOf(contract)).to.deep.equal([`sessions.${name} rejects where storage fails`])
     }
     const ready = contractOf(createMemoryStore, () => ({ ...broken(), ready: async () => {} }))
     expect(await failuresOf(ready)).to.deep.equal(['is not ready where storage fails'])

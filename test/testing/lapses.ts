@@ -19,7 +19,7 @@ export interface Lapse {
 
 /** A store in memory that is wrong in this. */
 export function storeWith({ change }: Lapse): SubjectTokenStore {
-  const memory: Memory = { tokens: new Map(), unreported: new Set() }
+  const memory: Memory = { tokens: new Map(), unreported: new Set(), marks: new Map() }
   const store = memoryStoreOf(memory)
   return { ...store, ...change(store, memory) }
 }

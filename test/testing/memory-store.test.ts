@@ -1,7 +1,7 @@
 /** The store in memory keeps the contract of every store, and what only its own tests can know of it. */
 import { expect } from 'chai'
 import { earliestId } from '../../src/subject-tokens/id.ts'
-import type { SubjectTokenFilter } from '../../src/subject-tokens/store.ts'
+import { SESSION_METHODS, type SubjectTokenFilter } from '../../src/subject-tokens/store.ts'
 import type { NewSubjectToken, SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
 import { createMemoryStore, subjectTokenStoreContract } from '../../src/testing/index.ts'
 import { BY_API, NOW, tokensIn } from '../../src/testing/store/tokens.ts'
@@ -25,6 +25,10 @@ describe('the store in memory', () => {
         (await store.list(issuer, filter, { limit: 10, now: NOW })).tokens.map(({ id }) => id),
     }
   }
+
+  it('has sessions', () => {
+    expect(createMemoryStore().sessions).to.have.all.keys(...SESSION_METHODS)
+  })
 
   it('says why it inserts nothing', async () => {
     const { insert } = open()

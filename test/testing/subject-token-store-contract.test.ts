@@ -1,14 +1,16 @@
 /** The contract of a store: each planted fault is found. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { SubjectTokenFilter, SubjectTokenStore } from '../../src/index.ts'
+import type { SessionStore, SubjectTokenFilter, SubjectTokenStore } from '../../src/index.ts'
 import { earliestId } from '../../src/subject-tokens/id.ts'
 import { LONGEST_LIFE, type SubjectToken } from '../../src/subject-tokens/subject-token.ts'
 import { createMemoryStore, subjectTokenStoreContract, type TestRunner } from '../../src/testing/index.ts'
 import { tokensIn } from '../../src/testing/store/tokens.ts'
 import { describeFaults, failuresOf } from './collected.ts'
+import { type Lapse, storeWith } from './lapses.ts'
+import { SESSION_LAPSES } from './session-lapses.ts'
 
-type Fault = (store: SubjectTokenStore) => Partial<SubjectTokenStore>
+type Fault = Lapse['change']
 
 const lower = (filter: SubjectTokenFilter): SubjectTokenFilter =>
   filter.userId ? { ...filter, userId: [filter.userId[0].toLowerCase().trim()] } : filter
@@ -571,7 +573,14 @@ function strict(store: SubjectTokenStore): SubjectTokenStore {
       time(now)
       texts(use, 'use')
       const { actor, accessToken } = use
-      check(['jwt', 'opaque'].includes(accessToken.format), 'format')
+      const { purpose, clientId, actorId } = token
+      const formats = purpose === 'session' ? ['session'] : ['jwt', 'opaque']
+      check(
+        formats.includes(accessToken.format) && (purpose === 'session') === Boolean(use.session),
+        'format',
+      )
+      const isBound = clientId === use.clientId && actorId === actor?.sub
+      check(purpose === 'exchange' || isBound, 'client and actor of a session')
       check(accessToken.expiresAt >= use.at && use.at >= latest, 'times of a use')
       check(actor === undefined || typeof actor.sub === 'string', 'actor')
       return store.consume(token, now, use)
@@ -603,11 +612,30 @@ function strict(store: SubjectTokenStore): SubjectTokenStore {
       texts(replay, 'replay')
       return store.recordReplay(token, replay)
     },
+    ...(store.sessions && { sessions: strictSessions(store.sessions, check) }),
     // In any order.
     findStopped: async (...given) => (await store.findStopped(...given)).toReversed(),
     async *summarize(issuer, from, until) {
       check(from < until, 'from')
       yield* store.summarize(issuer, from, until)
+    },
+  }
+}
+
+function strictSessions(sessions: SessionStore, check: (fits: boolean, what: string) => void): SessionStore {
+  const isTime = (time: unknown) => Number.isSafeInteger(time) && Number(time) > 0
+  return {
+    findDue: async (issuer, now, limit) => {
+      check(isTime(now) && Number.isInteger(limit) && limit >= 1, 'findDue')
+      return sessions.findDue(issuer, now, limit)
+    },
+    claim: async (issuer, id, mark, next) => {
+      check(/^[0-9a-f]{32}$/.test(id) && isTime(mark) && isTime(next) && next !== mark, 'claim')
+      return sessions.claim(issuer, id, mark, next)
+    },
+    settle: async (issuer, id, { mark, logout, at }) => {
+      check(isTime(at) && (mark === null || isTime(mark)), 'settle')
+      await sessions.settle(issuer, id, { mark, ...(logout && { logout }), at })
     },
   }
 }
@@ -645,10 +673,16 @@ describe('the contract of a store of subject tokens', () => {
     expect(open.size).to.equal(0)
   })
 
-  describeFaults(FAULTS, (plant) =>
-    contractOf(() => {
-      const store = createMemoryStore()
-      return { ...store, ...plant(store) }
-    }),
+  const sessionFaults = Object.entries(SESSION_LAPSES).map(([name, { change }]) => [name, change] as const)
+  describeFaults({ ...FAULTS, ...Object.fromEntries(sessionFaults) }, (change) =>
+    contractOf(() => storeWith({ change, found: [] })),
   )
+
+  it('asks nothing of sessions of a store that has none', async () => {
+    const without = () => {
+      const { sessions: _, ...store } = createMemoryStore()
+      return store
+    }
+    expect(await failuresOf(contractOf(without))).to.deep.equal([])
+  })
 })

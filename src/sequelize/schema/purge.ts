@@ -6,9 +6,10 @@ import { earliestId } from '../../subject-tokens/id.ts'
 import { LONGEST_LIFE, STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
 import type { Database } from '../database/database.ts'
 import type { Delete, Dialect } from '../database/dialect.ts'
+import type { Row } from '../database/text.ts'
 import { hexOf } from '../database/values.ts'
 import { databaseOf } from '../database-of.ts'
-import { ACKNOWLEDGEMENTS, ACTORS, ISSUERS, MODELS, STOPS, TOKENS, USES } from '../tables.ts'
+import { ACKNOWLEDGEMENTS, ACTORS, ISSUERS, LOGOUTS, MODELS, STOPS, TOKENS, USES } from '../tables.ts'
 import { NO_ISSUER } from './sequence.ts'
 
 /** How `purge` works: what it keeps, and whom it informs. */
@@ -45,7 +46,8 @@ function oldestTokens(dialect: Dialect): string {
     more: ['t.expires_at'],
     ...{ from: '$2', below: '$3', limit: BATCH, oldest: true },
   })
-  return `SELECT rows_found.found, rows_found.expires_at, u.access_token_expires_at AS ends FROM (${oldest}) rows_found
+  return `SELECT rows_found.found, rows_found.expires_at, u.access_token_expires_at AS ends, u.session_logout AS logout
+    FROM (${oldest}) rows_found
     ${dialect.lookUpEach(USES.name, 'u', 'u.issuer = $1 AND u.token_id = rows_found.found')} ORDER BY rows_found.found`
 }
 
@@ -89,7 +91,7 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
   // Status lists show a stop for so long, and a slow exchange finds out that it came too late.
   const until = now - Math.max(retention, STATUS_SHOWN)
   for (const issuer of await issuersOf(database)) {
-    for await (const deleted of purgeTokens(database, issuer, until)) {
+    for await (const deleted of purgeTokens(database, issuer, { now, until })) {
       subjectTokens += deleted
       report({ subjectTokens })
     }
@@ -104,7 +106,11 @@ async function issuersOf(database: Database): Promise<number[]> {
 }
 
 /** Whatever ended before `until`, with all its rows. */
-async function* purgeTokens(database: Database, issuer: number, until: Seconds): AsyncGenerator<number> {
+async function* purgeTokens(
+  database: Database,
+  issuer: number,
+  { now, until }: { readonly now: Seconds; readonly until: Seconds },
+): AsyncGenerator<number> {
   const { dialect } = database
   const below = dialect.bindId(earliestId(until))
   // Of a purge that was interrupted: no token of that age is left.
@@ -114,7 +120,7 @@ async function* purgeTokens(database: Database, issuer: number, until: Seconds):
     const found = await database.find(sql, [issuer, from, below])
     if (found.length === 0) break
     const last = dialect.bindId(hexOf(found.at(-1)?.found))
-    const kept = found.filter((row) => Math.max(Number(row.expires_at), Number(row.ends)) > until)
+    const kept = found.filter((row) => endedAfter(row, until) || isPending(row, now))
     if (kept.length < found.length) {
       const others = dialect.idsFrom(5, [NONE, ...kept.map((row) => hexOf(row.found))])
       // The token first: without it no one finds the others, and a record never seems to be unspent. As a range: a
@@ -140,6 +146,14 @@ async function* purgeTokens(database: Database, issuer: number, until: Seconds):
   for (const { name } of PARTS)
     await database.write(`DELETE FROM ${name} WHERE token_id < $2 AND ${isLeftOf(name)}`, [issuer, oldest])
 }
+
+/** Whether its end, or that of what came of it, is not so long ago. */
+const endedAfter = ({ expires_at: expires, ends }: Row, until: Seconds): boolean =>
+  Math.max(Number(expires), Number(ends)) > until
+
+/** A session whose application has not answered, for a day after its end: there are attempts to tell it, or were none. */
+const isPending = ({ ends, logout }: Row, now: Seconds): boolean =>
+  Number(logout) === LOGOUTS.pending && Number(ends) + LONGEST_LIFE > now
 
 /** A row whose token is gone. A subselect: a planner would read all tokens for a join. */
 const isLeftOf = (name: string): string => `issuer = $1 AND (SELECT t.id FROM ${TOKENS.name} t

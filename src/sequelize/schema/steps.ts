@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { epochTime } from '../../clock.ts'
 import type { Dialect } from '../database/dialect.ts'
-import { columnsOf, LEASE, MODELS, RECORDS_VIEW, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
+import { columnsOf, LEASE, MODELS, RECORDS_VIEW, STEPS, type Table, TOKEN_TABLES, USES } from '../tables.ts'
 import { addColumn, createIndex, createTable, createView, type Statement } from './create.ts'
 
 /**
@@ -28,6 +28,16 @@ type Addition = readonly [table: Table, name: string]
 export const ALL_STEPS: readonly Step[] = [
   { name: '001-subject-tokens', older: 'may run', tables: TOKEN_TABLES, view: RECORDS_VIEW },
   { name: '002-oidc-models', older: 'may run', tables: [MODELS] },
+  {
+    name: '003-sessions',
+    older: 'may run',
+    columns: [
+      [USES, 'session_due'],
+      [USES, 'session_logout'],
+      [USES, 'session_logout_at'],
+    ],
+    indexes: [[USES, 'session_due']],
+  },
 ]
 
 /** In order. Each makes one thing, and says which: whether it is there decides whether the statement runs. */

@@ -13,7 +13,7 @@ import { withoutEffect } from '../database/storage-error.ts'
 import { textOf } from '../database/text-of.ts'
 import { ACTORS, columnsOf, TOKENS, USES } from '../tables.ts'
 import { type Place, REST } from './place.ts'
-import { ISSUED, issuedRow, RECORD, readHash, readToken, USED, useRow } from './rows.ts'
+import { ISSUED, issuedRow, OPENED, RECORD, readHash, readToken, USED, useRow } from './rows.ts'
 
 const makeTexts = (dialect: Dialect) => ({
   insert: textOf(dialect, { to: 'insert', table: TOKENS.name, columns: ISSUED }),
@@ -28,6 +28,7 @@ const makeTexts = (dialect: Dialect) => ({
   }),
   /** Makes a token single-use: of any number of rows with one key, a database takes one. */
   spend: textOf(dialect, { to: 'claim', table: USES.name, columns: USED }),
+  open: textOf(dialect, { to: 'claim', table: USES.name, columns: OPENED }),
 })
 
 const texts = new WeakMap<Dialect, ReturnType<typeof makeTexts>>()
@@ -59,7 +60,9 @@ export async function consume(place: Place, { token, now, use }: Spend): Promise
   if (token.expiresAt <= now) return false
   const { database, dialect, number: issuer } = place
   const chain = await withoutEffect(writeFurtherActors(place, token.id, use.actor))
-  return database.writeRow(textsOf(dialect).spend, useRow(dialect, { issuer, token, use, chain }), token.id)
+  const { spend, open } = textsOf(dialect)
+  const row = useRow(dialect, { issuer, token, use, chain })
+  return database.writeRow(use.session ? open : spend, row, token.id)
 }
 
 /**

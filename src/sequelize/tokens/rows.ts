@@ -10,6 +10,8 @@ import type {
   Replay,
   Revocation,
   RevocationCause,
+  SessionLogout,
+  SessionUse,
   SubjectToken,
   SubjectTokenDraft,
   SubjectTokenUse,
@@ -18,7 +20,7 @@ import type { Dialect } from '../database/dialect.ts'
 import { StorageError } from '../database/storage-error.ts'
 import type { Bound, Row } from '../database/text.ts'
 import { bytesOf, hexOf, optionalText, text } from '../database/values.ts'
-import { columnsOf, STOPS, TOKENS, USES } from '../tables.ts'
+import { columnsOf, LOGOUTS, STOPS, TOKENS, USES } from '../tables.ts'
 
 /** Seconds in which rows share what finds them by their end. */
 const STEP = 300
@@ -60,7 +62,13 @@ export function issuedRow(dialect: Dialect, issuer: number, token: NewSubjectTok
 const resourceText = (resource: SubjectToken['resource']): string | null =>
   typeof resource === 'string' ? resource : resource ? JSON.stringify(resource) : null
 
-export const USED = columnsOf(USES)
+const without = <Name extends string, Other extends Name>(columns: readonly Name[], ...others: Other[]) =>
+  columns.filter((column): column is Exclude<Name, Other> => !others.some((other) => other === column))
+
+/** What an exchange writes of its use. */
+export const USED = without(columnsOf(USES), 'session_due', 'session_logout', 'session_logout_at')
+/** What a session writes: its mark, and what its application has said, in the same row. */
+export const OPENED = [...USED, 'session_due', 'session_logout'] as const
 
 interface Spend {
   readonly issuer: number
@@ -69,11 +77,12 @@ interface Spend {
   readonly chain: string | undefined
 }
 
+/** Of `USED`, or of `OPENED` for a session. */
 export function useRow(dialect: Dialect, { issuer, token, use, chain }: Spend): Bound[] {
   const name = dialect.bindName
   const { expiresAt, kept } = use.accessToken
   const { sub = '', act, clientId } = use.actor ?? {}
-  return inOrder(USED, {
+  const used = inOrder(USED, {
     used_at: use.at,
     access_token_expires_at: expiresAt,
     token_id: dialect.bindId(token.id),
@@ -84,10 +93,11 @@ export function useRow(dialect: Dialect, { issuer, token, use, chain }: Spend): 
     actor_id: sub === token.actorId ? null : name(sub),
     actor: act || clientId !== undefined ? JSON.stringify({ act, clientId }) : null,
     chain: chain === undefined ? null : dialect.bindId(chain),
-    resource: use.resource,
+    resource: resourceText(use.resource),
     scope: use.scope ?? null,
     grant_id: use.grantId ?? null,
   })
+  return use.session ? [...used, expiresAt, LOGOUTS[use.session.logout]] : used
 }
 
 /** What else than its cause is known of a stop. */
@@ -98,13 +108,10 @@ export function revocationText({ cause: _, ...rest }: Revocation): string | null
 const select = (alias: string, columns: readonly string[]): string =>
   columns.map((column) => `${alias}.${column}${alias === 't' ? '' : ` AS ${alias}_${column}`}`).join(', ')
 
-const without = (columns: readonly string[], ...others: readonly string[]) =>
-  columns.filter((column) => !others.includes(column))
-
 /** All that a record is made of, but for its acknowledgements: under the aliases `t`, `u` and `s`. */
 export const RECORD = [
   select('t', without(columnsOf(TOKENS), 'issuer', 'open', 'ticket_id')),
-  select('u', without(USED, 'issuer', 'live', 'chain')),
+  select('u', without(columnsOf(USES), 'issuer', 'live', 'chain', 'session_due')),
   select('s', without(columnsOf(STOPS), 'issuer', 'token_id', 'number', 'ends', 'replayed')),
 ].join(', ')
 
@@ -113,6 +120,7 @@ export const STOPPABLE = [
   select('t', ['id', 'number', 'expires_at', 'user_id', 'client_id', 'actor_id']),
   select('u', [
     ...['token_id', 'used_at', 'access_token_expires_at', 'kept', 'client_id', 'actor_id', 'grant_id'],
+    'session_logout',
   ]),
   select('s', ['stopped_at', 'reported', 'cause', 'revocation']),
 ].join(', ')
@@ -181,11 +189,29 @@ function readUse(row: Row, details: Record<string, unknown> | undefined): Subjec
     at: Number(row.u_used_at),
     clientId: readClientId(row),
     actor: sub === undefined ? undefined : readActor(sub, details),
-    resource: text(row.u_resource),
+    resource: readResource(optionalText(row.u_resource)),
     scope: optionalText(row.u_scope),
     accessToken: readAccessToken(row),
     grantId: optionalText(row.u_grant_id),
+    session: isSession(row) ? readSession(row) : undefined,
   })
+}
+
+/** That it has no Grant of its own does not tell it from an exchange. */
+const isSession = (row: Row): boolean => row.u_session_logout !== null
+
+const readSession = (row: Row): SessionUse =>
+  withoutUndefined({
+    logout: readLogout(row),
+    logoutAt: row.u_session_logout_at === null ? undefined : Number(row.u_session_logout_at),
+  })
+
+/** What cannot be read was not confirmed. */
+export function readLogout(row: Row): SessionLogout {
+  const stored = Number(row.u_session_logout)
+  if (stored === LOGOUTS.confirmed) return 'confirmed'
+  if (stored === LOGOUTS.gaveUp) return 'gaveUp'
+  return stored === LOGOUTS.unsupported ? 'unsupported' : 'pending'
 }
 
 function readActor(sub: string, details: Record<string, unknown> = {}): ActingParty {
@@ -194,15 +220,15 @@ function readActor(sub: string, details: Record<string, unknown> = {}): ActingPa
 }
 
 /** An exchange that obeyed the constraint does not repeat it. */
-const readClientId = (row: Row): string => text(row.u_client_id ?? row.client_id)
+export const readClientId = (row: Row): string => text(row.u_client_id ?? row.client_id)
 
-function readActorId(row: Row): string | undefined {
+export function readActorId(row: Row): string | undefined {
   const sub = optionalText(row.u_actor_id ?? row.actor_id)
   return sub === '' ? undefined : sub
 }
 
 const readAccessToken = (row: Row): IssuedAccessToken => ({
-  format: row.u_grant_id === null ? 'jwt' : 'opaque',
+  format: isSession(row) ? 'session' : row.u_grant_id === null ? 'jwt' : 'opaque',
   expiresAt: Number(row.u_access_token_expires_at),
   ...(row.u_kept !== null && { kept: true }),
 })

@@ -18,6 +18,7 @@ import { list } from './list.ts'
 import { countLive } from './live.ts'
 import { type Place, RECORDS } from './place.ts'
 import { RECORD, readToken } from './rows.ts'
+import { sessionsAt } from './sessions.ts'
 import { findStatusLists, findStopped } from './status-lists.ts'
 import { recordReplay, report, revoke } from './stop.ts'
 
@@ -103,6 +104,7 @@ export function createSubjectTokenStore(
 
     ready: () => assertSound(sequelize, database),
     measures: () => database.tally,
+    sessions: sessionsAt(at),
   }
   sequelizes.set(store, sequelize)
   return store

@@ -1,10 +1,11 @@
 /** A store whose storage fails says so: not found and broken are never the same. */
 import assert from 'node:assert/strict'
-import type { SubjectTokenStore } from '../../subject-tokens/store.ts'
+import type { SessionStore, SubjectTokenStore } from '../../subject-tokens/store.ts'
 import type { NewSubjectToken, SpentSubjectToken } from '../../subject-tokens/subject-token.ts'
+import { ofSessions } from './sessions.ts'
 import { all, BY_API, NOW, type Test, tokensIn } from './tokens.ts'
 
-type Method = Exclude<keyof SubjectTokenStore, 'ready' | 'measures'>
+type Method = Exclude<keyof SubjectTokenStore, 'ready' | 'measures' | 'sessions'>
 
 /** A call of each method, with a token as it would have been found before. */
 const CALLS: Readonly<
@@ -48,6 +49,27 @@ export function describeBroken(test: Test): void {
   test('is not ready where storage fails', async ({ store }) => {
     await assert.rejects(async () => store.ready?.() ?? store.find('https://op.example.com', '0'.repeat(32)))
   })
+}
+
+/** The same of sessions. */
+const CALLS_OF_SESSIONS: Readonly<
+  Record<keyof SessionStore, (sessions: SessionStore, issuer: string, id: string) => Promise<unknown>>
+> = {
+  findDue: (sessions, issuer) => sessions.findDue(issuer, NOW, 10),
+  claim: (sessions, issuer, id) => sessions.claim(issuer, id, NOW, NOW + 10),
+  settle: (sessions, issuer, id) => sessions.settle(issuer, id, { mark: null, logout: 'confirmed', at: NOW }),
+}
+
+export function describeBrokenSessions(test: Test): void {
+  for (const [name, call] of Object.entries(CALLS_OF_SESSIONS))
+    ofSessions(test)(`sessions.${name} rejects where storage fails`, async (store, sessions) => {
+      const { issuer, newToken } = tokensIn(store)
+      const error: unknown = await call(sessions, issuer, newToken().id).then(
+        (answer) => assert.fail(`storage fails, and ${name} answered ${JSON.stringify(answer)}`),
+        (thrown: unknown) => thrown,
+      )
+      assert.ok(error instanceof Error, 'what it rejects with is no Error')
+    })
 }
 
 async function drained(parts: AsyncIterable<unknown>): Promise<void> {

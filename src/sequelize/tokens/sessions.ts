@@ -1,0 +1,93 @@
+/** The sessions that are open: a mark in their uses finds them, and a conditional write decides who ends one. */
+import type { Seconds } from '../../clock.ts'
+import { withoutUndefined } from '../../plain-json.ts'
+import { isId } from '../../subject-tokens/id.ts'
+import type { DueSession, SessionOutcome, SessionStore } from '../../subject-tokens/store.ts'
+import type { Dialect } from '../database/dialect.ts'
+import type { Row } from '../database/text.ts'
+import { hexOf, text } from '../database/values.ts'
+import { LOGOUTS, STOPS, TOKENS, USES } from '../tables.ts'
+import type { Place } from './place.ts'
+import { readActorId, readClientId, readLogout } from './rows.ts'
+
+/** No one has tried to end it. */
+const UNTRIED = 'u.session_due = u.access_token_expires_at'
+
+/**
+ * In the order of the index of what is open. A stop is looked up only where that decides, and the token of what is due.
+ * Bounded on both sides, or a planner without statistics would begin at the issuer.
+ */
+const findDueIn = (
+  dialect: Dialect,
+  limit: number,
+): string => `SELECT t.id, t.user_id, t.client_id, t.actor_id,
+    u.client_id AS u_client_id, u.actor_id AS u_actor_id, u.used_at, u.access_token_expires_at, u.session_due,
+    u.session_logout AS u_session_logout, s.stopped_at
+  FROM ${USES.name} u ${dialect.by(`${USES.name}_session_due`)}
+  ${dialect.lookUpEach(STOPS.name, 's', `s.issuer = u.issuer AND s.token_id = u.token_id AND ${UNTRIED}`)}
+  ${dialect.joinEach(
+    TOKENS.name,
+    't',
+    't.issuer = u.issuer AND t.id = u.token_id AND (u.session_due <= $2 OR s.stopped_at IS NOT NULL)',
+  )}
+  WHERE u.issuer = $1 AND u.session_due >= 0 AND u.session_due < ${Number.MAX_SAFE_INTEGER}
+  ORDER BY u.session_due LIMIT ${limit}`
+
+/** By the key: a bare column would invite a planner to begin at its index, where many may have one mark. */
+const MARK = 'issuer = $1 AND token_id = $2 AND COALESCE(session_due, -1)'
+
+const CLAIM = `UPDATE ${USES.name} SET session_due = $3 WHERE ${MARK} = $4`
+
+const SETTLE = `UPDATE ${USES.name} SET session_due = $3 WHERE ${MARK} >= 0`
+
+/** MySQL assigns from left to right: what decides is assigned last. */
+const ANSWER = `UPDATE ${USES.name} SET session_due = $3,
+  session_logout_at = CASE WHEN session_logout = ${LOGOUTS.pending} THEN $4 ELSE session_logout_at END,
+  session_logout = CASE WHEN session_logout = ${LOGOUTS.pending} THEN $5 ELSE session_logout END
+  WHERE ${MARK} >= 0`
+
+export function sessionsAt(at: (issuer: string) => Promise<Place>): SessionStore {
+  return {
+    findDue: async (issuer, now, limit) => findDue(await at(issuer), now, limit),
+
+    async claim(issuer, id, mark, next) {
+      if (!isId(id)) return false
+      const { database, dialect, number } = await at(issuer)
+      return database.writeRow({ sql: CLAIM }, [number, dialect.bindId(id), next, mark], id)
+    },
+
+    settle: async (issuer, id, outcome) => (isId(id) ? settle(await at(issuer), id, outcome) : undefined),
+  }
+}
+
+async function findDue(
+  { database, dialect, number }: Place,
+  now: Seconds,
+  limit: number,
+): Promise<readonly DueSession[]> {
+  const rows = await database.find(findDueIn(dialect, Math.floor(limit)), [number, now])
+  return rows.map(readDue)
+}
+
+const readDue = (row: Row): DueSession =>
+  withoutUndefined({
+    id: hexOf(row.id),
+    userId: text(row.user_id),
+    actorId: readActorId(row),
+    clientId: readClientId(row),
+    mark: Number(row.session_due),
+    endsAt: Number(row.access_token_expires_at),
+    usedAt: Number(row.used_at),
+    logout: readLogout(row),
+    revokedAt: row.stopped_at === null ? undefined : Number(row.stopped_at),
+  })
+
+async function settle(
+  { database, dialect, number }: Place,
+  id: string,
+  { mark, logout, at }: SessionOutcome,
+): Promise<void> {
+  const bind = [number, dialect.bindId(id), mark]
+  if (logout === undefined) await database.writeRow({ sql: SETTLE }, bind, id)
+  else await database.writeRow({ sql: ANSWER }, [...bind, at, LOGOUTS[logout]], id)
+}
