@@ -2,7 +2,12 @@ import type { Provider } from 'oidc-provider'
 import type { Seconds } from './clock.ts'
 import { frozenCopy, withoutUndefined } from './plain-json.ts'
 import type { Check } from './refusals.ts'
-import type { AccessTokenFormat, ActingParty, ShownRevocation } from './subject-tokens/subject-token.ts'
+import type {
+  AccessTokenFormat,
+  ActingParty,
+  SessionUse,
+  ShownRevocation,
+} from './subject-tokens/subject-token.ts'
 
 /**
  * What became of an access token. `now`: this occurrence ended it: an opaque token is inactive, a JWT is invalid in its
@@ -41,8 +46,13 @@ export interface SubjectTokenIssued extends EventOfRequest {
   readonly expiresAt: Seconds
 }
 
-/** A subject token was exchanged: `clientId` can act as `userId` until `accessToken.expiresAt`. */
+/**
+ * A subject token was exchanged: `clientId` can act as `userId` until `accessToken.expiresAt`. Or it opened an application,
+ * which is signed in as `userId` until then: with `kind: 'session'`.
+ */
 export interface SubjectTokenExchanged extends EventOfRequest {
+  /** `session`: a sign-in, and no exchange. */
+  readonly kind?: 'session'
   readonly id: string
   readonly userId: string
   /** The backend that requested the subject token. */
@@ -51,10 +61,13 @@ export interface SubjectTokenExchanged extends EventOfRequest {
   readonly clientId: string
   /** Who acts; absent without an actor token. */
   readonly actor?: ActingParty
-  readonly resource: string
+  /** Of the access token. Absent for a session. */
+  readonly resource?: string
+  /** Of a session: those that were granted, `[]` for none. */
+  readonly resources?: readonly string[]
   /** The granted scopes, if any. */
   readonly scope?: string
-  /** `jti` of a JWT; the id of an opaque token is its value. */
+  /** `jti` of a JWT; the id of an opaque token is its value. The format `session` stands for all tokens of a session. */
   readonly accessToken: {
     readonly format: AccessTokenFormat
     readonly jti?: string
@@ -64,8 +77,11 @@ export interface SubjectTokenExchanged extends EventOfRequest {
 
 /** A request was refused or failed. Members that the request did not get to are absent. */
 export interface SubjectTokenRefused extends EventOfRequest {
-  /** `issuance`: at the management API. `exchange`: at the token endpoint. */
-  readonly stage: 'issuance' | 'exchange'
+  /**
+   * `issuance`: at the management API. `exchange`: at the token endpoint. `session`: at the door of sessions, or when the
+   * application arrived at the authorization endpoint.
+   */
+  readonly stage: 'issuance' | 'exchange' | 'session'
   /** The `error` that the client read. */
   readonly error: string
   /** The rule that refused, or the `error` where the provider or another function refused. */
@@ -75,7 +91,7 @@ export interface SubjectTokenRefused extends EventOfRequest {
    * may hold what the caller sent.
    */
   readonly reason: string
-  /** The client that sent the request; at issuance the backend. */
+  /** The client that sent the request; at issuance the backend, at the door of sessions the one that is to be opened. */
   readonly clientId: string
   readonly id?: string
   readonly userId?: string
@@ -89,12 +105,14 @@ export interface SubjectTokenRefused extends EventOfRequest {
 export interface SubjectTokenReplayed extends EventOfRequest {
   readonly id: string
   readonly userId: string
-  /** The client that used it again. */
-  readonly clientId: string
-  /** The client that exchanged it first. */
+  /** The client that used it, or its code, again. Absent at the door of sessions. */
+  readonly clientId?: string
+  /** The account that showed it at the door of sessions. */
+  readonly by?: string
+  /** The client that exchanged it first, or the application that it opened. */
   readonly usedBy: string
-  /** Whether the two are the same: a double click or a retry looks different from a thief. */
-  readonly sameClient: boolean
+  /** Whether the two clients are the same: a double click or a retry looks different from a thief. Absent with `by`. */
+  readonly sameClient?: boolean
   /** When it was exchanged first, in seconds since the epoch. */
   readonly usedAt: Seconds
   /** How long after that it was used again. */
@@ -174,6 +192,30 @@ export interface AccessTokenRefused extends EventOfRequest {
   readonly scope?: string
 }
 
+/** A session has ended, and what its application says to that is settled. */
+export interface SessionEnded {
+  /** Of the record. */
+  readonly id: string
+  readonly userId: string
+  /** The application. */
+  readonly clientId: string
+  /** As the record shows it: `logout` is `confirmed`, `gaveUp` or `unsupported`. */
+  readonly session: SessionUse & { readonly endsAt: Seconds }
+}
+
+/** The application of a session that has ended did not confirm the logout token. */
+export interface SessionLogoutFailed {
+  /** Of the record. */
+  readonly id: string
+  readonly userId: string
+  /** The application. */
+  readonly clientId: string
+  /** `HTTP_` and the status that it responded with, or the code of an error. */
+  readonly reason: string
+  /** When it is told again. Absent if this was the last attempt. */
+  readonly retryAt?: Seconds
+}
+
 /** A request got a response of 5xx, and no other event tells it. */
 export interface ImpersonationFailed extends EventOfRequest {
   /**
@@ -200,6 +242,8 @@ export interface ImpersonationEvents {
   'subject_token.revoked': SubjectTokenRevoked
   'access_token.exchanged': AccessTokenExchanged
   'access_token.refused': AccessTokenRefused
+  'session.ended': SessionEnded
+  'session.logout_failed': SessionLogoutFailed
   'impersonation.failed': ImpersonationFailed
 }
 
@@ -217,6 +261,8 @@ export const EVENTS = [
   'subject_token.revoked',
   'access_token.exchanged',
   'access_token.refused',
+  'session.ended',
+  'session.logout_failed',
   'impersonation.failed',
 ] as const satisfies readonly (keyof ImpersonationEvents)[]
 

@@ -19,6 +19,9 @@ import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Service, type Settings } from './provider/settings.ts'
 import { resolveStatusLists } from './provider/status-reference.ts'
 import { type Records, recordsOf } from './records/records.ts'
+import { doorRouter } from './sessions/door.ts'
+import { assertSessionConfiguration, attachSessions, extendForSessions } from './sessions/sessions.ts'
+import type { SessionService } from './sessions/tokens.ts'
 import { type PublishedLists, publishLists } from './status-lists/lists.ts'
 import { statusListRouter } from './status-lists/router.ts'
 import { storeReady } from './subject-tokens/store.ts'
@@ -111,6 +114,7 @@ interface Configured {
 interface Attached extends Service {
   readonly configuration: Configuration
   readonly lists: PublishedLists | undefined
+  readonly door: SessionService | undefined
 }
 
 /**
@@ -132,23 +136,32 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   let attached: Attached | undefined
   const prefixes: string[] = []
 
+  function doorOf(): SessionService {
+    if (!attached?.door) throw new TypeError('call attach(provider) before the provider serves')
+    return attached.door
+  }
+
   /** The routes that are to be served, for the method of this name. */
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
     const { prefix, only } = resolveMounting(method, given)
     if (!attached) throw new TypeError(`call attach(provider) before ${method}()`)
-    const { provider, lists } = attached
+    const { provider, lists, door } = attached
     if (only === 'status-lists' && !lists)
       throw new TypeError("option only is 'status-lists', but statusList is false: there are none")
+    if (only === 'door' && !door)
+      throw new TypeError("option only is 'door', but sessions are off: there is none")
+    const serves = (what: typeof only) => only === undefined || only === what
     const router = new Router()
     if (only === 'health') {
       router.use(healthRouter(provider, prefix, health).routes())
       return { provider, prefix, router }
     }
-    if (only !== 'status-lists') {
+    if (serves('management')) {
       prefixes.push(prefix)
       router.use(managementRouter(attached, prefix).routes())
     }
-    if (lists && only !== 'management') router.use(statusListRouter(provider, lists, prefix).routes())
+    if (lists && serves('status-lists')) router.use(statusListRouter(provider, lists, prefix).routes())
+    if (door && serves('door')) router.use(doorRouter(door).routes())
     return { provider, prefix, router }
   }
 
@@ -158,8 +171,13 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
     configure(configuration) {
       if (configured)
         throw new TypeError('configure() may be called only once; create one impersonation per provider')
-      const settings = readSettings(configuration, options.managementResource)
-      const extended = extendConfiguration(configuration, settings)
+      const { sessions, managementResource } = options
+      const settings = readSettings(configuration, managementResource)
+      if (sessions) assertSessionConfiguration(configuration, sessions)
+      const given = sessions
+        ? extendForSessions(configuration, { sessions, settings }, doorOf)
+        : configuration
+      const extended = extendConfiguration(given, settings)
       configured = { configuration, settings, extended }
       return extended.configuration
     },
@@ -171,12 +189,15 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       assertGrantFunctions()
       const { configuration, settings } = configured
       const statusLists = resolveStatusLists(options.statusList, settings.managementResource(provider))
-      const service = { provider, store, options, settings, statusLists }
+      const plain = { provider, store, options, settings, statusLists }
+      const { sessions } = options
+      const door = sessions && attachSessions(plain, { sessions, given: configuration })
+      const service: Service = door ?? plain
       provider.registerGrantType(TOKEN_EXCHANGE, exchangeHandler(service), PARAMETERS, REPEATABLE)
       tellEarlyFailures(provider)
       refuseSimultaneousReplays(provider)
       const lists = statusLists && publishLists(service, statusLists)
-      attached = { ...service, configuration, lists }
+      attached = { ...service, configuration, lists, door }
       beginMetrics(provider, {
         measures: () => options.store.measures?.(),
         newestListAt: () => lists?.newestAt(),

@@ -8,6 +8,8 @@ export {
   type EventOfRequest,
   type ImpersonationEvents,
   type ImpersonationFailed,
+  type SessionEnded,
+  type SessionLogoutFailed,
   type SubjectTokenExchanged,
   type SubjectTokenIssued,
   type SubjectTokenRefused,
@@ -23,7 +25,9 @@ export type {
   ImpersonationOptions,
   ImpersonationPolicyRequest,
   OnBehalfOfPolicyRequest,
+  PersonName,
   PolicyRequest,
+  SessionOptions,
 } from './options.ts'
 export type { JsonObject, JsonValue } from './plain-json.ts'
 export type { RecordPage, RecordQuery } from './records/list.ts'
@@ -39,6 +43,7 @@ export type {
 export type { Stopped } from './records/stop.ts'
 export type { RecordSummary } from './records/summary.ts'
 export { AccessDenied, type Check } from './refusals.ts'
+export { impersonationOf, type SessionImpersonation } from './sessions/tokens.ts'
 export type { SubjectTokenPurpose, TokenHash } from './subject-tokens/secret.ts'
 export {
   type DueSession,

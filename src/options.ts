@@ -14,8 +14,11 @@ export type PolicyRequest = ImpersonationPolicyRequest | OnBehalfOfPolicyRequest
 
 /** A subject token, when it is issued and when it is exchanged. */
 export interface ImpersonationPolicyRequest {
-  /** `issuance`: a subject token has been requested. `exchange`: an access token is about to be granted. */
-  readonly stage: 'issuance' | 'exchange'
+  /**
+   * `issuance`: a subject token has been requested. `exchange`: an access token is about to be granted. `session`: an
+   * engineer is at the door, or signs in as the user.
+   */
+  readonly stage: 'issuance' | 'exchange' | 'session'
   /** What the subject token is for. */
   readonly use: SubjectTokenPurpose
   /** Account id of the user to become. */
@@ -31,7 +34,11 @@ export interface ImpersonationPolicyRequest {
     readonly audiences?: readonly string[]
     /** The earlier actors (RFC 8693 §4.1). Absent at issuance. */
     readonly act?: ActClaim
-    /** `true` if an actor token proved it; at issuance it is only the constraint `actorId`. */
+    /** When the engineer signed in, in seconds since the epoch. At `session` only. */
+    readonly authTime?: Seconds
+    /** How: the `acr` of the engineer's session, if it has one. At `session` only. */
+    readonly acr?: string
+    /** `true` if an actor token proved it, or a sign-in; at issuance it is only the constraint `actorId`. */
     readonly verified: boolean
   }
   /** The client that exchanges; at issuance the constraint, if any. */
@@ -42,6 +49,8 @@ export interface ImpersonationPolicyRequest {
   readonly context: JsonObject
   /** The resource of the access token; at issuance the constraint, if any, as it was sent. */
   readonly resource?: string | readonly string[]
+  /** The resources that will be granted, `[]` for none. When someone signs in as the user, and not yet at the door. */
+  readonly resources?: readonly string[]
   /** The scopes that will be granted, if any; at issuance the constraint, if any. */
   readonly scope?: string
 }
@@ -100,18 +109,23 @@ export interface CustomClaimsRequest {
   readonly token: {
     readonly jti?: string
     readonly sub: string
-    readonly aud: string
+    /** Of a session the resources that were granted, `[]` for none. */
+    readonly aud: string | readonly string[]
     readonly scope?: string
     readonly clientId: string
     readonly iat: Seconds
+    /** Of a session its end. */
     readonly exp: Seconds
   }
   /** Who exchanges what: account ids and client ids, never pairwise. `actor` if a person acts. */
   readonly context: {
     readonly grant: {
       readonly type: string
-      /** `onBehalfOf`: an API exchanges an access token that it received. */
-      readonly kind: 'impersonation' | 'onBehalfOf'
+      /**
+       * `onBehalfOf`: an API exchanges an access token that it received. `session`: someone signs in as the user; the
+       * claims go into every access token of the session.
+       */
+      readonly kind: 'impersonation' | 'onBehalfOf' | 'session'
       /** The public id of the record, so that a claim can name it. Absent for what did not begin as an impersonation. */
       readonly subjectTokenId?: string
       /** `{}` for what did not begin as an impersonation. */
@@ -188,6 +202,13 @@ export interface ImpersonationOptions {
       }
 
   /**
+   * Sessions: a subject token that was issued with `use: 'session'` opens an application, which is signed in as the user
+   * for minutes. Needs `statusList`, a store that has `sessions`, a `maxAccessTokenTTL` of at least 60, and of the
+   * provider `cookies.keys`, `features.backchannelLogout` and `features.rpInitiatedLogout`. Default: off.
+   */
+  readonly sessions?: SessionOptions
+
+  /**
    * Keys that every `context` must hold, and that must not be blank. A missing one is refused by name at issuance
    * (400) and denied at the exchange (`access_denied`), because this option may have changed since. Default `[]`.
    */
@@ -219,17 +240,49 @@ export interface ImpersonationOptions {
   readonly customClaimsTimeout?: Seconds
 }
 
+/** How a person is shown instead of an account id: a name, or a name and an http(s) address that leads to them. */
+export type PersonName = string | { readonly name: string; readonly url?: string }
+
+/** The option `sessions`. */
+export interface SessionOptions {
+  /**
+   * Where subject tokens are brought: an absolute URL on the origin of the issuer, without query and fragment, and with a
+   * path that the provider does not serve. `router` and `handler` serve this path. Required.
+   */
+  readonly door: string
+  /** How long a session lasts, in seconds, 60 … `maxAccessTokenTTL`. Default `maxAccessTokenTTL`. */
+  readonly ttl?: Seconds
+  /** How long ago the engineer may have signed in when the door is used, in seconds, 1 … 2592000. Default 43200. */
+  readonly maxAge?: Seconds
+  /** The engineer's session must have one of these as its `acr`; the door's sign-in asks for them. Default: any. */
+  readonly acrValues?: readonly string[]
+  /**
+   * Names for account ids: those of the user and of the engineer on the page of the door. Those that are missing in the map
+   * are shown as ids, and so are all if it throws, returns no `Map`, or takes longer than a second. Default: ids.
+   */
+  readonly nameOf?: (
+    ids: readonly string[],
+  ) => ReadonlyMap<string, PersonName> | Promise<ReadonlyMap<string, PersonName>>
+}
+
+/** The option `sessions`, complete and checked. */
+export interface ResolvedSessions extends Required<Omit<SessionOptions, 'nameOf' | 'door'>> {
+  readonly door: URL
+  readonly nameOf: SessionOptions['nameOf']
+}
+
 /** The options as everything behind this file sees them: complete, checked and frozen. */
 export interface ResolvedOptions
   extends Required<
       Omit<
         ImpersonationOptions,
-        'managementResource' | 'statusList' | 'onBehalfOf' | 'isAllowed' | 'getCustomJwtClaims'
+        'managementResource' | 'statusList' | 'onBehalfOf' | 'sessions' | 'isAllowed' | 'getCustomJwtClaims'
       >
     >,
     Pick<ImpersonationOptions, 'managementResource' | 'isAllowed' | 'getCustomJwtClaims'> {
   readonly statusList: StatusListOptions | false
   readonly onBehalfOf: OnBehalfOfOptions | false
+  readonly sessions: ResolvedSessions | undefined
 }
 
 /** How far an API passes a user on. */
@@ -265,6 +318,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
     statusList: resolveStatusList(given.statusList ?? {}),
     replayLeeway: given.replayLeeway ?? 0,
     onBehalfOf: resolveOnBehalfOf(given.onBehalfOf ?? false),
+    sessions: undefined,
     requiredContext: given.requiredContext ?? [],
     isAllowed: given.isAllowed,
     getCustomJwtClaims: given.getCustomJwtClaims,
@@ -301,6 +355,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
   )
   return Object.freeze({
     ...options,
+    sessions: given.sessions === undefined ? undefined : resolveSessions(given.sessions, options),
     requiredContext: Object.freeze([...options.requiredContext]),
     environmentVariables: frozenCopy(options.environmentVariables),
   })
@@ -341,6 +396,36 @@ function assertOnBehalfOf({ onBehalfOf, statusList, isAllowed }: ResolvedOptions
   if (onBehalfOf.scopes === 'policy' && !isAllowed)
     throw new TypeError("option onBehalfOf.scopes: 'policy' needs isAllowed")
 }
+
+const SHORTEST_SESSION: Seconds = 60
+const MONTH: Seconds = 2_592_000
+
+function resolveSessions(given: SessionOptions, options: ResolvedOptions): ResolvedSessions {
+  const { maxAccessTokenTTL, statusList, store } = options
+  assert(isPlainObject(given), 'sessions', 'an object')
+  const { door, ttl = maxAccessTokenTTL, maxAge = 43_200, acrValues = [], nameOf, ...others } = given
+  refuseUnknown(Object.keys(others), 'sessions.')
+  assert(isDoor(door), 'sessions.door', 'an http or https URL with a plain path, without query and fragment')
+  if (!statusList) throw new TypeError('option sessions needs statusList')
+  if (!store.sessions) throw new TypeError('option sessions needs a store that has sessions')
+  if (maxAccessTokenTTL < SHORTEST_SESSION)
+    throw new TypeError(`option sessions needs a maxAccessTokenTTL of at least ${SHORTEST_SESSION}`)
+  assertWhole('sessions.ttl', ttl, { from: SHORTEST_SESSION, to: maxAccessTokenTTL })
+  assertWhole('sessions.maxAge', maxAge, { from: 1, to: MONTH })
+  assert(isListOfNames(acrValues), 'sessions.acrValues', 'an array of strings without spaces')
+  assertFunction('sessions.nameOf', nameOf)
+  return Object.freeze({ door: new URL(door), ttl, maxAge, acrValues: Object.freeze([...acrValues]), nameOf })
+}
+
+/** Its path is served as it is: nothing in it may read as a pattern, and clients may have nothing to resolve. */
+function isDoor(value: unknown): value is string {
+  if (typeof value !== 'string' || !URL.canParse(value) || !/^https?:\/\//i.test(value)) return false
+  const { origin, pathname } = new URL(value)
+  return /^(\/[\w\-.~]+)+$/.test(pathname) && value.toLowerCase() === (origin + pathname).toLowerCase()
+}
+
+const isListOfNames = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((name) => typeof name === 'string' && /^[!-~]+$/.test(name))
 
 /** What a number can follow: APIs compare such addresses character by character. */
 export const isStatusListBase = (uri: unknown): boolean =>

@@ -105,6 +105,7 @@ const invalidRequest: Build = (text, options) => new errors.InvalidRequest(text,
 const unauthorizedClient: Build = (text, options) => new errors.UnauthorizedClient(text, options)
 const invalidTarget: Build = (text, options) => new errors.InvalidTarget(text, options)
 const accessDenied: Build = (text, options) => new errors.AccessDenied(text, options)
+const loginRequired: Build = (text, options) => new errors.LoginRequired(text, options)
 /** A 401 as the provider's own, whose text is the same for every cause. */
 const invalidClient: Build = (text, options) =>
   Object.assign(new errors.InvalidClientAuth(options), { error_description: text })
@@ -170,6 +171,14 @@ export const audienceRefused = () =>
   refusal(invalidTarget, { check: 'target', public: 'audience is not supported: send resource instead' })
 
 export const scopeRefused = (says: Public) => refusal(invalidScope, { ...says, check: 'scope' })
+
+/** One public text for every sign-in as the user that is refused: at the door, and to the application. */
+export const sessionRefused = (says: Private & { readonly check?: Check }) =>
+  refusal(accessDenied, { check: 'subject_token', ...says, public: 'the impersonation was refused' })
+
+/** OpenID Connect Core §3.1.2.1: the user cannot be asked to sign in. */
+export const userCannotSignIn = () =>
+  refusal(loginRequired, { check: 'request', public: 'the user cannot be asked to sign in' })
 
 /** The policy or the claims function says no. */
 export const denied = (says: Private & { readonly check: Check }) =>

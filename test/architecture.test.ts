@@ -18,7 +18,7 @@ const STOREYS = [
   ['metrics'],
   ['callbacks', 'http', 'provider'],
   ['exchange', 'records', 'status-lists'],
-  ['management'],
+  ['management', 'sessions'],
   ['impersonation.ts'],
   ['index.ts'],
 ]

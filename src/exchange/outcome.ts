@@ -45,7 +45,9 @@ export interface Preparation<Found extends Subject> {
 }
 
 /** What the events of every exchange tell. */
-type ToldExchanged = Omit<SubjectTokenExchanged, 'id' | 'createdBy'>
+type ToldExchanged = Omit<SubjectTokenExchanged, 'id' | 'createdBy' | 'kind' | 'resource' | 'resources'> & {
+  readonly resource: string
+}
 type ToldRefused = Omit<SubjectTokenRefused, 'stage' | 'resource'> & { readonly resource?: string }
 
 /** Emits the events of one kind of exchange. */

@@ -32,12 +32,12 @@ function assertMediaType(ctx: Context): void {
     throw invalidRequest({ status: 415, public: 'the body must not be encoded' })
 }
 
-/** The bytes of the body, at most 64 KiB. */
-export async function read(ctx: Context): Promise<Buffer> {
+/** The bytes of the body, at most `limit`. */
+export async function read(ctx: Context, limit = LIMIT): Promise<Buffer> {
   try {
-    return await getRawBody(ctx.req, { length: ctx.get('Content-Length') || undefined, limit: LIMIT })
+    return await getRawBody(ctx.req, { length: ctx.get('Content-Length') || undefined, limit })
   } catch (error) {
-    if (error instanceof Error && Reflect.get(error, 'status') === 413) throw tooLarge()
+    if (error instanceof Error && Reflect.get(error, 'status') === 413) throw tooLarge(limit)
     throw invalidRequest({ public: 'the body could not be read' })
   }
 }
@@ -69,4 +69,5 @@ function serialize(body: unknown): string {
   }
 }
 
-const tooLarge = () => invalidRequest({ status: 413, public: `the body must not exceed ${LIMIT} bytes` })
+const tooLarge = (limit = LIMIT) =>
+  invalidRequest({ status: 413, public: `the body must not exceed ${limit} bytes` })

@@ -11,10 +11,11 @@ export interface Mounting {
 
   /**
    * Serves only these routes, for a host that keeps the others where the public does not reach them: `management` those
-   * of the management API, `status-lists` the public ones, which must exist (`statusList`), `health` the one for probes,
-   * `{prefix}/health`, which nothing else serves. Default: the first two.
+   * of the management API, `status-lists` the public ones, which must exist (`statusList`), `door` that of sessions, which
+   * must exist (`sessions`), `health` the one for probes, `{prefix}/health`, which nothing else serves. Default: the first
+   * two, and the door where there is one.
    */
-  readonly only?: 'management' | 'status-lists' | 'health'
+  readonly only?: 'management' | 'status-lists' | 'door' | 'health'
 }
 
 /** What is mounted where: complete and checked. */
@@ -22,7 +23,7 @@ interface ResolvedMounting extends Pick<Mounting, 'only'> {
   readonly prefix: string
 }
 
-const PARTS = ['management', 'status-lists', 'health'] as const
+const PARTS = ['management', 'status-lists', 'door', 'health'] as const
 
 /** As a URL spells them (RFC 3986 §3.3), without the characters that the router would read as a pattern. */
 const SEGMENTS = /^(\/([\w\-.~$&',;=@]|%[\da-f]{2})+)*$/i
@@ -44,6 +45,7 @@ export function resolveMounting(method: string, given: Mounting = {}): ResolvedM
     )
   }
   const part = PARTS.find((known) => known === only)
-  if (part !== only) throw new TypeError("option only must be 'management', 'status-lists' or 'health'")
+  if (part !== only)
+    throw new TypeError("option only must be 'management', 'status-lists', 'door' or 'health'")
   return { prefix, only: part }
 }

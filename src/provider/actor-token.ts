@@ -45,8 +45,8 @@ export async function findActorToken(
 
 /**
  * Who acted before, and whether the token names people by account ids whatever the subjects of its client are. Of an
- * opaque token that was exchanged, only its record says so: the token says it as its client knew these people then, and
- * the subjects of the client may have changed since.
+ * opaque token that was exchanged, and of a token of a session, only its record says so: the token says it as its client
+ * knew these people then, and the subjects of the client may have changed since.
  */
 function earlierActors({ model, record, act: claim }: OwnToken): {
   readonly act?: ActClaim
@@ -55,6 +55,8 @@ function earlierActors({ model, record, act: claim }: OwnToken): {
   if (model?.gty === TOKEN_EXCHANGE) {
     return { act: identities(subsOf(record?.use.actor)), namesAccounts: true }
   }
+  if (record?.purpose === 'session')
+    return { act: identities(subsOf(record.use.actor)), namesAccounts: model !== undefined }
   const read = readAct(claim)
   if (!read || read.apis.length > 0) throw actorTokenRefused({ private: 'a malformed act claim' })
   const act = identities(read.people)

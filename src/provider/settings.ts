@@ -31,6 +31,10 @@ export interface Service {
   readonly settings: Settings
   /** Absent where the deployment has none. */
   readonly statusLists: StatusLists | undefined
+  /** Tells this process that a session was stopped. Absent unless the option `sessions` is on. */
+  readonly wakeSessions?: () => void
+  /** Whether the client of this id is registered, and open to sessions. Absent unless the option `sessions` is on. */
+  readonly isOpenToSessions?: (clientId: string) => Promise<boolean>
 }
 
 type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>

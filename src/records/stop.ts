@@ -1,9 +1,11 @@
+import type { Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import { emit, type SubjectTokenRevoked } from '../events.ts'
 import { invalidRequest, isFailure } from '../http/errors.ts'
 import { timed } from '../metrics/metrics.ts'
 import { storageUnavailable } from '../outage.ts'
 import { endAccessToken } from '../provider/access-token.ts'
+import { endHeadlessSession } from '../provider/session-end.ts'
 import type { Service } from '../provider/settings.ts'
 import { isId } from '../subject-tokens/id.ts'
 import type { KillFilter, Revoked, RevokedToken } from '../subject-tokens/store.ts'
@@ -113,7 +115,7 @@ function stoppedBy(outcomes: readonly Outcome[]): Stopped {
  * alive, and what could not be ended stays unreported, so that a repeated request completes it.
  */
 async function carryOut(
-  { provider, store }: Service,
+  { provider, store, wakeSessions }: Service,
   batch: readonly Revoked[],
   call: Call,
 ): Promise<Outcome> {
@@ -122,12 +124,14 @@ async function carryOut(
   const unreported = batch.filter((revoked) => revoked.unreported)
   await forEach(unreported, AT_ONCE, async ({ token }) => {
     try {
-      if (token.use?.grantId !== undefined) await endAccessToken(provider, token.use.grantId)
+      await end(provider, token)
       ended.push(token)
     } catch (error) {
       failures.push(storageUnavailable(error))
     }
   })
+  // Also those that could not be ended: who tells the application ends the rest first. No stop waits for that.
+  if (unreported.some(({ token }) => isSession(token))) wakeSessions?.()
   if (ended.length === 0) return { told: [], failures }
   try {
     const ids = ended.map(({ id }) => id)
@@ -139,6 +143,14 @@ async function carryOut(
     return { told: [], failures: [...failures, error] }
   }
 }
+
+async function end(provider: Provider, token: RevokedToken): Promise<void> {
+  const grantId = token.use?.grantId
+  if (grantId === undefined) return
+  await (isSession(token) ? endHeadlessSession : endAccessToken)(provider, grantId)
+}
+
+const isSession = ({ use }: RevokedToken): boolean => use?.accessToken.format === 'session'
 
 /** Tokens that are ended at the same time: they share the round trips of the adapter. */
 const AT_ONCE = 32

@@ -1,79 +1,104 @@
-/** A process is killed at each write about a session: no end is lost, and no session is without its record. */
-import { type ChildProcess, fork } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+/** A process that ends a session is killed at each of its writes, and another one finds what is left (protocol.md §10.6). */
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
+import { stopClock } from '../../fixtures/clock.ts'
+import { ISSUER } from '../../fixtures/cluster.ts'
 import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
-import type { Said, Write } from '../../fixtures/session-opener.ts'
-import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { startDeployment } from '../../fixtures/deployment.ts'
+import { signingKey } from '../../fixtures/keys.ts'
+import type { Killing } from '../../fixtures/session-killer.ts'
+import {
+  type Application,
+  openSession,
+  reachesLoopback,
+  sessionSays,
+  shopClient,
+  startApplication,
+} from '../../fixtures/sessions.ts'
+import { insideOf } from '../../src/impersonation.ts'
+import { sessionName } from '../../src/sessions/names.ts'
+import { watchSessions } from '../../src/sessions/watch.ts'
 
-const OPENER = path.join(import.meta.dirname, '../../fixtures/session-opener.ts')
-const WRITES: readonly Write[] = ['open', 'stop', 'claim', 'answer', 'settle']
-/** At each write. */
-const KILLS = 4
-const LATER = Math.floor(Date.now() / 1000) + 100_000
+const KILLER = path.resolve(import.meta.dirname, '../../fixtures/session-killer.ts')
+const WRITES = [
+  'store.revoke',
+  'Session.destroy',
+  'Grant.destroy',
+  'AccessToken.revokeByGrantId',
+  'store.report',
+  'sessions.claim',
+  'sessions.settle',
+]
 
-/** What a process has said of each session until it was killed: the last of its writes, and whether it was done. */
-type Ends = ReadonlyMap<string, Said>
-
-/** Kills a process as soon as it begins this write for the fifth time, or some moments later. */
-async function killedAt(write: Write, url: string, issuer: string): Promise<Ends> {
-  const child: ChildProcess = fork(OPENER, [url, issuer], { execArgv: ['--no-warnings'] })
-  const exit = once(child, 'exit')
-  const ends = new Map<string, Said>()
-  let begun = 0
-  child.on('message', (message) => {
-    const said = message as Said
-    ends.set(said.id, said)
-    if (said.write !== write || said.is !== 'begun') return
-    begun += 1
-    if (begun === 5) void sleep(Math.random() * 3).then(() => child.kill('SIGKILL'))
-  })
-  const [, signal] = await exit
-  expect(signal).to.equal('SIGKILL')
-  return ends
+/** Ends when the process has been killed. */
+async function killed(killing: Killing): Promise<void> {
+  const child = fork(KILLER, { execArgv: ['--no-warnings'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  child.send(killing)
+  const [, signal] = await once(child, 'exit')
+  expect(signal, killing.call).to.equal('SIGKILL')
 }
 
-describe('a process that is killed while it ends sessions', function () {
-  this.timeout(90_000)
+for (const kind of DATABASES) {
+  describe(`sessions on ${kind}: a process that is killed while it ends one`, function () {
+    this.timeout(60_000)
+    const jwks = { keys: [signingKey('ES256', 'shared')] }
+    let database: Database
+    let application: Application
+    before(async () => {
+      database = await openDatabase(kind)
+      application = await startApplication()
+    })
+    after(async () => {
+      await database?.close()
+      await application?.close()
+    })
 
-  for (const kind of DATABASES) {
-    describe(`on ${kind}`, () => {
-      let database: Database
-      beforeOn(kind, async () => {
-        database = await openDatabase(kind)
-      })
-      after(() => database?.close())
-
-      for (const write of WRITES)
-        it(`leaves no session that no one will end: at its write to ${write}`, async () => {
-          const store = createSubjectTokenStore(database.sequelize)
-          const sessions = store.sessions ?? expect.fail('no sessions')
-          for (let kills = 0; kills < KILLS; kills += 1) {
-            const issuer = `https://${randomUUID()}.example.com`
-            const ends = await killedAt(write, database.url, issuer)
-            expect(ends.size).to.be.at.least(5)
-            const open = new Map((await sessions.findDue(issuer, LATER, 10_000)).map((due) => [due.id, due]))
-            const untried = new Set((await sessions.findDue(issuer, 0, 10_000)).map(({ id }) => id))
-            for (const id of open.keys()) expect(ends.has(id), 'a session without a record').to.equal(true)
-            for (const [id, said] of ends) {
-              const reached = 2 * WRITES.indexOf(said.write) + (said.is === 'done' ? 1 : 0)
-              const has = (done: Write) => reached >= 2 * WRITES.indexOf(done) + 1
-              const hasBegun = (begun: Write) => reached >= 2 * WRITES.indexOf(begun)
-              const use = (await store.find(issuer, id))?.use
-              if (has('open')) expect(use, 'a session that was opened has no use').not.to.equal(undefined)
-              if (use && !hasBegun('settle')) expect(open.has(id), 'no one will end it').to.equal(true)
-              if (has('stop') && !hasBegun('claim'))
-                expect(untried.has(id), 'its stop is not seen').to.equal(true)
-              if (has('claim')) expect(untried.has(id), 'it was tried').to.equal(false)
-              if (has('answer')) expect(use?.session?.logout).to.equal('confirmed')
-              if (has('settle')) expect(open.has(id), 'it was settled').to.equal(false)
-            }
+    for (const call of WRITES) {
+      for (const when of ['before', 'after'] as const) {
+        it(`leaves nothing that another process does not end: ${when} ${call}`, async () => {
+          const deployment = await startDeployment({
+            database,
+            issuer: ISSUER,
+            clients: [shopClient(application.uri)],
+            configuration: { ...reachesLoopback(), jwks },
+          })
+          const watch = watchSessions(insideOf(deployment.impersonation))
+          const { id } = await openSession(deployment, { ttl: 900 })
+          const { provider } = deployment
+          await killed({
+            databaseUrl: database.url,
+            issuer: ISSUER,
+            jwks,
+            uri: application.uri,
+            id,
+            call,
+            when,
+          })
+          const clock = stopClock()
+          try {
+            const wasStopped = call !== 'store.revoke' || when === 'after'
+            // What the process had claimed is free again after 5 s; a session that no one has stopped ends by itself.
+            clock.tick(wasStopped ? 6 : 901)
+            await watch.look()
+            clock.tick(11)
+            await watch.look()
+            const told = application.told.filter(({ sid }) => sid === sessionName(id))
+            expect(told.length).to.be.within(1, 3)
+            expect(await sessionSays(deployment, id)).to.include({ logout: 'confirmed' })
+            expect(await provider.Session.findByUid(sessionName(id))).to.equal(undefined)
+            expect(await provider.Grant.find(sessionName(id))).to.equal(undefined)
+            const { store } = insideOf(deployment.impersonation)
+            const left = await store.sessions?.findDue(ISSUER, Number.MAX_SAFE_INTEGER, 10)
+            expect(left).to.deep.equal([])
+          } finally {
+            clock.restore()
+            watch.stop()
+            await deployment.close()
           }
         })
-    })
-  }
-})
+      }
+    }
+  })
+}

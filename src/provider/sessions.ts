@@ -1,0 +1,221 @@
+/**
+ * What sessions need of oidc-provider beyond its public types. Each fact that can be seen without a request is looked at by
+ * `attach`; what only a request shows is looked at in each, before anything is spent.
+ */
+import { createRequire } from 'node:module'
+import type { AuthorizationCode, Client, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { isPlainObject } from '../plain-json.ts'
+
+export type Session = InstanceType<Provider['Session']>
+export type Grant = InstanceType<Provider['Grant']>
+
+/** What is readonly in the types, or missing there. */
+interface Replaceable {
+  session: Session
+  claims: Record<string, unknown>
+  params: { prompt?: string | undefined }
+  readonly prompts: ReadonlySet<string>
+  readonly grant?: Grant
+  readonly entities: Readonly<Record<string, unknown>>
+  entity(name: string, value: unknown): void
+  promptPending(name: string): boolean
+}
+
+const replaceable = ({ oidc }: Pick<KoaContextWithOIDC, 'oidc'>): Replaceable =>
+  oidc as unknown as Replaceable
+
+type Fact = (provider: Provider) => boolean
+
+const hasFunction = (holder: unknown, name: string): boolean =>
+  typeof Reflect.get(Object(holder), name) === 'function'
+
+/** A request that no one has sent. */
+function requestOf(provider: Provider): Replaceable {
+  const ctx = { _matchedRouteName: 'authorization' } as unknown as KoaContextWithOIDC
+  Object.assign(ctx, { oidc: new provider.OIDCContext(ctx) })
+  return replaceable(ctx)
+}
+
+const FACTS: Readonly<Record<string, Fact>> = {
+  'a new Session, which is neither saved nor sent': (provider) => isUntouched(new provider.Session()),
+  'the members of a stored Session': ({ Session }) => {
+    const kept: unknown = Reflect.get(Session, 'IN_PAYLOAD')
+    const members = ['uid', 'accountId', 'loginTs', 'transient', 'state', 'authorizations']
+    return Array.isArray(kept) && members.every((name) => kept.includes(name))
+  },
+  'the Session of a request, which can be replaced': (provider) => {
+    const [request, session] = [requestOf(provider), new provider.Session()]
+    request.session = session
+    return request.session === session && Reflect.get(request, 'acr') === undefined
+  },
+  'the Grant of a request': (provider) => {
+    const [request, grant] = [requestOf(provider), new provider.Grant()]
+    request.entity('Grant', grant)
+    return request.grant === grant && request.entities.Grant === grant
+  },
+  'the claims of a request, which can be replaced': (provider) => {
+    const [request, claims] = [requestOf(provider), { id_token: { sid: null } }]
+    request.claims = claims
+    return request.claims === claims
+  },
+  'the prompts of a request': (provider) => {
+    const request = requestOf(provider)
+    request.params = { prompt: 'other none' }
+    return request.promptPending('none') && request.prompts.has('other')
+  },
+  'scopes that a Grant rejects': (provider) => {
+    const grant = new provider.Grant()
+    grant.rejectOIDCScope('one')
+    return grant.getOIDCScopeEncountered().includes('one') && grant.getOIDCScope() === ''
+  },
+  'Provider.ctx': (provider) => 'ctx' in provider.constructor,
+  'Session.findByUid': ({ Session }) => hasFunction(Session, 'findByUid'),
+  'AccessToken.revokeByGrantId': ({ AccessToken }) => hasFunction(AccessToken, 'revokeByGrantId'),
+  'client.backchannelLogout': ({ Client }) => hasFunction(Client.prototype, 'backchannelLogout'),
+  'IdToken.validate': ({ IdToken }) => hasFunction(IdToken, 'validate'),
+}
+
+/** @throws {TypeError} that names the version of oidc-provider and what it lacks. */
+export function assertSessionFacts(provider: Provider): void {
+  for (const [fact, holds] of Object.entries(FACTS)) {
+    if (isTrue(() => holds(provider))) continue
+    const { version } = createRequire(import.meta.url)('oidc-provider/package.json')
+    throw new TypeError(
+      `oidc-provider ${version} lacks what the option sessions needs: ${fact}; install a version that this package supports`,
+    )
+  }
+}
+
+function isTrue(question: () => boolean): boolean {
+  try {
+    return question()
+  } catch {
+    return false
+  }
+}
+
+/** At the end of a request, the provider saves every other Session, and sends its id as a cookie. */
+const isUntouched = (session: Session): boolean =>
+  Reflect.get(session, 'new') === true && !Reflect.get(session, 'touched')
+
+/** What a headless session is made of. */
+interface Headless {
+  /** Its `uid`, the `sid`, and the id of the Grant. */
+  readonly name: string
+  readonly accountId: string
+  readonly clientId: string
+  /** When the person signed in who acts. */
+  readonly authTime: number | undefined
+  /** Kept with it, and nowhere else. */
+  readonly state: Record<string, unknown>
+}
+
+/** A Session that no cookie names. */
+export function headlessSession(
+  provider: Provider,
+  { name, accountId, clientId, authTime, state }: Headless,
+): Session {
+  return Object.assign(new provider.Session(), {
+    uid: name,
+    accountId,
+    loginTs: authTime,
+    transient: true,
+    state,
+    authorizations: { [clientId]: { sid: name, grantId: name } },
+  })
+}
+
+/**
+ * The rest of the authorization request is answered from this Session. No page is shown from here on: what a prompt would
+ * ask is an error for the application; consent is given. `sid` is in every ID token, so that it leads to the session.
+ */
+export function answerFrom(ctx: KoaContextWithOIDC, session: Session): void {
+  const request = replaceable(ctx)
+  const { id_token: requested } = request.claims
+  const prompts = [...request.prompts].filter((prompt) => prompt !== 'consent')
+  request.session = session
+  request.entity('Session', session)
+  request.claims = {
+    ...request.claims,
+    id_token: { ...(isPlainObject(requested) && requested), sid: null },
+  }
+  request.params.prompt = [...prompts, 'none'].join(' ')
+}
+
+/**
+ * What a release of oidc-provider could change without a word: that the code is made from the Session of the request.
+ *
+ * @throws before anything is spent.
+ */
+export function assertCarried(
+  ctx: KoaContextWithOIDC,
+  { session, grant }: { readonly session: Session; readonly grant: Grant },
+  code: AuthorizationCode,
+): void {
+  const { session: answering, entities, claims } = replaceable(ctx)
+  const requested = claims.id_token
+  const carried =
+    code.kind === 'AuthorizationCode' &&
+    code.accountId === session.accountId &&
+    code.sessionUid === session.uid &&
+    code.grantId === grant.jti &&
+    code.clientId === grant.clientId &&
+    code.acr === undefined &&
+    answering === session &&
+    entities.Grant === grant &&
+    isPlainObject(requested) &&
+    'sid' in requested &&
+    isUntouched(session)
+  if (!carried)
+    throw new Error(
+      'this release of oidc-provider does not answer an authorization request from its ctx.oidc.session',
+    )
+}
+
+/** Whether the response would give a Session to the browser. */
+export const gives = (ctx: KoaContextWithOIDC, { jti }: Session): boolean =>
+  [ctx.response.get('Set-Cookie')].flat().some((cookie) => cookie.includes(jti))
+
+/** The headless sessions that the provider has read, by the request that it was for. */
+const read = new WeakMap<object, Map<string, Session>>()
+
+/** From now on, what the provider reads of a session is kept for the request, so that it is read once. */
+export function rememberSessions(provider: Provider, isHeadless: (uid: string) => boolean): void {
+  const { Session } = provider
+  const find = Session.findByUid
+  Object.assign(Session, {
+    async findByUid(uid: string) {
+      const session = await find.call(Session, uid)
+      const request = requestIn(provider)
+      if (session && request && isHeadless(uid)) {
+        const known = read.get(request) ?? new Map<string, Session>()
+        read.set(request, known.set(uid, session))
+      }
+      return session
+    },
+  })
+}
+
+/** What was kept with a headless session, for the request in which its tokens are issued. */
+export async function stateOfSession(ctx: KoaContextWithOIDC, uid: string): Promise<Record<string, unknown>> {
+  const session = read.get(ctx)?.get(uid) ?? (await ctx.oidc.provider.Session.findByUid(uid))
+  return session?.state ?? {}
+}
+
+/** The request that is served. */
+export const requestIn = (provider: Provider): KoaContextWithOIDC | undefined =>
+  (provider.constructor as typeof Provider).ctx
+
+/** Sends a logout token (OpenID Connect Back-Channel Logout 1.0 §2.5). Rejects unless the application confirms. */
+export const sendLogoutToken = (client: Client, sub: string, sid: string): Promise<void> =>
+  (client as unknown as { backchannelLogout(sub: string, sid: string): Promise<void> }).backchannelLogout(
+    sub,
+    sid,
+  )
+
+/** Verifies an ID token that this provider has issued to a client, expired or not. Rejects every other one. */
+export const verifyIdToken = (provider: Provider, idToken: string, client: Client): Promise<unknown> =>
+  (provider.IdToken as unknown as { validate(jwt: string, client: Client): Promise<unknown> }).validate(
+    idToken,
+    client,
+  )

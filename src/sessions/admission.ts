@@ -1,0 +1,142 @@
+/** Whether the engineer at the door may open an application as the user: asked when the page is shown, and at its button. */
+import type { Context } from 'koa'
+import { type Account, errors } from 'oidc-provider'
+import { assertPolicyAllows } from '../callbacks/policy.ts'
+import { epochTime } from '../clock.ts'
+import { DOOR_CLIENT } from '../constants.ts'
+import type { AccessTokenEnd } from '../events.ts'
+import { requestOf } from '../http/doors.ts'
+import { storageUnavailable } from '../outage.ts'
+import { findClient } from '../provider/clients.ts'
+import { findAccount } from '../provider/grants.ts'
+import { emitRefusal } from '../provider/notices.ts'
+import type { Session } from '../provider/sessions.ts'
+import { functionFailed, sessionRefused } from '../refusals.ts'
+import { sameHash } from '../subject-tokens/secret.ts'
+import {
+  isSpent,
+  isUnexpired,
+  type SpentSubjectToken,
+  type SubjectToken,
+  stateOf,
+} from '../subject-tokens/subject-token.ts'
+import { policyRequest, tellRefused } from './arrival.ts'
+import { endSession } from './ending.ts'
+import { recordIdOf } from './names.ts'
+import { isOpen, type OpenClient } from './opt-in.ts'
+import type { Sealed } from './seal.ts'
+import type { SessionService } from './tokens.ts'
+
+/** Someone who is signed in at the provider. */
+export type SignedIn = Session & { readonly accountId: string }
+
+/** The session of the browser; `undefined` if no one is signed in. */
+export async function signedIn(ctx: Context, { provider }: SessionService): Promise<SignedIn | undefined> {
+  const session = await provider.Session.get(ctx).catch((error: unknown) => {
+    throw storageUnavailable(error)
+  })
+  if (recordIdOf(session.uid)) throw sessionRefused({ private: 'a headless session was presented' })
+  return session.accountId ? (session as SignedIn) : undefined
+}
+
+/** Whether the engineer has signed in lately enough, and in a way that is strong enough. */
+export function isFresh({ sessions }: SessionService, session: SignedIn): boolean {
+  const { maxAge, acrValues } = sessions
+  return !session.past(maxAge) && (acrValues.length === 0 || acrValues.includes(session.acr ?? ''))
+}
+
+export interface Admitted {
+  readonly record: SubjectToken
+  readonly client: OpenClient
+}
+
+/** Nothing is written, unless someone else shows a token that was used: then what came of it ends. */
+export async function admit(
+  ctx: Context,
+  service: SessionService,
+  { brought, session }: { readonly brought: Sealed; readonly session: SignedIn },
+): Promise<Admitted> {
+  let record: SubjectToken | undefined
+  try {
+    const { accountId } = session
+    record = await findBrought(service, brought)
+    if (isSpent(record) && record.actorId !== accountId)
+      throw await replay(ctx, service, { record, by: accountId })
+    const state = stateOf(record, epochTime())
+    if (state !== 'active') throw sessionRefused({ private: state })
+    if (record.actorId !== accountId) throw sessionRefused({ private: 'bound to another actor' })
+    const client = await findOpenClient(service, record)
+    const account = await findAccounts(ctx, service, record)
+    await assertPolicyAllows(service.options, policyRequest({ record, account, session }))
+    return { record, client }
+  } catch (error) {
+    const { accountId: actorId } = session
+    const clientId = record?.clientId ?? DOOR_CLIENT
+    if (!(error instanceof Replayed)) tellRefused(ctx, service, { error, clientId, actorId, record })
+    throw error
+  }
+}
+
+async function findBrought({ provider, store }: SessionService, { id, hash }: Sealed): Promise<SubjectToken> {
+  const found = await store.find(provider.issuer, id)
+  if (found?.purpose === 'session' && sameHash(found.tokenHash, hash)) return found
+  throw sessionRefused({ private: 'unknown' })
+}
+
+async function findOpenClient({ provider }: SessionService, { clientId = '' }: SubjectToken) {
+  const client = await findClient(provider, clientId).catch((error: unknown) => {
+    throw storageUnavailable(error)
+  })
+  if (client && isOpen(client)) return client as OpenClient
+  throw sessionRefused({ private: 'the client is not open to sessions' })
+}
+
+/** The user's. That of the engineer must exist, too. */
+async function findAccounts(
+  ctx: Context,
+  { provider }: SessionService,
+  { userId, actorId = '' }: SubjectToken,
+): Promise<Account> {
+  const find = async (id: string) => {
+    const oidc = new provider.OIDCContext(ctx)
+    const account = await findAccount(Object.assign(Object.create(ctx), { oidc }), id).catch((cause) => {
+      throw functionFailed({ check: 'findAccount', private: 'failed', cause })
+    })
+    if (account?.accountId === id) return account
+    const whose = id === userId ? 'the user' : 'the account of the actor'
+    throw sessionRefused({ check: 'findAccount', private: `${whose} is gone or disabled` })
+  }
+  await find(actorId)
+  return find(userId)
+}
+
+/** A use after the spend, by someone else. */
+class Replayed extends errors.AccessDenied {}
+
+/** What the sign-in produced ends, because a copy of the token is in circulation. */
+async function replay(
+  ctx: Context,
+  service: SessionService,
+  { record, by }: { readonly record: SpentSubjectToken; readonly by: string },
+): Promise<Replayed> {
+  const { provider, store } = service
+  const { use } = record
+  const at = epochTime()
+  let ended: AccessTokenEnd = isUnexpired(record, at) ? 'before' : 'expired'
+  try {
+    if (!record.replay && (await store.recordReplay(record, { at, by }))) ended = 'now'
+    // Also where it was stopped before: that may have been cut short.
+    if (isUnexpired(record, at)) await endSession(service, record.id)
+  } catch {
+    ended = 'failed'
+  }
+  emitRefusal(provider, 'subject_token.replayed', {
+    ...{ id: record.id, userId: record.userId, by, usedBy: use.clientId, usedAt: use.at, ended },
+    secondsAfter: Math.max(0, at - use.at),
+    actor: use.actor && { sub: use.actor.sub },
+    resource: use.resource,
+    scope: use.scope,
+    request: requestOf(ctx),
+  })
+  return new Replayed('used before')
+}

@@ -1,0 +1,279 @@
+/**
+ * An application arrives with an armed browser: everything that decides whether its authorization request is answered for
+ * the user. Nothing is written here.
+ */
+import type { Context } from 'koa'
+import { type Account, errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { askCustomClaims } from '../callbacks/claims.ts'
+import { assertPolicyAllows } from '../callbacks/policy.ts'
+import { epochTime, type Seconds } from '../clock.ts'
+import { TOKEN_EXCHANGE } from '../constants.ts'
+import { requestOf } from '../http/doors.ts'
+import type { JsonObject } from '../plain-json.ts'
+import { subjectIdentifier } from '../provider/access-token.ts'
+import type { GrantContext } from '../provider/grants.ts'
+import { emitRefusal } from '../provider/notices.ts'
+import { answerFrom, type Grant, headlessSession, type Session } from '../provider/sessions.ts'
+import type { Service } from '../provider/settings.ts'
+import { checkOf, reasonOf, sessionRefused, userCannotSignIn } from '../refusals.ts'
+import { sameHash } from '../subject-tokens/secret.ts'
+import { type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
+import { sessionName } from './names.ts'
+import { isOpen } from './opt-in.ts'
+import { actedFor, bear, type SessionService } from './tokens.ts'
+
+/** An authorization request that the armed browser of an engineer has sent. */
+export interface Arriving {
+  /** The cookie, as it came. */
+  readonly armed: string
+  /** The account of the engineer's session. */
+  readonly actorId: string
+}
+
+/** As much of an arrival as there is, for the event about its end. */
+export interface Attempt {
+  readonly actorId: string
+  record?: SubjectToken
+  scope?: string
+  resources?: readonly string[]
+}
+
+/** An authorization request that will be answered for the user. */
+export interface Arrival {
+  readonly record: SubjectToken
+  readonly actorId: string
+  readonly clientId: string
+  readonly grant: Grant
+  readonly session: Session
+  readonly scope: string
+  readonly resources: readonly string[]
+  /** When the session will end. */
+  readonly endsAt: Seconds
+}
+
+/** Whether the request is answered for the user. From now on it is, and by no session of the browser. */
+export async function arrive(
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  arriving: Arriving,
+  attempt: Attempt,
+): Promise<{ readonly account: Account; readonly arrival: Arrival }> {
+  try {
+    const record = await findRecord(ctx, service, arriving)
+    attempt.record = record
+    const { client, session } = partiesOf(ctx)
+    const account = await findAccounts(ctx, service, record)
+    const { grant, scope, resources } = grantFor(ctx, service, record)
+    Object.assign(attempt, { scope, resources })
+    const granted = { ...(scope !== '' && { scope }), resources }
+    const { actorId } = arriving
+    await assertPolicyAllows(service.options, policyRequest({ record, account, session, granted }))
+    const endsAt = epochTime() + service.sessions.ttl
+    const claims = await askClaims(ctx, service, { record, granted, endsAt })
+    const name = sessionName(record.id)
+    const { clientId } = client
+    const headless = headlessSession(service.provider, {
+      ...{ name, clientId, accountId: record.userId, authTime: session.loginTs, state: { claims } },
+    })
+    answerFrom(ctx, headless)
+    bear(ctx, { record, actorId, clientId, endsAt })
+    const arrival = { record, actorId, clientId, grant, session: headless, scope, resources, endsAt }
+    return { account: actedFor(ctx, service, account, arrival), arrival }
+  } catch (error) {
+    throw asRefused(error)
+  }
+}
+
+/** The policy and the claims function deny with a text of their own, which would tell the application why. */
+function asRefused(error: unknown): unknown {
+  if (!(error instanceof errors.AccessDenied)) return error
+  return sessionRefused({ check: checkOf(error) ?? 'isAllowed', private: reasonOf(error) })
+}
+
+/** What every authorization request has at this point. */
+function partiesOf({ oidc: { client, session, params } }: KoaContextWithOIDC) {
+  if (!client || !session || !params)
+    throw new Error('an authorization request without client, session or parameters')
+  return { client, session, params }
+}
+
+/** By the cookie alone, and then by the request: only what may be answered for the user is looked up. */
+async function findRecord(
+  ctx: KoaContextWithOIDC,
+  { provider, store, seal }: SessionService,
+  { armed: cookie, actorId }: Arriving,
+): Promise<SubjectToken> {
+  const { client, session, params } = partiesOf(ctx)
+  const refused = (reason: string) => sessionRefused({ private: reason })
+  const armed = await seal.open('armed', cookie)
+  if (!armed) throw refused('armed too long ago, or not here')
+  if (armed.client !== client.clientId) throw refused('armed for another client')
+  if (armed.session !== session.uid) throw refused('armed by another session')
+  // The engineer has signed in again since, and must not arrive as himself in place of the user.
+  if (ctx.oidc.route !== 'authorization') throw refused('signed in after it was armed')
+  if (!isOpen(client)) throw refused('the client is not open to sessions')
+  if (params.response_type !== 'code') throw refused('the response type is not code')
+  if (params.authorization_details !== undefined) throw refused('authorization_details were requested')
+  if (ctx.oidc.prompts.has('login')) throw userCannotSignIn()
+  const record = await store.find(provider.issuer, armed.id)
+  if (record?.purpose !== 'session' || !sameHash(record.tokenHash, armed.hash)) throw refused('unknown')
+  const state = stateOf(record, epochTime())
+  if (state !== 'active') throw refused(state)
+  if (record.clientId !== client.clientId) throw refused('bound to another client')
+  if (record.actorId !== actorId) throw refused('bound to another actor')
+  return record
+}
+
+/** The user's. That of the engineer must exist, too. */
+async function findAccounts(
+  ctx: KoaContextWithOIDC,
+  { given }: SessionService,
+  { userId, actorId = '' }: SubjectToken,
+): Promise<Account> {
+  const actor = await given.findAccount?.(ctx, actorId)
+  if (actor?.accountId !== actorId)
+    throw sessionRefused({ check: 'findAccount', private: 'the account of the actor is gone or disabled' })
+  const account = await given.findAccount?.(ctx, userId)
+  if (account?.accountId !== userId)
+    throw sessionRefused({ check: 'findAccount', private: 'the user is gone or disabled' })
+  return account
+}
+
+/**
+ * What was asked for, within the client's own scope and the ceiling of the record. What is outside is rejected rather than
+ * left out: it was decided, and no one is asked for consent.
+ */
+function grantFor(ctx: KoaContextWithOIDC, { provider }: SessionService, record: SubjectToken) {
+  const {
+    client,
+    requestParamScopes,
+    requestParamOIDCScopes,
+    requestParamClaims,
+    resourceServers = {},
+  } = ctx.oidc
+  const grant = new provider.Grant({ accountId: record.userId, clientId: String(client?.clientId) })
+  grant.jti = sessionName(record.id)
+  const limits = [client?.scope, record.scope].flatMap((names) => (names ? [new Set(names.split(' '))] : []))
+  const isGranted = (name: string) =>
+    name === 'openid' || (name !== 'offline_access' && limits.every((limit) => limit.has(name)))
+  const granted = new Set<string>()
+  const divide = (names: Iterable<string>) => {
+    const all = [...names]
+    const [yes, no] = [all.filter(isGranted), all.filter((name) => !isGranted(name))]
+    for (const name of yes) granted.add(name)
+    return [yes.join(' '), no.join(' ')] as const
+  }
+  const [added, rejected] = divide(requestParamOIDCScopes)
+  grant.addOIDCScope(added)
+  grant.rejectOIDCScope(rejected)
+  grant.addOIDCClaims(requestParamClaims)
+  for (const [resource, server] of Object.entries(resourceServers)) {
+    const [added, rejected] = divide([...requestParamScopes].filter((name) => server.scopes.has(name)))
+    grant.addResourceScope(resource, added)
+    grant.rejectResourceScope(resource, rejected)
+  }
+  return { grant, scope: [...granted].join(' '), resources: Object.keys(resourceServers) }
+}
+
+/** What will be granted. Known at the arrival only. */
+interface Granted {
+  readonly scope?: string
+  readonly resources?: readonly string[]
+}
+
+/** What the policy is asked about, at the door and at the arrival. */
+export const policyRequest = ({
+  record: { userId, actorId = '', clientId = '', createdBy, context },
+  account,
+  session: { loginTs, acr },
+  granted,
+}: {
+  readonly record: SubjectToken
+  readonly account: Account
+  /** The engineer's. */
+  readonly session: Pick<Session, 'loginTs' | 'acr'>
+  readonly granted?: Granted
+}) => ({
+  stage: 'session' as const,
+  use: 'session' as const,
+  userId,
+  account,
+  actor: {
+    sub: actorId,
+    verified: true,
+    ...(loginTs !== undefined && { authTime: loginTs }),
+    ...(acr !== undefined && { acr }),
+  },
+  client: { id: clientId },
+  createdBy: { id: createdBy },
+  context,
+  ...granted,
+})
+
+async function askClaims(
+  ctx: KoaContextWithOIDC,
+  { options, settings }: SessionService,
+  {
+    record: { id, userId, actorId = '', context },
+    granted: { scope, resources = [] },
+    endsAt,
+  }: { readonly record: SubjectToken; readonly granted: Granted; readonly endsAt: Seconds },
+): Promise<JsonObject> {
+  const { client } = partiesOf(ctx)
+  const { clientId } = client
+  const sub = await subjectIdentifier(ctx as GrantContext, settings, { accountId: userId, client })
+  return askCustomClaims(options, {
+    token: {
+      sub,
+      aud: resources,
+      ...(scope !== undefined && { scope }),
+      clientId,
+      iat: epochTime(),
+      exp: endsAt,
+    },
+    context: {
+      grant: { type: TOKEN_EXCHANGE, kind: 'session', subjectTokenId: id, subjectTokenContext: context },
+      user: { id: userId },
+      client: { id: clientId },
+      actor: { sub: actorId },
+    },
+  })
+}
+
+/** What is known of a refusal, at the door or at the arrival. */
+interface Refused {
+  readonly error: unknown
+  readonly clientId: string
+  readonly actorId: string
+  readonly record?: SubjectToken | undefined
+  readonly scope?: string | undefined
+  readonly resources?: readonly string[] | undefined
+}
+
+const told = new WeakSet<object>()
+
+/** Whether an event has told of this error. */
+export const isTold = (error: unknown): boolean => told.has(Object(error))
+
+export function tellRefused(
+  ctx: Pick<Context, 'get'>,
+  { provider }: Pick<Service, 'provider'>,
+  { error, clientId, actorId, record, scope, resources = [] }: Refused,
+): void {
+  const thrown = error instanceof Error ? error : new Error('not an error')
+  const name = thrown instanceof errors.OIDCProviderError && thrown.expose ? thrown.error : 'server_error'
+  told.add(thrown)
+  emitRefusal(provider, 'subject_token.refused', {
+    stage: 'session',
+    error: name,
+    check: checkOf(thrown) ?? name,
+    reason: reasonOf(thrown),
+    clientId,
+    id: record?.id,
+    userId: record?.userId,
+    actor: { sub: actorId },
+    resource: resources.length > 0 ? resources : undefined,
+    scope: scope === '' ? undefined : scope,
+    request: requestOf(ctx),
+  })
+}

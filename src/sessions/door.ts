@@ -1,0 +1,188 @@
+/**
+ * The door: a subject token is brought by a form, a person signs in and agrees, the browser is armed, and goes to the
+ * application. Nothing is spent here.
+ */
+import Router from '@koa/router'
+import type { Context } from 'koa'
+import { errors } from 'oidc-provider'
+import { askNames } from '../callbacks/names.ts'
+import type { Seconds } from '../clock.ts'
+import { DOOR_CLIENT } from '../constants.ts'
+import { enter } from '../http/doors.ts'
+import { RecordError } from '../http/errors.ts'
+import { readMembers } from '../http/form.ts'
+import { isOfThisOrigin } from '../http/origin.ts'
+import { refuse } from '../http/respond.ts'
+import type { JsonObject } from '../plain-json.ts'
+import { sessionRefused } from '../refusals.ts'
+import { readToken } from '../subject-tokens/secret.ts'
+import { type Admitted, admit, isFresh, type SignedIn, signedIn } from './admission.ts'
+import { isTold } from './arrival.ts'
+import { canBeTold, startOf } from './opt-in.ts'
+import { setHeaders, showFailure, showMethods, showQuestion, showRefusal, showWayTo } from './page.ts'
+import { armedCookie, BROUGHT, readCookie, type Sealed, writeCookie } from './seal.ts'
+import type { SessionService } from './tokens.ts'
+
+/** How long someone may take to sign in, and then to agree. */
+const TO_AGREE: Seconds = 600
+/** How long the application may take to begin its sign-in. */
+const TO_ARRIVE: Seconds = 60
+/** Bytes of a form. */
+const LIMIT = 16 * 1024
+/** Characters of `target_link_uri`: it must fit into a cookie. */
+const LONGEST_TARGET = 2000
+
+type Handle = (ctx: Context) => Promise<void>
+
+/** The routes of the door, at exactly its path. `routes()` alone responds to them, 405 included. */
+export function doorRouter(service: SessionService): Router {
+  const { pathname } = service.sessions.door
+  const router = new Router({ sensitive: true, strict: true })
+  const guarded = guardOf(service)
+  const only = (...methods: string[]) => guarded(async (ctx) => showMethods(ctx, methods))
+  const confirm = `${pathname}/confirm`
+  router.post(
+    pathname,
+    guarded((ctx) => bring(ctx, service)),
+  )
+  router.get(
+    pathname,
+    guarded((ctx) => ask(ctx, service)),
+  )
+  router.post(
+    confirm,
+    guarded((ctx) => arm(ctx, service)),
+  )
+  router.all(pathname, only('GET', 'HEAD', 'POST'))
+  router.all(confirm, only('POST'))
+  return router
+}
+
+/** The operator is told once. */
+function fail(ctx: Context, { provider }: SessionService, thrown: unknown): number {
+  if (!isTold(thrown)) enter(ctx, { provider, door: 'session' })
+  return refuse(ctx, thrown).status
+}
+
+/** Every response of the door is a page, or leads to one. What is refused is shown by one text. */
+const guardOf =
+  (service: SessionService) =>
+  (handle: Handle): Handle => {
+    return async (ctx) => {
+      setHeaders(ctx)
+      try {
+        await handle(ctx)
+      } catch (thrown) {
+        if (thrown instanceof errors.AccessDenied) showRefusal(ctx, 403)
+        else if (thrown instanceof RecordError) showRefusal(ctx, 400)
+        else showFailure(ctx, fail(ctx, service, thrown))
+      }
+    }
+  }
+
+const malformed = (text: string) => new RecordError({ status: 400, code: 'invalid_request', public: text })
+
+/**
+ * From any site. Nothing is looked up and nothing is shown: the token leaves the page, the history and the address at once.
+ */
+async function bring(ctx: Context, service: SessionService): Promise<void> {
+  assertNoToken(ctx)
+  const form = await readMembers(ctx, LIMIT)
+  const token = readToken(form.get('subject_token') ?? '')
+  const target = form.get('target_link_uri')
+  if (token?.purpose !== 'session') throw malformed('subject_token is malformed')
+  if (target !== undefined && target.length > LONGEST_TARGET) throw malformed('target_link_uri is too long')
+  const { id, hash } = token
+  const sealed = await service.seal.seal('brought', { id, hash, ...(target && { target }) }, TO_AGREE)
+  writeCookie(ctx, service, { name: BROUGHT, value: sealed, life: TO_AGREE })
+  redirect(ctx, service.sessions.door.pathname)
+}
+
+/** An address is in histories and logs. */
+function assertNoToken({ query }: Context): void {
+  if (query.subject_token !== undefined) throw malformed('subject_token must be sent in a form')
+}
+
+/** Who acts, as whom, where, for how long and why. First the person signs in. */
+async function ask(ctx: Context, service: SessionService): Promise<void> {
+  assertNoToken(ctx)
+  const brought = await service.seal.open('brought', readCookie(ctx, service, BROUGHT))
+  if (!brought) throw sessionRefused({ private: 'brought too long ago, or not at all' })
+  const session = await signedIn(ctx, service)
+  if (!session || !isFresh(service, session)) return signIn(ctx, service, session)
+  const admitted = await admit(ctx, service, { brought, session })
+  const { id, hash, target } = brought
+  const { record, client } = admitted
+  const agreed: Sealed = {
+    id,
+    hash,
+    client: client.clientId,
+    session: session.uid,
+    ...(target && { target }),
+  }
+  const { userId } = record
+  const { accountId } = session
+  const { nameOf, ttl, door } = service.sessions
+  const name = await askNames(nameOf, [userId, accountId], (error) => ctx.app.emit('error', error, ctx))
+  showQuestion(ctx, {
+    actor: { id: accountId, name: name(accountId) },
+    user: { id: userId, name: name(userId) },
+    application: nameOfClient(admitted),
+    ttl,
+    context: requiredOf(admitted, service.options.requiredContext),
+    isUnended: !canBeTold(client),
+    action: `${door.pathname}/confirm`,
+    sealed: await service.seal.seal('asked', agreed, TO_AGREE),
+  })
+}
+
+const nameOfClient = ({ client }: Admitted): string => client.clientName ?? client.clientId
+
+const requiredOf = ({ record: { context } }: Admitted, required: readonly string[]): JsonObject =>
+  Object.fromEntries(Object.entries(context).filter(([key]) => required.includes(key)))
+
+/** By the provider's own sign-in, once: who comes back from there as before is refused. */
+function signIn(ctx: Context, { provider, sessions }: SessionService, session: SignedIn | undefined): void {
+  const { state, error } = ctx.query
+  if (state !== undefined || error !== undefined)
+    throw sessionRefused({ private: 'not signed in, or not as is required' })
+  const { door, maxAge, acrValues } = sessions
+  const address = new URL(provider.urlFor('authorization'))
+  address.search = new URLSearchParams({
+    ...{ client_id: DOOR_CLIENT, response_type: 'none', scope: 'openid', redirect_uri: door.href },
+    state: 'signed-in',
+    max_age: String(maxAge),
+    ...(acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
+    ...(session && { prompt: 'login' }),
+  }).toString()
+  redirect(ctx, address.href)
+}
+
+/** The button: of that page, by that person. The browser is armed for one application, for a minute. */
+async function arm(ctx: Context, service: SessionService): Promise<void> {
+  if (!isOfThisOrigin(ctx)) throw sessionRefused({ private: 'sent by another site' })
+  assertNoToken(ctx)
+  const agreed = await service.seal.open('asked', (await readMembers(ctx, LIMIT)).get('sealed'))
+  const session = await signedIn(ctx, service)
+  if (!agreed || !session || agreed.session !== session.uid)
+    throw sessionRefused({ private: 'not what this person was asked' })
+  if (!isFresh(service, session)) throw sessionRefused({ private: 'signed in too long ago' })
+  const admitted = await admit(ctx, service, { brought: agreed, session })
+  const { id, hash, target } = agreed
+  const { client } = admitted
+  const { clientId } = client
+  if (clientId !== agreed.client) throw sessionRefused({ private: 'asked for another application' })
+  const armed = await service.seal.seal(
+    'armed',
+    { id, hash, client: clientId, session: session.uid },
+    TO_ARRIVE,
+  )
+  writeCookie(ctx, service, { name: BROUGHT, value: null, life: 0 })
+  writeCookie(ctx, service, { name: armedCookie(clientId), value: armed, life: TO_ARRIVE })
+  showWayTo(ctx, nameOfClient(admitted), startOf(client, service.provider.issuer, target))
+}
+
+function redirect(ctx: Context, address: string): void {
+  ctx.status = 303
+  ctx.redirect(address)
+}

@@ -1,0 +1,148 @@
+/** One attempt to end a session: its part at the provider, and the application, which is told until it confirms. */
+import type { Provider } from 'oidc-provider'
+import { epochTime, type Seconds, TooLate, within } from '../clock.ts'
+import { emit } from '../events.ts'
+import { endHeadlessSession, tellApplication } from '../provider/session-end.ts'
+import type { Service } from '../provider/settings.ts'
+import { nameOf } from '../refusals.ts'
+import type { DueSession, SessionStore } from '../subject-tokens/store.ts'
+import { sessionName } from './names.ts'
+
+/** Where sessions are, and who is told. */
+export interface Endings {
+  readonly provider: Provider
+  readonly sessions: SessionStore
+}
+
+/** Ends a session of this process that was stopped just now. Its application is told soon, and not waited for. */
+export async function endSession({ provider, wakeSessions }: Service, id: string): Promise<void> {
+  try {
+    await endHeadlessSession(provider, sessionName(id))
+  } finally {
+    // What has failed here is ended again before the application is told.
+    wakeSessions?.()
+  }
+}
+
+/** No attempt takes longer, whatever the application and a `fetch` of the deployment do. */
+const LONGEST_ATTEMPT: Seconds = 5
+/** Between an attempt that failed and the next one; after these always the last one. */
+const PAUSES: readonly Seconds[] = [1, 3, 10, 30, 60, 120, 300, 600]
+/** Since the end of the session. */
+const GIVEN_UP_AFTER: Seconds = 3600
+/** A code lives for a minute: until then the application may be redeeming it, and not know the session yet. */
+const MAY_BE_SIGNING_IN: Seconds = 70
+/** By then it has redeemed the code, if it ever does. */
+const TOLD_AGAIN_AFTER: Seconds = 10
+
+/**
+ * Ends a session that is due, unless another process does. Returns when it is due again, if it is and this process knows.
+ *
+ * @throws what storage throws. Nothing is lost: the session stays open, and is found again.
+ */
+export async function endDueSession(endings: Endings, due: DueSession): Promise<Seconds | undefined> {
+  const { provider, sessions } = endings
+  const began = epochTime()
+  const claimed = markAt(due, began + LONGEST_ATTEMPT)
+  if (!(await sessions.claim(provider.issuer, due.id, due.mark, claimed))) return undefined
+  try {
+    await within(LONGEST_ATTEMPT, endAndTell(provider, due))
+  } catch (error) {
+    return failed(endings, { due, began, claimed, error })
+  }
+  return succeeded(endings, due)
+}
+
+/** Both, whatever becomes of the other. Again at each attempt: what an answer under way has left since goes, too. */
+async function endAndTell(provider: Provider, due: DueSession): Promise<void> {
+  const { clientId, userId } = due
+  const sid = sessionName(due.id)
+  const tellsNoOne = due.logout === 'unsupported'
+  const results = await Promise.allSettled([
+    tellsNoOne ? undefined : tellApplication(provider, { clientId, userId, sid }),
+    endHeadlessSession(provider, sid),
+  ])
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+async function succeeded({ provider, sessions }: Endings, due: DueSession): Promise<Seconds | undefined> {
+  const at = epochTime()
+  const isFirstAnswer = due.logout === 'pending'
+  const again = isFirstAnswer ? secondTime(due, at) : undefined
+  const mark = again === undefined ? null : markAt(due, again)
+  await sessions.settle(provider.issuer, due.id, { mark, at, ...(isFirstAnswer && { logout: 'confirmed' }) })
+  if (isFirstAnswer) emitEnded(provider, due, { logout: 'confirmed', logoutAt: at })
+  if (due.logout === 'unsupported') emitEnded(provider, due, { logout: 'unsupported' })
+  return mark ?? undefined
+}
+
+/** When an application is told again that may not have known the session when it confirmed. */
+function secondTime(due: DueSession, confirmedAt: Seconds): Seconds | undefined {
+  const ended = endOf(due)
+  if (ended - due.usedAt > MAY_BE_SIGNING_IN) return undefined
+  if (isUntried(due)) return confirmedAt + TOLD_AGAIN_AFTER
+  // The first attempt, at the end, brought nothing: what has come later than this was the second time.
+  const second = ended + TOLD_AGAIN_AFTER
+  return confirmedAt < second ? second : undefined
+}
+
+interface Failure {
+  readonly due: DueSession
+  readonly began: Seconds
+  readonly claimed: Seconds
+  readonly error: unknown
+}
+
+async function failed(
+  { provider, sessions }: Endings,
+  { due, began, claimed, error }: Failure,
+): Promise<Seconds | undefined> {
+  const { id, userId, clientId } = due
+  const at = epochTime()
+  const next = nextAttempt(due, began, at)
+  const reason = error instanceof TooLate ? 'TimeoutError' : nameOf(error)
+  emit(provider, 'session.logout_failed', { id, userId, clientId, reason, retryAt: next })
+  if (next !== undefined) {
+    // Unless the attempt took so long that another process has begun one.
+    const isOurs = await sessions.claim(provider.issuer, id, claimed, next)
+    return isOurs ? next : undefined
+  }
+  const isFirstAnswer = due.logout === 'pending'
+  await sessions.settle(provider.issuer, id, { mark: null, at, ...(isFirstAnswer && { logout: 'gaveUp' }) })
+  if (isFirstAnswer) emitEnded(provider, due, { logout: 'gaveUp', logoutAt: at })
+  if (due.logout === 'unsupported') emitEnded(provider, due, { logout: 'unsupported' })
+  return undefined
+}
+
+/** After an attempt that began at a time and has failed by now; `undefined` if that was the last one. */
+function nextAttempt(due: DueSession, began: Seconds, now: Seconds): Seconds | undefined {
+  const ended = endOf(due)
+  const passed = began - ended
+  if (passed >= GIVEN_UP_AFTER) return undefined
+  const pause = isUntried(due) ? PAUSES[0] : pauseAfter(passed)
+  return markAt(due, Math.max(now + 1, Math.min(now + (pause ?? 0), ended + GIVEN_UP_AFTER)))
+}
+
+/** By the time since the end alone, so that a process that has made none of the attempts knows it, too. */
+function pauseAfter(passed: Seconds): Seconds | undefined {
+  let start: Seconds = 0
+  for (const pause of PAUSES) {
+    start += pause
+    if (passed < start) return pause
+  }
+  return PAUSES.at(-1)
+}
+
+const endOf = ({ endsAt, revokedAt = endsAt }: DueSession): Seconds => Math.min(endsAt, revokedAt)
+
+/** The mark is the end of the session until the first attempt, and never again: of a stopped one it would mean that. */
+const isUntried = ({ mark, endsAt }: DueSession): boolean => mark === endsAt
+const markAt = ({ endsAt }: DueSession, time: Seconds): Seconds => (time === endsAt ? time + 1 : time)
+
+function emitEnded(
+  provider: Provider,
+  { id, userId, clientId, endsAt }: DueSession,
+  outcome: { readonly logout: DueSession['logout']; readonly logoutAt?: Seconds },
+): void {
+  emit(provider, 'session.ended', { id, userId, clientId, session: { endsAt, ...outcome } })
+}

@@ -1,0 +1,124 @@
+/** Which clients a subject token may open: those that the administrator has registered for it. */
+import { type ClientMetadata, errors, type KoaContextWithOIDC } from 'oidc-provider'
+import {
+  IMPERSONATION_POLICY,
+  IMPERSONATION_SESSIONS,
+  IMPERSONATION_SESSIONS_UNENDED,
+  TOKEN_EXCHANGE_AUDIENCES,
+} from '../constants.ts'
+
+type RawMetadata = { readonly [member: string]: unknown }
+
+/** What a registered client says of itself. */
+export interface OpenClient {
+  readonly clientId: string
+  readonly clientName?: string | undefined
+  readonly initiateLoginUri?: string | undefined
+  readonly backchannelLogoutUri?: string | undefined
+  readonly backchannelLogoutSessionRequired?: boolean | undefined
+  readonly clientIdMetadataDocument?: unknown
+  readonly [member: string]: unknown
+}
+
+const MEMBERS = [IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED] as const
+
+/**
+ * The metadata is raw: no member has been checked for its type yet. `ctx` is there for clients that register themselves.
+ *
+ * @throws {errors.InvalidClientMetadata} whose text the sender of a registration reads.
+ */
+export function validateOptIn(ctx: KoaContextWithOIDC | undefined, metadata: RawMetadata): void {
+  if (ctx) assertGiven(ctx, metadata)
+  const { [IMPERSONATION_SESSIONS]: start, [IMPERSONATION_SESSIONS_UNENDED]: unended } = metadata
+  if (unended !== undefined && typeof unended !== 'boolean')
+    throw invalid(`${IMPERSONATION_SESSIONS_UNENDED} must be a boolean`)
+  if (start === undefined) return
+  const [rule] = RULES.filter(([, holds]) => !holds(metadata)).map(([text]) => text)
+  if (rule !== undefined) throw invalid(`${IMPERSONATION_SESSIONS} ${rule}`)
+}
+
+const invalid = (text: string) => new errors.InvalidClientMetadata(text)
+
+/** Only an administrator gives it. An update may keep what the client has, and leave it out. */
+function assertGiven({ oidc }: KoaContextWithOIDC, metadata: RawMetadata): void {
+  const isUpdate = oidc.route === 'client_update'
+  if (!isUpdate && oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) return
+  const held: RawMetadata = (isUpdate && oidc.client?.metadata()) || {}
+  const added = MEMBERS.find((name) => metadata[name] !== undefined && metadata[name] !== held[name])
+  if (added) throw invalid(`${added} is not for self-registered clients`)
+}
+
+const holds = (list: unknown, name: string): boolean => Array.isArray(list) && list.includes(name)
+
+const RULES: readonly (readonly [text: string, (metadata: RawMetadata) => boolean])[] = [
+  [
+    'must be true or an https URL',
+    ({ [IMPERSONATION_SESSIONS]: start }) => start === true || isAddress(start),
+  ],
+  [
+    'needs initiate_login_uri, or the address of a sign-in in its place',
+    ({ [IMPERSONATION_SESSIONS]: start, initiate_login_uri: uri }) =>
+      start !== true || (typeof uri === 'string' && uri !== ''),
+  ],
+  ['needs the grant type authorization_code', ({ grant_types }) => holds(grant_types, 'authorization_code')],
+  ['needs the response type code', ({ response_types }) => holds(response_types, 'code')],
+  ['is not for native applications', ({ application_type }) => application_type !== 'native'],
+  [
+    `is not for clients with ${TOKEN_EXCHANGE_AUDIENCES}`,
+    ({ [TOKEN_EXCHANGE_AUDIENCES]: audiences }) => audiences === undefined,
+  ],
+  [
+    'needs backchannel_logout_session_required: without it, a logout token ends every session of the user',
+    ({ backchannel_logout_uri: uri, backchannel_logout_session_required: required }) =>
+      uri === undefined || required === true,
+  ],
+  [
+    `needs backchannel_logout_uri, or ${IMPERSONATION_SESSIONS_UNENDED}`,
+    ({ backchannel_logout_uri: uri, [IMPERSONATION_SESSIONS_UNENDED]: unended }) =>
+      uri !== undefined || unended === true,
+  ],
+]
+
+/** An absolute https URL, or http to this machine. */
+function isAddress(value: unknown): value is string {
+  if (typeof value !== 'string' || !URL.canParse(value)) return false
+  const { protocol, hostname } = new URL(value)
+  if (protocol === 'https:') return true
+  return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
+}
+
+/** Whether a registered client is open to sessions. One that describes itself in a metadata document never is. */
+export function isOpen(client: OpenClient): boolean {
+  if (client.clientIdMetadataDocument) return false
+  const start = client[IMPERSONATION_SESSIONS]
+  return isAddress(start) || (start === true && isAddress(client.initiateLoginUri))
+}
+
+/** Whether the application can be told when a session ends. */
+export const canBeTold = (client: OpenClient): boolean =>
+  client.backchannelLogoutUri !== undefined && client.backchannelLogoutSessionRequired === true
+
+/**
+ * Where the application begins a sign-in (OpenID Connect Core §4). Only what the administrator has registered, and a page of
+ * the same origin as a parameter: no one can name another place.
+ */
+export function startOf(client: OpenClient, issuer: string, target: string | undefined): string {
+  const registered = client[IMPERSONATION_SESSIONS]
+  if (isAddress(registered)) return new URL(registered).href
+  const start = new URL(String(client.initiateLoginUri))
+  start.searchParams.set('iss', issuer)
+  if (target !== undefined && URL.canParse(target) && new URL(target).origin === start.origin)
+    start.searchParams.set('target_link_uri', target)
+  return start.href
+}
+
+/** The client by which engineers sign in at the door. It is issued nothing. */
+export const doorClient = (clientId: string, door: URL, algorithm: string): ClientMetadata => ({
+  client_id: clientId,
+  client_name: 'Impersonation',
+  token_endpoint_auth_method: 'none',
+  grant_types: [],
+  response_types: ['none'],
+  redirect_uris: [door.href],
+  id_token_signed_response_alg: algorithm as NonNullable<ClientMetadata['id_token_signed_response_alg']>,
+})

@@ -1,0 +1,103 @@
+/** A code of a session was used again: someone has a copy. The session ends, and the record says why (protocol.md §10.6). */
+import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import { epochTime } from '../clock.ts'
+import type { AccessTokenEnd } from '../events.ts'
+import { requestOf } from '../http/doors.ts'
+import { emitRefusal } from '../provider/notices.ts'
+import { codeOfRequest, onSimultaneousCodes } from '../provider/session-end.ts'
+import type { Service } from '../provider/settings.ts'
+import { revokeSubjectToken } from '../records/stop.ts'
+import { isSpent, isUnexpired, type SpentSubjectToken } from '../subject-tokens/subject-token.ts'
+import { endSession } from './ending.ts'
+import { recordIdOf } from './names.ts'
+
+type Context = Pick<KoaContextWithOIDC, 'get'>
+type Policy = NonNullable<Configuration['revokeGrantPolicy']>
+
+/**
+ * The provider asks this policy before it ends a Grant: at the token endpoint, because a code was used again. Here the
+ * record is written first, so that there is no moment in which only the Grant knows.
+ */
+export function sessionGrantPolicy(given: Policy = providersOwn, service: () => Service): Policy {
+  return async (ctx) => {
+    const code = await codeOfRequest(ctx)
+    const id = recordIdOf(code?.grantId)
+    if (id === undefined) return given(ctx)
+    await endReplayed(service(), id, ctx)
+    return true
+  }
+}
+
+const providersOwn: Policy = ({ oidc }: KoaContextWithOIDC) =>
+  oidc.route !== 'revocation' || oidc.entities.AccessToken === undefined
+
+/** Follows what else ends a Grant at the provider. */
+export function followGrants(service: Service): void {
+  const { provider } = service
+  // Of two requests with one code at the same moment an adapter lets one win, and the provider asks no policy.
+  onSimultaneousCodes(provider, async ({ grantId }, ctx) => {
+    const id = recordIdOf(grantId)
+    if (id !== undefined) await endReplayed(service, id, ctx)
+  })
+  provider.on('grant.revoked', (ctx, grantId) => {
+    const id = recordIdOf(grantId)
+    if (id === undefined) return
+    // After a replay this changes nothing. What fails is found again: by its end.
+    void signOut(service, { id, clientId: ctx.oidc.client?.clientId, ctx }).catch(() => {})
+  })
+}
+
+/** Stops the session in the name of its application, where someone has signed out. */
+export async function signOut(
+  service: Service,
+  {
+    id,
+    clientId,
+    ctx,
+  }: { readonly id: string; readonly clientId: string | undefined; readonly ctx: Context },
+): Promise<void> {
+  const revocation = { cause: 'signedOut', ...(clientId !== undefined && { client: clientId }) } as const
+  await revokeSubjectToken(service, id, revocation, { request: requestOf(ctx) })
+}
+
+async function endReplayed(service: Service, id: string, ctx: Context | undefined): Promise<void> {
+  const { provider, store } = service
+  const token = await store.find(provider.issuer, id)
+  if (token && isSpent(token)) tell(service, token, await endFirstUse(service, token), ctx)
+}
+
+/** The record first: without its Grant the code cannot be used again, and nothing would repeat what fails here. */
+async function endFirstUse(service: Service, token: SpentSubjectToken): Promise<AccessTokenEnd> {
+  const at = epochTime()
+  const lives = isUnexpired(token, at)
+  try {
+    const stopped = await service.store.recordReplay(token, { at, clientId: token.use.clientId })
+    await endSession(service, token.id)
+    if (stopped) return 'now'
+    return lives ? 'before' : 'expired'
+  } catch {
+    return 'failed'
+  }
+}
+
+function tell(
+  { provider }: Service,
+  { id, userId, use }: SpentSubjectToken,
+  ended: AccessTokenEnd,
+  ctx: Context | undefined,
+): void {
+  emitRefusal(provider, 'subject_token.replayed', {
+    id,
+    userId,
+    clientId: use.clientId,
+    usedBy: use.clientId,
+    sameClient: true,
+    usedAt: use.at,
+    secondsAfter: Math.max(0, epochTime() - use.at),
+    actor: use.actor,
+    resource: use.resource,
+    scope: use.scope,
+    ended,
+    request: ctx && requestOf(ctx),
+  })
+}

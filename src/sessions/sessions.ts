@@ -1,0 +1,267 @@
+/**
+ * The option `sessions`: what it adds to the configuration of the provider, and to the provider itself. Each part hangs on a
+ * documented function of the configuration; what else it needs is in `provider/sessions.ts`.
+ */
+import type { Account, AuthorizationCode, Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import { DOOR_CLIENT, IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED } from '../constants.ts'
+import type { ResolvedSessions } from '../options.ts'
+import { findClient } from '../provider/clients.ts'
+import { assertSessionFacts, gives, rememberSessions } from '../provider/sessions.ts'
+import type { Service, Settings } from '../provider/settings.ts'
+import { sessionRefused } from '../refusals.ts'
+import { type Arrival, type Attempt, arrive, tellRefused } from './arrival.ts'
+import { logoutOfSessions } from './logout.ts'
+import { recordIdOf } from './names.ts'
+import { doorClient, isOpen, validateOptIn } from './opt-in.ts'
+import { followGrants, sessionGrantPolicy } from './replay.ts'
+import { armedCookie, keysOf, readCookie, sealOf, writeCookie } from './seal.ts'
+import { spend } from './spend.ts'
+import {
+  accountOfSession,
+  claimsOfSession,
+  type Kind,
+  nameJwt,
+  type SessionService,
+  ttlOf,
+} from './tokens.ts'
+import { watchSessions } from './watch.ts'
+
+type ExtraClientMetadata = NonNullable<Configuration['extraClientMetadata']>
+
+/** @throws {TypeError} that names what of the configuration is missing, or in the way. */
+export function assertSessionConfiguration(given: Configuration, { door }: ResolvedSessions): void {
+  const { features = {}, cookies = {}, clients = [] } = given
+  const needs = (what: string) => new TypeError(`option sessions needs configuration.${what}`)
+  if (keysOf(given).length === 0) throw needs('cookies.keys')
+  if (!features.backchannelLogout?.enabled) throw needs('features.backchannelLogout')
+  if (features.rpInitiatedLogout?.enabled === false) throw needs('features.rpInitiatedLogout')
+  const { path = '/' } = cookies.long ?? {}
+  if (!`${door.pathname}/`.startsWith(path.endsWith('/') ? path : `${path}/`))
+    throw needs('cookies.long.path to cover the door: there the session of the engineer is read')
+  if (clients.some(({ client_id: id }) => id === DOOR_CLIENT))
+    throw new TypeError(`configuration.clients: "${DOOR_CLIENT}" is the client of the option sessions`)
+}
+
+/** Authorization requests that are answered for the user, or were refused. */
+const attempts = new WeakMap<object, Attempt & { arrival?: Arrival; isTold?: boolean }>()
+
+/** The given configuration, with every function that decides about a session. `service` throws before `attach`. */
+export function extendForSessions(
+  given: Configuration,
+  { sessions, settings }: { readonly sessions: ResolvedSessions; readonly settings: Settings },
+  service: () => SessionService,
+): Configuration {
+  const { claims, formats, responseTypes, ttl } = given
+  const ends = (kind: Kind) => ({ [kind]: ttlOf(given, kind) })
+  return {
+    ...given,
+    clients: [...(given.clients ?? []), doorClient(DOOR_CLIENT, sessions.door, settings.signingAlgorithm)],
+    ...(responseTypes && { responseTypes: [...new Set([...responseTypes, 'none' as const])] }),
+    claims: { ...claims, openid: withAct(claims?.openid) },
+    ttl: { ...ttl, ...ends('AccessToken'), ...ends('AuthorizationCode'), ...ends('IdToken') },
+    formats: { ...formats, customizers: { ...formats?.customizers, jwt: customizeJwt(given, service) } },
+    extraClientMetadata: extendClientMetadata(given.extraClientMetadata),
+    revokeGrantPolicy: sessionGrantPolicy(given.revokeGrantPolicy, service),
+    ...decisions(given, service),
+  }
+}
+
+/** The provider shows only claims that a scope lists. */
+function withAct(claims: unknown): string[] {
+  if (Array.isArray(claims)) return [...new Set([...claims, 'act'])]
+  return [...Object.keys(Object(claims ?? { sub: null })), 'act']
+}
+
+function extendClientMetadata(given: ExtraClientMetadata | undefined): ExtraClientMetadata {
+  return {
+    ...given,
+    properties: [IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED, ...(given?.properties ?? [])],
+    validator(ctx, key, value, metadata) {
+      // Validated with the other, at once.
+      if (key === IMPERSONATION_SESSIONS_UNENDED) return
+      if (key !== IMPERSONATION_SESSIONS) return given?.validator?.(ctx, key, value, metadata)
+      validateOptIn(ctx, metadata)
+    },
+  }
+}
+
+type Customizer = NonNullable<NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt']>
+
+const customizeJwt =
+  (given: Configuration, service: () => SessionService): Customizer =>
+  async (ctx, token, jwt) => {
+    await given.formats?.customizers?.jwt?.(ctx, token, jwt)
+    const recordId = recordOf(token)
+    if (recordId === undefined) return
+    nameJwt(token, jwt, recordId)
+    // A customizer of the deployment has no say in these.
+    const { act, status } = await claimsOfSession(ctx, service(), { recordId, own: undefined })
+    Object.assign(jwt.payload, { act, ...(status !== undefined && { status }) })
+  }
+
+const recordOf = (source: unknown): string | undefined => recordIdOf(Reflect.get(Object(source), 'grantId'))
+
+type Decisions = Required<
+  Pick<
+    Configuration,
+    'findAccount' | 'loadExistingGrant' | 'expiresWithSession' | 'issueRefreshToken' | 'extraTokenClaims'
+  >
+>
+
+/** In the order in which the provider asks. */
+function decisions(given: Configuration, service: () => SessionService): Decisions {
+  return {
+    /** The first, once every parameter was checked. */
+    async findAccount(ctx, id, source) {
+      const recordId = recordOf(source)
+      if (recordId !== undefined)
+        return accountOfSession(ctx, service(), {
+          recordId,
+          accountId: id,
+          source: source as AuthorizationCode,
+        })
+      const answered = source ? undefined : await answerFor(ctx, service(), id)
+      return answered ?? given.findAccount?.(ctx, id, source)
+    },
+
+    async loadExistingGrant(ctx) {
+      const grant = attempts.get(ctx)?.arrival?.grant ?? grantOfDoor(ctx)
+      if (grant) return grant
+      if (given.loadExistingGrant) return given.loadExistingGrant(ctx)
+      const { client, result, session, provider } = ctx.oidc
+      const grantId = result?.consent?.grantId ?? session?.grantIdFor(client?.clientId ?? '')
+      return grantId ? provider.Grant.find(grantId) : undefined
+    },
+
+    /** The last, before the code is saved. */
+    async expiresWithSession(ctx, source) {
+      const attempt = attempts.get(ctx)
+      if (attempt?.arrival) {
+        await told(ctx, attempt, () =>
+          enter(ctx, service(), attempt.arrival as Arrival, source as AuthorizationCode),
+        )
+        return true
+      }
+      if (recordOf(source) !== undefined) return true
+      return given.expiresWithSession
+        ? given.expiresWithSession(ctx, source)
+        : !source.scopes.has('offline_access')
+    },
+
+    /** A session is not prolonged. */
+    async issueRefreshToken(ctx, client, source) {
+      if (recordOf(source) !== undefined) return false
+      if (given.issueRefreshToken) return given.issueRefreshToken(ctx, client, source)
+      return client.grantTypeAllowed('refresh_token') && source.scopes.has('offline_access')
+    },
+
+    async extraTokenClaims(ctx, token) {
+      const own = await given.extraTokenClaims?.(ctx, token)
+      const recordId = recordOf(token)
+      return recordId === undefined ? own : claimsOfSession(ctx, service(), { recordId, own })
+    },
+  }
+}
+
+/** The account for which an authorization request of an armed browser is answered; `undefined` for every other request. */
+async function answerFor(
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  accountId: string,
+): Promise<Account | undefined> {
+  const { session, client, route } = ctx.oidc ?? {}
+  if (!session || session.accountId !== accountId || attempts.has(ctx)) return undefined
+  // A session of ours never comes by cookie.
+  if (recordIdOf(session.uid) !== undefined)
+    throw sessionRefused({ private: 'a headless session was presented' })
+  if ((route !== 'authorization' && route !== 'resume') || !client || client.clientId === DOOR_CLIENT)
+    return undefined
+  const name = armedCookie(client.clientId)
+  const armed = readCookie(ctx, service, name)
+  // A silent renewal, of another tab perhaps.
+  if (armed === undefined || ctx.oidc.prompts.has('none')) return undefined
+  writeCookie(ctx, service, { name, value: null, life: 0 })
+  const attempt: Attempt & { arrival?: Arrival } = { actorId: accountId }
+  attempts.set(ctx, attempt)
+  return told(ctx, attempt, async () => {
+    const { account, arrival } = await arrive(ctx, service, { armed, actorId: accountId }, attempt)
+    attempt.arrival = arrival
+    return account
+  })
+}
+
+async function enter(
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  arrival: Arrival,
+  code: AuthorizationCode,
+): Promise<void> {
+  await spend(ctx, service, arrival, code)
+  service.opened(arrival.endsAt)
+}
+
+/** The engineer's sign-in at the door issues nothing: there is nothing to consent to. */
+function grantOfDoor({ oidc: { client, account, provider } }: KoaContextWithOIDC) {
+  if (client?.clientId !== DOOR_CLIENT || !account) return undefined
+  const grant = new provider.Grant({ accountId: account.accountId, clientId: DOOR_CLIENT })
+  grant.addOIDCScope('openid')
+  return grant
+}
+
+/** Whether the provider can have sessions, and what it needs for them. Every process watches over the sessions of all. */
+export function attachSessions(
+  rest: Service,
+  { sessions, given }: { readonly sessions: ResolvedSessions; readonly given: Configuration },
+): SessionService {
+  const { provider } = rest
+  if (sessions.door.origin !== new URL(provider.issuer).origin)
+    throw new TypeError('option sessions.door must be on the origin of the issuer')
+  assertSessionFacts(provider)
+  const watch = watchSessions(rest)
+  const service: SessionService = {
+    ...rest,
+    ...{ sessions, given, seal: sealOf(provider.issuer, given) },
+    wakeSessions: () => watch.wake(),
+    opened: (endsAt) => watch.opened(endsAt),
+    isOpenToSessions: async (clientId) => {
+      const client = await findClient(provider, clientId)
+      return client !== undefined && isOpen(client)
+    },
+  }
+  rememberSessions(provider, (uid) => recordIdOf(uid) !== undefined)
+  followGrants(service)
+  provider.on('authorization.error', (ctx, error) => tellOnce(ctx, error))
+  provider.on('server_error', (ctx, error) => tellOnce(ctx, error))
+  provider.use(neverACookie)
+  provider.use(logoutOfSessions(service, given.routes?.end_session))
+  return service
+}
+
+/** What must never happen, by whatever release of the provider, ends the session before the browser gets it. */
+async function neverACookie(ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> {
+  await next()
+  const arrival = attempts.get(ctx)?.arrival
+  if (!arrival || !gives(ctx, arrival.session)) return
+  ctx.remove('Set-Cookie')
+  ctx.remove('Location')
+  Object.assign(ctx, { status: 500, body: '' })
+  await Promise.all([arrival.session.destroy(), arrival.grant.destroy()])
+  throw new Error('oidc-provider would have given the session to the browser')
+}
+
+async function told<Result>(ctx: KoaContextWithOIDC, attempt: Attempt, work: () => Promise<Result>) {
+  try {
+    return await work()
+  } catch (error) {
+    tellOnce(ctx, error, attempt)
+    throw error
+  }
+}
+
+/** One event about an authorization request that was to be answered for the user, whoever has refused it. */
+function tellOnce(ctx: KoaContextWithOIDC, error: unknown, attempt = attempts.get(ctx)): void {
+  if (!attempt || attempt.isTold) return
+  attempt.isTold = true
+  const { provider, client } = ctx.oidc
+  tellRefused(ctx, { provider }, { ...attempt, error, clientId: client?.clientId ?? '' })
+}

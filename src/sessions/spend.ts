@@ -1,0 +1,58 @@
+/**
+ * The one conditional write, by the last call of the provider before it saves the code: everything that can refuse has run,
+ * and of any number of requests, browsers and processes one gets in.
+ */
+import type { AuthorizationCode, KoaContextWithOIDC } from 'oidc-provider'
+import { epochTime } from '../clock.ts'
+import { emit } from '../events.ts'
+import { requestOf } from '../http/doors.ts'
+import { withoutUndefined } from '../plain-json.ts'
+import { assertCarried } from '../provider/sessions.ts'
+import { sessionRefused } from '../refusals.ts'
+import type { SubjectTokenUse } from '../subject-tokens/subject-token.ts'
+import type { Arrival } from './arrival.ts'
+import { canBeTold } from './opt-in.ts'
+import type { SessionService } from './tokens.ts'
+
+export async function spend(
+  ctx: KoaContextWithOIDC,
+  { provider, store }: SessionService,
+  arrival: Arrival,
+  code: AuthorizationCode,
+): Promise<void> {
+  const { record, actorId, clientId, grant, session, scope, resources, endsAt } = arrival
+  assertCarried(ctx, arrival, code)
+  // Asks the deployment's `ttl`, which may throw.
+  void Reflect.get(code, 'expiration')
+  const now = epochTime()
+  if (endsAt <= now) throw sessionRefused({ private: 'the session would have ended before it began' })
+  if (!(await store.consume(record, now, useOf(ctx, now, arrival))))
+    throw sessionRefused({ private: 'used or stopped meanwhile' })
+  // Only now: who has lost must not overwrite what the winner keeps under the same names.
+  grant.iat = now
+  grant.exp = endsAt
+  await grant.save()
+  await session.save(endsAt - now)
+  emit(provider, 'subject_token.exchanged', {
+    kind: 'session',
+    ...{ id: record.id, userId: record.userId, createdBy: record.createdBy, clientId, resources },
+    actor: { sub: actorId },
+    scope: scope === '' ? undefined : scope,
+    accessToken: { format: 'session', expiresAt: endsAt },
+    request: requestOf(ctx),
+  })
+}
+
+function useOf({ oidc }: KoaContextWithOIDC, at: number, arrival: Arrival): SubjectTokenUse {
+  const { actorId, clientId, grant, scope, resources, endsAt } = arrival
+  return withoutUndefined<SubjectTokenUse>({
+    at,
+    clientId,
+    actor: { sub: actorId },
+    resource: resources.length > 0 ? resources : undefined,
+    scope: scope === '' ? undefined : scope,
+    accessToken: { format: 'session', expiresAt: endsAt },
+    grantId: grant.jti,
+    session: { logout: oidc.client && canBeTold(oidc.client) ? 'pending' : 'unsupported' },
+  })
+}

@@ -1,0 +1,225 @@
+/**
+ * What the tokens of a session hold, and whether they are issued at all: the record decides, in each request anew. It is
+ * looked up once for a request.
+ */
+import { randomBytes } from 'node:crypto'
+import {
+  type Account,
+  type AuthorizationCode,
+  type Configuration,
+  errors,
+  type KoaContextWithOIDC,
+} from 'oidc-provider'
+import { epochTime, type Seconds } from '../clock.ts'
+import { RESERVED_CLAIMS } from '../constants.ts'
+import { tellOf } from '../http/doors.ts'
+import type { ResolvedSessions } from '../options.ts'
+import { RETRY_AFTER } from '../outage.ts'
+import { isPlainObject, type JsonObject } from '../plain-json.ts'
+import { subjectIdentifier } from '../provider/access-token.ts'
+import type { GrantContext } from '../provider/grants.ts'
+import { stateOfSession } from '../provider/sessions.ts'
+import type { Service } from '../provider/settings.ts'
+import { statusClaim } from '../provider/status-reference.ts'
+import { isLive, isSpent, type SubjectToken } from '../subject-tokens/subject-token.ts'
+import { recordIdOf, sessionName } from './names.ts'
+import type { Seal } from './seal.ts'
+
+/** What every stage of a session works with. */
+export interface SessionService extends Service {
+  readonly sessions: ResolvedSessions
+  /** As the deployment gave it: its own functions, before they were wrapped. */
+  readonly given: Configuration
+  readonly seal: Seal
+  /** This process ends the session in time; another one finds it if this one is gone. */
+  readonly opened: (endsAt: Seconds) => void
+}
+
+/** Whom a request of a session is about. Account ids, never pairwise. Frozen. */
+export interface SessionImpersonation {
+  /** Of the record. */
+  readonly id: string
+  /** The user as whom the application is signed in. */
+  readonly userId: string
+  /** The engineer who acts. */
+  readonly actor: { readonly sub: string }
+  readonly clientId: string
+}
+
+/** A session as a request knows it. */
+export interface Bearing {
+  readonly record: SubjectToken
+  readonly actorId: string
+  readonly clientId: string
+  readonly endsAt: Seconds
+}
+
+const bearings = new WeakMap<object, Bearing>()
+const impersonations = new WeakMap<object, SessionImpersonation>()
+
+/**
+ * Whom a request of oidc-provider is about, if it belongs to a session of the option `sessions`: the authorization request
+ * of the application from its acceptance on, the redemption of its code, and userinfo. For listeners and prompts of your own
+ * that must not take the engineer for the user, such as a mail about a new sign-in.
+ *
+ * @example
+ * provider.on('authorization.success', (ctx) => {
+ *   if (!impersonationOf(ctx)) mailAboutSignIn(ctx.oidc.account.accountId)
+ * })
+ */
+export const impersonationOf = (ctx: object): SessionImpersonation | undefined => impersonations.get(ctx)
+
+/** From now on, this request is one of the session. */
+export function bear(ctx: object, bearing: Bearing): void {
+  const { record, actorId, clientId } = bearing
+  bearings.set(ctx, bearing)
+  const { id, userId } = record
+  impersonations.set(ctx, Object.freeze({ id, userId, actor: Object.freeze({ sub: actorId }), clientId }))
+}
+
+/** Each record is looked up once for a request. */
+const looked = new WeakMap<object, Map<string, Promise<SubjectToken | undefined>>>()
+
+function lookUp(ctx: KoaContextWithOIDC, { provider, store }: Service, id: string) {
+  const known = looked.get(ctx) ?? new Map<string, Promise<SubjectToken | undefined>>()
+  looked.set(ctx, known)
+  const found = known.get(id) ?? store.find(provider.issuer, id).catch((thrown: unknown) => fail(ctx, thrown))
+  known.set(id, found)
+  return found
+}
+
+/** Without the record, no one knows. */
+function fail(ctx: KoaContextWithOIDC, thrown: unknown): never {
+  const { provider } = ctx.oidc
+  ctx.set('Retry-After', String(RETRY_AFTER))
+  tellOf({ provider, door: 'session' }, ctx, { status: 503, error: 'temporarily_unavailable', thrown })
+  throw thrown
+}
+
+/** The session that a Grant belongs to, if it lives. */
+async function liveSession(ctx: KoaContextWithOIDC, service: SessionService, id: string) {
+  const record = await lookUp(ctx, service, id)
+  if (!record || !isSpent(record) || record.purpose !== 'session' || !isLive(record, epochTime()))
+    return undefined
+  const { clientId, actor, accessToken } = record.use
+  if (!actor) return undefined
+  const bearing = { record, actorId: actor.sub, clientId, endsAt: accessToken.expiresAt }
+  bear(ctx, bearing)
+  return bearing
+}
+
+/** The account of a token of a session; `undefined` when the session has ended, as if there were no such account. */
+export async function accountOfSession(
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  { recordId, accountId, source }: { recordId: string; accountId: string; source: AuthorizationCode },
+): Promise<Account | undefined> {
+  const session = await liveSession(ctx, service, recordId)
+  if (!session || session.record.userId !== accountId) return undefined
+  const account = await service.given.findAccount?.(ctx, accountId, source)
+  return account?.accountId === accountId ? actedFor(ctx, service, account, session) : undefined
+}
+
+/** The account, with `act` among its claims. It stays what the deployment made of it in everything else. */
+export function actedFor(
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  account: Account,
+  bearing: Bearing,
+): Account {
+  return new Proxy(account, {
+    get(target, member) {
+      const value: unknown = Reflect.get(target, member, target)
+      if (typeof value !== 'function') return value
+      if (member !== 'claims') return value.bind(target)
+      return async (...given: Parameters<Account['claims']>) => {
+        const claims: unknown = await target.claims(...given)
+        if (!isPlainObject(claims)) return claims
+        return { ...unreserved(claims), act: await actOf(ctx, service, bearing) }
+      }
+    },
+  })
+}
+
+/** No function of the deployment has a say in what these tell. */
+const unreserved = (claims: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(claims).filter(([name]) => !RESERVED_CLAIMS.has(name)))
+
+/** Who acts (RFC 8693 §4.1), by the identifier that the client knows: pairwise like `sub`. */
+async function actOf(ctx: KoaContextWithOIDC, { settings }: Service, { actorId }: Bearing) {
+  const { client } = ctx.oidc
+  if (!client) throw new Error('a token of a session without its client')
+  return { sub: await subjectIdentifier(ctx as GrantContext, settings, { accountId: actorId, client }) }
+}
+
+/** What an access token of a session holds beyond what the provider writes. It is not issued if the session has ended. */
+export async function claimsOfSession(
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  { recordId, own }: { recordId: string; own: unknown },
+): Promise<Record<string, unknown>> {
+  const session = await liveSession(ctx, service, recordId)
+  if (!session) throw new errors.InvalidGrant('the session has ended')
+  const { claims } = await stateOfSession(ctx, sessionName(recordId))
+  return {
+    ...(isPlainObject(own) && unreserved(own)),
+    ...(claims as JsonObject | undefined),
+    ...reservedOf(service, session),
+    act: await actOf(ctx, service, session),
+  }
+}
+
+const reservedOf = ({ statusLists }: Service, { record }: Bearing): JsonObject =>
+  statusLists ? { status: statusClaim(statusLists, record.statusIndex) } : {}
+
+/** The id of a JWT leads to its record. Random, because a session may have several. */
+export function nameJwt(token: { jti: string }, jwt: { payload: Record<string, unknown> }, recordId: string) {
+  token.jti = `${recordId}.${randomBytes(16).toString('base64url')}`
+  jwt.payload.jti = token.jti
+}
+
+/** What `ttl` of the configuration is about here. */
+export type Kind = 'AccessToken' | 'AuthorizationCode' | 'IdToken'
+export interface Issued {
+  readonly grantId?: string
+  readonly resourceServer?: { readonly accessTokenTTL?: number }
+  exp?: Seconds
+}
+
+/** The provider's own. */
+const DEFAULT_TTL: Readonly<Record<Kind, (token: Issued) => Seconds>> = {
+  AccessToken: ({ resourceServer }) => resourceServer?.accessTokenTTL || 3600,
+  AuthorizationCode: () => 60,
+  IdToken: () => 3600,
+}
+
+/** The life of a token, which ends with its session if it is of one. */
+export function ttlOf(
+  { ttl }: Configuration,
+  kind: Kind,
+): (ctx: KoaContextWithOIDC, token: Issued, client: unknown) => Seconds {
+  const own: unknown = ttl?.[kind]
+  return (ctx, token, client) => {
+    const life: Seconds =
+      typeof own === 'function'
+        ? own(ctx, token, client)
+        : typeof own === 'number'
+          ? own
+          : DEFAULT_TTL[kind](token)
+    const bearing = ctx && bearings.get(ctx)
+    if (kind === 'IdToken') return bearing ? within(life, bearing.endsAt - 1) : life
+    const recordId = recordIdOf(token.grantId)
+    if (recordId === undefined) return life
+    // Fails closed: no token of a session without its record.
+    if (bearing?.record.id !== recordId) throw new Error('a token of a session whose record was not read')
+    const left = within(life, bearing.endsAt)
+    token.exp = epochTime() + left
+    return left
+  }
+}
+
+function within(life: Seconds, endsAt: Seconds): Seconds {
+  const left = endsAt - epochTime()
+  if (left < 1) throw new errors.InvalidGrant('the session has ended')
+  return Math.min(life, left)
+}

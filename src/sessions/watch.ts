@@ -1,0 +1,157 @@
+/** Finds the sessions whose time has come, of every process, and ends them. */
+import { epochTime, type Seconds } from '../clock.ts'
+import type { Service } from '../provider/settings.ts'
+import type { DueSession } from '../subject-tokens/store.ts'
+import { type Endings, endDueSession } from './ending.ts'
+
+/** What another process has left is found in this many seconds at the latest. */
+const LOOKS_EVERY: Seconds = 5
+/** Attempts at once to one client in this process. */
+const AT_ONCE = 16
+/** What a look finds beyond what is waiting here. */
+const PAGE = 500
+/** Milliseconds between two looks, however often this process is woken. */
+const REST = 100
+
+/** Watches the sessions of one provider. */
+export interface SessionWatch {
+  /** A session of this process was stopped. */
+  wake(): void
+  /** A session of this process will end at this time. */
+  opened(endsAt: Seconds): void
+  /** Looks now. Resolves when what was found has been tried. */
+  look(): Promise<void>
+  /** Looks no more. What is under way ends by itself. */
+  stop(): void
+}
+
+/**
+ * Watches for as long as someone holds what is returned: its timers keep nothing alive.
+ *
+ * @throws {TypeError} for a store that knows no sessions.
+ */
+export function watchSessions({
+  provider,
+  store: { sessions },
+}: Pick<Service, 'provider' | 'store'>): SessionWatch {
+  if (!sessions) throw new TypeError('option sessions needs a store that has sessions')
+  const watch = new Watch({ provider, sessions })
+  every(LOOKS_EVERY, new WeakRef(watch))
+  return watch
+}
+
+function every(seconds: Seconds, watch: WeakRef<Watch>): void {
+  const timer = setInterval(() => {
+    const held = watch.deref()
+    if (held && !held.stopped) held.wake()
+    else clearInterval(timer)
+  }, seconds * 1000)
+  timer.unref()
+}
+
+/** `work` holds nothing but what it is given. */
+function once(milliseconds: number, watch: Watch, work: (watch: Watch) => void): void {
+  const held = new WeakRef(watch)
+  setTimeout(() => {
+    const watch = held.deref()
+    if (watch) work(watch)
+  }, milliseconds).unref()
+}
+
+class Watch implements SessionWatch {
+  readonly #endings: Endings
+  /** Waiting or under way in this process, by id. */
+  readonly #known = new Map<string, Promise<void>>()
+  /** By client. */
+  readonly #lanes = new Map<string, Lane>()
+  /** When this process will wake. */
+  readonly #wakes = new Set<Seconds>()
+  #isResting = false
+  #isWoken = false
+  stopped = false
+
+  constructor(endings: Endings) {
+    this.#endings = endings
+  }
+
+  wake(): void {
+    if (this.#isResting) this.#isWoken = true
+    if (this.#isResting || this.stopped) return
+    this.#isResting = true
+    once(REST, this, (watch) => watch.#endRest())
+    // Storage fails: the next look finds the same.
+    this.look().catch(() => {})
+  }
+
+  #endRest(): void {
+    const isWoken = this.#isWoken
+    this.#isResting = false
+    this.#isWoken = false
+    if (isWoken) this.wake()
+  }
+
+  opened(endsAt: Seconds): void {
+    this.#wakeAt(endsAt)
+  }
+
+  #wakeAt(time: Seconds): void {
+    if (this.#wakes.has(time) || this.stopped) return
+    this.#wakes.add(time)
+    once(Math.max(0, time * 1000 - Date.now()) + 1, this, (watch) => {
+      watch.#wakes.delete(time)
+      watch.wake()
+    })
+  }
+
+  async look(): Promise<void> {
+    if (this.stopped) return
+    const { provider, sessions } = this.#endings
+    const limit = PAGE + this.#known.size
+    const found = await sessions.findDue(provider.issuer, epochTime(), limit)
+    const attempts = found.map((due) => this.#known.get(due.id) ?? this.#begin(due))
+    if (found.length === limit) this.wake()
+    await Promise.all(attempts)
+  }
+
+  stop(): void {
+    this.stopped = true
+  }
+
+  #begin(due: DueSession): Promise<void> {
+    const lane = this.#lanes.get(due.clientId) ?? new Lane()
+    this.#lanes.set(due.clientId, lane)
+    const attempt = lane
+      .run(async () => (this.stopped ? undefined : endDueSession(this.#endings, due)))
+      .then((next) => next !== undefined && this.#wakeAt(next))
+      // Storage fails: it stays open, and is found again.
+      .catch(() => {})
+      .then(() => {
+        this.#known.delete(due.id)
+        if (lane.isEmpty) this.#lanes.delete(due.clientId)
+      })
+    this.#known.set(due.id, attempt)
+    return attempt
+  }
+}
+
+/** The attempts to one client, so that a slow one delays no other. */
+class Lane {
+  readonly #waiting: (() => void)[] = []
+  #running = 0
+
+  get isEmpty(): boolean {
+    return this.#running === 0
+  }
+
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#running < AT_ONCE) this.#running += 1
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#running -= 1
+    }
+  }
+}

@@ -1,0 +1,4 @@
+import { endRules } from './ends.ts'
+import { declareRules } from './matrix.ts'
+
+declareRules('L', endRules)

@@ -1,0 +1,243 @@
+/** The end of sessions, and the sign-out (docs/protocol.md §10.6, §10.7). */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { now } from '../../fixtures/clock.ts'
+import { form, send } from '../../fixtures/http.ts'
+import { postRevocation, revoke } from '../../fixtures/management.ts'
+import { AFTER_LOGOUT, opaqueToken } from '../../fixtures/sessions.ts'
+import { until } from '../../fixtures/until.ts'
+import { sessionName } from '../../src/sessions/names.ts'
+import type { Given } from '../sessions/arriving.ts'
+import { type Arrived, type SignedIn, withArrival, withSession } from '../sessions/opened.ts'
+import { type Scene as Timed, withScene } from '../sessions/scene.ts'
+import { answer, each, type Rule, record, rowsOf, type Steps } from './rule.ts'
+
+/** A cell says what is answered and what the record says, in a provider of its own. */
+const cell = (play: () => Promise<void>): Steps => [answer(record(play))]
+const signedIn = (use: (scene: SignedIn) => Promise<void>, given: Given = {}) =>
+  cell(() => withSession(given, use))
+const arrived = (use: (scene: Arrived) => Promise<void>, given: Given = {}) =>
+  cell(() => withArrival(given, use))
+const timed = (use: (scene: Timed) => Promise<void>, given: Parameters<typeof withScene>[0] = {}) =>
+  cell(() => withScene(given, use))
+
+const one = rowsOf(['a session'])
+const rule = (title: string, steps: Steps): Rule => one(title, { 'a session': steps })
+
+/** Past the time in which an application may be redeeming the code. */
+async function stopLate({ clock, open, stop, watch }: Timed): Promise<string> {
+  const id = await open({ ttl: 3600 })
+  clock.tick(100)
+  await stop(id)
+  await watch.look()
+  return id
+}
+
+const isSettled = (logout: 'confirmed' | 'pending') => async (scene: Timed) => {
+  const id = await stopLate(scene)
+  expect((await scene.says(id))?.logout).to.equal(logout)
+}
+
+const WAYS: Readonly<Record<string, (scene: SignedIn) => Promise<unknown>>> = {
+  'DELETE /subject-tokens/{id}': (scene) => revoke(scene, scene.id),
+  'POST /subject-tokens/revocations': (scene) => postRevocation(scene, { id: scene.id }),
+  'the kill switch': (scene) => postRevocation(scene, { userId: 'alice' }),
+  'records.stop': ({ impersonation, id }) => impersonation.records.stop({ id }),
+}
+const ways = Object.keys(WAYS)
+
+const hasEnded = async ({ provider, userinfo, accessToken, id }: SignedIn) => {
+  expect(await provider.Grant.find(sessionName(id))).to.equal(undefined)
+  expect(await provider.Session.findByUid(sessionName(id))).to.equal(undefined)
+  expect((await userinfo(accessToken)).status).to.equal(401)
+}
+
+const STATUSES = ['200', '204'] as const
+const OTHERS = ['201', '202', '302', '404', '500'] as const
+const METHODS = ['GET', 'POST'] as const
+
+const logout = ({ issuer, own }: SignedIn, method: string, fields: Record<string, string>) =>
+  method === 'GET'
+    ? own.get(`${issuer}/session/end?${new URLSearchParams(fields)}`)
+    : own.post(`${issuer}/session/end`, fields)
+
+export const endRules: readonly Rule[] = [
+  rowsOf(ways)(
+    'L1',
+    each(ways, (way) =>
+      signedIn(async (scene) => {
+        await WAYS[way]?.(scene)
+        await hasEnded(scene)
+        expect(await scene.state()).to.equal('revoked')
+      }),
+    ),
+  ),
+  rule(
+    'L2',
+    signedIn(async ({ id, impersonation, application }) => {
+      application.answers.push('hangs')
+      await impersonation.records.stop({ id })
+      const stopped = await impersonation.records.get(id)
+      expect([stopped?.state, stopped?.session?.logout]).to.deep.equal(['revoked', 'pending'])
+    }),
+  ),
+  rule(
+    'L3',
+    signedIn(async ({ id, idToken, impersonation, application, state }) => {
+      await impersonation.records.stop({ id })
+      await until(() => application.told.length === 1)
+      const { sub } = decodeJwt(idToken)
+      expect(application.told[0]).to.include({ sub, sid: sessionName(id) })
+      expect(await state()).to.equal('revoked')
+    }),
+  ),
+  rowsOf(STATUSES)(
+    'L4',
+    each(STATUSES, (status) => timed(isSettled('confirmed'), { answers: [Number(status)] })),
+  ),
+  rowsOf(OTHERS)(
+    'L4, and nothing else',
+    each(OTHERS, (status) => timed(isSettled('pending'), { answers: [Number(status)] })),
+  ),
+  rule(
+    'L5',
+    timed(
+      async (scene) => {
+        const id = await stopLate(scene)
+        await scene.pass(3700)
+        expect((await scene.says(id))?.logout).to.equal('gaveUp')
+        expect(scene.application.told).to.have.length(14)
+      },
+      { answers: Array(20).fill(500) },
+    ),
+  ),
+  rule(
+    'L6',
+    timed(async ({ open, stop, pass, watch, application, says }) => {
+      const id = await open()
+      const at = now()
+      await stop(id)
+      await watch.look()
+      await pass(30)
+      expect(application.told.map(({ iat = 0 }) => iat - at)).to.deep.equal([0, 10])
+      expect(await says(id)).to.include({ logout: 'confirmed', logoutAt: at })
+    }),
+  ),
+  rule(
+    'L7',
+    timed(
+      async ({ open, stop, watch, application, says }) => {
+        const id = await open({ logout: 'unsupported' })
+        await stop(id)
+        await watch.look()
+        expect(application.told).to.deep.equal([])
+        expect((await says(id))?.logout).to.equal('unsupported')
+      },
+      { uri: null },
+    ),
+  ),
+  rule(
+    'L7, without sid',
+    timed(
+      async (scene) => {
+        const id = await stopLate(scene)
+        expect(scene.application.told).to.deep.equal([])
+        expect((await scene.says(id))?.logout).to.equal('pending')
+      },
+      { client: { backchannel_logout_session_required: false } },
+    ),
+  ),
+  rule(
+    'L8',
+    arrived(
+      async ({ id, arrival, redeem, impersonation }) => {
+        await redeem(arrival)
+        expect((await redeem(arrival)).body.error).to.equal('invalid_grant')
+        const record = await impersonation.records.get(id)
+        expect(record?.revocation?.cause).to.equal('replay')
+        expect(record?.replay?.clientId).to.equal('shop')
+      },
+      { options: { replayLeeway: 60 }, configuration: { revokeGrantPolicy: () => false } },
+    ),
+  ),
+  ...(['cannot', 'can'] as const).map((ends) =>
+    rule(
+      `L9, where revoking an access token ${ends} end the Grant`,
+      signedIn(
+        async ({ issuer, accessToken, userinfo, state }) => {
+          const { authorization } = { authorization: `Basic ${btoa('shop:shop-secret')}` }
+          const body = form({ token: accessToken })
+          await send(`${issuer}/token/revocation`, { method: 'POST', headers: { authorization }, body })
+          expect((await userinfo(accessToken)).status).to.equal(401)
+          const expected = ends === 'can' ? 'revoked' : 'consumed'
+          await until(async () => (await state()) === expected)
+        },
+        {
+          configuration: {
+            ...(ends === 'can' && { revokeGrantPolicy: () => true }),
+            features: { revocation: { enabled: true, allowedPolicy: () => true } },
+          },
+        },
+      ),
+    ),
+  ),
+  rule(
+    'L10',
+    timed(async ({ deployment, open, watch, says, clock }) => {
+      const id = await open()
+      const token = await opaqueToken(deployment, sessionName(id))
+      expect(token).to.be.a('string')
+      clock.tick(600)
+      await watch.look()
+      expect((await says(id))?.logout).to.equal('confirmed')
+      expect(await deployment.provider.Grant.find(sessionName(id))).to.equal(undefined)
+    }),
+  ),
+  rule(
+    'L11',
+    timed(
+      async (scene) => {
+        const id = await stopLate(scene)
+        await scene.pass(1)
+        expect(scene.eventsOf('session.logout_failed')).to.have.length(1)
+        expect(scene.eventsOf('session.ended')).to.deep.equal([
+          { id, userId: 'alice', clientId: 'shop', session: await scene.says(id) },
+        ])
+      },
+      { answers: [500] },
+    ),
+  ),
+  rowsOf(METHODS)(
+    'L12',
+    each(METHODS, (method) =>
+      signedIn(async (scene) => {
+        const cookies = JSON.stringify(scene.own.cookies)
+        const answer = await logout(scene, method, { id_token_hint: scene.idToken })
+        expect(answer.status).to.equal(200)
+        expect(JSON.stringify(scene.own.cookies)).to.equal(cookies)
+        await hasEnded(scene)
+        const stopped = await scene.impersonation.records.get(scene.id)
+        expect(stopped?.revocation).to.deep.equal({ cause: 'signedOut', client: 'shop' })
+      }),
+    ),
+  ),
+  rowsOf(METHODS)(
+    'L13',
+    each(METHODS, (method) =>
+      signedIn(async (scene) => {
+        const to = { id_token_hint: scene.idToken, post_logout_redirect_uri: AFTER_LOGOUT, state: 'x' }
+        const answer = await logout(scene, method, to)
+        expect([answer.status, answer.location?.href]).to.deep.equal([303, `${AFTER_LOGOUT}?state=x`])
+        expect(await scene.state()).to.equal('revoked')
+      }),
+    ),
+  ),
+  rule(
+    'L14',
+    signedIn(async (scene) => {
+      const answer = await logout(scene, 'GET', { id_token_hint: `${scene.idToken.slice(0, -8)}AAAAAAAA` })
+      expect(answer.status).to.equal(400)
+      expect(await scene.state()).to.equal('consumed')
+    }),
+  ),
+]

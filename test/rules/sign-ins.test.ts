@@ -1,0 +1,4 @@
+import { declareRules } from './matrix.ts'
+import { signInRules } from './sign-ins.ts'
+
+declareRules('A', signInRules)

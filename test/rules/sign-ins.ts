@@ -1,0 +1,651 @@
+/** Sign-ins as the user: the door, the arrival, and the tokens of a session (docs/protocol.md §10.1–§10.5). */
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { type ClientMetadata, errors } from 'oidc-provider'
+import type { Answer, Browser } from '../../fixtures/browser.ts'
+import { now } from '../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { send } from '../../fixtures/http.ts'
+import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
+import { impersonationOf } from '../../src/index.ts'
+import { type Given, type Scene, shop, startScene } from '../sessions/arriving.ts'
+import { answer, each, type Rule, record, rowsOf, type Steps } from './rule.ts'
+
+/** Bob, whose browser is armed for the shop, to sign in as alice. */
+interface Armed extends Omit<Scene, 'browser'> {
+  readonly browser: Browser
+  readonly token: string
+  readonly id: string
+  /** What the record says of the use. */
+  readonly use: () => Promise<NonNullable<Awaited<ReturnType<Scene['record']>>>['use']>
+}
+
+/** In a provider of its own. */
+async function withScene(given: Given, use: (scene: Scene) => Promise<void>): Promise<void> {
+  const scene = await startScene(given)
+  try {
+    await use(scene)
+  } finally {
+    await scene.close()
+  }
+}
+
+const cell = (use: (scene: Scene) => Promise<void>, given: Given = {}): Steps => [
+  answer(record(() => withScene(given, use))),
+]
+const armed = (use: (scene: Armed) => Promise<void>, given: Given = {}, issued: object = {}): Steps =>
+  cell(async (scene) => {
+    const browser = await scene.signedIn('bob', { acr: 'gold' })
+    const { token, id } = await scene.issue(issued)
+    const { status, text } = await scene.arm(browser, token)
+    expect(status, text).to.equal(200)
+    await use({ ...scene, browser, token, id, use: async () => (await scene.record(id))?.use })
+  }, given)
+
+const one = rowsOf(['a session'])
+const rule = (title: string, steps: Steps): Rule => one(title, { 'a session': steps })
+
+const errorOf = ({ location }: Answer) => location?.searchParams.get('error') ?? null
+const isArmed = (browser: Browser) => browser.cookie(/^_imp_[0-9a-f]{16}$/) !== undefined
+
+/** An authorization request with these parameters is this error, and leaves the token as it was. */
+const arrivesWith = (parameters: Record<string, string>, error: string, given: Given = {}): Steps =>
+  armed(async ({ authorize, browser, use }) => {
+    expect(errorOf(await authorize(browser, parameters))).to.equal(error)
+    expect(await use()).to.equal(undefined)
+    expect(isArmed(browser)).to.equal(false)
+  }, given)
+
+const shown = async ({ door }: Pick<Scene, 'door'>, browser: Browser, token: string) =>
+  browser.follow(await browser.post(door, { subject_token: token }))
+
+/** Shown by this person, the page is this status; nothing is spent. */
+const shownBy = (accountId: string, status: number, given: Given = {}, issued: object = {}): Steps =>
+  cell(async (scene) => {
+    const { token, id } = await scene.issue(issued)
+    const page = await shown(scene, await scene.signedIn(accountId), token)
+    expect(page.status).to.equal(status)
+    expect((await scene.record(id))?.use).to.equal(undefined)
+  }, given)
+
+const OPENABLE: Readonly<Record<string, Partial<ClientMetadata>>> = {
+  'true, with initiate_login_uri': {
+    impersonation_sessions: true,
+    initiate_login_uri: 'https://shop.example.com/start',
+  },
+  'an address': {},
+  unended: {
+    backchannel_logout_uri: undefined,
+    backchannel_logout_session_required: undefined,
+    impersonation_sessions_unended: true,
+  },
+}
+const NOT_OPENABLE: Readonly<Record<string, Partial<ClientMetadata>>> = {
+  'no authorization_code': { grant_types: [], response_types: ['none'] },
+  'a native application': { application_type: 'native' },
+  token_exchange_audiences: { token_exchange_audiences: ['https://api.example.com'] },
+  'a logout token without sid': { backchannel_logout_session_required: false },
+  'no Back-Channel Logout': {
+    backchannel_logout_uri: undefined,
+    backchannel_logout_session_required: undefined,
+  },
+}
+const openable = Object.keys(OPENABLE)
+const notOpenable = Object.keys(NOT_OPENABLE)
+
+const FORMS: Readonly<Record<string, (token: string) => [path: string, fields: URLSearchParams]>> = {
+  'a token in the query': (token) => [
+    `?subject_token=${token}`,
+    new URLSearchParams({ subject_token: token }),
+  ],
+  'no token': () => ['', new URLSearchParams()],
+  'a member twice': (token) => ['', new URLSearchParams(`subject_token=${token}&a=1&a=2`)],
+  'a form of more than 16 KiB': (token) => [
+    '',
+    new URLSearchParams({ subject_token: token, a: 'x'.repeat(16 * 1024) }),
+  ],
+  'a long target_link_uri': (token) => [
+    '',
+    new URLSearchParams({
+      subject_token: token,
+      target_link_uri: `https://shop.example.com/${'x'.repeat(2000)}`,
+    }),
+  ],
+}
+const forms = Object.keys(FORMS)
+
+const CALLS: Readonly<Record<string, (scene: Scene) => Promise<Answer>>> = {
+  'POST {door}': async (scene) =>
+    scene.browser().post(scene.door, { subject_token: (await scene.issue()).token }),
+  'GET {door}': async (scene) => scene.browser().get(scene.door),
+  'POST {door}/confirm': async (scene) => scene.browser().post(`${scene.door}/confirm`, {}),
+  'another method': async (scene) => scene.browser().get(`${scene.door}/confirm`),
+}
+const calls = Object.keys(CALLS)
+
+const CLAIMS = { features: { claimsParameter: { enabled: true } }, acrValues: ['gold'] }
+const PROMPTS: Readonly<Record<string, Record<string, string>>> = {
+  'an essential acr': { claims: '{"id_token":{"acr":{"essential":true,"value":"gold"}}}' },
+  'the sub of another': { claims: '{"id_token":{"sub":{"value":"bob"}}}' },
+  max_age: { max_age: '1' },
+}
+const prompts = Object.keys(PROMPTS)
+
+/** A while ago, and not too long. */
+const SIGNED_IN = now() - 1000
+
+const PAIRWISE: Given = {
+  clients: [shop({ subject_type: 'pairwise' })],
+  configuration: {
+    subjectTypes: ['public', 'pairwise'],
+    pairwiseIdentifier: (_ctx, accountId, { clientId }) => `${accountId} of ${clientId}`,
+  },
+}
+
+export const signInRules: readonly Rule[] = [
+  rowsOf(['at the token endpoint', 'at the door'])('A1', {
+    'at the token endpoint': cell(async (scene) => {
+      const { token, id } = await scene.issue()
+      const body = new URLSearchParams({
+        ...{
+          grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+          client_id: 'spa',
+          subject_token: token,
+        },
+        ...{ subject_token_type: 'urn:ietf:params:oauth:token-type:access_token', resource: API },
+      })
+      const said = await send(scene.tokenEndpoint, { method: 'POST', body })
+      expect([said.status, said.body.error_description]).to.deep.equal([400, 'subject_token is invalid'])
+      expect(scene.refusals()).to.deep.equal(['malformed'])
+      expect(await scene.record(id)).not.to.have.any.keys('use', 'replay')
+    }),
+    'at the door': cell(async (scene) => {
+      const { subjectToken, id } = await scene.impersonation.records.issue({
+        userId: 'alice',
+        createdBy: 'test',
+      })
+      for (const token of [subjectToken, UNKNOWN_TOKEN])
+        expect((await shown(scene, await scene.signedIn(), token)).status).to.equal(400)
+      expect(await scene.record(id)).not.to.have.any.keys('use', 'replay')
+    }),
+  }),
+  rowsOf(openable)(
+    'A2',
+    each(openable, (name) =>
+      armed(
+        async ({ authorize, browser, use }) => {
+          expect(errorOf(await authorize(browser))).to.equal(null)
+          expect((await use())?.session?.logout).to.equal(name === 'unended' ? 'unsupported' : 'pending')
+        },
+        { clients: [shop(OPENABLE[name])] },
+      ),
+    ),
+  ),
+  rowsOf(notOpenable)(
+    'A2, and no other',
+    each(notOpenable, (name) =>
+      cell(
+        async (scene) => {
+          const { token, id } = await scene.issue()
+          const refused = await scene.provider.Client.validate(shop(NOT_OPENABLE[name])).catch(
+            (error) => error,
+          )
+          expect(refused).to.be.instanceOf(errors.InvalidClientMetadata)
+          // It is registered without the member.
+          expect((await shown(scene, await scene.signedIn(), token)).status).to.equal(403)
+          expect((await scene.record(id))?.use).to.equal(undefined)
+        },
+        { clients: [shop({ ...OPENABLE.unended, impersonation_sessions: undefined })] },
+      ),
+    ),
+  ),
+  rule(
+    'A3',
+    cell(
+      async (scene) => {
+        const { client_id: _, client_secret: __, ...metadata } = shop()
+        const { status, body } = await send(`${scene.issuer}/reg`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(metadata),
+        })
+        expect([status, body.error]).to.deep.equal([400, 'invalid_client_metadata'])
+        const { id } = await scene.issue()
+        expect((await scene.record(id))?.use).to.equal(undefined)
+      },
+      { configuration: { features: { registration: { enabled: true } } } },
+    ),
+  ),
+  rule(
+    'A4',
+    cell(async (scene) => {
+      const { token, id } = await scene.issue()
+      const browser = scene.browser()
+      const { status, location } = await browser.post(
+        scene.door,
+        { subject_token: token },
+        { origin: 'https://desk.example.com', 'sec-fetch-site': 'cross-site' },
+      )
+      expect([status, location?.href]).to.deep.equal([303, scene.door])
+      expect(browser.cookie('_imp_brought')?.attributes).to.include.members(['httponly', 'path=/impersonate'])
+      expect((await scene.record(id))?.use).to.equal(undefined)
+    }),
+  ),
+  rule(
+    'A5',
+    cell(
+      async (scene) => {
+        const { token, id } = await scene.issue({ context: { reason: 'lost order', note: 'not shown' } })
+        const page = await shown(scene, scene.browser(), token)
+        expect(page.status).to.equal(200)
+        for (const text of ['bob', 'alice', 'The shop', '15 minutes', 'lost order'])
+          expect(page.text).to.include(text)
+        expect(page.text).not.to.include('not shown')
+        expect(page.text.match(/<button/g)).to.have.length(1)
+        expect((await scene.record(id))?.use).to.equal(undefined)
+      },
+      { options: { requiredContext: ['reason'] } },
+    ),
+  ),
+  rule(
+    'A6',
+    armed(async ({ browser, use }) => {
+      expect(browser.cookie(/^_imp_[0-9a-f]{16}$/)?.attributes).to.include.members([
+        'httponly',
+        'path=/oidc/auth',
+      ])
+      expect(await use()).to.equal(undefined)
+    }),
+  ),
+  rowsOf(forms)(
+    'A7',
+    each(forms, (name) =>
+      cell(async (scene) => {
+        const { token, id } = await scene.issue()
+        const [path = '', fields = new URLSearchParams()] = FORMS[name]?.(token) ?? []
+        expect((await (await scene.signedIn()).post(scene.door + path, fields)).status).to.equal(400)
+        expect(scene.events).to.deep.equal([])
+        expect((await scene.record(id))?.use).to.equal(undefined)
+      }),
+    ),
+  ),
+  rowsOf(calls)(
+    'A8',
+    each(calls, (name) =>
+      cell(async (scene) => {
+        const { id } = await scene.issue()
+        const { headers = new Headers() } = (await CALLS[name]?.(scene)) ?? {}
+        expect(headers.get('cache-control')).to.equal('no-store')
+        expect(headers.get('referrer-policy')).to.equal('same-origin')
+        expect(headers.get('x-frame-options')).to.equal('DENY')
+        expect(headers.get('content-security-policy')).to.match(
+          /default-src 'none'.*style-src 'sha256-.*form-action 'self'.*frame-ancestors 'none'/,
+        )
+        expect(headers.get('content-security-policy')).not.to.include('script-src')
+        expect((await scene.record(id))?.use).to.equal(undefined)
+      }),
+    ),
+  ),
+  rowsOf(['another site', 'another session', 'without what was sealed'])('A9', {
+    'another site': pressed({ 'sec-fetch-site': 'cross-site' }),
+    'another session': pressed({}, 'another'),
+    'without what was sealed': pressed({}, 'unsealed'),
+  }),
+  rowsOf(['the user', 'someone else', 'an account that is gone', 'a policy that says no'])('A10', {
+    'the user': shownBy('alice', 403),
+    'someone else': shownBy('carol', 403),
+    'an account that is gone': shownBy('bob', 403, {}, { userId: 'nobody' }),
+    'a policy that says no': shownBy('bob', 403, { options: { isAllowed: () => false } }),
+  }),
+  rowsOf(['fresh after the sign-in', 'not fresh after it'])('A11', {
+    'fresh after the sign-in': freshness('platinum', 200),
+    'not fresh after it': freshness('gold', 403),
+  }),
+  rowsOf(['its own engineer', 'another account'])('A12', {
+    'its own engineer': shownAgain('bob'),
+    'another account': shownAgain('carol'),
+  }),
+  rule(
+    'A13',
+    armed(
+      async ({ browser, issuer, door, issue, use }) => {
+        const { token } = await issue()
+        const page = await browser.follow(
+          await browser.post(door, {
+            subject_token: token,
+            target_link_uri: 'https://shop.example.com/orders',
+          }),
+        )
+        const { action, fields } = browser.formOf(page)
+        const { text } = await browser.post(action, fields)
+        const start = new URL('https://shop.example.com/start')
+        start.searchParams.set('iss', issuer)
+        start.searchParams.set('target_link_uri', 'https://shop.example.com/orders')
+        expect(text.replaceAll('&amp;', '&')).to.include(start.href)
+        expect(await use()).to.equal(undefined)
+      },
+      { clients: [shop(OPENABLE['true, with initiate_login_uri'])] },
+    ),
+  ),
+  rule(
+    'A14',
+    armed(async ({ browser, token, authorize, redeem, events, id, use, door }) => {
+      const { text } = await browser.get(door)
+      const arrived = await authorize(browser)
+      const { text: tokens } = await redeem(arrived)
+      const all = [
+        text,
+        String(arrived.location),
+        tokens,
+        JSON.stringify(events),
+        JSON.stringify(browser.cookies),
+      ]
+      expect(all.filter((one) => one.includes(token.slice(4)))).to.deep.equal([])
+      expect(JSON.stringify(browser.cookies)).not.to.include(id)
+      expect(await use()).to.include({ clientId: 'shop' })
+    }),
+  ),
+  rule(
+    'A15',
+    armed(async ({ browser, authorize, redeem, use }) => {
+      const { body } = await redeem(await authorize(browser))
+      expect(decodeJwt(body.id_token).sub).to.equal('alice')
+      expect(isArmed(browser)).to.equal(false)
+      expect((await use())?.actor).to.deep.equal({ sub: 'bob' })
+    }),
+  ),
+  rule(
+    'A16',
+    armed(async ({ browser, authorize, use }) => {
+      expect(errorOf(await authorize(browser, { prompt: 'none' }))).to.equal('consent_required')
+      expect(isArmed(browser)).to.equal(true)
+      expect(await use()).to.equal(undefined)
+    }),
+  ),
+  rowsOf(['another response type', 'a policy that says no', 'another session', 'a token that was stopped'])(
+    'A17',
+    {
+      'another response type': arrivesWith({ response_type: 'none' }, 'access_denied', {
+        clients: [shop({ response_types: ['code', 'none'] })],
+      }),
+      'a policy that says no': arrivesWith({}, 'access_denied', {
+        options: { isAllowed: (request) => !('resources' in request) },
+      }),
+      'another session': armed(async ({ browser, signedIn, authorize, use }) => {
+        const other = await signedIn()
+        const { name = '', value = '', path } = browser.cookie(/^_imp_[0-9a-f]{16}$/) ?? {}
+        other.set(name, value, path)
+        expect(errorOf(await authorize(other))).to.equal('access_denied')
+        expect(await use()).to.equal(undefined)
+      }),
+      'a token that was stopped': armed(async ({ browser, impersonation, id, authorize, use }) => {
+        await impersonation.records.stop({ id })
+        expect(errorOf(await authorize(browser))).to.equal('access_denied')
+        expect(await use()).to.equal(undefined)
+      }),
+    },
+  ),
+  rule('A18', arrivesWith({ prompt: 'login' }, 'login_required')),
+  rowsOf(prompts)(
+    'A19',
+    each(prompts, (name) =>
+      arrivesWith(PROMPTS[name] ?? {}, 'login_required', { configuration: CLAIMS as never }),
+    ),
+  ),
+  rule(
+    'A19, and consent is given',
+    armed(async ({ browser, authorize, use }) => {
+      expect(errorOf(await authorize(browser, { prompt: 'consent' }))).to.equal(null)
+      expect(await use()).to.include({ clientId: 'shop' })
+    }),
+  ),
+  rule(
+    'A20',
+    armed(
+      async ({ browser, authorize, redeem, use }) => {
+        const arrived = await authorize(browser, {
+          scope: 'openid profile offline_access',
+          prompt: 'consent',
+        })
+        expect((await redeem(arrived)).body.scope).to.equal('openid')
+        expect((await use())?.scope).to.equal('openid')
+      },
+      {},
+      { scope: 'other offline_access' },
+    ),
+  ),
+  rule(
+    'A21',
+    armed(async ({ browser, authorize, use }) => {
+      const answers = await Promise.all(Array.from({ length: 10 }, () => authorize(browser.clone())))
+      const errorsOf = answers.map(errorOf)
+      expect(errorsOf.filter((error) => error === null)).to.have.length(1)
+      expect(errorsOf.filter((error) => error === 'access_denied')).to.have.length(9)
+      expect(await use()).to.include({ clientId: 'shop' })
+    }),
+  ),
+  rule(
+    'A22',
+    armed(async ({ browser, authorize, provider, id, use }) => {
+      const { headers } = await authorize(browser)
+      const session = await provider.Session.findByUid(`imp_${id}`)
+      expect(headers.getSetCookie().join()).not.to.include(session?.jti)
+      expect((await authorize(browser, { prompt: 'none' })).location?.searchParams.get('code')).to.equal(null)
+      const thief = browser.clone()
+      thief.setSigned(provider.cookieName('session'), session?.jti ?? '', 'a key of the tests')
+      expect(errorOf(await authorize(thief))).to.equal('access_denied')
+      expect(await use()).to.include({ clientId: 'shop' })
+    }),
+  ),
+  rule(
+    'A23',
+    armed(
+      async ({ browser, authorize, redeem, id, use }) => {
+        const { body } = await redeem(await authorize(browser))
+        expect(decodeJwt(body.id_token).sid).to.equal(`imp_${id}`)
+        expect((await use())?.session).to.deep.equal({ logout: 'unsupported' })
+      },
+      { clients: [shop(OPENABLE.unended)] },
+    ),
+  ),
+  rowsOf(['the ID token', 'userinfo', 'a JWT'])('A24', {
+    'the ID token': shows(async ({ body }) => decodeJwt(body.id_token)),
+    userinfo: shows(async ({ body }, { userinfo }) => (await userinfo(body.access_token)).body),
+    'a JWT': shows(async ({ body }) => decodeJwt(body.access_token), API),
+  }),
+  rowsOf(['a JWT', 'an opaque token'])('A25', {
+    'a JWT': ends(API),
+    'an opaque token': ends(OPAQUE_API),
+  }),
+  rule(
+    'A26',
+    armed(
+      async ({ browser, authorize, redeem, use }) => {
+        const arrived = await authorize(browser, { resource: API, scope: 'openid orders:read' })
+        const { body } = await redeem(arrived, { resource: API })
+        const claims = decodeJwt(body.access_token)
+        expect(claims).to.deep.include({ tier: 'gold', act: { sub: 'bob' }, kept: true, sub: 'alice' })
+        expect(await use()).to.deep.include({ resource: [API] })
+      },
+      {
+        options: { getCustomJwtClaims: () => ({ tier: 'gold' }) },
+        configuration: { extraTokenClaims: () => ({ tier: 'none', act: { sub: 'carol' }, kept: true }) },
+      },
+    ),
+  ),
+  rowsOf(['the code', 'userinfo'])('A27', {
+    'the code': armed(async ({ browser, authorize, redeem, impersonation, id, use }) => {
+      const arrived = await authorize(browser)
+      await impersonation.records.stop({ id })
+      expect((await redeem(arrived)).body.error).to.equal('invalid_grant')
+      expect(await use()).to.include({ clientId: 'shop' })
+    }),
+    userinfo: armed(async ({ browser, authorize, redeem, userinfo, impersonation, id, use }) => {
+      const { body } = await redeem(await authorize(browser))
+      await impersonation.records.stop({ id })
+      expect((await userinfo(body.access_token)).status).to.equal(401)
+      expect(await use()).to.include({ clientId: 'shop' })
+    }),
+  }),
+  rule(
+    'A28',
+    armed(
+      async ({ browser, authorize, redeem, impersonation, tokenEndpoint, use }) => {
+        const { body } = await redeem(await authorize(browser, { resource: OPAQUE_API, scope: 'openid' }), {
+          resource: OPAQUE_API,
+        })
+        const { subjectToken } = await impersonation.records.issue({ userId: 'carol', createdBy: 'test' })
+        const type = 'urn:ietf:params:oauth:token-type:access_token'
+        const said = await send(tokenEndpoint, {
+          method: 'POST',
+          body: new URLSearchParams({
+            ...{
+              grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+              client_id: 'spa',
+              resource: API,
+            },
+            ...{ subject_token: subjectToken, subject_token_type: type },
+            ...{ actor_token: body.access_token, actor_token_type: type },
+          }),
+        })
+        expect(said.status, said.text).to.equal(200)
+        expect(decodeJwt(said.body.access_token).act).to.deep.equal({ sub: 'alice', act: { sub: 'bob' } })
+        expect(await use()).to.include({ clientId: 'shop' })
+      },
+      { ...PAIRWISE, options: { maxDelegationDepth: 3 } },
+    ),
+  ),
+  rule(
+    'A29',
+    armed(async ({ browser, authorize, events, use }) => {
+      await Promise.all([authorize(browser.clone()), authorize(browser.clone())])
+      expect(events.map(({ name }) => name)).to.have.members([
+        'subject_token.exchanged',
+        'subject_token.refused',
+      ])
+      const payloads = events.map(({ payload }) => payload)
+      expect(payloads.find((payload) => 'kind' in payload)).to.deep.include({
+        kind: 'session',
+        resources: [],
+        scope: 'openid profile',
+      })
+      expect(payloads.find((payload) => 'stage' in payload)).to.include({ stage: 'session' })
+      expect(await use()).to.include({ clientId: 'shop' })
+    }),
+  ),
+  rule(
+    'A30',
+    armed(async ({ browser, authorize, redeem, provider, id, use }) => {
+      const seen: unknown[] = []
+      const note = (ctx: object) => void seen.push(impersonationOf(ctx))
+      provider.on('authorization.success', note)
+      provider.on('grant.success', note)
+      await redeem(await authorize(browser))
+      const expected = { id, userId: 'alice', actor: { sub: 'bob' }, clientId: 'shop' }
+      expect(seen).to.deep.equal([expected, expected])
+      expect(await use()).to.include({ clientId: 'shop' })
+    }),
+  ),
+  rule(
+    'A31',
+    cell(async () => {
+      const asked: unknown[] = []
+      const isAllowed = ({ account: _, ...question }: object & { account: unknown }) =>
+        asked.push(question) > 0
+      await withScene({ options: { isAllowed } }, async (scene) => {
+        const browser = await scene.signedIn('bob', { acr: 'gold', loginTs: SIGNED_IN })
+        const { token, id } = await scene.issue({ context: { ticketId: 'T-1' } })
+        await scene.arm(browser, token)
+        await scene.authorize(browser)
+        const atDoor = {
+          ...{ stage: 'session', use: 'session', userId: 'alice', context: { ticketId: 'T-1' } },
+          ...{ client: { id: 'shop' }, createdBy: { id: 'backend' } },
+          actor: { sub: 'bob', verified: true, authTime: SIGNED_IN, acr: 'gold' },
+        }
+        expect(asked).to.deep.equal([atDoor, atDoor, { ...atDoor, scope: 'openid profile', resources: [] }])
+        expect((await scene.record(id))?.use).to.include({ clientId: 'shop' })
+      })
+    }),
+  ),
+]
+
+/** The button, pressed as it may not be. */
+function pressed(headers: Record<string, string>, how?: 'another' | 'unsealed'): Steps {
+  return cell(async (scene) => {
+    const browser = await scene.signedIn()
+    const { token, id } = await scene.issue()
+    const { action, fields } = browser.formOf(await shown(scene, browser, token))
+    const presser = how === 'another' ? await scene.signedIn() : browser
+    const { status } = await presser.post(action, how === 'unsealed' ? { sealed: 'forged' } : fields, headers)
+    expect(status).to.equal(403)
+    expect(isArmed(presser)).to.equal(false)
+    expect((await scene.record(id))?.use).to.equal(undefined)
+  })
+}
+
+function freshness(acr: string, status: number): Steps {
+  return cell(
+    async (scene) => {
+      scene.signingIn = { accountId: 'bob', acr }
+      const browser = await scene.signedIn('bob', { acr: 'gold' })
+      const { token, id } = await scene.issue()
+      const page = await shown(scene, browser, token)
+      expect(page.status).to.equal(status)
+      expect((await scene.record(id))?.use).to.equal(undefined)
+    },
+    { sessions: { acrValues: ['platinum'] }, configuration: { acrValues: ['gold', 'platinum'] } },
+  )
+}
+
+function shownAgain(accountId: string): Steps {
+  return armed(async (scene) => {
+    const { browser, authorize, signedIn, token, id, use } = scene
+    await authorize(browser)
+    expect((await shown(scene, await signedIn(accountId), token)).status).to.equal(403)
+    const { replay } = (await scene.record(id)) ?? {}
+    expect(replay?.by).to.equal(accountId === 'bob' ? undefined : accountId)
+    expect(await use()).to.include({ clientId: 'shop' })
+  })
+}
+
+type Claims = Record<string, unknown>
+
+function shows(
+  read: (tokens: Awaited<ReturnType<Scene['redeem']>>, scene: Armed) => Promise<Claims>,
+  resource?: string,
+): Steps {
+  return armed(async (scene) => {
+    const { browser, authorize, redeem, use } = scene
+    const asked: Record<string, string> = {
+      max_age: '3600',
+      ...(resource && { resource, scope: 'openid orders:read' }),
+    }
+    const tokens = await redeem(await authorize(browser, asked), resource ? { resource } : {})
+    const claims = await read(tokens, scene)
+    expect(claims).to.deep.include({ sub: 'alice of shop', act: { sub: 'bob of shop' } })
+    expect(claims).not.to.have.any.keys('acr', 'amr')
+    if (claims.auth_time) expect(claims.auth_time).to.be.closeTo(now() - 10, 5)
+    expect((await use())?.actor).to.deep.equal({ sub: 'bob' })
+  }, PAIRWISE)
+}
+
+function ends(resource: string): Steps {
+  return armed(
+    async ({ browser, authorize, redeem, provider, id, use }) => {
+      const arrived = await authorize(browser, { resource, scope: 'openid orders:read' })
+      const { body } = await redeem(arrived, { resource })
+      const endsAt = (await use())?.accessToken.expiresAt ?? 0
+      expect(endsAt - now()).to.be.within(58, 60)
+      expect(decodeJwt(body.id_token).exp).to.be.within(endsAt - 2, endsAt)
+      expect(body).not.to.have.property('refresh_token')
+      const stored = await provider.AccessToken.find(body.access_token)
+      const jwt = resource === API ? decodeJwt(body.access_token) : undefined
+      expect(jwt?.exp ?? stored?.exp).to.equal(endsAt)
+      if (jwt) expect(jwt.jti).to.match(new RegExp(`^${id}\\.[\\w-]{22}$`))
+    },
+    {
+      sessions: { ttl: 60 },
+      configuration: { ttl: { AccessToken: 3600, IdToken: 3600 }, issueRefreshToken: () => true },
+    },
+  )
+}

@@ -1,0 +1,176 @@
+/** A provider with sessions, an engineer's browser, and applications that it opens: what the tests of the way in share. */
+import { createHash } from 'node:crypto'
+import type { Middleware } from 'koa'
+import type { ClientMetadata, Configuration, Provider } from 'oidc-provider'
+import { Browser } from '../../fixtures/browser.ts'
+import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
+import { credentials, form, type HttpResponse, send } from '../../fixtures/http.ts'
+import { reachesLoopback } from '../../fixtures/sessions.ts'
+import { insideOf } from '../../src/impersonation.ts'
+import type { SessionOptions } from '../../src/options.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
+import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
+import type { NewSubjectToken, SubjectToken } from '../../src/subject-tokens/subject-token.ts'
+import { createMemoryStore } from '../../src/testing/index.ts'
+
+export const CALLBACK = 'https://shop.example.com/callback'
+export const VERIFIER = 'v'.repeat(43)
+export const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
+
+/** An application that a session may open. */
+export const shop = (metadata: Partial<ClientMetadata> = {}): ClientMetadata => ({
+  client_id: 'shop',
+  client_name: 'The shop',
+  client_secret: 'shop-secret',
+  redirect_uris: [CALLBACK],
+  response_types: ['code'],
+  grant_types: ['authorization_code'],
+  impersonation_sessions: 'https://shop.example.com/sign-in',
+  backchannel_logout_uri: 'https://shop.example.com/logout',
+  backchannel_logout_session_required: true,
+  ...metadata,
+})
+
+export interface Given extends Omit<DeploymentOverrides, 'configuration' | 'options'> {
+  readonly configuration?: Configuration
+  readonly options?: DeploymentOverrides['options']
+  readonly sessions?: Partial<SessionOptions>
+  readonly clients?: readonly ClientMetadata[]
+}
+
+/** A session of the option `sessions` is one of a token that was issued for it. */
+export interface Scene extends Deployment {
+  readonly door: string
+  /** A browser in which no one is signed in. */
+  browser(): Browser
+  /** A browser in which this person is signed in at the provider. */
+  signedIn(accountId?: string, session?: Record<string, unknown>): Promise<Browser>
+  /** A subject token that was issued with `use: 'session'`. */
+  issue(changes?: Partial<NewSubjectToken>): Promise<{ readonly id: string; readonly token: string }>
+  record(id: string): Promise<SubjectToken | undefined>
+  /** Brings a token to the door and agrees. */
+  arm(browser: Browser, token: string): Promise<Answer>
+  /** An authorization request of the application, as its browser sends it: by default to this process. */
+  authorize(browser: Browser, changes?: Record<string, string | null>, provider?: string): Promise<Answer>
+  /** Redeems the code of a response. */
+  redeem(
+    answer: Answer,
+    changes?: Record<string, string | null>,
+    client?: ClientMetadata,
+    headers?: Record<string, string>,
+  ): Promise<HttpResponse>
+  userinfo(accessToken: string): Promise<HttpResponse>
+  refusals(): string[]
+  /** Who signs in at the provider when it asks, and how. `undefined`: they give up. */
+  signingIn: { accountId: string; acr?: string; ts?: number } | undefined
+}
+
+type Answer = Awaited<ReturnType<Browser['get']>>
+
+export async function startScene(given: Given = {}): Promise<Scene> {
+  const { configuration = {}, options, sessions, clients = [shop()], before = [], ...rest } = given
+  const { features, ...others } = configuration
+  const signIn: Pick<Scene, 'signingIn'> = { signingIn: { accountId: 'bob' } }
+  let provider: Provider
+  const interaction: Middleware = async (ctx, next) => {
+    // As the provider signs its cookies, which the application around it writes.
+    ctx.app.keys = provider.keys ?? []
+    if (!ctx.path.startsWith('/interaction/')) return next()
+    const login = signIn.signingIn
+    const result = login ? { login } : { error: 'access_denied' }
+    ctx.respond = false
+    await provider.interactionFinished(ctx.req, ctx.res, result)
+  }
+  const deployment = await startDeployment({
+    ...rest,
+    clients,
+    before: [interaction, ...before],
+    options: (baseUrl) => ({
+      store: createMemoryStore(),
+      ...(typeof options === 'function' ? options(baseUrl) : options),
+      sessions: { door: `${baseUrl}/impersonate`, ...sessions },
+    }),
+    configuration: {
+      ...reachesLoopback(),
+      interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+      claims: { openid: ['sub'], profile: ['email'] },
+      ...others,
+      features: { backchannelLogout: { enabled: true }, ...features },
+    },
+  })
+  const { baseUrl, events } = deployment
+  provider = deployment.provider
+  const { store } = insideOf(deployment.impersonation)
+  const door = `${baseUrl}/impersonate`
+  return Object.assign(signIn, {
+    ...deployment,
+    door,
+    browser: () => new Browser(),
+    async signedIn(accountId = 'bob', session: Record<string, unknown> = {}) {
+      const browser = new Browser()
+      const saved = Object.assign(new provider.Session(), {
+        accountId,
+        loginTs: Math.floor(Date.now() / 1000) - 10,
+        ...session,
+      })
+      await saved.save(3600)
+      browser.setSigned(provider.cookieName('session'), saved.jti, 'a key of the tests')
+      return browser
+    },
+    async issue(changes: Partial<NewSubjectToken> = {}) {
+      const id = mintId()
+      const token = mintToken(id, 'session')
+      const at = Math.floor(Date.now() / 1000)
+      await store.insert({
+        ...{
+          id,
+          issuer: provider.issuer,
+          purpose: 'session',
+          userId: 'alice',
+          actorId: 'bob',
+          clientId: 'shop',
+        },
+        ...{ context: {}, createdBy: 'backend', createdAt: at, expiresAt: at + 600 },
+        ...changes,
+        tokenHash: hashToken(token),
+      })
+      return { id, token }
+    },
+    record: (id: string) => store.find(provider.issuer, id),
+    async arm(browser: Browser, token: string) {
+      const page = await browser.follow(await browser.post(door, { subject_token: token }))
+      const { action, fields } = browser.formOf(page)
+      return browser.post(action, fields)
+    },
+    authorize: (browser: Browser, changes: Record<string, string | null> = {}, to = `${baseUrl}/oidc`) => {
+      const parameters = {
+        ...{ client_id: 'shop', response_type: 'code', scope: 'openid profile', redirect_uri: CALLBACK },
+        ...{ state: 'a-state', nonce: 'a-nonce', code_challenge: CHALLENGE, code_challenge_method: 'S256' },
+        ...changes,
+      }
+      return browser.get(`${to}/auth?${form(parameters)}`)
+    },
+    redeem(
+      answer: Answer,
+      changes: Record<string, string | null> = {},
+      client = clients[0] ?? shop(),
+      headers: Record<string, string> = {},
+    ) {
+      const auth = credentials(client)
+      const code = answer.location?.searchParams.get('code') ?? ''
+      return send(deployment.tokenEndpoint, {
+        method: 'POST',
+        headers: { ...auth.headers, ...headers },
+        body: form({
+          ...auth.body,
+          ...{ grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: VERIFIER },
+          ...changes,
+        }),
+      })
+    },
+    userinfo: (accessToken: string) =>
+      send(`${baseUrl}/oidc/me`, { headers: { authorization: `Bearer ${accessToken}` } }),
+    refusals: () =>
+      events.flatMap((event) => (event.name === 'subject_token.refused' ? [event.payload.reason] : [])),
+  })
+}

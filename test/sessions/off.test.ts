@@ -1,0 +1,78 @@
+/** Without the option `sessions`, nothing of it is there: no function runs, and `configure` returns what it did before. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { expect } from 'chai'
+import { type Configuration, Provider } from 'oidc-provider'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
+import { createImpersonation } from '../../src/index.ts'
+import { createMemoryStore } from '../../src/testing/index.ts'
+
+/** In a process of its own: no other test runs there, and none has. */
+async function functionsOf(what: 'off' | 'on'): Promise<unknown> {
+  const child = fork(path.join(import.meta.dirname, 'functions-that-run.ts'), [what], {
+    execArgv: ['--no-warnings'],
+  })
+  const [message] = await once(child, 'message')
+  child.kill('SIGKILL')
+  return message
+}
+
+describe('without the option sessions', () => {
+  it('no function of it runs but impersonationOf', async () => {
+    expect(await functionsOf('off')).to.deep.equal(['impersonationOf'])
+  })
+
+  it('that look would see one', async () => {
+    const names = await functionsOf('on')
+    expect(names).to.include.members(['extendForSessions', 'keysOf'])
+  })
+
+  const CONFIGURATION: Configuration = {
+    jwks: { keys: [SIGNING_KEY] },
+    clientDefaults: { id_token_signed_response_alg: 'ES256' },
+    clients: [],
+    claims: { openid: ['sub'] },
+    ttl: { AccessToken: 60 },
+    formats: {},
+    responseTypes: ['code'],
+    features: { devInteractions: { enabled: false } },
+    findAccount: async () => undefined,
+    loadExistingGrant: async () => undefined,
+    expiresWithSession: async () => true,
+    issueRefreshToken: async () => false,
+    revokeGrantPolicy: () => true,
+  }
+
+  it('configure leaves alone what it leaves alone without', () => {
+    const configuration = createImpersonation({ store: createMemoryStore() }).configure(CONFIGURATION)
+    const { scopes, features, extraTokenClaims, extraClientMetadata, ...others } = configuration
+    const { features: _, ...given } = CONFIGURATION
+    expect(Object.keys(others).sort()).to.deep.equal(Object.keys(given).sort())
+    for (const [name, value] of Object.entries(given)) expect(Reflect.get(others, name), name).to.equal(value)
+    expect(extraClientMetadata?.properties).to.deep.equal([
+      'token_exchange_resources',
+      'token_exchange_audiences',
+    ])
+    expect(scopes).to.have.length(5)
+    expect(features).to.have.property('devInteractions')
+    expect(extraTokenClaims).to.be.a('function')
+  })
+
+  it('attach adds no middleware, no listener, no timer and no route', () => {
+    const impersonation = createImpersonation({ store: createMemoryStore() })
+    const provider = new Provider('https://id.example.com/oidc', impersonation.configure(CONFIGURATION))
+    const find = provider.Session.findByUid
+    const count = () => ({
+      middleware: provider.middleware.length,
+      listeners: ['authorization.error', 'grant.revoked'].map((name) => provider.listenerCount(name)),
+      timers: process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length,
+    })
+    const before = count()
+    impersonation.attach(provider)
+    expect(count()).to.deep.equal(before)
+    expect(provider.Session.findByUid).to.equal(find)
+    const paths = impersonation.router().stack.map(({ path: one }) => String(one))
+    expect(paths.every((one) => one.startsWith('/api/'))).to.equal(true)
+  })
+})

@@ -1,0 +1,193 @@
+/**
+ * What sessions need of oidc-provider beyond its public types: a release in which one of these facts is gone does not start
+ * with the option `sessions`, and starts without it. What only a request shows is noticed before anything is spent.
+ */
+import { expect } from 'chai'
+import type { Configuration, Provider } from 'oidc-provider'
+import type { Browser } from '../../fixtures/browser.ts'
+import { storedModels } from '../../fixtures/clients.ts'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
+import { type Patch, patchedProvider } from '../../fixtures/patched-provider.ts'
+import { createImpersonation } from '../../src/index.ts'
+import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
+import { readToken, type TokenHash } from '../../src/subject-tokens/secret.ts'
+import { createMemoryStore } from '../../src/testing/index.ts'
+import { type Scene, startScene } from './arriving.ts'
+
+const ISSUER = 'https://id.example.com/oidc'
+const CONFIGURATION: Configuration = {
+  adapter: storedModels().adapter as never,
+  jwks: { keys: [SIGNING_KEY] },
+  clientDefaults: { id_token_signed_response_alg: 'ES256' },
+  cookies: { keys: ['key'] },
+  features: { backchannelLogout: { enabled: true }, devInteractions: { enabled: false } },
+  findAccount: async () => undefined,
+}
+
+function attach(Release: typeof Provider, sessions: boolean): void {
+  const door = 'https://id.example.com/impersonate'
+  const impersonation = createImpersonation({
+    store: createMemoryStore(),
+    ...(sessions && { sessions: { door } }),
+  })
+  impersonation.attach(new Release(ISSUER, impersonation.configure(CONFIGURATION)))
+}
+
+/** As the door does, whose look at the accounts takes the provider that is installed. */
+async function armDirectly({ provider, issuer }: Scene, browser: Browser, token: string) {
+  const own = await provider.Session.find(browser.cookie(provider.cookieName('session'))?.value ?? '')
+  const { uid } = own as unknown as { uid: string }
+  const seal = sealOf(issuer, { cookies: { keys: ['a key of the tests'] } })
+  const { id = '', hash } = readToken(token) ?? {}
+  const content = { id, hash: hash as TokenHash, client: 'shop', session: uid }
+  browser.set(armedCookie('shop'), await seal.seal('armed', content, 60), '/oidc/auth')
+}
+
+const session = (from: string, to: string): Patch => ({ file: 'models/session.js', from, to })
+const context = (from: string, to: string): Patch => ({ file: 'helpers/oidc_context.js', from, to })
+
+const atStart: Record<string, readonly [fact: string, ...Patch[]]> = {
+  'a new Session says nothing of it': [
+    'a new Session',
+    session("Object.defineProperty(this, 'new', { value: true });", ''),
+  ],
+  'a new Session counts as changed': [
+    'a new Session',
+    session('{ value: true });', '{ value: true }); this.touched = true;'),
+  ],
+  'a stored Session has no state': ['members of a stored Session', session("'state',", '')],
+  'a stored Session has another name for the sign-in': [
+    'members of a stored Session',
+    session("'loginTs',", "'signedInAt',"),
+  ],
+  'the Session of a request is fixed': [
+    'the Session of a request',
+    context(
+      'this.entities = {};',
+      "this.entities = {}; Object.defineProperty(this, 'session', { value: {} });",
+    ),
+  ],
+  'the Grant of a request is kept elsewhere': [
+    'the Grant of a request',
+    context('this.entities[key] = value;', "this.entities['own ' + key] = value;"),
+  ],
+  'the claims of a request are fixed': [
+    'the claims of a request',
+    context('this.claims = {};', "Object.defineProperty(this, 'claims', { value: {} });"),
+  ],
+  'prompts are read once': [
+    'the prompts of a request',
+    context('return this.prompts.has(name);', 'return false;'),
+  ],
+  'a Grant rejects nothing': [
+    'scopes that a Grant rejects',
+    { file: 'models/grant.js', from: 'rejectOIDCScope(...args) {', to: 'rejectOIDCScope() { return;' },
+  ],
+  'the request is not told': [
+    'Provider.ctx',
+    { file: 'provider.js', from: 'static get ctx()', to: 'static get request()' },
+  ],
+  'Session.findByUid has another name': [
+    'Session.findByUid',
+    session('static async findByUid(', 'static async byUid('),
+  ],
+  'AccessToken.revokeByGrantId has another name': [
+    'AccessToken.revokeByGrantId',
+    {
+      file: 'models/access_token.js',
+      from: 'static async revokeByGrantId(',
+      to: 'static async revokeOfGrant(',
+    },
+  ],
+  'client.backchannelLogout has another name': [
+    'client.backchannelLogout',
+    { file: 'models/client.js', from: 'async backchannelLogout(', to: 'async logout(' },
+  ],
+  'IdToken.validate has another name': [
+    'IdToken.validate',
+    { file: 'models/id_token.js', from: 'static async validate(', to: 'static async verify(' },
+  ],
+}
+
+describe('a release of oidc-provider', () => {
+  it('as it is starts with sessions', async () => {
+    attach(await patchedProvider([]), true)
+  })
+
+  for (const [what, [fact, ...patches]] of Object.entries(atStart)) {
+    it(`in which ${what} does not start with sessions, and starts without`, async () => {
+      const Release = await patchedProvider(patches)
+      expect(() => attach(Release, true)).to.throw(TypeError, fact)
+      attach(Release, false)
+    })
+  }
+
+  const atArrival: Record<string, Patch> = {
+    'that makes the code from another session': {
+      file: 'helpers/process_response_types.js',
+      from: 'accountId: ctx.oidc.session.accountId,\n    acr',
+      to: "accountId: 'bob',\n    acr",
+    },
+    'that takes the Grant from elsewhere': {
+      file: 'helpers/process_response_types.js',
+      from: 'grantId: ctx.oidc.session.grantIdFor(ctx.oidc.client.clientId),\n    nonce',
+      to: "grantId: 'another',\n    nonce",
+    },
+    'that binds the code to another session': {
+      file: 'helpers/process_response_types.js',
+      from: 'sessionUid: ctx.oidc.session.uid,\n    dpopJkt',
+      to: "sessionUid: 'another',\n    dpopJkt",
+    },
+    'that gives the code an acr of the engineer': {
+      file: 'helpers/process_response_types.js',
+      from: 'acr: ctx.oidc.acr,\n    amr: ctx.oidc.amr,\n    authTime: ctx.oidc.session.authTime(),\n    claims',
+      to: "acr: 'gold',\n    amr: ctx.oidc.amr,\n    authTime: ctx.oidc.session.authTime(),\n    claims",
+    },
+    'that changes the session of the request': {
+      file: 'actions/authorization/session.js',
+      from: 'ctx.oidc.session.ensureClientContainer(ctx.oidc.params.client_id);',
+      to: 'ctx.oidc.session.touched = true;',
+    },
+  }
+  for (const [what, patch] of Object.entries(atArrival)) {
+    it(`${what} opens nothing: 500, and the token is unspent`, async () => {
+      const scene = await startScene({ Provider: await patchedProvider([patch]) })
+      try {
+        const browser = await scene.signedIn()
+        const { token, id } = await scene.issue()
+        await armDirectly(scene, browser, token)
+        const answer = await scene.authorize(browser)
+        expect(answer.status).to.equal(500)
+        expect(answer.text + String(answer.location)).not.to.include('code=')
+        expect((await scene.record(id))?.use).to.equal(undefined)
+        expect(String(scene.errors[0])).to.include('ctx.oidc.session')
+      } finally {
+        await scene.close()
+      }
+    })
+  }
+
+  it('that would send the session to the browser ends it, and sends nothing', async () => {
+    const scene = await startScene({
+      Provider: await patchedProvider([
+        {
+          file: 'shared/session.js',
+          from: '(!ctx.oidc.session.new || ctx.oidc.session.touched) && !ctx.oidc.session.destroyed',
+          to: '!ctx.oidc.session.destroyed',
+        },
+      ]),
+    })
+    try {
+      const browser = await scene.signedIn()
+      const { token, id } = await scene.issue()
+      await armDirectly(scene, browser, token)
+      const answer = await scene.authorize(browser)
+      expect(answer.status).to.equal(500)
+      expect(answer.headers.getSetCookie()).to.deep.equal([])
+      expect(answer.location).to.equal(undefined)
+      expect(await scene.provider.Session.findByUid(`imp_${id}`)).to.equal(undefined)
+    } finally {
+      await scene.close()
+    }
+  })
+})
