@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { epochTime } from '../clock.ts'
-import { enter, requestOf } from '../http/doors.ts'
+import { enter } from '../http/doors.ts'
 import { createHandler, type NodeHandler, originalPathOf } from '../http/handler.ts'
 import { type Impersonation, type Inside, insideOf } from '../impersonation.ts'
 import { recordsOf } from '../records/records.ts'
@@ -8,6 +8,7 @@ import { administratorOf, assertRight, assertSameOrigin } from './admission.ts'
 import { type ConsoleOptions, type ResolvedConsoleOptions, resolveConsoleOptions } from './options.ts'
 import { handlerOf, routeOf } from './routes.ts'
 import { type Refused, setHeaders, showError, showPage } from './shell.ts'
+import { lookupOf } from './visit.ts'
 
 /** Pages for administrators: who is viewed, what happened, and how to stop it. */
 export interface Console {
@@ -75,8 +76,9 @@ async function visit(
     const route = routeOf(path)
     assertRight(administrator, route.right)
     const handle = handlerOf(route, ctx)
-    const records = recordsOf(() => service, { cause: 'console', request: requestOf(ctx) })
-    const report = (error: unknown) => void ctx.app.emit('error', error, ctx)
+    const lookup = lookupOf(ctx, service.provider)
+    const records = recordsOf(() => service, { revocation: { cause: 'console' }, lookupOf: () => lookup })
+    const { report } = lookup
     const asked = { ctx, service, records, options, administrator, base, path, now: epochTime(), report }
     const result = await handle(asked)
     if (typeof result === 'object') await showPage(asked, result)

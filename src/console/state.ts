@@ -34,10 +34,16 @@ export const canStop = (record: SubjectTokenRecord, now: Seconds): boolean =>
   domain.isStoppable(lifeOf(record), now)
 
 const lifeOf = (record: SubjectTokenRecord) => {
-  const { accessToken } = record
-  const use = accessToken && { accessToken: { ...accessToken, kept: isKept(record) } }
-  return { ...record, use }
+  const expiresAt = usableUntil(record)
+  return {
+    ...record,
+    use: expiresAt === undefined ? undefined : { accessToken: { expiresAt, kept: isKept(record) } },
+  }
 }
+
+/** The end of what the use has produced: an access token, or a session. */
+const usableUntil = ({ accessToken, session }: SubjectTokenRecord): Seconds | undefined =>
+  accessToken?.expiresAt ?? session?.endsAt
 
 /** Whether those who acted have ended it. */
 export const isEnded = ({ revocation }: SubjectTokenRecord): boolean =>
@@ -47,9 +53,9 @@ export const isEnded = ({ revocation }: SubjectTokenRecord): boolean =>
 export const isAlarming = ({ replay, consumedAt, actor }: SubjectTokenRecord): boolean =>
   replay !== undefined || (consumedAt !== undefined && actor === undefined)
 
-/** When it ends or would have: the access token, or before there is one the subject token. */
-export const endOf = ({ accessToken, consumedAt, expiresAt }: SubjectTokenRecord): Seconds =>
-  accessToken?.expiresAt ?? consumedAt ?? expiresAt
+/** When it ends or would have: the access token or the session, or before there is one the subject token. */
+export const endOf = (record: SubjectTokenRecord): Seconds =>
+  usableUntil(record) ?? record.consumedAt ?? record.expiresAt
 
 /** That nothing can end the access token, while it lives. */
 export const keptUntil = (record: SubjectTokenRecord, now: Seconds): Value =>

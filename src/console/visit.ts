@@ -1,8 +1,12 @@
 import type { Context } from 'koa'
+import type { Provider } from 'oidc-provider'
 import type { Seconds } from '../clock.ts'
+import { requestOf } from '../http/doors.ts'
 import type { RecordError } from '../http/errors.ts'
 import { type Html, html } from '../http/html.ts'
+import { findAccount } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
+import type { Lookup } from '../records/accounts.ts'
 import type { Records } from '../records/records.ts'
 import { KILLED_BY } from '../records/stop-request.ts'
 import { addressOf, type Typed } from './form.ts'
@@ -63,3 +67,13 @@ export function refusal({ service, now }: Visit, stoppedAt: Seconds): Html {
   if (!statusList) return html`Opaque access tokens ended at once; a JWT ends when it expires.`
   return html`Every API refuses it from ${timeOf(stoppedAt + statusList.ttl + LOOK, now)} ${ZONE} at the latest.`
 }
+
+/** `findAccount` gets a context of the provider. */
+export const lookupOf = (ctx: Context, provider: Provider): Lookup => ({
+  findAccount(name) {
+    const oidc = new provider.OIDCContext(ctx)
+    return findAccount(Object.assign(Object.create(ctx), { oidc }), name)
+  },
+  report: (error) => void ctx.app.emit('error', error, ctx),
+  request: requestOf(ctx),
+})

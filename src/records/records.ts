@@ -11,7 +11,7 @@ import { isClientId } from '../provider/clients.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
 import type { Revocation } from '../subject-tokens/subject-token.ts'
-import type { Caller } from './accounts.ts'
+import type { Lookup } from './accounts.ts'
 import { acknowledgeSubjectToken, parseAcknowledgementRequest } from './acknowledge.ts'
 import { assertKnown, onlyOne, parseName, required } from './fields.ts'
 import { issueSubjectToken, parseIssueRequest } from './issue.ts'
@@ -129,21 +129,15 @@ export interface Records {
   acknowledge(request: AcknowledgeRequest): Promise<void>
 }
 
-/** Where a call of records comes from. */
-interface Origin extends Pick<Revocation, 'cause'>, Pick<Caller, 'request'> {}
+/** Where calls come in. */
+interface RecordsDoor {
+  /** How a stop came about that names no other cause. */
+  readonly revocation: Revocation
+  lookupOf(provider: Provider): Lookup
+}
 
-/**
- * @param service throws before there is one.
- * @param origin who calls: the cause of a stop that names no other, and what the request behind it calls itself.
- */
-export function recordsOf(
-  service: () => Service,
-  { cause, request: called }: Origin = { cause: 'host' },
-): Records {
-  const callerOf = (provider: Provider, id?: string): Caller => ({
-    ...callerIn(provider, id),
-    request: called,
-  })
+/** @param service throws before there is one. */
+export function recordsOf(service: () => Service, door: RecordsDoor = IN_PROCESS): Records {
   const call = async <Given, Result>(
     given: Given,
     work: (service: Service, given: Given) => Promise<Result>,
@@ -162,13 +156,16 @@ export function recordsOf(
     issue: (all) =>
       call(all, async (inside, { createdBy, ...given }) => {
         const request = parseIssueRequest(given, inside.options)
-        const caller = callerOf(inside.provider, await parseIssuer(inside.provider, createdBy))
+        const caller = {
+          ...door.lookupOf(inside.provider),
+          id: await parseIssuer(inside.provider, createdBy),
+        }
         const { subjectToken, record } = await issueSubjectToken(inside, caller, request)
         return { id: record.id, subjectToken, expiresIn: request.expiresIn }
       }),
     list: (query = {}) =>
       call(query, async (inside, given) =>
-        listSubjectTokens(inside, callerOf(inside.provider), parseListRequest(given)),
+        listSubjectTokens(inside, door.lookupOf(inside.provider), parseListRequest(given)),
       ),
     get: (id) =>
       call({ id }, async (inside) => {
@@ -182,14 +179,18 @@ export function recordsOf(
         assertKnown(given, ['id', 'by', 'reason', 'cause', 'continuedBy'])
         const id = parseId(given.id)
         const { says } = parseStopRequest({ ...given })
-        return revokeSubjectToken(inside, id, { cause, ...says }, { request: called })
+        const lookup = door.lookupOf(inside.provider)
+        return revokeSubjectToken(inside, id, { ...door.revocation, ...says }, lookup)
       }),
     stopAll: (request) =>
       call(request, async (inside, given) => {
         assertKnown(given, [...KILLED_BY, 'by', 'reason'])
         const filter = killFilterOf(onlyOne(given, KILLED_BY), { ...given })
         const { says } = parseStopRequest({ ...given })
-        return revokeSubjectTokens(inside, callerOf(inside.provider), filter, { cause, ...says })
+        return revokeSubjectTokens(inside, door.lookupOf(inside.provider), filter, {
+          ...door.revocation,
+          ...says,
+        })
       }),
     acknowledge: (all) =>
       call(all, async (inside, { id, ...given }) => {
@@ -217,13 +218,14 @@ async function parseIssuer(provider: Provider, createdBy: unknown): Promise<stri
 }
 
 /** `findAccount` gets a context of the provider, of a request that no one has sent. */
-function callerIn(provider: Provider, id = ''): Caller {
+function lookupIn(provider: Provider): Lookup {
   const request = new IncomingMessage(new Socket())
   const ctx = provider.createContext(request, new ServerResponse(request))
   const oidc = new provider.OIDCContext(ctx)
   return {
-    id,
     findAccount: (name) => findAccount(Object.assign(ctx, { oidc }), name),
     report: (error) => reportTo(provider, error, ctx),
   }
 }
+
+const IN_PROCESS: RecordsDoor = { revocation: { cause: 'host' }, lookupOf: lookupIn }

@@ -57,3 +57,29 @@ describe("console: the provider's session", () => {
     }
   })
 })
+
+describe('console: what findAccount gets', () => {
+  let console: ConsoleDeployment
+  const asked: [name: string, tenant: string][] = []
+  before(async () => {
+    console = await startConsole(
+      {},
+      {
+        configuration: {
+          findAccount(ctx, name) {
+            asked.push([name, ctx.get('x-tenant')])
+            return { accountId: name === 'alias' ? 'alice' : name, claims: async () => ({ sub: name }) }
+          },
+        },
+      },
+    )
+  })
+  after(() => console.close())
+
+  it('is the request of the administrator: an alias of one tenant is not that of another', async () => {
+    const id = await console.keep({ userId: 'alice' })
+    const { text } = await console.get('/history?userId=alias', { 'x-tenant': 'blue' })
+    expect(text).to.include(id)
+    expect(asked).to.deep.include(['alias', 'blue'])
+  })
+})

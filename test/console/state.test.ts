@@ -33,7 +33,27 @@ const byDora = {
   revocation: { cause: 'console', by: 'dora', reason: 'wrong customer' },
 } as const
 
+const SESSION: SubjectTokenRecord = {
+  ...UNUSED,
+  use: 'session',
+  state: 'consumed',
+  usedBy: 'shop',
+  consumedAt: NOW - 120,
+  session: { endsAt: NOW + 184, logout: 'pending' },
+}
+
 const ROWS: Readonly<Record<string, readonly [SubjectTokenRecord, string, string]>> = {
+  'a session': [SESSION, 'Live', RUNS],
+  'a session that has run out': [
+    { ...SESSION, session: { endsAt: NOW, logout: 'confirmed' } },
+    'Expired',
+    '<b class="pill ended">Expired</b> <small>2:00</small>',
+  ],
+  'a session that was stopped': [
+    { ...SESSION, ...byDora },
+    'Stopped',
+    '<b class="pill stopped">Stopped by <bdi>Dora Dorn</bdi></b> <small>1:00</small>',
+  ],
   'not used yet': [
     UNUSED,
     'Not used yet',

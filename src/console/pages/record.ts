@@ -1,16 +1,16 @@
-import type { Seconds } from '../../clock.ts'
 import { type Html, html, type Value } from '../../http/html.ts'
 import { assertNoQuery, single } from '../../management/query.ts'
 import { parseText, required } from '../../records/fields.ts'
 import { recordNotFound, type SubjectTokenRecord } from '../../records/record.ts'
-import type { ActClaim, RevocationCause } from '../../subject-tokens/subject-token.ts'
+import type { ActClaim } from '../../subject-tokens/subject-token.ts'
 import { addressOf, field, readForm, type Typed, tried, typedIn } from '../form.ts'
 import { namedIn, type People } from '../people.ts'
-import { canStop, endOf, isAlarming, isEnded, isLive, keptUntil, stateCell } from '../state.ts'
+import { canStop, isAlarming, isLive, stateCell } from '../state.ts'
 import { engineerOf, ticketOf, titleOf, whyIn } from '../table.ts'
 import { may, type Page, peopleOf, stopAllLinks, type Visit } from '../visit.ts'
-import { lengthOf, shorten, timeOf, ZONE } from '../words.ts'
+import { shorten, ZONE } from '../words.ts'
 import { alarmOf } from './alarms.ts'
+import { timelineOf } from './timeline.ts'
 
 export async function recordPage(visit: Visit): Promise<Page> {
   const record = await found(visit, visit.path.slice(1))
@@ -105,81 +105,6 @@ async function recordBefore(
 ): Promise<SubjectTokenRecord | undefined> {
   const { items } = await records.list({ userId, cursor: id, limit: BETWEEN })
   return items.find(({ revocation }) => revocation?.continuedBy === id)
-}
-
-/** A colour of a state, or what is still ahead. */
-type Kind = '' | 'alarm' | 'stopped' | 'future'
-type Happening = readonly [at: Seconds | undefined, kind: Kind, text: Value]
-
-/** What happened to a subject token, oldest first, and when what is under way will end. */
-function timelineOf(
-  { base, now }: Visit,
-  record: SubjectTokenRecord,
-  people: People,
-  before: SubjectTokenRecord | undefined,
-): Html {
-  const { createdAt, createdBy, expiresAt, consumedAt, replay, revokedAt, revocation } = record
-  const { acknowledged = [] } = record
-  const life = lengthOf(expiresAt - createdAt)
-  const continues = before && html`. It continues <a href="${base}/${before.id}">the one before</a>`
-  const kept = keptUntil(record, now)
-  // Unless it was stopped before.
-  const end = revokedAt === undefined || kept ? endOf(record) : undefined
-  const isAhead = end !== undefined && end > now
-  const unused = isAhead ? 'expires if it is not used' : 'expired without being used'
-  const used = `${isAhead ? 'will end' : 'ended'}: the access token expires`
-  const stopKind = revocation?.cause === 'replay' ? 'alarm' : 'stopped'
-  const happenings: readonly Happening[] = [
-    [createdAt, '', html`issued by <code>${createdBy}</code>, to be used within ${life}${continues}`],
-    [consumedAt, '', html`exchanged ${exchangeOf(record, people)}`],
-    [replay?.at, 'alarm', html`used again by <code>${replay?.clientId ?? replay?.by}</code>, and refused`],
-    [
-      revokedAt,
-      isEnded(record) ? '' : stopKind,
-      html`${stopOf(record, base, people)}${kept && html`. <b class="alarm">It ${kept}</b>`}`,
-    ],
-    ...acknowledged.map(
-      ({ at, by, note }): Happening => [
-        at,
-        '',
-        html`looked into by ${people.whole(by)}: “<bdi>${note}</bdi>”`,
-      ],
-    ),
-    [end, isAhead ? 'future' : '', consumedAt === undefined ? unused : used],
-  ]
-  const dated = happenings.filter(([at]) => at !== undefined).sort(([one = 0], [other = 0]) => one - other)
-  const line = ([at = 0, kind, text]: Happening) =>
-    html`<li class="${kind}">${timeOf(at, now)} <span>${text}</span></li>`
-  return html`<ol class="timeline">${dated.map(line)}</ol>`
-}
-
-function exchangeOf(record: SubjectTokenRecord, people: People): Html {
-  const { consumedAt = 0, usedBy, actor, accessToken } = record
-  const token = accessToken?.format === 'jwt' ? 'a JWT' : 'an opaque access token'
-  const jti = accessToken?.jti !== undefined && html` <code>${accessToken.jti}</code>`
-  const engineer = actor ? html`for ${people.short(actor.sub)}` : 'without an engineer'
-  return html`by <code>${usedBy}</code> ${engineer}: ${token}${jti}, valid for ${lengthOf(endOf(record) - consumedAt)}`
-}
-
-const WAYS: Readonly<Record<RevocationCause, string>> = {
-  api: 'through the management API',
-  self: 'at the wish of the engineer',
-  continued: 'because another one goes on',
-  host: 'by a call in the provider',
-  signedOut: 'at the end of the session',
-  unknown: 'in a way that cannot be read',
-  console: 'in the console',
-  replay: 'because the subject token was used again',
-  command: 'by the command line',
-}
-
-function stopOf(record: SubjectTokenRecord, base: string, people: People): Value {
-  const { cause = 'unknown', client, by, reason, continuedBy } = record.revocation ?? {}
-  const way =
-    continuedBy === undefined ? WAYS[cause] : html`<a href="${base}/${continuedBy}">${WAYS[cause]}</a>`
-  return html`${isEnded(record) ? 'ended' : 'stopped'} ${by !== undefined && html`by ${people.whole(by)} `}${way}${client !== undefined && html` (<code>${client}</code>)`}${
-    reason !== undefined && html`: “<bdi>${reason}</bdi>”`
-  }`
 }
 
 function detailsOf(record: SubjectTokenRecord, people: People): Html {
