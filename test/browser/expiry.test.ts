@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
 import { ask, heading, inChromium, logged, record, rowsShown, STATE, says, signIn, view } from './desk.ts'
 import { holdExchange, REFUSED } from './exchange.ts'
-import { expectNothingViewed, remaining } from './shown.ts'
+import { expectNothingViewed, remaining, stopTime } from './shown.ts'
 
 inChromium('the support desk: expiry', (openDesk) => {
   it('ends the view by itself when the access token does', async () => {
@@ -107,8 +107,11 @@ inChromium('the support desk: expiry', (openDesk) => {
 
   it('asks to sign in again when the sign-in has ended for the backend', async () => {
     const { page } = await openDesk()
+    await page.clock.install()
     await signIn(page)
     await view(page)
+    // Or the page might learn it from the record first.
+    await stopTime(page)
     const clock = stopClock()
     try {
       clock.tick(601)
@@ -119,6 +122,7 @@ inChromium('the support desk: expiry', (openDesk) => {
     }
     await expectNothingViewed(page)
     expect(await page.getByRole('navigation').count()).to.equal(0)
+    await page.clock.resume()
     // The provider's session is still alive.
     await page.getByRole('button', { name: 'Sign in' }).click()
     await heading(page, 'Record')

@@ -186,10 +186,10 @@ inChromium('the support desk: a stop', (openDesk) => {
     await says(page, 'alert', 'Your sign-in has ended')
     expect([await banner(page).count(), await unstopped(page).count()]).to.deep.equal([0, 0])
     await page.clock.runFor(60_000)
-    expect(sent()).to.equal(1)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await heading(page, 'Record')
     await openView(page).getByText('Your view of Alice Archer is still open on the record').waitFor()
+    expect(sent()).to.equal(1)
   })
 
   it('is waited for by the sign-out', async () => {

@@ -23,12 +23,16 @@ export const isStarting = () => starting !== undefined
 /** The view that goes on for more minutes was ended meanwhile. */
 let isUnwanted = false
 
-/** Asks for the reason, sends the requests, and shows the result. */
+/** Asks for the reason, sends the requests, and shows the result. Resolves to whether requests were sent. */
 export async function askAndStart(customer, visit) {
   // One at a time: the backend ends the previous view when the next one starts.
-  if (starting) return tellProgress(`One moment: the view of ${starting.name} is starting.`)
+  if (starting) {
+    tellProgress(`One moment: the view of ${starting.name} is starting.`)
+    return false
+  }
   const given = await askReason(customer)
   if (given) await startViewing(customer, given, visit)
+  return given !== undefined
 }
 
 export async function startViewing(customer, given, visit) {

@@ -36,6 +36,7 @@ const SIGN_IN_OVER =
 
 /** Whether the backend has let the engineer in. */
 let isIn = false
+let isLeaving = false
 
 byId('sign-in').addEventListener('click', () => attempt(() => signIn(viewAsked() ?? 'customers')))
 byId('sign-in').disabled = false
@@ -71,7 +72,7 @@ else await attempt(open)
 /** Runs an action that may fail, and tells the person if it does. */
 async function attempt(action) {
   try {
-    await action()
+    return await action()
   } catch (error) {
     if (isSignInOver(error)) forgetEverything()
     else alertPerson(explain(error))
@@ -116,10 +117,11 @@ async function showAsked() {
   return showCustomers({ onView: start, attempt })
 }
 
-async function start(person) {
-  await attempt(() => askAndStart(person, visit))
-  // What could not start may still be open.
-  await attempt(findOpenView)
+function start(person) {
+  return attempt(async () => {
+    // What could not start may still be open.
+    if (await askAndStart(person, visit)) await findOpenView()
+  })
 }
 
 const readOf = (orderId) => readInvoice(orderId, visit)
@@ -173,8 +175,6 @@ function forgetEverything() {
   show('signed-out', TITLE)
   alertPerson(SIGN_IN_OVER)
 }
-
-let isLeaving = false
 
 /** Waits for a stop that is under way, and signs out even if it fails. */
 async function leave() {

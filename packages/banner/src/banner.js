@@ -3,7 +3,7 @@ const STYLE = `
 :host{display:contents}
 :host([hidden]),[hidden]{display:none!important}
 section,dialog{--viewing:light-dark(#ffc53d, #e0a92b);--on-viewing:#241a00;--last-minute:#a3230f;--on-last-minute:#ffffff;--radius:6px;--paper:var(--viewing);--ink:var(--on-viewing);color-scheme:light dark;position:fixed;box-sizing:border-box;display:flex;gap:.75em;align-items:center;margin:0;border:0 solid var(--ink);background:var(--paper);color:var(--ink);font:max(.9375rem,15px)/1.25 system-ui,sans-serif}
-section{inset:0 0 auto;width:auto;height:auto;min-height:44px;padding:0 1em;border-bottom-width:2px;overflow:visible;white-space:nowrap}
+section{inset:0 0 auto;width:auto;height:auto;min-height:44px;padding:0 1em;border-bottom-width:2px;overflow:visible;white-space:nowrap;-webkit-user-select:none;user-select:none}
 .bottom{inset:auto 0 0;border-width:2px 0 0}
 .last{--paper:var(--last-minute);--ink:var(--on-last-minute)}
 p{margin:0}
