@@ -34,7 +34,9 @@ export interface SubjectTokenIssued extends EventOfRequest {
   readonly userId: string
   /** The backend that requested it. */
   readonly createdBy: string
-  /** Constraint: only this client may exchange it. */
+  /** It opens an application, and cannot be exchanged. */
+  readonly use?: 'session'
+  /** Constraint: only this client may exchange it, or is opened by it. */
   readonly clientId?: string
   /** Constraint: only this account may act. */
   readonly actorId?: string

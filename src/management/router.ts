@@ -66,12 +66,12 @@ type Handle = (ctx: Context, caller: Caller) => Promise<void>
 
 /** Each parses a request, calls a function that knows no HTTP, and writes the response. */
 function handlersOf(service: Service) {
-  const { provider, options, settings } = service
+  const { provider, settings } = service
   // Never built from the Host header.
   const location = `${settings.managementResource(provider).replace(/\/$/, '')}/subject-tokens`
   return {
     async issue(ctx, caller) {
-      const request = parseIssueRequest(await readJsonObject(ctx), options)
+      const request = parseIssueRequest(await readJsonObject(ctx), service)
       const { subjectToken, record } = await issueSubjectToken(service, caller, request)
       ctx.status = 201
       ctx.set('Location', `${location}/${record.id}`)

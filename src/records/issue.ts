@@ -17,10 +17,16 @@ import type { Service } from '../provider/settings.ts'
 import { checkOf, functionFailed, misconfigured, reasonOf } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 import { mintId, secondOf } from '../subject-tokens/id.ts'
-import { hashToken, mintToken, type SubjectTokenText } from '../subject-tokens/secret.ts'
+import {
+  hashToken,
+  mintToken,
+  type SubjectTokenPurpose,
+  type SubjectTokenText,
+} from '../subject-tokens/secret.ts'
 import type { SubjectTokenDraft } from '../subject-tokens/subject-token.ts'
 import type { Caller } from './accounts.ts'
 import { assertKnown, parseName, required } from './fields.ts'
+import { assertOpenable, assertSessionForm, parseUse } from './issue-session.ts'
 
 interface Issued {
   /** Shown once: only its hash is stored. */
@@ -40,9 +46,10 @@ async function issueTo(service: Service, caller: Caller, request: IssueRequest):
   })
   if (!account) throw notFound({ public: 'user not found' })
   assertStorable(caller, account)
+  if (request.use === 'session') await assertOpenable(service, request, account)
   await assertIssuanceAllowed(service, { caller, account, request })
 
-  const { expiresIn, ...constraints } = request
+  const { expiresIn, use, ...constraints } = request
   const id = mintId()
   // The time in the id, by which lists select. It may be a little ahead of the clock, and must not prolong the life.
   const createdAt = secondOf(id)
@@ -50,18 +57,20 @@ async function issueTo(service: Service, caller: Caller, request: IssueRequest):
     ...constraints,
     id,
     issuer: provider.issuer,
-    purpose: 'exchange',
+    purpose: use,
     // What findAccount returns, not what was asked for: an alias must not become a `sub`.
     userId: account.accountId,
     createdBy: caller.id,
     createdAt,
     expiresAt: Math.min(createdAt, epochTime()) + expiresIn,
   }
-  const subjectToken = mintToken(id)
+  const subjectToken = mintToken(id, use)
   await store.insert({ ...record, tokenHash: hashToken(subjectToken) })
   const { userId, createdBy, clientId, actorId, resource, scope, expiresAt } = record
-  const { request: called } = caller
-  const told = { id, userId, createdBy, clientId, actorId, resource, scope, expiresAt, request: called }
+  const told = {
+    ...{ id, userId, createdBy, clientId, actorId, resource, scope, expiresAt, request: caller.request },
+    use: use === 'session' ? use : undefined,
+  }
   emit(provider, 'subject_token.issued', told)
   return { subjectToken, record }
 }
@@ -89,11 +98,11 @@ async function assertIssuanceAllowed(
   { caller, account, request }: Issuance,
 ): Promise<void> {
   const { id: createdBy } = caller
-  const { actorId, clientId, context, resource, scope } = request
+  const { actorId, clientId, context, resource, scope, use } = request
   try {
     await assertPolicyAllows(options, {
       stage: 'issuance',
-      use: 'exchange',
+      use,
       userId: account.accountId,
       account,
       ...(actorId !== undefined && { actor: { sub: actorId, verified: false } }),
@@ -132,6 +141,7 @@ interface IssueRequest {
   readonly resource?: string | readonly string[]
   readonly scope?: string
   readonly expiresIn: Seconds
+  readonly use: SubjectTokenPurpose
 }
 
 const FIELDS = ['userId', 'context', 'clientId', 'actorId', 'resource', 'scope', 'expiresIn', 'use']
@@ -139,15 +149,17 @@ export const MAX_CONTEXT_BYTES = 8 * 1024
 export const MAX_CONTEXT_LEVELS = 16
 const MAX_RESOURCES = 8
 
-type Limits = Pick<ResolvedOptions, 'subjectTokenTTL' | 'maxSubjectTokenTTL' | 'requiredContext'>
+interface Limits extends Pick<Service, 'isOpenToSessions'> {
+  readonly options: Pick<ResolvedOptions, 'subjectTokenTTL' | 'maxSubjectTokenTTL' | 'requiredContext'>
+}
 
 export function parseIssueRequest(given: Readonly<Record<string, unknown>>, limits: Limits): IssueRequest {
+  const { options } = limits
   assertKnown(given, FIELDS)
   const { userId, context, clientId, actorId, resource, scope, expiresIn, use } = given
   if (userId === undefined) throw required('userId')
-  if (use !== undefined && use !== 'exchange')
-    throw invalidRequest({ field: 'use', public: 'use must be exchange' })
-  const request = {
+  const request: IssueRequest = {
+    use: parseUse(use, limits),
     userId: parseName('userId', userId),
     context: context === undefined ? {} : parseContext(context),
     ...(clientId !== undefined && { clientId: parseName('clientId', clientId) }),
@@ -155,9 +167,10 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, limi
     ...(resource !== undefined && { resource: parseResource(resource) }),
     ...(scope !== undefined && { scope: parseScope(scope) }),
     expiresIn:
-      expiresIn === undefined ? limits.subjectTokenTTL : parseLife(expiresIn, limits.maxSubjectTokenTTL),
+      expiresIn === undefined ? options.subjectTokenTTL : parseLife(expiresIn, options.maxSubjectTokenTTL),
   }
-  const missing = missingContext(limits, request.context)
+  if (request.use === 'session') assertSessionForm(request)
+  const missing = missingContext(options, request.context)
   if (missing === undefined) return request
   const field = `context.${missing}`
   throw invalidRequest({ field, public: `${field} is required, and must not be blank` })

@@ -39,7 +39,11 @@ export interface RecordRequest {
   readonly scope?: string
   /** Life in seconds, 1 … `maxSubjectTokenTTL`. Default `subjectTokenTTL`. */
   readonly expiresIn?: Seconds
-  readonly use?: 'exchange'
+  /**
+   * `exchange`, at the token endpoint, or `session`: the token opens the application `clientId` for `actorId`, who is not
+   * the user. Then both are required, `resource` is refused, and the option `sessions` must be on. Default `exchange`.
+   */
+  readonly use?: 'exchange' | 'session'
 }
 
 /** A subject token, and the record that it begins. */
@@ -155,7 +159,7 @@ export function recordsOf(service: () => Service, door: RecordsDoor = IN_PROCESS
   return {
     issue: (all) =>
       call(all, async (inside, { createdBy, ...given }) => {
-        const request = parseIssueRequest(given, inside.options)
+        const request = parseIssueRequest(given, inside)
         const caller = {
           ...door.lookupOf(inside.provider),
           id: await parseIssuer(inside.provider, createdBy),

@@ -153,6 +153,7 @@ describe('openapi.json', () => {
     [{ userId: 'alice', clientId: null }, false],
     [{ userId: 'alice', use: 'exchange' }, true],
     [{ userId: 'alice', use: 'session' }, false],
+    [{ userId: 'alice', use: 'sessions' }, false],
     [{ userId: 'alice', resource: [API] }, true],
     [
       {
@@ -202,6 +203,16 @@ describe('openapi.json', () => {
       }
     })
 
+    it('describes bodies of sessions, which this deployment does not have', () => {
+      const session = { userId: 'alice', use: 'session', actorId: 'bob', clientId: 'shop' }
+      const { actorId: _, ...withoutActor } = session
+      const { clientId: __, ...withoutClient } = session
+      const pointer = `#/paths/~1subject-tokens/post/requestBody/content/application~1json/schema`
+      expect(schemaFaults(pointer, session)).to.deep.equal([])
+      for (const body of [withoutActor, withoutClient, { ...session, resource: API }])
+        expect(schemaFaults(pointer, body)).not.to.deep.equal([])
+    })
+
     it('would not let a wrong response pass', async () => {
       const { opaque } = await outcomes(on.deployment)
       const real = await manage(on.deployment, 'GET', `/${opaque.id}`)
@@ -233,6 +244,8 @@ describe('openapi.json', () => {
         { ...item, ceiling: {} },
         { ...item, ceiling: { userId: 'alice' } },
         { ...item, use: 'exchange' },
+        { ...item, use: 'session' },
+        { ...item, session: { endsAt: 1, logout: 'pending' } },
         { ...item, acknowledged: [] },
         { ...item, acknowledged: [{ at: 1, by: 'dora' }] },
         { ...item, acknowledged: [{ at: 1, ...SAYS, coversReplay: true }] },

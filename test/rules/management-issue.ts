@@ -196,7 +196,7 @@ const fields = [
     { use: 'exchange' },
     { use: undefined },
     {
-      session: [{ use: 'session' }, 'use must be exchange'],
+      'session, which is off': [{ use: 'session' }, 'use must be exchange'],
       'another word': [{ use: 'Exchange' }, 'use must be exchange'],
       'of another type': [{ use: ['exchange'] }, 'use must be exchange'],
     },

@@ -12,7 +12,11 @@ import { unique } from '../../fixtures/unique.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
 import { mintId, secondOf } from '../../src/subject-tokens/id.ts'
-import type { NewSubjectToken, SpentSubjectToken } from '../../src/subject-tokens/subject-token.ts'
+import type {
+  NewSubjectToken,
+  SpentSubjectToken,
+  SubjectTokenUse,
+} from '../../src/subject-tokens/subject-token.ts'
 import { actedBy, actedByTwo, exchanged, made, type Of } from './exchanging.ts'
 import {
   answers,
@@ -619,6 +623,22 @@ const storedNow = async (changes: Partial<NewSubjectToken> = {}) => {
   return { store, token, item }
 }
 
+/** A session that is open. */
+const sessionNow = async (changes: Partial<SubjectTokenUse> = {}) => {
+  const bound = { clientId: 'shop', actorId: 'bob' }
+  const { store, token, item: exchanged } = await storedNow({ purpose: 'session', ...bound })
+  const { accessToken: _, resource: __, ...item } = exchanged
+  const { resource: ___, ...use } = newUse({ at: now(), clientId: 'shop', actor: { sub: 'bob' } })
+  const accessToken = { format: 'session', expiresAt: now() + 600 } as const
+  await store.consume(token, now(), { ...use, accessToken, session: { logout: 'pending' }, ...changes })
+  const session = { endsAt: isLater, logout: 'pending' }
+  return {
+    store,
+    token,
+    item: { ...item, ...bound, use: 'session', usedBy: 'shop', actor: { sub: 'bob' }, session },
+  }
+}
+
 const RECORDS: Readonly<Record<string, () => Promise<Made>>> = {
   unused: async () => {
     const { id, userId } = await issuedNow()
@@ -663,14 +683,23 @@ const RECORDS: Readonly<Record<string, () => Promise<Made>>> = {
       { resource: [API], scope: 'orders:read orders:write' },
     ).then(({ item, ...used }) => ({ ...used, item: { ...item, scope: isBoth } })),
   'of a session': async () => {
-    const { store, token, ...stored } = await storedNow({ purpose: 'session' })
-    const use = newUse({ at: now(), accessToken: { format: 'jwt', expiresAt: now() + 600 } })
-    await store.consume(token, now(), use)
+    const { store, token, item } = await sessionNow()
     const spent = (await store.find(token.issuer, token.id)) as SpentSubjectToken
     await store.recordReplay(spent, { at: now(), by: 'mallory' })
     const replay = { at: isNow, by: 'mallory' }
     const stopped = { revokedAt: isNow, revocation: { cause: 'replay' }, replay, state: 'revoked' }
-    return { id: token.id, item: { ...stored.item, use: 'session', ...stopped } }
+    return { id: token.id, item: { ...item, ...stopped } }
+  },
+  'of a session whose application has confirmed its end': async () => {
+    const { store, token, item } = await sessionNow({ resource: [API, OPAQUE_API] })
+    await store.sessions?.settle(token.issuer, token.id, { mark: null, logout: 'confirmed', at: now() })
+    const session = { ...item.session, logout: 'confirmed', logoutAt: isNow }
+    return { id: token.id, item: { ...item, resource: [API, OPAQUE_API], session, state: 'consumed' } }
+  },
+  'of a session whose application cannot be told': async () => {
+    const { token, item } = await sessionNow({ session: { logout: 'unsupported' } })
+    const session = { ...item.session, logout: 'unsupported' }
+    return { id: token.id, item: { ...item, session, state: 'consumed' } }
   },
   'that goes on in another one': async () => {
     const { setting, id, userId, item } = await usedNow()
@@ -766,6 +795,10 @@ const FURTHER_MEMBERS: readonly (readonly [id: string, path: string])[] = [
   ['M163', 'acknowledged.0.at'],
   ['M164', 'acknowledged.0.by'],
   ['M165', 'acknowledged.0.note'],
+  ['M187', 'session'],
+  ['M188', 'session.endsAt'],
+  ['M189', 'session.logout'],
+  ['M190', 'session.logoutAt'],
 ]
 const records = rowsOf(KINDS)
 const members = [

@@ -4,6 +4,7 @@ import type {
   CallOptions,
   ExchangeRequest,
   IssueRequest,
+  IssueSessionRequest,
   ListRequest,
   OnBehalfOfRequest,
   StopRequest,
@@ -15,6 +16,10 @@ type Members<Request> = Readonly<Record<keyof Request, true>>
 const ISSUE: Members<IssueRequest> = {
   ...{ userId: true, context: true, clientId: true, actorId: true },
   ...{ resource: true, scope: true, expiresIn: true, use: true },
+}
+const ISSUE_SESSION: Members<IssueSessionRequest> = {
+  ...{ userId: true, actorId: true, clientId: true },
+  ...{ context: true, scope: true, expiresIn: true },
 }
 const LIST: Members<ListRequest> = {
   ...{ userId: true, actorId: true, clientId: true, createdBy: true, state: true },
@@ -34,6 +39,10 @@ const EXCHANGE: Members<ExchangeRequest> = {
 /** A subject token that is requested, as JSON. */
 export const issueJson = (request: IssueRequest): string => jsonOf(request, ISSUE)
 
+/** A subject token that opens an application, as JSON. */
+export const issueSessionJson = (request: IssueSessionRequest): string =>
+  jsonOf(request, ISSUE_SESSION, { use: 'session' })
+
 /** What is to be stopped, as JSON. */
 export function stopJson(request: StopRequest): string {
   const json = jsonOf(request, STOP)
@@ -44,12 +53,12 @@ export function stopJson(request: StopRequest): string {
 /** What was found out about a record, as JSON. */
 export const acknowledgeJson = (request: AcknowledgeRequest): string => jsonOf(request, ACKNOWLEDGE)
 
-function jsonOf(request: object, known: object): string {
+function jsonOf(request: object, known: object, more?: object): string {
   assertRequest(request)
   assertKnown(request, known)
   let json: unknown
   try {
-    json = JSON.stringify(request)
+    json = JSON.stringify(more ? { ...request, ...more } : request)
   } catch {
     // A message of JSON.stringify, or of a toJSON, may quote the context.
   }

@@ -5,6 +5,7 @@ import {
   assertOnBehalfOf,
   assertRequest,
   issueJson,
+  issueSessionJson,
   queryOf,
   signalOf,
   stopJson,
@@ -22,6 +23,7 @@ import type {
   ExchangeRequest,
   IssuedSubjectToken,
   IssueRequest,
+  IssueSessionRequest,
   ListRequest,
   OnBehalfOfRequest,
   Stopped,
@@ -37,6 +39,16 @@ import { tokenEndpoint } from './token-endpoint.ts'
 export interface ImpersonationClient {
   /** Issues a subject token. Needs the scope `subject-tokens:create`. Never repeated if the response is lost. */
   issue(request: IssueRequest, options?: CallOptions): Promise<IssuedSubjectToken>
+
+  /**
+   * Issues a subject token that opens an application as the user (option `sessions` of the provider): the engineer's browser
+   * takes it to the door, in a form. Needs the scope `subject-tokens:create`. Never repeated if the response is lost. A client
+   * that is not open to sessions, and an actor who is the user, are an error with the `status` 400.
+   *
+   * @example
+   * const { subjectToken } = await impersonation.issueSession({ userId: 'alice', actorId: 'sam', clientId: 'shop' })
+   */
+  issueSession(request: IssueSessionRequest, options?: CallOptions): Promise<IssuedSubjectToken>
 
   /**
    * The record of one impersonation. Needs `subject-tokens:read`. An unknown `id` is `not_found`, and one that is not 32
@@ -105,16 +117,20 @@ export function createImpersonationClient(given: ImpersonationClientOptions): Im
     return body as SubjectTokenRecordPage
   }
 
+  async function issueBy(json: string, call?: CallOptions): Promise<IssuedSubjectToken> {
+    const sent = { method: 'POST', path: '', json, signal: signalOf(call) }
+    const { body, location } = await manage('subject-tokens:create', sent)
+    const { subjectToken, expiresIn } = Object(body)
+    const [, id] = /\/([0-9a-f]{32})$/.exec(location) ?? []
+    if (typeof subjectToken !== 'string' || typeof expiresIn !== 'number' || !id)
+      throw invalidResponse(201, 'not a subject token')
+    return { subjectToken, expiresIn, id }
+  }
+
   return {
-    async issue(request, call) {
-      const sent = { method: 'POST', path: '', json: issueJson(request), signal: signalOf(call) }
-      const { body, location } = await manage('subject-tokens:create', sent)
-      const { subjectToken, expiresIn } = Object(body)
-      const [, id] = /\/([0-9a-f]{32})$/.exec(location) ?? []
-      if (typeof subjectToken !== 'string' || typeof expiresIn !== 'number' || !id)
-        throw invalidResponse(201, 'not a subject token')
-      return { subjectToken, expiresIn, id }
-    },
+    issue: async (request, call) => issueBy(issueJson(request), call),
+
+    issueSession: async (request, call) => issueBy(issueSessionJson(request), call),
 
     async get(id, call) {
       assertId(id)

@@ -16,6 +16,7 @@ export type {
   ExchangeRequest,
   IssuedSubjectToken,
   IssueRequest,
+  IssueSessionRequest,
   ListRequest,
   OnBehalfOfRequest,
   Stopped,

@@ -32,32 +32,32 @@ export interface RecordedActor {
 export interface SubjectTokenRecord {
   /** Public handle. Ids sort by creation. */
   readonly id: string
-  /** It opens a session. Absent: it is for an exchange. */
+  /** It opens an application. Absent: it is for an exchange. */
   readonly use?: 'session'
   /** The account that is impersonated. */
   readonly userId: string
   /** The constraint: the only account that may act. */
   readonly actorId?: string
-  /** Who acted, newest outermost, and the client that the actor token was issued to. */
-  readonly actor?: RecordedActor & { readonly clientId: string }
+  /** Who acted, newest outermost, and, of an exchange, the client that the actor token was issued to. */
+  readonly actor?: RecordedActor & { readonly clientId?: string }
   /** As it was sent when the token was issued. */
   readonly context: Readonly<Record<string, unknown>>
   /** The client that requested it. */
   readonly createdBy: string
   /** The constraint: the only client that may exchange it. */
   readonly clientId?: string
-  /** The client that exchanged it. */
+  /** The client that exchanged it, or the application that it opened. */
   readonly usedBy?: string
-  /** Before its use the constraint, as it was sent; afterwards the resource of the access token. */
+  /** Before its use the constraint, as it was sent; afterwards the resource of the access token, or those of the session. */
   readonly resource?: string | readonly string[]
   /** Before its use the constraint, afterwards the granted scopes. */
   readonly scope?: string
   /** Once used: the constraints, each where it is not just what was granted. */
   readonly ceiling?: { readonly resource?: string | readonly string[]; readonly scope?: string }
   readonly createdAt: Seconds
-  /** When the subject token can no longer be exchanged. */
+  /** When the subject token can no longer be exchanged, or opened. */
   readonly expiresAt: Seconds
-  /** When it was exchanged. */
+  /** When it was exchanged, or when the session began. */
   readonly consumedAt?: Seconds
   /** When it was first revoked. */
   readonly revokedAt?: Seconds
@@ -81,6 +81,18 @@ export interface SubjectTokenRecord {
     readonly format: 'jwt' | 'opaque'
     readonly jti?: string
     readonly expiresAt: Seconds
+  }
+  /** What it opened, in place of `accessToken`. */
+  readonly session?: {
+    /** At the latest; a stop does not change it. */
+    readonly endsAt: Seconds
+    /**
+     * What the application has said to the end: nothing yet, that it has ended its own session too, or nothing within an hour.
+     * `unsupported`: it cannot be told.
+     */
+    readonly logout: 'pending' | 'confirmed' | 'gaveUp' | 'unsupported'
+    /** When it confirmed, or when that was given up. */
+    readonly logoutAt?: Seconds
   }
   readonly state: RecordState
 }

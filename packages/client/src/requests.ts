@@ -23,15 +23,24 @@ export interface IssueRequest {
   readonly scope?: string
   /** Life of the subject token, instead of the provider's default. */
   readonly expiresIn?: Seconds
-  /** What it is for: an exchange at the token endpoint. The default. */
+  /** What it is for: an exchange at the token endpoint. The default. For a session, call `issueSession`. */
   readonly use?: 'exchange'
+}
+
+/** Who may open which application as whom. */
+export interface IssueSessionRequest
+  extends Pick<IssueRequest, 'userId' | 'context' | 'scope' | 'expiresIn'> {
+  /** The engineer, who opens it, and is not the user. */
+  readonly actorId: string
+  /** The application: a client that the provider's administrator has opened to sessions. */
+  readonly clientId: string
 }
 
 /** A subject token, which is shown only once. */
 export interface IssuedSubjectToken {
-  /** Pass it to the actor's application, and keep it out of logs. */
+  /** Pass it to the actor's application, or, for a session, to the provider's door. Keep it out of logs and addresses. */
   readonly subjectToken: string
-  /** How long it can be exchanged. */
+  /** How long it can be exchanged, or opened. */
   readonly expiresIn: Seconds
   /** Names the record; neither a secret nor a token. */
   readonly id: string

@@ -24,6 +24,7 @@ const first = (request: unknown): Try => {
 
 const ID = '0'.repeat(32)
 const SAYS = { by: 'dora', note: 'a double click' }
+const SESSION = { userId: 'alice', actorId: 'sam', clientId: 'shop' }
 const EXCHANGE = { subjectToken: 'sub_x', resource: 'https://api.example.com' }
 const NO_ID = 'id must be the id of a record: 32 lower-case hexadecimal digits'
 const TOKEN = `sub_${'a'.repeat(65)}`
@@ -31,6 +32,7 @@ const TOKEN = `sub_${'a'.repeat(65)}`
 /** Each method, with a member that it does not know. */
 const withMember: Readonly<Record<string, (member: object) => Try>> = {
   issue: (member) => (client) => client.issue({ userId: 'alice', ...member }),
+  issueSession: (member) => (client) => client.issueSession({ ...SESSION, ...member }),
   list: (member) => first({ userId: 'alice', ...member }),
   listPage: (member) => (client) => client.listPage({ userId: 'alice', ...member }),
   stop: (member) => (client) => client.stop({ id: ID, ...member }),
@@ -41,6 +43,7 @@ const withMember: Readonly<Record<string, (member: object) => Try>> = {
 
 const withTimeout: Readonly<Record<string, (options: object) => Try>> = {
   issue: (options) => (client) => client.issue({ userId: 'alice' }, options),
+  issueSession: (options) => (client) => client.issueSession(SESSION, options),
   get: (options) => (client) => client.get(ID, options),
   list: (options) => (client) => client.list({}, options)[Symbol.asyncIterator]().next(),
   listPage: (options) => (client) => client.listPage({}, options),
@@ -70,6 +73,16 @@ const stopOf = (id: unknown): [string, Try, string] => [
 ]
 
 const rejected: [title: string, call: Try, message: string][] = [
+  [
+    'issueSession with another use',
+    (client) => client.issueSession({ ...SESSION, use: 'exchange' } as never),
+    'unknown member: use',
+  ],
+  [
+    'issueSession without a request',
+    (client) => client.issueSession(undefined as never),
+    'request must be an object',
+  ],
   ['issue without a request', (client) => client.issue(undefined as never), 'request must be an object'],
   [
     'issue with a cyclic context',

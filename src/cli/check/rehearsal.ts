@@ -88,7 +88,7 @@ export function rehearse(inside: Inside, { example, account, anyResource }: Rehe
         resource: step && step.resource !== resource ? [resource, step.resource] : resource,
         scope: [scope, step?.scope].filter(Boolean).join(' ') || undefined,
       })
-      const request = parseIssueRequest(named, options)
+      const request = parseIssueRequest(named, service)
       const caller = { id: createdBy, findAccount: async () => account, report: () => {} }
       const { subjectToken } = await issueSubjectToken({ ...service, provider: silent }, caller, request)
       return subjectToken
