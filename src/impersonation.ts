@@ -135,6 +135,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   let configured: Configured | undefined
   let attached: Attached | undefined
   const prefixes: string[] = []
+  let servesDoor = false
 
   function doorOf(): SessionService {
     if (!attached?.door) throw new TypeError('call attach(provider) before the provider serves')
@@ -161,7 +162,10 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       router.use(managementRouter(attached, prefix).routes())
     }
     if (lists && serves('status-lists')) router.use(statusListRouter(provider, lists, prefix).routes())
-    if (door && serves('door')) router.use(doorRouter(door).routes())
+    if (door && serves('door')) {
+      servesDoor = true
+      router.use(doorRouter(door).routes())
+    }
     return { provider, prefix, router }
   }
 
@@ -223,7 +227,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   }
   insides.set(impersonation, () => {
     if (!attached) throw new TypeError('call configure() and attach() first')
-    return { ...attached, prefixes }
+    return { ...attached, prefixes, servesDoor }
   })
   return impersonation
 }
@@ -234,6 +238,10 @@ export interface Inside extends Service {
   readonly configuration: Configuration
   /** Where `router` was mounted, in the order of the calls. */
   readonly prefixes: readonly string[]
+  /** Of the option `sessions`, while it is on. */
+  readonly door: SessionService | undefined
+  /** Whether the routes of the door were mounted. */
+  readonly servesDoor: boolean
 }
 
 /** One provider of this process. */

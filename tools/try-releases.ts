@@ -14,7 +14,12 @@ const { peerDependencies }: { peerDependencies: Record<string, string> } = readJ
 const GROUPS = [
   {
     packages: ['oidc-provider'],
-    tests: ['test/exchange/*.test.ts', 'test/management/*.test.ts', 'test/provider/*.test.ts'],
+    tests: [
+      'test/exchange/*.test.ts',
+      'test/management/*.test.ts',
+      'test/provider/*.test.ts',
+      'test/sessions/*.test.ts',
+    ],
   },
   {
     packages: ['@opentelemetry/api'],

@@ -142,7 +142,6 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
         )
         return true
       }
-      if (recordOf(source) !== undefined) return true
       return given.expiresWithSession
         ? given.expiresWithSession(ctx, source)
         : !source.scopes.has('offline_access')
@@ -223,6 +222,7 @@ export function attachSessions(
     ...{ sessions, given, seal: sealOf(provider.issuer, given) },
     wakeSessions: () => watch.wake(),
     opened: (endsAt) => watch.opened(endsAt),
+    stopWatching: () => watch.stop(),
     isOpenToSessions: async (clientId) => {
       const client = await findClient(provider, clientId)
       return client !== undefined && isOpen(client)

@@ -33,6 +33,8 @@ export interface SessionService extends Service {
   readonly seal: Seal
   /** This process ends the session in time; another one finds it if this one is gone. */
   readonly opened: (endsAt: Seconds) => void
+  /** This process ends no session any more. */
+  readonly stopWatching: () => void
 }
 
 /** Whom a request of a session is about. Account ids, never pairwise. Frozen. */

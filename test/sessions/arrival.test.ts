@@ -3,10 +3,13 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Browser } from '../../fixtures/browser.ts'
+import { storedModels } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { send } from '../../fixtures/http.ts'
 import { AccessDenied, impersonationOf } from '../../src/index.ts'
+import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
+import { hashToken } from '../../src/subject-tokens/secret.ts'
 import { StoreFailure } from '../../src/subject-tokens/store.ts'
 import { createMemoryStore } from '../../src/testing/index.ts'
 import { CALLBACK, type Scene, shop, startScene } from './arriving.ts'
@@ -287,19 +290,6 @@ describe('an arrival', () => {
     await unspent(second.id)
   })
 
-  it('is one of any number: the others are refused', async () => {
-    const { browser, id } = await armed()
-    const answers = await Promise.all(Array.from({ length: 50 }, () => scene.authorize(browser.clone())))
-    const codes = answers.filter(({ location }) => location?.searchParams.has('code'))
-    const denied = answers.filter((answer) => errorOf(answer) === 'access_denied')
-    expect([codes.length, denied.length]).to.deep.equal([1, 49])
-    expect((await scene.redeem(codes[0] as never)).status).to.equal(200)
-    const names = scene.events.map(({ name }) => name)
-    expect(names.filter((name) => name === 'subject_token.exchanged')).to.have.length(1)
-    expect(names.filter((name) => name === 'subject_token.refused')).to.have.length(49)
-    expect(await scene.record(id)).not.to.have.property('replay')
-  })
-
   it('of two applications at the same time opens both', async () => {
     const browser = await scene.signedIn()
     const one = await scene.issue()
@@ -333,6 +323,152 @@ describe('an arrival', () => {
       scene.provider.off('grant.success', note)
     }
     expect(impersonationOf({})).to.equal(undefined)
+  })
+})
+
+describe('arrivals of one token', () => {
+  it('are one of any number, if all were found before one was spent: the others are refused', async () => {
+    const store = createMemoryStore()
+    const gate = Promise.withResolvers<void>()
+    let found = 0
+    let isRacing = false
+    const scene = await startScene({
+      options: {
+        store: {
+          ...store,
+          find: async (...given) => {
+            const record = await store.find(...given)
+            if (!isRacing) return record
+            found += 1
+            if (found === 50) gate.resolve()
+            await gate.promise
+            return record
+          },
+        },
+      },
+    })
+    try {
+      const browser = await scene.signedIn()
+      const { token, id } = await scene.issue()
+      await scene.arm(browser, token)
+      isRacing = true
+      const answers = await Promise.all(Array.from({ length: 50 }, () => scene.authorize(browser.clone())))
+      isRacing = false
+      const codes = answers.filter(({ location }) => location?.searchParams.has('code'))
+      const denied = answers.filter((answer) => errorOf(answer) === 'access_denied')
+      expect([codes.length, denied.length]).to.deep.equal([1, 49])
+      expect((await scene.redeem(codes[0] as never)).status).to.equal(200)
+      const names = scene.events.map(({ name }) => name)
+      expect(names.filter((name) => name === 'subject_token.exchanged')).to.have.length(1)
+      expect(names.filter((name) => name === 'subject_token.refused')).to.have.length(49)
+      expect(await scene.record(id)).not.to.have.property('replay')
+    } finally {
+      await scene.close()
+    }
+  })
+})
+
+describe('what has changed since the browser was armed', () => {
+  const arriving = async (
+    given: Parameters<typeof startScene>[0],
+    change: (scene: Scene, browser: Browser) => Promise<void> | void,
+    reason: string,
+  ) => {
+    const scene = await startScene(given)
+    try {
+      const browser = await scene.signedIn()
+      const { token, id } = await scene.issue()
+      await scene.arm(browser, token)
+      await change(scene, browser)
+      expect(errorOf(await scene.authorize(browser))).to.equal('access_denied')
+      expect(scene.refusals()).to.deep.equal([reason])
+      expect((await scene.record(id))?.use).to.equal(undefined)
+    } finally {
+      await scene.close()
+    }
+  }
+
+  it('refuses where the account of the engineer or of the user is gone', async () => {
+    await arriving(
+      {},
+      ({ accounts }) => accounts.disable('bob'),
+      'the account of the actor is gone or disabled',
+    )
+    await arriving({}, ({ accounts }) => accounts.disable('alice'), 'the user is gone or disabled')
+  })
+
+  it('refuses where the client is no longer open to sessions', async () => {
+    const models = storedModels([shop({ client_id: 'shop' })])
+    await arriving(
+      { clients: [], configuration: { adapter: models.adapter as never } },
+      () => models.register(shop({ impersonation_sessions: undefined })),
+      'the client is not open to sessions',
+    )
+  })
+
+  it('refuses where the engineer has signed in again meanwhile, in the same session', async () => {
+    const scene = await startScene()
+    try {
+      const browser = await scene.signedIn()
+      const { token, id } = await scene.issue()
+      const interaction = await scene.authorize(browser, { prompt: 'login' })
+      await scene.arm(browser, token)
+      const answer = await browser.follow(interaction)
+      expect(errorOf(answer)).to.equal('access_denied')
+      expect(scene.refusals()).to.deep.equal(['signed in after it was armed'])
+      expect((await scene.record(id))?.use).to.equal(undefined)
+    } finally {
+      await scene.close()
+    }
+  })
+
+  /** What the keys could have sealed, and the door never does. */
+  const sealed: Record<string, [reason: string, issued: object, content: object]> = {
+    'with the hash of another token': ['unknown', {}, { hash: hashToken('another' as never) }],
+    'for a token of another purpose': ['unknown', { purpose: 'exchange' }, {}],
+    'for a token of another client': ['bound to another client', { clientId: 'portal' }, {}],
+    'for a token of another actor': ['bound to another actor', { actorId: 'carol' }, {}],
+    'for an alias': ['the user is gone or disabled', { userId: 'alias:alice' }, {}],
+  }
+  for (const [what, [reason, issued, content]] of Object.entries(sealed)) {
+    it(`refuses what was sealed ${what}`, async () => {
+      const scene = await startScene()
+      try {
+        const browser = await scene.signedIn()
+        const { token, id } = await scene.issue(issued)
+        const cookie = browser.cookie(scene.provider.cookieName('session'))?.value ?? ''
+        const { uid } = (await scene.provider.Session.find(cookie)) as unknown as { uid: string }
+        const seal = sealOf(scene.issuer, { cookies: { keys: ['a key of the tests'] } })
+        const armed = { id, hash: hashToken(token as never), client: 'shop', session: uid, ...content }
+        browser.set(armedCookie('shop'), await seal.seal('armed', armed, 60), '/oidc/auth')
+        expect(errorOf(await scene.authorize(browser))).to.equal('access_denied')
+        expect(scene.refusals()).to.deep.equal([reason])
+        expect((await scene.record(id))?.use).to.equal(undefined)
+      } finally {
+        await scene.close()
+      }
+    })
+  }
+
+  it('is a 500 that spends nothing if ttl fails', async () => {
+    const scene = await startScene({
+      configuration: {
+        ttl: {
+          AuthorizationCode: () => {
+            throw new Error('no ttl')
+          },
+        },
+      },
+    })
+    try {
+      const browser = await scene.signedIn()
+      const { token, id } = await scene.issue()
+      await scene.arm(browser, token)
+      expect((await scene.authorize(browser)).status).to.equal(500)
+      expect((await scene.record(id))?.use).to.equal(undefined)
+    } finally {
+      await scene.close()
+    }
   })
 })
 

@@ -498,6 +498,20 @@ describe('the button of the door', () => {
     expect((await scene.record(second.id))?.use).to.equal(undefined)
   })
 
+  it('is refused for a token of another application than the page has named', async () => {
+    const { scene } = held
+    const browser = await scene.signedIn()
+    const { token, id } = await scene.issue()
+    const cookie = browser.cookie(scene.provider.cookieName('session'))?.value ?? ''
+    const { uid } = (await scene.provider.Session.find(cookie)) as unknown as { uid: string }
+    const seal = sealOf(scene.issuer, { cookies: { keys: ['a key of the tests'] } })
+    const content = { id, hash: hashToken(token as never), client: 'web', session: uid }
+    const answer = await browser.post(`${scene.door}/confirm`, {
+      sealed: await seal.seal('asked', content, 60),
+    })
+    expect(answer.status).to.equal(403)
+  })
+
   it('is refused too late', async () => {
     const { scene } = held
     const clock = stopClock()

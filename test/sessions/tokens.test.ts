@@ -119,6 +119,7 @@ describe('the tokens of a session', () => {
       async ({ redeem, scene, id }) => {
         const { body } = await redeem()
         expect(body).not.to.have.property('refresh_token')
+        expect(body.scope).to.equal('openid')
         const stored = await scene.provider.AccessToken.find(body.access_token)
         expect(stored).to.include({ expiresWithSession: true, sessionUid: `imp_${id}`, grantId: `imp_${id}` })
       },

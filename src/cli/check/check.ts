@@ -4,6 +4,7 @@ import { checkDoors, checkMounting } from './doors.ts'
 import { dryRun } from './dry-run.ts'
 import { type Finding, withoutCredentials } from './finding.ts'
 import { closeDeployment, type Example, loadDeployment, readExample } from './module.ts'
+import { checkSessions } from './sessions.ts'
 import { checkStatusLists } from './status-lists.ts'
 import { checkStorage } from './storage.ts'
 
@@ -25,6 +26,7 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
       ...(await checkStatusLists(deployment)),
       ...clients,
       ...checkDoors(deployment),
+      ...(await checkSessions(deployment, given ? namesIn(given).clients : [])),
       ...(given ? await dryRun(deployment, given, clients) : []),
     ]
     const findings = found.map((finding) => ({ ...finding, text: withoutCredentials(finding.text) }))
@@ -35,8 +37,8 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
   }
 }
 
-const namesIn = ({ createdBy, clientId, actorId, resource, onBehalfOf: step }: Example) => ({
-  clients: [createdBy, clientId, ...(step ? [step.clientId] : [])],
+const namesIn = ({ createdBy, clientId, actorId, resource, onBehalfOf: step, session }: Example) => ({
+  clients: [createdBy, clientId, ...(step ? [step.clientId] : []), ...(session ? [session.clientId] : [])],
   resources: [resource],
   actsAt: actorId && clientId,
 })

