@@ -36,7 +36,7 @@ ${headerOf(visit, page, alarms)}
 <p class="printed">${options.title}: ${title}, as of ${timeOf(now, now)}, for ${people.short(visit.administrator.id)}</p>
 ${asOf}${error && html`<p class="error" id="error" role="alert">${sentenceOf(error)}</p>`}${body}
 </div></main>
-<footer>Times are in ${ZONE}.<noscript> Reload the page to see what has changed.</noscript></footer>`
+<footer>Times are in ${ZONE}.<noscript> Reload to see what has changed.</noscript></footer>`
   if (error) ctx.status = error.status
   const { headers, documentOf } = page.isRecord ? record : lists
   ctx.set(headers)
@@ -99,7 +99,7 @@ export function showError(ctx: Context, thrown: unknown, refused: Refused = {}):
   const [name, text = sentenceOf(error)] = ERRORS[error.status] ?? ['This did not work']
   const links = [
     console !== undefined && html`<a href="${console || '/'}">Back to the console</a>`,
-    home !== undefined && linkTo(home, `Back to ${title}`),
+    home !== undefined && linkTo(home, 'Home'),
     signOut !== undefined && linkTo(signOut, 'Sign out'),
   ].filter((link) => link !== false)
   const body = html`<main id="main"><div id="fresh"><h1>${name}</h1><p>${text}</p>${error.status === 403 && whoOf(refused)}<p class="line">${links}</p></div></main>`

@@ -66,6 +66,10 @@ export async function listed(
 /** Of a link in a row, of which there are many. The record has those that are longer. */
 const LONGEST_ADDRESS = 120
 
+/** A link of the console among many, if its address is not so long that they would make the page large. */
+export const linkIn = (address: string, text: Value, longest = LONGEST_ADDRESS): Value =>
+  address.length > longest ? text : html`<a href="${address}">${text}</a>`
+
 interface About {
   /** The name of the table, for those who do not see where it stands. */
   readonly caption: Value
@@ -100,11 +104,8 @@ function rowOf(visit: Visit, record: SubjectTokenRecord, people: People, stops: 
   const stop: Value =
     canStop(record, now) &&
     html`<a href="${base}/${id}#stop" aria-label="Stop ${whomOf(record, people)}">Stop</a>`
-  const personIn = (name: 'userId' | 'actorId', person: string): Value => {
-    const address = addressOf(`${base}/history`, { [name]: person })
-    const text = people.text(person)
-    return address.length > LONGEST_ADDRESS ? text : html`<a href="${address}">${text}</a>`
-  }
+  const personIn = (name: 'userId' | 'actorId', person: string): Value =>
+    linkIn(addressOf(`${base}/history`, { [name]: person }), people.text(person))
   const who = engineer === undefined ? html`<em>not named</em>` : personIn('actorId', engineer)
   const why = shorten(whyIn(context))
   const cells = [

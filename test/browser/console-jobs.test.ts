@@ -50,7 +50,7 @@ consoleInChromium('the console: what it is for', (open) => {
     await page.getByLabel('Reason').fill('Alarm')
     await page.getByLabel(`Type ${id} to confirm`).fill(id)
     await click(page.getByRole('button', { name: `Stop all of ${id}` }))
-    await page.getByText('2 impersonations stopped since').waitFor()
+    await page.getByText('2 impersonations stopped at').waitFor()
     await page.getByText(/Every API refuses it from .* at the latest/).waitFor()
     expect(await page.getByRole('row').count()).to.equal(3)
     expect(clicks()).to.be.at.most(6)

@@ -70,7 +70,8 @@ consoleInChromium('the console: the click path', (open) => {
       await page.getByLabel('Type sam to confirm').fill('sam')
       await page.getByRole('button', { name: 'Stop all of Sam Sawyer' }).click()
       await heading(page, 'Stopped all of Sam Sawyer')
-      await page.getByText('2 impersonations stopped since').waitFor()
+      // Another one may have been stopped in this very second.
+      await page.getByText(/^[23] impersonations stopped at/).waitFor()
       expect((await show(console, console.ids.live)).body.revocation.reason).to.equal('laptop stolen')
       expect((await show(console, console.ids.other)).body.state).to.equal('consumed')
     })

@@ -112,6 +112,22 @@ describe('console: alarms', () => {
       expect((await console.get(path)).text, path).not.to.include('/acknowledge')
   })
 
+  it('of more than six applications lead to the others, each once', async () => {
+    const ids: string[] = []
+    for (let number = 0; number < 8; number += 1)
+      for (const _ of [1, 2]) ids.push(await console.keep({ use: bySam, replayedBy: `app-${number}` }))
+    const first = await inbox()
+    expect(groupsIn(first)).to.have.length(6)
+    const [, older = ''] = /href="\/impersonations(\/alarms\?cursor=\w{32})" rel="next"/.exec(first) ?? []
+    const second = (await console.get(older)).text
+    expect(groupsIn(second)).to.deep.equal([
+      'Used again: <bdi>app-1</bdi>, 2 times',
+      'Used again: <bdi>app-0</bdi>, 2 times',
+    ])
+    const sent = [...(first + second).matchAll(/name="id" value="(\w{32})"/g)].map(([, id]) => id)
+    expect(sent.sort()).to.deep.equal(ids.sort())
+  })
+
   it('of more than a hundred lead to the older ones', async () => {
     for (let number = 0; number < 101; number += 1) await console.keep({ use: {} })
     const text = await inbox()

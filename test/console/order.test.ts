@@ -191,7 +191,7 @@ describe('console: the order of checks', () => {
     expect(text).to.include('<title>Not allowed · Support &lt;at&gt; Example</title>')
     for (const link of [
       '<a href="/impersonations">Back to the console</a>',
-      '<a href="/desk">Back to Support &lt;at&gt; Example</a>',
+      '<a href="/desk">Home</a>',
       '<a href="/sign-out?a=1&amp;b=2">Sign out</a>',
     ])
       expect(text).to.include(link)

@@ -24,6 +24,7 @@ describe('console: pages of a day of work', () => {
   before(async () => {
     console = await startConsole({
       nameOf: () => PEOPLE,
+      find: () => ['sam', 'robin'],
       ticketUrl: ({ ticketId }) => `https://tickets.example.com/${ticketId}`,
       title: 'Support at Example',
       home: '/',
@@ -52,13 +53,13 @@ describe('console: pages of a day of work', () => {
     '/history?userId=alice',
     '/alarms',
     '/alarms?show=replayed',
-    '/search?q=sam',
+    '/search?q=team',
   ])
     it(`have at most 30 kB: ${path || 'Now'}`, async () => {
       let text = ''
       do text = (await console.get(path)).text
       while (path === '' && text.includes('Counting'))
-      if (!/alarms$|search/.test(path)) expect(rowsIn(text)).to.have.length(ROWS)
+      if (!/alarms$/.test(path)) expect(rowsIn(text)).to.have.length(path.startsWith('/search') ? 10 : ROWS)
       expect(Buffer.byteLength(text)).to.be.at.most(ORDINARY)
     })
 
@@ -110,13 +111,10 @@ describe('console: pages at their largest', () => {
     return person
   }
 
-  const sizes: number[] = []
   const expectSmall = async (path: string) => {
     const { text, status } = await console.get(path)
     expect(status).to.equal(200)
-    if (!/^\/(stop-all|alarms$)/.test(path)) expect(rowsIn(text), path).to.have.length(ROWS)
-    sizes.push(Buffer.byteLength(text))
-    if (process.env.SIZES) globalThis.console.log(path.slice(0, 40), Buffer.byteLength(text))
+    if (!/^\/(stop-all|alarms$|search|\w{32}$)/.test(path)) expect(rowsIn(text), path).to.have.length(ROWS)
     expect(Buffer.byteLength(text), path).to.be.at.most(MOST)
     return text
   }
@@ -139,12 +137,55 @@ describe('console: pages at their largest', () => {
       const first = await expectSmall(`/history?${new URLSearchParams({ actorId })}`)
       const [, older = ''] = /href="\/impersonations([^"]*)" rel="next"/.exec(first) ?? []
       await expectSmall(older.replaceAll('&amp;', '&').replaceAll('&#39;', "'"))
+      await expectSmall('/alarms')
+      const [, id = ''] = /<tr><th><a href="\/impersonations\/(\w{32})/.exec(first) ?? []
+      await expectSmall(`/${id}`)
       const long = character.repeat(LONGEST)
       console.change({
         nameOf: (ids) => new Map(ids.map((id) => [id, { name: long, url: `https://people.example/${id}` }])),
         ticketUrl: () => `https://tickets.example.com/?${character.repeat(10)}`,
       })
-      for (const path of ['', '/history', '/history?state=revoked']) await expectSmall(path)
+      for (const path of ['', '/history', '/history?state=revoked', '/alarms']) await expectSmall(path)
+      const found = Array.from({ length: 20 }, (_, number) => `${number}${long}`.slice(0, LONGEST))
+      for (const userId of found.filter((id) => id.isWellFormed())) {
+        await console.keep({ userId })
+        await console.keep({ userId, actorId: userId })
+      }
+      console.change({ find: () => found })
+      await expectSmall('/search?q=x')
     })
   }
+
+  it('show all of a record, which may take as much', async () => {
+    await fill('m')
+    const [id = ''] = /[0-9a-f]{32}/.exec(await expectSmall('/history?state=revoked')) ?? []
+    const nested = (depth: number): object => (depth === 0 ? Array(4000).fill(1) : { a: nested(depth - 1) })
+    const use = { clientId: 'm'.repeat(LONGEST), scope: 'm'.repeat(LONGEST) }
+    const revocation = { cause: 'console', by: 'm'.repeat(LONGEST), reason: 'm'.repeat(1_000) } as const
+    const reason = 'm'.repeat(8_150)
+    const long = await console.keep({ userId: 'm'.repeat(LONGEST), context: { reason }, use, revocation })
+    const deep = await console.keep({ context: { nested: nested(13) } as never, use })
+    for (const record of [id, long, deep]) {
+      const text = await expectSmall(`/${record}`)
+      if (record === long) expect(text).to.include(reason)
+      if (record === deep) expect(text.match(/1/g)).to.have.length.greaterThan(4000)
+    }
+  })
+
+  it('cut no name, reason or address in a record, however large its context is', async () => {
+    const url = `https://tickets.example.com/${'x'.repeat(900)}`
+    console.change({ ticketUrl: () => url })
+    const context = { ticketId: 'T-1', reason: '"'.repeat(1_000), more: '"'.repeat(2_500) }
+    const id = await console.keep({ userId: 'alice.archer@example.com', context })
+    const { text } = await console.get(`/${id}`)
+    expect(text).to.match(/<h1>.*<bdi>alice\.archer@example\.com<\/bdi><\/h1>/)
+    expect(text).to.include(`<a href="${url}">T-1</a></bdi> <bdi>${'&quot;'.repeat(1_000)}</bdi>`)
+  })
+
+  it('show 120 characters of a text, whatever it consists of', async () => {
+    await fill('界')
+    expect(await expectSmall('/history'))
+      .to.include('界'.repeat(120))
+      .and.not.to.include('界'.repeat(121))
+  })
 })

@@ -168,7 +168,7 @@ describe('console: stopping all of a person', () => {
     expect(response.status).to.equal(303)
     const [, page = ''] = /^\/impersonations(.*)$/.exec(response.headers.get('location') ?? '') ?? []
     const { text } = await console.get(page)
-    expect(text).to.match(/<strong>2 impersonations<\/strong> stopped since <time datetime="[^"]*">/)
+    expect(text).to.match(/<strong>2 impersonations<\/strong> stopped at <time datetime="[^"]*">/)
     const revokedAt = (await show(console, live)).body.revokedAt
     const refused = new Date((revokedAt + 32) * 1000).toISOString().replace('.000', '')
     expect(text).to.include(`Every API refuses it from <time datetime="${refused}">`)
@@ -178,6 +178,8 @@ describe('console: stopping all of a person', () => {
       expect((await show(console, id)).body.revocation).to.deep.equal(revocation)
     }
     for (const id of [before, other]) expect(text).not.to.include(id)
+    const later = await console.get(`/stop-all?createdBy=leaky&stopped=${revokedAt + 1}`)
+    expect(later.text).to.include('<strong>0 impersonations</strong>').and.not.to.include(live)
     expect((await show(console, other)).body.state).to.equal('active')
   })
 
@@ -313,5 +315,10 @@ describe('console: stopping without the right to see', () => {
     expect((await show(console, id)).body.state).to.equal('revoked')
     const page = await console.get('/stop-all?userId=kim')
     expect(page.text).to.include('<strong>0 impersonations</strong>').and.not.to.include(SECRET)
+    const stopped = await console.get('/stop-all?userId=kim&stopped=0')
+    expect(stopped.text)
+      .to.include('<strong>0 impersonations</strong> of the user')
+      .and.not.to.include(SECRET)
+    expect(stopped.text).not.to.include(id)
   })
 })

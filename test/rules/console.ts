@@ -494,7 +494,7 @@ const pages = [
         ),
       ),
       visits('GET /stop-all', ({ people }) => ({ path: `/stop-all?userId=${people.userId}&stopped=0` })),
-      shows({ text: '<strong>1 impersonation</strong> stopped' }),
+      shows({ text: '<strong>1 impersonation</strong> stopped at' }),
       shows(itsLink),
       recordSays({ state: 'revoked' }),
     ],

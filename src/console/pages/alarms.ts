@@ -7,9 +7,9 @@ import { addressOf, textField } from '../form.ts'
 import { MOST_ALARMS } from '../newest-alarms.ts'
 import { namedIn, type People } from '../people.ts'
 import { endOf, isLive } from '../state.ts'
-import { listed, PLACE, rowsOf, tableOf } from '../table.ts'
+import { linkIn, listed, PLACE, rowsOf, tableOf } from '../table.ts'
 import { may, type Page, peopleOf, refusal, type Visit } from '../visit.ts'
-import { countOf, timeOf, ZONE } from '../words.ts'
+import { countOf, shorten, timeOf, ZONE } from '../words.ts'
 
 const KINDS = {
   replayed: {
@@ -68,7 +68,9 @@ export async function inbox(
   visit: Visit,
   { cursor, note, error }: { readonly cursor?: string | undefined } & Mistake,
 ): Promise<Page> {
-  const { items, nextCursor } = await visit.records.list({ unacknowledged: true, cursor, limit: MOST_ALARMS })
+  const read = await visit.records.list({ unacknowledged: true, cursor, limit: MOST_ALARMS })
+  const items = firstGroups(read.items)
+  const nextCursor = items.length < read.items.length ? items.at(-1)?.id : read.nextCursor
   const people = await peopleOf(visit, namedIn(items))
   const groups = [...Map.groupBy(items, groupOf)]
   const older = addressOf(`${visit.base}/alarms`, { cursor: nextCursor })
@@ -91,6 +93,15 @@ const causeOf = ({ replay, usedBy = '' }: SubjectTokenRecord): string =>
 const groupOf = (record: SubjectTokenRecord): string =>
   `${record.replay ? 'replayed' : 'withoutActor'} ${causeOf(record)}`
 
+/** Of one page. Those that come later are on the next one. */
+const MOST_GROUPS = 6
+
+function firstGroups(items: readonly SubjectTokenRecord[]): readonly SubjectTokenRecord[] {
+  const groups = new Set<string>()
+  const end = items.findIndex((record) => groups.add(groupOf(record)).size > MOST_GROUPS)
+  return end === -1 ? items : items.slice(0, end)
+}
+
 const atOf = ({ replay, consumedAt = 0 }: SubjectTokenRecord): number => replay?.at ?? consumedAt
 
 /** Rows of a group: enough to know what it is about. */
@@ -105,7 +116,7 @@ function groupShown(
   const { base, now } = visit
   const [newest] = alarms
   if (!newest) return html``
-  const cause = causeOf(newest)
+  const cause = html`<bdi>${shorten(causeOf(newest), 32)}</bdi>`
   const { label } = KINDS[newest.replay ? 'replayed' : 'withoutActor']
   const times = alarms.map(atOf)
   const [first, last] = [Math.min(...times), Math.max(...times)]
@@ -113,10 +124,10 @@ function groupShown(
   const open = alarms.filter((record) => isLive(record, now)).length
   const isOpen = open > 0 ? html`<b class="pill alarm">${open} still live</b>` : 'nothing of it is live'
   const others = alarms.length - SHOWN
-  const all = addressOf(`${base}/history`, { clientId: cause })
-  return html`<section class="card group"><h2>${label}: <bdi>${cause}</bdi>, ${countOf(alarms.length, 'time')}</h2>
-<p>${when} ${ZONE}, ${isOpen}. <a href="${all}">Everything of <bdi>${cause}</bdi></a></p>
-${rowsOf(visit, alarms.slice(0, SHOWN), people, html`${label} by <bdi>${cause}</bdi>`)}
+  const all = addressOf(`${base}/history`, { clientId: causeOf(newest) })
+  return html`<section class="card group"><h2>${label}: ${cause}, ${countOf(alarms.length, 'time')}</h2>
+<p>${when} ${ZONE}, ${isOpen}. ${linkIn(all, html`Everything of ${cause}`)}</p>
+${rowsOf(visit, alarms.slice(0, SHOWN), people, html`${label} by ${cause}`)}
 ${others > 0 && html`<p><small>and ${others} more</small></p>`}
 ${may(visit, 'stop') && seenForm(visit, alarms, { note, label: alarms.length === 1 ? 'Mark as seen' : `Mark all ${alarms.length} as seen`, place })}</section>`
 }

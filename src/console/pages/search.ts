@@ -6,12 +6,16 @@ import type { RecordQuery } from '../../records/list.ts'
 import type { SubjectTokenRecord } from '../../records/record.ts'
 import { addressOf, type Typed } from '../form.ts'
 import { idsFor, namedIn } from '../people.ts'
-import { rowsOf } from '../table.ts'
+import { linkIn, rowsOf } from '../table.ts'
 import { type Page, peopleOf, type Visit } from '../visit.ts'
-import { capital, countOf, LABELS } from '../words.ts'
+import { capital, countOf, LABELS, shorten } from '../words.ts'
 
-/** So many of each way to read the text are read, and shown of all. */
+/** So many of each way to read the text are read. */
 const READ = 26
+const ROWS = 10
+const MOST_CHOICES = 20
+/** Of a link to a choice. */
+const LONGEST = 1_000
 
 type Name = 'userId' | 'actorId' | 'clientId' | 'createdBy' | 'ticketId'
 
@@ -35,16 +39,18 @@ export async function searchPage(visit: Visit): Promise<Page | string> {
   if (hits.length === 1) return addressOf(`${base}/history`, queryOf(hits[0]))
   const people = await peopleOf(visit, [...namedIn(items), ...hits.map(({ value }) => value)])
   const choice = ({ name, value, items }: Hit): Value => {
-    const who = name === 'userId' || name === 'actorId' ? people.short(value) : html`<bdi>${value}</bdi>`
+    const who =
+      name === 'userId' || name === 'actorId' ? people.short(value) : html`<bdi>${shorten(value, 32)}</bdi>`
     const count = items.length < READ ? countOf(items.length, 'record') : `${READ - 1} records or more`
-    return html`<li><a href="${addressOf(`${base}/history`, queryOf({ name, value }))}">${capital(LABELS[name] ?? name)} ${who}</a>: ${count}</li>`
+    const text = html`${capital(LABELS[name] ?? name)} ${who}`
+    return html`<li>${linkIn(addressOf(`${base}/history`, queryOf({ name, value })), text, LONGEST)}: ${count}</li>`
   }
   const nothing = html`<p class="card empty">Nothing was found for <bdi>${text}</bdi>: no record or <code>jti</code> with this id, no ticket, account, application or backend of exactly this name${visit.options.find && ', and no one whose name contains it'}.</p>`
   return {
     title: 'Search',
     people,
     body: html`<h1>Search: <bdi>${text}</bdi></h1>
-${hits.length > 0 ? html`<ul class="choices">${hits.map(choice)}</ul>${rowsOf(visit, items, people, 'The newest of them')}` : nothing}`,
+${hits.length > 0 ? html`<ul>${hits.slice(0, MOST_CHOICES).map(choice)}</ul>${hits.length > MOST_CHOICES && html`<p>There are more: type more of the name.</p>`}${rowsOf(visit, items, people, 'The newest of them')}` : nothing}`,
   }
 }
 
@@ -69,5 +75,5 @@ async function hitsFor({ records, options, report }: Visit, text: string): Promi
 /** Each once. Ids sort by creation. */
 function newestOf(hits: readonly Hit[]): readonly SubjectTokenRecord[] {
   const found = new Map(hits.flatMap(({ items }) => items.map((item) => [item.id, item])))
-  return [...found.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, READ - 1)
+  return [...found.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, ROWS)
 }

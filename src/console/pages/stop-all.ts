@@ -138,6 +138,7 @@ async function stoppedPage(
     ({ revocation, revokedAt = 0 }) => revocation?.cause === 'console' && revokedAt >= since,
   )
   const people = await peopleOf(visit, [id, ...namedIn(stopped)])
+  const last = Math.max(since, ...stopped.map(({ revokedAt = 0 }) => revokedAt))
   const count = countOf(stopped.length, 'impersonation')
   const history = addressOf(`${visit.base}/history`, { [name]: id })
   const rows = stopped.slice(0, ROWS)
@@ -147,7 +148,7 @@ async function stoppedPage(
     title: 'Stopped',
     people,
     body: html`<h1>Stopped all of ${shownAs(name, id, people)}</h1>
-<p class="done"><strong>${nextCursor === undefined ? count : `At least ${count}`}</strong> stopped since ${timeOf(since, visit.now)} ${ZONE}. ${refusal(visit, since)}</p>
+<p class="done"><strong>${nextCursor === undefined ? count : `At least ${count}`}</strong> stopped at ${timeOf(last, visit.now)} ${ZONE}. ${refusal(visit, last)}</p>
 ${table}
 <p class="line"><a class="button" href="${history}">Everything of this ${LABELS[name]}</a></p>`,
   }
