@@ -65,7 +65,7 @@ inChromium('the support desk: more minutes', (openDesk) => {
     const details = page.locator('#details')
     await page.getByRole('button', { name: 'Former view of Sam Sawyer viewing Alice Archer' }).click()
     await details.getByText(String(first?.id)).waitFor()
-    expect(words(await details.innerText())).to.match(/State Continued \d:\d\d /)
+    expect(words(await details.innerText())).to.match(/State Continued · \d:\d\d /)
     await details.getByRole('button', { name: `Show next view ${second?.id}` }).click()
     await details.getByRole('button', { name: `Show former view ${first?.id}` }).waitFor()
     await page.getByRole('button', { name: 'Close' }).click()

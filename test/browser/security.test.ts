@@ -67,6 +67,8 @@ inChromium('the console of the example', (openDesk) => {
     await view(desk.page)
     const security = await desk.elsewhere()
     await openConsole(security, 'Dana Dorn')
+    await rowOfSam(security).waitFor()
+    await security.waitForLoadState()
     await security.keyboard.press('/')
     await security.keyboard.type('arch')
     await security.keyboard.press('Enter')

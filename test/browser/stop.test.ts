@@ -121,7 +121,7 @@ inChromium('the support desk: the stop', (openDesk) => {
       /^Record [0-9a-f]{32} ?Copy Console Open the record in the console Customer alice Engineer sam Reason A teapot is missing Ticket T-1 ?Copy /,
     )
     expect(facts).to.include(`API ${desk.baseUrl}/orders-api Scope orders:read`)
-    expect(facts).to.match(/ Over since .* State Ended by the engineer \d:\d\d$/)
+    expect(facts).to.match(/ Over since .* State Ended by the engineer · \d:\d\d$/)
     await colleague.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await colleague.getByRole('button', { name: 'Copy the ticket' }).click()
     await colleague.getByRole('button', { name: 'Copied: the ticket' }).waitFor()

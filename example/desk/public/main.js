@@ -72,7 +72,7 @@ else await attempt(open)
 /** Runs an action that may fail, and tells the person if it does. */
 async function attempt(action) {
   try {
-    return await action()
+    await action()
   } catch (error) {
     if (isSignInOver(error)) forgetEverything()
     else alertPerson(explain(error))

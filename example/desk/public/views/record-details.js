@@ -2,7 +2,7 @@
 import { copyButton } from '../copy.js'
 import { button, byId, element, fact } from '../element.js'
 import { dayAndClock } from '../times.js'
-import { neighbours, outcomeOf, viewingOf, wordAndWho } from './record-table.js'
+import { neighbours, stateSaid, viewingOf } from './record-table.js'
 
 const dialog = byId('details-dialog')
 
@@ -29,7 +29,7 @@ export function showDetails(item, onOpen) {
     ...(consumedAt ? fact('Exchanged', dayAndClock(consumedAt)) : []),
     ...(accessToken ? fact('Token expires', dayAndClock(accessToken.expiresAt)) : []),
     ...(revokedAt ? fact('Over since', dayAndClock(revokedAt)) : []),
-    ...fact('State', `${wordAndWho(item)} ${outcomeOf(item)}`),
+    ...fact('State', stateSaid(item)),
     ...neighbours(item).flatMap(({ text, of }) => fact(text, opener(of, text, onOpen))),
   )
   if (!dialog.open) dialog.showModal()

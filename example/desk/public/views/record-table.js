@@ -23,7 +23,9 @@ export function recordRow(item, { onStop, onDetails, onOpen }) {
       'td',
       { className: 'state', tabIndex: -1, 'data-label': 'State' },
       ...stateShown(item),
-      ...neighbours(item).map(({ text, of }) => quietButton(text, `${text} of ${viewing}`, () => onOpen(of))),
+      ...neighbours(item).map(({ text, of }) =>
+        button(text, { className: 'copy', ariaLabel: `${text} of ${viewing}`, onclick: () => onOpen(of) }),
+      ),
     ),
     element(
       'td',
@@ -65,22 +67,27 @@ export const neighbours = ({ revocation, context }) =>
 function stateShown(item) {
   const pill = element('span', { className: `pill ${toneOf(item)}` }, wordAndWho(item))
   if (stateOf(item) === 'live') return [pill, ' ', element('span', { className: 'left' }, leftOf(item))]
-  const more = outcomeOf(item)
-  return more ? [pill, ' ', clamped(more)] : [pill]
+  const lasted = lastedOf(item)
+  const why = reasonOf(item)
+  return [
+    pill,
+    ...(lasted ? [' ', element('span', { className: 'lasted' }, lasted)] : []),
+    ...(why ? [' ', clamped(why)] : []),
+  ]
 }
 
 /** "Stopped by Dana Dorn" */
-export function wordAndWho(item) {
+function wordAndWho(item) {
   if (stateOf(item) !== 'stopped') return wordOf(item)
   const { by } = item.revocation
   return `${wordOf(item)} by ${by ? nameOf(item, by) : 'the operator'}`
 }
 
-/** "0:32 “The ticket is closed”" */
-export function outcomeOf(item) {
-  const reason = item.revocation?.reason
-  return [lastedOf(item), reason && `“${reason}”`].filter(Boolean).join(' ')
-}
+/** "Stopped by Dana Dorn · 0:32 · “The ticket is closed”" */
+export const stateSaid = (item) =>
+  [wordAndWho(item), lastedOf(item), reasonOf(item)].filter(Boolean).join(' · ')
+
+const reasonOf = ({ revocation }) => revocation?.reason && `“${revocation.reason}”`
 
 /** Counts down. Returns whether the row still shows what its record is. */
 export function isCurrent(row, item) {
