@@ -259,8 +259,9 @@ export interface StoppedToken {
 export interface SessionStore {
   /**
    * The sessions whose mark is at or before `now`, and those that were stopped, by any process, and whose mark is
-   * still their end: no one has tried to end them. Oldest mark first, at most `limit`. Shows what was written before the
-   * call by any process. Its cost is that of the sessions that are open, however many records there are.
+   * still their end: no one has tried to end them. Oldest mark first, at most `limit`. Its cost is that of the sessions that
+   * are open, however many records there are. Of several machines, one may show for a moment what another has changed:
+   * every process asks again and again, and `claim` decides.
    */
   findDue(issuer: string, now: Seconds, limit: number): Promise<readonly DueSession[]>
 

@@ -10,6 +10,7 @@ import { findAll, insertAll, newTokens, spendAll } from '../../fixtures/together
 import { connect } from '../../src/cli/connect.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
+import type { SubjectTokenUse } from '../../src/subject-tokens/subject-token.ts'
 import { LONG, race, tell } from '../race/race.ts'
 
 const TOKENS = LONG ? 2000 : 100
@@ -125,6 +126,38 @@ describe('a Galera cluster', function () {
         const spent = await Promise.all(stores.map((store, node) => spendAll(store, tokens.slice(node * 2))))
         const winners = tokens.map((_, index) => spent.filter((won, node) => won[index - node * 2]).length)
         expect(winners).to.deep.equal(tokens.map(() => 1))
+      }
+    } finally {
+      await Promise.all(pools.map((pool) => pool.close()))
+    }
+  })
+
+  it('has one winner for each session that is to be ended, and ends none twice that is settled', async () => {
+    const pools = urls().map(connect)
+    try {
+      const stores = pools.map((pool) => createSubjectTokenStore(pool))
+      for (let round = 0; round < PAIRS / 3; round += 1) {
+        const [here, there, elsewhere] = [0, 1, 2].map((node) => stores[(round + node) % 3]?.sessions)
+        const token = newToken({ purpose: 'session', clientId: 'shop', actorId: 'bob' })
+        const { id, createdAt: at } = token
+        const endsAt = at + 600
+        const opened: SubjectTokenUse = {
+          ...{ at, clientId: 'shop', actor: { sub: 'bob' } },
+          ...{ accessToken: { format: 'session', expiresAt: endsAt }, session: { logout: 'pending' } },
+        }
+        await stores[round % 3]?.insert(token)
+        expect(await stores[round % 3]?.consume(token, at, opened)).to.equal(true)
+        const claims = [here, there, elsewhere].map((on, node) =>
+          on?.claim(ISSUER, id, endsAt, at + 5 + node),
+        )
+        const won = await Promise.all(claims)
+        expect(won.filter(Boolean), 'claims that were granted').to.have.length(1)
+        const mark = at + 5 + won.indexOf(true)
+        expect(await elsewhere?.claim(ISSUER, id, mark, at + 30), 'a claim on another node').to.equal(true)
+        await there?.settle(ISSUER, id, { mark: null, logout: 'confirmed', at })
+        expect(await here?.claim(ISSUER, id, at + 30, at + 40), 'a claim of what is settled').to.equal(false)
+        const found = await stores[round % 3]?.find(ISSUER, id)
+        expect(found?.use?.session?.logout).to.equal('confirmed')
       }
     } finally {
       await Promise.all(pools.map((pool) => pool.close()))

@@ -143,7 +143,7 @@ describe('a row that is written', () => {
     )
     expect(partial.map(({ name }) => name)).to.deep.equal([
       'subject_token_stops_replayed',
-      ...['actor_id', 'client_id', 'live'].map((column) => `subject_token_uses_${column}`),
+      ...['actor_id', 'client_id', 'live', 'session_due'].map((column) => `subject_token_uses_${column}`),
       ...['actor_id', 'client_id', 'ticket_id'].map((column) => `subject_tokens_${column}`),
     ])
   })
