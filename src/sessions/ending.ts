@@ -103,8 +103,8 @@ async function failed(
   const reason = error instanceof TooLate ? 'TimeoutError' : nameOf(error)
   emit(provider, 'session.logout_failed', { id, userId, clientId, reason, retryAt: next })
   if (next !== undefined) {
-    // Unless the attempt took so long that another process has begun one.
-    const isOurs = await sessions.claim(provider.issuer, id, claimed, next)
+    // Unless the attempt took so long that another process has begun one. A mark that stays is no write.
+    const isOurs = next === claimed || (await sessions.claim(provider.issuer, id, claimed, next))
     return isOurs ? next : undefined
   }
   const isFirstAnswer = due.logout === 'pending'

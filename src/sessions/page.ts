@@ -99,6 +99,6 @@ export const showMethods = (ctx: Context, allowed: readonly string[]): void => {
 export function endedPage(ctx: Context): void {
   setHeaders(ctx)
   const body = html`<h1>The session has ended</h1>
-<p>You no longer act as the customer. You are still signed in as yourself.</p>`
+<p>You no longer act as the customer. Your own sign-in has not changed.</p>`
   show(ctx, 200, 'The session has ended', body)
 }

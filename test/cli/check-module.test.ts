@@ -3,8 +3,32 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { mock } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { loadDeployment, readExample } from '../../src/cli/check/module.ts'
+import { ROOT } from './deployment.ts'
+
+/** The text of a module whose store tells who looks for sessions. */
+const WITH_SESSIONS = `
+import Provider from 'oidc-provider'
+import { createImpersonation } from '${ROOT}/src/index.ts'
+import { createMemoryStore } from '${ROOT}/src/testing/index.ts'
+export const looks = []
+const findDue = async () => (looks.push('looked'), [])
+const sessions = { findDue, claim: async () => false, settle: async () => {} }
+export const impersonation = createImpersonation({
+  store: { ...createMemoryStore(), sessions },
+  sessions: { door: 'https://id.example.com/impersonate' },
+})
+export const provider = new Provider('https://id.example.com/oidc', impersonation.configure({
+  adapter: () => ({}),
+  jwks: ${JSON.stringify({ keys: [SIGNING_KEY] })},
+  cookies: { keys: ['a key'] },
+  features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
+}))
+impersonation.attach(provider)
+`
 
 const EXAMPLE = {
   userId: 'alice',
@@ -34,6 +58,8 @@ describe('oidc-impersonation check: an example', () => {
     expect(read(JSON.stringify(full))).to.deep.equal(full)
     const scoped = { ...full, onBehalfOf: { ...STEP, scope: 'c' } }
     expect(read(JSON.stringify(scoped))).to.deep.equal(scoped)
+    const opened = { ...full, session: { clientId: 'shop', scope: 'openid' } }
+    expect(read(JSON.stringify(opened))).to.deep.equal(opened)
   })
 
   it('is refused where its file cannot be read', () => {
@@ -69,6 +95,21 @@ describe('oidc-impersonation check: an example', () => {
       JSON.stringify({ ...EXAMPLE, onBehalfOf: true }),
       /onBehalfOf must be an object$/,
     ],
+    [
+      'an application that is not an object',
+      JSON.stringify({ ...EXAMPLE, actorId: 'sam', session: 'shop' }),
+      /session must be an object$/,
+    ],
+    [
+      'an application without its client',
+      JSON.stringify({ ...EXAMPLE, actorId: 'sam', session: {} }),
+      /session\.clientId must be a string$/,
+    ],
+    [
+      'an application, and no one who opens it',
+      JSON.stringify({ ...EXAMPLE, session: { clientId: 'shop' } }),
+      /session needs actorId$/,
+    ],
     ...Object.entries({ clientId: undefined, resource: undefined, scope: 1 }).map(
       ([name, value]): [string, string, RegExp] => [
         `a step with a wrong ${name}`,
@@ -94,6 +135,21 @@ describe('oidc-impersonation check: a module', () => {
   })
   after(() => rmSync(folder, { recursive: true }))
   afterEach(() => mock.timers.reset())
+
+  it('ends no session and tells no application, because someone looks', async () => {
+    const inside = mkdtempSync(path.join(ROOT, 'test', '.module-'))
+    mock.timers.enable({ apis: ['setInterval'] })
+    try {
+      const file = path.join(inside, 'deployment.ts')
+      writeFileSync(file, WITH_SESSIONS)
+      await loadDeployment(file)
+      mock.timers.tick(60_000)
+      const { looks } = await import(pathToFileURL(file).href)
+      expect(looks).to.deep.equal([])
+    } finally {
+      rmSync(inside, { recursive: true })
+    }
+  })
 
   const endless: [what: string, text: string][] = [
     ['waits for what never comes', 'await new Promise(() => {})'],

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
-import { Provider } from 'oidc-provider'
+import { type AdapterFactory, Provider } from 'oidc-provider'
 import { now } from '../../fixtures/clock.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { reachesLoopback, shopClient } from '../../fixtures/sessions.ts'
@@ -32,6 +32,16 @@ interface Watched {
   /** Ends an attempt: of those that were sent a logout token, by client. */
   readonly underWay: Map<string, (() => void)[]>
 }
+
+const nothingStored: AdapterFactory = () => ({
+  upsert: async () => {},
+  find: async () => undefined,
+  findByUid: async () => undefined,
+  findByUserCode: async () => undefined,
+  destroy: async () => {},
+  revokeByGrantId: async () => {},
+  consume: async () => {},
+})
 
 /** A provider that sends logout tokens nowhere, and a store whose sessions a test writes down. */
 function watched(clients = ['shop']): Watched {
@@ -74,15 +84,7 @@ function watched(clients = ['shop']): Watched {
         const [client = ''] = new URL(String(url)).hostname.split('.')
         underWay.get(client)?.push(() => resolve(new Response(null, { status: 200 })))
       }),
-    adapter: () => ({
-      upsert: async () => {},
-      find: async () => undefined,
-      findByUid: async () => undefined,
-      findByUserCode: async () => undefined,
-      destroy: async () => {},
-      revokeByGrantId: async () => {},
-      consume: async () => {},
-    }),
+    adapter: nothingStored,
   })
   const provider = new Provider('https://id.example.com', configuration)
   impersonation.attach(provider)
@@ -252,18 +254,50 @@ describe('sessions: the watch', () => {
   })
 })
 
+/** With the option on: its own watch looks. */
+function attached(): Pick<Watched, 'provider' | 'looks'> {
+  const looks: number[] = []
+  const sessions: SessionStore = {
+    async findDue() {
+      looks.push(now())
+      return []
+    },
+    claim: async () => false,
+    settle: async () => {},
+  }
+  const impersonation = createImpersonation({
+    store: { ...createMemoryStore(), sessions },
+    sessions: { door: 'https://id.example.com/impersonate' },
+  })
+  const { features } = reachesLoopback()
+  const configuration = impersonation.configure({
+    jwks: { keys: [SIGNING_KEY] },
+    cookies: { keys: ['a key of the tests'] },
+    features: { ...features, devInteractions: { enabled: false } },
+    adapter: nothingStored,
+  })
+  const provider = new Provider('https://id.example.com', configuration)
+  impersonation.attach(provider)
+  impersonation.router()
+  return { provider, looks }
+}
+
 describe('sessions: a provider that is dropped', () => {
-  it('is collected, and its watch looks no more', async () => {
-    setFlagsFromString('--expose-gc')
-    const collect: () => void = runInNewContext('gc')
-    mock.timers.enable({ apis: ['setInterval'] })
-    try {
+  beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))
+  afterEach(() => mock.timers.reset())
+
+  for (const [what, make] of [
+    ['a watch', watched],
+    ['the option', attached],
+  ] as const) {
+    it(`is collected, and no one looks for its sessions any more: of ${what}`, async () => {
+      setFlagsFromString('--expose-gc')
+      const collect: () => void = runInNewContext('gc')
       const { provider, looks } = (() => {
-        const { provider, looks, watch } = watched()
-        watch.opened(now() + 600)
+        const { provider, looks } = make()
         return { provider: new WeakRef(provider), looks }
       })()
-      for (let turn = 0; turn < 20 && provider.deref(); turn += 1) {
+      for (let turn = 0; turn < 50 && provider.deref(); turn += 1) {
         await settled()
         collect()
       }
@@ -271,8 +305,13 @@ describe('sessions: a provider that is dropped', () => {
       mock.timers.tick(60_000)
       await settled()
       expect(looks).to.deep.equal([])
-    } finally {
-      mock.timers.reset()
-    }
+    })
+  }
+
+  it('is watched while it is held', async () => {
+    const { provider, looks } = attached()
+    mock.timers.tick(5_000)
+    await until(() => looks.length === 1)
+    expect(provider.issuer).to.equal('https://id.example.com')
   })
 })
