@@ -20,6 +20,7 @@ import { readSettings, type Service, type Settings } from './provider/settings.t
 import { resolveStatusLists } from './provider/status-reference.ts'
 import { type Records, recordsOf } from './records/records.ts'
 import { doorRouter } from './sessions/door.ts'
+import { rememberOpen } from './sessions/open.ts'
 import { assertSessionConfiguration, attachSessions, extendForSessions } from './sessions/sessions.ts'
 import type { SessionService } from './sessions/tokens.ts'
 import { type PublishedLists, publishLists } from './status-lists/lists.ts'
@@ -205,6 +206,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       beginMetrics(provider, {
         measures: () => options.store.measures?.(),
         newestListAt: () => lists?.newestAt(),
+        ...(sessions && { openSessions: rememberOpen(store, provider.issuer) }),
       })
       provider.on('impersonation.failed', countFailure)
       ATTACHED.publish({ issuer: provider.issuer, statusLists: statusLists?.base } satisfies AttachedIssuer)

@@ -13,6 +13,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     'bench/README.md',
     // Without the pages for those who have the repository.
     ...globSync('docs/!(README|architecture|conformance|fuzz).md'),
+    'docs/observability/alerts.yml',
     'openapi.json',
     // What the pages of the service consist of, beside the code that reads it.
     ...globSync('src/**/*.{css,js}').map((file) => file.replace(/^src/, 'dist')),

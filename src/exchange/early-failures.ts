@@ -3,7 +3,7 @@ import { TOKEN_EXCHANGE } from '../constants.ts'
 import { tellOf } from '../http/doors.ts'
 import { errorReadOf } from '../refusals.ts'
 
-/** Requests that have reached the handler, whose outcome is told by an event of its own. */
+/** Requests that have reached the handler, whose outcome has an event of its own. */
 const begun = new WeakSet<object>()
 
 export const began = (ctx: object): void => void begun.add(ctx)

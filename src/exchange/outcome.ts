@@ -3,7 +3,7 @@
 import type { Provider } from 'oidc-provider'
 import type { SubjectTokenExchanged, SubjectTokenRefused } from '../events.ts'
 import { requestOf } from '../http/doors.ts'
-import { countReplay, timeExchange } from '../metrics/metrics.ts'
+import { timeExchange } from '../metrics/metrics.ts'
 import type { Kind } from '../metrics/series.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
@@ -136,7 +136,6 @@ async function emitReplayed(
 ): Promise<void> {
   const { use } = token
   const { ended, sameClient, secondsAfter } = await endFirstUse(ctx, service, token)
-  countReplay(ended, sameClient)
   emitRefusal(ctx.oidc.provider, 'subject_token.replayed', {
     id: token.id,
     userId: token.userId,

@@ -15,7 +15,7 @@ interface Entered {
 /** By the request of Node: several contexts may stand for one request. */
 const entered = new WeakMap<IncomingMessage, Entered>()
 
-/** Says at which door a request is. A failure at no door is told by no event. */
+/** Says at which door a request is. A failure at no door emits no event. */
 export function enter(ctx: Pick<Context, 'req'>, door: Entered): void {
   entered.set(ctx.req, door)
 }
@@ -62,7 +62,7 @@ const REQUEST_ID = /^[\w.:-]{1,64}$/
 /** W3C Trace Context §3.2: a version, the id of the trace, the id of its part, flags. */
 const TRACE_PARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-.*)?$/
 
-/** What a request calls itself, so that its events are found by the log of whoever stands in front. */
+/** What a request calls itself, so that its events are found by the log of the proxy in front. */
 export function requestOf(ctx: Pick<Context, 'get'>): string | undefined {
   const id = ctx.get('x-request-id')
   if (REQUEST_ID.test(id)) return id

@@ -12,6 +12,7 @@ export interface Instruments {
   readonly functionDuration: Histogram
   readonly replays: Counter
   readonly failures: Counter
+  readonly logouts: Counter
 }
 
 /** Those that the semantic conventions recommend for the duration of HTTP requests. */
@@ -49,6 +50,10 @@ export function createInstruments(provider: MeterProvider): Instruments {
     failures: meter.createCounter('impersonation.failures', {
       description: 'Responses of 5xx outside of an exchange, as impersonation.failed tells them',
       unit: '{failure}',
+    }),
+    logouts: meter.createCounter('impersonation.logouts', {
+      description: 'Attempts to tell an application that a session has ended, by what came of it',
+      unit: '{logout}',
     }),
   }
   for (const [name, series] of Object.entries(BEGINNINGS))

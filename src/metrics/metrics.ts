@@ -4,7 +4,7 @@ import type { AccessTokenEnd, ImpersonationFailed } from '../events.ts'
 import type { CallbackName } from '../refusals.ts'
 import { createInstruments, type Instruments } from './instruments.ts'
 import { registeredMeterProvider } from './registry.ts'
-import { attributes, type Ending, type Kind, type Operation, type Outcome } from './series.ts'
+import { attributes, type Ending, type Kind, type Logout, type Operation, type Outcome } from './series.ts'
 import { addSource, type Source } from './sources.ts'
 
 const instrumentsOf = new WeakMap<MeterProvider, Instruments>()
@@ -94,6 +94,12 @@ export async function timedLookup<Result>(look: () => Promise<Result>): Promise<
 
 export const countReplay = (ended: AccessTokenEnd, sameClient: boolean): void =>
   current()?.replays.add(1, attributes.replay(ended, sameClient))
+
+/** An exchange for a session, whose time is that of an authorization request. */
+export const countSession = (outcome: Outcome, check?: string): void =>
+  current()?.exchanges.add(1, attributes.exchange('session', outcome, check))
+
+export const countLogout = (logout: Logout): void => current()?.logouts.add(1, attributes.logout(logout))
 
 export const countFailure = ({ door, status }: Pick<ImpersonationFailed, 'door' | 'status'>): void =>
   current()?.failures.add(1, attributes.failure(door, status))

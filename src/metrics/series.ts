@@ -3,8 +3,8 @@ import type { Attributes } from '@opentelemetry/api'
 import type { AccessTokenEnd, ImpersonationFailed } from '../events.ts'
 import type { CallbackName, Check } from '../refusals.ts'
 
-/** What kind of exchange: of a subject token, or by an API that received a token. */
-export type Kind = 'impersonation' | 'onBehalfOf'
+/** What kind of exchange: of a subject token for an access token or a session, or by an API that received a token. */
+export type Kind = 'impersonation' | 'onBehalfOf' | 'session'
 /** What is measured besides exchanges. */
 export type Operation = 'issue' | 'stop' | 'list' | 'status_list'
 /** `refused`: 4xx, by a rule or a policy. `failed`: 5xx. */
@@ -12,7 +12,11 @@ export type Outcome = 'done' | 'refused' | 'failed'
 /** How a call of the deployment's function ended. */
 export type Ending = 'returned' | 'denied' | 'failed' | 'too_late'
 
-const kinds: readonly Kind[] = ['impersonation', 'onBehalfOf']
+/** What came of telling an application that a session has ended. `failed` is an attempt, after which there is another one. */
+export type Logout = 'confirmed' | 'failed' | 'gave_up' | 'unsupported'
+
+const logouts: readonly Logout[] = ['confirmed', 'failed', 'gave_up', 'unsupported']
+const kinds: readonly Kind[] = ['impersonation', 'onBehalfOf', 'session']
 const operations: readonly Operation[] = ['issue', 'stop', 'list', 'status_list']
 const outcomes: readonly Outcome[] = ['done', 'refused', 'failed']
 const doors: readonly ImpersonationFailed['door'][] = [
@@ -69,6 +73,7 @@ export const attributes = {
     'impersonation.function': name,
     'impersonation.ending': ending,
   }),
+  logout: (logout: Logout): Attributes => ({ 'impersonation.logout': logout }),
   fate: (fate: string): Attributes => ({ 'impersonation.fate': fate.replaceAll(' ', '_') }),
 }
 
@@ -84,5 +89,6 @@ export const BEGINNINGS = {
     outcomes.map((outcome) => attributes.operation(operation, outcome)),
   ),
   replays: ends.flatMap((ended) => [true, false].map((same) => attributes.replay(ended, same))),
+  logouts: logouts.map(attributes.logout),
   failures: doors.flatMap((door) => [500, 503].map((status) => attributes.failure(door, status))),
 }

@@ -17,6 +17,8 @@ export interface Source {
   measures(): Counted | undefined
   /** When its newest status list was signed; `undefined` while no one has asked for one. */
   newestListAt(): Seconds | undefined
+  /** Sessions that are open, as far as is known now; absent where there are none. */
+  openSessions?(): number | undefined
 }
 
 /** Weak, and held by what they belong to: that a provider is measured must not keep it. */
@@ -72,6 +74,16 @@ export function observe(meter: Meter): void {
       unit: '{request}',
     })
     .addCallback((result) => result.observe(sum(counted().map(({ waiting }) => waiting))))
+  meter
+    .createObservableUpDownCounter('impersonation.sessions.open', {
+      description:
+        'Sessions that have not ended, or whose application has not confirmed it; of all processes',
+      unit: '{session}',
+    })
+    .addCallback((result) => {
+      const open = present().flatMap((source) => source.openSessions?.() ?? [])
+      if (open.length > 0) result.observe(sum(open))
+    })
   meter
     .createObservableGauge('impersonation.status_list.age', {
       description: 'How long ago the newest status list was signed, of the issuer where that is longest ago',

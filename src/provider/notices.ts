@@ -6,6 +6,7 @@ import { styleText } from 'node:util'
 import debug from 'debug'
 import type { AccessToken, Provider } from 'oidc-provider'
 import { emit, type ImpersonationEvents } from '../events.ts'
+import { countReplay, countSession } from '../metrics/metrics.ts'
 
 const NAMESPACE = 'oidc-provider:impersonation'
 const log = debug(NAMESPACE)
@@ -31,8 +32,19 @@ export function emitRefusal<Name extends RefusalEvent>(
       `a request was refused, and no one listens to ${event}: ${why}. DEBUG=${NAMESPACE} prints each one.`,
     )
   }
+  count(payload)
   emit(provider, event, payload)
 }
+
+/** Every replay passes here, and every refusal of a session. Those of an exchange are counted with their time. */
+function count(payload: ImpersonationEvents[RefusalEvent]): void {
+  if ('ended' in payload) countReplay(payload.ended, payload.sameClient === true)
+  else if (payload.stage === 'session')
+    countSession(FAILURES.includes(payload.error) ? 'failed' : 'refused', payload.check)
+}
+
+/** The errors of a 5xx. */
+const FAILURES = ['server_error', 'temporarily_unavailable']
 
 /** The provider's default is an opaque token, where most deployments expect a JWT. */
 export function noticeOpaqueByDefault({ resourceServer }: Pick<AccessToken, 'resourceServer'>): void {

@@ -2,6 +2,7 @@
 import type { Provider } from 'oidc-provider'
 import { epochTime, type Seconds, TooLate, within } from '../clock.ts'
 import { emit } from '../events.ts'
+import { countLogout } from '../metrics/metrics.ts'
 import { endHeadlessSession, tellApplication } from '../provider/session-end.ts'
 import type { Service } from '../provider/settings.ts'
 import { nameOf } from '../refusals.ts'
@@ -101,6 +102,7 @@ async function failed(
   const at = epochTime()
   const next = nextAttempt(due, began, at)
   const reason = error instanceof TooLate ? 'TimeoutError' : nameOf(error)
+  countLogout('failed')
   emit(provider, 'session.logout_failed', { id, userId, clientId, reason, retryAt: next })
   if (next !== undefined) {
     // Unless the attempt took so long that another process has begun one. A mark that stays is no write.
@@ -139,10 +141,13 @@ const endOf = ({ endsAt, revokedAt = endsAt }: DueSession): Seconds => Math.min(
 const isUntried = ({ mark, endsAt }: DueSession): boolean => mark === endsAt
 const markAt = ({ endsAt }: DueSession, time: Seconds): Seconds => (time === endsAt ? time + 1 : time)
 
+const LOGOUTS = { confirmed: 'confirmed', gaveUp: 'gave_up', unsupported: 'unsupported' } as const
+
 function emitEnded(
   provider: Provider,
   { id, userId, clientId, endsAt }: DueSession,
   outcome: { readonly logout: DueSession['logout']; readonly logoutAt?: Seconds },
 ): void {
+  if (outcome.logout !== 'pending') countLogout(LOGOUTS[outcome.logout])
   emit(provider, 'session.ended', { id, userId, clientId, session: { endsAt, ...outcome } })
 }

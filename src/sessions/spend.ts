@@ -6,6 +6,7 @@ import type { AuthorizationCode, KoaContextWithOIDC } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
 import { emit } from '../events.ts'
 import { requestOf } from '../http/doors.ts'
+import { countSession } from '../metrics/metrics.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import { assertCarried } from '../provider/sessions.ts'
 import { sessionRefused } from '../refusals.ts'
@@ -33,6 +34,7 @@ export async function spend(
   grant.exp = endsAt
   await grant.save()
   await session.save(endsAt - now)
+  countSession('done')
   emit(provider, 'subject_token.exchanged', {
     kind: 'session',
     ...{ id: record.id, userId: record.userId, createdBy: record.createdBy, clientId, resources },

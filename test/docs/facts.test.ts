@@ -24,6 +24,7 @@ describe('docs: facts', () => {
       store: 'required',
       managementResource: 'the issuer with /oidc replaced by /api',
       statusList: '{ ttl: 30 }',
+      sessions: 'off',
     }
     const functions = { isAllowed: 'allow', getCustomJwtClaims: '–' }
     for (const [name, value] of Object.entries({ ...options, ...inWords, ...functions }))

@@ -38,7 +38,7 @@ export function readStatus(status: unknown, base: string | false): StatusReferen
 /** @throws {Refused} when the token is stopped. @throws {ProviderUnavailable} when its list cannot be had. */
 export type AssertNotStopped = (reference: StatusReference) => Promise<void>
 
-/** Whoever listens cannot change what the verifier does. */
+/** A listener cannot change what the verifier does. */
 function tell(listener: VerifierOptions['onStatusList'], report: StatusListReport): void {
   try {
     Promise.resolve(listener?.(report)).catch(() => {})

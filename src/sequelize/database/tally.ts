@@ -1,7 +1,7 @@
 import type { StoreMeasures } from '../../subject-tokens/store.ts'
 import { AFTER, type Fate } from './fate.ts'
 
-/** What the statements of one database have counted since the process began. Read by whoever measures, at any time. */
+/** What the statements of one database have counted since the process began. Read at any time, by what measures. */
 export interface Tally extends StoreMeasures {
   readonly failures: Record<Fate, number>
   waits: number
