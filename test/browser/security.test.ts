@@ -78,7 +78,7 @@ inChromium('the console of the example', (openDesk) => {
     await heading(security, 'Who are you?')
     await security.getByRole('button', { name: 'Sam Sawyer' }).click()
     await security.getByText('You are signed in as sam.').waitFor()
-    await security.getByRole('link', { name: 'Back to Corner Shop security' }).click()
+    await security.getByRole('link', { name: 'Home' }).click()
     await heading(security, 'See what a customer sees')
   })
 

@@ -1,11 +1,9 @@
 /** TypeScript in the documentation: all of it compiles, and the runnable parts do what the page says. */
 import { execFile } from 'node:child_process'
-import { EventEmitter } from 'node:events'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import type { Provider } from 'oidc-provider'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { CALLBACK, machineClient } from '../../fixtures/clients.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
@@ -148,23 +146,5 @@ describe('docs: TypeScript', function () {
     expect(await list()).to.equal(200)
     await storeClient(deployment.database.sequelize, { ...client, scope: 'subject-tokens:revoke' })
     expect(await list()).to.equal(403)
-  })
-
-  it('has counters that count', async () => {
-    const { countEvents } = await load('my-metrics.ts')
-    const provider = new EventEmitter()
-    const text: () => string = countEvents(provider as Provider)
-    provider.emit('subject_token.issued', {})
-    provider.emit('subject_token.issued', {})
-    provider.emit('subject_token.exchanged', { accessToken: { format: 'jwt' } })
-    provider.emit('subject_token.refused', { stage: 'exchange', error: 'access_denied', check: 'isAllowed' })
-    provider.emit('subject_token.replayed', { ended: 'kept', sameClient: true })
-    expect(text().split('\n')).to.deep.equal([
-      'impersonation_issued_total{} 2',
-      'impersonation_exchanged_total{actor="no",format="jwt"} 1',
-      'impersonation_refused_total{stage="exchange",error="access_denied",check="isAllowed"} 1',
-      'impersonation_replayed_total{ended="kept",client="same"} 1',
-      '',
-    ])
   })
 })

@@ -321,7 +321,7 @@ describe('management: paths', () => {
         for (const method of ['router', 'handler'] as const)
           expect(() => impersonation[method]({ only } as never)).to.throw(
             TypeError,
-            "option only must be 'management', 'status-lists' or 'health'",
+            "option only must be 'management', 'status-lists', 'door' or 'health'",
           )
       })
     }
