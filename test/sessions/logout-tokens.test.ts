@@ -1,6 +1,7 @@
 /** The application of a session is told of its end, until it confirms (protocol.md §10.6). */
 import { expect } from 'chai'
 import { now } from '../../fixtures/clock.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import { type Answer, openSession, reachesLoopback } from '../../fixtures/sessions.ts'
 import { sessionName } from '../../src/sessions/names.ts'
 import { type Scene, withScene } from './scene.ts'
@@ -94,6 +95,22 @@ describe('sessions: an application that does not confirm', () => {
       expect(scene.eventsOf('session.logout_failed')).to.deep.equal([...retries, told])
       expect(scene.eventsOf('session.ended')).to.have.length(1)
     }))
+
+  for (const database of DATABASES) {
+    it(`is told again by the pauses since the stop, and a second time, on ${database}`, () =>
+      withScene({ database, answers: [500, 500, 200] }, async (scene) => {
+        const id = await scene.open()
+        const at = now()
+        await scene.stop(id)
+        await scene.watch.look()
+        // Each second of the first ones, and none in which there is nothing to do.
+        await scene.pass(5)
+        expect(timesOf(scene, at)).to.deep.equal([0, 1, 4])
+        expect(await scene.says(id)).to.include({ logout: 'confirmed', logoutAt: at + 4 })
+        await scene.pass(6)
+        expect(timesOf(scene, at)).to.deep.equal([0, 1, 4, 10])
+      }))
+  }
 
   const answers: readonly (readonly [answer: Answer, reason: string])[] = [
     [500, 'HTTP_500'],

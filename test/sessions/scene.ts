@@ -1,6 +1,7 @@
 /** A provider, an application that is told, and a clock that stands still: what the tests of the end of sessions share. */
 import type { ClientMetadata, Configuration } from 'oidc-provider'
 import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
+import type { DatabaseKind } from '../../fixtures/databases.ts'
 import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
 import {
   type Answer,
@@ -37,10 +38,12 @@ interface Given {
   /** Where it is told. Default: where the application is; `null`: nowhere. */
   readonly uri?: string | null
   readonly configuration?: Configuration
+  /** Default: none, but a store in memory. */
+  readonly database?: DatabaseKind
 }
 
 export async function withScene(
-  { answers = [], client, uri, configuration }: Given,
+  { answers = [], client, uri, configuration, database }: Given,
   use: (scene: Scene) => Promise<void>,
 ): Promise<void> {
   const clock = stopClock()
@@ -49,7 +52,7 @@ export async function withScene(
   const deployment = await startDeployment({
     clients: [shopClient(address, client)],
     configuration: { ...reachesLoopback(), ...configuration },
-    options: { store: createMemoryStore() },
+    ...(database ? { database } : { options: { store: createMemoryStore() } }),
   })
   const watch = watchSessions(insideOf(deployment.impersonation))
   try {

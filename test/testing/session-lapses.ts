@@ -126,6 +126,18 @@ export const SESSION_LAPSES: Readonly<Record<string, Lapse>> = {
     change: (store, memory) => stoppedBy(store, memory, () => false),
     found: [TITLES.stopped, TITLES.killed, TITLES.opened],
   },
+  'stops that are shown until someone tries': {
+    change: (store) =>
+      withSessions(store, (sessions) => ({
+        async findDue(issuer, now, limit) {
+          const found = await sessions.findDue(issuer, now, limit)
+          return found.map(({ revokedAt, ...due }) =>
+            due.mark === due.endsAt && revokedAt !== undefined ? { ...due, revokedAt } : due,
+          )
+        },
+      })),
+    found: [TITLES.stopped],
+  },
   'stops of a replay that are not seen': {
     change: (store, memory) => stoppedBy(store, memory, ({ revocation }) => revocation?.cause !== 'replay'),
     found: [TITLES.stopped],

@@ -14,7 +14,8 @@ import { readActorId, readClientId, readLogout } from './rows.ts'
 const UNTRIED = 'u.session_due = u.access_token_expires_at'
 
 /**
- * In the order of the index of what is open. A stop is looked up only where that decides, and the token of what is due.
+ * In the order of the index of what is open. A stop is looked up for each, also of those that were tried: the pauses count
+ * from it. The token is that of what is due.
  * Bounded on both sides, or a planner without statistics would begin at the issuer.
  */
 const findDueIn = (
@@ -24,11 +25,12 @@ const findDueIn = (
     u.client_id AS u_client_id, u.actor_id AS u_actor_id, u.used_at, u.access_token_expires_at, u.session_due,
     u.session_logout AS u_session_logout, s.stopped_at
   FROM ${USES.name} u ${dialect.by(`${USES.name}_session_due`)}
-  ${dialect.lookUpEach(STOPS.name, 's', `s.issuer = u.issuer AND s.token_id = u.token_id AND ${UNTRIED}`)}
+  ${dialect.lookUpEach(STOPS.name, 's', 's.issuer = u.issuer AND s.token_id = u.token_id')}
   ${dialect.joinEach(
     TOKENS.name,
     't',
-    't.issuer = u.issuer AND t.id = u.token_id AND (u.session_due <= $2 OR s.stopped_at IS NOT NULL)',
+    `t.issuer = u.issuer AND t.id = u.token_id
+      AND (u.session_due <= $2 OR (s.stopped_at IS NOT NULL AND ${UNTRIED}))`,
   )}
   WHERE u.issuer = $1 AND u.session_due >= 0 AND u.session_due < ${Number.MAX_SAFE_INTEGER}
   ORDER BY u.session_due LIMIT ${limit}`

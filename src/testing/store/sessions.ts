@@ -134,6 +134,7 @@ export function describeSessions(plain: Test): void {
     )
     await assertDue(NOW + 4, stopped.slice(1), 'after an attempt, a stopped session waits for its mark')
     await assertDue(NOW + 5, [revoked, ...stopped.slice(1)], 'a stopped session is due at its mark again')
+    assert.equal((await due(NOW + 5))[0]?.revokedAt, NOW + 1, 'a stop is shown also once someone has tried')
     assert.equal(
       (await store.find(issuer, revoked.id))?.use?.accessToken.expiresAt,
       NOW + 100,
