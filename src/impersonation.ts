@@ -54,7 +54,7 @@ export interface Impersonation {
   /**
    * Koa routes: the management API at `{prefix}/subject-tokens` and `{prefix}/subject-tokens/{id}`, to issue, list,
    * show and revoke, and the public status lists at `{prefix}/status-lists/{m}`, unless the option `statusList` is
-   * `false`. `prefix` (default `/api`, `''` for the root) only says where they are mounted; the resource that
+   * `false`; and with the option `sessions` its door, at exactly the path of `door`. `prefix` (default `/api`, `''` for the root) only says where they are mounted; the resource that
    * management tokens must be for is the option `managementResource`. Paths match case-sensitively and without a
    * trailing slash; every other path is passed to `next`. `only` leaves routes out.
    *

@@ -120,5 +120,8 @@ export const doorClient = (clientId: string, door: URL, algorithm: string): Clie
   grant_types: [],
   response_types: ['none'],
   redirect_uris: [door.href],
+  // Whatever `clientDefaults` say.
+  require_pushed_authorization_requests: false,
+  require_signed_request_object: false,
   id_token_signed_response_alg: algorithm as NonNullable<ClientMetadata['id_token_signed_response_alg']>,
 })

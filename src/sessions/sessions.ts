@@ -18,9 +18,9 @@ import { armedCookie, keysOf, readCookie, sealOf, writeCookie } from './seal.ts'
 import { spend } from './spend.ts'
 import {
   accountOfSession,
+  assertOfSession,
   claimsOfSession,
   type Kind,
-  nameJwt,
   type SessionService,
   ttlOf,
 } from './tokens.ts'
@@ -35,12 +35,16 @@ export function assertSessionConfiguration(given: Configuration, { door }: Resol
   if (keysOf(given).length === 0) throw needs('cookies.keys')
   if (!features.backchannelLogout?.enabled) throw needs('features.backchannelLogout')
   if (features.rpInitiatedLogout?.enabled === false) throw needs('features.rpInitiatedLogout')
-  const { path = '/' } = cookies.long ?? {}
-  if (!`${door.pathname}/`.startsWith(path.endsWith('/') ? path : `${path}/`))
+  if (!given.findAccount) throw needs('findAccount')
+  if (!covers(cookies.long?.path ?? '/', door.pathname))
     throw needs('cookies.long.path to cover the door: there the session of the engineer is read')
   if (clients.some(({ client_id: id }) => id === DOOR_CLIENT))
     throw new TypeError(`configuration.clients: "${DOOR_CLIENT}" is the client of the option sessions`)
 }
+
+/** Whether a browser sends a cookie of one path to another (RFC 6265 §5.1.4). */
+const covers = (path: string, to: string): boolean =>
+  path === to || to.startsWith(path.endsWith('/') ? path : `${path}/`)
 
 /** Authorization requests that are answered for the user, or were refused. */
 const attempts = new WeakMap<object, Attempt & { arrival?: Arrival; isTold?: boolean }>()
@@ -59,7 +63,7 @@ export function extendForSessions(
     ...(responseTypes && { responseTypes: [...new Set([...responseTypes, 'none' as const])] }),
     claims: { ...claims, openid: withAct(claims?.openid) },
     ttl: { ...ttl, ...ends('AccessToken'), ...ends('AuthorizationCode'), ...ends('IdToken') },
-    formats: { ...formats, customizers: { ...formats?.customizers, jwt: customizeJwt(given, service) } },
+    formats: { ...formats, customizers: { ...formats?.customizers, jwt: customizeJwt(given) } },
     extraClientMetadata: extendClientMetadata(given.extraClientMetadata),
     revokeGrantPolicy: sessionGrantPolicy(given.revokeGrantPolicy, service),
     ...decisions(given, service),
@@ -87,26 +91,21 @@ function extendClientMetadata(given: ExtraClientMetadata | undefined): ExtraClie
 
 type Customizer = NonNullable<NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt']>
 
+/** A customizer of the deployment has no say in what makes a token one of a session. */
 const customizeJwt =
-  (given: Configuration, service: () => SessionService): Customizer =>
+  ({ formats }: Configuration): Customizer =>
   async (ctx, token, jwt) => {
-    await given.formats?.customizers?.jwt?.(ctx, token, jwt)
+    await formats?.customizers?.jwt?.(ctx, token, jwt)
     const recordId = recordOf(token)
-    if (recordId === undefined) return
-    nameJwt(token, jwt, recordId)
-    // A customizer of the deployment has no say in these.
-    const { act, status } = await claimsOfSession(ctx, service(), { recordId, own: undefined })
-    Object.assign(jwt.payload, { act, ...(status !== undefined && { status }) })
+    if (recordId !== undefined) assertOfSession(token, jwt, recordId)
   }
 
 const recordOf = (source: unknown): string | undefined => recordIdOf(Reflect.get(Object(source), 'grantId'))
 
 type Decisions = Required<
-  Pick<
-    Configuration,
-    'findAccount' | 'loadExistingGrant' | 'expiresWithSession' | 'issueRefreshToken' | 'extraTokenClaims'
-  >
->
+  Pick<Configuration, 'findAccount' | 'loadExistingGrant' | 'expiresWithSession' | 'extraTokenClaims'>
+> &
+  Pick<Configuration, 'issueRefreshToken'>
 
 /** In the order in which the provider asks. */
 function decisions(given: Configuration, service: () => SessionService): Decisions {
@@ -147,12 +146,7 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
         : !source.scopes.has('offline_access')
     },
 
-    /** A session is not prolonged. */
-    async issueRefreshToken(ctx, client, source) {
-      if (recordOf(source) !== undefined) return false
-      if (given.issueRefreshToken) return given.issueRefreshToken(ctx, client, source)
-      return client.grantTypeAllowed('refresh_token') && source.scopes.has('offline_access')
-    },
+    ...(mayRefresh(given) && { issueRefreshToken: neverOfSession(given.issueRefreshToken) }),
 
     async extraTokenClaims(ctx, token) {
       const own = await given.extraTokenClaims?.(ctx, token)
@@ -161,6 +155,21 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
     },
   }
 }
+
+/** Where no refresh token can be issued, a function of ours would make the provider offer the grant. */
+const mayRefresh = ({ issueRefreshToken, scopes = ['offline_access'] }: Configuration): boolean =>
+  issueRefreshToken !== undefined || [...scopes].includes('offline_access')
+
+type RefreshPolicy = NonNullable<Configuration['issueRefreshToken']>
+
+const providersOwn: RefreshPolicy = (_ctx, client, source) =>
+  client.grantTypeAllowed('refresh_token') && source.scopes.has('offline_access')
+
+/** A session is not prolonged. */
+const neverOfSession =
+  (given = providersOwn): RefreshPolicy =>
+  (ctx, client, source) =>
+    recordOf(source) === undefined && given(ctx, client, source)
 
 /** The account for which an authorization request of an armed browser is answered; `undefined` for every other request. */
 async function answerFor(
@@ -200,10 +209,12 @@ async function enter(
 }
 
 /** The engineer's sign-in at the door issues nothing: there is nothing to consent to. */
-function grantOfDoor({ oidc: { client, account, provider } }: KoaContextWithOIDC) {
+function grantOfDoor({ oidc: { client, account, provider, resourceServers = {} } }: KoaContextWithOIDC) {
   if (client?.clientId !== DOOR_CLIENT || !account) return undefined
   const grant = new provider.Grant({ accountId: account.accountId, clientId: DOOR_CLIENT })
   grant.addOIDCScope('openid')
+  // Of a default resource, which may have a scope of that name, too.
+  for (const resource of Object.keys(resourceServers)) grant.addResourceScope(resource, 'openid')
   return grant
 }
 

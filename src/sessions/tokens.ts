@@ -174,10 +174,17 @@ export async function claimsOfSession(
 const reservedOf = ({ statusLists }: Service, { record }: Bearing): JsonObject =>
   statusLists ? { status: statusClaim(statusLists, record.statusIndex) } : {}
 
-/** The id of a JWT leads to its record. Random, because a session may have several. */
-export function nameJwt(token: { jti: string }, jwt: { payload: Record<string, unknown> }, recordId: string) {
+/** A JWT that is about to be signed: who acts and its status stand in it, and its id leads to its record. */
+export function assertOfSession(
+  token: { jti: string; readonly extra?: unknown },
+  { payload }: { payload: Record<string, unknown> },
+  recordId: string,
+): void {
+  const { act, status }: JsonObject = Object(token.extra)
+  if (act === undefined) throw new Error('a token of a session without act')
+  // Random, because a session may have several.
   token.jti = `${recordId}.${randomBytes(16).toString('base64url')}`
-  jwt.payload.jti = token.jti
+  Object.assign(payload, { jti: token.jti, act, ...(status !== undefined && { status }) })
 }
 
 /** What `ttl` of the configuration is about here. */

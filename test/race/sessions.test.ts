@@ -9,10 +9,12 @@ import { type Scene, shop, startScene } from '../sessions/arriving.ts'
 
 const PROCESSES = 4
 const REQUESTS = 50
-const ROUNDS = 3
+const ROUNDS = 2
 const DOOR = 'https://id.example.com/impersonate'
 
-describe('arrivals of one token', () => {
+describe('arrivals of one token', function () {
+  this.timeout(120_000)
+
   onEachKind((kind) => {
     it(`at ${PROCESSES} processes: one of ${REQUESTS} gets in, the others are denied`, async () => {
       const database = await openDatabase(kind)

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Browser } from '../../fixtures/browser.ts'
 import { stopClock } from '../../fixtures/clock.ts'
+import { API } from '../../fixtures/deployment.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { sealOf } from '../../src/sessions/seal.ts'
@@ -245,6 +246,29 @@ describe('who is at the door', () => {
     expect(new URL(page.url).pathname).to.equal('/impersonate')
     expect(page.text).to.include('Open as')
     expect(new URL(page.url).searchParams.get('code')).to.equal(null)
+  })
+
+  it('signs in also where every request has a default resource, and clients must push their requests', async () => {
+    const scene = await startScene({
+      configuration: {
+        clientDefaults: {
+          id_token_signed_response_alg: 'ES256',
+          require_pushed_authorization_requests: true,
+        },
+        features: {
+          pushedAuthorizationRequests: { enabled: true },
+          resourceIndicators: { enabled: true, defaultResource: () => API },
+        },
+      },
+    })
+    try {
+      const browser = scene.browser()
+      const { token } = await scene.issue()
+      const page = await browser.follow(await browser.post(scene.door, { subject_token: token }))
+      expect(page.status, page.text).to.equal(200)
+    } finally {
+      await scene.close()
+    }
   })
 
   it('is refused after a sign-in that did not take place', async () => {

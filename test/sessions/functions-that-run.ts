@@ -56,6 +56,7 @@ async function configured(): Promise<void> {
   createImpersonation({ store: createMemoryStore(), sessions: { door } }).configure({
     jwks: { keys: [SIGNING_KEY] },
     cookies: { keys: ['key'] },
+    findAccount: async () => undefined,
     features: { backchannelLogout: { enabled: true } },
   })
 }

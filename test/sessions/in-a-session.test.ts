@@ -12,7 +12,8 @@ import { type Scene, shop, startScene } from './arriving.ts'
 
 const REQUESTS = Number(process.env.SESSION_REQUESTS ?? 1000)
 const SEED = Number(process.env.SESSION_SEED ?? Math.floor(Math.random() * 2 ** 31))
-/** In one session. */
+/** To one provider, and in one session. */
+const IN_A_PROVIDER = 1000
 const LONGEST = 25
 
 const CLIENTS = [
@@ -122,51 +123,55 @@ async function subjectsOf(scene: Scene, client: string, answer: Answer): Promise
 }
 
 describe('a browser in a session', function () {
-  this.timeout(600_000)
+  this.timeout(Math.max(60_000, REQUESTS * 60))
 
   it(`gets no other answer for the customer: ${REQUESTS} requests, seed ${SEED}`, async () => {
-    const models = storedModels()
-    const scene = await startScene({
-      clients: CLIENTS,
-      configuration: {
-        adapter: models.adapter as never,
-        responseTypes: ['code', 'code id_token', 'id_token', 'none'],
-        acrValues: ['gold'],
-        features: { claimsParameter: { enabled: true } },
-        issueRefreshToken: () => true,
-      },
-    })
-    const seen = { requests: 0, codes: 0, own: 0 }
-    try {
-      await signInAsCustomer(scene)
-      const rows = () => rowsOf(models.payloads)
-      const before = rows()
-      expect(before.length).to.be.greaterThan(2)
-      const property = fc.asyncProperty(
-        fc.array(request, { minLength: LONGEST, maxLength: LONGEST }),
-        async (all) => {
-          const session = await enter(scene)
-          for (const sent of all) {
-            seen.requests += 1
-            const answer = await send(session, sent)
-            const subjects = await subjectsOf(scene, sent.client, answer)
-            seen.own += subjects.length
-            expect(subjects.filter((sub) => sub !== 'bob')).to.deep.equal([])
-            expect(session.browser.cookies.map(({ value }) => value)).not.to.include(session.headless)
-          }
-          expect(rows()).to.deep.equal(before)
-        },
-      )
-      await fc.assert(property, { seed: SEED, numRuns: Math.ceil(REQUESTS / LONGEST), endOnFailure: true })
-    } finally {
-      await scene.close()
-    }
-    expect(seen.requests).to.be.at.least(REQUESTS)
+    const seen = { requests: 0, own: 0 }
+    for (let seed = SEED; seen.requests < REQUESTS; seed += 1) await play(seed, seen)
     // The engineer's own sign-ins go on, so that there was something to go wrong.
     expect(seen.own).to.be.greaterThan(REQUESTS / 50)
-    expect(scene.errors).to.deep.equal([])
   })
 })
+
+/** In a provider of its own. */
+async function play(seed: number, seen: { requests: number; own: number }): Promise<void> {
+  const models = storedModels()
+  const scene = await startScene({
+    clients: CLIENTS,
+    configuration: {
+      adapter: models.adapter as never,
+      responseTypes: ['code', 'code id_token', 'id_token', 'none'],
+      acrValues: ['gold'],
+      features: { claimsParameter: { enabled: true } },
+      issueRefreshToken: () => true,
+    },
+  })
+  try {
+    await consent(scene, await scene.signedIn('alice'), 'alice')
+    const rows = () => rowsOf(models.payloads)
+    const before = rows()
+    expect(before.length).to.be.greaterThan(2)
+    const property = fc.asyncProperty(
+      fc.array(request, { minLength: LONGEST, maxLength: LONGEST }),
+      async (all) => {
+        const session = await enter(scene)
+        for (const sent of all) {
+          seen.requests += 1
+          const answer = await send(session, sent)
+          const subjects = await subjectsOf(scene, sent.client, answer)
+          seen.own += subjects.length
+          expect(subjects.filter((sub) => sub !== 'bob')).to.deep.equal([])
+          expect(session.browser.cookies.map(({ value }) => value)).not.to.include(session.headless)
+        }
+        expect(rows()).to.deep.equal(before)
+      },
+    )
+    await fc.assert(property, { seed, numRuns: IN_A_PROVIDER / LONGEST, endOnFailure: true })
+    expect(scene.errors).to.deep.equal([])
+  } finally {
+    await scene.close()
+  }
+}
 
 /** Everything of the customer's own, as it is stored. */
 const rowsOf = (payloads: ReadonlyMap<string, object>): string[] =>
@@ -177,10 +182,6 @@ const rowsOf = (payloads: ReadonlyMap<string, object>): string[] =>
     )
     .map(([key, payload]) => `${key} ${JSON.stringify(payload)}`)
     .sort()
-
-async function signInAsCustomer(scene: Scene): Promise<void> {
-  await consent(scene, await scene.signedIn('alice'), 'alice')
-}
 
 /** Someone who has consented to both applications. */
 async function consent({ provider }: Scene, browser: Browser, accountId: string): Promise<void> {

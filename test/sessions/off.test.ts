@@ -13,7 +13,8 @@ async function functionsOf(what: 'off' | 'on'): Promise<unknown> {
   const child = fork(path.join(import.meta.dirname, 'functions-that-run.ts'), [what], {
     execArgv: ['--no-warnings'],
   })
-  const [message] = await once(child, 'message')
+  const failed = once(child, 'exit').then(() => [new Error('the process has ended')])
+  const [message] = await Promise.race([once(child, 'message'), failed])
   child.kill('SIGKILL')
   return message
 }

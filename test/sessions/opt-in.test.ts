@@ -1,6 +1,7 @@
 /** Which clients a subject token may open (protocol.md §10.2). */
 import { expect } from 'chai'
 import { type ClientMetadata, errors } from 'oidc-provider'
+import { isOpen } from '../../src/sessions/opt-in.ts'
 import { shop, startScene } from './arriving.ts'
 
 describe('a client that sessions may open', () => {
@@ -60,6 +61,19 @@ describe('a client that sessions may open', () => {
       }
     })
   }
+})
+
+describe('a client from a metadata document', () => {
+  it('is never open, whatever it says', () => {
+    const client = {
+      clientId: 'https://shop.example.com/client',
+      impersonation_sessions: 'https://shop.example.com/',
+    }
+    expect(isOpen(client)).to.equal(true)
+    expect(isOpen({ ...client, clientIdMetadataDocument: true })).to.equal(false)
+    expect(isOpen({ ...client, impersonation_sessions: undefined })).to.equal(false)
+    expect(isOpen({ ...client, impersonation_sessions: true })).to.equal(false)
+  })
 })
 
 describe('a client that registers itself', () => {

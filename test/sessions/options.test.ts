@@ -83,6 +83,11 @@ describe('the option sessions', () => {
       /cookies\.long\.path/,
       { cookies: { keys: ['key'], long: { path: '/imperson' } } },
     ],
+    'a session cookie at the door, and not only below it': [
+      /cookies\.long\.path/,
+      { cookies: { keys: ['key'], long: { path: '/impersonate/' } } },
+    ],
+    findAccount: [/findAccount/, { findAccount: undefined as never }],
     'its client for itself': [
       /impersonation-door/,
       { clients: [{ client_id: 'impersonation-door', redirect_uris: [] }] },
@@ -98,7 +103,7 @@ describe('the option sessions', () => {
   }
 
   it('accepts a session cookie whose path covers the door', () => {
-    for (const path of ['/', '/impersonate', '/impersonate/'])
+    for (const path of ['/', '/impersonate'])
       create({ door: DOOR }).configure({ ...CONFIGURATION, cookies: { keys: ['key'], long: { path } } })
   })
 
@@ -128,6 +133,15 @@ describe('the option sessions', () => {
     const without = createImpersonation({ store: createMemoryStore() })
     without.attach(new Provider(ISSUER, without.configure(CONFIGURATION)))
     expect(() => without.router({ only: 'door' })).to.throw(TypeError, /door/)
+  })
+
+  it('does not make the provider offer refresh tokens', async () => {
+    const issueRefreshToken = async () => true
+    const wrapped = (configuration: Configuration) =>
+      create({ door: DOOR }).configure({ ...CONFIGURATION, ...configuration }).issueRefreshToken
+    expect(wrapped({ scopes: ['openid'] })).to.equal(undefined)
+    expect(wrapped({})).to.be.a('function')
+    expect(wrapped({ scopes: ['openid'], issueRefreshToken })).to.be.a('function')
   })
 
   it('adds none to the response types that a deployment lists, and act to openid', () => {

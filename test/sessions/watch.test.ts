@@ -273,6 +273,7 @@ function attached(): Pick<Watched, 'provider' | 'looks'> {
   const configuration = impersonation.configure({
     jwks: { keys: [SIGNING_KEY] },
     cookies: { keys: ['a key of the tests'] },
+    findAccount: async () => undefined,
     features: { ...features, devInteractions: { enabled: false } },
     adapter: nothingStored,
   })
