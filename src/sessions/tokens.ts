@@ -122,24 +122,27 @@ export async function accountOfSession(
   return account?.accountId === accountId ? actedFor(ctx, service, account, session) : undefined
 }
 
-/** The account, with `act` among its claims. It stays what the deployment made of it in everything else. */
+/**
+ * The account, with `act` among its claims. It stays what the deployment made of it in everything else, which may be frozen,
+ * and its claims an instance of any class: the provider spreads what it gets.
+ */
 export function actedFor(
   ctx: KoaContextWithOIDC,
   service: SessionService,
   account: Account,
   bearing: Bearing,
 ): Account {
-  return new Proxy(account, {
-    get(target, member) {
-      const value: unknown = Reflect.get(target, member, target)
-      if (typeof value !== 'function') return value
-      if (member !== 'claims') return value.bind(target)
-      return async (...given: Parameters<Account['claims']>) => {
-        const claims: unknown = await target.claims(...given)
-        if (!isPlainObject(claims)) return claims
-        return { ...unreserved(claims), act: await actOf(ctx, service, bearing) }
-      }
+  const claims = async (...given: Parameters<Account['claims']>) => {
+    const own: Readonly<Record<string, unknown>> = { ...Object(await account.claims(...given)) }
+    return { ...unreserved(own), act: await actOf(ctx, service, bearing) }
+  }
+  return new Proxy(Object.create(Object.getPrototypeOf(account)), {
+    get(_, member) {
+      if (member === 'claims') return claims
+      const value: unknown = Reflect.get(account, member, account)
+      return typeof value === 'function' ? value.bind(account) : value
     },
+    has: (_, member) => Reflect.has(account, member),
   })
 }
 

@@ -221,6 +221,45 @@ describe('the tokens of a session', () => {
     )
   })
 
+  class UserClaims {
+    readonly act = { sub: 'carol' }
+    readonly acr = 'gold'
+    readonly email: string
+    constructor(email: string) {
+      this.email = email
+    }
+  }
+  const ACCOUNTS: Readonly<Record<string, (accountId: string) => unknown>> = {
+    'that is frozen': (accountId) => Object.freeze({ accountId, claims: async () => ({ sub: accountId }) }),
+    'whose claims are an instance of a class': (accountId) => ({
+      accountId,
+      claims: async () => new UserClaims(`${accountId}@example.com`),
+    }),
+    'whose claims inherit nothing': (accountId) => ({
+      accountId,
+      claims: async () => Object.assign(Object.create(null), { act: 'none' }),
+    }),
+    'without claims': (accountId) => ({ accountId, claims: async () => undefined }),
+  }
+  for (const [what, accountOf] of Object.entries(ACCOUNTS))
+    it(`name who acts for an account ${what}`, () =>
+      opened(
+        {
+          configuration: {
+            acrValues: ['gold'],
+            findAccount: async (_ctx: unknown, accountId: string) => accountOf(accountId) as never,
+          },
+        },
+        async ({ scene, redeem }) => {
+          const { body } = await redeem()
+          const idToken = decodeJwt(body.id_token)
+          expect(idToken).to.deep.include({ sub: 'alice', act: { sub: 'bob' } })
+          expect(idToken).not.to.have.property('acr')
+          const { body: userinfo } = await scene.userinfo(body.access_token)
+          expect(userinfo).to.deep.include({ sub: 'alice', act: { sub: 'bob' } })
+        },
+      ))
+
   it('hold what the claims function returned at the arrival, which was asked once', () => {
     const asked: unknown[] = []
     return opened(
