@@ -19,6 +19,7 @@ export interface Expected {
 const UNCERTAIN = {
   'subject_token.refused': ['stage', 'error', 'clientId'],
   'access_token.refused': ['stage', 'error', 'clientId'],
+  'impersonation.failed': ['door', 'status', 'check', 'clientId'],
   'subject_token.replayed': [
     'id',
     'userId',

@@ -91,8 +91,16 @@ function refusalOf(walk: Walk, { issuer, context }: Issue, userId: string, body:
     walk.expectEvent({ issuer, name: 'subject_token.refused', payload })
     return { status: 403, error: 'access_denied', text: 'the request was denied by policy' }
   }
-  if (context.issuance === 'throw')
+  if (context.issuance === 'throw') {
+    const payload = {
+      door: 'management',
+      status: 500,
+      check: 'isAllowed',
+      clientId: `backend-${userId.slice(2)}`,
+    }
+    walk.expectEvent({ issuer, name: 'impersonation.failed', payload })
     return { status: 500, error: 'server_error', text: 'something went wrong' }
+  }
   return undefined
 }
 

@@ -109,7 +109,7 @@ async function findRecord(
   if (!armed) throw refused('armed too long ago, or not here')
   if (armed.client !== client.clientId) throw refused('armed for another client')
   if (armed.session !== session.uid) throw refused('armed by another session')
-  // The engineer has signed in again since, and must not arrive as himself in place of the user.
+  // The engineer has signed in again since, and must not arrive in place of the user.
   if (ctx.oidc.route !== 'authorization') throw refused('signed in after it was armed')
   if (!isOpen(client)) throw refused('the client is not open to sessions')
   if (params.response_type !== 'code') throw refused('the response type is not code')

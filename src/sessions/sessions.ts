@@ -269,7 +269,7 @@ async function told<Result>(ctx: KoaContextWithOIDC, attempt: Attempt, work: () 
   }
 }
 
-/** One event about an authorization request that was to be answered for the user, whoever has refused it. */
+/** One event about an authorization request that was to be answered for the user, by whatever it was refused. */
 function tellOnce(ctx: KoaContextWithOIDC, error: unknown, attempt = attempts.get(ctx)): void {
   if (!attempt || attempt.isTold) return
   attempt.isTold = true

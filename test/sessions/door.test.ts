@@ -415,7 +415,7 @@ describe('how the engineer has signed in', () => {
     }
   })
 
-  it('is told to the policy', async () => {
+  it('passes the sign-in to the policy', async () => {
     const asked: unknown[] = []
     const scene = await startScene({
       options: {

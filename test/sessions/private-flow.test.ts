@@ -1,4 +1,4 @@
-/** What only a request shows of oidc-provider: a release that does otherwise opens nothing, and spends nothing. */
+/** What only a request shows of oidc-provider: a release that does otherwise lets no one in, and spends nothing. */
 import { expect } from 'chai'
 import type { Browser } from '../../fixtures/browser.ts'
 import { type Patch, patchedProvider } from '../../fixtures/patched-provider.ts'
@@ -45,7 +45,7 @@ describe('an arrival at another release of oidc-provider', () => {
     },
   }
   for (const [what, patch] of Object.entries(atArrival)) {
-    it(`${what} opens nothing: 500, and the token is unspent`, async () => {
+    it(`${what} lets no one in: 500, and the token is unspent`, async () => {
       const scene = await startScene({ Provider: await patchedProvider([patch]) })
       try {
         const browser = await scene.signedIn()
