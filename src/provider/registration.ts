@@ -7,6 +7,7 @@ import { type ClientMetadata, type Configuration, errors, type KoaContextWithOID
 import {
   CLIENT_CREDENTIALS,
   IMPERSONATION_POLICY,
+  IMPERSONATION_SESSIONS,
   type ManagementScope,
   TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_AUDIENCES,
@@ -33,6 +34,10 @@ interface Privileges {
   /** What binds its access tokens to a key. */
   readonly bindings: readonly string[]
   readonly subjectType: unknown
+  /** Whether sessions may open it, and where a sign-in begins, if its metadata say so by another member. */
+  readonly isOpen: boolean
+  readonly start: unknown
+  readonly canBeTold: boolean
 }
 
 /**
@@ -59,7 +64,7 @@ export function validateClientMetadata(
   if (scope) throw invalidClientMetadata(`scope ${scope} is only for clients that authenticate`)
 }
 
-type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'grants' | 'resources' | 'audiences'>
+type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'grants' | 'resources' | 'audiences' | 'isOpen'>
 
 const NO_PRIVILEGES: Wideable = {
   scopes: [],
@@ -67,6 +72,7 @@ const NO_PRIVILEGES: Wideable = {
   grants: [],
   resources: undefined,
   audiences: undefined,
+  isOpen: false,
 }
 
 function assertNotWidened(wanted: Wideable, held: Wideable): void {
@@ -75,7 +81,7 @@ function assertNotWidened(wanted: Wideable, held: Wideable): void {
   const grant = wanted.grants.find((name) => !held.grants.includes(name))
   if (grant) throw invalidClientMetadata(`grant type ${grant} is not for self-registered clients`)
   // Which scopes a client that impersonates may request is a privilege too.
-  if (mayExchange(wanted)) assertWithin('scope', wanted.requestable, held.requestable)
+  if (mayExchange(wanted) || held.isOpen) assertWithin('scope', wanted.requestable, held.requestable)
   assertWithin(TOKEN_EXCHANGE_RESOURCES, wanted.resources, held.resources)
   assertAudiences(wanted, held)
 }
@@ -107,13 +113,22 @@ function assertWithin(
 
 /** Judged by what the client has now: one update cannot both give up its privileges and weaken it. */
 function assertNotWeakened(wanted: Privileges, held: Privileges): void {
-  if (!mayExchange(held) && held.scopes.length === 0) return
+  if (!mayExchange(held) && held.scopes.length === 0 && !held.isOpen) return
   if (held.authenticates && !wanted.authenticates) {
     throw invalidClientMetadata('token_endpoint_auth_method may not become none')
   }
   const dropped = held.bindings.find((binding) => !wanted.bindings.includes(binding))
   if (dropped) throw invalidClientMetadata(`${dropped} may not be dropped`)
   if (wanted.subjectType !== held.subjectType) throw invalidClientMetadata('subject_type may not change')
+  if (held.isOpen) assertOpenAsBefore(wanted, held)
+}
+
+/** Where engineers are sent, and that their sessions can be ended there, is what the administrator has decided. */
+function assertOpenAsBefore(wanted: Privileges, held: Privileges): void {
+  if (held.start !== undefined && wanted.start !== held.start)
+    throw invalidClientMetadata('initiate_login_uri may not change')
+  if (held.canBeTold && !wanted.canBeTold)
+    throw invalidClientMetadata('backchannel_logout_uri may not be dropped')
 }
 
 const mayExchange = ({ grants }: Wideable): boolean => grants.includes(TOKEN_EXCHANGE)
@@ -140,6 +155,9 @@ function privilegesOf(metadata: RawMetadata, reservedGrants: readonly string[]):
     authenticates: !isPublic,
     bindings: BINDINGS.filter((binding) => metadata[binding] === true),
     subjectType: metadata.subject_type,
+    isOpen: metadata[IMPERSONATION_SESSIONS] !== undefined,
+    start: metadata[IMPERSONATION_SESSIONS] === true ? metadata.initiate_login_uri : undefined,
+    canBeTold: metadata.backchannel_logout_uri !== undefined,
   }
 }
 

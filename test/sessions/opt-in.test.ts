@@ -80,6 +80,8 @@ describe('a client that registers itself', () => {
   const register = async (metadata: Partial<ClientMetadata>, { policies }: { policies?: string[] } = {}) => {
     const scene = await startScene({
       configuration: {
+        subjectTypes: ['public', 'pairwise'],
+        pairwiseIdentifier: (_ctx: unknown, accountId: string) => `pairwise-${accountId}`,
         features: {
           registration: { enabled: true, initialAccessToken: true },
           registrationManagement: { enabled: true, rotateRegistrationAccessToken: false },
@@ -145,4 +147,53 @@ describe('a client that registers itself', () => {
       await scene.close()
     }
   })
+
+  const updates: Record<string, { held?: Partial<ClientMetadata>; changes: object; status: number }> = {
+    'may not become public': { changes: { token_endpoint_auth_method: 'none' }, status: 400 },
+    'may not send engineers elsewhere': {
+      held: { impersonation_sessions: true, initiate_login_uri: 'https://shop.example.com/start' },
+      changes: { initiate_login_uri: 'https://evil.example.com/start' },
+      status: 400,
+    },
+    'may not send engineers elsewhere while it closes': {
+      held: { impersonation_sessions: true, initiate_login_uri: 'https://shop.example.com/start' },
+      changes: {
+        impersonation_sessions: undefined,
+        initiate_login_uri: 'https://evil.example.com/start',
+      },
+      status: 400,
+    },
+    'may change an initiate_login_uri at which no session begins': {
+      changes: { initiate_login_uri: 'https://shop.example.com/other' },
+      status: 200,
+    },
+    'may not widen its scope': {
+      held: { scope: 'openid' },
+      changes: { scope: 'openid profile' },
+      status: 400,
+    },
+    'may not leave out its scope': { held: { scope: 'openid' }, changes: { scope: undefined }, status: 400 },
+    'may narrow its scope': {
+      held: { scope: 'openid profile' },
+      changes: { scope: 'openid' },
+      status: 200,
+    },
+    'may not change its subject_type': { changes: { subject_type: 'pairwise' }, status: 400 },
+    'may not drop its logout, also where it may be unended': {
+      held: { impersonation_sessions_unended: true },
+      changes: { backchannel_logout_uri: undefined, backchannel_logout_session_required: undefined },
+      status: 400,
+    },
+  }
+  for (const [what, { held = {}, changes, status }] of Object.entries(updates))
+    it(`and is open ${what} by an update`, async () => {
+      const { scene, created, update } = await register(held, { policies: ['impersonation'] })
+      try {
+        expect(created.status, JSON.stringify(created.body)).to.equal(201)
+        const updated = await update(changes)
+        expect(updated.status, JSON.stringify(updated.body)).to.equal(status)
+      } finally {
+        await scene.close()
+      }
+    })
 })
