@@ -6,6 +6,12 @@ export default function deployment() {
   const { DATABASE_URL: databaseUrl, PORT = '3000' } = process.env
   const baseUrl = `http://127.0.0.1:${PORT}`
   const sequelize = openDatabase({ databaseUrl })
-  const addresses = { baseUrl, ordersApi: `${baseUrl}/orders-api`, billingApi: `${baseUrl}/billing-api` }
+  const shop = `http://127.0.0.1:${Number(PORT) + 1}`
+  const addresses = {
+    baseUrl,
+    shop,
+    ordersApi: `${baseUrl}/orders-api`,
+    billingApi: `${baseUrl}/billing-api`,
+  }
   return { sequelize, ...provide(sequelize, addresses) }
 }

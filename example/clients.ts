@@ -38,6 +38,17 @@ const supportPortal = {
   grant_types: ['authorization_code', TOKEN_EXCHANGE],
 } satisfies ClientMetadata
 
+/** The application that customers use. Support opens it as one of them. */
+export const shop = {
+  client_id: 'corner-shop',
+  client_name: 'The Corner Shop',
+  client_secret: 'shop-secret-of-the-example',
+  response_types: ['code'],
+  grant_types: ['authorization_code'],
+  // Its logout tokens name one session, so that the customer's own sessions stay open.
+  backchannel_logout_session_required: true,
+} satisfies ClientMetadata
+
 /** The backend that decides who may impersonate whom. Its `scope` lets it call the management API. */
 export const supportBackend = {
   client_id: 'support-backend',
@@ -60,29 +71,42 @@ export const ordersApiClient = {
 export interface Addresses {
   /** Where the page of the support desk is served. */
   readonly baseUrl: string
+  /** Where the shop is served. */
+  readonly shop: string
   /** The only resource that support needs, and that an application may exchange for. */
   readonly ordersApi: string
   /** The only resource that the orders API may exchange for. */
   readonly billingApi: string
 }
 
-export const clientsFor = ({ baseUrl, ordersApi, billingApi }: Addresses): ClientMetadata[] => [
-  {
-    ...supportDesk,
-    redirect_uris: [deskCallback(baseUrl)],
-    post_logout_redirect_uris: [`${baseUrl}/`],
-    token_exchange_resources: [ordersApi],
-  },
-  {
-    ...consoleClient,
-    redirect_uris: [consoleCallback(baseUrl)],
-    post_logout_redirect_uris: [consoleCallback(baseUrl)],
-  },
-  { ...supportPortal, token_exchange_resources: [ordersApi] },
-  supportBackend,
-  {
-    ...ordersApiClient,
-    token_exchange_audiences: [ordersApi],
-    token_exchange_resources: [billingApi],
-  },
-]
+export const clientsFor = (addresses: Addresses): ClientMetadata[] => {
+  const { baseUrl, ordersApi, billingApi } = addresses
+  return [
+    {
+      ...supportDesk,
+      redirect_uris: [deskCallback(baseUrl)],
+      post_logout_redirect_uris: [`${baseUrl}/`],
+      token_exchange_resources: [ordersApi],
+    },
+    {
+      ...consoleClient,
+      redirect_uris: [consoleCallback(baseUrl)],
+      post_logout_redirect_uris: [consoleCallback(baseUrl)],
+    },
+    {
+      ...shop,
+      redirect_uris: [`${addresses.shop}/callback`],
+      post_logout_redirect_uris: [`${addresses.shop}/`],
+      // Support may open it, from this address on. One with https is better registered as `initiate_login_uri`, and this is `true`.
+      impersonation_sessions: `${addresses.shop}/login`,
+      backchannel_logout_uri: `${addresses.shop}/backchannel-logout`,
+    },
+    { ...supportPortal, token_exchange_resources: [ordersApi] },
+    supportBackend,
+    {
+      ...ordersApiClient,
+      token_exchange_audiences: [ordersApi],
+      token_exchange_resources: [billingApi],
+    },
+  ]
+}

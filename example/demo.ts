@@ -15,10 +15,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
-screen.title('A support engineer becomes a customer: for one access token, and on the record')
+screen.title(
+  'A support engineer becomes a customer: in one application, or for one access token, and on the record',
+)
 const example = await startExample({ port: 0, storage: path.join(folder, 'demo.sqlite') })
 const start = performance.now()
-const { found, ...counts } = await runFlow(example.baseUrl)
+const { found, ...counts } = await runFlow(example)
 await example.close()
 screen.stopped()
 

@@ -1,7 +1,7 @@
 /**
- * The whole deployment in one process: the provider with its pages, its management API and its console, an API to call
- * and another one behind it, the integrator's backend, and the page of the support desk. In reality the last four are
- * separate services.
+ * The whole deployment in one process: the provider with its pages, its management API and its console, the shop, an API to
+ * call and another one behind it, the integrator's backend, and the page of the support desk. In reality the last five are
+ * separate services. The shop has an origin of its own here, too.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -21,9 +21,10 @@ import { loginRouter } from './login/router.ts'
 import { ORDERS_SCOPES, ordersApi } from './orders-api.ts'
 import { provide } from './provider.ts'
 import { resourceMetadataRouter } from './resource-metadata.ts'
+import { shopApplication } from './shop/application.ts'
 
 export interface ExampleOptions extends DatabaseOptions {
-  /** 0 picks a free port. */
+  /** The shop has the next one. 0 picks free ports. */
   readonly port: number
   /** Receives the audit log. */
   readonly log?: (entry: object) => void
@@ -31,6 +32,8 @@ export interface ExampleOptions extends DatabaseOptions {
 
 export interface Example {
   readonly baseUrl: string
+  /** Where the shop is served. */
+  readonly shop: string
   close(): Promise<void>
 }
 
@@ -49,9 +52,12 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   const server = createServer()
   const drain = drainable(server)
   const baseUrl = await listen(server, port)
+  const shopServer = createServer()
+  const drainShop = drainable(shopServer)
+  const shop = await listen(shopServer, port && port + 1)
   const orders = `${baseUrl}/orders-api`
   const billing = `${baseUrl}/billing-api`
-  const addresses = { baseUrl, ordersApi: orders, billingApi: billing }
+  const addresses = { baseUrl, shop, ordersApi: orders, billingApi: billing }
   const { provider, impersonation, managementApi } = provide(sequelize, addresses)
   const { issuer } = provider
   logEvents(provider, log)
@@ -78,11 +84,13 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   app.use(supportBackendRouter(app, backend).routes())
   app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())
+  shopServer.on('request', shopApplication({ issuer, baseUrl: shop, log }).callback())
 
   return {
     baseUrl,
+    shop,
     async close() {
-      await drain()
+      await Promise.all([drain(), drainShop()])
       await sequelize.close()
     },
   }

@@ -10,7 +10,7 @@ const { METRICS_PORT } = process.env
 // First, so that every counter begins at zero.
 const metrics = METRICS_PORT ? await serveMetrics(Number(METRICS_PORT)) : undefined
 
-const { baseUrl, close } = await startExample({
+const { baseUrl, shop, close } = await startExample({
   port: Number(process.env.PORT ?? 3000),
   databaseUrl: process.env.DATABASE_URL,
   storage: 'example.sqlite',
@@ -21,17 +21,18 @@ const { baseUrl, close } = await startExample({
 })
 
 console.log(`
-Open ${baseUrl}/ and sign in as Sam Sawyer to view a customer.
+Open ${baseUrl}/ and sign in as Sam Sawyer: open the shop as a customer, or look at the customer's orders.
 Open ${baseUrl}/impersonations in a private window and sign in as Dana Dorn to see that, and to stop it.
 
 Provider        ${baseUrl}/oidc   (metadata: ${baseUrl}/oidc/.well-known/openid-configuration)
 Management API  ${baseUrl}/api/subject-tokens
+Shop            ${shop}
 Console         ${baseUrl}/impersonations
 Orders API      ${baseUrl}/orders-api/orders
 Backend         ${baseUrl}/backend/api/request-impersonation
 Accounts        alice, bob and carol (customers), sam and robin (support), dana (security)
 
-Support becomes alice and reads her orders. Paste this into bash, in another terminal:
+Without a browser, support becomes alice and reads her orders. Paste this into bash, in another terminal:
 
 ${curlLines(baseUrl)}
 Every line below belongs to the audit log. Press Ctrl-C to stop.

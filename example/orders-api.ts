@@ -11,10 +11,10 @@ import {
   createVerifier,
 } from '../packages/resource-server/src/index.ts' // yours: 'oidc-provider-impersonation-resource-server'
 import { PAYMENTS_SCOPE } from './billing-api.ts'
+import { invoiceOf, ordersOf, profileOf } from './orders.ts'
 import { paymentsReader } from './payments.ts'
 import { sendRefusals } from './refusals.ts'
 import { challengeWithMetadata } from './resource-metadata.ts'
-import { invoiceOf, ordersOf, profileOf } from './shop.ts'
 import { watchStatusLists } from './status-list-metrics.ts'
 
 /** The last one means: may see payments through this API. */

@@ -29,7 +29,7 @@ interface Provided {
 }
 
 export function provide(sequelize: Sequelize, addresses: Addresses): Provided {
-  const impersonation = impersonationOf(sequelize)
+  const impersonation = impersonationOf(sequelize, addresses.baseUrl)
   const configuration = configurationOf(sequelize, addresses)
   const provider = new Provider(`${addresses.baseUrl}/oidc`, impersonation.configure(configuration))
   impersonation.attach(provider)
@@ -54,6 +54,8 @@ function configurationOf(sequelize: Sequelize, addresses: Addresses): Configurat
       // A native application's address has no origin, and `null` is also what sandboxed pages send.
       origin !== 'null' && (client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false),
     renderError: errorPage,
+    // oidc-provider does not call addresses of this machine, where the shop of the example is. Yours is elsewhere: leave this out.
+    fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined }),
     ttl: {
       AccessToken: (_ctx, { resourceServer }) => resourceServer?.accessTokenTTL ?? 600,
       ClientCredentials: 600,
@@ -69,6 +71,8 @@ function configurationOf(sequelize: Sequelize, addresses: Addresses): Configurat
         enabled: true,
         allowedPolicy: (_ctx, client) => client.clientId === supportBackend.client_id,
       },
+      // Tells the shop when a session has ended.
+      backchannelLogout: { enabled: true },
       rpInitiatedLogout: { logoutSource: logoutPage, postLogoutSuccessSource: loggedOutPage },
       resourceIndicators: {
         enabled: true,

@@ -188,7 +188,7 @@ describe('README', () => {
     expect([...shown]).to.have.members(names.flatMap((name) => [`${name}-light.png`, `${name}-dark.png`]))
     const files = readdirSync(IMAGES)
     expect(files)
-      .to.have.length(8)
+      .to.have.length(20)
       .and.include.members([...shown])
     for (const file of files) expect(statSync(path.join(IMAGES, file)).size, file).to.be.at.most(80_000)
   })

@@ -19,7 +19,7 @@ const INSTALL = codeOf('sh', 'npm install')
   .trim()
   .split(/[\s\\]+/)
   .slice(2)
-const PROGRAMS = ['provider.mjs', 'api.mjs', 'tool.mjs'] as const
+const PROGRAMS = ['provider.mjs', 'shop.mjs', 'api.mjs', 'tool.mjs'] as const
 const ADMINISTRATOR = codeOf('sh', 'json()')
 
 describe('docs: tutorial', function () {
@@ -30,7 +30,7 @@ describe('docs: tutorial', function () {
   let logs = ''
 
   const here = (text: string): string =>
-    text.replaceAll(/127\.0\.0\.1:\d+|\b[345]000(?=, '127)/g, (place) =>
+    text.replaceAll(/127\.0\.0\.1:\d+|\b[3457]000(?=, '127)/g, (place) =>
       place.replace(/\d+$/, (port) => ports[port] ?? port),
     )
 
@@ -39,6 +39,7 @@ describe('docs: tutorial', function () {
       3000: String(await freePort()),
       4000: String(await freePort()),
       5000: String(await freePort()),
+      7000: String(await freePort()),
     }
     folder = await installPacked(INSTALL)
     for (const name of PROGRAMS) {
@@ -102,6 +103,27 @@ describe('docs: tutorial', function () {
     const sam = await signedIn('sam')
     expect(await sam.submit(`${tool()}/view`, { customer: 'bob', reason: 'T-2' })).to.include('A lamp')
     expect(await sam.submit(`${tool()}/stop`, {})).to.include('You have ended this view.')
+  })
+
+  it('opens the shop as the customer, and closes it when an administrator stops it', async () => {
+    const sam = await signedIn('sam')
+    const form = await sam.submit(`${tool()}/open`, { customer: 'alice', reason: 'order is missing' })
+    const [, token = ''] = /name="subject_token" value="(ses_[\w-]+)"/.exec(form) ?? []
+    expect(sam.form()).to.equal(here('http://127.0.0.1:3000/impersonate'))
+    const question = await sam.submit(sam.form(), { subject_token: token })
+    expect(question).to.include('Open as').and.include('order is missing')
+    const [, sealed = ''] = /name="sealed" value="([^"]+)"/.exec(question) ?? []
+    const [, start = ''] = /content="0;url=([^"]+)"/.exec(await sam.submit(sam.form(), { sealed })) ?? []
+    expect(await sam.visit(start))
+      .to.include('The shop of alice')
+      .and.include('Opened by sam')
+      .and.include('A teapot')
+    const { stdout } = await promisify(execFile)('bash', ['-ec', here(ADMINISTRATOR)])
+    expect(stdout).to.include('"use":"session"').and.include('{"revoked":1}')
+    const shop = here('http://127.0.0.1:7000')
+    for (let attempts = 0; attempts < 100 && (await sam.visit(shop)).includes('alice'); attempts += 1)
+      await sleep(50)
+    expect(await sam.visit(shop)).to.include('You are not signed in')
   })
 
   it('refuses a colleague as customer, and a customer as engineer', async () => {

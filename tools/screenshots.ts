@@ -10,11 +10,16 @@ import { openConsole } from './screenshots/console.ts'
 import { openDesk } from './screenshots/desk.ts'
 import { withPalette } from './screenshots/palette.ts'
 import type { Scenery } from './screenshots/scenery.ts'
+import { openShop } from './screenshots/shop.ts'
 
 const IMAGES = path.resolve(import.meta.dirname, '../docs/images')
 const SIZE = { width: 1000, height: 640 }
 
-const SCENES: Readonly<Record<string, () => Promise<Scenery>>> = { console: openConsole, desk: openDesk }
+const SCENES: Readonly<Record<string, () => Promise<Scenery>>> = {
+  console: openConsole,
+  desk: openDesk,
+  shop: openShop,
+}
 
 async function photograph(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
@@ -38,8 +43,7 @@ try {
     try {
       const page = await browser.newPage({ baseURL: baseUrl, viewport: SIZE, deviceScaleFactor: 1.5 })
       for (const [name, show] of Object.entries(views)) {
-        await show(page)
-        await photograph(page, name)
+        await photograph((await show(page)) ?? page, name)
       }
     } finally {
       await close()

@@ -1,9 +1,9 @@
 /** Starting and stopping an impersonation. This is where the integrator decides. */
 import type { Context } from 'koa'
 // Yours: 'oidc-provider-impersonation-client'.
-import type { ImpersonationClient } from '../../packages/client/src/index.ts'
-import { findPerson, whyNotViewable } from '../accounts.ts'
-import { supportDesk } from '../clients.ts'
+import type { ImpersonationClient, IssuedSubjectToken } from '../../packages/client/src/index.ts'
+import { findPerson, type Person, whyNotViewable } from '../accounts.ts'
+import { shop, supportDesk } from '../clients.ts'
 import { engineerOf } from './authenticate.ts'
 import { idOf, openView, shown, unlessGone } from './record.ts'
 import { denied, invalidRequest, notFound } from './refusal.ts'
@@ -12,6 +12,8 @@ import { rotateSession, runningRecord } from './session.ts'
 
 /** Seconds: the page exchanges the token at once. */
 const SUBJECT_TOKEN_LIFE = 60
+/** Seconds: the engineer may have to sign in once more, and reads a page. */
+const TO_OPEN = 300
 
 /** The engineer has ended it. */
 const SELF = { cause: 'self' } as const
@@ -22,36 +24,71 @@ interface Reach {
   readonly log: (entry: object) => void
 }
 
+/** A view in the desk itself, which exchanges the token. */
 export async function startImpersonation(
   ctx: Context,
   impersonation: ImpersonationClient,
   { resource, log }: Reach,
 ): Promise<void> {
-  const { userId, reason, ticketId } = await readImpersonationRequest(ctx)
-  const engineer = engineerOf(ctx)
-  const customer = findPerson(userId)
-  if (!customer) throw notFound('There is no such user.')
-  const whyNot = whyNotViewable(customer)
-  if (whyNot) {
-    log({ event: 'backend.denied', userId, actorId: engineer.id, ticketId })
-    throw denied(whyNot)
-  }
+  const { customer, actorId, context } = await readAllowed(ctx, log)
   const former = await openView(ctx, impersonation)
-  const continues = former?.userId === userId ? former.id : undefined
-  const { id, subjectToken, expiresIn } = await impersonation.issue({
-    userId,
-    actorId: engineer.id,
+  const continues = former && !former.use && former.userId === customer.id ? former.id : undefined
+  const issued = await impersonation.issue({
+    userId: customer.id,
+    actorId,
     clientId: supportDesk.client_id,
     resource,
     scope: 'orders:read payments:read',
     expiresIn: SUBJECT_TOKEN_LIFE,
-    context: { reason, ticketId, ...(continues && { continues }) },
+    context: { ...context, ...(continues && { continues }) },
   })
-  if (former) {
-    // One view at a time, even if the page has forgotten the former one. Of another customer, it does not go on.
-    const cause = continues ? ({ cause: 'continued', continuedBy: id } as const) : SELF
-    await impersonation.stop({ id: former.id, by: engineer.id, ...cause }).catch(unlessGone)
+  const cause = continues ? ({ cause: 'continued', continuedBy: issued.id } as const) : SELF
+  // One view at a time, even if the page has forgotten the former one. Of another customer, it does not go on.
+  if (former) await impersonation.stop({ id: former.id, by: actorId, ...cause }).catch(unlessGone)
+  await hand(ctx, issued)
+}
+
+/** The shop itself, as the customer: the page brings the token to the door of the provider. */
+export async function startSession(
+  ctx: Context,
+  impersonation: ImpersonationClient,
+  { log }: Pick<Reach, 'log'>,
+): Promise<void> {
+  const { customer, actorId, context } = await readAllowed(ctx, log)
+  const former = await openView(ctx, impersonation)
+  const issued = await impersonation.issueSession({
+    userId: customer.id,
+    actorId,
+    clientId: shop.client_id,
+    expiresIn: TO_OPEN,
+    context,
+  })
+  if (former) await impersonation.stop({ id: former.id, by: actorId, ...SELF }).catch(unlessGone)
+  await hand(ctx, issued)
+}
+
+/** Whom the engineer may view, and why: this is the decision. */
+async function readAllowed(
+  ctx: Context,
+  log: Reach['log'],
+): Promise<{
+  readonly customer: Person
+  readonly actorId: string
+  readonly context: Record<string, string>
+}> {
+  const { userId, reason, ticketId } = await readImpersonationRequest(ctx)
+  const { id: actorId } = engineerOf(ctx)
+  const customer = findPerson(userId)
+  if (!customer) throw notFound('There is no such user.')
+  const whyNot = whyNotViewable(customer)
+  if (whyNot) {
+    log({ event: 'backend.denied', userId, actorId, ticketId })
+    throw denied(whyNot)
   }
+  return { customer, actorId, context: { reason, ticketId } }
+}
+
+async function hand(ctx: Context, { id, subjectToken, expiresIn }: IssuedSubjectToken): Promise<void> {
   await rotateSession(ctx, id)
   // The page uses this handle later. It gives no access.
   ctx.set('Location', `/backend/api/impersonations/${id}`)

@@ -64,17 +64,18 @@ export function unlessGone(error: unknown): undefined {
   if (!(error instanceof ImpersonationError && error.code === 'not_found')) throw error
 }
 
-const isOpen = ({ state, accessToken }: SubjectTokenRecord): boolean =>
-  state === 'active' ||
-  (state === 'consumed' && accessToken !== undefined && accessToken.expiresAt > Date.now() / 1000)
+function isOpen({ state, accessToken, session }: SubjectTokenRecord): boolean {
+  const endsAt = session?.endsAt ?? accessToken?.expiresAt ?? 0
+  return state === 'active' || (state === 'consumed' && endsAt > Date.now() / 1000)
+}
 
 /** What the page shows, so that members that the provider may add later are not passed on. */
 export function shown(ctx: Context, record: SubjectTokenRecord): object {
-  const { id, userId, actorId, actor, context, resource, scope, state, accessToken } = record
+  const { id, use, userId, actorId, actor, context, resource, scope, state, accessToken, session } = record
   const { createdAt, expiresAt, consumedAt, revokedAt, revocation, replay } = record
   const { cause, by, reason, continuedBy } = revocation ?? {}
   return {
-    ...{ id, userId, actorId, actor, resource, scope, state },
+    ...{ id, use, userId, actorId, actor, resource, scope, state, session },
     context: textsOf(context),
     ...{ createdAt, expiresAt, consumedAt, revokedAt },
     ...(accessToken && { accessToken: { expiresAt: accessToken.expiresAt } }),

@@ -5,7 +5,7 @@ import { invalidRequest } from './refusal.ts'
 
 const MAX_CHARACTERS = 200
 
-/** Of `POST /request-impersonation`. */
+/** Of `POST /request-impersonation`, and of `POST /request-session`. */
 export const readImpersonationRequest = (ctx: Context) => readTexts(ctx, ['userId', 'reason', 'ticketId'])
 
 /** Of `POST /impersonations/{id}/stop`. */

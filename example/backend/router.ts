@@ -1,11 +1,11 @@
 /**
  * The integrator's backend: a separate service that reaches the provider only over HTTP. It decides who may view
- * whom, requests the subject token, and passes it to the page that exchanges it.
+ * whom, requests the subject token, and passes it to the page that exchanges it, or opens the shop with it.
  */
 import Router from '@koa/router'
 import type Koa from 'koa'
 import { authenticate } from './authenticate.ts'
-import { startImpersonation, stopImpersonation } from './impersonations.ts'
+import { startImpersonation, startSession, stopImpersonation } from './impersonations.ts'
 import { connectImpersonation, connectIntrospection } from './provider.ts'
 import { leadTo, listImpersonations, showImpersonation, showOpenView } from './record.ts'
 import { sendRefusals } from './refusal.ts'
@@ -38,6 +38,7 @@ export function supportBackendRouter(
   router.post('/request-impersonation', (ctx) =>
     startImpersonation(ctx, impersonation, { resource: [ordersApi, billingApi], log }),
   )
+  router.post('/request-session', (ctx) => startSession(ctx, impersonation, { log }))
   router.get('/impersonations', (ctx) => listImpersonations(ctx, impersonation))
   router.get('/impersonations/:id', (ctx) => showImpersonation(ctx, impersonation))
   router.get('/session', (ctx) => showOpenView(ctx, impersonation))

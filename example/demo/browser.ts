@@ -11,16 +11,22 @@ export class Browser {
   readonly #onVisit: (method: string, url: URL, response: Response) => void
   readonly #application: string
   #cookies: Cookie[] = []
+  #page = ''
 
-  /** `application` is the redirect URI of the application. The browser stops when it gets there, without a request. */
+  /** `application` is the redirect URI of an application that the demo plays: the browser stops there, without a request. */
   constructor(
     send: typeof fetch,
     onVisit: (method: string, url: URL, response: Response) => void,
-    application: string,
+    application = '',
   ) {
     this.#fetch = send
     this.#onVisit = onVisit
     this.#application = application
+  }
+
+  /** The HTML of the page that is open. */
+  get page(): string {
+    return this.#page
   }
 
   /** Opens a page, or posts a form to it, follows the redirects, and resolves to the final address. */
@@ -29,12 +35,14 @@ export class Browser {
     let body = form && new URLSearchParams(form)
     for (;;) {
       const method = body ? 'POST' : 'GET'
-      const headers = { cookie: this.#cookiesFor(url) }
+      // What a browser says of the forms of a page of the same origin.
+      const headers = { cookie: this.cookiesFor(url), ...(body && { 'sec-fetch-site': 'same-origin' }) }
       const response = await this.#fetch(url, { method, headers, body, redirect: 'manual' })
       this.#onVisit(method, url, response)
       for (const line of response.headers.getSetCookie()) this.#keep(line)
       const location = response.headers.get('location')
       if (!response.ok && !location) throw new Error(`${url.pathname} responded with ${response.status}`)
+      this.#page = await response.text()
       if (!location) return url
       url = new URL(location, url)
       body = undefined
@@ -42,7 +50,8 @@ export class Browser {
     }
   }
 
-  #cookiesFor({ pathname }: URL): string {
+  /** What it sends to an address. Cookies know no ports, and everything is at one host here. */
+  cookiesFor({ pathname }: URL): string {
     const sent = this.#cookies.filter(({ path }) => pathname.startsWith(path))
     return sent.map(({ name, value }) => `${name}=${value}`).join('; ')
   }

@@ -1,13 +1,14 @@
-/** The flow, from the engineer's sign-in to the refused second use, with `openid-client`. */
+/** The flow, with `openid-client`: first the shop, then an access token, from the engineer's sign-in to the refused second use. */
 import * as client from 'openid-client'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts' // yours: 'oidc-provider-impersonation'
-import { deskCallback, supportBackend, supportDesk } from '../clients.ts'
+import { deskCallback, shop, supportBackend, supportDesk } from '../clients.ts'
 import { Browser } from './browser.ts'
 import { differences } from './differences.ts'
 import { downstream } from './downstream.ts'
 import * as promises from './promises.ts'
 import { showRecord } from './record.ts'
 import * as screen from './screen.ts'
+import { openAndStop } from './session.ts'
 import { stop } from './stop.ts'
 import { connect, expecting, lookInto, type Walk } from './walk.ts'
 import { openWire } from './wire.ts'
@@ -19,8 +20,13 @@ export interface Outcome {
   readonly found: readonly string[]
 }
 
+interface Addresses {
+  readonly baseUrl: string
+  readonly shop: string
+}
+
 /** Runs the flow. Each chapter takes the walk, and what the chapters before it have brought. */
-export async function runFlow(baseUrl: string, send: typeof fetch = fetch): Promise<Outcome> {
+export async function runFlow({ baseUrl, shop }: Addresses, send: typeof fetch = fetch): Promise<Outcome> {
   const found: string[] = []
   let checks = 0
   let passed = 0
@@ -32,7 +38,7 @@ export async function runFlow(baseUrl: string, send: typeof fetch = fetch): Prom
     screen.verdict(what, differing)
   }
   try {
-    await walk({ baseUrl, send, wire: openWire(send), check })
+    await walk({ baseUrl, shop, send, wire: openWire(send), check })
   } catch (error) {
     checks += 1
     found.push(`the flow stopped: ${error instanceof Error ? error.message : String(error)}`)
@@ -54,11 +60,16 @@ async function walk(given: Walk): Promise<void> {
     ticketId: 'T-1',
   }
 
-  screen.step('Sam, the support engineer, signs in at the support desk', 'Authorization code with PKCE.')
-  const actorToken = await signIn(given, desk, who.actorId)
-
   screen.step('The backend gets a management token', 'Client credentials, for the management API only.')
   const managementToken = await getManagementToken(given, backend)
+
+  await openAndStop(given, { backend, managementToken }, { ...who, clientId: shop.client_id })
+
+  screen.step(
+    'Without an application: Sam signs in at the support desk',
+    'Authorization code with PKCE. The desk will exchange a subject token for an access token.',
+  )
+  const actorToken = await signIn(given, desk, who.actorId)
 
   screen.step(
     'The backend gets a subject token for Alice',

@@ -59,6 +59,50 @@ export const subjectTokenResponse = (baseUrl: string) => ({
   body: { subjectToken: matching('sub_, an id and 256 bits', /^sub_[\w-]{65}$/), expiresIn: 600 },
 })
 
+export const sessionTokenResponse = (baseUrl: string) => ({
+  ...subjectTokenResponse(baseUrl),
+  body: { subjectToken: matching('ses_, an id and 256 bits', /^ses_[\w-]{65}$/), expiresIn: 600 },
+})
+
+/** What the shop knows: whose account it shows, and who looks at it. `sid` is in its log, and leads to the record. */
+export const shopResponse = ({ userId, actorId }: Pick<Impersonated, 'userId' | 'actorId'>) => ({
+  status: 200,
+  cacheControl: NO_STORE,
+  body: {
+    state: 'open',
+    customer: userId,
+    actor: actorId,
+    sid: matching('imp_ and the id of the record', /^imp_[0-9a-f]{32}$/),
+  },
+})
+
+export const shopEnded = { status: 200, cacheControl: NO_STORE, body: { state: 'ended' } }
+
+/** The application, and what it has said to the end. */
+export const sessionRecord = ({ userId, actorId, clientId, reason, ticketId }: Impersonated) => ({
+  status: 200,
+  cacheControl: NO_STORE,
+  body: {
+    id: anId,
+    use: 'session',
+    userId,
+    actorId,
+    actor: { sub: actorId },
+    context: { reason, ticketId },
+    createdBy: supportBackend.client_id,
+    clientId,
+    usedBy: clientId,
+    scope: 'openid',
+    createdAt: aTime,
+    expiresAt: aTime,
+    consumedAt: aTime,
+    revokedAt: aTime,
+    revocation: { cause: 'api', client: supportBackend.client_id, ...STOP },
+    session: { endsAt: aTime, logout: 'confirmed', logoutAt: aTime },
+    state: 'revoked',
+  },
+})
+
 /** No refresh token and no ID token, ever. */
 export const exchangeResponse = {
   status: 200,

@@ -79,9 +79,10 @@ export function summary({ checks, passed, seconds }: Summary): void {
   if (passed === checks) title('Every response was as promised.')
   print(`\n${passed} of ${checks} checks in ${seconds.toFixed(1)} s.`)
   if (passed < checks) return
-  print(paint('dim', 'The three lines with ◀ are what it is about.'))
+  print(paint('dim', 'The five lines with ◀ are what it is about.'))
   print('\nNext:')
   print('    npm start                opens the support desk and the console: do the same in your browser')
+  print('    docs/sessions.md         open an application as the user: who sees what of it')
   print('    docs/tutorial.md         from an empty folder to this in ten minutes')
   print('    docs/support-tool.md     what your support tool does, step by step')
 }

@@ -57,7 +57,10 @@ async function expectRefusal(given: Walk, { desk }: Running, stopped: Stopped): 
   )
 }
 
-async function requestStop(given: Walk, { backend, managementToken, id }: Running): Promise<void> {
+export async function requestStop(
+  given: Walk,
+  { backend, managementToken, id }: Pick<Running, 'backend' | 'managementToken' | 'id'>,
+): Promise<void> {
   const url = new URL(`${given.baseUrl}/api/subject-tokens/revocations`)
   const body = JSON.stringify({ id, ...promises.STOP })
   const headers = new Headers({ 'content-type': 'application/json' })

@@ -6,6 +6,8 @@ import type { Wire } from './wire.ts'
 
 export interface Walk {
   readonly baseUrl: string
+  /** Where the shop is. */
+  readonly shop: string
   readonly send: typeof fetch
   readonly wire: Wire
   /** Compares, and collects the differences. */

@@ -2,7 +2,7 @@
 import type { Context } from 'koa'
 import type { Client } from 'oidc-provider'
 import type { Person } from '../accounts.ts'
-import { html } from './html.ts'
+import { html } from '../html.ts'
 import { askedBy, type Interaction } from './interaction.ts'
 import { missingFrom } from './missing.ts'
 import { sendPage } from './page.ts'

@@ -1,7 +1,7 @@
 /** Shown when a request cannot be served, and there is no safe address to send the browser to. */
 import type { Middleware, ParameterizedContext } from 'koa'
 import type { ErrorOut } from 'oidc-provider'
-import { html } from './html.ts'
+import { html } from '../html.ts'
 import { sendPage } from './page.ts'
 
 export function errorPage(ctx: ParameterizedContext, { error, error_description }: ErrorOut): void {

@@ -1,7 +1,7 @@
 /** The pages of signing out. */
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { findPerson } from '../accounts.ts'
-import { Html, html } from './html.ts'
+import { Html, html } from '../html.ts'
 import { sendPage } from './page.ts'
 
 /** `form` is the provider's own. It holds the proof that the request comes from this page, but no buttons. */

@@ -1,7 +1,7 @@
 /** What all pages of the provider share: the layout, and headers that allow no scripts and no embedding. */
 import type { ParameterizedContext } from 'koa'
 import { PAGE_HEADERS } from '../headers.ts'
-import { type Html, html } from './html.ts'
+import { type Html, html } from '../html.ts'
 
 interface Page {
   readonly title: string

@@ -1,7 +1,7 @@
 /** The login page. It asks for a name and believes it: put your own authentication here. */
 import type { Context } from 'koa'
 import { PEOPLE, type Person } from '../accounts.ts'
-import { type Html, html } from './html.ts'
+import { type Html, html } from '../html.ts'
 import { askedBy, type Interaction } from './interaction.ts'
 import { sendPage } from './page.ts'
 

@@ -4,7 +4,7 @@ import path from 'node:path'
 import axe from 'axe-core'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { ask, banner, choose, heading, inChromium, record, says, view } from './desk.ts'
+import { ask, banner, choose, heading, inChromium, record, says, signIn, view } from './desk.ts'
 
 /** For people to look at after a run. Git ignores it. */
 const SCREENSHOTS = path.resolve(import.meta.dirname, 'screenshots')
@@ -75,6 +75,32 @@ inChromium('the support desk: for everyone', (openDesk) => {
     await page.getByRole('button', { name: 'Sign out' }).click()
     await heading(page, 'Sign out?')
     await look(page, 'sign-out')
+  })
+
+  it('has none in the shop, from the button of the desk to the end', async function () {
+    this.timeout(120_000)
+    const { page } = await openDesk()
+    await signIn(page)
+    await page.getByRole('button', { name: 'Open the shop as Alice Archer' }).click()
+    await page.getByRole('textbox', { name: 'Reason' }).fill('A teapot is missing')
+    await page.getByLabel('Ticket').fill('T-1')
+    const opened = page.context().waitForEvent('page')
+    await page.getByRole('button', { name: 'Start' }).click()
+    const shop = await opened
+    const confirm = shop.getByRole('button', { name: 'Open as Alice Archer' })
+    await confirm.waitFor()
+    await look(shop, 'door')
+    await confirm.click()
+    await heading(shop, 'Hello, Alice Archer')
+    await look(shop, 'shop')
+    await page.getByText('The shop is open as Alice Archer').waitFor()
+    await look(page, 'shop-note')
+    await page.getByRole('button', { name: 'End it' }).click()
+    await page.getByText('that its own session is over').waitFor()
+    await look(page, 'shop-confirmed')
+    await shop.getByRole('button', { name: 'Continue as sam' }).click()
+    await heading(shop, 'This session has ended')
+    await look(shop, 'shop-ended')
   })
 
   it('has none on the error pages', async function () {

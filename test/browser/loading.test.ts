@@ -94,7 +94,9 @@ inChromium('the support desk: loading', (openDesk) => {
     await page.getByRole('button', { name: 'Show more' }).press('Enter')
     await names.nth(19).waitFor()
     expect(
-      await isFocused(page.getByRole('button', { name: `View as ${await names.nth(10).innerText()}` })),
+      await isFocused(
+        page.getByRole('button', { name: `Open the shop as ${await names.nth(10).innerText()}` }),
+      ),
     ).to.equal(true)
     const search = page.getByLabel('Find a customer')
     await search.fill('quist')

@@ -12,18 +12,19 @@ export async function startProgram(folder: string, onOutput: (text: string) => v
   const server = spawn(process.execPath, [MAIN], { cwd: folder, env: { ...inherited, PORT: '0' } })
   const ended = once(server, 'close')
   server.stderr.setEncoding('utf8').on('data', onOutput)
-  const baseUrl = await new Promise<string>((resolve, reject) => {
+  const [baseUrl, shop] = await new Promise<readonly [string, string]>((resolve, reject) => {
     let printed = ''
     server.stdout.setEncoding('utf8').on('data', (text: string) => {
       onOutput(text)
       printed += text
       const [, url] = /^Open (\S+)\/ and sign in/m.exec(printed) ?? []
-      if (url) resolve(url)
+      const [, other] = /^Shop +(\S+)$/m.exec(printed) ?? []
+      if (url && other) resolve([url, other])
     })
     ended.then(() => reject(new Error(`it ended: ${printed}`)), reject)
   })
   return {
-    baseUrl,
+    ...{ baseUrl, shop },
     async close() {
       server.kill('SIGTERM')
       await ended

@@ -40,6 +40,7 @@ describe('the backend of the example', () => {
   })
 
   interface Change {
+    readonly path?: string
     readonly baseUrl?: string
     readonly authorization?: string | undefined
     readonly cookie?: string
@@ -49,7 +50,8 @@ describe('the backend of the example', () => {
 
   /** One valid request, with one thing changed. */
   function request(change: Change = {}): Promise<HttpResponse> {
-    const { baseUrl, authorization, cookie, type, body } = {
+    const { path, baseUrl, authorization, cookie, type, body } = {
+      path: 'request-impersonation',
       baseUrl: example.baseUrl,
       authorization: `Bearer ${engineer}`,
       cookie: undefined,
@@ -57,7 +59,7 @@ describe('the backend of the example', () => {
       body: JSON.stringify(VALID),
       ...change,
     }
-    return send(`${baseUrl}/backend/api/request-impersonation`, {
+    return send(`${baseUrl}/backend/api/${path}`, {
       method: 'POST',
       headers: {
         'content-type': type,
@@ -142,6 +144,65 @@ describe('the backend of the example', () => {
     expect(headers.get('cache-control')).to.equal('no-store')
     for (const token of [subjectToken, access_token, engineer]) expect(text).to.not.include(token.slice(-20))
     expect(body.items[0]).to.not.have.any.keys('createdBy', 'clientId', 'usedBy')
+  })
+
+  describe('the shop, as a customer', () => {
+    const path = 'request-session'
+
+    it('is opened by a token that is bound to the engineer and to the shop, and good for nothing else', async () => {
+      const { status, headers, body } = await request({ path })
+      expect(status).to.equal(200)
+      expect(body).to.have.all.keys('subjectToken', 'expiresIn')
+      expect(body.subjectToken).to.match(/^ses_[\w-]{65}$/)
+      expect(body.expiresIn).to.equal(300)
+      expect(headers.get('cache-control')).to.equal('no-store')
+      const [issued] = log.map(Object).filter(({ event }) => event === 'subject_token.issued')
+      expect(issued).to.include({ userId: 'alice', actorId: 'sam', clientId: 'corner-shop', use: 'session' })
+      const [item] = (await record()).body.items
+      expect(item).to.deep.include({
+        use: 'session',
+        context: { reason: VALID.reason, ticketId: VALID.ticketId },
+      })
+      const { subjectToken } = body
+      expect((await exchange(example, { subjectToken, actorToken: engineer })).status).to.equal(400)
+    })
+
+    for (const [what, change, expected] of [
+      ['a protected account', { body: JSON.stringify({ ...VALID, userId: 'carol' }) }, 403],
+      ['a colleague', { body: JSON.stringify({ ...VALID, userId: 'robin' }) }, 403],
+      ['the engineer', { body: JSON.stringify({ ...VALID, userId: 'sam' }) }, 403],
+      ['someone unknown', { body: JSON.stringify({ ...VALID, userId: 'nemo' }) }, 404],
+      ['no reason', { body: JSON.stringify({ ...VALID, reason: ' ' }) }, 400],
+      ['another application', { body: JSON.stringify({ ...VALID, clientId: 'support-desk' }) }, 400],
+      ['a request without a token', { authorization: undefined }, 401],
+      ['another token', { authorization: `Bearer ${'x'.repeat(43)}` }, 401],
+      ['a form', { type: 'application/x-www-form-urlencoded' }, 415],
+    ] as const) {
+      it(`is refused to ${what}`, async () => {
+        expect((await request({ path, ...change })).status).to.equal(expected)
+        await expectNothingIssued()
+      })
+    }
+
+    it('is ended by its engineer without a reason, and ends the view that was open', async () => {
+      const viewed = await request()
+      const cookie = viewed.headers
+        .getSetCookie()
+        .map((line) => line.split(';')[0])
+        .join('; ')
+      await request({ path, cookie })
+      const [opened, former] = (await record()).body.items
+      expect(former).to.deep.include({ state: 'revoked' })
+      expect(former.revocation).to.include({ cause: 'self', by: 'sam' })
+      const { status, body } = await stop(opened.id, {})
+      expect([status, body.state, body.revocation.cause]).to.deep.equal([200, 'revoked', 'self'])
+    })
+
+    it('is not ended by a colleague without a reason', async () => {
+      await request({ path })
+      const [opened] = (await record()).body.items
+      expect((await stop(opened.id, {}, await colleague())).status).to.equal(400)
+    })
   })
 
   describe('who may call it', () => {
@@ -536,9 +597,9 @@ interface SignIn {
   readonly by?: string
 }
 
-async function connect({ baseUrl }: Example, clientId: string): Promise<client.Configuration> {
+async function connect({ baseUrl, shop }: Example, clientId: string): Promise<client.Configuration> {
   const found = clientsFor({
-    baseUrl,
+    ...{ baseUrl, shop },
     ordersApi: `${baseUrl}/orders-api`,
     billingApi: `${baseUrl}/billing-api`,
   }).find((one) => one.client_id === clientId)
@@ -554,9 +615,9 @@ async function signIn(
   example: Example,
   { account, by = 'support-desk' }: SignIn,
 ): Promise<client.TokenEndpointResponse> {
-  const { baseUrl } = example
+  const { baseUrl, shop } = example
   const config = await connect(example, by)
-  const registered = clientsFor({ baseUrl, ordersApi: '', billingApi: '' }).find(
+  const registered = clientsFor({ baseUrl, shop, ordersApi: '', billingApi: '' }).find(
     ({ client_id }) => client_id === by,
   )
   const redirectUri = registered?.redirect_uris?.[0] ?? ''

@@ -14,7 +14,7 @@ import { stopClock } from '../../fixtures/clock.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../example')
-const A_SUBJECT_TOKEN = /sub_[\w-]{65}/
+const A_SUBJECT_TOKEN = /(sub|ses)_[\w-]{65}/
 const A_JWT = /eyJ[\w-]+\.[\w-]+/
 
 interface Run {
@@ -108,7 +108,14 @@ describe('the example', () => {
       const { stdout, stderr, code } = await finished(run('demo.ts'))
       expect(code, stderr).to.equal(0)
       expect(stdout).to.match(/\nThe server of the demo has stopped\.\n\nEvery response was as promised\.\n/)
-      for (const what of ['billing token', 'payments response', 'stopped token', 'stopped billing token'])
+      for (const what of [
+        'the shop',
+        'record of the shop',
+        'billing token',
+        'payments response',
+        'stopped token',
+        'stopped billing token',
+      ])
         expect(stdout).to.include(`✓ ${what}: as promised`)
       expect(stdout).to.include('alice ← sam ← orders-api')
       expect(stdout + stderr)
@@ -118,7 +125,7 @@ describe('the example', () => {
       expect(Number(checks)).to.equal(stdout.match(/✓/g)?.length).and.equal(Number(passed))
       expect(stdout).to.match(/^Next:\n {4}npm start /m)
       const marked = [...stdout.matchAll(/^ *(.*) {2}◀ /gm)].map(([, line]) => line)
-      expect(marked).to.deep.equal(['act: {"sub":"sam"}', 'sub: "alice"', '← 400'])
+      expect(marked).to.deep.equal(['← 200', '← 200', 'act: {"sub":"sam"}', 'sub: "alice"', '← 400'])
       expect(stdout)
         .to.include('✓ record: as promised')
         .and.match(/"by": "robin"/)

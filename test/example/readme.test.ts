@@ -9,7 +9,7 @@ const EXAMPLE = path.join(ROOT, 'example')
 const NAMED = codeOf(sectionOf(readPage('example/README.md'), 'Read it')).filter((name) =>
   /\.[jt]s$|\/$/.test(name),
 )
-const FOLDERS = ['', 'backend', 'desk', 'desk/public']
+const FOLDERS = ['', 'backend', 'desk', 'desk/public', 'shop']
 
 describe('example: README', () => {
   it('names files and folders that exist', () => {
@@ -23,8 +23,8 @@ describe('example: README', () => {
     }
   })
 
-  it('names every file of the example, and every one of its backend', () => {
-    const files = ['', 'backend'].flatMap((folder) => readdirSync(path.join(EXAMPLE, folder)))
+  it('names every file of the example, every one of its backend, and of the shop', () => {
+    const files = ['', 'backend', 'shop'].flatMap((folder) => readdirSync(path.join(EXAMPLE, folder)))
     expect(NAMED).to.include.members(files.filter((file) => file.endsWith('.ts')))
   })
 

@@ -16,8 +16,13 @@ export async function listPeople(query) {
 }
 
 /** Returns the subject token, and the id of its record. */
-export async function requestImpersonation(request, send) {
-  const response = await call('POST', '/request-impersonation', request, send)
+export const requestImpersonation = (request, send) => requestToken('/request-impersonation', request, send)
+
+/** The same, for a token that opens the shop. */
+export const requestSession = (request) => requestToken('/request-session', request)
+
+async function requestToken(path, request, send) {
+  const response = await call('POST', path, request, send)
   const { subjectToken } = await response.json()
   return { subjectToken, recordId: response.headers.get('Location').split('/').at(-1) }
 }

@@ -16,6 +16,7 @@ import {
 import { runningImpersonation } from './impersonation.js'
 import { alertPerson, clearMessages } from './messages.js'
 import { go, show, viewAsked } from './navigation.js'
+import { askAndOpen, endShop, forgetShop, shopOpen, watchShop } from './open-shop.js'
 import { closeViewing, endOpenView, stopRecorded } from './record-stops.js'
 import { engineer, finishSignIn, forgetSignIn, signIn, signOut } from './session.js'
 import { forgetStops, isStopping, tryNow } from './stops.js'
@@ -114,7 +115,11 @@ async function showAsked() {
   if (view === 'record') return showRecord({ stop: stopRecorded, attempt })
   if (view === 'viewing' && running) return showViewing(running, { readInvoice: readOf, attempt })
   if (view === 'viewing') go('customers', { instead: true })
-  return showCustomers({ onView: start, attempt })
+  return showCustomers({
+    onView: start,
+    onShop: (person) => attempt(() => askAndOpen(person, attempt)),
+    attempt,
+  })
 }
 
 function start(person) {
@@ -137,6 +142,10 @@ async function findOpenView() {
   const record = read.open
   if (isStarting() || isStopping(record?.id)) return
   if (!record || !isIn || runningImpersonation()) return hideOpenView()
+  if (record.use) {
+    hideOpenView()
+    return watchShop(record, attempt)
+  }
   const customer = { id: record.userId, name: record.names[record.userId] }
   showOpenView(record, {
     resume: ({ reason, ticketId }) => attempt(() => startViewing(customer, { reason, ticketId }, visit)),
@@ -166,6 +175,7 @@ function forgetEverything() {
   forgetReasons()
   forgetStopReasons()
   hideOpenView()
+  forgetShop()
   clearCustomers()
   clearRecord()
   byId('engineer').replaceChildren()
@@ -183,6 +193,7 @@ async function leave() {
   const open = openViewShown()
   if (runningImpersonation()) attempt(() => endViewing(visit))
   else if (open) attempt(() => endOpenView(open))
+  else if (shopOpen()) attempt(endShop)
   await tryNow()
   await signOut().finally(() => {
     isLeaving = false

@@ -3,6 +3,7 @@ import { DISCARDED, expired } from './endings.js'
 import { dropImpersonation, runningImpersonation } from './impersonation.js'
 import { tellPerson } from './messages.js'
 import { viewAsked } from './navigation.js'
+import { endOf } from './states.js'
 import { stopUntilDone, tryNow } from './stops.js'
 import { tellOtherTabs } from './tabs.js'
 import { until } from './times.js'
@@ -23,7 +24,7 @@ export async function endOpenView(item) {
   markStopping()
   const { id, userId, names } = item
   const name = names[userId] ?? userId
-  const record = await stopOnRecord({ id, endsAt: endOf(item), what: `Your view of ${name}` }).finally(
+  const record = await stopOnRecord({ id, endsAt: stopsBefore(item), what: `Your view of ${name}` }).finally(
     hideOpenView,
   )
   tellPerson(record ? `The view of ${name} has ended.` : expired({ name }, false), inRecord())
@@ -37,7 +38,7 @@ export const recordOf = ({ recordId, tokenEndsAt, customer }) => ({
 })
 
 /** By the clock of this browser, in milliseconds. */
-const endOf = ({ expiresAt, accessToken }) => Date.now() + until(accessToken?.expiresAt ?? expiresAt)
+export const stopsBefore = (item) => Date.now() + until(endOf(item) ?? item.expiresAt)
 
 /** Resolves to the record, or to `undefined` if the token of the view has expired before a stop could succeed. */
 export async function stopOnRecord({ what, ...stop }, tell = () => {}) {
@@ -61,11 +62,13 @@ export async function stopRecorded(item, label) {
   const reason = await askStopReason(id, label)
   if (!reason) return undefined
   const what = viewingOf(item)
-  const stopped = await stopOnRecord({ id, endsAt: endOf(item), reason, what })
+  const stopped = await stopOnRecord({ id, endsAt: stopsBefore(item), reason, what })
   if (runningImpersonation()?.recordId === id) {
     closeViewing()
     tellPerson(`Stopped. ${DISCARDED}`)
   } else if (!stopped) tellPerson(`${what} has ended by itself.`)
+  else if (stopped.session) tellPerson('Stopped. The shop learns of it, and ends its own session.')
+  else if (stopped.use) tellPerson('Stopped. The shop can no longer be opened with its subject token.')
   else if (stopped.accessToken) tellPerson('Stopped. The orders API refuses its access token within seconds.')
   else tellPerson('Stopped. Its subject token can no longer be exchanged.')
   return stopped

@@ -15,8 +15,11 @@ const STATES = {
 
 const isOver = (seconds) => seconds === undefined || until(seconds) <= 0
 
+/** When what came of the token ends by itself, once it was used: the shop, or an access token. In seconds. */
+export const endOf = ({ session, accessToken }) => session?.endsAt ?? accessToken?.expiresAt
+
 /** Whether someone views the customer now. */
-const isLive = ({ state, accessToken }) => state === 'consumed' && !isOver(accessToken?.expiresAt)
+const isLive = (item) => item.state === 'consumed' && !isOver(endOf(item))
 
 /** One of the names of `STATES`. */
 export function stateOf(item) {
@@ -35,12 +38,12 @@ export const wordOf = (item) => STATES[stateOf(item)][1]
 export const canBeStopped = (item) => ['live', 'active'].includes(stateOf(item))
 
 /** "4:59 left" */
-export const leftOf = ({ accessToken }) => `${countdown(until(accessToken.expiresAt))} left`
+export const leftOf = (item) => `${countdown(until(endOf(item)))} left`
 
 /** "1:00": how long the customer could be viewed, where that is over. */
 export function lastedOf(item) {
-  const { consumedAt, revokedAt, accessToken } = item
+  const { consumedAt, revokedAt } = item
   if (consumedAt === undefined || isLive(item)) return undefined
-  const ends = [revokedAt, accessToken?.expiresAt].filter((end) => end !== undefined)
+  const ends = [revokedAt, endOf(item)].filter((end) => end !== undefined)
   return countdown((Math.min(...ends) - consumedAt) * 1000)
 }

@@ -8,6 +8,7 @@ import { wirePanel } from './wire-panel.js'
 const PAUSE = 250
 
 let onView
+let onShop
 let attempt
 let next
 /** The list that was asked for last: an earlier one that arrives late is dropped. */
@@ -16,6 +17,7 @@ let isLoaded = false
 
 export async function showCustomers(given) {
   onView = given.onView
+  onShop = given.onShop
   attempt = given.attempt
   clearRefusedRequests()
   show('customers', 'Customers')
@@ -115,13 +117,22 @@ function row(person) {
       element('p', {}, `${email} · `, element('code', {}, id)),
     ),
     element('p', { className: 'what' }, ...(whyNot ? [badge(), ' ', whyNot] : [`${plan} plan`])),
-    button('View', {
-      className: whyNot ? 'quiet' : 'outline',
-      ariaLabel: `View as ${name}`,
-      'data-id': id,
-      onclick: () => onView(person),
-    }),
+    element('div', { className: 'ways' }, ...(whyNot ? [] : [shopButton(person)]), viewButton(person)),
   )
 }
+
+const shopButton = (person) =>
+  button('Open the shop', {
+    ariaLabel: `Open the shop as ${person.name}`,
+    onclick: () => onShop(person),
+  })
+
+const viewButton = (person) =>
+  button('View', {
+    className: person.whyNot ? 'quiet' : 'outline',
+    ariaLabel: `View as ${person.name}`,
+    'data-id': person.id,
+    onclick: () => onView(person),
+  })
 
 const badge = () => element('span', { className: 'pill try' }, 'Try a refusal')

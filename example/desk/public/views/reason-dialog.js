@@ -17,11 +17,19 @@ for (const preset of document.querySelectorAll('#reason-presets button'))
     byId('reason').focus()
   })
 
+/** What it is for. */
+export const VIEW = {
+  titleOf: (name) => `View as ${name}`,
+  what: 'You will see, read only, the orders and the profile of',
+}
+export const SHOP = { titleOf: (name) => `Open the shop as ${name}`, what: 'You will use the shop as' }
+
 /** Resolves to `{ reason, ticketId }`, or to `undefined` if the engineer cancels. */
-export async function askReason({ id, name }) {
+export async function askReason({ id, name }, { titleOf, what } = VIEW) {
+  byId('reason-what').textContent = what
   byId('reason-id').textContent = id
   byId('reason-lasts').textContent = lasts()
-  const given = await dialog.ask(id, `View as ${name}`)
+  const given = await dialog.ask(id, titleOf(name))
   if (!given) return undefined
   const [reason, ticketId] = given
   return { reason, ticketId }

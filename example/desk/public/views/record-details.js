@@ -1,6 +1,7 @@
 /** Everything that the record says about one view. */
 import { copyButton } from '../copy.js'
 import { button, byId, element, fact } from '../element.js'
+import { heardOf } from '../shop-endings.js'
 import { dayAndClock } from '../times.js'
 import { neighbours, stateSaid, viewingOf } from './record-table.js'
 
@@ -10,8 +11,8 @@ byId('details-close').addEventListener('click', () => dialog.close())
 
 /** `onOpen` shows the details of the record of an id. */
 export function showDetails(item, onOpen) {
-  const { id, userId, actorId, context, resource, scope, consoleUrl } = item
-  const { createdAt, consumedAt, revokedAt, accessToken } = item
+  const { id, userId, actorId, context, consoleUrl } = item
+  const { createdAt, revokedAt } = item
   const { reason, ticketId } = context
   byId('details-title').textContent = viewingOf(item)
   byId('details').replaceChildren(
@@ -23,17 +24,27 @@ export function showDetails(item, onOpen) {
     ...fact('Engineer', actorId ?? 'not named'),
     ...fact('Reason', reason ?? '–'),
     ...fact('Ticket', ticketId ?? '–', ...(ticketId ? [' ', copyButton(ticketId, 'the ticket')] : [])),
-    ...fact('API', [resource ?? 'any'].flat().join(', ')),
-    ...fact('Scope', scope ?? 'any'),
     ...fact('Started', dayAndClock(createdAt)),
-    ...(consumedAt ? fact('Exchanged', dayAndClock(consumedAt)) : []),
-    ...(accessToken ? fact('Token expires', dayAndClock(accessToken.expiresAt)) : []),
+    ...(item.use ? factsOfShop(item) : factsOfToken(item)),
     ...(revokedAt ? fact('Over since', dayAndClock(revokedAt)) : []),
     ...fact('State', stateSaid(item)),
     ...neighbours(item).flatMap(({ text, of }) => fact(text, opener(of, text, onOpen))),
   )
   if (!dialog.open) dialog.showModal()
 }
+
+const factsOfShop = ({ consumedAt, session }) => [
+  ...(consumedAt ? fact('Shop opened', dayAndClock(consumedAt)) : []),
+  ...(session ? fact('Ends at the latest', dayAndClock(session.endsAt)) : []),
+  ...(session ? fact('The shop', heardOf(session)) : []),
+]
+
+const factsOfToken = ({ resource, scope, consumedAt, accessToken }) => [
+  ...fact('API', [resource ?? 'any'].flat().join(', ')),
+  ...fact('Scope', scope ?? 'any'),
+  ...(consumedAt ? fact('Exchanged', dayAndClock(consumedAt)) : []),
+  ...(accessToken ? fact('Token expires', dayAndClock(accessToken.expiresAt)) : []),
+]
 
 export function closeDetails() {
   dialog.close()

@@ -1,0 +1,100 @@
+/** The shop, opened as a customer in another tab: this page brings the token to the door, and looks at the record. */
+import { readImpersonation, requestSession } from './backend.js'
+import { door } from './configuration.js'
+import { element } from './element.js'
+import { isSignInOver } from './failures.js'
+import { isStarting } from './flow.js'
+import { clearMessages, tellProgress } from './messages.js'
+import { closeViewing, stopOnRecord, stopsBefore } from './record-stops.js'
+import { engineer } from './session.js'
+import { canBeStopped } from './states.js'
+import { isStopping } from './stops.js'
+import { tellOtherTabs } from './tabs.js'
+import { hideOpenShop, showOpenShop } from './views/open-shop.js'
+import { hideOpenView } from './views/open-view.js'
+import { askReason, forgetReason, SHOP } from './views/reason-dialog.js'
+
+/** Milliseconds. */
+const EVERY = 2000
+
+let isOpening = false
+/** The record, as it was read last. */
+let shown
+let timer
+let isLooking = false
+
+/** The record of the shop that is open, or may be opened still. */
+export const shopOpen = () => (shown && canBeStopped(shown) ? shown : undefined)
+
+/** Asks for the reason, and opens the shop in a tab of its own. `attempt` runs actions that may fail. */
+export async function askAndOpen(customer, attempt) {
+  if (isOpening || isStarting()) return tellProgress('One moment: something else is starting.')
+  const given = await askReason(customer, SHOP)
+  if (!given || isOpening) return
+  isOpening = true
+  try {
+    const { subjectToken, recordId } = await requestSession({ userId: customer.id, ...given })
+    bring(subjectToken)
+    // The backend has ended what was open before.
+    closeViewing()
+    hideOpenView()
+    clearMessages()
+    forgetReason(customer)
+    watchShop(await readImpersonation(recordId), attempt)
+  } finally {
+    isOpening = false
+    tellOtherTabs()
+  }
+}
+
+/** By a form, so that the token is in no address, and in this page for no longer than this. */
+function bring(subjectToken) {
+  const field = element('input', { type: 'hidden', name: 'subject_token', value: subjectToken })
+  const form = element('form', { method: 'post', action: door, target: '_blank', hidden: true }, field)
+  document.body.append(form)
+  form.submit()
+  form.remove()
+}
+
+/** Shows what becomes of it, until the shop has said that it is over. */
+export function watchShop(record, attempt) {
+  clearInterval(timer)
+  timer = setInterval(() => attempt(look), EVERY)
+  show(record)
+}
+
+async function look() {
+  const { id } = shown
+  if (isLooking || isStopping(id)) return
+  isLooking = true
+  const record = await readImpersonation(id)
+    .catch((error) => {
+      // What is shown stays.
+      if (isSignInOver(error)) throw error
+    })
+    .finally(() => {
+      isLooking = false
+    })
+  if (record && shown?.id === id) show(record)
+}
+
+function show(record) {
+  shown = record
+  if (!canBeStopped(record) && record.session?.logout !== 'pending') clearInterval(timer)
+  showOpenShop(record, engineer(), { end: endShop, close: forgetShop })
+}
+
+/** No one has to sign out of the shop for that. */
+export async function endShop() {
+  const { id, names, userId } = shown
+  showOpenShop(shown, engineer(), { isEnding: true })
+  const what = `The shop as ${names[userId] ?? userId}`
+  const record = await stopOnRecord({ id, endsAt: stopsBefore(shown), what })
+  if (record && shown?.id === id) show(record)
+}
+
+export function forgetShop() {
+  clearInterval(timer)
+  shown = undefined
+  hideOpenShop()
+}

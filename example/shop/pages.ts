@@ -1,0 +1,99 @@
+/** The shop's pages. The banner is in each of them: where no one acts, it is in the way of going on unnoticed. */
+import type { Context } from 'koa'
+import { PAGE_HEADERS } from '../headers.ts'
+import { type Html, html } from '../html.ts'
+import { ordersOf } from '../orders.ts'
+import type { Session } from './sessions.ts'
+
+interface Page {
+  readonly title: string
+  readonly content: Html
+  readonly session?: Session
+}
+
+/** `provider` is the origin that a sign-out leads to: Chromium applies `form-action` to redirects as well. */
+const policy = (provider: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    `form-action 'self' ${provider}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ')
+
+export interface Pages {
+  account(ctx: Context, session: Session): void
+  welcome(ctx: Context): void
+  ended(ctx: Context): void
+  notSignedIn(ctx: Context): void
+}
+
+export function pagesOf(issuer: string): Pages {
+  const headers = {
+    ...PAGE_HEADERS,
+    'X-Frame-Options': 'DENY',
+    'Content-Security-Policy': policy(new URL(issuer).origin),
+  }
+  const show = (ctx: Context, page: Page) => {
+    ctx.set(headers)
+    ctx.type = 'html'
+    ctx.body = documentOf(page).text
+  }
+  const signIn = html`<p><a class="action" href="/login">Sign in</a></p>`
+  return {
+    account: (ctx, session) =>
+      show(ctx, { title: `Hello, ${session.name}`, content: accountOf(session), session }),
+    welcome: (ctx) =>
+      show(ctx, { title: 'Welcome', content: html`<p>Sign in to see your orders.</p>${signIn}` }),
+    ended: (ctx) =>
+      show(ctx, {
+        title: 'This session has ended',
+        content: html`<p>Nothing of the account is shown any more.</p>${signIn}`,
+      }),
+    notSignedIn(ctx) {
+      ctx.status = 400
+      const content = html`<p>The sign-in was refused, has expired, or was started in another browser.</p>${signIn}`
+      show(ctx, { title: 'You are not signed in', content })
+    },
+  }
+}
+
+const documentOf = ({ title, content, session }: Page): Html => html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · The Corner Shop</title>
+<link rel="icon" href="/public/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/public/base.css">
+<link rel="stylesheet" href="/public/shop.css">
+<script type="module" src="/public/shop.js"></script>
+<header><a href="/">The Corner Shop</a></header>
+${bannerOf(session)}
+<main${session ? html` data-open` : ''}>
+  <h1>${title}</h1>
+  ${content}
+</main>
+</html>
+`
+
+/** Without `act` it shows nothing, unless this tab has shown a view before: then it says once that the view is over. */
+const bannerOf = (session: Session | undefined): Html =>
+  session?.actor === undefined
+    ? html`<impersonation-banner state="over"></impersonation-banner>`
+    : html`<impersonation-banner user="${session.name}" actor="${session.actor}" data-left="${left(session)}"></impersonation-banner>`
+
+const left = ({ endsAt }: Session): string => String(Math.max(0, Math.floor(endsAt - Date.now() / 1000)))
+
+function accountOf({ customer, actor }: Session): Html {
+  const orders = ordersOf(customer)
+  return html`
+  <h2>Your orders</h2>
+  ${orders.length === 0 ? html`<p>No orders yet.</p>` : html`<ul class="orders">${orders.map(({ id, item, state, cents }) => html`<li><strong>${item}</strong> <span>${id} · ${state}</span> <span>€ ${(cents / 100).toFixed(2)}</span></li>`)}</ul>`}
+  ${actor === undefined ? html`<form method="post" action="/logout"><button class="quiet">Sign out</button></form>` : html`<p class="note">Only the customer can change the address and the way to pay.</p>`}`
+}

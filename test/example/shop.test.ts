@@ -1,0 +1,370 @@
+/** The shop of the example on its own, with a provider that the test plays: its sign-in, and the end of its sessions. */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { shop as registered } from '../../example/clients.ts'
+import { shopApplication } from '../../example/shop/application.ts'
+
+const { client_id: clientId, client_secret: secret } = registered
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+const { privateKey, publicKey } = await generateKeyPair('ES256')
+const other = await generateKeyPair('ES256')
+/** The provider has it, too, and does not sign for the shop with it. */
+const rsa = await generateKeyPair('RS256')
+const now = () => Math.floor(Date.now() / 1000)
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe('example: the shop', () => {
+  let provider: Server
+  let issuer: string
+  let server: Server
+  let baseUrl: string
+  let log: Record<string, unknown>[]
+  /** The claims of the next ID token, besides those of every one. */
+  let claims: JWTPayload
+  let hasKeys: boolean
+  let signedOut: URLSearchParams[]
+
+  beforeEach(async () => {
+    log = []
+    claims = { sub: 'alice', sid: 'a-session' }
+    hasKeys = true
+    signedOut = []
+    provider = createServer(async (request, response) => {
+      const json = (body: object, status = 200) =>
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      const { pathname } = new URL(request.url ?? '', issuer)
+      if (pathname === '/.well-known/openid-configuration')
+        return json({
+          issuer,
+          ...Object.fromEntries(
+            ['authorization', 'token', 'userinfo', 'end_session'].map((name) => [
+              `${name}_endpoint`,
+              `${issuer}/${name}`,
+            ]),
+          ),
+          jwks_uri: `${issuer}/keys`,
+          id_token_signing_alg_values_supported: ['ES256'],
+        })
+      if (pathname === '/keys')
+        return json(
+          { keys: await Promise.all([publicKey, rsa.publicKey].map((key) => exportJWK(key))) },
+          hasKeys ? 200 : 503,
+        )
+      if (pathname === '/userinfo') return json({ sub: claims.sub, name: `${claims.sub} by name` })
+      if (pathname === '/end_session') {
+        let body = ''
+        for await (const part of request) body += part
+        signedOut.push(new URLSearchParams(body))
+        return response.end()
+      }
+      const idToken = await new SignJWT({
+        iss: issuer,
+        aud: clientId,
+        iat: now(),
+        exp: now() + 300,
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'ES256' })
+        .sign(privateKey)
+      return json({ access_token: 'an-access-token', token_type: 'Bearer', id_token: idToken })
+    })
+    issuer = await listen(provider)
+    server = createServer()
+    baseUrl = await listen(server)
+    const app = shopApplication({
+      issuer,
+      baseUrl,
+      log: (entry) => log.push(entry as Record<string, unknown>),
+    })
+    app.silent = true
+    server.on('request', app.callback())
+  })
+  afterEach(() => {
+    for (const each of [provider, server]) {
+      each.closeAllConnections()
+      each.close()
+    }
+  })
+
+  const get = (path: string, cookie = '') =>
+    fetch(`${baseUrl}${path}`, { headers: { cookie }, redirect: 'manual' })
+
+  const cookieOf = (response: Response, name: string): string =>
+    response.headers
+      .getSetCookie()
+      .map((line) => line.split(';')[0] ?? '')
+      .find((pair) => pair.startsWith(`${name}=`)) ?? ''
+
+  async function begin(): Promise<{ readonly cookie: string; readonly asked: URLSearchParams }> {
+    const response = await get('/login')
+    expect(response.status).to.equal(303)
+    const { searchParams: asked } = new URL(response.headers.get('location') ?? '')
+    return { cookie: cookieOf(response, 'shop-sign-in'), asked }
+  }
+
+  /** Signs in as `claims` say, with one thing of the way back changed. Returns the response. */
+  async function signIn(change: { state?: string; nonce?: string; cookie?: string } = {}): Promise<Response> {
+    const { cookie, asked } = await begin()
+    claims = { nonce: asked.get('nonce'), ...claims, ...(change.nonce && { nonce: change.nonce }) }
+    const query = new URLSearchParams({ code: 'a-code', state: change.state ?? asked.get('state') ?? '' })
+    const response = await get(`/callback?${query}`, change.cookie ?? cookie)
+    delete claims.nonce
+    return response
+  }
+
+  const session = async (): Promise<string> => cookieOf(await signIn(), 'shop-session')
+  const stateOf = async (cookie: string) => (await get('/session', cookie)).json()
+
+  describe('signing in', () => {
+    it('asks with PKCE, state and nonce, and gives nothing of it away', async () => {
+      const { asked, cookie } = await begin()
+      expect(asked.get('code_challenge_method')).to.equal('S256')
+      for (const name of ['code_challenge', 'state', 'nonce']) {
+        expect(asked.get(name)).to.match(/^[\w-]{43}$/)
+        expect(cookie).to.not.include(asked.get(name))
+      }
+    })
+
+    it('shows the customer, and no banner', async () => {
+      const page = await get('/', await session())
+      expect(await page.text())
+        .to.include('Hello, alice by name')
+        .and.include('<impersonation-banner state="over">')
+    })
+
+    it('shows who acts, and ends with the ID token at the latest', async () => {
+      claims.act = { sub: 'sam' }
+      const cookie = await session()
+      expect(await stateOf(cookie)).to.deep.equal({
+        state: 'open',
+        ...{ customer: 'alice', actor: 'sam', sid: 'a-session' },
+      })
+      expect(await (await get('/', cookie)).text())
+        .to.include('user="alice by name" actor="sam"')
+        .and.match(/data-left="(299|300)"/)
+        .and.not.include('Sign out')
+    })
+
+    it('is over when the ID token of an impersonation is, and for a customer it is not', async () => {
+      Object.assign(claims, { exp: now() + 1, act: { sub: 'sam' } })
+      const acting = await session()
+      delete claims.act
+      const customer = await session()
+      const { now: real } = Date
+      Date.now = () => real() + 2000
+      try {
+        expect(await stateOf(acting)).to.deep.equal({ state: 'ended' })
+        expect(await stateOf(customer)).to.include({ state: 'open' })
+      } finally {
+        Date.now = real
+      }
+    })
+
+    const REFUSED: Readonly<Record<string, () => Promise<Response>>> = {
+      'another state': () => signIn({ state: 'another' }),
+      'another nonce': () => signIn({ nonce: 'another' }),
+      'another browser': () => signIn({ cookie: 'shop-sign-in=another' }),
+      'no cookie': () => signIn({ cookie: '' }),
+      'an ID token of another issuer': () => signInWith({ iss: 'https://other.example.com' }),
+      'an ID token for another client': () => signInWith({ aud: 'other' }),
+      'an ID token that is over': () => signInWith({ exp: now() - 60 }),
+      'an act that names no one': () => signInWith({ act: {} }),
+      'an act that is a text': () => signInWith({ act: 'sam' }),
+    }
+    const signInWith = (changed: JWTPayload) => {
+      Object.assign(claims, changed)
+      return signIn()
+    }
+    for (const [what, send] of Object.entries(REFUSED)) {
+      it(`refuses ${what}`, async () => {
+        const response = await send()
+        expect(response.status).to.equal(400)
+        expect(cookieOf(response, 'shop-session')).to.equal('')
+      })
+    }
+
+    it('finishes each sign-in once', async () => {
+      const { cookie, asked } = await begin()
+      claims.nonce = asked.get('nonce')
+      const query = new URLSearchParams({ code: 'a-code', state: asked.get('state') ?? '' })
+      const again = () => get(`/callback?${query}`, cookie)
+      expect((await again()).status).to.equal(303)
+      expect((await again()).status).to.equal(400)
+    })
+
+    it('forgets the session that the browser had before', async () => {
+      const first = await session()
+      const { cookie, asked } = await begin()
+      claims.nonce = asked.get('nonce')
+      const query = new URLSearchParams({ code: 'a-code', state: asked.get('state') ?? '' })
+      const second = cookieOf(await get(`/callback?${query}`, `${cookie}; ${first}`), 'shop-session')
+      expect(second).to.not.equal(first)
+      expect(await stateOf(first)).to.deep.equal({ state: 'none' })
+    })
+  })
+
+  interface LogoutToken {
+    readonly claims?: JWTPayload
+    readonly header?: { readonly alg?: string; readonly typ?: string }
+    readonly key?: CryptoKey | Uint8Array
+  }
+
+  const VALID = () => ({
+    ...{ iss: issuer, aud: clientId, sub: 'alice', sid: 'a-session', jti: crypto.randomUUID() },
+    ...{ iat: now(), exp: now() + 120, events: { [EVENT]: {} } },
+  })
+
+  const logoutToken = ({ claims = {}, header = {}, key = privateKey }: LogoutToken = {}): Promise<string> =>
+    new SignJWT(JSON.parse(JSON.stringify({ ...VALID(), ...claims })))
+      .setProtectedHeader({ alg: 'ES256', typ: 'logout+jwt', ...header })
+      .sign(key)
+
+  const tell = (token: string) =>
+    fetch(`${baseUrl}/backchannel-logout`, {
+      method: 'POST',
+      body: new URLSearchParams({ logout_token: token }),
+    })
+
+  describe('a logout token', () => {
+    it('ends the session that it names, and no other one of the same customer', async () => {
+      const ended = await session()
+      claims.sid = 'another-session'
+      const stays = await session()
+      expect((await tell(await logoutToken())).status).to.equal(200)
+      expect(await stateOf(ended)).to.deep.equal({ state: 'ended' })
+      expect(await stateOf(stays)).to.include({ state: 'open' })
+      const page = await (await get('/', ended)).text()
+      expect(page).to.include('This session has ended').and.not.include('alice').and.not.include('teapot')
+    })
+
+    it('is confirmed for a session that is not here, or not any more', async () => {
+      expect((await tell(await logoutToken())).status).to.equal(200)
+    })
+
+    const BAD: Readonly<Record<string, () => LogoutToken>> = {
+      'of another issuer': () => ({ claims: { iss: 'https://other.example.com' } }),
+      'without issuer': () => ({ claims: { iss: undefined } }),
+      'for another application': () => ({ claims: { aud: 'other' } }),
+      'without audience': () => ({ claims: { aud: undefined } }),
+      'that is over': () => ({ claims: { exp: now() - 60 } }),
+      'that never ends': () => ({ claims: { exp: undefined } }),
+      'that is old': () => ({ claims: { iat: now() - 600 } }),
+      'of no time': () => ({ claims: { iat: undefined } }),
+      'without jti': () => ({ claims: { jti: undefined } }),
+      'without sid': () => ({ claims: { sid: undefined } }),
+      'with an empty sid': () => ({ claims: { sid: '' } }),
+      'without events': () => ({ claims: { events: undefined } }),
+      'with another event': () => ({ claims: { events: { 'urn:other': {} } } }),
+      'whose event is a text': () => ({ claims: { events: { [EVENT]: 'yes' } } }),
+      'with a nonce': () => ({ claims: { nonce: 'n' } }),
+      'that is an ID token by type': () => ({ header: { typ: 'JWT' } }),
+      'of another algorithm': () => ({ header: { alg: 'RS256' }, key: rsa.privateKey }),
+      'of another key': () => ({ key: other.privateKey }),
+      'signed with the secret of the shop': () => ({
+        header: { alg: 'HS256' },
+        key: new TextEncoder().encode(secret.padEnd(32, '-')),
+      }),
+    }
+    for (const [what, change] of Object.entries(BAD)) {
+      it(`is refused if it is one ${what}`, async () => {
+        const cookie = await session()
+        const response = await tell(await logoutToken(change()))
+        expect(response.status).to.equal(400)
+        expect(await response.json()).to.deep.equal({ error: 'invalid_request' })
+        expect(await stateOf(cookie)).to.include({ state: 'open' })
+        expect(log.at(-1)).to.include({ event: 'shop.logout_refused' })
+      })
+    }
+
+    for (const [what, text] of [
+      ['nothing', ''],
+      ['no token', 'no token'],
+      ['an unsigned one', `${btoa('{"alg":"none","typ":"logout+jwt"}')}.e30.`],
+    ] as const) {
+      it(`is refused if it is ${what}`, async () => {
+        expect((await tell(text)).status).to.equal(400)
+      })
+    }
+
+    it('is refused the second time', async () => {
+      const token = await logoutToken()
+      expect((await tell(token)).status).to.equal(200)
+      expect((await tell(token)).status).to.equal(400)
+    })
+
+    it('is not confirmed if the keys of the provider cannot be read, so that it comes again', async () => {
+      const cookie = await session()
+      hasKeys = false
+      expect((await tell(await logoutToken())).status).to.equal(500)
+      expect(await stateOf(cookie)).to.include({ state: 'open' })
+    })
+  })
+
+  describe('leaving', () => {
+    const leave = (cookie: string, site = 'same-origin') =>
+      fetch(`${baseUrl}/logout`, {
+        method: 'POST',
+        headers: { cookie, 'sec-fetch-site': site },
+        redirect: 'manual',
+      })
+
+    it('ends an impersonation at the provider, by the ID token, and in no address', async () => {
+      claims.act = { sub: 'sam' }
+      const cookie = await session()
+      expect((await leave(cookie)).status).to.equal(204)
+      expect(signedOut.map((form) => [...form.keys()])).to.deep.equal([['id_token_hint', 'client_id']])
+      expect(await stateOf(cookie)).to.deep.equal({ state: 'ended' })
+    })
+
+    it('leads a customer to the sign-out of the provider', async () => {
+      const response = await leave(await session())
+      expect(response.headers.get('location')).to.match(/\/end_session\?client_id=corner-shop&post_logout/)
+      expect(response.headers.get('location')).to.not.include('hint')
+      expect(signedOut).to.deep.equal([])
+    })
+
+    for (const site of ['cross-site', 'same-site', 'none', '']) {
+      it(`is for its own pages: not for one that is ${site || 'unknown'}`, async () => {
+        const cookie = await session()
+        expect((await leave(cookie, site)).status).to.equal(403)
+        expect(await stateOf(cookie)).to.include({ state: 'open' })
+      })
+    }
+  })
+
+  it('sends each page with its policy, and lets no one frame or keep it', async () => {
+    for (const cookie of ['', await session()]) {
+      const { headers } = await get('/', cookie)
+      expect(headers.get('content-security-policy'))
+        .to.include("default-src 'none'")
+        .and.include("script-src 'self'")
+        .and.include("frame-ancestors 'none'")
+        .and.include("require-trusted-types-for 'script'")
+      expect(headers.get('x-frame-options')).to.equal('DENY')
+      expect(headers.get('cache-control')).to.equal('no-store')
+      expect(headers.get('referrer-policy')).to.equal('no-referrer')
+    }
+  })
+
+  it('keeps tokens and secrets out of its log', async () => {
+    await session()
+    await tell(await logoutToken())
+    await signIn({ state: 'another' })
+    expect(JSON.stringify(log))
+      .to.not.match(/eyJ|a-code|an-access-token/)
+      .and.not.include(secret)
+    expect(log.map(({ event }) => event)).to.deep.equal([
+      'shop.signed_in',
+      'shop.session_ended',
+      'shop.sign_in_failed',
+    ])
+  })
+})
