@@ -29,7 +29,7 @@ const TO_AGREE: Seconds = 600
 const TO_ARRIVE: Seconds = 60
 /** Bytes of a form. */
 const LIMIT = 16 * 1024
-/** Characters of `target_link_uri`: it must fit into a cookie. */
+/** Bytes of `target_link_uri`: it must fit into a cookie. */
 const LONGEST_TARGET = 2000
 
 type Handle = (ctx: Context) => Promise<void>
@@ -91,7 +91,8 @@ async function bring(ctx: Context, service: SessionService): Promise<void> {
   const token = readToken(form.get('subject_token') ?? '')
   const target = form.get('target_link_uri')
   if (token?.purpose !== 'session') throw malformed('subject_token is malformed')
-  if (target !== undefined && target.length > LONGEST_TARGET) throw malformed('target_link_uri is too long')
+  if (target !== undefined && Buffer.byteLength(target) > LONGEST_TARGET)
+    throw malformed('target_link_uri is too long')
   const { id, hash } = token
   const sealed = await service.seal.seal('brought', { id, hash, ...(target && { target }) }, TO_AGREE)
   writeCookie(ctx, service, { name: BROUGHT, value: sealed, life: TO_AGREE })

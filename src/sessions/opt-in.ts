@@ -107,8 +107,10 @@ export function startOf(client: OpenClient, issuer: string, target: string | und
   if (isAddress(registered)) return new URL(registered).href
   const start = new URL(String(client.initiateLoginUri))
   start.searchParams.set('iss', issuer)
-  if (target !== undefined && URL.canParse(target) && new URL(target).origin === start.origin)
-    start.searchParams.set('target_link_uri', target)
+  const page = target !== undefined && URL.canParse(target) ? new URL(target) : undefined
+  // As it was understood here, because other readers of addresses may find another host in the text that came.
+  if (page?.protocol === start.protocol && page.origin === start.origin && !page.username && !page.password)
+    start.searchParams.set('target_link_uri', page.href)
   return start.href
 }
 

@@ -92,8 +92,9 @@ function lookUp(ctx: KoaContextWithOIDC, { provider, store }: Service, id: strin
 
 /** Without the record, no one knows. */
 function fail(ctx: KoaContextWithOIDC, thrown: unknown): never {
-  const { provider } = ctx.oidc
-  ctx.set('Retry-After', String(RETRY_AFTER))
+  const { provider, route } = ctx.oidc
+  // The provider has redeemed the code by now: a client that sends it again would be taken for someone with a copy.
+  if (route !== 'token') ctx.set('Retry-After', String(RETRY_AFTER))
   tellOf({ provider, door: 'session' }, ctx, { status: 503, error: 'temporarily_unavailable', thrown })
   throw thrown
 }

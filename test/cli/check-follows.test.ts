@@ -9,7 +9,7 @@ const ROOT = path.resolve(import.meta.dirname, '../..')
 
 /** A developer adds a member to what a stage asks: after this text, which stands in one file. */
 const ADDITIONS = {
-  issuance: "stage: 'issuance',\n      use:",
+  issuance: "stage: 'issuance',\n      use,",
   exchange: "stage: 'exchange',\n    use:",
   onBehalfOf: "stage: 'onBehalfOf',\n    userId,",
   claims: 'context: {\n      grant,',

@@ -23,6 +23,7 @@ export const impersonation = createImpersonation({
 })
 export const provider = new Provider('https://id.example.com/oidc', impersonation.configure({
   adapter: () => ({}),
+  findAccount: (ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
   jwks: ${JSON.stringify({ keys: [SIGNING_KEY] })},
   cookies: { keys: ['a key'] },
   features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },

@@ -88,6 +88,11 @@ describe('a token that is brought to the door', () => {
         subject_token: token,
         target_link_uri: `https://shop.example.com/${'x'.repeat(2000)}`,
       }),
+    'a page that is too long in bytes': (token) =>
+      new URLSearchParams({
+        subject_token: token,
+        target_link_uri: `https://shop.example.com/${'ü'.repeat(1000)}`,
+      }),
     'a form that is too large': (token) =>
       new URLSearchParams({ subject_token: token, other: 'x'.repeat(16 * 1024) }),
   }
@@ -582,12 +587,19 @@ describe('where the browser goes', () => {
     'https://shop.example.com.evil.com/',
     '//evil.example.com',
     'javascript:alert(1)',
+    'blob:https://shop.example.com/1',
+    'https://someone:secret@shop.example.com/',
   ]) {
     it(`is not ${target}`, async () => {
       const to = await start(target, byItself)
       expect(to.searchParams.get('target_link_uri')).to.equal(null)
     })
   }
+
+  it('is passed on as this server understood it, where others may read another host', async () => {
+    const to = await start('https://shop.example.com\\@evil.example.com', byItself)
+    expect(to.searchParams.get('target_link_uri')).to.equal('https://shop.example.com/@evil.example.com')
+  })
 
   it('is the address that the administrator registered, as it is', async () => {
     expect((await start('https://shop.example.com/orders')).href).to.equal('https://shop.example.com/sign-in')
