@@ -196,6 +196,38 @@ export function rememberSessions(provider: Provider, isHeadless: (uid: string) =
   })
 }
 
+/**
+ * Saves the Grant of a headless session under an account that there is not. A provider without sessions, of the version before
+ * or on its way to this one, finds that code and Grant are of different accounts, and issues and shows nothing: its tokens
+ * would be those of the user, and name no one who acts.
+ */
+export async function saveHeadlessGrant(grant: Grant): Promise<void> {
+  const { accountId, jti } = grant
+  grant.accountId = hiddenFor(jti) + accountId
+  try {
+    await grant.save()
+  } finally {
+    grant.accountId = accountId
+  }
+}
+
+const hiddenFor = (name: string): string => `${name}.`
+
+/** From now on, this provider reads the Grants of headless sessions with their accounts. */
+export function showHeadlessGrants(provider: Provider, isHeadless: (name: string) => boolean): void {
+  const { Grant } = provider
+  const { find } = Grant
+  Object.assign(Grant, {
+    async find(...given: Parameters<typeof find>) {
+      const grant = (await find.apply(Grant, given)) as Grant | undefined
+      if (!grant || !isHeadless(grant.jti)) return grant
+      const hidden = hiddenFor(grant.jti)
+      if (grant.accountId?.startsWith(hidden)) grant.accountId = grant.accountId.slice(hidden.length)
+      return grant
+    },
+  })
+}
+
 /** What was kept with a headless session, for the request in which its tokens are issued. */
 export async function stateOfSession(ctx: KoaContextWithOIDC, uid: string): Promise<Record<string, unknown>> {
   const session = read.get(ctx)?.get(uid) ?? (await ctx.oidc.provider.Session.findByUid(uid))

@@ -6,7 +6,7 @@ import type { Account, AuthorizationCode, Configuration, KoaContextWithOIDC } fr
 import { DOOR_CLIENT, IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED } from '../constants.ts'
 import type { ResolvedSessions } from '../options.ts'
 import { findClient } from '../provider/clients.ts'
-import { assertSessionFacts, gives, rememberSessions } from '../provider/sessions.ts'
+import { assertSessionFacts, gives, rememberSessions, showHeadlessGrants } from '../provider/sessions.ts'
 import type { Service, Settings } from '../provider/settings.ts'
 import { sessionRefused } from '../refusals.ts'
 import { type Arrival, type Attempt, arrive, tellRefused } from './arrival.ts'
@@ -239,7 +239,9 @@ export function attachSessions(
       return client !== undefined && isOpen(client)
     },
   }
-  rememberSessions(provider, (uid) => recordIdOf(uid) !== undefined)
+  const isHeadless = (name: string) => recordIdOf(name) !== undefined
+  rememberSessions(provider, isHeadless)
+  showHeadlessGrants(provider, isHeadless)
   followGrants(service)
   provider.on('authorization.error', (ctx, error) => tellOnce(ctx, error))
   provider.on('server_error', (ctx, error) => tellOnce(ctx, error))

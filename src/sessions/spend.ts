@@ -8,7 +8,7 @@ import { emit } from '../events.ts'
 import { requestOf } from '../http/doors.ts'
 import { countSession } from '../metrics/metrics.ts'
 import { withoutUndefined } from '../plain-json.ts'
-import { assertCarried } from '../provider/sessions.ts'
+import { assertCarried, saveHeadlessGrant } from '../provider/sessions.ts'
 import { sessionRefused } from '../refusals.ts'
 import type { SubjectTokenUse } from '../subject-tokens/subject-token.ts'
 import type { Arrival } from './arrival.ts'
@@ -32,7 +32,7 @@ export async function spend(
   // Only now: who has lost must not overwrite what the winner keeps under the same names.
   grant.iat = now
   grant.exp = endsAt
-  await grant.save()
+  await saveHeadlessGrant(grant)
   await session.save(endsAt - now)
   countSession('done')
   emit(provider, 'subject_token.exchanged', {

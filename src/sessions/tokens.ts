@@ -199,6 +199,9 @@ export interface Issued {
   exp?: Seconds
 }
 
+/** Whatever the deployment says: the application is told a second time for as long as it may be redeeming the code. */
+const LONGEST_CODE: Seconds = 60
+
 /** The provider's own. */
 const DEFAULT_TTL: Readonly<Record<Kind, (token: Issued) => Seconds>> = {
   AccessToken: ({ resourceServer }) => resourceServer?.accessTokenTTL || 3600,
@@ -225,7 +228,7 @@ export function ttlOf(
     if (recordId === undefined) return life
     // Fails closed: no token of a session without its record.
     if (bearing?.record.id !== recordId) throw new Error('a token of a session whose record was not read')
-    const left = within(life, bearing.endsAt)
+    const left = within(kind === 'AuthorizationCode' ? Math.min(life, LONGEST_CODE) : life, bearing.endsAt)
     token.exp = epochTime() + left
     return left
   }

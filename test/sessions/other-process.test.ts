@@ -1,0 +1,79 @@
+/**
+ * Another process of the same provider that has not the option: an earlier version, or one that is configured otherwise
+ * (protocol.md §10.5). Whatever of a session reaches it is refused, because there it would be the user's own.
+ */
+import { expect } from 'chai'
+import { openDatabase } from '../../fixtures/databases.ts'
+import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
+import { form, send } from '../../fixtures/http.ts'
+import { onEachKind } from '../../fixtures/on-database.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { CALLBACK, type Scene, shop, startScene, VERIFIER } from './arriving.ts'
+
+const AUTHORIZATION = `Basic ${Buffer.from('shop:shop-secret').toString('base64')}`
+const post = (issuer: string, path: string, body: Record<string, string>) =>
+  send(`${issuer}${path}`, { method: 'POST', headers: { authorization: AUTHORIZATION }, body: form(body) })
+
+onEachKind((kind) => {
+  describe('a process without the option sessions', () => {
+    let scene: Scene
+    let other: Deployment
+    let close: () => Promise<void>
+    before(async () => {
+      const database = await openDatabase(kind)
+      const client = shop({ grant_types: ['authorization_code', 'refresh_token'] })
+      const options = { store: createSubjectTokenStore(database.sequelize) }
+      scene = await startScene({ database, clients: [client], options })
+      const { impersonation_sessions: _, ...plain } = client
+      other = await startDeployment({
+        database,
+        issuer: scene.issuer,
+        clients: [plain],
+        configuration: { issueRefreshToken: async () => true },
+      })
+      close = async () => {
+        await other.close()
+        await scene.close()
+        await database.close()
+      }
+    })
+    after(() => close())
+
+    const arrived = async (request: Record<string, string> = {}) => {
+      const browser = await scene.signedIn()
+      const { token } = await scene.issue()
+      await scene.arm(browser, token)
+      return scene.authorize(browser, request)
+    }
+
+    it('redeems no code of a session', async () => {
+      const { location } = await arrived()
+      const answer = await post(`${other.baseUrl}/oidc`, '/token', {
+        grant_type: 'authorization_code',
+        code: location?.searchParams.get('code') ?? '',
+        redirect_uri: CALLBACK,
+        code_verifier: VERIFIER,
+      })
+      expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_grant'])
+    })
+
+    it('shows no userinfo of one', async () => {
+      const { body } = await scene.redeem(await arrived())
+      const headers = { authorization: `Bearer ${body.access_token}` }
+      expect((await scene.userinfo(body.access_token)).body).to.deep.include({
+        sub: 'alice',
+        act: { sub: 'bob' },
+      })
+      expect((await send(`${other.baseUrl}/oidc/me`, { headers })).status).to.equal(401)
+    })
+
+    it('shows no opaque access token of one as active', async () => {
+      const asked = { scope: 'openid orders:read', resource: OPAQUE_API }
+      const { body } = await scene.redeem(await arrived(asked), { resource: OPAQUE_API })
+      const active = async (issuer: string) =>
+        (await post(issuer, '/token/introspection', { token: body.access_token })).body.active
+      expect(await active(scene.issuer)).to.equal(true)
+      expect(await active(`${other.baseUrl}/oidc`)).to.equal(false)
+    })
+  })
+})
