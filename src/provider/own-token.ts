@@ -3,7 +3,7 @@
  * tolerance. Opaque tokens are looked up, JWTs are verified; a token with a `status` is looked up by it, too.
  */
 import type { AccessToken, Client } from 'oidc-provider'
-import type { Seconds } from '../clock.ts'
+import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import type { SpentSubjectToken } from '../subject-tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
@@ -132,5 +132,8 @@ async function findRecord(
   const { use } = record
   // After a restore, the place may have been given to a later token.
   if (!use) throw refused({ private: 'its status is of a token that was not exchanged' })
+  // Whatever `exp` the deployment has given it.
+  if (record.purpose === 'session' && use.accessToken.expiresAt <= epochTime())
+    throw refused({ private: 'of a session that has ended' })
   return { ...record, use }
 }

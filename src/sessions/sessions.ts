@@ -10,6 +10,7 @@ import { assertSessionFacts, gives, rememberSessions, showHeadlessGrants } from 
 import type { Service, Settings } from '../provider/settings.ts'
 import { sessionRefused } from '../refusals.ts'
 import { type Arrival, type Attempt, arrive, tellRefused } from './arrival.ts'
+import { onlyBorneTokens } from './guard.ts'
 import { logoutOfSessions } from './logout.ts'
 import { recordIdOf } from './names.ts'
 import { doorClient, isOpen, validateOptIn } from './opt-in.ts'
@@ -21,6 +22,7 @@ import {
   assertOfSession,
   claimsOfSession,
   type Kind,
+  reach,
   type SessionService,
   ttlOf,
 } from './tokens.ts'
@@ -95,9 +97,14 @@ type Customizer = NonNullable<NonNullable<NonNullable<Configuration['formats']>[
 const customizeJwt =
   ({ formats }: Configuration): Customizer =>
   async (ctx, token, jwt) => {
+    const { sub, exp } = jwt.payload
     await formats?.customizers?.jwt?.(ctx, token, jwt)
     const recordId = recordOf(token)
-    if (recordId !== undefined) assertOfSession(token, jwt, recordId)
+    if (recordId === undefined) return
+    // As with `act`, the deployment has no say in whose it is, and for how long.
+    Object.assign(jwt.payload, { sub, exp })
+    assertOfSession(token, jwt, recordId)
+    reach(ctx, 'jwt')
   }
 
 const recordOf = (source: unknown): string | undefined => recordIdOf(Reflect.get(Object(source), 'grantId'))
@@ -246,6 +253,7 @@ export function attachSessions(
   provider.on('authorization.error', (ctx, error) => tellOnce(ctx, error))
   provider.on('server_error', (ctx, error) => tellOnce(ctx, error))
   provider.use(neverACookie)
+  provider.use(onlyBorneTokens(service))
   provider.use(logoutOfSessions(service, given.routes?.end_session))
   return service
 }

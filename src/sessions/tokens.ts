@@ -15,7 +15,7 @@ import { RESERVED_CLAIMS } from '../constants.ts'
 import { tellOf } from '../http/doors.ts'
 import type { ResolvedSessions } from '../options.ts'
 import { RETRY_AFTER } from '../outage.ts'
-import { isPlainObject, type JsonObject } from '../plain-json.ts'
+import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { stateOfSession } from '../provider/sessions.ts'
@@ -78,6 +78,17 @@ export function bear(ctx: object, bearing: Bearing): void {
   const { id, userId } = record
   impersonations.set(ctx, Object.freeze({ id, userId, actor: Object.freeze({ sub: actorId }), clientId }))
 }
+
+/** What has had its say in the tokens of a request. */
+type Stage = Kind | 'claims' | 'jwt'
+
+const stages = new WeakMap<object, Set<Stage>>()
+
+export function reach(ctx: object, stage: Stage): void {
+  stages.set(ctx, (stages.get(ctx) ?? new Set()).add(stage))
+}
+
+export const hasReached = (ctx: object, stage: Stage): boolean => stages.get(ctx)?.has(stage) ?? false
 
 /** Each record is looked up once for a request. */
 const looked = new WeakMap<object, Map<string, Promise<SubjectToken | undefined>>>()
@@ -167,8 +178,9 @@ export async function claimsOfSession(
   const session = await liveSession(ctx, service, recordId)
   if (!session) throw new errors.InvalidGrant('the session has ended')
   const { claims } = await stateOfSession(ctx, sessionName(recordId))
+  reach(ctx, 'claims')
   return {
-    ...(isPlainObject(own) && unreserved(own)),
+    ...unreserved({ ...Object(own) }),
     ...(claims as JsonObject | undefined),
     ...reservedOf(service, session),
     act: await actOf(ctx, service, session),
@@ -223,6 +235,7 @@ export function ttlOf(
           ? own
           : DEFAULT_TTL[kind](token)
     const bearing = ctx && bearings.get(ctx)
+    if (bearing) reach(ctx, kind)
     if (kind === 'IdToken') return bearing ? within(life, bearing.endsAt - 1) : life
     const recordId = recordIdOf(token.grantId)
     if (recordId === undefined) return life
