@@ -85,7 +85,14 @@ export function stateCell(record: SubjectTokenRecord, now: Seconds, people: Peop
   const [tone, word] = STATES[kind]
   const { revocation: { by } = {} } = record
   const who = kind === 'stopped' && by !== undefined && html` by ${people.short(by)}`
-  return html`<b class="pill ${tone}">${word}${who}</b> ${detailOf(record, now)}`
+  return html`<b class="pill ${tone}">${word}${who}</b> ${detailOf(record, now)}${sessionOf(record)}`
+}
+
+/** That it is a session, and in red where its application goes on, or may do so. */
+function sessionOf({ session }: SubjectTokenRecord): Value {
+  if (!session) return false
+  const goesOn = { unsupported: 'cannot be told', gaveUp: 'not confirmed' }[String(session.logout)]
+  return goesOn === undefined ? html` <small>session</small>` : html` <b class="alarm">session, ${goesOn}</b>`
 }
 
 function detailOf(record: SubjectTokenRecord, now: Seconds): Value {

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { now, type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const NEXT = 'f'.repeat(32)
 
@@ -111,6 +112,49 @@ describe('console: a record', () => {
     clock.tick(600)
     expect((await happenedTo(id)).map(([, what]) => what).slice(2)).to.deep.equal([
       'ended at the wish of the engineer',
+    ])
+  })
+
+  const asSession = (logout: 'pending' | 'unsupported', life = 600) => ({
+    purpose: 'session' as const,
+    use: {
+      actor: { sub: 'sam' },
+      accessToken: { format: 'session' as const, expiresAt: now() + life },
+      session: { logout },
+    },
+  })
+  const settled = async (id: string, logout: 'confirmed' | 'gaveUp') => {
+    const { issuer, database } = console
+    const { sessions } = createSubjectTokenStore(database.sequelize)
+    await sessions?.settle(issuer, id, { mark: null, logout, at: now() })
+  }
+  const OPENED = ['', 'opened by <code>spa</code> for <bdi>sam</bdi>: a session, valid for 10:00']
+
+  it('says of a session what its application has said of the end', async () => {
+    const id = await console.keep(asSession('pending'))
+    expect(await happenedTo(id)).to.deep.equal([ISSUED, OPENED, ['future', 'will end: the session expires']])
+    clock.tick(600)
+    const ended = ['', 'ended: the session expires']
+    const waits = ['stopped', 'not confirmed by <code>spa</code> yet: it is told again']
+    expect(await happenedTo(id)).to.deep.equal([ISSUED, OPENED, ended, waits])
+    await settled(id, 'confirmed')
+    const confirmed = ['', 'confirmed by <code>spa</code>: its own session has ended']
+    expect(await happenedTo(id)).to.deep.equal([ISSUED, OPENED, ended, confirmed])
+  })
+
+  it('says of a session in red that its application may go on', async () => {
+    const untold = await console.keep(asSession('unsupported'))
+    expect(
+      (await happenedTo(untold)).map(([kind, text]) => [kind, text?.replaceAll(/<.*?>/g, '')]),
+    ).to.deep.include(['alarm', 'spa cannot be told that it ends: its own session may last longer'])
+    const silent = await console.keep({
+      ...asSession('pending'),
+      revocation: { cause: 'console', by: 'dora' },
+    })
+    await settled(silent, 'gaveUp')
+    expect((await happenedTo(silent)).at(-1)).to.deep.equal([
+      'alarm',
+      'not confirmed by <code>spa</code> within an hour: its own session may last longer',
     ])
   })
 

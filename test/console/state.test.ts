@@ -43,16 +43,26 @@ const SESSION: SubjectTokenRecord = {
 }
 
 const ROWS: Readonly<Record<string, readonly [SubjectTokenRecord, string, string]>> = {
-  'a session': [SESSION, 'Live', RUNS],
+  'a session': [SESSION, 'Live', `${RUNS} <small>session</small>`],
+  'a session whose application cannot be told': [
+    { ...SESSION, session: { endsAt: NOW + 184, logout: 'unsupported' } },
+    'Live',
+    `${RUNS} <b class="alarm">session, cannot be told</b>`,
+  ],
+  'a session that its application did not confirm': [
+    { ...SESSION, session: { endsAt: NOW, logout: 'gaveUp', logoutAt: NOW } },
+    'Expired',
+    '<b class="pill ended">Expired</b> <small>2:00</small> <b class="alarm">session, not confirmed</b>',
+  ],
   'a session that has run out': [
     { ...SESSION, session: { endsAt: NOW, logout: 'confirmed' } },
     'Expired',
-    '<b class="pill ended">Expired</b> <small>2:00</small>',
+    '<b class="pill ended">Expired</b> <small>2:00</small> <small>session</small>',
   ],
   'a session that was stopped': [
     { ...SESSION, ...byDora },
     'Stopped',
-    '<b class="pill stopped">Stopped by <bdi>Dora Dorn</bdi></b> <small>1:00</small>',
+    '<b class="pill stopped">Stopped by <bdi>Dora Dorn</bdi></b> <small>1:00</small> <small>session</small>',
   ],
   'not used yet': [
     UNUSED,

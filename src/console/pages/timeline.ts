@@ -31,7 +31,7 @@ export function timelineOf(
   const stopKind = revocation?.cause === 'replay' ? 'alarm' : 'stopped'
   const happenings: readonly Happening[] = [
     [createdAt, '', html`issued by <code>${createdBy}</code>, to be used within ${life}${continues}`],
-    [consumedAt, '', html`exchanged ${exchangeOf(record, people)}`],
+    [consumedAt, '', html`${session ? 'opened' : 'exchanged'} ${exchangeOf(record, people)}`],
     [replay?.at, 'alarm', html`used again by <code>${replay?.clientId ?? replay?.by}</code>, and refused`],
     [
       revokedAt,
@@ -46,6 +46,7 @@ export function timelineOf(
       ],
     ),
     [end, isAhead ? 'future' : '', consumedAt === undefined ? unused : used],
+    ...logoutOf(record, now),
   ]
   const dated = happenings.filter(([at]) => at !== undefined).sort(([one = 0], [other = 0]) => one - other)
   const line = ([at = 0, kind, text]: Happening) =>
@@ -63,6 +64,30 @@ function exchangeOf(record: SubjectTokenRecord, people: People): Html {
   const jti = accessToken?.jti !== undefined && html` <code>${accessToken.jti}</code>`
   const engineer = actor ? html`for ${people.short(actor.sub)}` : 'without an engineer'
   return html`by <code>${usedBy}</code> ${engineer}: ${token}${jti}, valid for ${lengthOf(endOf(record) - consumedAt)}`
+}
+
+/** What the application of a session has said of its end, once it has ended. */
+function logoutOf({ session, usedBy, revokedAt }: SubjectTokenRecord, now: Seconds): readonly Happening[] {
+  if (!session) return []
+  const { logout, logoutAt, endsAt } = session
+  const ended = Math.min(revokedAt ?? endsAt, endsAt)
+  const application = html`<code>${usedBy}</code>`
+  if (logout === 'unsupported')
+    return [
+      [ended, 'alarm', html`${application} cannot be told that it ends: its own session may last longer`],
+    ]
+  if (ended > now) return []
+  if (logout === 'confirmed')
+    return [[logoutAt, '', html`confirmed by ${application}: its own session has ended`]]
+  return logout === 'gaveUp'
+    ? [
+        [
+          logoutAt,
+          'alarm',
+          html`not confirmed by ${application} within an hour: its own session may last longer`,
+        ],
+      ]
+    : [[ended, 'stopped', html`not confirmed by ${application} yet: it is told again`]]
 }
 
 const WAYS: Readonly<Record<RevocationCause, string>> = {
