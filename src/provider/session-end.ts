@@ -1,16 +1,10 @@
 /** How a session of protocol.md §10 ends at the provider, and what of the provider's own ends it. */
 import { decodeJwt, type JWTPayload } from 'jose'
-import {
-  type AuthorizationCode,
-  type Client,
-  errors,
-  type KoaContextWithOIDC,
-  type Provider,
-} from 'oidc-provider'
+import type { AuthorizationCode, Client, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { nameOf } from '../refusals.ts'
 import { endAccessToken } from './access-token.ts'
 import { findClient } from './clients.ts'
-import { requestIn, sendLogoutToken, verifyIdToken } from './sessions.ts'
+import { sendLogoutToken, verifyIdToken } from './sessions.ts'
 
 /** Destroys the Session and the Grant of this name, and its opaque tokens. May be repeated, and works at any moment. */
 export async function endHeadlessSession(provider: Provider, name: string): Promise<void> {
@@ -64,23 +58,6 @@ export async function codeOfRequest({ oidc }: KoaContextWithOIDC): Promise<Autho
   const { route, params, provider } = oidc
   if (route !== 'token' || params?.grant_type !== 'authorization_code') return undefined
   return provider.AuthorizationCode.find(String(params.code), { ignoreExpiration: true })
-}
-
-/** Calls `report` for a code that another request has redeemed since this one has found it, before this one is refused. */
-export function onSimultaneousCodes(
-  provider: Provider,
-  report: (code: AuthorizationCode, ctx: KoaContextWithOIDC | undefined) => Promise<void>,
-): void {
-  const { AuthorizationCode } = provider
-  const { consume } = AuthorizationCode.prototype
-  AuthorizationCode.prototype.consume = async function () {
-    try {
-      await consume.call(this)
-    } catch (error) {
-      if (error instanceof errors.InvalidGrant) await report(this, requestIn(provider))
-      throw error
-    }
-  }
 }
 
 /** The client and the `sid` of an ID token that this provider issued, expired or not; `undefined` for every other text. */

@@ -3,7 +3,13 @@
  * `attach`; what only a request shows is looked at in each, before anything is spent.
  */
 import { createRequire } from 'node:module'
-import type { AuthorizationCode, Client, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import {
+  type AuthorizationCode,
+  type Client,
+  errors,
+  type KoaContextWithOIDC,
+  type Provider,
+} from 'oidc-provider'
 import { isPlainObject } from '../plain-json.ts'
 
 export type Session = InstanceType<Provider['Session']>
@@ -237,6 +243,23 @@ export async function stateOfSession(ctx: KoaContextWithOIDC, uid: string): Prom
 /** The request that is served. */
 export const requestIn = (provider: Provider): KoaContextWithOIDC | undefined =>
   (provider.constructor as typeof Provider).ctx
+
+/** Calls `report` for a code that another request has redeemed since this one has found it, before this one is refused. */
+export function onSimultaneousCodes(
+  provider: Provider,
+  report: (code: AuthorizationCode, ctx: KoaContextWithOIDC | undefined) => Promise<void>,
+): void {
+  const { AuthorizationCode } = provider
+  const { consume } = AuthorizationCode.prototype
+  AuthorizationCode.prototype.consume = async function () {
+    try {
+      await consume.call(this)
+    } catch (error) {
+      if (error instanceof errors.InvalidGrant) await report(this, requestIn(provider))
+      throw error
+    }
+  }
+}
 
 /** Sends a logout token (OpenID Connect Back-Channel Logout 1.0 §2.5). Rejects unless the application confirms. */
 export const sendLogoutToken = (client: Client, sub: string, sid: string): Promise<void> =>
