@@ -241,7 +241,7 @@ export async function stateOfSession(ctx: KoaContextWithOIDC, uid: string): Prom
 }
 
 /** The request that is served. */
-export const requestIn = (provider: Provider): KoaContextWithOIDC | undefined =>
+const requestIn = (provider: Provider): KoaContextWithOIDC | undefined =>
   (provider.constructor as typeof Provider).ctx
 
 /** Calls `report` for a code that another request has redeemed since this one has found it, before this one is refused. */
