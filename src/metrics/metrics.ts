@@ -36,7 +36,18 @@ function warn(): void {
 /** To be called when a provider is attached, so that every series begins before the first request. */
 export function beginMetrics(provider: object, source: Source): void {
   addSource(provider, source)
-  if (!current()) isLate = true
+  if (registeredMeterProvider()) report(() => {})
+  else isLate = true
+}
+
+/** What an SDK throws changes no answer, and keeps no event back. */
+function report(to: (instruments: Instruments) => void): void {
+  try {
+    const instruments = current()
+    if (instruments) to(instruments)
+  } catch {
+    // There is no one to tell: an SDK logs its own errors.
+  }
 }
 
 const secondsSince = (begun: number): number => (performance.now() - begun) / 1000
@@ -44,11 +55,11 @@ const secondsSince = (begun: number): number => (performance.now() - begun) / 10
 /** Starts the time of an exchange. What it returns reports how it ended. */
 export function timeExchange(kind: Kind): (outcome: Outcome, check?: string) => void {
   const begun = performance.now()
-  return (outcome, check) => {
-    const instruments = current()
-    instruments?.exchanges.add(1, attributes.exchange(kind, outcome, check))
-    instruments?.exchangeDuration.record(secondsSince(begun), attributes.exchange(kind, outcome))
-  }
+  return (outcome, check) =>
+    report(({ exchanges, exchangeDuration }) => {
+      exchanges.add(1, attributes.exchange(kind, outcome, check))
+      exchangeDuration.record(secondsSince(begun), attributes.exchange(kind, outcome))
+    })
 }
 
 /** Reports an operation. `isFailure` tells a failure from a refusal. */
@@ -58,11 +69,11 @@ export async function timed<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   const begun = performance.now()
-  const end = (outcome: Outcome) => {
-    const instruments = current()
-    instruments?.operations.add(1, attributes.operation(operation, outcome))
-    instruments?.operationDuration.record(secondsSince(begun), attributes.operation(operation))
-  }
+  const end = (outcome: Outcome) =>
+    report(({ operations, operationDuration }) => {
+      operations.add(1, attributes.operation(operation, outcome))
+      operationDuration.record(secondsSince(begun), attributes.operation(operation))
+    })
   try {
     const result = await work()
     end('done')
@@ -76,7 +87,10 @@ export async function timed<Result>(
 /** Starts the time of a call of the deployment's function. What it returns reports how it ended. */
 export function timeCall(name: CallbackName): (ending: Ending) => void {
   const begun = performance.now()
-  return (ending) => current()?.functionDuration.record(secondsSince(begun), attributes.call(name, ending))
+  return (ending) =>
+    report(({ functionDuration }) =>
+      functionDuration.record(secondsSince(begun), attributes.call(name, ending)),
+    )
 }
 
 /** Reports how long `findAccount` took, of one account or of several together. */
@@ -93,13 +107,14 @@ export async function timedLookup<Result>(look: () => Promise<Result>): Promise<
 }
 
 export const countReplay = (ended: AccessTokenEnd, sameClient: boolean): void =>
-  current()?.replays.add(1, attributes.replay(ended, sameClient))
+  report(({ replays }) => replays.add(1, attributes.replay(ended, sameClient)))
 
 /** An exchange for a session, whose time is that of an authorization request. */
 export const countSession = (outcome: Outcome, check?: string): void =>
-  current()?.exchanges.add(1, attributes.exchange('session', outcome, check))
+  report(({ exchanges }) => exchanges.add(1, attributes.exchange('session', outcome, check)))
 
-export const countLogout = (logout: Logout): void => current()?.logouts.add(1, attributes.logout(logout))
+export const countLogout = (logout: Logout): void =>
+  report(({ logouts }) => logouts.add(1, attributes.logout(logout)))
 
 export const countFailure = ({ door, status }: Pick<ImpersonationFailed, 'door' | 'status'>): void =>
-  current()?.failures.add(1, attributes.failure(door, status))
+  report(({ failures }) => failures.add(1, attributes.failure(door, status)))
