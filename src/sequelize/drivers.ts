@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import type { Sequelize } from 'sequelize'
 import type { Driver } from './database/driver.ts'
 import { logOf } from './database/log.ts'
@@ -15,7 +16,24 @@ export function driverOf(sequelize: Sequelize): Driver {
   const driver = chooseDriver(sequelize)
   drivers.set(sequelize, driver)
   if (driver.beforeConnect) sequelize.addHook('beforeConnect', driver.beforeConnect)
+  if (driver.makesClients) listenToClients(sequelize, driver.makesClients)
   return driver
+}
+
+/**
+ * Sequelize listens for a client's errors only after it has been told that the client is connected. A server that ends the
+ * session in between would end the process, by an `error` event that no one hears. No hook sees a client before that, so
+ * this Sequelize gets its library with a maker of clients that listens from the start. The error reaches Sequelize all
+ * the same: by its next statement on that connection.
+ */
+function listenToClients({ connectionManager }: Sequelize, maker: string): void {
+  const library: object = Reflect.get(connectionManager, 'lib')
+  const heard = <Client extends EventEmitter>(client: Client) => client.on('error', () => {})
+  const made = new Proxy(Reflect.get(library, maker), {
+    apply: (make, self, args) => heard(Reflect.apply(make, self, args)),
+    construct: (Client, args, target) => heard(Reflect.construct(Client, args, target)),
+  })
+  Reflect.set(connectionManager, 'lib', Object.create(library, { [maker]: { value: made } }))
 }
 
 /** A new database is added here. */

@@ -17,6 +17,8 @@ export interface Driver {
   fateOf(error: unknown): Fate
   /** Changes what a new connection is made with. Absent where there is nothing to change. */
   beforeConnect?(config: object): void
+  /** What makes a client in the library that Sequelize loads. Absent where a client emits no errors by itself. */
+  readonly makesClients?: string
   /** Closes a connection without waiting for the server, which may be gone. Absent where there is none. */
   destroy?(connection: object): void
   /** Whether a statement failed because a table or a column of ours is missing. */

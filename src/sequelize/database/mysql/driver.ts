@@ -79,6 +79,7 @@ function createRun(): Driver['run'] {
 
 const mysql: Omit<Driver, 'run' | 'inSync'> = {
   dialect: mysqlDialect,
+  makesClients: 'createConnection',
   most,
   fitting,
 

@@ -75,6 +75,8 @@ export function createPostgres(log: (text: string) => void): Driver {
 const postgres: Omit<Driver, 'run'> = {
   dialect: postgresDialect,
 
+  makesClients: 'Client',
+
   most: () => 8,
 
   fateOf(error) {
