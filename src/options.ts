@@ -51,6 +51,11 @@ export interface ImpersonationPolicyRequest {
   readonly resource?: string | readonly string[]
   /** The resources that will be granted, `[]` for none. When someone signs in as the user, and not yet at the door. */
   readonly resources?: readonly string[]
+  /**
+   * The claims of the user that the OpenID Connect parameter `claims` will bring, whatever the scopes bring; `[]` for none.
+   * When someone signs in as the user, and not yet at the door.
+   */
+  readonly claims?: readonly string[]
   /** The scopes that will be granted, if any; at issuance the constraint, if any. */
   readonly scope?: string
 }

@@ -74,6 +74,11 @@ const FACTS: Readonly<Record<string, Fact>> = {
     grant.rejectOIDCScope('one')
     return grant.getOIDCScopeEncountered().includes('one') && grant.getOIDCScope() === ''
   },
+  'claims that a Grant rejects': (provider) => {
+    const grant = new provider.Grant()
+    grant.rejectOIDCClaims(['one'])
+    return grant.getOIDCClaimsEncountered().includes('one') && grant.getOIDCClaims().length === 0
+  },
   'Provider.ctx': (provider) => 'ctx' in provider.constructor,
   'Session.findByUid': ({ Session }) => hasFunction(Session, 'findByUid'),
   'AccessToken.revokeByGrantId': ({ AccessToken }) => hasFunction(AccessToken, 'revokeByGrantId'),

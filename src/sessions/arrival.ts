@@ -3,7 +3,7 @@
  * the user. Nothing is written here.
  */
 import type { Context } from 'koa'
-import { type Account, errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { type Account, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { askCustomClaims } from '../callbacks/claims.ts'
 import { assertPolicyAllows } from '../callbacks/policy.ts'
 import { epochTime, type Seconds } from '../clock.ts'
@@ -63,9 +63,9 @@ export async function arrive(
     attempt.record = record
     const { client, session } = partiesOf(ctx)
     const account = await findAccounts(ctx, service, record)
-    const { grant, scope, resources } = grantFor(ctx, service, record)
+    const { grant, scope, resources, claims: requested } = grantFor(ctx, service, record)
     Object.assign(attempt, { scope, resources })
-    const granted = { ...(scope !== '' && { scope }), resources }
+    const granted = { ...(scope !== '' && { scope }), resources, claims: requested }
     const { actorId } = arriving
     await assertPolicyAllows(service.options, policyRequest({ record, account, session, granted }))
     const endsAt = epochTime() + service.sessions.ttl
@@ -143,7 +143,7 @@ async function findAccounts(
  * What was asked for, within the client's own scope and the ceiling of the record. What is outside is rejected rather than
  * left out: it was decided, and no one is asked for consent.
  */
-function grantFor(ctx: KoaContextWithOIDC, { provider }: SessionService, record: SubjectToken) {
+function grantFor(ctx: KoaContextWithOIDC, { provider, given }: SessionService, record: SubjectToken) {
   const {
     client,
     requestParamScopes,
@@ -166,19 +166,39 @@ function grantFor(ctx: KoaContextWithOIDC, { provider }: SessionService, record:
   const [added, rejected] = divide(requestParamOIDCScopes)
   grant.addOIDCScope(added)
   grant.rejectOIDCScope(rejected)
-  grant.addOIDCClaims(requestParamClaims)
+  const requested = [...requestParamClaims]
+  const listed = record.scope ? claimsOf(given, added.split(' ')) : undefined
+  const isBrought = (name: string) => isOfSignIn(name) || !listed || listed.has(name)
+  grant.addOIDCClaims(requested.filter(isBrought))
+  grant.rejectOIDCClaims(requested.filter((name) => !isBrought(name)))
+  const claims = requested.filter((name) => isBrought(name) && !isOfSignIn(name))
   for (const [resource, server] of Object.entries(resourceServers)) {
     const [added, rejected] = divide([...requestParamScopes].filter((name) => server.scopes.has(name)))
     grant.addResourceScope(resource, added)
     grant.rejectResourceScope(resource, rejected)
   }
-  return { grant, scope: [...granted].join(' '), resources: Object.keys(resourceServers) }
+  return { grant, scope: [...granted].join(' '), resources: Object.keys(resourceServers), claims }
 }
+
+/** Claims about the sign-in and not the user. The provider's own cannot be rejected, and `act` must not be. */
+const isOfSignIn = (name: string): boolean =>
+  ['sub', 'sid', 'auth_time', 'acr', 'amr', 'iss', 'act'].includes(name)
+
+/** The claims that these scopes list. */
+const claimsOf = ({ claims }: Configuration, scopes: readonly string[]): ReadonlySet<string> =>
+  new Set(
+    scopes.flatMap((scope) => {
+      const listed: unknown = claims?.[scope]
+      return Array.isArray(listed) ? listed : Object.keys(Object(listed))
+    }),
+  )
 
 /** What will be granted. Known at the arrival only. */
 interface Granted {
   readonly scope?: string
   readonly resources?: readonly string[]
+  /** The claims that the parameter `claims` brings. */
+  readonly claims?: readonly string[]
 }
 
 /** What the policy is asked about, at the door and at the arrival. */

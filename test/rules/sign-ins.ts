@@ -131,6 +131,30 @@ const PROMPTS: Readonly<Record<string, Record<string, string>>> = {
 }
 const prompts = Object.keys(PROMPTS)
 
+/** What an application asks for beyond its scopes, and what it gets, by the scope of the record. */
+const ASKED = {
+  scope: 'openid profile',
+  claims: JSON.stringify({
+    id_token: { email: null, auth_time: { essential: true } },
+    userinfo: { email: null, phone: null, tenant: null, act: null },
+  }),
+}
+const CEILINGS: Readonly<Record<string, { scope?: string; brings: readonly string[] }>> = {
+  'a record without scope': { brings: ['email', 'phone', 'tenant'] },
+  'a record with a scope that lists one': { scope: 'profile', brings: ['email'] },
+  'a record with a scope that lists none': { scope: 'openid', brings: [] },
+  'a record whose scope was not asked for': { scope: 'phone', brings: [] },
+}
+const ceilings = Object.keys(CEILINGS)
+const CLAIMED: NonNullable<Given['configuration']> = {
+  ...(CLAIMS as Given['configuration']),
+  claims: { openid: ['sub'], profile: { email: null }, phone: ['phone'], tenant: null },
+  async findAccount(_ctx, accountId) {
+    const claims = { sub: accountId, email: 'alice@example.com', phone: '+49 30 1234', tenant: 'north' }
+    return { accountId, claims: () => claims }
+  },
+}
+
 /** A while ago, and not too long. */
 const SIGNED_IN = now() - 1000
 
@@ -414,6 +438,45 @@ export const signInRules: readonly Rule[] = [
       { scope: 'other offline_access' },
     ),
   ),
+  rowsOf(ceilings)(
+    'A20, and no claim beyond the scope of the record',
+    each(ceilings, (name) => {
+      const { scope, brings = [] } = CEILINGS[name] ?? {}
+      return armed(
+        async ({ browser, authorize, redeem, userinfo, use }) => {
+          const { body, text } = await redeem(await authorize(browser, ASKED))
+          expect(body?.access_token, text).to.be.a('string')
+          const shown = (await userinfo(body.access_token)).body
+          expect(shown.act).to.deep.equal({ sub: 'bob' })
+          expect(Object.keys(shown).filter((name) => !['sub', 'act'].includes(name))).to.have.members(brings)
+          const idToken = decodeJwt(body.id_token)
+          expect('email' in idToken).to.equal(brings.includes('email'))
+          expect(idToken).to.include.keys('auth_time', 'sid', 'act')
+          expect((await use())?.scope).to.be.oneOf(['openid profile', 'openid'])
+        },
+        { configuration: CLAIMED },
+        scope === undefined ? {} : { scope },
+      )
+    }),
+  ),
+  rowsOf(ceilings)(
+    'A32',
+    each(ceilings, (name) => {
+      const { scope, brings } = CEILINGS[name] ?? {}
+      return cell(async () => {
+        const asked: unknown[] = []
+        const isAllowed = (request: object) => asked.push(Reflect.get(request, 'claims')) > 0
+        await withScene({ options: { isAllowed }, configuration: CLAIMED }, async (scene) => {
+          const browser = await scene.signedIn()
+          const { token, id } = await scene.issue(scope === undefined ? {} : { scope })
+          await scene.arm(browser, token)
+          expect(errorOf(await scene.authorize(browser, ASKED))).to.equal(null)
+          expect(asked).to.deep.equal([undefined, undefined, brings])
+          expect((await scene.record(id))?.use).to.include({ clientId: 'shop' })
+        })
+      })
+    }),
+  ),
   rule(
     'A21',
     armed(async ({ browser, authorize, use }) => {
@@ -562,7 +625,11 @@ export const signInRules: readonly Rule[] = [
           ...{ client: { id: 'shop' }, createdBy: { id: 'backend' } },
           actor: { sub: 'bob', verified: true, authTime: SIGNED_IN, acr: 'gold' },
         }
-        expect(asked).to.deep.equal([atDoor, atDoor, { ...atDoor, scope: 'openid profile', resources: [] }])
+        expect(asked).to.deep.equal([
+          atDoor,
+          atDoor,
+          { ...atDoor, ...{ scope: 'openid profile', resources: [], claims: [] } },
+        ])
         expect((await scene.record(id))?.use).to.include({ clientId: 'shop' })
       })
     }),

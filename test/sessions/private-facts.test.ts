@@ -69,6 +69,10 @@ const atStart: Record<string, readonly [fact: string, ...Patch[]]> = {
     'scopes that a Grant rejects',
     { file: 'models/grant.js', from: 'rejectOIDCScope(...args) {', to: 'rejectOIDCScope() { return;' },
   ],
+  'a Grant rejects no claims': [
+    'claims that a Grant rejects',
+    { file: 'models/grant.js', from: 'rejectOIDCClaims(...args) {', to: 'rejectOIDCClaims() { return;' },
+  ],
   'the request is not told': [
     'Provider.ctx',
     { file: 'provider.js', from: 'static get ctx()', to: 'static get request()' },
