@@ -122,8 +122,12 @@ export const PLANTS: Readonly<Record<string, () => Plant>> = {
   'an API passes on what was bound to a resource': () => byStatus(({ resource: _, ...token }) => token),
   'an API passes on without the people who act': () => byStatus(withoutActor),
   'APIs pass on without a limit': () => ({ onBehalfOf: { hops: 9 } }),
-  'an API widens the scopes': () => ({ onBehalfOf: { hops: 2, scopes: 'policy' } }),
-  'the token of an API outlives the one it received': () => ({ provider: longerForApis }),
+  'an API widens the scopes': () => ({
+    provider: forApis((token) => ({ scope: `${token.scope} bills:read` })),
+  }),
+  'the token of an API outlives the one it received': () => ({
+    provider: forApis((token) => ({ exp: Number(token.exp) + 1 })),
+  }),
   'no event tells that an API passed a user on': () => ({ provider: silent('access_token.exchanged') }),
   'a stop forgets who it was': () =>
     inStore((store) => ({
@@ -239,14 +243,17 @@ const silent =
     provider.rawListeners = (event) => (event === name ? [] : listeners(event))
   }
 
-function longerForApis(provider: Provider): void {
-  const { prototype } = provider.AccessToken
-  const { save } = prototype
-  prototype.save = function (this: AccessToken) {
-    if (APIS.some(({ client_id: id }) => id === this.clientId)) this.exp = Number(this.exp) + 1
-    return save.call(this)
+/** Tokens of an API, changed as they are issued. */
+const forApis =
+  (change: (token: AccessToken) => Partial<AccessToken>) =>
+  (provider: Provider): void => {
+    const { prototype } = provider.AccessToken
+    const { save } = prototype
+    prototype.save = function (this: AccessToken) {
+      if (APIS.some(({ client_id: id }) => id === this.clientId)) Object.assign(this, change(this))
+      return save.call(this)
+    }
   }
-}
 
 /** Adapters, with some methods replaced. */
 const adapters =

@@ -196,15 +196,9 @@ export interface ImpersonationOptions {
   /**
    * Whether an API may exchange an access token that it received for one of another API, of the same user. Such a client
    * is registered with `token_exchange_audiences` and `token_exchange_resources`. `hops`: how many APIs may pass the user
-   * on one after the other, 1 … 10, default 1. `scopes`: `'subset'` grants what the received token names and nothing
-   * else; `'policy'` leaves that to `isAllowed`, which it needs. `true` is `{}`. Needs `statusList`. Default `false`.
+   * on one after the other, 1 … 10, default 1. `true` is `{}`. Needs `statusList`. Default `false`.
    */
-  readonly onBehalfOf?:
-    | boolean
-    | {
-        readonly hops?: number
-        readonly scopes?: 'subset' | 'policy'
-      }
+  readonly onBehalfOf?: boolean | { readonly hops?: number }
 
   /**
    * Sessions: a subject token that was issued with `use: 'session'` opens an application, which is signed in as the user
@@ -293,7 +287,6 @@ export interface ResolvedOptions
 /** How far an API passes a user on. */
 export interface OnBehalfOfOptions {
   readonly hops: number
-  readonly scopes: 'subset' | 'policy'
 }
 
 /** `uri` is absent where it follows from the management resource. */
@@ -352,7 +345,8 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
   )
   assertFunction('isAllowed', options.isAllowed)
   assertFunction('getCustomJwtClaims', options.getCustomJwtClaims)
-  assertOnBehalfOf(options)
+  // What an API passes on must end when the impersonation does.
+  if (options.onBehalfOf && !options.statusList) throw new TypeError('option onBehalfOf needs statusList')
   assert(
     isPlainObject(options.environmentVariables) && isPlainJson(options.environmentVariables, 16),
     'environmentVariables',
@@ -387,19 +381,10 @@ function resolveOnBehalfOf(
 ): OnBehalfOfOptions | false {
   if (given === false) return false
   assert(given === true || isPlainObject(given), 'onBehalfOf', 'a boolean or an object')
-  const { hops = 1, scopes = 'subset', ...others } = given === true ? {} : given
+  const { hops = 1, ...others } = given === true ? {} : given
   refuseUnknown(Object.keys(others), 'onBehalfOf.')
   assertWhole('onBehalfOf.hops', hops, { from: 1, to: 10 })
-  assert(['subset', 'policy'].includes(scopes), 'onBehalfOf.scopes', "'subset' or 'policy'")
-  return Object.freeze({ hops, scopes })
-}
-
-/** What an API passes on must end when the impersonation does; and a decision needs someone who decides. */
-function assertOnBehalfOf({ onBehalfOf, statusList, isAllowed }: ResolvedOptions): void {
-  if (!onBehalfOf) return
-  if (!statusList) throw new TypeError('option onBehalfOf needs statusList')
-  if (onBehalfOf.scopes === 'policy' && !isAllowed)
-    throw new TypeError("option onBehalfOf.scopes: 'policy' needs isAllowed")
+  return Object.freeze({ hops })
 }
 
 const SHORTEST_SESSION: Seconds = 60

@@ -73,7 +73,7 @@ export async function prepareStep(
   const sub = await identifySubject(ctx, settings, subject)
   const actor = await findPeople(ctx, subject, { ...options, hops: rules.hops })
   reached({ actor })
-  const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, rules, subject))
+  const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, subject))
   reached({ target })
 
   await assertStepAllowed(ctx, options, { subject, actor, target })
@@ -88,11 +88,7 @@ function assertAdmitted({ oidc: { client } }: GrantContext, { actorToken }: Exch
   if (!authenticates(client)) throw clientNotAdmitted({ private: 'the client does not authenticate' })
 }
 
-function limitsOf(
-  { oidc: { client } }: GrantContext,
-  { scopes }: OnBehalfOfOptions,
-  { audience, record, scope }: ReceivedToken,
-): Limits {
+function limitsOf({ oidc: { client } }: GrantContext, { audience, record, scope }: ReceivedToken): Limits {
   const registered = registeredResources(client)
   return {
     assertReaches(resource, server) {
@@ -104,10 +100,7 @@ function limitsOf(
       // Nothing could tie the end of an opaque token to that of the received one.
       if (server.accessTokenFormat !== 'jwt') throw targetRefused({ private: 'its access tokens are opaque' })
     },
-    ceilings: [
-      ...(record?.scope === undefined ? [] : [record.scope]),
-      ...(scopes === 'policy' ? [] : [scope ?? '']),
-    ],
+    ceilings: [scope ?? '', ...(record?.scope === undefined ? [] : [record.scope])],
     mayAct: false,
   }
 }

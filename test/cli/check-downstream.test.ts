@@ -247,12 +247,6 @@ describe('oidc-impersonation check: downstream', () => {
       'warning',
       /^orders-api, reports all exchange tokens for https:\/\/api\.example\.com$/,
     ],
-    [
-      'scopes that the policy widens',
-      { options: { onBehalfOf: { scopes: 'policy' } } },
-      'warning',
-      /^scopes is 'policy'/,
-    ],
   ]
   for (const [mistake, parts, level, text] of planted) {
     it(`finds ${mistake}, and nothing else`, async () => {

@@ -138,12 +138,6 @@ describe('docs: the protocol of the token exchange', () => {
     })
   })
 
-  it('has every option of an API that exchanges', () => {
-    const store = anyStore
-    const title = '8. On behalf of: an API exchanges the token it received'
-    expect(names(title)).to.have.members(Object.keys(resolveOptions({ store, onBehalfOf: true }).onBehalfOf))
-  })
-
   it('lists the reserved claims', () => {
     const [, , list = ''] = section('Reserved claims').split('\n\n')
     expect(codeOf(list)).to.have.members([...RESERVED_CLAIMS])

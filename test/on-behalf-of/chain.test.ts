@@ -181,9 +181,7 @@ describe('on behalf of: the people of a chain', () => {
 describe('on behalf of: what an API was given does not act', () => {
   let deployment: Deployment
   before(async () => {
-    deployment = await startDeployment(
-      downstream({ maxDelegationDepth: 5, onBehalfOf: { hops: 5, scopes: 'policy' }, isAllowed: () => true }),
-    )
+    deployment = await startDeployment(downstream({ maxDelegationDepth: 5, onBehalfOf: { hops: 5 } }))
   })
   after(() => deployment.close())
 

@@ -37,7 +37,6 @@ const SETTINGS = {
   usual: {},
   'without onBehalfOf': { onBehalfOf: false },
   'without status lists': { onBehalfOf: false, statusList: false },
-  'with scopes for the policy': { onBehalfOf: { hops: 2, scopes: 'policy' } },
   'one API deep': { onBehalfOf: true },
   'one person deep': { maxDelegationDepth: 1 },
   'with an actor always': { requireActor: true },

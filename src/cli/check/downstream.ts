@@ -22,12 +22,6 @@ export async function checkDownstream(
       : [warning(ABOUT, text, 'set onBehalfOf, or remove token_exchange_audiences')]
   }
   const findings = [namedOrNone('who may go downstream', apis)]
-  if (onBehalfOf.scopes === 'policy') {
-    const text =
-      "scopes is 'policy': an API may get scopes that the token it received lacks, if isAllowed lets it"
-    const advice = "decide on scope in isAllowed, at the stage onBehalfOf, or leave the default 'subset'"
-    findings.push(warning(ABOUT, text, advice))
-  }
   findings.push(...checkShared(apis))
   for (const api of apis) {
     findings.push(
