@@ -34,10 +34,10 @@ interface Privileges {
   /** What binds its access tokens to a key. */
   readonly bindings: readonly string[]
   readonly subjectType: unknown
-  /** Whether sessions may open it, and where a sign-in begins, if its metadata say so by another member. */
+  /** Whether sessions may open it. */
   readonly isOpen: boolean
-  readonly start: unknown
-  readonly canBeTold: boolean
+  /** Its other members, as they came. */
+  readonly metadata: RawMetadata
 }
 
 /**
@@ -123,13 +123,19 @@ function assertNotWeakened(wanted: Privileges, held: Privileges): void {
   if (held.isOpen) assertOpenAsBefore(wanted, held)
 }
 
-/** Where engineers are sent, and that their sessions can be ended there, is what the administrator has decided. */
-function assertOpenAsBefore(wanted: Privileges, held: Privileges): void {
-  if (held.start !== undefined && wanted.start !== held.start)
-    throw invalidClientMetadata('initiate_login_uri may not change')
-  if (held.canBeTold && !wanted.canBeTold)
-    throw invalidClientMetadata('backchannel_logout_uri may not be dropped')
+/** What engineers are shown, where they are sent and who is told of the end: the administrator has decided it. */
+const KEPT_WHILE_OPEN = ['client_name', 'initiate_login_uri', 'backchannel_logout_uri']
+const NARROWED_WHILE_OPEN = ['redirect_uris', 'post_logout_redirect_uris']
+
+/** What opens it may be left out, by rules of its own (`sessions/opt-in.ts`). */
+function assertOpenAsBefore({ metadata: wanted }: Privileges, { metadata: held }: Privileges): void {
+  const changed = KEPT_WHILE_OPEN.find((member) => wanted[member] !== held[member])
+  if (changed) throw invalidClientMetadata(`${changed} may not change`)
+  for (const member of NARROWED_WHILE_OPEN)
+    assertWithin(member, addressesIn(wanted[member]), addressesIn(held[member]))
 }
+
+const addressesIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
 
 const mayExchange = ({ grants }: Wideable): boolean => grants.includes(TOKEN_EXCHANGE)
 
@@ -156,8 +162,7 @@ function privilegesOf(metadata: RawMetadata, reservedGrants: readonly string[]):
     bindings: BINDINGS.filter((binding) => metadata[binding] === true),
     subjectType: metadata.subject_type,
     isOpen: metadata[IMPERSONATION_SESSIONS] !== undefined,
-    start: metadata[IMPERSONATION_SESSIONS] === true ? metadata.initiate_login_uri : undefined,
-    canBeTold: metadata.backchannel_logout_uri !== undefined,
+    metadata,
   }
 }
 

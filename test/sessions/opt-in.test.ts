@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type ClientMetadata, errors } from 'oidc-provider'
 import { isOpen } from '../../src/sessions/opt-in.ts'
-import { shop, startScene } from './arriving.ts'
+import { CALLBACK, shop, startScene } from './arriving.ts'
 
 describe('a client that sessions may open', () => {
   it('says so by true, with initiate_login_uri, or by the address of a sign-in', async () => {
@@ -163,9 +163,32 @@ describe('a client that registers itself', () => {
       },
       status: 400,
     },
-    'may change an initiate_login_uri at which no session begins': {
+    'may not take an initiate_login_uri, though no session begins there': {
       changes: { initiate_login_uri: 'https://shop.example.com/other' },
+      status: 400,
+    },
+    'may not take another name': { changes: { client_name: 'The bank' }, status: 400 },
+    'may not send codes elsewhere': {
+      changes: { redirect_uris: [CALLBACK, 'https://evil.example.com/callback'] },
+      status: 400,
+    },
+    'may send codes to fewer addresses': {
+      held: { redirect_uris: [CALLBACK, 'https://shop.example.com/other'] },
+      changes: { redirect_uris: [CALLBACK] },
       status: 200,
+    },
+    'may not send browsers elsewhere after a sign-out': {
+      changes: { post_logout_redirect_uris: ['https://evil.example.com/'] },
+      status: 400,
+    },
+    'may leave out where browsers are sent after a sign-out': {
+      held: { post_logout_redirect_uris: ['https://shop.example.com/'] },
+      changes: { post_logout_redirect_uris: undefined },
+      status: 200,
+    },
+    'may not send logout tokens elsewhere': {
+      changes: { backchannel_logout_uri: 'https://evil.example.com/logout' },
+      status: 400,
     },
     'may not widen its scope': {
       held: { scope: 'openid' },
