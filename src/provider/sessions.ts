@@ -80,6 +80,7 @@ const FACTS: Readonly<Record<string, Fact>> = {
     return grant.getOIDCClaimsEncountered().includes('one') && grant.getOIDCClaims().length === 0
   },
   'Provider.ctx': (provider) => 'ctx' in provider.constructor,
+  'Session.find': ({ Session }) => hasFunction(Session, 'find'),
   'Session.findByUid': ({ Session }) => hasFunction(Session, 'findByUid'),
   'AccessToken.revokeByGrantId': ({ AccessToken }) => hasFunction(AccessToken, 'revokeByGrantId'),
   'client.backchannelLogout': ({ Client }) => hasFunction(Client.prototype, 'backchannelLogout'),
@@ -203,6 +204,17 @@ export function rememberSessions(provider: Provider, isHeadless: (uid: string) =
         read.set(request, known.set(uid, session))
       }
       return session
+    },
+  })
+}
+
+/** From now on, a cookie finds no headless session: neither for the provider nor for a page of the host. */
+export function hideHeadlessSessions({ Session }: Provider, isHeadless: (uid: string) => boolean): void {
+  const { find } = Session
+  Object.assign(Session, {
+    async find(...given: Parameters<typeof find>) {
+      const session = (await find.apply(Session, given)) as Session | undefined
+      return session && isHeadless(session.uid) ? undefined : session
     },
   })
 }

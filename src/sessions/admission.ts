@@ -22,7 +22,6 @@ import {
 } from '../subject-tokens/subject-token.ts'
 import { policyRequest, tellRefused } from './arrival.ts'
 import { endSession } from './ending.ts'
-import { recordIdOf } from './names.ts'
 import { isOpen, type OpenClient } from './opt-in.ts'
 import type { Sealed } from './seal.ts'
 import type { SessionService } from './tokens.ts'
@@ -35,7 +34,6 @@ export async function signedIn(ctx: Context, { provider }: SessionService): Prom
   const session = await provider.Session.get(ctx).catch((error: unknown) => {
     throw storageUnavailable(error)
   })
-  if (recordIdOf(session.uid)) throw sessionRefused({ private: 'a headless session was presented' })
   return session.accountId ? (session as SignedIn) : undefined
 }
 

@@ -6,9 +6,14 @@ import type { Account, AuthorizationCode, Configuration, KoaContextWithOIDC } fr
 import { DOOR_CLIENT, IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED } from '../constants.ts'
 import type { ResolvedSessions } from '../options.ts'
 import { findClient } from '../provider/clients.ts'
-import { assertSessionFacts, gives, rememberSessions, showHeadlessGrants } from '../provider/sessions.ts'
+import {
+  assertSessionFacts,
+  gives,
+  hideHeadlessSessions,
+  rememberSessions,
+  showHeadlessGrants,
+} from '../provider/sessions.ts'
 import type { Service, Settings } from '../provider/settings.ts'
-import { sessionRefused } from '../refusals.ts'
 import { type Arrival, type Attempt, arrive, tellRefused } from './arrival.ts'
 import { onlyBorneTokens } from './guard.ts'
 import { logoutOfSessions } from './logout.ts'
@@ -186,9 +191,6 @@ async function answerFor(
 ): Promise<Account | undefined> {
   const { session, client, route } = ctx.oidc ?? {}
   if (!session || session.accountId !== accountId || attempts.has(ctx)) return undefined
-  // A session of ours never comes by cookie.
-  if (recordIdOf(session.uid) !== undefined)
-    throw sessionRefused({ private: 'a headless session was presented' })
   if ((route !== 'authorization' && route !== 'resume') || !client || client.clientId === DOOR_CLIENT)
     return undefined
   const name = armedCookie(client.clientId)
@@ -248,6 +250,7 @@ export function attachSessions(
   }
   const isHeadless = (name: string) => recordIdOf(name) !== undefined
   rememberSessions(provider, isHeadless)
+  hideHeadlessSessions(provider, isHeadless)
   showHeadlessGrants(provider, isHeadless)
   followGrants(service)
   provider.on('authorization.error', (ctx, error) => tellOnce(ctx, error))

@@ -473,20 +473,32 @@ describe('what has changed since the browser was armed', () => {
 })
 
 describe('a headless session', () => {
-  it('is refused if its cookie is presented, at the application and at the door', async () => {
-    const scene = await startScene()
+  it('is not found by its cookie: not by the application, the door, or a page of the host', async () => {
+    const found: unknown[] = []
+    const scene = await startScene({
+      before: [
+        async (ctx, next) => {
+          if (ctx.path !== '/page') return next()
+          const session = await scene.provider.Session.get(ctx as never)
+          found.push(session.accountId)
+          ctx.status = 204
+        },
+      ],
+    })
     try {
       const engineer = await scene.signedIn()
       const { token, id } = await scene.issue()
       await scene.arm(engineer, token)
       await scene.authorize(engineer)
       const headless = await scene.provider.Session.findByUid(`imp_${id}`)
+      expect(headless?.accountId).to.equal('alice')
       const browser = scene.browser()
       browser.setSigned(scene.provider.cookieName('session'), headless?.jti ?? '', 'a key of the tests')
-      const answer = await scene.authorize(browser)
-      expect(errorOf(answer)).to.equal('access_denied')
       const silent = await scene.authorize(browser, { prompt: 'none' })
-      expect(errorOf(silent)).to.equal('access_denied')
+      expect(errorOf(silent)).to.equal('login_required')
+      await browser.get(`${scene.baseUrl}/page`)
+      expect(found).to.deep.equal([undefined])
+      scene.signingIn = undefined
       const next = await scene.issue({ actorId: 'alice', userId: 'carol' })
       const page = await browser.follow(await browser.post(scene.door, { subject_token: next.token }))
       expect(page.status).to.equal(403)
