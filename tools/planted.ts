@@ -1,50 +1,185 @@
 /**
- * Plants each fault of `test/planted/` in a copy of the repository, and runs the one test file that must turn red:
- * `npm run planted`. Arguments are parts of names; without one, all are planted. `-- --check` runs no test: it names the
- * patches that no longer apply.
+ * Plants each fault of `test/planted.txt` in a copy of the repository, and runs the one test file that must turn red:
+ * `npm run planted`. Arguments are parts of names or of files; without one, all are planted. `-- --check` runs no test: it
+ * names the faults that no longer have their place, and those that do not compile.
  */
 import { execFile, spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { copyRepository, ROOT } from './copy.ts'
 
 const run = promisify(execFile)
 
-const FOLDER = 'test/planted'
+const TABLE = 'test/planted.txt'
 const JOBS = 2
 /** A test that a fault keeps waiting fails by itself; milliseconds, as are all here. */
 const TEST_LIMIT = 10_000
 const FILE_LIMIT = 60_000
 
+interface Edit {
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
 interface Fault {
   readonly name: string
-  readonly patch: string
   /** The file that must turn red. */
-  readonly test: string
+  readonly red: string
+  readonly edits: readonly Edit[]
 }
 
 /** Why a fault is not found; `undefined` if it is. */
 type Missed = string | undefined
 
 function readFaults(parts: readonly string[]): Fault[] {
-  return readdirSync(path.join(ROOT, FOLDER))
-    .filter((file) => file.endsWith('.patch'))
-    .map((file) => path.basename(file, '.patch'))
-    .filter((name) => parts.length === 0 || parts.some((part) => name.includes(part)))
+  const faults = readFileSync(path.join(ROOT, TABLE), 'utf8')
+    .split(/\n{2,}/)
+    .filter((text) => !text.startsWith('#'))
     .map(readFault)
+  const again = faults.find(({ name }, index) => faults.findIndex((one) => one.name === name) < index)
+  if (again) throw new Error(`${again.name}: there are two of this name`)
+  return faults.filter(
+    ({ name, red, edits }) =>
+      parts.length === 0 ||
+      parts.some((part) => [name, red, ...edits.map(({ file }) => file)].some((text) => text.includes(part))),
+  )
 }
 
-function readFault(name: string): Fault {
-  const patch = path.join(ROOT, FOLDER, `${name}.patch`)
-  const head = readFileSync(patch, 'utf8').split('\ndiff ', 1)[0] ?? ''
-  const test = /^Test: (\S+)$/m.exec(head)?.[1]
-  if (!test || !/^Rule: \S/m.test(head)) throw new Error(`${name}: begins with "Rule: …" and "Test: …"`)
-  if (!existsSync(path.join(ROOT, test))) throw new Error(`${name}: there is no ${test}`)
-  return { name, patch, test }
+function readFault(text: string): Fault {
+  const [head = '', ...lines] = text.trimEnd().split('\n')
+  const [, name] = /^([\w-]+): \S/.exec(head) ?? []
+  const [, red = ''] = / > (\S+)$/.exec(lines[0] ?? '') ?? []
+  if (!name || !red) throw new Error(`${head}: begins with "name: rule" and "file > test file"`)
+  if (!existsSync(path.join(ROOT, red))) throw new Error(`${name}: there is no ${red}`)
+  return { name, red, edits: readEdits(lines) }
 }
 
-const apply = (cwd: string, ...options: string[]) => run('git', ['apply', ...options], { cwd })
+function readEdits(lines: readonly string[]): Edit[] {
+  const edits: { file: string; find: string[]; replace: string[] }[] = []
+  for (const line of lines) {
+    if (line.startsWith('-')) edits.at(-1)?.find.push(line.slice(2))
+    else if (line.startsWith('+')) edits.at(-1)?.replace.push(line.slice(2))
+    else edits.push({ file: line.split(' ', 1)[0] ?? '', find: [], replace: [] })
+  }
+  return edits.map(({ file, find, replace }) => ({
+    file,
+    find: find.join('\n'),
+    replace: replace.join('\n'),
+  }))
+}
+
+/** The files with these faults in them; `undefined` where one has no place of its own. */
+function textsWith(faults: readonly Fault[]): Map<string, string> | undefined {
+  const texts = new Map<string, string>()
+  const edits = Map.groupBy(
+    faults.flatMap((fault) => fault.edits),
+    ({ file }) => file,
+  )
+  for (const [file, ofFile] of edits) {
+    const text = existsSync(path.join(ROOT, file)) ? readFileSync(path.join(ROOT, file), 'utf8') : ''
+    const places = ofFile
+      .map((edit) => ({ ...edit, at: text.indexOf(edit.find), lastAt: text.lastIndexOf(edit.find) }))
+      .sort((one, next) => one.at - next.at)
+    let planted = ''
+    let end = 0
+    for (const { find, replace, at, lastAt } of places) {
+      if (find === '' || at < end || at !== lastAt) return undefined
+      planted += text.slice(end, at) + replace
+      end = at + find.length
+    }
+    texts.set(file, planted + text.slice(end))
+  }
+  return texts
+}
+
+/** Runs `work` while these faults are in the folder. */
+async function withFaults<Result>(
+  folder: string,
+  faults: readonly Fault[],
+  work: (files: string[]) => Promise<Result>,
+): Promise<Result> {
+  const texts = textsWith(faults) ?? new Map<string, string>()
+  for (const [file, text] of texts) writeFileSync(path.join(folder, file), text)
+  try {
+    return await work([...texts.keys()])
+  } finally {
+    for (const file of texts.keys()) copyFileSync(path.join(ROOT, file), path.join(folder, file))
+  }
+}
+
+/** Faults of one batch are in the repository at the same time, each in a place of its own. */
+function batchesOf(faults: readonly Fault[]): Fault[][] {
+  const batches: Fault[][] = []
+  const meet = (one: Fault, other: Fault) =>
+    one.edits.some(({ file }) => other.edits.some((edit) => edit.file === file)) && !textsWith([one, other])
+  for (const fault of faults) {
+    const batch = batches.find((others) => !others.some((other) => meet(fault, other)))
+    if (batch) batch.push(fault)
+    else batches.push([fault])
+  }
+  return batches
+}
+
+const CONFIGURATIONS: readonly [files: RegExp, configuration: string][] = [
+  [/^src\/console\/assets\/.*\.js$/, './tsconfig.assets.json'],
+  [/^packages\/banner\/src\/.*\.js$/, './packages/banner/tsconfig.json'],
+  [/\.ts$/, './tsconfig.json'],
+]
+
+/** What the compiler says of these files; nothing of what a fault leaves unused. */
+async function compile(folder: string, files: readonly string[]): Promise<string> {
+  const compilerOptions = { noUnusedLocals: false, noUnusedParameters: false, allowUnreachableCode: false }
+  let output = ''
+  for (const [pattern, base] of CONFIGURATIONS) {
+    const ofBase = files.filter((file) => pattern.test(file))
+    if (ofBase.length === 0) continue
+    const configuration = path.join(folder, 'tsconfig.planted.json')
+    writeFileSync(
+      configuration,
+      JSON.stringify({ extends: base, compilerOptions, files: ofBase, include: [] }),
+    )
+    const tsc = path.join(ROOT, 'node_modules/.bin/tsc')
+    output += await run(tsc, ['-p', configuration], { cwd: folder }).then(
+      () => '',
+      ({ stdout }) => stdout,
+    )
+  }
+  return output
+}
+
+/** Those that do not compile, which any test would find. All are planted at once, then halves of those in question. */
+async function findBroken(folder: string, faults: readonly Fault[]): Promise<string[]> {
+  const output = await withFaults(folder, faults, (files) => compile(folder, files))
+  if (output === '') return []
+  const named = faults.filter(({ edits }) => edits.some(({ file }) => output.includes(`${file}(`)))
+  const suspects = named.length > 0 ? named : faults
+  if (suspects.length === 1) return [`${suspects[0]?.name}: does not compile:\n${output}`]
+  const half = Math.ceil(suspects.length / 2)
+  return [
+    ...(await findBroken(folder, suspects.slice(0, half))),
+    ...(await findBroken(folder, suspects.slice(half))),
+  ]
+}
+
+/** Whether all faults have their place, and compile. */
+async function check(faults: readonly Fault[]): Promise<boolean> {
+  const stale = faults.filter((fault) => !textsWith([fault]))
+  const applying = faults.filter((fault) => !stale.includes(fault))
+  const folder = copyRepository('planted')
+  const problems = stale.map(({ name }) => `${name}: no longer applies: what it finds must stand once`)
+  try {
+    for (const batch of batchesOf(applying)) problems.push(...(await findBroken(folder, batch)))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  for (const problem of problems) console.log(problem)
+  console.log(
+    `${faults.length} planted faults, ${problems.length} of which no longer apply or do not compile`,
+  )
+  return problems.length === 0
+}
 
 async function eachOf<Item>(
   items: Iterable<Item>,
@@ -56,19 +191,6 @@ async function eachOf<Item>(
     for (let next = queue.next(); !next.done; next = queue.next()) await work(next.value, worker)
   }
   await Promise.all(Array.from({ length: workers }, (_, worker) => drain(worker)))
-}
-
-/** Whether all patches apply. */
-async function check(faults: readonly Fault[]): Promise<boolean> {
-  let stale = 0
-  await eachOf(faults, 8, async ({ name, patch }) => {
-    await apply(ROOT, '--check', patch).catch(() => {
-      stale++
-      console.log(`${name}: no longer applies`)
-    })
-  })
-  console.log(`${faults.length} planted faults, ${stale} of which no longer apply`)
-  return stale === 0
 }
 
 interface Run {
@@ -101,7 +223,7 @@ function mocha(cwd: string, options: readonly string[], files: readonly string[]
 }
 
 async function assertGreen(folder: string, faults: readonly Fault[]): Promise<void> {
-  const files = [...new Set(faults.map(({ test }) => test))]
+  const files = [...new Set(faults.map(({ red }) => red))]
   const { code, output } = await mocha(folder, ['--parallel', '--jobs', `${JOBS}`], files)
   if (code !== 0) throw new Error(`without a fault:\n${output.slice(output.search(/^ +\d+ passing/m))}`)
 }
@@ -115,14 +237,8 @@ function judge({ code, output, ms }: Run): Missed {
   return undefined
 }
 
-async function plant(folder: string, { patch, test }: Fault): Promise<Run> {
-  await apply(folder, patch)
-  try {
-    return await mocha(folder, ['--bail', '--timeout', `${TEST_LIMIT}`], [test])
-  } finally {
-    await apply(folder, '--reverse', patch)
-  }
-}
+const plant = (folder: string, fault: Fault): Promise<Run> =>
+  withFaults(folder, [fault], () => mocha(folder, ['--bail', '--timeout', `${TEST_LIMIT}`], [fault.red]))
 
 function report(results: ReadonlyMap<string, Missed>): void {
   const rooms = Map.groupBy(results.keys(), (name) => name.split('-', 1)[0] ?? name)
