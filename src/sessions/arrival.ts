@@ -114,6 +114,8 @@ async function findRecord(
   if (!isOpen(client)) throw refused('the client is not open to sessions')
   if (params.response_type !== 'code') throw refused('the response type is not code')
   if (params.authorization_details !== undefined) throw refused('authorization_details were requested')
+  // Without an ID token, the application would get no `sid`, and could not be told of the end.
+  if (!ctx.oidc.requestParamScopes.has('openid')) throw refused('openid was not requested')
   if (ctx.oidc.prompts.has('login')) throw userCannotSignIn()
   const record = await store.find(provider.issuer, armed.id)
   if (record?.purpose !== 'session' || !sameHash(record.tokenHash, armed.hash)) throw refused('unknown')

@@ -106,6 +106,20 @@ describe('oidc-impersonation check: sessions', () => {
     ])
   })
 
+  it('name a client that cannot ask for openid', async () => {
+    const clients = [shop({ scope: 'openid orders:read' }), shop({ client_id: 'mute', scope: 'orders:read' })]
+    expect(
+      await about('who can be opened', { clients, configuration: { scopes: ['openid', 'orders:read'] } }),
+    ).to.deep.equal([
+      ok('who can be opened', 'shop, mute'),
+      fault(
+        'who can be opened',
+        'cannot ask for the scope openid, without which no session begins: mute',
+        'add openid to the scope of their metadata, or leave it out',
+      ),
+    ])
+  })
+
   for (const [host, address] of [
     ['127.0.0.1:8080', '127.0.0.1'],
     ['[::1]', '::1'],

@@ -386,29 +386,39 @@ export const signInRules: readonly Rule[] = [
       expect(await use()).to.equal(undefined)
     }),
   ),
-  rowsOf(['another response type', 'a policy that says no', 'another session', 'a token that was stopped'])(
-    'A17',
-    {
-      'another response type': arrivesWith({ response_type: 'none' }, 'access_denied', {
-        clients: [shop({ response_types: ['code', 'none'] })],
-      }),
-      'a policy that says no': arrivesWith({}, 'access_denied', {
-        options: { isAllowed: (request) => !('resources' in request) },
-      }),
-      'another session': armed(async ({ browser, signedIn, authorize, use }) => {
-        const other = await signedIn()
-        const { name = '', value = '', path } = browser.cookie(/^_imp_[0-9a-f]{16}$/) ?? {}
-        other.set(name, value, path)
-        expect(errorOf(await authorize(other))).to.equal('access_denied')
-        expect(await use()).to.equal(undefined)
-      }),
-      'a token that was stopped': armed(async ({ browser, impersonation, id, authorize, use }) => {
-        await impersonation.records.stop({ id })
-        expect(errorOf(await authorize(browser))).to.equal('access_denied')
-        expect(await use()).to.equal(undefined)
-      }),
-    },
-  ),
+  rowsOf([
+    'another response type',
+    'without openid',
+    'a policy that says no',
+    'another session',
+    'a token that was stopped',
+  ])('A17', {
+    'without openid': armed(async ({ browser, authorize, impersonation, refusals, id }) => {
+      const asked = { scope: 'orders:read', resource: API, nonce: null }
+      expect(errorOf(await authorize(browser, asked))).to.equal('access_denied')
+      expect(refusals()).to.deep.equal(['openid was not requested'])
+      expect((await impersonation.records.get(id))?.state).to.equal('active')
+      expect(isArmed(browser)).to.equal(false)
+    }),
+    'another response type': arrivesWith({ response_type: 'none' }, 'access_denied', {
+      clients: [shop({ response_types: ['code', 'none'] })],
+    }),
+    'a policy that says no': arrivesWith({}, 'access_denied', {
+      options: { isAllowed: (request) => !('resources' in request) },
+    }),
+    'another session': armed(async ({ browser, signedIn, authorize, use }) => {
+      const other = await signedIn()
+      const { name = '', value = '', path } = browser.cookie(/^_imp_[0-9a-f]{16}$/) ?? {}
+      other.set(name, value, path)
+      expect(errorOf(await authorize(other))).to.equal('access_denied')
+      expect(await use()).to.equal(undefined)
+    }),
+    'a token that was stopped': armed(async ({ browser, impersonation, id, authorize, use }) => {
+      await impersonation.records.stop({ id })
+      expect(errorOf(await authorize(browser))).to.equal('access_denied')
+      expect(await use()).to.equal(undefined)
+    }),
+  }),
   rule('A18', arrivesWith({ prompt: 'login' }, 'login_required')),
   rowsOf(prompts)(
     'A19',
