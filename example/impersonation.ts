@@ -15,7 +15,8 @@ export function impersonationOf(sequelize: Sequelize, baseUrl: string): Imperson
   return createImpersonation({
     store: createSubjectTokenStore(sequelize),
     requiredContext: ['reason', 'ticketId'],
-    // `requireActor` is off because the requests that `npm start` prints sign no one in. Yours should be on.
+    // Every access token names the engineer.
+    requireActor: true,
     statusList: { ttl: STATUS_LIST_TTL },
     sessions: {
       door: doorAt(baseUrl),
@@ -31,7 +32,7 @@ export function impersonationOf(sequelize: Sequelize, baseUrl: string): Imperson
       // A customer's own token goes where `token_exchange_resources` of the API says.
       if (request.stage === 'onBehalfOf' && request.subjectTokenId === undefined) return true
       const { userId, actor } = request
-      return isViewable(userId) && (!actor || isSupport(actor.sub))
+      return isViewable(userId) && actor !== undefined && isSupport(actor.sub)
     },
     getCustomJwtClaims: ({ context }) => {
       const { subjectTokenId, subjectTokenContext } = context.grant

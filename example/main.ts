@@ -15,10 +15,24 @@ const { baseUrl, shop, close } = await startExample({
   databaseUrl: process.env.DATABASE_URL,
   storage: 'example.sqlite',
   log: (entry) => console.log(JSON.stringify(entry)),
-}).catch((error: Error) => {
-  console.error(`The example could not start: ${error.message}`)
+}).catch((error: NodeJS.ErrnoException & { port?: number }) => {
+  const text =
+    error.code === 'EADDRINUSE'
+      ? `port ${error.port} is taken. Choose another one: PORT=4000 npm start. The shop has the next one.`
+      : error.message
+  console.error(`The example could not start: ${text}`)
   process.exit(1)
 })
+
+// The second signal of a kind ends the process at once.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, async () => {
+    console.log('\nStopping, once the requests under way have their responses.')
+    await close()
+    await metrics?.close()
+    console.log('Stopped.')
+  })
+}
 
 console.log(`
 Open ${baseUrl}/ and sign in as Sam Sawyer: open the shop as a customer, or look at the customer's orders.
@@ -32,18 +46,8 @@ Orders API      ${baseUrl}/orders-api/orders
 Backend         ${baseUrl}/backend/api/request-impersonation
 Accounts        alice, bob and carol (customers), sam and robin (support), dana (security)
 
-Without a browser, support becomes alice and reads her orders. Paste this into bash, in another terminal:
+Without a browser, Sam becomes Alice and reads her orders. Paste this into bash, in another terminal:
 
 ${curlLines(baseUrl)}
 Every line below belongs to the audit log. Press Ctrl-C to stop.
 `)
-
-// The second signal of a kind ends the process at once.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, async () => {
-    console.log('\nStopping, once the requests under way have their responses.')
-    await close()
-    await metrics?.close()
-    console.log('Stopped.')
-  })
-}

@@ -10,6 +10,7 @@ import { decodeJwt } from 'jose'
 import { actorToken, withActor } from '../fixtures/actor-tokens.ts'
 import { machineClient, publicClient } from '../fixtures/clients.ts'
 import { withDeployment } from '../fixtures/deployment.ts'
+import { engineersToken } from '../fixtures/engineers-sign-in.ts'
 import { credentials, form, send } from '../fixtures/http.ts'
 import { SIGNING_KEY } from '../fixtures/keys.ts'
 import { blocksOf, compile, makeFolder, ROOT, readPage, whileRunning } from '../fixtures/markdown.ts'
@@ -27,11 +28,12 @@ const blockOf = (language: string, starts = ''): string =>
 
 /** What the first lines of the README take for granted. */
 const BEFORE_FIRST_LINES = `
-import { createImpersonation, type SubjectTokenStore } from 'oidc-provider-impersonation'
+import { createImpersonation, type ImpersonationOptions, type SubjectTokenStore } from 'oidc-provider-impersonation'
 import { createConsole, type ConsoleOptions } from 'oidc-provider-impersonation/console'
 import { createImpersonationClient } from 'oidc-provider-impersonation-client'
 import { createVerifier } from 'oidc-provider-impersonation-resource-server'
 declare const store: SubjectTokenStore
+declare const isAllowed: ImpersonationOptions['isAllowed'] & {}
 declare const authorize: ConsoleOptions['authorize']
 declare const issuer: string, audience: string, clientId: string, clientSecret: string
 `
@@ -112,11 +114,12 @@ async function expectStoppedOpaqueToken(baseUrl: string): Promise<void> {
   const { body, headers } = await send(`${baseUrl}/api/subject-tokens`, {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json' },
-    body: JSON.stringify({ userId: 'alice' }),
+    body: JSON.stringify({ userId: 'alice', actorId: 'sam' }),
   })
   const exchanged = await post('/oidc/token', {
     ...{ grant_type: TOKEN_EXCHANGE, client_id: 'spa', resource: 'https://api.example.com/opaque' },
     ...{ subject_token: body.subjectToken, subject_token_type: ACCESS_TOKEN_TYPE },
+    ...withActor(await engineersToken(`${baseUrl}/oidc`)),
   })
   const token: string = exchanged.body.access_token
   const active = async () => {

@@ -30,9 +30,10 @@ describe('docs: integrate, in one file', function () {
       const { stdout } = await promisify(execFile)('bash', ['-ec', FLOW.replaceAll('3000', port)])
       const [exchanged, replayed] = stdout.replace('}{', '}\n{').split('\n')
       const { access_token: token, ...response } = JSON.parse(exchanged ?? '')
-      expect(decodeJwt(token)).to.include({
+      expect(decodeJwt(token)).to.deep.include({
         iss: `http://127.0.0.1:${port}/oidc`,
         sub: 'alice',
+        act: { sub: 'sam' },
         aud: 'https://api.example.com',
         client_id: 'support-desk',
         scope: 'orders:read',

@@ -22,16 +22,13 @@ describe('the example, checked', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  it('has no fault, and leaves one door open, which it says', async () => {
+  it('has no fault, and leaves no door open', async () => {
     const { close } = await startExample({ port: 0, storage: path.join(folder, 'example.sqlite') })
     await close()
     const findings = await check()
-    expect(findings.filter(({ level }) => level === 'fault')).to.deep.equal([])
-    const warnings = findings.filter(({ level }) => level === 'warning')
-    expect(warnings.map(({ about }) => about)).to.deep.equal(['actor'])
     const others = findings.filter(({ level }) => level === 'ok').map(({ about }) => about)
     expect(others).to.include.members(['storage', 'rights', 'management API', 'clients', 'dry run'])
-    expect(findings).to.have.lengthOf(warnings.length + others.length)
+    expect(findings.filter(({ level }) => level !== 'ok')).to.deep.equal([])
   })
 
   async function check(): Promise<Finding[]> {

@@ -1,16 +1,19 @@
 /** The example as a newcomer runs it: real processes, the printed requests, and the demo. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { ordersApiClient, supportBackend, supportDesk } from '../../example/clients.ts'
+import { deskCallback, ordersApiClient, supportBackend, supportDesk } from '../../example/clients.ts'
 import { type Example, startExample } from '../../example/deployment.ts'
 import { STATUS_LIST_TTL } from '../../example/impersonation.ts'
+import { withActor } from '../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../fixtures/clock.ts'
+import { engineersToken } from '../../fixtures/engineers-sign-in.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../example')
@@ -62,6 +65,7 @@ describe('the example', () => {
         expect(said.impersonation.id).to.match(/^[0-9a-f]{32}$/)
         expect(said).to.deep.equal({
           customer: 'alice',
+          actor: { sub: 'sam' },
           scope: 'orders:read',
           impersonation: { id: said.impersonation.id, reason: 'A teapot is missing', ticket_id: 'T-1' },
           orders: [
@@ -96,10 +100,34 @@ describe('the example', () => {
       })
     }
 
-    it('says why it cannot start', async () => {
-      const { stderr, code } = await finished(run('main.ts', { env: { PORT: 'three' } }))
-      expect(code).to.equal(1)
-      expect(stderr).to.match(/^The example could not start: .*port/m)
+    it('ends with the npm that started it', async () => {
+      const { start } = JSON.parse(readFileSync(path.join(EXAMPLE, '../package.json'), 'utf8')).scripts
+      const scripts = { start: start.replace('example/', `${EXAMPLE}/`) }
+      writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ scripts }))
+      const env = { ...process.env, PORT: '0' }
+      const npm = spawn('npm', ['start'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const ended = finished(npm)
+      await printedRequests(npm)
+      npm.kill('SIGTERM')
+      // Its output is open for as long as the server runs.
+      expect((await ended).stdout).to.match(/\nStopped\.\n/)
+    })
+
+    it('says why it cannot start, and how to choose another port', async () => {
+      const why = async (PORT: string) => {
+        const { stderr, code } = await finished(run('main.ts', { env: { PORT } }))
+        expect(code).to.equal(1)
+        return stderr
+      }
+      expect(await why('three')).to.match(/^The example could not start: .*port/m)
+      const taken = createServer().listen(0, '127.0.0.1')
+      await once(taken, 'listening')
+      const { port } = taken.address() as AddressInfo
+      const said = await why(String(port))
+      taken.close()
+      expect(said).to.match(
+        new RegExp(`^The example could not start: port ${port} is taken\\. .*PORT=\\d+ npm start`, 'm'),
+      )
     })
   })
 
@@ -296,6 +324,7 @@ describe('the example', () => {
       const { billing } = Object(await readOrders(await impersonate(example, 'orders:read payments:read')))
       expect(billing).to.deep.equal({
         customer: 'alice',
+        actor: { sub: 'sam' },
         through: ['orders-api'],
         payments: [
           { order: '1001', paid: true },
@@ -323,6 +352,7 @@ describe('the example', () => {
           ...{ grant_type: TOKEN_EXCHANGE, subject_token_type: ACCESS_TOKEN_TYPE },
           subject_token: await member(await postSubjectToken(example, 'alice'), 'subjectToken'),
           resource: `${example.baseUrl}/billing-api`,
+          ...withActor(await samsToken(example.baseUrl)),
         },
         supportDesk,
       )
@@ -357,7 +387,7 @@ describe('the example', () => {
   it('lets no one become an engineer', async () => {
     const example = await startExample({ port: 0, storage: path.join(folder, 'test.sqlite') })
     try {
-      expect((await postSubjectToken(example, 'sam')).status).to.equal(403)
+      expect((await postSubjectToken(example, 'robin')).status).to.equal(403)
     } finally {
       await example.close()
     }
@@ -386,6 +416,7 @@ async function exchangeUnderWay(baseUrl: string) {
     subject_token_type: ACCESS_TOKEN_TYPE,
     resource: `${baseUrl}/orders-api`,
     client_id: supportDesk.client_id,
+    ...withActor(await samsToken(baseUrl)),
   }).toString()
   const sent = request(`${baseUrl}/oidc/token`, {
     method: 'POST',
@@ -479,7 +510,7 @@ async function postSubjectToken(example: Address, userId: string): Promise<Respo
       authorization: `Bearer ${await managementToken(example)}`,
       'content-type': 'application/json',
     },
-    body: JSON.stringify({ userId, context: { reason: 'a test', ticketId: 'T-2' } }),
+    body: JSON.stringify({ userId, actorId: 'sam', context: { reason: 'a test', ticketId: 'T-2' } }),
   })
 }
 
@@ -490,9 +521,17 @@ async function impersonate(example: Example, scope: string): Promise<string> {
     subject_token_type: ACCESS_TOKEN_TYPE,
     resource: `${example.baseUrl}/orders-api`,
     scope,
+    ...withActor(await samsToken(example.baseUrl)),
   }
   return member(await postToken(example, request, supportDesk), 'access_token')
 }
+
+const samsToken = (baseUrl: string): Promise<string> =>
+  engineersToken(`${baseUrl}/oidc`, {
+    clientId: supportDesk.client_id,
+    callback: deskCallback(baseUrl),
+    answers: [{ account: 'sam' }, { decision: 'allow' }],
+  })
 
 async function member(response: Response, name: string): Promise<string> {
   const body: unknown = await response.json()
