@@ -27,16 +27,24 @@ import { mintId } from '../../src/subject-tokens/id.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
 
-/** How many calls go together: 40, 41 to find, 3 to insert, 6 to find, and 6 to spend of which 4 have been spent. */
+/** How many calls go together: 40, and 41 to find. */
 const GROUPS = {
-  sqlite: [[32, 8], [32, 9], [3], [6], [6]],
-  postgres: [[8, 8, 8, 8, 8], [8, 8, 8, 8, 8, 1], [3], [6], [6]],
-  // Of a statement that finds a key taken, each call runs alone.
-  mysql: [[16, 16, 8], [16, 16, 9], [2, 1], [6], [6, 1, 1, 1, 1, 1, 1]],
+  sqlite: [
+    [32, 8],
+    [32, 9],
+  ],
+  postgres: [
+    [32, 8],
+    [32, 9],
+  ],
+  mysql: [
+    [16, 16, 8],
+    [16, 16, 9],
+  ],
 } as const satisfies Record<DatabaseKind, readonly (readonly number[])[]>
 
 for (const kind of DATABASES) {
-  const [forty, more, three, six, partly] = GROUPS[kind]
+  const [forty, more] = GROUPS[kind]
   describe(`statements of one turn, on ${kind}`, () => {
     let database: Database
     let store: SubjectTokenStore
@@ -96,22 +104,6 @@ for (const kind of DATABASES) {
       expect(found.map((token) => token?.id)).to.deep.equal(
         tokens.map((token) => (token === third ? undefined : token.id)),
       )
-    })
-
-    it('are sent alone for a store without batches, next to those of another store on the same Sequelize', async () => {
-      const alone = createSubjectTokenStore(database.sequelize, { batch: false })
-      const tokens = newTokens(6)
-      const runs = await recordRuns(database, async () => {
-        await Promise.all([insertAll(store, tokens.slice(0, 3)), insertAll(alone, tokens.slice(3))])
-        const ids = tokens.map(({ id }) => id)
-        for (const found of await Promise.all([findAll(store, ids), findAll(alone, ids)]))
-          expect(found.map((token) => token?.id)).to.deep.equal(ids)
-        expect(await spendAll(alone, tokens.slice(0, 4))).to.deep.equal([true, true, true, true])
-        expect(await spendAll(store, tokens)).to.deep.equal([false, false, false, false, true, true])
-        expect(await spendAll(alone, tokens.slice(4))).to.deep.equal([false, false])
-      })
-      const each = (count: number) => Array.from({ length: count }, () => 1)
-      expect(sizes(runs).sort()).to.deep.equal([...each(3 + 6 + 4 + 2), ...three, ...six, ...partly].sort())
     })
 
     it('wait for no others', async () => {

@@ -246,21 +246,6 @@ suite('a group of calls on MariaDB', (opened) => {
     )
     expect(found.map((token) => token?.id)).to.deep.equal([...tokens, ...rest].map(({ id }) => id))
   })
-
-  it('is left out for a store without batches', async () => {
-    const { pool, sent } = watched(opened())
-    const store = createSubjectTokenStore(pool, { batch: false })
-    await knowIssuer(store)
-    sent.length = 0
-    const tokens = newTokens(2)
-    await insertAll(store, tokens)
-    await findAll(
-      store,
-      tokens.map(({ id }) => id),
-    )
-    expect(await spendAll(store, tokens)).to.deep.equal([true, true])
-    expect(verbs(sent)).to.deep.equal(['INSERT', 'INSERT', 'SELECT', 'SELECT', 'INSERT', 'INSERT'])
-  })
 })
 
 suite('the statements of groups on MariaDB', (opened) => {

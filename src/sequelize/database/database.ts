@@ -85,15 +85,6 @@ export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Se
   }
 }
 
-/** The same, except that every statement runs alone. */
-export function withoutBatches(database: Database): Database {
-  return {
-    ...database,
-    findRow: database.alone.findRow,
-    writeRow: database.alone.writeRow,
-  }
-}
-
 interface Statement {
   readonly text: Text
   readonly bind: Binding

@@ -3,7 +3,6 @@ import type { Seconds } from '../../clock.ts'
 import { isPlainObject, refuseUnknown } from '../../plain-json.ts'
 import { isId } from '../../subject-tokens/id.ts'
 import type { SubjectTokenStore } from '../../subject-tokens/store.ts'
-import { withoutBatches } from '../database/database.ts'
 import { logOf } from '../database/log.ts'
 import { withoutEffect } from '../database/storage-error.ts'
 import { readTimeout } from '../database/time-limit.ts'
@@ -25,12 +24,6 @@ import { recordReplay, report, revoke } from './stop.ts'
 /** Options of `createSubjectTokenStore`. */
 export interface SubjectTokenStoreOptions {
   /**
-   * Whether statements issued in the same turn of the event loop share a round trip and a commit, where the database
-   * allows it (all but SQLite through another module than `nodeSqlite`). `true` or `false`, default `true`. It applies to
-   * this store only, not to others on the same Sequelize.
-   */
-  readonly batch?: boolean
-  /**
    * How long a call waits for a connection, and then for the database, before it rejects; the connection is closed then,
    * and no one knows whether the statement took effect. Whole seconds from 1 to 30, default 10.
    */
@@ -51,9 +44,7 @@ export function createSubjectTokenStore(
   sequelize: Sequelize,
   options: SubjectTokenStoreOptions = {},
 ): SubjectTokenStore {
-  const { batch, timeout } = readOptions(options)
-  const shared = databaseOf(sequelize, timeout)
-  const database = batch ? shared : withoutBatches(shared)
+  const database = databaseOf(sequelize, timeoutOf(options))
   const numberOf = issuersOf(sequelize)
   const unreadable = tellOnce((id) => logOf(sequelize).log(`the record ${id} cannot be read as a whole`))
   const at = async (issuer: string): Promise<Place> => {
@@ -127,10 +118,9 @@ function tellOnce(tell: (id: string) => void): (id: string) => void {
   }
 }
 
-function readOptions(options: SubjectTokenStoreOptions): Required<SubjectTokenStoreOptions> {
+function timeoutOf(options: SubjectTokenStoreOptions): Seconds {
   if (!isPlainObject(options)) throw new TypeError('createSubjectTokenStore takes an options object')
-  const { batch = true, timeout, ...others } = options
+  const { timeout, ...others } = options
   refuseUnknown(Object.keys(others))
-  if (typeof batch !== 'boolean') throw new TypeError('option batch must be a boolean')
-  return { batch, timeout: readTimeout(timeout) }
+  return readTimeout(timeout)
 }

@@ -77,7 +77,7 @@ const postgres: Omit<Driver, 'run'> = {
 
   makesClients: 'Client',
 
-  most: () => 8,
+  most: () => 32,
 
   fateOf(error) {
     const code = codeOf(error) ?? ''
