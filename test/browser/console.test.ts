@@ -5,7 +5,7 @@ import axe from 'axe-core'
 import { expect } from 'chai'
 import type { Locator, Page } from 'playwright-core'
 import { show } from '../../fixtures/management.ts'
-import { consoleInChromium, type OpenConsole } from './console.ts'
+import { consoleInChromium, type OpenConsole, stopClock } from './console.ts'
 
 const SCREENSHOTS = path.resolve(import.meta.dirname, 'screenshots')
 
@@ -169,11 +169,28 @@ async function numbersOf({ get }: OpenConsole): Promise<void> {
   while ((await get()).text.includes('Counting')) await new Promise(setImmediate)
 }
 
+/** How often this page has asked for itself from now on. */
+function looksOf(page: Page): () => number {
+  let looks = 0
+  page.on('request', () => {
+    looks += 1
+  })
+  return () => looks
+}
+
+/** Lets time pass in a page, second by second, until this is so: what follows from a response may come late. */
+async function passUntil(page: Page, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let seconds = 0; !(await isSo()); seconds += 1) {
+    if (seconds === 60) throw new Error(`not within a minute: ${isSo}`)
+    await page.clock.runFor(1000)
+  }
+}
+
 consoleInChromium('the console: its script', (open) => {
   it('counts down, and marks the last minute', async () => {
     const console = await open()
     const page = await console.open()
-    await page.clock.install()
+    await stopClock(page)
     await page.goto('/impersonations')
     const left = page.locator('[data-until]').first()
     expect(await left.textContent()).to.match(/^(10:00|9:5\d)$/)
@@ -196,16 +213,16 @@ consoleInChromium('the console: its script', (open) => {
   it('shows what has changed, and keeps focus, place and what is open', async () => {
     const console = await open()
     const page = await console.open({ viewport: { width: 800, height: 400 } })
-    await page.clock.install()
+    await numbersOf(console)
+    await stopClock(page)
     await page.goto('/impersonations')
     await page.locator('#chart-table').click()
     const link = page.getByRole('link', { name: 'Stop Robin Reed viewing Bob Baker' })
     await link.focus()
     await page.evaluate('scrollTo(0, 200)')
     await console.post('/stop', { id: console.ids.live, reason: 'x' })
-    await page.clock.runFor(16_000)
-    const gone = page.getByRole('link', { name: 'Stop Sam Sawyer viewing Alice Archer' })
-    await gone.waitFor({ state: 'detached' })
+    const stopped = page.getByRole('link', { name: 'Stop Sam Sawyer viewing Alice Archer' })
+    await passUntil(page, async () => (await stopped.count()) === 0)
     expect(await page.evaluate('document.activeElement.ariaLabel')).to.equal(
       'Stop Robin Reed viewing Bob Baker',
     )
@@ -216,14 +233,13 @@ consoleInChromium('the console: its script', (open) => {
   it('keeps the focus in a field before anything is typed', async () => {
     const console = await open()
     const page = await console.open()
-    await page.clock.install()
+    await stopClock(page)
     await page.goto('/impersonations')
     await page.getByText('Stop all …', { exact: true }).click()
     await page.getByLabel('Engineer id').fill('sa')
     await console.post('/stop', { id: console.ids.live, reason: 'x' })
-    await page.clock.runFor(16_000)
-    const gone = page.getByRole('link', { name: 'Stop Sam Sawyer viewing Alice Archer' })
-    await gone.waitFor({ state: 'detached' })
+    const stopped = page.getByRole('link', { name: 'Stop Sam Sawyer viewing Alice Archer' })
+    await passUntil(page, async () => (await stopped.count()) === 0)
     expect(await page.getByLabel('Engineer id').inputValue()).to.equal('sa')
     expect(await page.evaluate('document.activeElement.name')).to.equal('actorId')
   })
@@ -231,7 +247,7 @@ consoleInChromium('the console: its script', (open) => {
   it('takes nothing away that was typed', async () => {
     const console = await open()
     const page = await console.open()
-    await page.clock.install()
+    await stopClock(page)
     await page.goto(`/impersonations/${console.ids.live}`)
     await page.getByLabel('Reason').fill('wrong cust')
     await page.clock.runFor(60_000)
@@ -242,26 +258,26 @@ consoleInChromium('the console: its script', (open) => {
     const console = await open()
     const page = await console.open()
     await numbersOf(console)
-    await page.clock.install()
+    await stopClock(page)
     await page.goto('/impersonations')
     const stale = page
       .getByRole('status')
       .filter({ hasText: /Not updated since \d{4}-\d\d-\d\d [\d:]{8} GMT/ })
+    const isStale = () => stale.isVisible()
+    const looks = looksOf(page)
     await page.route('**/impersonations', (route) => route.abort())
-    await page.clock.runFor(16_000)
-    expect(await stale.count()).to.equal(0)
-    await page.clock.runFor(6_000)
-    await stale.waitFor()
+    await passUntil(page, () => looks() === 1)
+    expect(await isStale()).to.equal(false)
+    await passUntil(page, isStale)
+    expect(looks()).to.equal(2)
     await page.unroute('**/impersonations')
     await page.getByRole('button', { name: 'Retry' }).click()
     await stale.waitFor({ state: 'detached' })
     await page.route('**/impersonations', (route) => route.fulfill({ status: 503, body: 'down' }))
-    await page.clock.runFor(22_000)
-    await stale.waitFor()
+    await passUntil(page, isStale)
     await page.unroute('**/impersonations')
     console.change({ authorize: () => undefined })
-    await page.clock.runFor(6_000)
-    await heading(page, 'Not allowed')
+    await passUntil(page, () => page.getByRole('heading', { name: 'Not allowed' }).isVisible())
   })
 
   for (const [title, address] of [
@@ -272,24 +288,21 @@ consoleInChromium('the console: its script', (open) => {
       const console = await open()
       const page = await console.open()
       await numbersOf(console)
-      await page.clock.install()
+      await stopClock(page)
       await page.goto(`/impersonations${address(console)}`)
       // A server that accepts, and never responds.
       await page.route(/impersonations/, () => undefined)
       if (title) await page.getByLabel('Reason').fill('wrong cust')
-      const looksAfter = async (milliseconds: number) => {
-        const look = page.waitForRequest(/impersonations/)
-        await page.clock.runFor(milliseconds)
-        await look
-      }
-      await looksAfter(15_500)
-      await page.clock.runFor(9_900)
-      expect(await page.locator('#stale').textContent()).to.equal('')
-      await looksAfter(6_000)
+      const looks = looksOf(page)
+      const stale = page.locator('#stale')
+      await passUntil(page, () => looks() === 1)
+      await page.clock.runFor(9_000)
+      expect([looks(), await stale.textContent()]).to.deep.equal([1, ''])
+      await passUntil(page, () => looks() === 2)
       await page.clock.runFor(8_000)
-      expect(await page.locator('#stale').textContent()).to.equal('')
-      await page.clock.runFor(1_500)
-      await page.getByRole('status').filter({ hasText: 'Not updated since' }).waitFor()
+      expect([looks(), await stale.textContent()]).to.deep.equal([2, ''])
+      await passUntil(page, async () => (await stale.textContent())?.startsWith('Not updated since') === true)
+      expect(looks()).to.equal(2)
       if (title) expect(await page.getByLabel('Reason').inputValue()).to.equal('wrong cust')
     })
   }
@@ -297,7 +310,7 @@ consoleInChromium('the console: its script', (open) => {
   it('calls what has run out ended, whatever it last heard of its server', async () => {
     const console = await open()
     const page = await console.open()
-    await page.clock.install()
+    await stopClock(page)
     await page.goto('/impersonations')
     await page.route('**/impersonations', (route) => route.abort())
     const row = page.getByRole('row', { name: 'Robin Reed Bob Baker' })
@@ -311,7 +324,8 @@ consoleInChromium('the console: its script', (open) => {
   it('counts the alarms again, beside the page', async () => {
     const console = await open()
     const page = await console.open()
-    await page.clock.install()
+    await numbersOf(console)
+    await stopClock(page)
     await page.goto('/impersonations')
     const { text } = await console.get('/alarms')
     const pairs = [...text.matchAll(/name="id" value="(\w+)"><[^>]*value="(\d*)">/g)]
@@ -322,8 +336,8 @@ consoleInChromium('the console: its script', (open) => {
     }
     await page.locator('.count').waitFor()
     expect((await console.post('/acknowledge', fields)).status).to.equal(303)
-    await page.clock.runFor(16_000)
-    await page.locator('.count').waitFor({ state: 'detached' })
+    await numbersOf(console)
+    await passUntil(page, async () => (await page.locator('.count').count()) === 0)
   })
 
   it('shows times in the zone of the reader, names it, and has UTC on hover', async () => {
@@ -382,7 +396,7 @@ consoleInChromium('the console: on a slow network', (open) => {
   it('takes nothing away that was typed while the page asks for itself', async () => {
     const console = await open()
     const page = await console.open()
-    await page.clock.install()
+    await stopClock(page)
     await page.goto(`/impersonations/${console.ids.live}`)
     let respond: () => void = () => undefined
     const asked = new Promise<void>((resolve) => {
@@ -497,7 +511,7 @@ consoleInChromium('the console: for everyone', (open) => {
     await page.getByRole('button', { name: 'Stop all of Sam Sawyer' }).click()
     await page.getByRole('alert').waitFor()
     await look(page, 'stop-all-wrong')
-    await page.clock.install()
+    await stopClock(page)
     await page.goto('/impersonations')
     await page.route('**/impersonations', (route) => route.abort())
     await page.clock.runFor(22_000)

@@ -57,6 +57,13 @@ export function consoleInChromium(title: string, tests: (open: Open) => void): v
   })
 }
 
+/** From now on no time passes in this page but what the test lets pass. It stops at a time that has not come yet. */
+export async function stopClock(page: Page): Promise<void> {
+  const now = Date.now()
+  await page.clock.install({ time: now })
+  await page.clock.pauseAt(now + 60_000)
+}
+
 const LONG = `T-${'4711'.repeat(50)}`
 
 /** Texts that do not fit, and none at all. */
