@@ -112,6 +112,11 @@ export async function startSite({
       response.writeHead(302, { location: `${address}?${new URLSearchParams(parameters)}` }).end()
       return
     }
+    // Browsers also ask for what no page names, such as /favicon.ico.
+    if (url.pathname !== '/callback') {
+      response.writeHead(404).end()
+      return
+    }
     const answer = { ...Object.fromEntries(url.searchParams) }
     const location = new URL(url)
     const redeemed = url.searchParams.has('code')
@@ -132,9 +137,7 @@ export async function startSite({
     clients: [
       shop({
         redirect_uris: [`${origin}/callback`],
-        ...(https
-          ? { impersonation_sessions: `${origin}/sign-in` }
-          : { impersonation_sessions: `${origin}/sign-in` }),
+        impersonation_sessions: `${origin}/sign-in`,
         ...client,
       }),
     ],
