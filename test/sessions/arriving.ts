@@ -61,6 +61,8 @@ export interface Scene extends Deployment {
   ): Promise<HttpResponse>
   userinfo(accessToken: string): Promise<HttpResponse>
   refusals(): string[]
+  /** The payloads of the events of this name, which others may come between. */
+  eventsOf(name: string): unknown[]
   /** Who signs in at the provider when it asks, and how. `undefined`: they give up. */
   signingIn: { accountId: string; acr?: string; ts?: number } | undefined
 }
@@ -170,6 +172,7 @@ export async function startScene(given: Given = {}): Promise<Scene> {
     },
     userinfo: (accessToken: string) =>
       send(`${baseUrl}/oidc/me`, { headers: { authorization: `Bearer ${accessToken}` } }),
+    eventsOf: (name: string) => events.filter((event) => event.name === name).map(({ payload }) => payload),
     refusals: () =>
       events.flatMap((event) => (event.name === 'subject_token.refused' ? [event.payload.reason] : [])),
   })

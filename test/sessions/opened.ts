@@ -11,7 +11,6 @@ export interface Arrived extends Scene {
   /** The response that brings the code to the shop. */
   readonly arrival: Awaited<ReturnType<Scene['authorize']>>
   state(): Promise<string | undefined>
-  eventsOf(name: string): unknown[]
 }
 
 /** The shop has not redeemed the code yet. */
@@ -19,7 +18,7 @@ export async function withArrival(given: Given, use: (arrived: Arrived) => Promi
   const application = await startApplication()
   const client = shop({ backchannel_logout_uri: application.uri, post_logout_redirect_uris: [AFTER_LOGOUT] })
   const scene = await startScene({ ...given, clients: [client, ...(given.clients ?? [])] })
-  const { impersonation, events } = scene
+  const { impersonation } = scene
   try {
     const own = await scene.signedIn()
     const { id, token } = await scene.issue()
@@ -30,7 +29,6 @@ export async function withArrival(given: Given, use: (arrived: Arrived) => Promi
       ...scene,
       ...{ application, id, own, arrival },
       state: async () => (await impersonation.records.get(id))?.state,
-      eventsOf: (name) => events.filter((event) => event.name === name).map(({ payload }) => payload),
     })
   } finally {
     await scene.close()
