@@ -61,6 +61,7 @@ export const MEETS = {
   reports: 'report and report at the same moment: each id is returned once',
   acknowledged: 'acknowledgement and replay at the same moment: both are on the record',
   acknowledgedAndStop: 'acknowledgement and stop at the same moment: both are on the record',
+  acknowledgements: 'two acknowledgements at the same moment, one after a replay: that one is on the record',
   inserts: 'insertion and insertion of one id at the same moment: one is stored',
   issuers: 'two issuers at the same moment: each call sees its own',
 } as const

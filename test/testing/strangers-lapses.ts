@@ -110,7 +110,22 @@ export const STRANGERS_LAPSES: Readonly<Record<string, Lapse>> = {
         memory.tokens.set(id, { ...token, acknowledged: [...acknowledged, acknowledgement] })
       },
     }),
-    found: [MEETS.acknowledged, MEETS.acknowledgedAndStop],
+    found: [MEETS.acknowledged, MEETS.acknowledgedAndStop, MEETS.acknowledgements],
+  },
+  // { $set: { acknowledged: [...] } } of what was read: what another said meanwhile is gone.
+  'an acknowledgement reads who else has looked into it, then writes the list back': {
+    change: (store, memory) => ({
+      async acknowledge({ issuer, id }, acknowledgement) {
+        const token = await store.find(issuer, id)
+        if (!token) return
+        const { acknowledged = [] } = token
+        if (acknowledged.some(({ coversReplay }) => coversReplay || !acknowledgement.coversReplay)) return
+        await nextTurn()
+        const stored = memory.tokens.get(id)
+        if (stored) memory.tokens.set(id, { ...stored, acknowledged: [...acknowledged, acknowledgement] })
+      },
+    }),
+    found: [MEETS.acknowledgements],
   },
   'a stop reads that there is something to stop, then replaces the stop of another': {
     change: (store, memory) => ({

@@ -3,7 +3,11 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { SessionStore, SubjectTokenFilter, SubjectTokenStore } from '../../src/index.ts'
 import { earliestId } from '../../src/subject-tokens/id.ts'
-import { LONGEST_LIFE, type SubjectToken } from '../../src/subject-tokens/subject-token.ts'
+import {
+  LONGEST_LIFE,
+  type NewSubjectToken,
+  type SubjectToken,
+} from '../../src/subject-tokens/subject-token.ts'
 import { createMemoryStore, subjectTokenStoreContract, type TestRunner } from '../../src/testing/index.ts'
 import { tokensIn } from '../../src/testing/store/tokens.ts'
 import { describeFaults, failuresOf } from './collected.ts'
@@ -539,10 +543,24 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'a name of a column in an error': (store) => ({
     insert: (token) => store.insert(token).catch(() => Promise.reject('duplicate')),
   }),
-  'lists of this issuer only, and none without recent tokens': (store) => ({
+  'no status list without recent tokens': (store) => ({
     findStatusLists: async (size, since) =>
       since > Date.now() / 1000 ? [] : store.findStatusLists(size, since),
   }),
+  'status lists of the first issuer alone': (store) => {
+    const tokens: NewSubjectToken[] = []
+    return {
+      async insert(token) {
+        await store.insert(token)
+        if (token.issuer === (tokens[0] ?? token).issuer) tokens.push(token)
+      },
+      async findStatusLists(size, since) {
+        const own = await Promise.all(tokens.map(({ issuer, id }) => store.find(issuer, id)))
+        const lists = own.map((token) => Math.floor(Number(token?.statusIndex) / size))
+        return (await store.findStatusLists(size, since)).filter((list) => lists.includes(list))
+      },
+    }
+  },
 }
 
 const CAUSES = ['api', 'self', 'continued', 'console', 'host', 'signedOut', 'command']

@@ -7,7 +7,7 @@ import type {
   SpentSubjectToken,
   SubjectToken,
 } from '../../subject-tokens/subject-token.ts'
-import { meet } from './meet.ts'
+import { isBefore, meet } from './meet.ts'
 import { assertOrder, BY_KILL, callsIn, spendOf } from './orders.ts'
 import { all, BY_API, idsOf, NOW, type Test, tokensIn, total } from './tokens.ts'
 
@@ -82,6 +82,27 @@ export function describeRecordMeetings(test: Test): void {
       const acknowledged = (await acknowledgementsOf(subject.id)) ?? []
       assert.equal(acknowledged.length, 1, 'the same alarms are covered once')
       assert.ok(['one', 'other'].includes(String(acknowledged[0]?.by)))
+    }
+    assert.deepEqual(await listed({ unacknowledged: true }), [])
+  })
+
+  test('two acknowledgements at the same moment, one after a replay: that one is on the record', async ({
+    store,
+  }) => {
+    const { spentAlone, acknowledgementsOf, listed } = callsIn(store)
+    const [before, after] = [NOTE, { ...NOTE, by: 'dora', coversReplay: true }]
+    const replayed = async () => {
+      const token = await spentAlone()
+      await store.recordReplay(token, THIEF)
+      return token
+    }
+    const acknowledge = (note: Acknowledgement) => (token: SpentSubjectToken) =>
+      store.acknowledge(token, note)
+    for (const { subject, one, other } of await meet(replayed, acknowledge(before), acknowledge(after))) {
+      const acknowledged = (await acknowledgementsOf(subject.id)) ?? []
+      assert.deepEqual(acknowledged.slice(-1), [after], 'an acknowledgement that covers a replay is lost')
+      if (isBefore(one, other)) assert.deepEqual(acknowledged, [before, after])
+      if (isBefore(other, one)) assert.deepEqual(acknowledged, [after], 'a replay is covered once')
     }
     assert.deepEqual(await listed({ unacknowledged: true }), [])
   })

@@ -51,7 +51,7 @@ export function describeStatus(test: Test): void {
 
   test('tells which lists have tokens, of every issuer, and that of the highest index', async ({ store }) => {
     const size = 4
-    const { insert } = tokensIn(store)
+    const [{ insert }, other] = [tokensIn(store), tokensIn(store)]
     const old = await insert({ createdAt: NOW - 1000 })
     // Those that follow are on other lists.
     for (const _ of Array(size)) await insert({ createdAt: NOW - 1000 })
@@ -59,6 +59,11 @@ export function describeStatus(test: Test): void {
     let last = -1
     for (const _ of Array(10)) {
       last = Math.floor((await insert()).statusIndex / size)
+      lists.add(last)
+    }
+    // Two whole lists, and the highest index, are of the other issuer.
+    for (const _ of Array(3 * size)) {
+      last = Math.floor((await other.insert()).statusIndex / size)
       lists.add(last)
     }
     const recent = await store.findStatusLists(size, NOW - 100)
