@@ -56,8 +56,7 @@ function patched(program: string, diff: string): string {
     }, program)
 }
 
-describe('README: four lines in a provider with an adapter of its own', function () {
-  this.timeout(120_000)
+describe('README: four lines in a provider with an adapter of its own', () => {
   let folder: ReadersFolder
   let baseUrl: string
   const whileServing = (program: string, use: () => Promise<void>) => {
@@ -136,8 +135,7 @@ describe('README', () => {
     expect(README.trim().split(/\s+/).length).to.be.at.most(1200)
   })
 
-  it('tells each reader what to install, and a first line that compiles', async function () {
-    this.timeout(60_000)
+  it('tells each reader what to install, and a first line that compiles', async () => {
     const rows = rowsOf(sectionOf(README, 'oidc-provider-impersonation'))
     const installed = rows.flatMap(([, install = '']) => codeOf(install))
     expect(installed).to.have.members([...PACKAGES.keys(), 'sequelize'])
@@ -152,8 +150,7 @@ describe('README', () => {
     }
   })
 
-  it('packs every package before the first release, and names the tarball', async function () {
-    this.timeout(120_000)
+  it('packs every package before the first release, and names the tarball', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-packed-'))
     const [, pack = ''] = /^(npm pack .* )\.\.$/m.exec(README) ?? []
     const [, named] = /^npm install \.\.\/(\S+)/m.exec(README) ?? []

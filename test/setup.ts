@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { endRun } from '../fixtures/end-of-run.ts'
+import { limitByProcesses } from '../fixtures/limits.ts'
 
 // Compiled once for all the processes that tests start. Coverage is exact without it only.
 if (!process.env.NODE_V8_COVERAGE)
@@ -7,6 +8,8 @@ if (!process.env.NODE_V8_COVERAGE)
 
 // oidc-provider warns about development defaults; the tests choose theirs on purpose.
 process.env.NODE_NO_WARNINGS = '1'
+
+limitByProcesses()
 
 interface Runner {
   isParallelMode(): boolean

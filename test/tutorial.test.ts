@@ -22,8 +22,7 @@ const INSTALL = codeOf('sh', 'npm install')
 const PROGRAMS = ['provider.mjs', 'shop.mjs', 'api.mjs', 'tool.mjs'] as const
 const ADMINISTRATOR = codeOf('sh', 'json()')
 
-describe('docs: tutorial', function () {
-  this.timeout(120_000)
+describe('docs: tutorial', () => {
   let folder: ReadersFolder
   let ports: Record<string, string>
   const running: ChildProcess[] = []

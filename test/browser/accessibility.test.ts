@@ -4,6 +4,7 @@ import path from 'node:path'
 import axe from 'axe-core'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { allowMoreTime } from '../../fixtures/limits.ts'
 import { ask, banner, choose, heading, inChromium, record, says, signIn, view } from './desk.ts'
 
 /** For people to look at after a run. Git ignores it. */
@@ -18,8 +19,7 @@ inChromium('the support desk: for everyone', (openDesk) => {
     mkdirSync(SCREENSHOTS)
   })
 
-  it('has no accessibility violation and no overflow in any state', async function () {
-    this.timeout(180_000)
+  it('has no accessibility violation and no overflow in any state', async () => {
     const { page } = await openDesk()
     await page.goto('/')
     await heading(page, 'See what a customer sees')
@@ -77,8 +77,7 @@ inChromium('the support desk: for everyone', (openDesk) => {
     await look(page, 'sign-out')
   })
 
-  it('has none in the shop, from the button of the desk to the end', async function () {
-    this.timeout(120_000)
+  it('has none in the shop, from the button of the desk to the end', async () => {
     const { page } = await openDesk()
     await signIn(page)
     await page.getByRole('button', { name: 'Open the shop as Alice Archer' }).click()
@@ -103,8 +102,7 @@ inChromium('the support desk: for everyone', (openDesk) => {
     await look(shop, 'shop-ended')
   })
 
-  it('has none on the error pages', async function () {
-    this.timeout(60_000)
+  it('has none on the error pages', async () => {
     const { page } = await openDesk()
     await page.goto('/oidc/auth?client_id=unknown')
     await heading(page, 'This did not work')
@@ -123,6 +121,7 @@ inChromium('the support desk: for everyone', (openDesk) => {
 })
 
 async function look(page: Page, state: string): Promise<void> {
+  allowMoreTime()
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 })
     expect(await page.evaluate(OVERFLOW), `${state} at ${width} px`).to.equal(0)

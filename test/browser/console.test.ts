@@ -4,6 +4,7 @@ import path from 'node:path'
 import axe from 'axe-core'
 import { expect } from 'chai'
 import type { Locator, Page } from 'playwright-core'
+import { allowMoreTime } from '../../fixtures/limits.ts'
 import { show } from '../../fixtures/management.ts'
 import { consoleInChromium, type OpenConsole, stopClock } from './console.ts'
 
@@ -460,8 +461,7 @@ consoleInChromium('the console: for everyone', (open) => {
     mkdirSync(SCREENSHOTS, { recursive: true })
   })
 
-  it('has no accessibility violation and no overflow on any page, light and dark, wide and narrow', async function () {
-    this.timeout(120_000)
+  it('has no accessibility violation and no overflow on any page, light and dark, wide and narrow', async () => {
     const console = await open()
     const page = await console.open()
     // The numbers are counted meanwhile.
@@ -496,8 +496,7 @@ consoleInChromium('the console: for everyone', (open) => {
     await look(page, 'menu')
   })
 
-  it('has none where the input was wrong, the page is out of date, or little is allowed', async function () {
-    this.timeout(120_000)
+  it('has none where the input was wrong, the page is out of date, or little is allowed', async () => {
     const console = await open()
     const page = await console.open()
     await page.goto(`/impersonations/${console.ids.live}`)
@@ -537,6 +536,7 @@ consoleInChromium('the console: for everyone', (open) => {
   })
 
   async function look(page: Page, name: string): Promise<void> {
+    allowMoreTime()
     for (const summary of await page.locator('main summary').all()) await summary.click()
     for (const width of [1280, 360]) {
       await page.setViewportSize({ width, height: 800 })

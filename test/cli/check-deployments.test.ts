@@ -81,9 +81,7 @@ const LISTS = [
   ' → set managementResource or statusList.uri for all but one of them',
 ]
 
-describe('oidc-impersonation check: whole deployments', function () {
-  this.timeout(60_000)
-
+describe('oidc-impersonation check: whole deployments', () => {
   const SOUND = 'sam acts as alice'
   const mistakes = [
     ['opaque-by-default', opaqueByDefault, OPAQUE, 'API: 401 opaque, and there is no option introspection'],

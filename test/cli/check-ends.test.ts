@@ -43,7 +43,7 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
     const file = path.join(folder, 'deployment.ts')
     writeFileSync(file, moduleOf(open))
     // One that does not end by itself has no exit code. A busy machine takes seconds to load it.
-    const limit = { timeout: 9_000, killSignal: 'SIGKILL' } as const
+    const limit = { timeout: 45_000, killSignal: 'SIGKILL' } as const
     return spawn(process.execPath, ['--no-warnings', CLI, 'check', file], { ...limit, stdio: 'pipe' })
   }
   const run = async (open: string) => {

@@ -35,8 +35,7 @@ export default () => deploy({
 })
 `
 
-describe('oidc-impersonation check: a member that is added to the exchange', function () {
-  this.timeout(30_000)
+describe('oidc-impersonation check: a member that is added to the exchange', () => {
   let copy: string
   before(() => {
     copy = mkdtempSync(path.join(ROOT, 'test', '.check-'))

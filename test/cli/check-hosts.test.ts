@@ -6,8 +6,7 @@ import { CLI } from './command.ts'
 
 const PROGRAMS = typescriptOf(readPage('docs/integrate.md')).filter(({ code }) => code.includes('.listen('))
 
-describe('oidc-impersonation check: the hosts of docs/integrate.md', function () {
-  this.timeout(60_000)
+describe('oidc-impersonation check: the hosts of docs/integrate.md', () => {
   let folder: Folder
   before(() => {
     folder = makeFolder(0)

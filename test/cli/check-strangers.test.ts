@@ -75,9 +75,7 @@ const mistakes: [
   ],
 ]
 
-describe('oidc-impersonation check: deployments that were written from the documentation', function () {
-  this.timeout(30_000)
-
+describe('oidc-impersonation check: deployments that were written from the documentation', () => {
   for (const [what, module, example, finding, advice] of mistakes) {
     it(`finds ${what}, and nothing else, until that is remedied`, async () => {
       const [before, after] = await Promise.all([

@@ -20,7 +20,6 @@ function overTls(kind: 'postgres' | 'mysql', start: Start, suite: (own: Own) => 
     const own = { folder: '', url: '' }
     let server: OwnServer | undefined
     before(async function () {
-      this.timeout(90_000)
       own.folder = makeDataFolder('tls')
       makeCertificate(own.folder)
       makeCertificate(own.folder, 'other-')

@@ -29,6 +29,6 @@ describe('docs: suites for a store and an adapter', () => {
       )
       expect(Number(/^# pass (\d+)$/m.exec(stdout)?.[1])).to.be.greaterThan(20)
       expect(stdout).to.match(/^# fail 0$/m)
-    }).timeout(60_000)
+    })
   }
 })

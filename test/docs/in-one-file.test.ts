@@ -14,8 +14,7 @@ const [INSTALL = '', SERVER = '', FLOW = ''] = blocksOf(readPage('docs/integrate
   .map(({ code }) => code)
 const INSTALLED = INSTALL.trim().split(' ').slice(2)
 
-describe('docs: integrate, in one file', function () {
-  this.timeout(120_000)
+describe('docs: integrate, in one file', () => {
   let folder: ReadersFolder
   before(async () => {
     folder = await installPacked(INSTALLED)

@@ -81,9 +81,7 @@ describe('docs: integrate', () => {
   afterEach(() => folder.remove())
 
   for (const [host, { code, parsedFirst }] of Object.entries(HOSTS)) {
-    describe(host, function () {
-      this.timeout(60_000)
-
+    describe(host, () => {
       it('serves the whole flow, and the rest of the application', async () => {
         await whileServing(folder, { name: 'host.ts', code: code() }, async (baseUrl) => {
           await expectWholeFlow(baseUrl)
@@ -104,8 +102,7 @@ describe('docs: integrate', () => {
     })
   }
 
-  it('serves the whole flow in NestJS', async function () {
-    this.timeout(60_000)
+  it('serves the whole flow in NestJS', async () => {
     // Node strips types, but not decorators.
     const code = programFor('NestJS')
       .replace('@Module(', 'const decorate = Module(')
@@ -117,8 +114,7 @@ describe('docs: integrate', () => {
     })
   })
 
-  it('starts from nothing: a key, a deployment, and curl lines that issue', async function () {
-    this.timeout(60_000)
+  it('starts from nothing: a key, a deployment, and curl lines that issue', async () => {
     const [makeKey, request] = FROM_NOTHING.filter(({ language }) => language === 'sh')
     const deployment = FROM_NOTHING.find(({ language }) => language === 'ts')
     const { port } = new URL(folder.baseUrl)
@@ -134,8 +130,7 @@ describe('docs: integrate', () => {
     })
   })
 
-  describe('serves issuers at other paths', function () {
-    this.timeout(60_000)
+  describe('serves issuers at other paths', () => {
     const served = programFor('Express').replace("app.use('/oidc', provider.callback())\n", '')
     const issued = (program: string, issuer: string, api: string) =>
       whileServing(

@@ -37,8 +37,7 @@ const actOf = ([newest, ...earlier]: readonly string[]): object | undefined =>
         ...(earlier.length > 0 && { act: actOf(earlier) }),
       }
 
-describe('docs: resource servers', function () {
-  this.timeout(60_000)
+describe('docs: resource servers', () => {
   let deployment: Deployment
   let folder: Folder
   before(async () => {

@@ -30,8 +30,7 @@ function block(name: string): string {
   return found.code
 }
 
-describe('docs: support tool', function () {
-  this.timeout(60_000)
+describe('docs: support tool', () => {
   let deployment: Deployment
   let folder: Folder
   let api: Server
