@@ -54,7 +54,7 @@ export function assertLives({ exp }: AccessTokenDraft): void {
 }
 
 /** What the record will say of it. */
-export function useOf(
+function useOf(
   ctx: GrantContext,
   at: number,
   { actor, target, draft, statusLists }: Exchange,

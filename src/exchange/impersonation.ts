@@ -11,7 +11,7 @@ import { invalidParameter, subjectTokenRefused, targetRefused } from '../refusal
 import { type Actor, findActor } from './actor.ts'
 import { collectClaims } from './claims.ts'
 import { consume } from './consume.ts'
-import { type ExchangeEvents, type Preparation, type Prepared, recordOutcome } from './outcome.ts'
+import { type ExchangeEvents, recordOutcome } from './outcome.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
 import { findPermission, identifySubject, type Permission, reaches } from './subject.ts'
 import { type Limits, resolveTarget, type Target } from './target.ts'
@@ -21,46 +21,36 @@ import { type Limits, resolveTarget, type Target } from './target.ts'
  * refuse and none writes; after it none may refuse.
  */
 export function exchangeSubjectToken(ctx: ExchangeContext, service: Service): Promise<void> {
-  return recordOutcome(ctx, service, EVENTS, async (reached) => {
-    const exchange = await prepareExchange(ctx, service, { reached })
-    await consume(ctx, service.store, { ...service, ...exchange })
-    ctx.body = await issueAccessToken(ctx, exchange.draft, exchange.claims)
-    return exchange
-  })
-}
-
-/** Every stage that comes before the spend. */
-export async function prepareExchange(
-  ctx: ExchangeContext,
-  service: Service,
-  { reached = () => {}, senderOf = verifySender }: Preparation<Permission> = {},
-): Promise<Prepared<Permission>> {
-  const { store, options, settings } = service
+  const { store, options, settings, statusLists } = service
   const { maxDelegationDepth } = options
-  assertSecretInHeader(ctx)
-  const request = parseRequest(ctx)
-  assertAdmitted(ctx, options, request)
-  const sender = await senderOf(ctx)
+  return recordOutcome(ctx, service, EVENTS, async (progress) => {
+    assertSecretInHeader(ctx)
+    const request = parseRequest(ctx)
+    assertAdmitted(ctx, options, request)
+    const sender = await verifySender(ctx)
 
-  const subject = await findPermission(ctx, store, request.subjectToken)
-  reached({ subject })
-  const sub = await identifySubject(ctx, settings, subject)
-  const actor = await findActor(ctx, service, { ...request, sender, subject, maxDelegationDepth })
-  reached({ actor })
-  const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, options, { subject, actor }))
-  reached({ target })
+    const subject = await findPermission(ctx, store, request.subjectToken)
+    progress.subject = subject
+    const sub = await identifySubject(ctx, settings, subject)
+    const actor = await findActor(ctx, service, { ...request, sender, subject, maxDelegationDepth })
+    progress.actor = actor
+    const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, options, { subject, actor }))
+    progress.target = target
 
-  await assertExchangeAllowed(ctx, options, { subject, actor, target })
-  const { id: subjectTokenId, context: subjectTokenContext } = subject.record
-  const draft = draftAccessToken(ctx, { ...options, ...subject, target, sender, jti: subjectTokenId })
-  const grant = {
-    type: TOKEN_EXCHANGE,
-    kind: 'impersonation',
-    subjectTokenId,
-    subjectTokenContext,
-  } as const
-  const claims = await collectClaims(ctx, service, { draft, sub, subject, grant, actor })
-  return { sender, subject, sub, actor, target, draft, claims }
+    await assertExchangeAllowed(ctx, options, { subject, actor, target })
+    const { id: subjectTokenId, context: subjectTokenContext } = subject.record
+    const draft = draftAccessToken(ctx, { ...options, ...subject, target, sender, jti: subjectTokenId })
+    const grant = {
+      type: TOKEN_EXCHANGE,
+      kind: 'impersonation',
+      subjectTokenId,
+      subjectTokenContext,
+    } as const
+    const claims = await collectClaims(ctx, service, { draft, sub, subject, grant, actor })
+    await consume(ctx, store, { sender, subject, actor, target, draft, statusLists })
+    ctx.body = await issueAccessToken(ctx, draft, claims)
+    return { subject, actor, target, draft }
+  })
 }
 
 export function assertAdmitted(

@@ -25,7 +25,7 @@ import {
 import type { Actor } from './actor.ts'
 import { collectClaims } from './claims.ts'
 import { assertLives } from './consume.ts'
-import { type ExchangeEvents, type Preparation, type Prepared, recordOutcome } from './outcome.ts'
+import { type ExchangeEvents, recordOutcome } from './outcome.ts'
 import { findPeople, findReceivedToken, type ReceivedToken } from './received-token.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
 import { identifySubject, reaches } from './subject.ts'
@@ -40,46 +40,31 @@ export function exchangeReceivedToken(
   service: Service,
   rules: OnBehalfOfOptions,
 ): Promise<void> {
-  return recordOutcome(ctx, service, EVENTS, async (reached) => {
-    const exchange = await prepareStep(ctx, service, { rules, reached })
-    const { subject, sender, draft, claims } = exchange
+  const { options, settings } = service
+  return recordOutcome(ctx, service, EVENTS, async (progress) => {
+    assertSecretInHeader(ctx)
+    const request = parseRequest(ctx)
+    assertAdmitted(ctx, request)
+    const sender = await verifySender(ctx)
+
+    const subject = await findReceivedToken(ctx, service, { ...request, sender })
+    progress.subject = subject
+    const sub = await identifySubject(ctx, settings, subject)
+    const actor = await findPeople(ctx, subject, { ...options, hops: rules.hops })
+    progress.actor = actor
+    const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, subject))
+    progress.target = target
+
+    await assertStepAllowed(ctx, options, { subject, actor, target })
+    const draft = draftAccessToken(ctx, { ...options, ...subject, target, sender, jti: jtiFor(subject) })
+    const claims = await collectClaims(ctx, service, { draft, sub, subject, grant: grantOf(subject), actor })
     // Again: the deployment's functions may have outlasted it.
     if (subject.notAfter <= epochTime()) throw subjectTokenRefused({ private: 'expired meanwhile' })
     assertLives(draft)
     await recordProof(ctx, sender)
     ctx.body = await issueAccessToken(ctx, draft, claims)
-    return exchange
+    return { subject, actor, target, draft }
   })
-}
-
-/** Every stage that comes before the access token is issued. None writes. */
-export async function prepareStep(
-  ctx: ExchangeContext,
-  service: Service,
-  {
-    rules,
-    reached = () => {},
-    senderOf = verifySender,
-  }: Preparation<ReceivedToken> & { readonly rules: OnBehalfOfOptions },
-): Promise<Prepared<ReceivedToken>> {
-  const { options, settings } = service
-  assertSecretInHeader(ctx)
-  const request = parseRequest(ctx)
-  assertAdmitted(ctx, request)
-  const sender = await senderOf(ctx)
-
-  const subject = await findReceivedToken(ctx, service, { ...request, sender })
-  reached({ subject })
-  const sub = await identifySubject(ctx, settings, subject)
-  const actor = await findPeople(ctx, subject, { ...options, hops: rules.hops })
-  reached({ actor })
-  const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, subject))
-  reached({ target })
-
-  await assertStepAllowed(ctx, options, { subject, actor, target })
-  const draft = draftAccessToken(ctx, { ...options, ...subject, target, sender, jti: jtiFor(subject) })
-  const claims = await collectClaims(ctx, service, { draft, sub, subject, grant: grantOf(subject), actor })
-  return { sender, subject, sub, actor, target, draft, claims }
 }
 
 function assertAdmitted({ oidc: { client } }: GrantContext, { actorToken }: ExchangeRequest): void {

@@ -6,9 +6,9 @@ import { requestOf } from '../http/doors.ts'
 import { timeExchange } from '../metrics/metrics.ts'
 import type { Kind } from '../metrics/series.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
-import { type JsonObject, withoutUndefined } from '../plain-json.ts'
+import { withoutUndefined } from '../plain-json.ts'
 import { type AccessTokenDraft, shownAccessToken } from '../provider/access-token.ts'
-import type { GrantContext, SenderConstraint } from '../provider/grants.ts'
+import type { GrantContext } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
 import { checkOf, errorReadOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
@@ -21,28 +21,14 @@ import type { Target } from './target.ts'
 /** What a successful exchange has established. */
 interface Exchanged<Found extends Subject> {
   readonly subject: Found
-  readonly actor?: Actor
+  readonly actor: Actor | undefined
   readonly target: Target
   readonly draft: AccessTokenDraft
 }
-/** As much of it as an exchange had established when it was refused. */
-type Reached<Found extends Subject> = Partial<Omit<Exchanged<Found>, 'draft'>>
-
-/** All that an access token is issued from. */
-export interface Prepared<Found extends Subject> extends Exchanged<Found> {
-  readonly sender: SenderConstraint
-  /** The `sub` of the access token. */
-  readonly sub: string
-  readonly claims: JsonObject
-}
-
-/** How the stages run that prepare an exchange. */
-export interface Preparation<Found extends Subject> {
-  /** Gets what they establish, as soon as they have. */
-  readonly reached?: (established: Reached<Found>) => void
-  /** Default: the sender proves its key. */
-  readonly senderOf?: (ctx: GrantContext) => Promise<SenderConstraint>
-}
+/** Each stage adds what it has established, so that the event of a refusal tells how far the request came. */
+type Progress<Found extends Subject> = Partial<{
+  -readonly [Name in 'subject' | 'actor' | 'target']: Exchanged<Found>[Name]
+}>
 
 /** What the events of every exchange tell. */
 type ToldExchanged = Omit<SubjectTokenExchanged, 'id' | 'createdBy' | 'kind' | 'resource' | 'resources'> & {
@@ -58,26 +44,24 @@ export interface ExchangeEvents<Found extends Subject> {
   refused(provider: Provider, told: ToldRefused, subject?: Found): void
 }
 
-/** Runs an exchange, which passes what it establishes to `reached`, and emits exactly one event about it. */
+/** Runs an exchange, and emits exactly one event about it. */
 export async function recordOutcome<Found extends Subject>(
   ctx: GrantContext,
   service: Service,
   events: ExchangeEvents<Found>,
-  exchange: (reached: (established: Reached<Found>) => void) => Promise<Exchanged<Found>>,
+  exchange: (progress: Progress<Found>) => Promise<Exchanged<Found>>,
 ): Promise<void> {
   const { provider } = ctx.oidc
   const end = timeExchange(events.kind)
-  let reached: Reached<Found> = {}
+  const progress: Progress<Found> = {}
   let exchanged: Exchanged<Found>
   try {
-    exchanged = await exchange((established) => {
-      reached = { ...reached, ...established }
-    })
+    exchanged = await exchange(progress)
   } catch (error) {
     if (isStorageUnavailable(error) && isRepeatable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
-      const told = refusedOf(ctx, reached, error)
-      events.refused(provider, told, reached.subject)
+      const told = refusedOf(ctx, progress, error)
+      events.refused(provider, told, progress.subject)
       end(isFailure(error) ? 'failed' : 'refused', told.check)
       throw error
     }
@@ -110,7 +94,7 @@ function exchangedOf(
 
 function refusedOf(
   ctx: GrantContext,
-  { subject, actor, target }: Reached<Subject>,
+  { subject, actor, target }: Progress<Subject>,
   thrown: unknown,
 ): ToldRefused {
   const error = thrown instanceof Error ? thrown : new Error('not an error')

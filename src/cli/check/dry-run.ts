@@ -1,17 +1,20 @@
-/** Asks the deployment's own functions about an example, and writes nothing. */
-import { type Account, errors } from 'oidc-provider'
-import { RESERVED_CLAIMS } from '../../constants.ts'
-import type { JsonObject } from '../../plain-json.ts'
+/** Tries an example with the deployment's own functions, and writes nothing. */
+import { errors } from 'oidc-provider'
+import { RecordError } from '../../http/errors.ts'
+import type { PolicyRequest, ResolvedOptions } from '../../options.ts'
 import { findAccount } from '../../provider/grants.ts'
 import { checkOf, reasonOf } from '../../refusals.ts'
 import { contextOf } from './context.ts'
 import { descriptionOf, type Finding, fault, messageOf, note, ok, warning } from './finding.ts'
 import { inTime } from './in-time.ts'
 import type { Deployment, Example } from './module.ts'
-import { type Rehearsal, rehearse } from './rehearsal.ts'
-import { rehearseSession } from './session-rehearsal.ts'
+import { exchange, issue, open, ownClaims, passOn, Refused } from './rehearsal.ts'
+import { metadataOf, type Stage, setStage } from './stage.ts'
 
 const ABOUT = 'dry run'
+
+/** So many functions of the deployment are called one after another in a request, at most. */
+const FUNCTIONS = 8
 
 /** `known`: what has been found out before. A fault among it is not told a second time as its consequence. */
 export async function dryRun(
@@ -21,50 +24,35 @@ export async function dryRun(
 ): Promise<Finding[]> {
   const faulty = (...names: string[]) =>
     known.some(({ level, about }) => level === 'fault' && names.includes(about))
-  let account: Account | undefined
+  const { userId, clientId, resource, onBehalfOf: step, session } = example
   try {
-    account = await inTime(inside, 'it', findAccount(contextOf(inside), example.userId))
+    const account = await inTime(inside, 'it', findAccount(contextOf(inside), userId))
+    if (!account) return [failed(`findAccount: there is no account ${userId}`)]
   } catch (error) {
     return [failed(`findAccount: ${messageOf(error)}`)]
   }
-  if (!account) return [failed(`findAccount: there is no account ${example.userId}`)]
-  const rehearsal = rehearse(inside, { example, account, anyResource: faulty('resources') })
-  const stoppedBy = (refused: Refused): Finding =>
-    refused.ofMetadata && faulty('clients', 'downstream')
-      ? note(ABOUT, `stopped by a fault above: ${refused.text}`)
-      : failed(refused.text)
-  if (example.expect === 'denied') return [await expectDenied(rehearsal, example, stoppedBy)]
-
-  const { findings, refused } = await tryOut(rehearsal, example)
-  findings.push(...(await trySession(inside, example)))
-  if (refused) return [...findings, stoppedBy(refused)]
-  if (!inside.options.isAllowed || example.actorId === undefined || rehearsal.sawActor()) return findings
-  const text = 'isAllowed does not look at actor: everyone who can sign in may act'
-  return [...findings, warning('policy', text, 'let isAllowed decide on actor.sub')]
-}
-
-/** Longer than any one function, and shorter than someone waits. */
-const FUNCTIONS_OF_A_SIGN_IN = 8
-
-/** An application is opened, if the example names one. */
-async function trySession(inside: Deployment['inside'], example: Example): Promise<Finding[]> {
-  const { session, actorId = '', userId } = example
-  if (!inside.door)
-    return session
-      ? [fault(ABOUT, 'sessions are off: nothing can be opened', 'set sessions, or remove session')]
-      : []
-  if (!session) return [note(ABOUT, 'no application was opened: the example has no member session')]
+  const { options, sawActor } = watchPolicy(inside.options)
+  const anywhere = faulty('resources') && { token_exchange_resources: [resource] }
+  const ids = new Set([clientId, ...(step ? [step.clientId] : []), ...(session ? [session.clientId] : [])])
+  const clients = [...ids].map(async (id) => {
+    const client = await metadataOf(inside, id)
+    return client && { ...client, ...(id === clientId && anywhere) }
+  })
+  const stage = await setStage(inside, options, await Promise.all(clients))
   try {
-    const rehearsed = rehearseSession(inside, { ...example, session, actorId })
-    const act = await inTime(inside, 'functions of the deployment', rehearsed, FUNCTIONS_OF_A_SIGN_IN)
-    return [
-      ok(
-        ABOUT,
-        `session: "${session.clientId}" opens as ${userId}; its ID token has act ${JSON.stringify(act)}`,
-      ),
-    ]
-  } catch (error) {
-    return [failed(`session: ${descriptionOf(error)}`)]
+    const stoppedBy = ({ text, ofMetadata }: Stopped): Finding =>
+      ofMetadata && faulty('clients', 'downstream')
+        ? note(ABOUT, `stopped by a fault above: ${text}`)
+        : failed(text)
+    if (example.expect === 'denied') return [await expectDenied(stage, example, stoppedBy)]
+    const { findings, stopped } = await tryOut(stage, example)
+    findings.push(...(await tryToOpen(stage, example)))
+    if (stopped) return [...findings, stoppedBy(stopped)]
+    if (!options.isAllowed || example.actorId === undefined || sawActor()) return findings
+    const text = 'isAllowed does not look at actor: everyone who can sign in may act'
+    return [...findings, warning('policy', text, 'let isAllowed decide on actor.sub')]
+  } finally {
+    stage.close()
   }
 }
 
@@ -72,81 +60,114 @@ const failed = (text: string): Finding => fault(ABOUT, text, 'correct the exampl
 
 /** A policy that goes by whom the backend names lets in everyone whom it does not name. */
 async function expectDenied(
-  rehearsal: Rehearsal,
+  stage: Stage,
   example: Example,
-  stoppedBy: (refused: Refused) => Finding,
+  stoppedBy: (stopped: Stopped) => Finding,
 ): Promise<Finding> {
   let denial = ''
   for (const naming of example.actorId === undefined ? [true] : [true, false]) {
-    const { refused } = await tryOut(rehearsal, example, naming)
-    if (!refused) {
+    const { stopped } = await tryOut(stage, example, naming)
+    if (!stopped) {
       const unnamed = naming ? '' : ' where the backend does not name the actor'
       const text = `isAllowed allows it${unnamed}, and the example expects "denied"`
       return fault('policy', text, 'let isAllowed decide on actor.sub, at every stage')
     }
-    if (!refused.denied) return stoppedBy(refused)
-    denial ||= refused.text
+    if (!stopped.isDenial) return stoppedBy(stopped)
+    denial ||= stopped.text
   }
   return ok(ABOUT, `denied, as the example expects: ${denial}`)
 }
 
-/** How a request was refused. */
-interface Refused {
+interface Stopped {
   readonly text: string
   /** By the policy, or the functions that return claims. */
-  readonly denied: boolean
+  readonly isDenial: boolean
   /** Not by a function of the deployment, and not because of the people. */
   readonly ofMetadata: boolean
 }
 
-function refusedAt(stage: string, error: unknown): Refused {
-  const check = error instanceof Error ? checkOf(error) : undefined
-  const reason = check ? reasonOf(error as Error) : descriptionOf(error)
+function stoppedAt(where: string, thrown: unknown): Stopped {
+  const error = thrown instanceof RecordError ? (thrown.cause ?? thrown) : thrown
+  const own = error instanceof Error ? checkOf(error) : undefined
+  const check = error instanceof Refused ? error.check : own
+  const reason = own ? reasonOf(error as Error) : descriptionOf(error)
   return {
-    text: `${check ?? 'the request'} at the ${stage}: ${reason}`,
-    denied: error instanceof errors.AccessDenied,
+    text: `${check ?? 'the request'} at the ${where}: ${reason}`,
+    isDenial: error instanceof Refused ? error.isDenial : error instanceof errors.AccessDenied,
     ofMetadata: check === undefined || check === 'request' || check === 'target',
   }
 }
 
 interface TriedOut {
   readonly findings: Finding[]
-  readonly refused?: Refused
+  readonly stopped?: Stopped
 }
 
-async function tryOut(
-  { issue, exchange, step, rules }: Rehearsal,
-  { onBehalfOf }: Example,
-  naming = true,
-): Promise<TriedOut> {
+async function tryOut(stage: Stage, example: Example, naming = true): Promise<TriedOut> {
+  const { clientId, actorId, resource, scope, onBehalfOf: step } = example
   const findings: Finding[] = []
-  let stage = 'issuance'
+  const inStage = <Result>(result: Promise<Result>) =>
+    inTime(stage, 'functions of the deployment', result, FUNCTIONS)
+  const allowed = async (start: string, token: string) => {
+    const shown = JSON.stringify(await ownClaims(stage, token))
+    findings.push(ok(ABOUT, `${start}isAllowed allows it, and your functions return the claims ${shown}`))
+  }
+  let where = 'issuance'
   try {
-    const subjectToken = await issue(naming)
-    stage = 'exchange'
-    const exchanged = await exchange(subjectToken)
-    findings.push(allowed('', exchanged))
-    stage = 'stage onBehalfOf'
-    if (rules && onBehalfOf)
-      findings.push(allowed('onBehalfOf: ', await step(exchanged, { to: onBehalfOf, rules })))
-    else if (rules)
-      findings.push(note(ABOUT, `the ${stage} was not tried: the example has no member onBehalfOf`))
+    const constraints = {
+      clientId,
+      actorId: naming ? actorId : undefined,
+      resource: step && step.resource !== resource ? [resource, step.resource] : resource,
+      scope: [scope, step?.scope].filter(Boolean).join(' ') || undefined,
+    }
+    const subjectToken = await inStage(issue(stage, example, constraints))
+    where = 'exchange'
+    const token = await inStage(exchange(stage, example, subjectToken))
+    await allowed('', token)
+    where = 'stage onBehalfOf'
+    const { onBehalfOf } = stage.options
+    if (onBehalfOf && step) await allowed('onBehalfOf: ', await inStage(passOn(stage, step, token)))
     else if (onBehalfOf)
-      findings.push(
-        fault(
-          ABOUT,
-          'onBehalfOf is off: an API can exchange nothing',
-          'set onBehalfOf, or remove it from the example',
-        ),
-      )
+      findings.push(note(ABOUT, `the ${where} was not tried: the example has no member onBehalfOf`))
+    else if (step) {
+      const advice = 'set onBehalfOf, or remove it from the example'
+      findings.push(fault(ABOUT, 'onBehalfOf is off: an API can exchange nothing', advice))
+    }
     return { findings }
   } catch (error) {
-    return { findings, refused: refusedAt(stage, error) }
+    return { findings, stopped: stoppedAt(where, error) }
   }
 }
 
-function allowed(start: string, { claims }: { readonly claims: JsonObject }): Finding {
-  const own = Object.entries(claims).filter(([name]) => !RESERVED_CLAIMS.has(name))
-  const shown = JSON.stringify(Object.fromEntries(own))
-  return ok(ABOUT, `${start}isAllowed allows it, and your functions return the claims ${shown}`)
+/** An application is opened, if the example names one. */
+async function tryToOpen(stage: Stage, example: Example): Promise<Finding[]> {
+  const { session, userId } = example
+  if (!stage.door)
+    return session
+      ? [fault(ABOUT, 'sessions are off: nothing can be opened', 'set sessions, or remove session')]
+      : []
+  if (!session) return [note(ABOUT, 'no application was opened: the example has no member session')]
+  try {
+    const act = await inTime(stage, 'functions of the deployment', open(stage, example), FUNCTIONS)
+    const text = `session: "${session.clientId}" opens as ${userId}; its ID token has act ${JSON.stringify(act)}`
+    return [ok(ABOUT, text)]
+  } catch (error) {
+    return [failed(`session: ${descriptionOf(error)}`)]
+  }
+}
+
+/** The same policy, of which is known whether it has looked at who acts, when that is proven. */
+function watchPolicy({ isAllowed, ...options }: ResolvedOptions) {
+  let saw = false
+  const watch = <Request extends PolicyRequest>(request: Request): Request => {
+    const { actor, stage } = request
+    if (!actor || stage !== 'exchange') return request
+    const get = () => {
+      saw = true
+      return actor
+    }
+    return Object.freeze(Object.defineProperty({ ...request }, 'actor', { enumerable: true, get }))
+  }
+  const watched = isAllowed && ((request: PolicyRequest) => isAllowed(watch(request)))
+  return { options: { ...options, isAllowed: watched }, sawActor: () => saw }
 }

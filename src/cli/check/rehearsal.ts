@@ -1,184 +1,146 @@
-/**
- * An example goes through the stages of the exchange as its requests would, as far as they write nothing. The deployment may
- * serve meanwhile: what its own requests meet does not change.
- */
-import { randomBytes } from 'node:crypto'
-import type { AccessToken, Account, Client, Provider } from 'oidc-provider'
+/** What the people and programs of an example do, one request after the other. Each throws what it is refused with. */
+import { createHash, randomBytes } from 'node:crypto'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { decodeJwt } from 'jose'
 import { epochTime } from '../../clock.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE, TOKEN_EXCHANGE_RESOURCES } from '../../constants.ts'
-import { useOf } from '../../exchange/consume.ts'
-import { prepareExchange } from '../../exchange/impersonation.ts'
-import { prepareStep } from '../../exchange/on-behalf-of.ts'
-import type { Prepared } from '../../exchange/outcome.ts'
-import type { ExchangeContext } from '../../exchange/request.ts'
-import type { Permission } from '../../exchange/subject.ts'
-import type { OnBehalfOfOptions, PolicyRequest, ResolvedOptions } from '../../options.ts'
+import { ACCESS_TOKEN_TYPE, RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../../constants.ts'
 import { withoutUndefined } from '../../plain-json.ts'
-import { resolveStatusLists } from '../../provider/status-reference.ts'
+import { findAccount } from '../../provider/grants.ts'
 import { issueSubjectToken, parseIssueRequest } from '../../records/issue.ts'
-import { hashToken, type SubjectTokenText } from '../../subject-tokens/secret.ts'
-import type { NewSubjectToken, StoredSubjectToken } from '../../subject-tokens/subject-token.ts'
 import { contextOf } from './context.ts'
-import { inTime } from './in-time.ts'
-import type { Deployment, Example, Step } from './module.ts'
+import type { Example, Step } from './module.ts'
+import type { Stage } from './stage.ts'
 
-type Inside = Deployment['inside']
-
-export type Rehearsal = ReturnType<typeof rehearse>
-
-interface Rehearsed {
-  readonly example: Example
-  /** The user's. */
-  readonly account: Account
-  /** Whether clients may exchange for what the example asks for, whatever their metadata says. */
-  readonly anyResource: boolean
+/** What the provider has refused, and by which check of the exchange, if it was one. */
+export class Refused extends Error {
+  readonly check: string | undefined
+  readonly isDenial: boolean
+  constructor(text: string, check: string | undefined, isDenial: boolean) {
+    super(text)
+    this.check = check
+    this.isDenial = isDenial
+  }
 }
 
-/** Two accounts, a resource and its default, the pairwise subject, the policy, and two that return claims. */
-const FUNCTIONS_OF_A_STAGE = 8
+/** The backend issues. */
+export async function issue(
+  stage: Stage,
+  { userId, createdBy, context }: Example,
+  constraints: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const request = parseIssueRequest(withoutUndefined({ userId, context, ...constraints }), stage)
+  const find = (name: string) => findAccount(contextOf(stage), name)
+  const caller = { id: createdBy, findAccount: find, report: () => {} }
+  return (await issueSubjectToken(stage, caller, request)).subjectToken
+}
 
-/** Each of its requests needs what the one before resolved to, and rejects with what it would be refused with. */
-export function rehearse(inside: Inside, { example, account, anyResource }: Rehearsed) {
-  const { provider, settings } = inside
+/** The application exchanges. The engineer, if there is one, has signed in there. */
+export async function exchange(stage: Stage, example: Example, subjectToken: string): Promise<string> {
   const { clientId, actorId } = example
-  const statusLists = resolveStatusLists(inside.options.statusList, settings.managementResource(provider))
-  const { options, sawActor } = watchPolicy(inside.options)
-  let record: StoredSubjectToken | undefined
-  // In place of what is stored. All else is the deployment's own.
-  const store = {
-    ...inside.store,
-    async insert(token: NewSubjectToken) {
-      record = { ...token, statusIndex: 0 }
-    },
-    find: async () => record,
-    findByStatusIndex: async () => record,
+  const actor = actorId !== undefined && {
+    actor_token: await userinfoToken(stage, clientId, actorId),
+    actor_token_type: ACCESS_TOKEN_TYPE,
   }
-  // Nothing happens that a listener of the deployment should learn of, or that no one listens to.
-  const silent: Provider = Object.create(provider, {
-    rawListeners: { value: () => [] },
-    listenerCount: { value: () => 1 },
+  return exchangeAt(stage, example, { subject_token: subjectToken, ...actor })
+}
+
+/** An API exchanges the access token that it has received. */
+export const passOn = (stage: Stage, to: Step, received: string): Promise<string> =>
+  exchangeAt(stage, to, { subject_token: received })
+
+async function exchangeAt(
+  stage: Stage,
+  { clientId, resource, scope }: Step,
+  tokens: Readonly<Record<string, string>>,
+): Promise<string> {
+  const form = { ...tokens, subject_token_type: ACCESS_TOKEN_TYPE, resource, scope }
+  return String((await requestTokens(stage, clientId, { grant_type: TOKEN_EXCHANGE, ...form })).access_token)
+}
+
+async function requestTokens(stage: Stage, clientId: string, form: Readonly<Record<string, unknown>>) {
+  const { client_id, client_secret } = stage.client(clientId)
+  const to = stage.provider.urlFor('token')
+  const { status, text } = await stage.send(to, { client_id, client_secret, ...form })
+  const body = JSON.parse(text)
+  if (status === 200) return body
+  const { check, reason, error } = stage.refused() ?? {}
+  const isOwn = reason !== undefined && check !== error
+  throw new Refused(
+    isOwn ? reason : body.error_description,
+    isOwn ? check : undefined,
+    error === 'access_denied',
+  )
+}
+
+async function userinfoToken({ provider }: Stage, clientId: string, accountId: string): Promise<string> {
+  const jti = randomBytes(32).toString('base64url')
+  const of = { clientId, accountId, gty: 'authorization_code', scope: 'openid', kind: 'AccessToken' }
+  const iat = epochTime()
+  await provider.AccessToken.adapter.upsert(jti, { ...of, jti, iat, exp: iat + 60 }, 60)
+  return jti
+}
+
+/** The claims that functions of the deployment have returned. */
+export async function ownClaims({ provider }: Stage, accessToken: string): Promise<object> {
+  const claims = accessToken.includes('.')
+    ? decodeJwt(accessToken)
+    : (await provider.AccessToken.find(accessToken))?.extra
+  return Object.fromEntries(Object.entries(claims ?? {}).filter(([name]) => !RESERVED_CLAIMS.has(name)))
+}
+
+/**
+ * The engineer opens an application as the user (docs/protocol.md §10).
+ *
+ * @returns the `act` of the ID token. @throws {Error} that says at which step it was refused, and why.
+ */
+export async function open(stage: Stage, example: Example): Promise<unknown> {
+  const { session: { clientId = '', scope = 'openid' } = {}, actorId = '' } = example
+  const client = stage.client(clientId)
+  const door = stage.door?.sessions.door.href ?? ''
+  const refused = (step: string, why: string) => {
+    const { check, reason } = stage.refused() ?? {}
+    return new Error(`${step}: ${check === undefined ? why : `${check}: ${reason}`}`)
+  }
+  const subjectToken = await issue(stage, example, { clientId, actorId, use: 'session' })
+  await signIn(stage, actorId)
+  await stage.send(door, { subject_token: subjectToken })
+  const page = await stage.send(door)
+  const [, sealed] = /name="sealed" value="([^"]+)"/.exec(page.text) ?? []
+  if (sealed === undefined) throw refused('the door', `it responded with ${page.status}`)
+  const opened = await stage.send(`${door}/confirm`, { sealed })
+  if (opened.status !== 200) throw refused('the button', `it responded with ${opened.status}`)
+
+  const verifier = randomBytes(32).toString('base64url')
+  const address = new URL(stage.provider.urlFor('authorization'))
+  const redirect = { redirect_uri: client.redirect_uris?.[0] ?? '' }
+  address.search = new URLSearchParams({
+    ...{ client_id: clientId, response_type: 'code', scope, ...redirect },
+    ...{ state: 'a-rehearsal', nonce: 'a-rehearsal', code_challenge_method: 'S256' },
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+  }).toString()
+  const arrival = await stage.send(address.href)
+  const answer = URL.parse(arrival.location)?.searchParams
+  const code = answer?.get('code')
+  if (!code)
+    throw refused('the arrival', answer?.get('error_description') ?? `it responded with ${arrival.status}`)
+  const form = { grant_type: 'authorization_code', code, ...redirect, code_verifier: verifier }
+  const { id_token } = await requestTokens(stage, clientId, form).catch((error) => {
+    throw new Error(`the code: ${error.message}`)
   })
-  const service = { provider, options, statusLists, store, settings }
-  async function clientFor({ clientId, resource }: Pick<Step, 'clientId' | 'resource'>): Promise<Client> {
-    const client = await provider.Client.find(clientId)
-    if (!client) throw new Error(`there is no client ${clientId}`)
-    if (!anyResource) return client
-    // Not a copy, which would lack the private members that its getters read.
-    const get = (_: Client, name: string | symbol) =>
-      name === TOKEN_EXCHANGE_RESOURCES ? [resource] : Reflect.get(client, name)
-    return new Proxy(client, { get })
-  }
-  const inStage = <Result>(result: Promise<Result>) =>
-    inTime(inside, 'functions of the deployment', result, FUNCTIONS_OF_A_STAGE)
-  // No one proves a key here.
-  const senderOf = async () => ({})
-
-  return {
-    rules: options.onBehalfOf,
-    sawActor,
-
-    /** The backend issues. `naming`: it says who will act. */
-    async issue(naming: boolean): Promise<SubjectTokenText> {
-      const { userId, context, createdBy, resource, scope, onBehalfOf: step } = example
-      const named = withoutUndefined({
-        userId,
-        context,
-        clientId,
-        actorId: naming ? actorId : undefined,
-        resource: step && step.resource !== resource ? [resource, step.resource] : resource,
-        scope: [scope, step?.scope].filter(Boolean).join(' ') || undefined,
-      })
-      const request = parseIssueRequest(named, service)
-      const caller = { id: createdBy, findAccount: async () => account, report: () => {} }
-      const { subjectToken } = await issueSubjectToken({ ...service, provider: silent }, caller, request)
-      return subjectToken
-    },
-
-    /** The application exchanges. The engineer has signed in there. */
-    async exchange(subjectToken: SubjectTokenText): Promise<Prepared<Permission>> {
-      const client = await clientFor(example)
-      const value = randomBytes(32).toString('base64url')
-      const actor = actorId !== undefined && { actor_token: value, actor_token_type: ACCESS_TOKEN_TYPE }
-      const ctx = contextOf(inside, client, { ...requestOf(subjectToken, example), ...actor })
-      const signedIn = { value, model: userinfoToken(inside, client, actorId) }
-      const exchange = await asIfServed(ctx, signedIn, () =>
-        inStage(prepareExchange(ctx, service, { senderOf })),
-      )
-      const use = useOf(ctx, epochTime(), { ...exchange, statusLists })
-      record = { ...exchange.subject.record, tokenHash: hashToken(subjectToken), use }
-      return exchange
-    },
-
-    /** An API exchanges the access token that it received: that of the exchange, which no one has signed. */
-    async step({ sub, draft, claims }: Prepared<Permission>, { to, rules }: StepOfExample) {
-      const { aud, iat, exp, scope } = draft
-      const received = withoutUndefined({ aud, iat, exp, scope, client_id: clientId, ...claims, sub })
-      const verifying = { ...service, settings: { ...settings, verifyAccessToken: async () => received } }
-      const ctx = contextOf(inside, await clientFor(to), requestOf('a.received.one', to))
-      return asIfServed(ctx, undefined, () => inStage(prepareStep(ctx, verifying, { rules, senderOf })))
-    },
-  }
+  return decodeJwt(id_token).act
 }
 
-interface StepOfExample {
-  readonly to: Step
-  readonly rules: OnBehalfOfOptions
-}
-
-interface Stored {
-  readonly value: string
-  readonly model: AccessToken
-}
-
-/** The provider's model asks the store for tokens, and the process for the request that it serves, if it serves one. */
-async function asIfServed<Result>(
-  ctx: ExchangeContext,
-  stored: Stored | undefined,
-  stage: () => Promise<Result>,
-): Promise<Result> {
-  const { AccessToken } = ctx.oidc.provider
-  const inherited = {
-    find: Reflect.get(AccessToken, 'find'),
-    expiresIn: Reflect.get(AccessToken, 'expiresIn'),
-  }
-  Object.assign(AccessToken, {
-    find: async (value: unknown, ...how: unknown[]) =>
-      value === stored?.value ? stored?.model : Reflect.apply(inherited.find, AccessToken, [value, ...how]),
-    expiresIn: (served: unknown, ...of: unknown[]) =>
-      Reflect.apply(inherited.expiresIn, AccessToken, [served ?? ctx, ...of]),
-  })
-  try {
-    return await stage()
-  } finally {
-    for (const name of Object.keys(inherited)) Reflect.deleteProperty(AccessToken, name)
-  }
-}
-
-const requestOf = (subjectToken: string, { resource, scope }: Pick<Step, 'resource' | 'scope'>) => ({
-  grant_type: TOKEN_EXCHANGE,
-  subject_token: subjectToken,
-  subject_token_type: ACCESS_TOKEN_TYPE,
-  resource,
-  scope,
-})
-
-function userinfoToken({ provider }: Inside, client: Client, accountId = ''): AccessToken {
-  const of = { client, accountId, grantId: '', gty: 'authorization_code', scope: 'openid' }
-  return Object.assign(new provider.AccessToken(of), { exp: epochTime() + 60 })
-}
-
-/** The same policy, of which is known whether it has looked at who acts, when that is proven. */
-function watchPolicy({ isAllowed, ...options }: ResolvedOptions) {
-  let saw = false
-  const watch = <Request extends PolicyRequest>(request: Request): Request => {
-    const { actor, stage } = request
-    if (!actor || stage !== 'exchange') return request
-    const get = () => {
-      saw = true
-      return actor
-    }
-    return Object.freeze(Object.defineProperty({ ...request }, 'actor', { enumerable: true, get }))
-  }
-  const watched = isAllowed && ((request: PolicyRequest) => isAllowed(watch(request)))
-  return { options: { ...options, isAllowed: watched }, sawActor: () => saw }
+/** The engineer's own session, as the provider keeps it. */
+async function signIn({ provider, configuration, door, keep }: Stage, accountId: string): Promise<void> {
+  const [acr] = door?.sessions.acrValues ?? []
+  const session = Object.assign(new provider.Session(), { accountId, loginTs: epochTime(), acr })
+  await session.save(600)
+  const incoming = new IncomingMessage(new Socket())
+  const response = new ServerResponse(incoming)
+  const { cookies } = provider.createContext(incoming, response)
+  const { signed } = configuration.cookies?.long ?? {}
+  Object.assign(cookies, { secure: true })
+  cookies.set(provider.cookieName('session'), session.jti, signed === undefined ? {} : { signed })
+  keep([response.getHeader('set-cookie') ?? []].flat().map(String))
 }

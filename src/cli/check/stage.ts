@@ -1,0 +1,190 @@
+/**
+ * Where an example is tried: a second provider of the deployment's configuration, with its own functions and keys, in memory
+ * and on an address of this machine. Nothing is stored, sent or told.
+ */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { type AdapterFactory, type AdapterPayload, type ClientMetadata, Provider } from 'oidc-provider'
+import { epochTime } from '../../clock.ts'
+import type { NodeHandler } from '../../http/handler.ts'
+import { createImpersonation, type Inside, insideOf } from '../../impersonation.ts'
+import type { ImpersonationOptions, ResolvedOptions } from '../../options.ts'
+import { withoutUndefined } from '../../plain-json.ts'
+import { createMemoryStore } from '../../testing/memory-store.ts'
+
+export interface Stage extends Inside {
+  /** The metadata by which a client sends requests here. @throws {Error} if there is none of this id. */
+  client(id: string): ClientMetadata
+  /** Why the last request was refused, as its event tells. */
+  refused(): { readonly check: string; readonly reason: string; readonly error?: string } | undefined
+  /** As a browser that has these cookies. */
+  send(to: string, form?: Readonly<Record<string, string | undefined>>): Promise<Shown>
+  keep(cookies: readonly string[]): void
+  close(): void
+}
+
+interface Shown {
+  readonly status: number
+  readonly text: string
+  readonly location: string
+}
+
+export async function setStage(
+  own: Inside,
+  options: ResolvedOptions,
+  clients: readonly (ClientMetadata | undefined)[],
+): Promise<Stage> {
+  const known = clients.filter((client) => client !== undefined)
+  const impersonation = createImpersonation(optionsOf(options))
+  const provider = new Provider(
+    own.provider.issuer,
+    impersonation.configure({
+      ...own.configuration,
+      adapter: memoryAdapter(),
+      clients: known,
+      clientAuthMethods: ['client_secret_post', 'none'],
+      sectorIdentifierUriValidate: () => false,
+      fetch: async () => {
+        throw new Error('nothing is sent')
+      },
+    }),
+  )
+  impersonation.attach(provider)
+  provider.proxy = true
+  const inside = insideOf(impersonation)
+  inside.door?.stopWatching()
+  let refused: ReturnType<Stage['refused']>
+  for (const event of ['subject_token.refused', 'access_token.refused'] as const)
+    provider.on(event, (told) => {
+      refused = told
+    })
+  const server = createServer(
+    listenerOf(provider, inside.door && impersonation.handler({ only: 'door' }), own),
+  )
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const jar = new Map<string, string>()
+  const keep = (cookies: readonly string[]) => {
+    for (const [, name = '', value = ''] of cookies.map((line) => /^([^=]+)=([^;]*)/.exec(line) ?? []))
+      jar.set(name, value)
+  }
+  return {
+    ...inside,
+    client(id) {
+      const client = known.find(({ client_id }) => client_id === id)
+      if (client) return client
+      throw new Error(`there is no client ${id}`)
+    },
+    refused: () => refused,
+    keep,
+    async send(to, form) {
+      const { host, pathname, search, protocol } = new URL(to)
+      refused = undefined
+      const sent = request({
+        ...{ host: '127.0.0.1', port, path: pathname + search, method: form ? 'POST' : 'GET' },
+        headers: {
+          host,
+          'x-forwarded-proto': protocol.slice(0, -1),
+          'sec-fetch-site': 'same-origin',
+          cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
+          ...(form && { 'content-type': 'application/x-www-form-urlencoded' }),
+        },
+      })
+      sent.end(form && encode(form))
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      const { statusCode: status = 0, headers } = response
+      keep(headers['set-cookie'] ?? [])
+      return { status, text: await text(response), location: headers.location ?? '' }
+    },
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+function encode(form: Readonly<Record<string, string | undefined>>): string {
+  const encoded = new URLSearchParams()
+  for (const [name, value] of Object.entries(form)) if (value !== undefined) encoded.set(name, value)
+  return encoded.toString()
+}
+
+/** The deployment's own, but for the store. No one is asked for names, which nobody reads. */
+function optionsOf({ sessions, ...options }: ResolvedOptions): ImpersonationOptions {
+  const { isAllowed, getCustomJwtClaims, managementResource, ...others } = options
+  return {
+    ...others,
+    ...withoutUndefined({ isAllowed, getCustomJwtClaims, managementResource }),
+    ...(sessions && {
+      sessions: withoutUndefined({ ...sessions, door: sessions.door.href, nameOf: undefined }),
+    }),
+    store: createMemoryStore(),
+  }
+}
+
+/** The provider where its issuer is, and the door at its own path: as behind the proxy of the deployment. */
+function listenerOf(
+  provider: Provider,
+  door: NodeHandler | undefined,
+  { door: own }: Inside,
+): RequestListener {
+  const serve = provider.callback()
+  const mountedAt = new URL(provider.issuer).pathname.replace(/\/$/, '')
+  const atDoor = own && [own.sessions.door.pathname, `${own.sessions.door.pathname}/confirm`]
+  return (incoming, response) => {
+    const { url = '' } = incoming
+    if (door && atDoor?.includes(url)) return door(incoming, response)
+    Object.assign(incoming, { originalUrl: url, url: url.slice(mountedAt.length) })
+    return void serve(incoming, response)
+  }
+}
+
+/** As a client is registered, but with a secret that is known here and without a key that is not. */
+export async function metadataOf(
+  { configuration, provider }: Inside,
+  id: string,
+): Promise<ClientMetadata | undefined> {
+  const fixed = configuration.clients?.find(({ client_id }) => client_id === id)
+  const registered = fixed ?? (await provider.Client.find(id))?.metadata()
+  if (!registered) return undefined
+  const { client_secret: _, ...metadata } = registered
+  const { token_endpoint_auth_method: method } = { ...configuration.clientDefaults, ...metadata }
+  return {
+    ...metadata,
+    ...(method !== 'none' && {
+      client_secret: randomBytes(64).toString('base64url'),
+      token_endpoint_auth_method: 'client_secret_post',
+    }),
+    dpop_bound_access_tokens: false,
+    tls_client_certificate_bound_access_tokens: false,
+  } as ClientMetadata
+}
+
+/** Nothing expires meanwhile. */
+function memoryAdapter(): AdapterFactory {
+  const stored = new Map<string, AdapterPayload>()
+  return (model) => {
+    const of = `${model}:`
+    const findBy = async (member: 'uid' | 'userCode', value: string) =>
+      [...stored].find(([key, payload]) => key.startsWith(of) && payload[member] === value)?.[1]
+    return {
+      upsert: async (id, payload) => void stored.set(of + id, payload),
+      find: async (id) => stored.get(of + id),
+      findByUid: (uid) => findBy('uid', uid),
+      findByUserCode: (userCode) => findBy('userCode', userCode),
+      destroy: async (id) => void stored.delete(of + id),
+      async consume(id) {
+        const payload = stored.get(of + id)
+        if (payload) stored.set(of + id, { ...payload, consumed: epochTime() })
+      },
+      async revokeByGrantId(grantId) {
+        for (const [key, payload] of stored)
+          if (key.startsWith(of) && payload.grantId === grantId) stored.delete(key)
+      },
+    }
+  }
+}
