@@ -9,6 +9,7 @@ import Koa from 'koa'
 import mount from 'koa-mount'
 import type { Sequelize } from 'sequelize'
 import { migrate } from '../src/sequelize/index.ts' // yours: 'oidc-provider-impersonation/sequelize'
+import { findPerson } from './accounts.ts'
 import { logEvents } from './audit.ts'
 import { supportBackendRouter } from './backend/router.ts'
 import { billingApi } from './billing-api.ts'
@@ -84,7 +85,10 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   app.use(supportBackendRouter(app, backend).routes())
   app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())
-  shopServer.on('request', shopApplication({ issuer, baseUrl: shop, log }).callback())
+  shopServer.on(
+    'request',
+    shopApplication({ issuer, baseUrl: shop, desk: `${baseUrl}/#record`, nameOf, log }).callback(),
+  )
 
   return {
     baseUrl,
@@ -95,6 +99,8 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
     },
   }
 }
+
+const nameOf = (id: string): string => findPerson(id)?.name ?? id
 
 async function listen(server: Server, port: number): Promise<string> {
   server.listen(port, '127.0.0.1')

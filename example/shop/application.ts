@@ -25,14 +25,18 @@ const SIGN_IN = 'shop-sign-in'
 interface Shop {
   readonly issuer: string
   readonly baseUrl: string
+  /** Where engineers come from. */
+  readonly desk: string
+  /** The name of an engineer, such as from a directory of the company: an ID token says the id. */
+  readonly nameOf: (actor: string) => string
   readonly log: (entry: object) => void
 }
 
-export function shopApplication({ issuer, baseUrl, log }: Shop): Koa {
+export function shopApplication({ issuer, baseUrl, desk, nameOf, log }: Shop): Koa {
   const sessions = new Sessions()
   const signIn = signInAt(issuer, baseUrl)
   const logoutTokens = logoutTokensOf(issuer, signIn.keysAddress)
-  const pages = pagesOf(issuer)
+  const pages = pagesOf({ issuer, desk, nameOf })
   const router = new Router()
 
   const found = (ctx: Context): Found => sessions.find(ctx.cookies.get(SESSION))
@@ -40,7 +44,7 @@ export function shopApplication({ issuer, baseUrl, log }: Shop): Koa {
   router.get('/', (ctx) => {
     const session = found(ctx)
     if (session === undefined) return pages.welcome(ctx)
-    if (session === 'ended') return pages.ended(ctx)
+    if (typeof session === 'string') return pages.ended(ctx, session)
     log({ event: 'shop.orders_shown', ...peopleOf(session) })
     pages.account(ctx, session)
   })
@@ -71,7 +75,9 @@ export function shopApplication({ issuer, baseUrl, log }: Shop): Koa {
     const session = found(ctx)
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
     ctx.body =
-      typeof session === 'object' ? { state: 'open', ...peopleOf(session) } : { state: session ?? 'none' }
+      typeof session === 'object'
+        ? { state: 'open', ...peopleOf(session) }
+        : { state: session ? 'ended' : 'none' }
   })
 
   router.post('/logout', async (ctx) => {

@@ -29,11 +29,17 @@ const policy = (provider: string): string =>
 export interface Pages {
   account(ctx: Context, session: Session): void
   welcome(ctx: Context): void
-  ended(ctx: Context): void
+  ended(ctx: Context, how: 'ended' | 'left'): void
   notSignedIn(ctx: Context): void
 }
 
-export function pagesOf(issuer: string): Pages {
+interface Around {
+  readonly issuer: string
+  readonly desk: string
+  readonly nameOf: (actor: string) => string
+}
+
+export function pagesOf({ issuer, desk, nameOf }: Around): Pages {
   const headers = {
     ...PAGE_HEADERS,
     'X-Frame-Options': 'DENY',
@@ -42,18 +48,20 @@ export function pagesOf(issuer: string): Pages {
   const show = (ctx: Context, page: Page) => {
     ctx.set(headers)
     ctx.type = 'html'
-    ctx.body = documentOf(page).text
+    ctx.body = documentOf(page, nameOf).text
   }
+  // A logout token names a session, and neither a person nor a reason.
+  const whoEnded = html`<p>The <a href="${desk}">support desk</a> says who ended it, and why.</p>`
   const signIn = html`<p><a class="action" href="/login">Sign in</a></p>`
   return {
     account: (ctx, session) =>
       show(ctx, { title: `Hello, ${session.name}`, content: accountOf(session), session }),
     welcome: (ctx) =>
       show(ctx, { title: 'Welcome', content: html`<p>Sign in to see your orders.</p>${signIn}` }),
-    ended: (ctx) =>
+    ended: (ctx, how) =>
       show(ctx, {
         title: 'This session has ended',
-        content: html`<p>Nothing of the account is shown any more.</p>${signIn}`,
+        content: html`<p>Nothing of the account is shown any more.</p>${how === 'left' ? whoEnded : ''}${signIn}`,
       }),
     notSignedIn(ctx) {
       ctx.status = 400
@@ -63,7 +71,7 @@ export function pagesOf(issuer: string): Pages {
   }
 }
 
-const documentOf = ({ title, content, session }: Page): Html => html`<!doctype html>
+const documentOf = ({ title, content, session }: Page, nameOf: Around['nameOf']): Html => html`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -74,7 +82,7 @@ const documentOf = ({ title, content, session }: Page): Html => html`<!doctype h
 <link rel="stylesheet" href="/public/shop.css">
 <script type="module" src="/public/shop.js"></script>
 <header><a href="/">The Corner Shop</a></header>
-${bannerOf(session)}
+${bannerOf(session, nameOf)}
 <main${session ? html` data-open` : ''}>
   <h1>${title}</h1>
   ${content}
@@ -83,10 +91,10 @@ ${bannerOf(session)}
 `
 
 /** Without `act` it shows nothing, unless this tab has shown a view before: then it says once that the view is over. */
-const bannerOf = (session: Session | undefined): Html =>
+const bannerOf = (session: Session | undefined, nameOf: Around['nameOf']): Html =>
   session?.actor === undefined
     ? html`<impersonation-banner state="over"></impersonation-banner>`
-    : html`<impersonation-banner user="${session.name}" actor="${session.actor}" data-left="${left(session)}"></impersonation-banner>`
+    : html`<impersonation-banner user="${session.name}" actor="${nameOf(session.actor)}" data-left="${left(session)}"></impersonation-banner>`
 
 const left = ({ endsAt }: Session): string => String(Math.max(0, Math.floor(endsAt - Date.now() / 1000)))
 

@@ -15,7 +15,8 @@ export interface Session {
   readonly endsAt: number
 }
 
-export type Found = Session | 'ended' | undefined
+/** One that has ended is known for a while: `left` where someone acted as the customer. */
+export type Found = Session | 'ended' | 'left' | undefined
 
 /** Seconds for which a browser is told that its session has ended. */
 const REMEMBERED = 3600
@@ -23,20 +24,28 @@ const REMEMBERED = 3600
 const now = () => Date.now() / 1000
 
 export class Sessions {
-  readonly #kept = new Map<string, { session?: Session; readonly forgetAt: number }>()
+  readonly #kept = new Map<
+    string,
+    { session?: Session; readonly wasActing: boolean; readonly forgetAt: number }
+  >()
 
   /** Returns the value of the cookie: random, and new at every sign-in. */
   begin(session: Session): string {
     for (const [id, { forgetAt }] of this.#kept) if (forgetAt < now()) this.#kept.delete(id)
     const id = randomBytes(32).toString('base64url')
-    this.#kept.set(id, { session, forgetAt: session.endsAt + REMEMBERED })
+    this.#kept.set(id, {
+      session,
+      wasActing: session.actor !== undefined,
+      forgetAt: session.endsAt + REMEMBERED,
+    })
     return id
   }
 
   find(id = ''): Found {
     const kept = this.#kept.get(id)
     if (!kept || kept.forgetAt < now()) return undefined
-    return kept.session && kept.session.endsAt > now() ? kept.session : 'ended'
+    if (kept.session && kept.session.endsAt > now()) return kept.session
+    return kept.wasActing ? 'left' : 'ended'
   }
 
   /** Nothing of the customer stays: only that it has ended. */

@@ -97,7 +97,7 @@ inChromium('the support desk: for everyone', (openDesk) => {
     await page.getByRole('button', { name: 'End it' }).click()
     await page.getByText('that its own session is over').waitFor()
     await look(page, 'shop-confirmed')
-    await shop.getByRole('button', { name: 'Continue as sam' }).click()
+    await shop.getByRole('button', { name: 'Continue as Sam Sawyer' }).click()
     await heading(shop, 'This session has ended')
     await look(shop, 'shop-ended')
   })

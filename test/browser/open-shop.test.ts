@@ -26,6 +26,8 @@ async function atDoor(page: Page, name = 'Alice Archer'): Promise<Page> {
 /** The note of the desk about the shop. */
 const note = (page: Page) => page.getByRole('region', { name: 'The shop, as a customer' })
 const notes = (page: Page, text: string | RegExp) => note(page).filter({ hasText: text }).waitFor()
+/** Neutral where what it says is over. */
+const colour = async (page: Page) => (await note(page).getAttribute('class'))?.replace('notice', '').trim()
 const CONFIRMED = /The shop confirmed at \d\d:\d\d:\d\d that its own session is over/
 
 /** What a script that got into a page could read. */
@@ -34,7 +36,7 @@ const EVERYTHING =
 
 /** The tab of the shop covers itself, the customer is in it no more, and it does not go on as the engineer. */
 async function isClosed(shop: Page): Promise<void> {
-  const goOn = shop.getByRole('button', { name: 'Continue as sam' })
+  const goOn = shop.getByRole('button', { name: 'Continue as Sam Sawyer' })
   await goOn.waitFor()
   expect(words(await shop.locator('main').textContent())).to.equal('')
   await goOn.click()
@@ -52,7 +54,7 @@ inChromium('example: the shop, opened as a customer', (openDesk) => {
     const { desk, shop } = await opened(openDesk)
     expect(await shop.locator('main').innerText()).to.include('A teapot')
     const banner = await shop.getByRole('region', { name: 'Impersonation of Alice Archer' }).innerText()
-    expect(words(banner)).to.include('sam')
+    expect(words(banner)).to.include('Sam Sawyer')
     await notes(desk.page, /The shop is open as Alice Archer in another tab, until/)
     const [first] = await record(desk.page)
     expect(first?.[STATE]).to.match(/^Live/)
@@ -89,8 +91,12 @@ inChromium('example: the shop, opened as a customer', (openDesk) => {
     await shop.getByRole('button', { name: 'Stop viewing' }).click()
     await isClosed(shop)
     await notes(desk.page, 'You left the shop as Alice Archer')
-    await desk.page.getByRole('button', { name: 'Open the shop as Bob Baker' }).waitFor()
+    expect(await colour(desk.page)).to.equal('over')
     await openShop(desk.page, 'Bob Baker')
+    await notes(desk.page, 'The shop is open as Bob Baker')
+    expect(await colour(desk.page)).to.equal('')
+    await desk.page.getByRole('button', { name: 'View as Alice Archer' }).click()
+    await desk.page.getByText('This ends the shop as Bob Baker.').waitFor()
   })
 
   it('closes in view when a colleague stops it, and tells the engineer who did and why', async () => {

@@ -28,6 +28,7 @@ inChromium('the support desk: refusals', (openDesk) => {
       expect(await page.getByRole('status').allInnerTexts()).to.deep.equal([''])
       expect(await isFocused(page.getByRole('button', { name: `View as ${name}` }))).to.equal(true)
       await expectNothingViewed(page)
+      expect(await page.locator('#people [aria-busy=true]').count()).to.equal(0)
       const wire = await wireShown(page)
       expect(wire).to.have.lengthOf(1)
       expect(wire[0]).to.include('403').and.include('access_denied')

@@ -20,8 +20,10 @@ export async function stopTime(page: Page): Promise<void> {
   await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + AHEAD)
 }
 
-/** Opens the drawer with the token and the requests, where there is one. */
+/** Opens the drawer with the token and the requests, or with those of a refusal, where there is one. */
 async function openDrawer(page: Page): Promise<void> {
+  const refused = page.locator('#refused-wire > details:not([open]) > summary')
+  if (await refused.count()) await refused.click()
   const summary = page.getByText('How this works')
   if ((await summary.isVisible()) && !(await page.locator('#how[open]').count())) await summary.click()
 }

@@ -80,8 +80,8 @@ describe('example: the shop', () => {
     server = createServer()
     baseUrl = await listen(server)
     const app = shopApplication({
-      issuer,
-      baseUrl,
+      ...{ issuer, baseUrl, desk: 'https://desk.example.com/' },
+      nameOf: (actor) => `${actor} of support`,
       log: (entry) => log.push(entry as Record<string, unknown>),
     })
     app.silent = true
@@ -148,7 +148,7 @@ describe('example: the shop', () => {
         ...{ customer: 'alice', actor: 'sam', sid: 'a-session' },
       })
       expect(await (await get('/', cookie)).text())
-        .to.include('user="alice by name" actor="sam"')
+        .to.include('user="alice by name" actor="sam of support"')
         .and.match(/data-left="(299|300)"/)
         .and.not.include('Sign out')
     })

@@ -11,7 +11,7 @@ import { tellOtherTabs } from './tabs.js'
 import { keepBanner, showBanner } from './views/banner.js'
 import { clearRefusedRequests, markStarting, showRefusedRequests } from './views/customers.js'
 import { hideOpenView } from './views/open-view.js'
-import { askReason, forgetReason } from './views/reason-dialog.js'
+import { askReason, forgetReason, VIEW } from './views/reason-dialog.js'
 import { refreshRecord } from './views/record.js'
 import { lookAtRecord } from './watch.js'
 import { openWire } from './wire.js'
@@ -23,14 +23,16 @@ export const isStarting = () => starting !== undefined
 /** The view that goes on for more minutes was ended meanwhile. */
 let isUnwanted = false
 
-/** Asks for the reason, sends the requests, and shows the result. Resolves to whether requests were sent. */
-export async function askAndStart(customer, visit) {
-  // One at a time: the backend ends the previous view when the next one starts.
+/**
+ * Asks for the reason, sends the requests, and shows the result. Resolves to whether requests were sent. `ends` is what is
+ * open: the backend ends it when the next view starts.
+ */
+export async function askAndStart(customer, visit, ends) {
   if (starting) {
     tellProgress(`One moment: the view of ${starting.name} is starting.`)
     return false
   }
-  const given = await askReason(customer)
+  const given = await askReason(customer, VIEW, ends)
   if (given) await startViewing(customer, given, visit)
   return given !== undefined
 }

@@ -117,7 +117,7 @@ async function showAsked() {
   if (view === 'viewing') go('customers', { instead: true })
   return showCustomers({
     onView: start,
-    onShop: (person) => attempt(() => askAndOpen(person, attempt)),
+    onShop: (person) => attempt(() => askAndOpen(person, attempt, whatIsOpen())),
     attempt,
   })
 }
@@ -125,8 +125,18 @@ async function showAsked() {
 function start(person) {
   return attempt(async () => {
     // What could not start may still be open.
-    if (await askAndStart(person, visit)) await findOpenView()
+    if (await askAndStart(person, visit, whatIsOpen())) await findOpenView()
   })
+}
+
+/** One at a time: what the next start ends. */
+function whatIsOpen() {
+  const view = runningImpersonation()
+  if (view) return `your view of ${view.customer.name}`
+  const record = openViewShown() ?? shopOpen()
+  if (!record) return undefined
+  const name = record.names[record.userId] ?? record.userId
+  return record.use ? `the shop as ${name}` : `your view of ${name}`
 }
 
 const readOf = (orderId) => readInvoice(orderId, visit)

@@ -10,6 +10,7 @@ import { engineer } from './session.js'
 import { canBeStopped } from './states.js'
 import { isStopping } from './stops.js'
 import { tellOtherTabs } from './tabs.js'
+import { clearRefusedRequests } from './views/customers.js'
 import { hideOpenShop, showOpenShop } from './views/open-shop.js'
 import { hideOpenView } from './views/open-view.js'
 import { askReason, forgetReason, SHOP } from './views/reason-dialog.js'
@@ -26,10 +27,10 @@ let isLooking = false
 /** The record of the shop that is open, or may be opened still. */
 export const shopOpen = () => (shown && canBeStopped(shown) ? shown : undefined)
 
-/** Asks for the reason, and opens the shop in a tab of its own. `attempt` runs actions that may fail. */
-export async function askAndOpen(customer, attempt) {
+/** Asks for the reason, and opens the shop in a tab of its own, which ends what is open. `attempt` runs actions that may fail. */
+export async function askAndOpen(customer, attempt, ends) {
   if (isOpening || isStarting()) return tellProgress('One moment: something else is starting.')
-  const given = await askReason(customer, SHOP)
+  const given = await askReason(customer, SHOP, ends)
   if (!given || isOpening) return
   isOpening = true
   try {
@@ -39,6 +40,7 @@ export async function askAndOpen(customer, attempt) {
     closeViewing()
     hideOpenView()
     clearMessages()
+    clearRefusedRequests()
     forgetReason(customer)
     watchShop(await readImpersonation(recordId), attempt)
   } finally {

@@ -35,9 +35,11 @@ export function clearCustomers() {
   byId('more-people').hidden = true
 }
 
-/** After a refusal the engineer stays on this view, and can see how far the requests got. */
+/** After a refusal the engineer stays on this view, and can see how far the requests got: folded, so that the list stays where it is. */
 export function showRefusedRequests(wire) {
-  if (wire.entries.length > 0) byId('refused-wire').replaceChildren(wirePanel(wire))
+  if (wire.entries.length === 0) return
+  const summary = element('summary', {}, 'How far the requests got')
+  byId('refused-wire').replaceChildren(element('details', { className: 'drawer' }, summary, wirePanel(wire)))
 }
 
 export const clearRefusedRequests = () => byId('refused-wire').replaceChildren()
@@ -46,7 +48,9 @@ export const clearRefusedRequests = () => byId('refused-wire').replaceChildren()
 export function markStarting(customer) {
   for (const button of byId('people').querySelectorAll('button')) {
     button.ariaDisabled = customer ? 'true' : null
-    button.ariaBusy = button.dataset.id === customer?.id ? 'true' : null
+    // Only buttons that start a view here name a customer.
+    const { id } = button.dataset
+    button.ariaBusy = id !== undefined && id === customer?.id ? 'true' : null
   }
 }
 

@@ -24,6 +24,7 @@ export function showOpenShop(record, engineer, { end, close, isEnding = false })
     ...texts.map((text) => element('p', {}, text)),
     element('div', { className: 'buttons' }, act),
   )
+  byId('open-shop').classList.toggle('over', !canEnd)
   byId('open-shop').hidden = false
 }
 

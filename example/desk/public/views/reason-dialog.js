@@ -24,11 +24,12 @@ export const VIEW = {
 }
 export const SHOP = { titleOf: (name) => `Open the shop as ${name}`, what: 'You will use the shop as' }
 
-/** Resolves to `{ reason, ticketId }`, or to `undefined` if the engineer cancels. */
-export async function askReason({ id, name }, { titleOf, what } = VIEW) {
+/** Resolves to `{ reason, ticketId }`, or to `undefined` if the engineer cancels. `ends` is what is open until then. */
+export async function askReason({ id, name }, { titleOf, what }, ends) {
   byId('reason-what').textContent = what
-  byId('reason-id').textContent = id
+  byId('reason-name').textContent = name
   byId('reason-lasts').textContent = lasts()
+  byId('reason-ends').textContent = ends ? `This ends ${ends}.` : ''
   const given = await dialog.ask(id, titleOf(name))
   if (!given) return undefined
   const [reason, ticketId] = given
@@ -45,7 +46,7 @@ export const forgetReason = ({ id }) => dialog.forget(id)
 
 export function forgetReasons() {
   dialog.forgetAll()
-  byId('reason-id').replaceChildren()
+  for (const part of ['name', 'ends']) byId(`reason-${part}`).replaceChildren()
 }
 
 export const closeReason = () => dialog.close()
