@@ -102,7 +102,8 @@ export function showError(ctx: Context, thrown: unknown, refused: Refused = {}):
     home !== undefined && linkTo(home, 'Home'),
     signOut !== undefined && linkTo(signOut, 'Sign out'),
   ].filter((link) => link !== false)
-  const body = html`<main id="main"><div id="fresh"><h1>${name}</h1><p>${text}</p>${error.status === 403 && whoOf(refused)}<p class="line">${links}</p></div></main>`
+  const body = html`<header><strong>${linkTo(home, title)}</strong></header>
+<main id="main"><div id="fresh" class="card"><h1>${name}</h1><p>${text}</p>${error.status === 403 && whoOf(refused)}<p class="line">${links}</p></div></main>`
   if (error.status === 413) ctx.status = 400
   ctx.body = lists.documentOf(`${name} · ${title}`, body)
 }

@@ -53,7 +53,8 @@ export async function listed(
   const newest = cursor !== undefined && link('Newest', {})
   const older = next !== undefined && link('Older', { cursor: next, skipped: String(last) })
   const count: Value =
-    items.length > 0 && html`<span>${skipped + 1}–${last} of ${total ?? `${known} or more`}</span>`
+    items.length > 0 &&
+    html`<span>${last === skipped + 1 ? last : `${skipped + 1}–${last}`} of ${total ?? `${known} or more`}</span>`
   const links = (newest || older) && html`<nav aria-label="Pages">${newest} ${older}</nav>`
   return {
     items,

@@ -46,7 +46,7 @@ describe('console: the numbers of Now', () => {
     const text = await counted()
     expect(text).to.include('<small>Issued, last 30 days</small>')
     expect(text).to.match(
-      /<small>\d{4}-\d\d-\d\d<\/small><small>at most 4 a day<\/small><small>\d{4}-\d\d-\d\d<\/small>/,
+      /<small>\d{4}-\d\d-\d\d<\/small><small>Most on one day: 4<\/small><small>\d{4}-\d\d-\d\d<\/small>/,
     )
     expect(text).to.include('<svg viewBox="0 0 300 40"').and.to.include('<path d="M0 39.5h300"/>')
     expect(text).to.include(`<path class="bar" d="${barsOf([10, 40])}"/>`)

@@ -103,7 +103,7 @@ const ROWS: readonly Row[] = [
   { title: 'a parameter of Now', path: '?x=1', status: 400 },
   { title: 'both names', path: '/stop-all?userId=a&actorId=b', status: 400 },
   { title: 'both names, one of them blank', path: '/stop-all?userId=&actorId=b', status: 400 },
-  { title: 'neither name', path: '/stop-all', status: 400 },
+  { title: 'names that are all blank', path: '/stop-all?userId=', status: 400 },
   { title: 'a user and a backend', path: '/stop-all?userId=a&createdBy=b', status: 400 },
   { title: 'a time that is none', path: '/stop-all?userId=a&stopped=now', status: 400 },
   { title: 'another parameter of a search', path: '/search?query=a', status: 400 },

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { now, type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
+import { API } from '../../fixtures/deployment.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const NEXT = 'f'.repeat(32)
@@ -174,6 +175,21 @@ describe('console: a record', () => {
     const unused = await detailsOf(await console.keep({ resource }))
     expect(unused).to.include({ Resource: `<code>${resource.join(', ')}</code>` })
     expect(unused).not.to.have.any.keys('Allowed resources', 'Allowed scopes')
+  })
+
+  it('has what it was bound to where it differs from what became of it, and a context that says more', async () => {
+    const bound = { actorId: 'sam', clientId: 'spa', scope: 'orders:read', resource: API }
+    const context = { reason: 'A teapot is missing', ticketId: 'T-1' }
+    const use = { actor: { sub: 'sam' }, clientId: 'spa', scope: 'orders:read', resource: API }
+    const same = await detailsOf(await console.keep({ ...bound, context, use }))
+    expect(same).not.to.have.any.keys(
+      ...['Bound to engineer', 'Bound to application', 'Allowed resources', 'Allowed scopes', 'Context'],
+    )
+    const others = { ...use, actor: { sub: 'robin' }, clientId: 'desk', scope: 'orders:write' }
+    const more = { ...context, order: 7 }
+    expect(await detailsOf(await console.keep({ ...bound, context: more, use: others }))).to.include.all.keys(
+      ...['Bound to engineer', 'Bound to application', 'Allowed scopes', 'Context'],
+    )
   })
 
   it('says who has looked into its alarms, and what they found', async () => {

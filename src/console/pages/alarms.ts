@@ -1,4 +1,5 @@
 /** What deserves a look: what no one has looked into yet, by application, and all there was of either kind. */
+import type { Seconds } from '../../clock.ts'
 import { invalidRequest, type RecordError } from '../../http/errors.ts'
 import { type Html, html, type Value } from '../../http/html.ts'
 import { single } from '../../management/query.ts'
@@ -23,9 +24,6 @@ const KINDS = {
     empty: 'Every exchange named an engineer.',
   },
 } as const
-
-/** What to do when it happens. */
-const PLAYBOOK = 'https://github.com/OWNER/oidc-provider-impersonation/blob/main/docs/operate.md'
 
 export async function alarmsPage(visit: Visit): Promise<Page> {
   const typed = single(visit.ctx.querystring, ['show', ...PLACE])
@@ -74,7 +72,7 @@ export async function inbox(
   const people = await peopleOf(visit, namedIn(items))
   const groups = [...Map.groupBy(items, groupOf)]
   const older = addressOf(`${visit.base}/alarms`, { cursor: nextCursor })
-  const none = html`<p class="card empty">${nextCursor === undefined ? 'Nothing waits for a look.' : 'None on this page. There may be older ones.'}</p>`
+  const none = html`<p class="card empty">${nextCursor === undefined ? 'No alarms to look into.' : 'None on this page. There may be older ones.'}</p>`
   return {
     title: 'Alarms',
     people,
@@ -151,20 +149,67 @@ function seenForm(
   return html`<form class="line" method="post" action="${base}/acknowledge" autocomplete="off">${fields}${textField('What you found', 'note', place === 0 ? note : undefined)}<button>${label}</button></form>`
 }
 
-/** On the record: is anything still open, what else happened, what to do now, and that it was looked into. */
-export async function alarmOf(visit: Visit, record: SubjectTokenRecord): Promise<Html> {
+/** Two uses within so many seconds are rather one request that was sent twice than a thief. */
+const SOON: Seconds = 60
+
+/** Who has sent it again, and how much later: what tells a bug from a theft. */
+function againOf({ replay, usedBy, actor, consumedAt = 0 }: SubjectTokenRecord, people: People): Value {
+  if (!replay) return false
+  const { at, clientId, by } = replay
+  const after = Math.max(0, at - consumedAt)
+  const isSame = clientId === undefined ? by === actor?.sub : clientId === usedBy
+  const kind = clientId === undefined ? 'engineer' : 'application'
+  const who = isSame
+    ? `the same ${kind}`
+    : html`another ${kind}, ${clientId === undefined ? people.whole(by ?? '') : html`<code>${clientId}</code>`},`
+  const likely = isSame && after <= SOON
+  return html`Sent again by ${who} ${laterOf(after)}: ${likely ? 'most likely a repeated request' : 'someone may have a copy'}.`
+}
+
+function laterOf(after: Seconds): string {
+  if (after === 0) return 'within a second'
+  if (after === 1) return 'one second later'
+  const [count, unit] =
+    after < 60 ? [after, 'second'] : after < 3600 ? [after / 60, 'minute'] : [after / 3600, 'hour']
+  return `${countOf(Math.floor(count), unit)} later`
+}
+
+/** What to do when it happens, in the order of docs/operate.md. */
+const TO_DO = {
+  replayed: [
+    'The same application within seconds is usually a double click, or a retry after a lost response. Its developers must request a new subject token instead of sending one again.',
+    'Another application, or minutes later: someone has a copy. Find out where subject tokens leak: logs, addresses, a shared screen.',
+    'The first use of a token that is sent again is ended with it. Check above that nothing is open.',
+    'Stop the rest: all of the engineer, who may hold others, and all of the user.',
+    'Look for the token id (jti) in the logs of your APIs: it shows what was read.',
+    'Say below what you have found.',
+  ],
+  withoutActor: [
+    'Ask the owners of the application and of the backend whether they know of it: the access token names no one who acts.',
+    'If they do not, someone else may have the secret of the backend. Take its scope away, so that it cannot issue more, and stop all of this backend.',
+    'Look for the token id (jti) in the logs of your APIs: it shows what was read.',
+    'If no exchange may be without an engineer, have requireActor set at the provider.',
+    'Say below what you have found.',
+  ],
+} as const
+
+/** On the record: who and how, is anything still open, what else happened, what to do now, and that it was looked into. */
+export async function alarmOf(visit: Visit, record: SubjectTokenRecord, people: People): Promise<Html> {
+  const kind = record.replay ? 'replayed' : 'withoutActor'
   const { records, base } = visit
-  const { id, replay, createdBy } = record
+  const { id, createdBy } = record
   const { items } = await records.list({ jti: id, unacknowledged: true })
   const cause = causeOf(record)
   const others = addressOf(`${base}/history`, { clientId: cause })
   const backend = addressOf(`${base}/history`, { createdBy })
-  const { text } = KINDS[replay ? 'replayed' : 'withoutActor']
-  return html`<section class="card"><h2>${items.length > 0 ? 'Alarm' : 'Alarm, looked into'}</h2>
-<p>${text}</p>
+  const isOpen = items.length > 0
+  const toDo = html`<h3>What to do now</h3><ol>${TO_DO[kind].map((step) => html`<li>${step}`)}</ol>`
+  return html`<section class="card"><h2>${isOpen ? 'Alarm' : 'Alarm, looked into'}</h2>
+<p>${againOf(record, people) || KINDS[kind].text}</p>
 <p><strong>${openness(visit, record)}</strong></p>
-<p class="line"><a class="button" href="${others}">What else did <bdi>${cause}</bdi> do?</a><a class="button" href="${backend}">What else did the backend <bdi>${createdBy}</bdi> issue?</a><a class="button" href="${PLAYBOOK}#${replay ? 'a-replay' : 'a-compromised-backend'}">What to do now</a></p>
-${items.length > 0 && may(visit, 'stop') && seenForm(visit, [record], { label: 'Mark as seen' })}</section>`
+<p class="line"><a class="button" href="${others}">What else did <bdi>${cause}</bdi> do?</a><a class="button" href="${backend}">What else did <bdi>${createdBy}</bdi> issue?</a></p>
+${isOpen && toDo}
+${isOpen && may(visit, 'stop') && seenForm(visit, [record], { label: 'Mark as seen' })}</section>`
 }
 
 /** Whether anything can still be used, and until when. */

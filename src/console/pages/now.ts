@@ -91,6 +91,6 @@ function chartOf(days: RecordSummary['days']): Html {
   }
   return html`<p><small>Issued, last ${DAYS} days${marked}</small></p>
 <svg viewBox="0 0 ${days.length * STEP} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path d="M0 ${HEIGHT - 0.5}h${days.length * STEP}"/><path class="bar" d="${bars('issued')}"/><path class="bar again" d="${bars('replayed')}"/></svg>
-<p class="axis"><small>${days[0]?.date}</small><small>at most ${most} a day</small><small>${days.at(-1)?.date}</small></p>
+<p class="axis"><small>${days[0]?.date}</small><small>Most on one day: ${most}</small><small>${days.at(-1)?.date}</small></p>
 <details id="chart"><summary id="chart-table">As a table</summary><table class="numbers"><caption>Subject tokens by day of issue (UTC)</caption><thead><tr><th>Day<th>Issued<th>Used<th>No engineer<th>Ended<th>Stopped<th>Used again<tbody>${days.toReversed().map(row)}</table></details>`
 }

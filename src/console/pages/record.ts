@@ -6,7 +6,7 @@ import type { ActClaim } from '../../subject-tokens/subject-token.ts'
 import { addressOf, field, readForm, type Typed, tried, typedIn } from '../form.ts'
 import { namedIn, type People } from '../people.ts'
 import { canStop, isAlarming, isLive, stateCell } from '../state.ts'
-import { engineerOf, ticketOf, titleOf, whyIn } from '../table.ts'
+import { engineerOf, reasonIn, ticketIn, ticketOf, titleOf, whyIn } from '../table.ts'
 import { may, type Page, peopleOf, stopAllLinks, type Visit } from '../visit.ts'
 import { shorten, ZONE } from '../words.ts'
 import { alarmOf } from './alarms.ts'
@@ -50,10 +50,10 @@ async function pageOf(
 ): Promise<Page> {
   const { base, now, options } = visit
   const { id, userId, createdBy, context } = record
-  const [people, before, alarm] = await Promise.all([
-    peopleOf(visit, namedIn([record])),
+  const people = await peopleOf(visit, namedIn([record]))
+  const [before, alarm] = await Promise.all([
     recordBefore(visit, record),
-    isAlarming(record) && alarmOf(visit, record),
+    isAlarming(record) && alarmOf(visit, record, people),
   ])
   const goesOn = canStop(record, now)
   const wrong = error && html` aria-invalid="true" aria-describedby="error"`
@@ -112,17 +112,20 @@ function detailsOf(record: SubjectTokenRecord, people: People): Html {
     record
   const from =
     actor?.clientId !== undefined && html` <small>signed in at <code>${actor.clientId}</code></small>`
+  const used = resource && listOf(resource)
+  const allowed = ceiling?.resource && listOf(ceiling.resource)
+  // What it was bound to is said where it differs from what became of it.
   const rows = Object.entries<Value>({
     User: people.whole(userId),
     Engineer: actor && html`${chainOf(actor, people)}${from}`,
-    'Bound to engineer': actorId !== undefined && people.whole(actorId),
+    'Bound to engineer': actorId !== undefined && actorId !== actor?.sub && people.whole(actorId),
     Backend: code(createdBy),
     Application: code(usedBy),
-    'Bound to application': code(clientId),
-    Resource: code(resource && listOf(resource)),
-    'Allowed resources': code(ceiling?.resource && listOf(ceiling.resource)),
+    'Bound to application': clientId !== usedBy && code(clientId),
+    Resource: code(used),
+    'Allowed resources': allowed !== used && code(allowed),
     Scopes: code(scope),
-    'Allowed scopes': code(ceiling?.scope),
+    'Allowed scopes': ceiling?.scope !== scope && code(ceiling?.scope),
     'Token id (jti)': code(accessToken?.jti),
     'Access token': accessToken && (accessToken.format === 'jwt' ? 'JWT' : 'opaque'),
     Context: contextOf(record),
@@ -137,11 +140,13 @@ const listOf = (resource: string | readonly string[]): string => [resource].flat
 const chainOf = ({ sub, act }: ActClaim, people: People): Html =>
   html`${people.whole(sub)}${act && html`, who was authorized by ${chainOf(act, people)}`}`
 
-/** Indented, unless it is so deep that indentation makes most of it. */
+/** Where the line below the title does not say all of it. Indented, unless it is so deep that indentation makes most of it. */
 function contextOf({ context }: SubjectTokenRecord): Value {
+  const said = [ticketIn(context), reasonIn(context)].filter((text) => text !== undefined)
+  if (Object.values(context).every((value) => said.includes(String(value)))) return false
   const indented = JSON.stringify(context, null, 2)
   const text = indented.length <= 10_000 ? indented : JSON.stringify(context)
-  return text !== '{}' && html`<pre>${text}</pre>`
+  return html`<pre>${text}</pre>`
 }
 
 const code = (text: string | undefined): Value => text !== undefined && html`<code>${text}</code>`

@@ -29,6 +29,8 @@ function whoseIn(given: Typed<Whose>): { readonly name: Whose; readonly id: stri
 
 export async function stopAllPage(visit: Visit): Promise<Page> {
   const { querystring } = visit.ctx
+  // Someone who has not said whose they are is asked, and not told what is wrong.
+  if (querystring === '') return confirmPage(visit, {})
   const { result, error } = await tried(() => {
     const { stopped, ...given } = single(querystring, [...KILLED_BY, 'stopped'])
     return { ...whoseIn(given), since: stopped === undefined ? undefined : secondsIn(stopped) }
@@ -63,7 +65,7 @@ async function pull({ records, administrator }: Visit, form: string) {
   return { name, id, at }
 }
 
-async function confirmPage(visit: Visit, typed: Typed<Field>, error: Page['error']): Promise<Page> {
+async function confirmPage(visit: Visit, typed: Typed<Field>, error?: Page['error']): Promise<Page> {
   const { result: whose } = await tried(() => whoseIn(typed))
   const title = 'Stop all'
   if (!whose) {
