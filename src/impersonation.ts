@@ -13,6 +13,7 @@ import { beginMetrics, countFailure } from './metrics/metrics.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
 import { reportOutage } from './outage.ts'
 import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
+import { keepDecided } from './provider/decided.ts'
 import { assertGrantFunctions } from './provider/grants.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Service, type Settings } from './provider/settings.ts'
@@ -178,9 +179,8 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       const { sessions, managementResource } = options
       const settings = readSettings(configuration, managementResource)
       if (sessions) assertSessionConfiguration(configuration, sessions)
-      const given = sessions
-        ? extendForSessions(configuration, { sessions, settings }, doorOf)
-        : configuration
+      const kept = keepDecided(configuration)
+      const given = sessions ? extendForSessions(kept, { sessions, settings }, doorOf) : kept
       const extended = extendConfiguration(given, settings)
       configured = { configuration, settings, extended }
       return extended.configuration

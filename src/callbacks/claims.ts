@@ -40,15 +40,24 @@ export async function askExtraTokenClaims(
   return claims === undefined ? {} : checkClaims('extraTokenClaims', claims)
 }
 
-/** Accepts plain JSON without reserved claims, and nothing else: a wrong claim must not be issued. */
-function checkClaims(name: 'getCustomJwtClaims' | 'extraTokenClaims', claims: unknown): JsonObject {
+type ClaimsFunction = 'getCustomJwtClaims' | 'extraTokenClaims'
+
+/** A copy, which shares nothing with the deployment: it could still change its own object before the token is issued. */
+function checkClaims(name: ClaimsFunction, claims: unknown): JsonObject {
+  assertClaims(name, claims)
+  const copy = frozenCopy(claims)
+  // A Proxy may have answered otherwise this time.
+  assertClaims(name, copy)
+  return copy
+}
+
+/** Plain JSON without reserved claims, and nothing else: a wrong claim must not be issued. */
+function assertClaims(name: ClaimsFunction, claims: unknown): asserts claims is JsonObject {
   if (!isPlainObject(claims)) throw functionFailed({ check: name, private: 'must return a plain object' })
   const reserved = Object.keys(claims).find((claim) => RESERVED_CLAIMS.has(claim))
   if (reserved !== undefined)
     throw functionFailed({ check: name, private: `must not return the reserved claim ${reserved}` })
   if (!isPlainJson(claims, MAX_LEVELS)) throw functionFailed({ check: name, private: whyNotJson(claims) })
-  // A copy shares nothing with the deployment, which could still change its own object before the token is issued.
-  return frozenCopy(claims)
 }
 
 /** The usual mistake is a member that is `undefined`, so the message names it. */

@@ -2,6 +2,7 @@ import { askCustomClaims, askExtraTokenClaims } from '../callbacks/claims.ts'
 import type { CustomClaimsRequest } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
+import { askAbout } from '../provider/decided.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
 import { statusClaim } from '../provider/status-reference.ts'
@@ -26,7 +27,10 @@ export async function collectClaims(
   { draft, sub, subject, grant, actor }: ClaimsRequest,
 ): Promise<JsonObject> {
   const { extraTokenClaims } = settings
-  const own = await askExtraTokenClaims(options, extraTokenClaims && (() => extraTokenClaims(ctx, draft)))
+  const own = await askExtraTokenClaims(
+    options,
+    extraTokenClaims && (() => askAbout('extraTokenClaims', draft, (copy) => extraTokenClaims(ctx, copy))),
+  )
   const custom = await askCustomClaims(options, {
     token: {
       // The id of an opaque token is its value.

@@ -6,6 +6,7 @@ import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
 import type { AccessTokenFormat } from '../subject-tokens/subject-token.ts'
+import { decide, isKept } from './decided.ts'
 import { buildTokenResponse, type GrantContext, type SenderConstraint } from './grants.ts'
 import { noticeOpaqueByDefault } from './notices.ts'
 import type { Settings } from './settings.ts'
@@ -61,6 +62,7 @@ export function draftAccessToken(
   if (token.format === 'jwt' && jti !== undefined) token.jti = jti
   // A Grant of its own, never the user's: destroying it ends this one token. A JWT cannot be ended.
   if (token.format === 'opaque') token.grantId = randomBytes(32).toString('base64url')
+  decide(token)
   return token as AccessTokenDraft
 }
 
@@ -107,6 +109,8 @@ export async function issueAccessToken(ctx: GrantContext, token: AccessTokenDraf
     if (token.format === 'opaque') await token.destroy()
     throw misconfigured({ private: 'extraTokenClaims was replaced after impersonation.configure()' })
   }
+  if (token.format === 'jwt' && !isKept(token))
+    throw misconfigured({ private: 'formats was replaced after impersonation.configure()' })
   noticeOpaqueByDefault(token)
   return buildTokenResponse(ctx.oidc.provider, {
     accessToken,

@@ -55,9 +55,17 @@ export function noticeOpaqueByDefault({ resourceServer }: Pick<AccessToken, 'res
   )
 }
 
+/** Of a token of an exchange or a session, a function of the deployment has changed what it has no say in. */
+export function noticeUndone(what: string, names: readonly string[]): void {
+  if (names.length === 0) return
+  const text = `${what} has changed ${names.join(', ')}: a token of an exchange or a session stays as it was decided.`
+  log(text)
+  noticeOnce(`undone by ${what}`, text)
+}
+
 const noticed = new Set<string>()
 
-function noticeOnce(what: 'refusal' | 'opaque', text: string): void {
+function noticeOnce(what: string, text: string): void {
   if (noticed.has(what) || process.env.NODE_ENV === 'production') return
   noticed.add(what)
   console.info(styleText('yellow', `oidc-provider-impersonation NOTICE: ${text}`, { stream: process.stdout }))

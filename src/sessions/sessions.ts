@@ -2,10 +2,17 @@
  * The option `sessions`: what it adds to the configuration of the provider, and to the provider itself. Each part hangs on a
  * documented function of the configuration; what else it needs is in `provider/sessions.ts`.
  */
-import type { Account, AuthorizationCode, Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import type {
+  AccessToken,
+  Account,
+  AuthorizationCode,
+  Configuration,
+  KoaContextWithOIDC,
+} from 'oidc-provider'
 import { DOOR_CLIENT, IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED } from '../constants.ts'
 import type { ResolvedSessions } from '../options.ts'
 import { findClient } from '../provider/clients.ts'
+import { askAbout, decide } from '../provider/decided.ts'
 import {
   assertSessionFacts,
   gives,
@@ -70,7 +77,10 @@ export function extendForSessions(
     ...(responseTypes && { responseTypes: [...new Set([...responseTypes, 'none' as const])] }),
     claims: { ...claims, openid: withAct(claims?.openid) },
     ttl: { ...ttl, ...ends('AccessToken'), ...ends('AuthorizationCode'), ...ends('IdToken') },
-    formats: { ...formats, customizers: { ...formats?.customizers, jwt: customizeJwt(given) } },
+    formats: {
+      ...formats,
+      customizers: { ...formats?.customizers, jwt: jwtOfSession(formats?.customizers?.jwt) },
+    },
     extraClientMetadata: extendClientMetadata(given.extraClientMetadata),
     revokeGrantPolicy: sessionGrantPolicy(given.revokeGrantPolicy, service),
     ...decisions(given, service),
@@ -98,18 +108,16 @@ function extendClientMetadata(given: ExtraClientMetadata | undefined): ExtraClie
 
 type Customizer = NonNullable<NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt']>
 
-/** A customizer of the deployment has no say in what makes a token one of a session. */
-const customizeJwt =
-  ({ formats }: Configuration): Customizer =>
+/** A JWT of a session, before the customizer of the deployment gets a copy of it. */
+const jwtOfSession =
+  (given: Customizer = () => {}): Customizer =>
   async (ctx, token, jwt) => {
-    const { sub, exp } = jwt.payload
-    await formats?.customizers?.jwt?.(ctx, token, jwt)
     const recordId = recordOf(token)
-    if (recordId === undefined) return
-    // As with `act`, the deployment has no say in whose it is, and for how long.
-    Object.assign(jwt.payload, { sub, exp })
-    assertOfSession(token, jwt, recordId)
-    reach(ctx, 'jwt')
+    if (recordId !== undefined) {
+      assertOfSession(token, jwt, recordId)
+      reach(ctx, 'jwt')
+    }
+    await given(ctx, token, jwt)
   }
 
 const recordOf = (source: unknown): string | undefined => recordIdOf(Reflect.get(Object(source), 'grantId'))
@@ -161,9 +169,12 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
     ...(mayRefresh(given) && { issueRefreshToken: neverOfSession(given.issueRefreshToken) }),
 
     async extraTokenClaims(ctx, token) {
-      const own = await given.extraTokenClaims?.(ctx, token)
       const recordId = recordOf(token)
-      return recordId === undefined ? own : claimsOfSession(ctx, service(), { recordId, own })
+      if (recordId === undefined) return given.extraTokenClaims?.(ctx, token)
+      const issued = token as AccessToken
+      decide(issued)
+      const own = await askAbout('extraTokenClaims', issued, (copy) => given.extraTokenClaims?.(ctx, copy))
+      return claimsOfSession(ctx, service(), { recordId, own })
     },
   }
 }

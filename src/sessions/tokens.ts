@@ -3,6 +3,7 @@
  * looked up once for a request.
  */
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import {
   type Account,
   type AuthorizationCode,
@@ -11,13 +12,14 @@ import {
   type KoaContextWithOIDC,
 } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
-import { RESERVED_CLAIMS } from '../constants.ts'
 import { tellOf } from '../http/doors.ts'
 import type { ResolvedSessions } from '../options.ts'
 import { RETRY_AFTER } from '../outage.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
+import { jsonOf, unreserved } from '../provider/decided.ts'
 import type { GrantContext } from '../provider/grants.ts'
+import { noticeUndone } from '../provider/notices.ts'
 import { stateOfSession } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
 import { statusClaim } from '../provider/status-reference.ts'
@@ -144,23 +146,28 @@ export function actedFor(
   account: Account,
   bearing: Bearing,
 ): Account {
-  const claims = async (...given: Parameters<Account['claims']>) => {
-    const own: Readonly<Record<string, unknown>> = { ...Object(await account.claims(...given)) }
-    return { ...unreserved(own), act: await actOf(ctx, service, bearing) }
+  const { record } = bearing
+  const claims: Account['claims'] = async (use, scope, requested, rejected) => {
+    // What it changes in place has no effect: `sid` is among what is requested, and `act` is not rejected.
+    const [asked, left] = [structuredClone(requested), [...rejected]]
+    const own: Readonly<Record<string, unknown>> = {
+      ...Object(await account.claims(use, scope, asked, left)),
+    }
+    if (!isDeepStrictEqual([asked, left], [requested, rejected]))
+      noticeUndone('claims() of an account', ['what is requested and rejected'])
+    return { ...unreserved(own), sub: record.userId, act: await actOf(ctx, service, bearing) }
   }
   return new Proxy(Object.create(Object.getPrototypeOf(account)), {
     get(_, member) {
       if (member === 'claims') return claims
+      // A getter may answer otherwise the next time.
+      if (member === 'accountId') return record.userId
       const value: unknown = Reflect.get(account, member, account)
       return typeof value === 'function' ? value.bind(account) : value
     },
     has: (_, member) => Reflect.has(account, member),
   })
 }
-
-/** No function of the deployment has a say in what these tell. */
-const unreserved = (claims: Readonly<Record<string, unknown>>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(claims).filter(([name]) => !RESERVED_CLAIMS.has(name)))
 
 /** Who acts (RFC 8693 §4.1), by the identifier that the client knows: pairwise like `sub`. */
 async function actOf(ctx: KoaContextWithOIDC, { settings }: Service, { actorId }: Bearing) {
@@ -180,7 +187,7 @@ export async function claimsOfSession(
   const { claims } = await stateOfSession(ctx, sessionName(recordId))
   reach(ctx, 'claims')
   return {
-    ...unreserved({ ...Object(own) }),
+    ...unreserved(jsonOf(own)),
     ...(claims as JsonObject | undefined),
     ...reservedOf(service, session),
     act: await actOf(ctx, service, session),
@@ -190,17 +197,16 @@ export async function claimsOfSession(
 const reservedOf = ({ statusLists }: Service, { record }: Bearing): JsonObject =>
   statusLists ? { status: statusClaim(statusLists, record.statusIndex) } : {}
 
-/** A JWT that is about to be signed: who acts and its status stand in it, and its id leads to its record. */
+/** A JWT that is about to be signed: who acts stands in it, and its id leads to its record. */
 export function assertOfSession(
-  token: { jti: string; readonly extra?: unknown },
+  token: { jti: string },
   { payload }: { payload: Record<string, unknown> },
   recordId: string,
 ): void {
-  const { act, status }: JsonObject = Object(token.extra)
-  if (act === undefined) throw new Error('a token of a session without act')
+  if (payload.act === undefined) throw new Error('a token of a session without act')
   // Random, because a session may have several.
   token.jti = `${recordId}.${randomBytes(16).toString('base64url')}`
-  Object.assign(payload, { jti: token.jti, act, ...(status !== undefined && { status }) })
+  payload.jti = token.jti
 }
 
 /** What `ttl` of the configuration is about here. */

@@ -362,6 +362,11 @@ describe('token exchange: what the operator reads where the deployment is set up
       reason: 'extraTokenClaims was replaced after impersonation.configure()',
       overrides: tampered(() => ({ extraTokenClaims: () => ({}) })),
     },
+    {
+      check: 'issue',
+      reason: 'formats was replaced after impersonation.configure()',
+      overrides: tampered(() => ({ formats: {} })),
+    },
   ]
   for (const { check, reason, overrides, client, parameters } of setups) {
     it(`${check}: ${reason}`, () =>

@@ -47,8 +47,8 @@ describe('without the option sessions', () => {
 
   it('configure leaves alone what it leaves alone without', () => {
     const configuration = createImpersonation({ store: createMemoryStore() }).configure(CONFIGURATION)
-    const { scopes, features, extraTokenClaims, extraClientMetadata, ...others } = configuration
-    const { features: _, ...given } = CONFIGURATION
+    const { scopes, features, extraTokenClaims, extraClientMetadata, formats, ...others } = configuration
+    const { features: _, formats: __, ...given } = CONFIGURATION
     expect(Object.keys(others).sort()).to.deep.equal(Object.keys(given).sort())
     for (const [name, value] of Object.entries(given)) expect(Reflect.get(others, name), name).to.equal(value)
     expect(extraClientMetadata?.properties).to.deep.equal([
@@ -58,6 +58,7 @@ describe('without the option sessions', () => {
     expect(scopes).to.have.length(5)
     expect(features).to.have.property('devInteractions')
     expect(extraTokenClaims).to.be.a('function')
+    expect(Object.keys(formats?.customizers ?? {})).to.deep.equal(['jwt'])
   })
 
   it('attach adds no middleware, no listener, no timer and no route', () => {

@@ -239,6 +239,15 @@ describe('the tokens of a session', () => {
       accountId,
       claims: async () => Object.assign(Object.create(null), { act: 'none' }),
     }),
+    'that has another name the second time': (accountId) => {
+      const names = [accountId]
+      return {
+        get accountId() {
+          return names.pop() ?? 'carol'
+        },
+        claims: async () => ({ sub: accountId }),
+      }
+    },
     'without claims': (accountId) => ({ accountId, claims: async () => undefined }),
   }
   for (const [what, accountOf] of Object.entries(ACCOUNTS))
@@ -247,7 +256,9 @@ describe('the tokens of a session', () => {
         {
           configuration: {
             acrValues: ['gold'],
-            findAccount: async (_ctx: unknown, accountId: string) => accountOf(accountId) as never,
+            // At the door the provider looks at an account more than once.
+            findAccount: async (_ctx: unknown, accountId: string, source?: object) =>
+              (source ? accountOf(accountId) : { accountId, claims: () => ({ sub: accountId }) }) as never,
           },
         },
         async ({ scene, redeem }) => {

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { decodeProtectedHeader } from 'jose'
 import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { BILLING } from '../../fixtures/on-behalf-of.ts'
 import { RESERVED_CLAIMS } from '../../src/constants.ts'
 import {
@@ -20,7 +21,7 @@ import { functions, on, passes } from './given.ts'
 import { by, mustPresent, PRESENTED, proven, storedAs, theKey, variant } from './proofs.ts'
 import type { Step } from './rule.ts'
 import type { Scene } from './scene.ts'
-import { LASTING } from './settings.ts'
+import { type Functions, LASTING } from './settings.ts'
 
 /** It leads to the record. */
 const isItsOwn =
@@ -46,6 +47,70 @@ const gold = functions({ getCustomJwtClaims: () => ({ tier: 'gold', rights: { se
 /** The link of the API at its door, outside the people. */
 const throughApi = (scene: Scene, act?: object) =>
   scene.door === 'a subject token' ? act : { sub: 'orders-api', client_id: 'orders-api', ...(act && { act }) }
+
+const RENAMED = {
+  ...{ sub: 'root', iss: 'https://evil.example.com', aud: 'https://evil.example.com', client_id: 'ghost' },
+  ...{ jti: 'ghost', scope: 'everything', cnf: { jkt: 'ghost' }, may_act: { sub: 'ghost' }, exp: 4102444800 },
+}
+const WIDENED = {
+  ...{ accountId: 'root', aud: 'https://evil.example.com', clientId: 'ghost', scope: 'everything' },
+  ...{
+    jti: 'ghost',
+    jkt: 'ghost',
+    grantId: 'ghost',
+    exp: 4102444800,
+    iat: 1,
+    extra: { act: { sub: 'ghost' } },
+  },
+}
+/** Whatever happens to what is reached by it. */
+function meddle(payload: Record<string, unknown>): void {
+  const { act, status } = payload as { act?: object; status?: { status_list: object } }
+  if (act) Object.assign(act, { sub: 'ghost', act: { sub: 'ghost' } })
+  else payload.act = { sub: 'ghost' }
+  Object.assign(Object(status?.status_list), { idx: 131071 })
+  Object.assign(payload, RENAMED)
+}
+/** How it is signed. */
+function weaken(token: Record<string, unknown>): void {
+  const { jwt } = Object(token.resourceServer)
+  Object.assign(Object(jwt?.sign), { alg: 'HS256', key: 'k'.repeat(64), kid: 'ghost' })
+}
+
+/** Functions of the deployment that change what has been decided. */
+const MEDDLERS: Readonly<Record<string, Functions>> = {
+  'a customizer that changes in place': { customizeJwt: (_, { payload }) => meddle(payload) },
+  'a customizer that takes away': {
+    customizeJwt(_, jwt) {
+      jwt.payload = { tier: 'gold' }
+    },
+  },
+  'a customizer of the header': {
+    customizeJwt(token, jwt) {
+      weaken(token)
+      jwt.header = { typ: 'JWT', alg: 'none', kid: 'ghost' }
+    },
+  },
+  'a customizer that answers in JSON': {
+    customizeJwt(_, { payload }) {
+      payload.toJSON = () => RENAMED
+    },
+  },
+  'a customizer that is late': {
+    customizeJwt(_, jwt) {
+      const { payload } = jwt
+      queueMicrotask(() => queueMicrotask(() => meddle(payload)))
+    },
+  },
+  'a customizer of the token': { customizeJwt: (token) => void Object.assign(token, WIDENED) },
+  'extraTokenClaims that changes the token': {
+    extraTokenClaims(_, token) {
+      weaken(token as unknown as Record<string, unknown>)
+      Object.assign(token, WIDENED)
+      return {}
+    },
+  },
+}
 
 export const accessTokenRules = [
   everyResponse('T1', (target) => [
@@ -203,7 +268,48 @@ export const accessTokenRules = [
     send(),
     serverError('extraTokenClaims must not return the reserved claim act'),
   ]),
+  everyDoor('T14, of claims that answer twice', [
+    ready,
+    functions({ extraTokenClaims: twofold }),
+    send(),
+    serverError('extraTokenClaims must not return the reserved claim act'),
+  ]),
+  ...Object.entries(MEDDLERS).map(([title, given]) =>
+    everyResponse(`T15, ${title}`, (target) => [
+      ready,
+      functions(given),
+      send(target),
+      isAsDecided,
+      tokenSays(async (scene) => ({
+        ...{ iss: scene.setting.issuer, sub: 'alice', aud: audienceIn(scene), client_id: clientIn(scene) },
+        ...{ jti: issuesJwt(scene) ? isItsOwn(scene) : undefined, exp: (exp: number) => exp <= now() + 600 },
+        ...{ status: await statusIn(scene), scope: undefined, cnf: undefined, may_act: undefined },
+        act: (act: unknown) => !String(JSON.stringify(act)).includes('ghost'),
+      })),
+      spent,
+    ]),
+  ),
 ]
+
+/** Whoever looks for the third time finds `act`, too. */
+function twofold(): Record<string, string> {
+  let looks = 0
+  const ownKeys = () => {
+    looks += 1
+    return looks > 2 ? ['tier', 'act'] : ['tier']
+  }
+  const member = { configurable: true, enumerable: true, writable: true, value: 'gold' }
+  return new Proxy({}, { ownKeys, getOwnPropertyDescriptor: () => member, get: () => 'gold' })
+}
+
+/** Signed with the key of the deployment, and for as long as the response says. */
+function isAsDecided(scene: Scene): void {
+  const { access_token: token, expires_in: life, scope, token_type: type } = scene.response.body
+  expect([scope, type]).to.deep.equal([undefined, 'Bearer'])
+  expect(life).to.be.at.most(600)
+  if (!issuesJwt(scene)) return
+  expect(decodeProtectedHeader(token)).to.deep.equal({ typ: 'at+jwt', alg: 'ES256', kid: SIGNING_KEY.kid })
+}
 
 /** The place that the record has in a list. */
 async function statusIn(scene: Scene): Promise<object> {

@@ -12,8 +12,11 @@ import { type MetadataWeb, metadataWeb } from '../../fixtures/metadata-documents
 import { downstream } from '../../fixtures/on-behalf-of.ts'
 import { unique } from '../../fixtures/unique.ts'
 import type { ConsoleOptions } from '../../src/console/index.ts'
+import { TOKEN_EXCHANGE } from '../../src/constants.ts'
 import type { ImpersonationOptions } from '../../src/options.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
+
+type CustomizedJwt = Record<'header' | 'payload', Record<string, unknown>>
 
 /** What the functions of the deployment do in one cell. */
 export interface Functions
@@ -21,6 +24,8 @@ export interface Functions
     Pick<Configuration, 'extraTokenClaims' | 'findAccount'>,
     Partial<ConsoleOptions> {
   readonly defaultResource?: () => string
+  /** `formats.customizers.jwt`, for tokens of this grant. */
+  readonly customizeJwt?: (token: Record<string, unknown>, jwt: CustomizedJwt) => void
 }
 
 export interface Setting extends ConsoleDeployment, Hooks {
@@ -198,6 +203,15 @@ function configurationOf(
     extraTokenClaims(ctx, token) {
       current.calls.push('extraTokenClaims')
       return current.functions.extraTokenClaims?.(ctx, token)
+    },
+    formats: {
+      customizers: {
+        jwt(_ctx, token, jwt) {
+          const members = token as unknown as Record<string, unknown>
+          if (members.gty === TOKEN_EXCHANGE)
+            current.functions.customizeJwt?.(members, jwt as unknown as CustomizedJwt)
+        },
+      },
     },
     ...(features && { features }),
   }

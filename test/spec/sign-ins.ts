@@ -1,6 +1,6 @@
 /** Sign-ins as the user: the door, the arrival, and the tokens of a session (docs/protocol.md §10.1–§10.5). */
 import { expect } from 'chai'
-import { decodeJwt } from 'jose'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { type ClientMetadata, errors } from 'oidc-provider'
 import type { Answer, Browser } from '../../fixtures/browser.ts'
 import { now } from '../../fixtures/clock.ts'
@@ -165,6 +165,62 @@ const PAIRWISE: Given = {
     pairwiseIdentifier: (_ctx, accountId, { clientId }) => `${accountId} of ${clientId}`,
   },
 }
+
+/** Changes whatever it can reach. */
+function meddle(payload: Record<string, unknown>): void {
+  Object.assign(Object(payload.act), { sub: 'ghost' })
+  Object.assign(Object(Object(payload.status).status_list), { idx: 131071 })
+  Object.assign(payload, { sub: 'root', iss: 'https://evil.example.com', exp: 4102444800, jti: 'ghost' })
+}
+const WIDENED = {
+  accountId: 'root',
+  aud: 'https://evil.example.com',
+  jti: 'ghost',
+  grantId: 'ghost',
+  exp: 4102444800,
+}
+const accounts = (accountOf: (accountId: string, source?: object) => object): Given => ({
+  configuration: {
+    findAccount: async (_ctx: unknown, accountId: string, source?: object) => ({
+      accountId,
+      claims: async () => ({ sub: accountId }),
+      ...accountOf(accountId, source),
+    }),
+  },
+})
+const customizer = (
+  jwt: (ctx: unknown, token: object, jwt: { header: object; payload: object }) => void,
+): Given => ({
+  configuration: { formats: { customizers: { jwt } } as never },
+})
+
+/** Functions of the deployment that change what they are given, or answer twice. */
+const MEDDLERS: Readonly<Record<string, Given>> = {
+  'a customizer, in place': customizer((_ctx, _token, { payload }) => meddle(payload as never)),
+  'a customizer, of the token and the header': customizer((_ctx, token, jwt) => {
+    Object.assign(token, { ...WIDENED, extra: { act: { sub: 'ghost' } } })
+    jwt.header = { typ: 'JWT', alg: 'none', kid: 'ghost' }
+  }),
+  'extraTokenClaims, of the token': {
+    configuration: {
+      extraTokenClaims(_ctx, token) {
+        Object.assign(token, WIDENED)
+        return {}
+      },
+    },
+  },
+  'extraTokenClaims, in JSON': {
+    configuration: { extraTokenClaims: () => ({ toJSON: () => ({ act: { sub: 'ghost' } }) }) },
+  },
+  'an account that rejects': accounts(() => ({
+    async claims(_use: string, _scope: string, requested: Record<string, unknown>, rejected: string[]) {
+      rejected.push('act', 'sid')
+      for (const name of Object.keys(requested)) delete requested[name]
+      return { sub: 'root', act: { sub: 'ghost' }, sid: 'ghost' }
+    },
+  })),
+}
+const meddlers = Object.keys(MEDDLERS)
 
 export const signInRules: readonly Rule[] = [
   rowsOf(['at the token endpoint', 'at the door'])('A1', {
@@ -544,6 +600,49 @@ export const signInRules: readonly Rule[] = [
         options: { getCustomJwtClaims: () => ({ tier: 'gold' }) },
         configuration: { extraTokenClaims: () => ({ tier: 'none', act: { sub: 'carol' }, kept: true }) },
       },
+    ),
+  ),
+  rowsOf(meddlers)(
+    'A26, whatever a function changes in what it is given',
+    each(meddlers, (name) =>
+      armed(async ({ browser, authorize, redeem, userinfo, id, use }) => {
+        const people = { sub: 'alice', act: { sub: 'bob' } }
+        const first = await redeem(await authorize(browser, { scope: 'openid profile' }))
+        expect(first.status, first.text).to.equal(200)
+        expect(decodeJwt(first.body.id_token)).to.deep.include({ ...people, sid: `imp_${id}` })
+        expect((await userinfo(first.body.access_token)).body).to.deep.include(people)
+        expect((await use())?.actor).to.deep.equal({ sub: 'bob' })
+      }, MEDDLERS[name]),
+    ),
+  ),
+  rowsOf(meddlers)(
+    'A26, whatever a function changes in a JWT',
+    each(meddlers, (name) =>
+      armed(async ({ browser, authorize, redeem, id, use, provider }) => {
+        const arrived = await authorize(browser, { resource: API, scope: 'openid orders:read' })
+        const { body, text } = await redeem(arrived, { resource: API })
+        expect(body.access_token, text).to.be.a('string')
+        const claims = decodeJwt(body.access_token)
+        expect(claims).to.deep.include({ sub: 'alice', act: { sub: 'bob' }, iss: provider.issuer, aud: API })
+        expect(claims).to.have.nested.property('status.status_list.idx', 0)
+        expect(claims.jti?.startsWith(`${id}.`)).to.equal(true)
+        expect(claims.exp).to.be.at.most(now() + 900)
+        expect(decodeProtectedHeader(body.access_token)).to.include({ typ: 'at+jwt', alg: 'ES256' })
+        expect((await use())?.actor).to.deep.equal({ sub: 'bob' })
+      }, MEDDLERS[name]),
+    ),
+  ),
+  rowsOf(meddlers)(
+    'A26, whatever a function changes in an opaque token',
+    each(meddlers, (name) =>
+      armed(async ({ browser, authorize, redeem, id, use, provider }) => {
+        const arrived = await authorize(browser, { resource: OPAQUE_API, scope: 'openid orders:read' })
+        const { body, text } = await redeem(arrived, { resource: OPAQUE_API })
+        const stored = await provider.AccessToken.find(body.access_token)
+        expect(stored, text).to.deep.include({ accountId: 'alice', grantId: `imp_${id}`, aud: OPAQUE_API })
+        expect(JSON.parse(JSON.stringify(stored?.extra))).to.have.nested.property('act.sub', 'bob')
+        expect(await use()).to.include({ clientId: 'shop' })
+      }, MEDDLERS[name]),
     ),
   ),
   rowsOf(['the code', 'userinfo'])('A27', {
