@@ -102,7 +102,7 @@ describe('the example', () => {
 
     it('ends with the npm that started it', async () => {
       const { start } = JSON.parse(readFileSync(path.join(EXAMPLE, '../package.json'), 'utf8')).scripts
-      const scripts = { start: start.replace('example/', `${EXAMPLE}/`) }
+      const scripts = { start: start.replace(/(\.\/tools|example)\//g, `${path.dirname(EXAMPLE)}/$1/`) }
       writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ scripts }))
       const env = { ...process.env, PORT: '0' }
       const npm = spawn('npm', ['start'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
