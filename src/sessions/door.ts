@@ -73,12 +73,16 @@ const guardOf =
       try {
         await handle(ctx)
       } catch (thrown) {
-        if (thrown instanceof errors.AccessDenied) showRefusal(ctx, 403)
-        else if (thrown instanceof RecordError) showRefusal(ctx, 400)
+        if (thrown instanceof errors.AccessDenied) showRefusal(ctx, 403, await broughtId(ctx, service))
+        else if (thrown instanceof RecordError) showRefusal(ctx, 400, undefined)
         else showFailure(ctx, fail(ctx, service, thrown))
       }
     }
   }
+
+/** What the browser has brought itself: the id of a record tells it nothing new. */
+const broughtId = async (ctx: Context, service: SessionService): Promise<string | undefined> =>
+  (await service.seal.open('brought', readCookie(ctx, service, BROUGHT)))?.id
 
 const malformed = (text: string) => new RecordError({ status: 400, code: 'invalid_request', public: text })
 

@@ -47,19 +47,28 @@ const person = ({ id, name }: Person): Html =>
 const row = (label: Html | string, value: Html | string): Html =>
   html`<div><dt>${label}</dt><dd>${value}</dd></div>`
 
+/** `Ticket id` for `ticketId` and `ticket_id`: the words of a deployment, as the other labels are written. */
+function labelOf(key: string): string {
+  const words = key.replace(/([a-z])([A-Z])|_/g, '$1 $2').toLowerCase()
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
 const textOf = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 export function showQuestion(ctx: Context, question: Question): void {
   const { actor, user, application, ttl, context, isUnended, action, sealed } = question
   const minutes = Math.ceil(ttl / 60)
-  const because = Object.entries(context).map(([key, value]) => row(isolated(key), isolated(textOf(value))))
+  const because = Object.entries(context).map(([key, value]) =>
+    row(isolated(labelOf(key)), isolated(textOf(value))),
+  )
   const body = html`<h1>Open ${isolated(application)} as ${isolated(user.name)}?</h1>
 <dl>${row('You are', person(actor))}${row('You will be', person(user))}${row('Application', isolated(application))}
 ${row('Ends', minutes === 1 ? 'after one minute at the latest' : `after ${minutes} minutes at the latest`)}${because}</dl>
 <p>The application will show you what ${isolated(user.name)} sees. What you do there is on the record as yours.</p>
 ${isUnended && html`<p class="warning">This application cannot be told when that time is over, or when someone stops you. Sign out of it when you have finished.</p>`}
 <form method="post" action="${action}"><input type="hidden" name="sealed" value="${sealed}">
-<button>Open as ${isolated(user.name)}</button></form>`
+<button>Open as ${isolated(user.name)}</button></form>
+<p><small>To say no, close this page. Nothing is opened until you press the button, and no one else can use it.</small></p>`
   show(ctx, 200, `Open ${application}?`, body)
 }
 
@@ -73,10 +82,11 @@ export function showWayTo(ctx: Context, application: string, address: string): v
   show(ctx, 200, `Opening ${application}`, body)
 }
 
-/** One text for everything that is refused. */
-export function showRefusal(ctx: Context, status: 400 | 403): void {
+/** One text for everything that is refused. `id` is that of the record which the browser has brought, whatever became of it. */
+export function showRefusal(ctx: Context, status: 400 | 403, id: string | undefined): void {
   const body = html`<h1>This cannot be opened</h1>
-<p>It is not meant for you, was used before, or has expired. Ask for a new one where you came from.</p>`
+<p>It is not meant for you, was used before, or has expired. Ask for a new one where you came from.</p>
+${id !== undefined && html`<p><small>If you need help, quote ${isolated(id)}.</small></p>`}`
   show(ctx, status, 'This cannot be opened', body)
 }
 

@@ -7,7 +7,7 @@ import { API } from '../../fixtures/deployment.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { sealOf } from '../../src/sessions/seal.ts'
-import { hashToken } from '../../src/subject-tokens/secret.ts'
+import { hashToken, readToken } from '../../src/subject-tokens/secret.ts'
 import { type Scene, shop, startScene } from './arriving.ts'
 
 const REFUSED = 'This cannot be opened'
@@ -171,7 +171,8 @@ describe('the page of the door', () => {
       'alice &lt;b&gt;Smith',
       'The shop',
       'after 2 minutes',
-      'T-7 &amp; more',
+      '<bdi>Ticket id</bdi></dt><dd><bdi>T-7 &amp; more',
+      'To say no, close this page.',
     ])
       expect(answer.text).to.include(text)
     expect(answer.text).not.to.include('not required')
@@ -345,7 +346,9 @@ describe('who is at the door', () => {
       scene.events.splice(0)
       const page = await browser.follow(await bring(browser, token))
       expect(page.status).to.equal(403)
-      expect(page.text).to.include(REFUSED)
+      expect(page.text)
+        .to.include(REFUSED)
+        .and.to.include(`quote <bdi>${readToken(token)?.id}</bdi>`)
       expectHeaders(page.headers)
       expect(scene.refusals()).to.deep.equal([reason])
       expect(scene.eventsOf('subject_token.refused').at(-1)).to.include({ stage: 'session' })
