@@ -113,7 +113,7 @@ function encode(form: Readonly<Record<string, string | undefined>>): string {
   return encoded.toString()
 }
 
-/** The deployment's own, but for the store. No one is asked for names, which nobody reads. */
+/** The deployment's own, but for the store. No one is asked for names, which no one reads. */
 function optionsOf({ sessions, ...options }: ResolvedOptions): ImpersonationOptions {
   const { isAllowed, getCustomJwtClaims, managementResource, ...others } = options
   return {
