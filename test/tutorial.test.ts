@@ -41,7 +41,8 @@ describe('docs: tutorial', () => {
       7000: String(await freePort()),
     }
     folder = await installPacked(INSTALL)
-    for (const name of PROGRAMS) {
+    // The provider comes last: the others wait for it.
+    for (const name of PROGRAMS.toReversed()) {
       const code = codeOf('js', `// ${name}\n`)
       writeFileSync(path.join(folder.path, name), here(code))
       const program = spawn(process.execPath, [name], {
@@ -52,9 +53,9 @@ describe('docs: tutorial', () => {
         logs += text
       })
       running.push(program)
-      const [, port = ''] = /listen\((\d+)/.exec(code) ?? []
-      await untilListens(`http://127.0.0.1:${ports[port]}`, program)
     }
+    for (let attempts = 0; listening().length < 4 && attempts < 300; attempts += 1) await sleep(100)
+    expect(listening(), logs).to.have.length(4)
   })
   after(async () => {
     for (const program of running) {
@@ -64,6 +65,7 @@ describe('docs: tutorial', () => {
     folder?.remove()
   })
 
+  const listening = () => logs.match(/ listens at http/g) ?? []
   const tool = (): string => here('http://127.0.0.1:5000')
 
   it('ends with an engineer who sees what a customer sees, and an administrator who stops it', async () => {
@@ -161,15 +163,3 @@ describe('docs: tutorial', () => {
     return visitor
   }
 })
-
-async function untilListens(url: string, program: ChildProcess): Promise<void> {
-  for (let attempts = 0; attempts < 300 && program.exitCode === null; attempts += 1) {
-    const listens = await fetch(url, { redirect: 'manual' }).then(
-      () => true,
-      () => false,
-    )
-    if (listens) return
-    await sleep(100)
-  }
-  throw new Error(`nothing listens at ${url}`)
-}
