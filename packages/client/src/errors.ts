@@ -31,6 +31,9 @@ export class ImpersonationError extends Error {
 export const invalidResponse = (status: number, description: string) =>
   new ImpersonationError({ status, code: 'invalid_response', description })
 
+export const difference = (expected: string, got: unknown): string =>
+  `expected ${JSON.stringify(expected)}, got ${String(JSON.stringify(got)).slice(0, 200)}`
+
 /** Before anything was sent. */
 export const unusable = (description: string) =>
   new ImpersonationError({ status: 0, code: 'no_answer', description })

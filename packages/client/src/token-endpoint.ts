@@ -2,7 +2,7 @@
 import { importJWK } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { Call } from './call.ts'
-import { invalidResponse, refusalOf, unusable } from './errors.ts'
+import { difference, ImpersonationError, invalidResponse, refusalOf, unusable } from './errors.ts'
 import { Kept } from './kept.ts'
 import { isLoopback, isProtected, type ResolvedOptions } from './options.ts'
 import { collecting } from './secrets.ts'
@@ -31,16 +31,29 @@ export function tokenEndpoint(options: ResolvedOptions): RequestToken {
   const metadata = new Kept(async () => {
     const call = new Call(options.timeout)
     const issuer = new URL(options.issuer)
-    const value = await call.run(async () => {
+    const discovered = call.run(async () => {
       const response = await call.send(() => oauth.discoveryRequest(issuer, settings(call, options.issuer)))
       if (!response.ok) throw await refusalOf(response)
+      const metadata: unknown = await response
+        .clone()
+        .json()
+        .catch(() => undefined)
+      const found: unknown = Reflect.get(Object(metadata), 'issuer')
+      // RFC 8414 §3.3: character by character, which a URL does not keep.
+      if (found !== options.issuer)
+        throw invalidResponse(response.status, `another issuer: ${difference(options.issuer, found)}`)
       const server = await readAs(response, 'the metadata of this issuer', () =>
         oauth.processDiscoveryResponse(issuer, response),
       )
-      // RFC 8414 §3.3: character by character, which a URL does not keep.
-      if (server.issuer !== options.issuer || !isAsProtected(server.token_endpoint, options.issuer))
-        throw invalidResponse(response.status, 'not the metadata of this issuer')
+      if (!isAsProtected(server.token_endpoint, options.issuer))
+        throw invalidResponse(response.status, 'no usable token_endpoint')
       return { server, endpoint: server.token_endpoint }
+    })
+    const value = await discovered.catch((error: unknown) => {
+      if (!(error instanceof ImpersonationError)) throw error
+      const { status, code, description } = error
+      const url = `${options.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+      throw new ImpersonationError({ status, code, description: `discovery at ${url}: ${description}` })
     })
     return { value, life: METADATA_LIFE }
   })

@@ -98,16 +98,16 @@ const told: [title: string, call: Try, script: Script, status: number, message: 
   [
     'metadata of another issuer',
     exchange,
-    { metadata: () => ({ issuer: 'https://id.example.com/oidc' }) },
+    { metadata: () => ({ issuer: 'https://id.example.com/oidc/' }) },
     200,
-    'invalid_response: not the metadata of this issuer',
+    'invalid_response: discovery at {issuer}/.well-known/openid-configuration: another issuer: expected "{issuer}", got "https://id.example.com/oidc/"',
   ],
   [
     'metadata with the issuer in another spelling',
     exchange,
     { metadata: (issuer) => ({ issuer: issuer.replace('http', 'HTTP') }) },
     200,
-    'invalid_response: not the metadata of this issuer',
+    'invalid_response: discovery at {issuer}/.well-known/openid-configuration: another issuer: expected "{issuer}", got "HTTP{rest}"',
   ],
 ]
 
@@ -119,7 +119,10 @@ describe('client: errors', () => {
         const error = await errorOf(
           call(createImpersonationClient({ issuer: standIn.issuer, ...credentials })),
         )
-        expect([error.status, String(error)]).to.deep.equal([status, `ImpersonationError: ${message}`])
+        const text = message
+          .replaceAll('{issuer}', standIn.issuer)
+          .replace('{rest}', standIn.issuer.replace('http', ''))
+        expect([error.status, String(error)]).to.deep.equal([status, `ImpersonationError: ${text}`])
       } finally {
         await standIn.close()
       }
@@ -133,7 +136,8 @@ describe('client: errors', () => {
       fetch: async () => Response.json(refusal, { status: 503 }),
     })
     const error = await errorOf(exchange(client))
-    expect(error).to.include({ status: 503, code: refusal.error, description: 'later' })
+    const description = 'discovery at https://id.example.com/oidc/.well-known/openid-configuration: later'
+    expect(error).to.include({ status: 503, code: refusal.error, description })
   })
 
   it('name the code of a connection that failed', async () => {
@@ -142,7 +146,10 @@ describe('client: errors', () => {
     const error = await errorOf(
       exchange(createImpersonationClient({ issuer: standIn.issuer, ...credentials })),
     )
-    expect(String(error)).to.equal('ImpersonationError: no_answer: the request failed with ECONNREFUSED')
+    const url = `${standIn.issuer}/.well-known/openid-configuration`
+    expect(String(error)).to.equal(
+      `ImpersonationError: no_answer: discovery at ${url}: the request failed with ECONNREFUSED`,
+    )
     expect(error.status).to.equal(0)
   })
 
@@ -163,7 +170,11 @@ describe('client: errors', () => {
         ...{ issuer: 'https://id.example.com/oidc', ...credentials },
         fetch: () => Promise.reject(thrown),
       })
-      expect(await errorOf(exchange(client))).to.include({ status: 0, code: 'no_answer', description })
+      expect(await errorOf(exchange(client))).to.include({
+        status: 0,
+        code: 'no_answer',
+        description: `discovery at https://id.example.com/oidc/.well-known/openid-configuration: ${description}`,
+      })
     })
   }
 })

@@ -6,7 +6,7 @@ import {
   type JWSHeaderParameters,
   type JWTVerifyGetKey,
 } from 'jose'
-import { ProviderUnavailable } from './errors.ts'
+import { difference, ProviderUnavailable } from './errors.ts'
 import type { Send } from './http.ts'
 import { isObject, type JsonObject, parseObject } from './json.ts'
 import { Keeper, type Kept } from './kept.ts'
@@ -33,9 +33,11 @@ export function issuerOf({ issuer, timeout }: ResolvedOptions, send: Send): Issu
 
   const metadata = new Keeper('discovery', async () => {
     const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-    const found = await getJson('discovery', url)
+    const what = `discovery at ${url}`
+    const found = await getJson(what, url)
     // OpenID Connect Discovery §4.3: or a typo could make another issuer's keys ours.
-    if (found.issuer !== issuer) throw new ProviderUnavailable('discovery: the metadata of another issuer')
+    if (found.issuer !== issuer)
+      throw new ProviderUnavailable(`${what}: another issuer: ${difference(issuer, found.issuer)}`)
     return justArrived(found)
   })
   const endpoint = async (name: 'jwks_uri' | 'introspection_endpoint') => {

@@ -1,6 +1,7 @@
 /**
  * All errors are built here. The caller of the API reads `body`, one fixed text for each kind; the API's own log may keep
- * `reason`. Neither contains any part of a token, and no error has a `cause`: errors of jose carry the claims.
+ * `reason`. Neither contains any part of a token, but for the `iss` and `aud` that its issuer has signed, and no error has a
+ * `cause`: errors of jose carry the claims.
  */
 
 /** What an API sends as JSON (RFC 6750 §3.1 names the codes). */
@@ -80,6 +81,10 @@ export class Refused extends Error {
     this.code = code
   }
 }
+
+/** For `reason` alone. As JSON, so that no value reads as a part of the text. */
+export const difference = (expected: string, got: unknown): string =>
+  `expected ${JSON.stringify(expected)}, got ${String(JSON.stringify(got)).slice(0, 200)}`
 
 const DESCRIPTIONS: Readonly<Record<RefusalCode, string>> = {
   missing: 'an access token is required',

@@ -1,7 +1,7 @@
 /** Opaque access tokens, by introspection (RFC 7662). Nothing is remembered: a token is stopped at the next request. */
 import type { Claims } from './claims.ts'
 import type { Issuer } from './discovery.ts'
-import { Refused } from './errors.ts'
+import { difference, Refused } from './errors.ts'
 import type { Send } from './http.ts'
 import { parseObject } from './json.ts'
 import type { ResolvedOptions } from './options.ts'
@@ -38,8 +38,10 @@ export function introspector(
     if (active !== true) throw new Refused('not active')
     // A refresh token is active, too, and has none (RFC 7662 §2.2).
     if (!/^(bearer|dpop)$/i.test(String(token_type))) throw new Refused('not an access token')
-    if (claims.iss !== undefined && claims.iss !== issuer) throw new Refused('of another issuer')
-    if (!namesAudience(claims.aud, audience)) throw new Refused('for another API')
+    if (claims.iss !== undefined && claims.iss !== issuer)
+      throw new Refused(`of another issuer: ${difference(issuer, claims.iss)}`)
+    if (!namesAudience(claims.aud, audience))
+      throw new Refused(`for another API: ${difference(audience, claims.aud)}`)
     assertInForce(claims, clockTolerance)
     // A client's own token has no `sub` here; as a JWT it would have this one (RFC 9068 §2.2).
     return claims.sub === undefined ? { ...claims, sub: claims.client_id } : claims

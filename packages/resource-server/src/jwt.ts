@@ -3,7 +3,7 @@ import { errors, jwtVerify } from 'jose'
 import { TOKEN_ALGORITHMS } from './algorithms.ts'
 import type { Claims } from './claims.ts'
 import type { Issuer } from './discovery.ts'
-import { ProviderUnavailable, Refused } from './errors.ts'
+import { difference, ProviderUnavailable, Refused } from './errors.ts'
 import type { ResolvedOptions } from './options.ts'
 
 export type VerifyJwt = (token: string) => Promise<Claims>
@@ -27,9 +27,16 @@ export function jwtVerifier(
       return payload
     } catch (error) {
       if (error instanceof ProviderUnavailable) throw error
-      throw new Refused(reasonOf(error))
+      throw new Refused(`${reasonOf(error)}${differenceIn(error, { iss: issuer, aud: audience })}`)
     }
   }
+}
+
+/** What the claim is, where it is not as expected: the issuer has signed it, or nothing would be compared. */
+function differenceIn(error: unknown, expected: Readonly<Record<string, string>>): string {
+  if (!(error instanceof errors.JWTClaimValidationFailed)) return ''
+  const { claim, payload } = error
+  return expected[claim] === undefined ? '' : `: ${difference(expected[claim], payload[claim])}`
 }
 
 /** The codes of jose, and names of claims that it was told: its messages and causes may hold what the token says. */

@@ -161,8 +161,16 @@ describe('resource server: opaque tokens', () => {
     ['without word of it', { active: undefined }, 'not active'],
     ['that is a refresh token', { token_type: undefined }, 'not an access token'],
     ['of a type that is not known', { token_type: 'N_A' }, 'not an access token'],
-    ['of another issuer', { iss: 'https://other.example.com' }, 'another issuer'],
-    ['for another API', { aud: 'https://other.example.com' }, 'another API'],
+    [
+      'of another issuer',
+      { iss: 'https://other.example.com' },
+      'another issuer: expected .+ got "https://other.example.com"$',
+    ],
+    [
+      'for another API',
+      { aud: 'https://other.example.com' },
+      'another API: expected .+ got "https://other.example.com"$',
+    ],
     ['for other APIs', { aud: ['https://other.example.com'] }, 'another API'],
     ['for userinfo', { aud: undefined }, 'another API'],
     ['that has expired, by our clock', { exp: NOW }, 'expired'],

@@ -71,13 +71,21 @@ describe('resource server: JWT', () => {
   })
 
   const wrongClaims: [title: string, claims: Changes, reason: string][] = [
-    ['of another issuer', { iss: 'https://other.example.com' }, 'iss'],
+    [
+      'of another issuer',
+      { iss: 'https://other.example.com' },
+      'iss: expected "http://127.0.0.1:\\d+/oidc", got "https://other.example.com"$',
+    ],
     ['of an issuer that differs by a slash', { iss: 'http://127.0.0.1/oidc/' }, 'iss'],
     ['without issuer', { iss: undefined }, 'iss'],
     ['for another API', { aud: 'https://other.example.com' }, 'aud'],
-    ['for an API whose name is longer', { aud: `${AUDIENCE}/` }, 'aud'],
+    [
+      'for an API whose name is longer',
+      { aud: `${AUDIENCE}/` },
+      `aud: expected "${AUDIENCE}", got "${AUDIENCE}/"`,
+    ],
     ['for no one', { aud: [] }, 'aud'],
-    ['without audience', { aud: undefined }, 'aud'],
+    ['without audience', { aud: undefined }, `aud: expected "${AUDIENCE}", got undefined`],
     ['whose audience is an object', { aud: { [AUDIENCE]: true } }, 'aud'],
     ['that expires now', { exp: NOW }, 'exp'],
     ['that expired', { exp: NOW - 1 }, 'exp'],

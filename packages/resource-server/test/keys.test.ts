@@ -161,9 +161,15 @@ describe('resource server: keys', () => {
         await accepted()
       }
       issuer.clock.tick(1)
-      await expectUnavailable(verify(withBearer(await issuer.token())), 'discovery: HTTP status 502')
+      await expectUnavailable(
+        verify(withBearer(await issuer.token())),
+        'openid-configuration: HTTP status 502',
+      )
       issuer.routes.clear()
-      await expectUnavailable(verify(withBearer(await issuer.token())), 'discovery: HTTP status 502')
+      await expectUnavailable(
+        verify(withBearer(await issuer.token())),
+        'openid-configuration: HTTP status 502',
+      )
       issuer.clock.tick(1)
       await accepted()
     })
@@ -195,11 +201,11 @@ describe('resource server: keys', () => {
       'metadata elsewhere',
       METADATA,
       (_, response) => respond(response, '', { status: 302, headers: { location: '/elsewhere' } }),
-      'discovery: HTTP status 302',
+      'openid-configuration: HTTP status 302',
     ],
     ['metadata that is a page', METADATA, (_, response) => respond(response, '<html>'), 'not a JSON object'],
     [
-      'metadata of another issuer',
+      'openid-configuration: another issuer: expected .+ got ',
       METADATA,
       metadata({ issuer: 'https://other.example.com' }),
       'another issuer',
@@ -273,7 +279,10 @@ describe('resource server: keys', () => {
     it(`waits for a provider that ${title} as long as the option says`, async () => {
       issuer.routes.set(METADATA, (_, response) => stall(response))
       const impatient = issuer.verifier({ timeout: 1 })
-      await expectUnavailable(impatient(withBearer(await issuer.token())), 'discovery: no response in time')
+      await expectUnavailable(
+        impatient(withBearer(await issuer.token())),
+        'openid-configuration: no response in time',
+      )
     })
   }
 
@@ -285,6 +294,9 @@ describe('resource server: keys', () => {
   it('names why the provider cannot be reached', async () => {
     const own = await startIssuer()
     await own.close()
-    await expectUnavailable(own.verifier()(withBearer(await own.token())), 'discovery: ECONNREFUSED')
+    await expectUnavailable(
+      own.verifier()(withBearer(await own.token())),
+      'openid-configuration: ECONNREFUSED',
+    )
   })
 })
