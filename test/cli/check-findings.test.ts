@@ -32,8 +32,17 @@ const note = (about: string, text: string) => ({ level: 'note', about, text })
 const warning = (about: string, text: string, advice: string) => ({ level: 'warning', about, text, advice })
 const fault = (about: string, text: string, advice: string) => ({ level: 'fault', about, text, advice })
 
-const NOT_LOOKED_AT = 'no static client, and none that an example names: others were not looked at'
-
+const NO_ONE = 'no static client, and none that an example names: only a stored client could'
+const noIssuer = warning(
+  'who may issue',
+  NO_ONE,
+  'add subject-tokens:create to the scope of your backend, or name a stored client in an example',
+)
+const noExchanger = warning(
+  'who may exchange',
+  NO_ONE,
+  `add ${TOKEN_EXCHANGE} to the grant_types of your application, or name a stored client in an example`,
+)
 describe('oidc-impersonation check: the clients', () => {
   const clientsOf = (configuration: Configuration): Promise<Finding[]> =>
     found(checkClients, { configuration })
@@ -80,8 +89,8 @@ describe('oidc-impersonation check: the clients', () => {
   ] as const) {
     it(`that are not there are not looked at: ${what}`, async () => {
       expect(await clientsOf(configuration as Configuration)).to.deep.equal([
-        note('who may issue', NOT_LOOKED_AT),
-        note('who may exchange', NOT_LOOKED_AT),
+        noIssuer,
+        noExchanger,
         ok('strangers', 'no one registers without an initial access token'),
       ])
     })
@@ -107,7 +116,7 @@ describe('oidc-impersonation check: the clients', () => {
       ),
       ok('secrets', 'Authorization: Basic can carry those of backend'),
       ok('who may issue', 'backend'),
-      note('who may exchange', NOT_LOOKED_AT),
+      noExchanger,
     ])
   })
 

@@ -39,6 +39,7 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
 
 const namesIn = ({ createdBy, clientId, actorId, resource, onBehalfOf: step, session }: Example) => ({
   clients: [createdBy, clientId, ...(step ? [step.clientId] : []), ...(session ? [session.clientId] : [])],
+  ...{ createdBy, clientId },
   resources: [resource],
   actsAt: actorId && clientId,
 })

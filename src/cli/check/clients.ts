@@ -3,7 +3,7 @@ import type { Client, ClientMetadata, Configuration } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../constants.ts'
 import { registeredManagementScopes, registeredResources } from '../../provider/clients.ts'
 import { checkDownstream, isApi } from './downstream.ts'
-import { descriptionOf, type Finding, fault, namedOrNone, namesOf, ok, warning } from './finding.ts'
+import { descriptionOf, type Finding, fault, namesOf, ok, someoneMay, warning } from './finding.ts'
 import type { Deployment } from './module.ts'
 import { checkResources, resourceLookUp } from './resources.ts'
 import { checkSignIn } from './sign-in.ts'
@@ -14,8 +14,10 @@ interface Named {
   readonly clients?: readonly string[]
   /** Asked for beside those in the metadata. */
   readonly resources?: readonly string[]
+  readonly createdBy?: string
+  readonly clientId?: string
   /** The client at which its engineer has signed in. */
-  readonly actsAt?: string
+  readonly actsAt?: string | undefined
 }
 
 export async function checkClients(deployment: Deployment, named: Named = {}): Promise<Finding[]> {
@@ -44,7 +46,7 @@ export async function checkClients(deployment: Deployment, named: Named = {}): P
   return [
     ...findings,
     ...checkSecrets(clients),
-    ...checkRoles(clients, exchangers),
+    ...checkRoles(clients, exchangers, named),
     ...(await checkResources(exchangers, lookUp, named.resources ?? [])),
     ...(await checkSignIn(deployment, { clients, exchangers, actsAt: named.actsAt })),
     ...(await checkDownstream(deployment, clients, lookUp)),
@@ -82,13 +84,38 @@ function isItself(text: string): boolean {
   }
 }
 
-function checkRoles(clients: readonly Client[], exchangers: readonly Client[]): Finding[] {
-  const issuers = clients.filter((client) => registeredManagementScopes(client).has('subject-tokens:create'))
+const ISSUE = 'subject-tokens:create'
+
+function checkRoles(
+  clients: readonly Client[],
+  exchangers: readonly Client[],
+  { createdBy, clientId }: Named,
+): Finding[] {
+  const issuers = clients.filter((client) => registeredManagementScopes(client).has(ISSUE))
+  const granted = clients.filter((client) => client.grantTypes?.includes(TOKEN_EXCHANGE))
+  const lacks = (id: string | undefined, holders: readonly Client[]) =>
+    clients.some((client) => client.clientId === id && !holders.includes(client))
   const unlimited = exchangers.filter((client) => registeredResources(client.metadata()) === undefined)
   const text = `may exchange for every resource: ${namesOf(unlimited)}`
   return [
-    namedOrNone('who may issue', issuers),
-    namedOrNone('who may exchange', exchangers),
+    lacks(createdBy, issuers)
+      ? fault(
+          'who may issue',
+          `"${createdBy}", which the example names, has no ${ISSUE} in its scope`,
+          `add ${ISSUE} to the scope of "${createdBy}"`,
+        )
+      : someoneMay('who may issue', issuers, `add ${ISSUE} to the scope of your backend`),
+    lacks(clientId, granted)
+      ? fault(
+          'who may exchange',
+          `"${clientId}", which the example names, has no ${TOKEN_EXCHANGE} in its grant_types`,
+          `add ${TOKEN_EXCHANGE} to the grant_types of "${clientId}"`,
+        )
+      : someoneMay(
+          'who may exchange',
+          exchangers,
+          `add ${TOKEN_EXCHANGE} to the grant_types of your application`,
+        ),
     ...(unlimited.length > 0 ? [warning('resources', text, 'give them token_exchange_resources')] : []),
   ]
 }

@@ -5,10 +5,10 @@ import type { PolicyRequest, ResolvedOptions } from '../../options.ts'
 import { findAccount } from '../../provider/grants.ts'
 import { checkOf, reasonOf } from '../../refusals.ts'
 import { contextOf } from './context.ts'
-import { descriptionOf, type Finding, fault, messageOf, note, ok, warning } from './finding.ts'
+import { descriptionOf, type Finding, fault, note, ok, thrownOf, warning } from './finding.ts'
 import { inTime } from './in-time.ts'
 import type { Deployment, Example } from './module.ts'
-import { exchange, issue, open, ownClaims, passOn, Refused } from './rehearsal.ts'
+import { exceptionIn, exchange, issue, open, ownClaims, passOn, Refused } from './rehearsal.ts'
 import { metadataOf, type Stage, setStage } from './stage.ts'
 
 const ABOUT = 'dry run'
@@ -29,7 +29,7 @@ export async function dryRun(
     const account = await inTime(inside, 'it', findAccount(contextOf(inside), userId))
     if (!account) return [failed(`findAccount: there is no account ${userId}`)]
   } catch (error) {
-    return [failed(`findAccount: ${messageOf(error)}`)]
+    return [failed(`findAccount: ${thrownOf(error)}`)]
   }
   const { options, sawActor } = watchPolicy(inside.options)
   const anywhere = faulty('resources') && { token_exchange_resources: [resource] }
@@ -41,11 +41,12 @@ export async function dryRun(
   const stage = await setStage(inside, options, await Promise.all(clients))
   try {
     const stoppedBy = ({ text, ofMetadata }: Stopped): Finding =>
-      ofMetadata && faulty('clients', 'downstream')
+      ofMetadata && faulty('clients', 'downstream', 'who may issue', 'who may exchange')
         ? note(ABOUT, `stopped by a fault above: ${text}`)
         : failed(text)
     if (example.expect === 'denied') return [await expectDenied(stage, example, stoppedBy)]
     const { findings, stopped } = await tryOut(stage, example)
+    if (!stopped) findings.push(...(await tryUnnamed(stage, example)))
     findings.push(...(await tryToOpen(stage, example)))
     if (stopped) return [...findings, stoppedBy(stopped)]
     if (!options.isAllowed || example.actorId === undefined || sawActor()) return findings
@@ -54,6 +55,13 @@ export async function dryRun(
   } finally {
     stage.close()
   }
+}
+
+/** A backend may leave the engineer out, and so may an application where `requireActor` is off: no function fails over it. */
+async function tryUnnamed(stage: Stage, { actorId, ...unnamed }: Example): Promise<Finding[]> {
+  if (actorId === undefined) return []
+  const { stopped } = await tryOut(stage, unnamed)
+  return stopped?.isFailure ? [failed(`without actorId, and so without an actor: ${stopped.text}`)] : []
 }
 
 const failed = (text: string): Finding => fault(ABOUT, text, 'correct the example, or the function')
@@ -82,6 +90,8 @@ interface Stopped {
   readonly text: string
   /** By the policy, or the functions that return claims. */
   readonly isDenial: boolean
+  /** By no decision: a function has thrown, or there is a mistake. */
+  readonly isFailure: boolean
   /** Not by a function of the deployment, and not because of the people. */
   readonly ofMetadata: boolean
 }
@@ -92,7 +102,11 @@ function stoppedAt(where: string, thrown: unknown): Stopped {
   const check = error instanceof Refused ? error.check : own
   const reason = own ? reasonOf(error as Error) : descriptionOf(error)
   return {
-    text: `${check ?? 'the request'} at the ${where}: ${reason}`,
+    text: `${check ?? 'the request'} at the ${where}: ${reason}${own ? exceptionIn(error) : ''}`,
+    isFailure:
+      error instanceof Refused
+        ? error.isFailure
+        : own !== undefined && !(error instanceof errors.OIDCProviderError),
     isDenial: error instanceof Refused ? error.isDenial : error instanceof errors.AccessDenied,
     ofMetadata: check === undefined || check === 'request' || check === 'target',
   }

@@ -1,4 +1,5 @@
 import type { Client } from 'oidc-provider'
+import { TooLate } from '../../clock.ts'
 
 /** What `check` found out about one thing. */
 export interface Finding {
@@ -21,6 +22,16 @@ export const fault: Advised = (about, text, advice) => ({ level: 'fault', about,
 export const namesOf = (clients: readonly Client[]): string =>
   clients.map(({ clientId }) => clientId).join(', ')
 
+/** `missing`: what a client needs that may. */
+export const someoneMay = (about: string, found: readonly Client[], missing: string): Finding =>
+  found.length > 0
+    ? ok(about, namesOf(found))
+    : warning(
+        about,
+        'no static client, and none that an example names: only a stored client could',
+        `${missing}, or name a stored client in an example`,
+      )
+
 export const namedOrNone = (about: string, found: readonly Client[]): Finding =>
   found.length > 0
     ? ok(about, namesOf(found))
@@ -28,6 +39,13 @@ export const namedOrNone = (about: string, found: readonly Client[]): Finding =>
 
 /** The message of an error, or of what is no error. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** What a function of the deployment has thrown: its message, and where. */
+export function thrownOf(thrown: unknown): string {
+  const stack = thrown instanceof Error && !(thrown instanceof TooLate) ? thrown.stack : undefined
+  const [, where] = /^\s+(at .+:\d+:\d+\)?)$/m.exec(stack ?? '') ?? []
+  return where === undefined ? messageOf(thrown) : `${messageOf(thrown)} (${where})`
+}
 
 /** The description of an error of the provider, or the message of another. */
 export const descriptionOf = (error: unknown): string => {

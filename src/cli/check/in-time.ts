@@ -16,6 +16,6 @@ export async function inTime<Result>(
 ): Promise<Result> {
   const limit = options.customClaimsTimeout * functions
   return within(limit, result).catch((error: unknown) => {
-    throw error instanceof TooLate ? new Error(`${who} took more than ${limit} s`) : error
+    throw error instanceof TooLate ? new TooLate(`${who} took more than ${limit} s`) : error
   })
 }

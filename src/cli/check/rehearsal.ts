@@ -3,12 +3,15 @@ import { createHash, randomBytes } from 'node:crypto'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { decodeJwt } from 'jose'
+import { errors } from 'oidc-provider'
 import { epochTime } from '../../clock.ts'
 import { ACCESS_TOKEN_TYPE, RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../../constants.ts'
 import { withoutUndefined } from '../../plain-json.ts'
 import { findAccount } from '../../provider/grants.ts'
 import { issueSubjectToken, parseIssueRequest } from '../../records/issue.ts'
+import { checkOf } from '../../refusals.ts'
 import { contextOf } from './context.ts'
+import { thrownOf } from './finding.ts'
 import type { Example, Step } from './module.ts'
 import type { Stage } from './stage.ts'
 
@@ -16,11 +19,25 @@ import type { Stage } from './stage.ts'
 export class Refused extends Error {
   readonly check: string | undefined
   readonly isDenial: boolean
-  constructor(text: string, check: string | undefined, isDenial: boolean) {
+  /** With 5xx. */
+  readonly isFailure: boolean
+  constructor(
+    text: string,
+    { check, isDenial, isFailure }: Pick<Refused, 'check' | 'isDenial' | 'isFailure'>,
+  ) {
     super(text)
     this.check = check
     this.isDenial = isDenial
+    this.isFailure = isFailure
   }
+}
+
+/** The exception of a function of the deployment behind a refusal, if there is one, to be added to its reason. */
+export function exceptionIn(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  const own = checkOf(error) !== undefined || error instanceof errors.OIDCProviderError
+  const thrown = own ? error.cause : error
+  return thrown === undefined || thrown instanceof errors.OIDCProviderError ? '' : `: ${thrownOf(thrown)}`
 }
 
 /** The backend issues. */
@@ -61,16 +78,17 @@ async function exchangeAt(
 async function requestTokens(stage: Stage, clientId: string, form: Readonly<Record<string, unknown>>) {
   const { client_id, client_secret } = stage.client(clientId)
   const to = stage.provider.urlFor('token')
-  const { status, text } = await stage.send(to, { client_id, client_secret, ...form })
-  const body = JSON.parse(text)
-  if (status === 200) return body
-  const { check, reason, error } = stage.refused() ?? {}
-  const isOwn = reason !== undefined && check !== error
-  throw new Refused(
-    isOwn ? reason : body.error_description,
-    isOwn ? check : undefined,
-    error === 'access_denied',
-  )
+  const shown = await stage.send(to, { client_id, client_secret, ...form })
+  const body = JSON.parse(shown.text)
+  if (shown.status === 200) return body
+  const { told, thrown } = stage.refused()
+  const own = told && told.check !== told.error ? told : undefined
+  const text = `${own?.reason ?? body.error_description}${exceptionIn(thrown)}`
+  throw new Refused(text, {
+    check: own?.check,
+    isDenial: told?.error === 'access_denied',
+    isFailure: shown.status >= 500,
+  })
 }
 
 async function userinfoToken({ provider }: Stage, clientId: string, accountId: string): Promise<string> {
@@ -99,8 +117,8 @@ export async function open(stage: Stage, example: Example): Promise<unknown> {
   const client = stage.client(clientId)
   const door = stage.door?.sessions.door.href ?? ''
   const refused = (step: string, why: string) => {
-    const { check, reason } = stage.refused() ?? {}
-    return new Error(`${step}: ${check === undefined ? why : `${check}: ${reason}`}`)
+    const { told, thrown } = stage.refused()
+    return new Error(`${step}: ${told ? `${told.check}: ${told.reason}` : why}${exceptionIn(thrown)}`)
   }
   const subjectToken = await issue(stage, example, { clientId, actorId, use: 'session' })
   await signIn(stage, actorId)

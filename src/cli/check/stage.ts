@@ -1,13 +1,27 @@
 /**
- * Where an example is tried: a second provider of the deployment's configuration, with its own functions and keys, in memory
- * and on an address of this machine. Nothing is stored, sent or told.
+ * Where an example is tried: a second provider of the deployment's configuration, with its own functions, in memory and on an
+ * address of this machine. Nothing is stored, sent or told, and no key of the deployment signs or seals.
  */
-import { randomBytes } from 'node:crypto'
+import {
+  createPublicKey,
+  generateKeyPairSync,
+  type JsonWebKeyInput,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { type AdapterFactory, type AdapterPayload, type ClientMetadata, Provider } from 'oidc-provider'
+import { calculateJwkThumbprint } from 'jose'
+import {
+  type AdapterFactory,
+  type AdapterPayload,
+  type ClientMetadata,
+  type Configuration,
+  type JWK,
+  Provider,
+} from 'oidc-provider'
 import { epochTime } from '../../clock.ts'
 import type { NodeHandler } from '../../http/handler.ts'
 import { createImpersonation, type Inside, insideOf } from '../../impersonation.ts'
@@ -18,12 +32,17 @@ import { createMemoryStore } from '../../testing/memory-store.ts'
 export interface Stage extends Inside {
   /** The metadata by which a client sends requests here. @throws {Error} if there is none of this id. */
   client(id: string): ClientMetadata
-  /** Why the last request was refused, as its event tells. */
-  refused(): { readonly check: string; readonly reason: string; readonly error?: string } | undefined
+  /** Why the last request was refused: what its event tells, and what was thrown. */
+  refused(): Refusal
   /** As a browser that has these cookies. */
   send(to: string, form?: Readonly<Record<string, string | undefined>>): Promise<Shown>
   keep(cookies: readonly string[]): void
   close(): void
+}
+
+interface Refusal {
+  readonly told?: { readonly check: string; readonly reason: string; readonly error: string }
+  readonly thrown?: unknown
 }
 
 interface Shown {
@@ -43,6 +62,8 @@ export async function setStage(
     own.provider.issuer,
     impersonation.configure({
       ...own.configuration,
+      jwks: await freshKeys(own.configuration.jwks?.keys ?? []),
+      cookies: { ...own.configuration.cookies, keys: [randomBytes(32).toString('base64url')] },
       adapter: memoryAdapter(),
       clients: known,
       clientAuthMethods: ['client_secret_post', 'none'],
@@ -56,11 +77,16 @@ export async function setStage(
   provider.proxy = true
   const inside = insideOf(impersonation)
   inside.door?.stopWatching()
-  let refused: ReturnType<Stage['refused']>
+  let refused: Refusal = {}
   for (const event of ['subject_token.refused', 'access_token.refused'] as const)
     provider.on(event, (told) => {
-      refused = told
+      refused = { ...refused, told }
     })
+  const keepThrown = (_ctx: unknown, thrown: unknown) => {
+    refused = { ...refused, thrown }
+  }
+  provider.on('server_error', keepThrown)
+  provider.on('grant.error', keepThrown)
   const server = createServer(
     listenerOf(provider, inside.door && impersonation.handler({ only: 'door' }), own),
   )
@@ -83,7 +109,7 @@ export async function setStage(
     keep,
     async send(to, form) {
       const { host, pathname, search, protocol } = new URL(to)
-      refused = undefined
+      refused = {}
       const sent = request({
         ...{ host: '127.0.0.1', port, path: pathname + search, method: form ? 'POST' : 'GET' },
         headers: {
@@ -105,6 +131,27 @@ export async function setStage(
       server.close()
     },
   }
+}
+
+/** Of the same algorithms and ids, so that whatever names one of them fits. */
+async function freshKeys(own: readonly OwnKey[]): Promise<{ keys: JWK[] }> {
+  const keys = own.map(async (key) => {
+    const own = 'keyObject' in key ? await key.keyObject() : createPublicKey(inputOf(key))
+    const { kid = await calculateJwkThumbprint(own), alg, use } = key
+    return withoutUndefined({ ...keyLike(own).export({ format: 'jwk' }), kid, alg, use }) as JWK
+  })
+  return { keys: await Promise.all(keys) }
+}
+
+/** A key, or a machine that signs, which is not asked to. */
+type OwnKey = NonNullable<Configuration['jwks']>['keys'][number]
+
+const inputOf = (key: JWK) => ({ format: 'jwk', key }) as JsonWebKeyInput
+
+/** An RSA key of 2048 bits signs like a longer one, and takes less time to make. */
+function keyLike({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): KeyObject {
+  if (type === 'rsa') return generateKeyPairSync(type, { modulusLength: 2048 }).privateKey
+  return generateKeyPairSync(type as 'ec', { namedCurve: details?.namedCurve ?? '' }).privateKey
 }
 
 function encode(form: Readonly<Record<string, string | undefined>>): string {
