@@ -1,8 +1,10 @@
 /** Clients: how they are found, how they authenticate, and what their registered metadata says of impersonation. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Client, errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
 import {
   MANAGEMENT_SCOPES,
   type ManagementScope,
+  TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_AUDIENCES,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../constants.ts'
@@ -22,6 +24,16 @@ export async function findClient(provider: Provider, clientId: string): Promise<
     throw error
   }
 }
+
+/** Set while a client is looked up that no metadata document may describe. */
+const withoutDocuments = new AsyncLocalStorage<true>()
+
+/** The client, unless only its metadata document could describe it: none is fetched. */
+export const findRegisteredClient = (provider: Provider, clientId: string): Promise<Client | undefined> =>
+  withoutDocuments.run(true, () => findClient(provider, clientId))
+
+/** Whether this look-up may use metadata documents. The provider asks before it fetches one, and before it uses one. */
+export const mayUseDocument = (): boolean => !withoutDocuments.getStore()
 
 /** Whether a client is registered under this id, whatever its metadata. */
 export async function isClientId(provider: Provider, id: string): Promise<boolean> {
@@ -77,6 +89,10 @@ export function registeredAudiences(client: RawMetadata): readonly string[] | un
   // A malformed list makes it an API that receives no token.
   return isAudienceList(audiences) ? audiences : []
 }
+
+/** Whether a registered client may exchange subject tokens. An API exchanges only what it has received. */
+export const mayExchange = (client: Client): boolean =>
+  (client.grantTypes ?? []).includes(TOKEN_EXCHANGE) && registeredAudiences(client) === undefined
 
 interface ManagementClient {
   readonly scope?: unknown

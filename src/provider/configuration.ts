@@ -19,7 +19,7 @@ import {
 } from '../constants.ts'
 import { misconfigured, targetRefused } from '../refusals.ts'
 import { readClaims } from './access-token.ts'
-import { assertSecretInHeader, authenticates, registeredManagementScopes } from './clients.ts'
+import { assertSecretInHeader, authenticates, mayUseDocument, registeredManagementScopes } from './clients.ts'
 import { validateClientMetadata } from './registration.ts'
 import type { Settings } from './settings.ts'
 
@@ -66,7 +66,7 @@ function extend(configuration: Configuration, settings: Settings, probe: Probe):
       },
       ...(registration && { registration: extendRegistration(registration) }),
       ...(clientIdMetadataDocument && {
-        clientIdMetadataDocument: withholdGrants(clientIdMetadataDocument, withheld),
+        clientIdMetadataDocument: limitDocuments(clientIdMetadataDocument, withheld),
       }),
     },
   }
@@ -150,13 +150,17 @@ function extendRegistration<Registration extends NonNullable<Features['registrat
  * Takes grants away from clients that describe themselves in a metadata document. The provider calls `allowClient`
  * for these clients only, each time before it uses one, and reads `grantTypes` afterwards.
  */
-function withholdGrants(documents: MetadataDocuments, withheld: readonly string[]): MetadataDocuments {
-  if (withheld.length === 0) return documents
+function limitDocuments(documents: MetadataDocuments, withheld: readonly string[]): MetadataDocuments {
   return {
     ...documents,
+    // `?? true` would hide from the provider that the deployment's own returned no boolean.
+    allowFetch(ctx, id) {
+      if (!mayUseDocument()) return false
+      return documents.allowFetch ? documents.allowFetch(ctx, id) : true
+    },
     allowClient(ctx, client) {
+      if (!mayUseDocument()) return false
       Object.assign(client, { grantTypes: client.grantTypes?.filter((grant) => !withheld.includes(grant)) })
-      // `?? true` would hide from the provider that the deployment's own returned no boolean.
       return documents.allowClient ? documents.allowClient(ctx, client) : true
     },
   }

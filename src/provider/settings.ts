@@ -1,4 +1,4 @@
-import type { Configuration, Provider } from 'oidc-provider'
+import type { Client, Configuration, Provider } from 'oidc-provider'
 import type { ResolvedOptions } from '../options.ts'
 import type { SubjectTokenStore } from '../subject-tokens/store.ts'
 import { type AccessTokenVerifier, createAccessTokenVerifier, rememberVerified } from './access-token-jwt.ts'
@@ -33,8 +33,8 @@ export interface Service {
   readonly statusLists: StatusLists | undefined
   /** Tells this process that a session was stopped. Absent unless the option `sessions` is on. */
   readonly wakeSessions?: () => void
-  /** Whether the client of this id is registered, and open to sessions. Absent unless the option `sessions` is on. */
-  readonly isOpenToSessions?: (clientId: string) => Promise<boolean>
+  /** Whether a registered client is open to sessions. Absent unless the option `sessions` is on. */
+  readonly isOpenToSessions?: (client: Client) => boolean
 }
 
 type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>

@@ -1,7 +1,6 @@
 /** What else is asked of a subject token that opens an application (docs/protocol.md §10.1). */
 import type { Account } from 'oidc-provider'
 import { invalidRequest } from '../http/errors.ts'
-import { storageUnavailable } from '../outage.ts'
 import type { Service } from '../provider/settings.ts'
 import type { SubjectTokenPurpose } from '../subject-tokens/secret.ts'
 import type { SubjectTokenDraft } from '../subject-tokens/subject-token.ts'
@@ -30,17 +29,8 @@ export function assertSessionForm({ userId, clientId, actorId, resource }: Const
 }
 
 /** Once the account is known, because `userId` may be an alias of the actor's. */
-export async function assertOpenable(
-  { isOpenToSessions }: Pick<Service, 'isOpenToSessions'>,
-  { actorId, clientId = '' }: Constraints,
-  { accountId }: Account,
-): Promise<void> {
+export function assertSomeoneElse({ actorId }: Constraints, { accountId }: Account): void {
   if (actorId === accountId) throw actsAsSelf()
-  const isOpen = await isOpenToSessions?.(clientId).catch((error: unknown) => {
-    throw storageUnavailable(error)
-  })
-  if (isOpen) return
-  throw invalidRequest({ field: 'clientId', public: 'clientId must be a client that is open to sessions' })
 }
 
 const actsAsSelf = () => invalidRequest({ field: 'actorId', public: 'actorId must not be the user' })

@@ -5,6 +5,7 @@ import { emit } from '../events.ts'
 import { invalidRequest, isFailure, notFound } from '../http/errors.ts'
 import { timed, timedLookup } from '../metrics/metrics.ts'
 import type { ResolvedOptions } from '../options.ts'
+import { storageUnavailable } from '../outage.ts'
 import {
   isPlainJson,
   isPlainObject,
@@ -12,6 +13,7 @@ import {
   type JsonObject,
   MAX_NAME_LENGTH,
 } from '../plain-json.ts'
+import { findRegisteredClient, mayExchange } from '../provider/clients.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
 import { checkOf, functionFailed, misconfigured, reasonOf } from '../refusals.ts'
@@ -26,7 +28,7 @@ import {
 import type { SubjectTokenDraft } from '../subject-tokens/subject-token.ts'
 import type { Caller } from './accounts.ts'
 import { assertKnown, parseName, required } from './fields.ts'
-import { assertOpenable, assertSessionForm, parseUse } from './issue-session.ts'
+import { assertSessionForm, assertSomeoneElse, parseUse } from './issue-session.ts'
 
 interface Issued {
   /** Shown once: only its hash is stored. */
@@ -46,7 +48,8 @@ async function issueTo(service: Service, caller: Caller, request: IssueRequest):
   })
   if (!account) throw notFound({ public: 'user not found' })
   assertStorable(caller, account)
-  if (request.use === 'session') await assertOpenable(service, request, account)
+  if (request.use === 'session') assertSomeoneElse(request, account)
+  await assertUsableBy(service, request)
   await assertIssuanceAllowed(service, { caller, account, request })
 
   const { expiresIn, use, ...constraints } = request
@@ -85,6 +88,21 @@ function assertStorable({ id }: Caller, { accountId }: Account): void {
   if (!isStorableName(id)) {
     throw misconfigured({ private: `the id of the client has more than ${MAX_NAME_LENGTH} characters` })
   }
+}
+
+/** A constraint that no client meets would be noticed only at the exchange, where the text says nothing of it. */
+async function assertUsableBy(
+  { provider, isOpenToSessions }: Service,
+  { clientId, use }: IssueRequest,
+): Promise<void> {
+  if (clientId === undefined) return
+  const client = await findRegisteredClient(provider, clientId).catch((error: unknown) => {
+    throw storageUnavailable(error)
+  })
+  const isUsable = use === 'session' ? isOpenToSessions : mayExchange
+  if (client && isUsable?.(client)) return
+  const is = use === 'session' ? 'is open to sessions' : 'may exchange subject tokens'
+  throw invalidRequest({ field: 'clientId', public: `clientId must be a client that ${is}` })
 }
 
 interface Issuance {

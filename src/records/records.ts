@@ -29,7 +29,7 @@ export interface RecordRequest {
   readonly createdBy: string
   /** JSON of at most 8 KiB and 16 levels. Default `{}`. */
   readonly context?: JsonObject
-  /** Only this client may exchange it. Default: any. */
+  /** Only this client may exchange it: a registered one that has the grant. Default: any. */
   readonly clientId?: string
   /** The exchange must present an actor token of this account. Default: none needed. */
   readonly actorId?: string

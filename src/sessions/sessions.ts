@@ -11,7 +11,6 @@ import type {
 } from 'oidc-provider'
 import { DOOR_CLIENT, IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED } from '../constants.ts'
 import type { ResolvedSessions } from '../options.ts'
-import { findClient } from '../provider/clients.ts'
 import { askAbout, decide } from '../provider/decided.ts'
 import {
   assertSessionFacts,
@@ -254,10 +253,7 @@ export function attachSessions(
     wakeSessions: () => watch.wake(),
     opened: (endsAt) => watch.opened(endsAt),
     stopWatching: () => watch.stop(),
-    isOpenToSessions: async (clientId) => {
-      const client = await findClient(provider, clientId)
-      return client !== undefined && isOpen(client)
-    },
+    isOpenToSessions: isOpen,
   }
   const isHeadless = (name: string) => recordIdOf(name) !== undefined
   rememberSessions(provider, isHeadless)

@@ -164,7 +164,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
 
   it('finds a client that there is not, wherever clients are stored', async () => {
     expect(await run({}, { ...EXAMPLE, clientId: 'nobody' })).to.deep.equal([
-      failedFor('the request at the exchange: there is no client nobody'),
+      failedFor('the request at the issuance: clientId must be a client that may exchange subject tokens'),
     ])
     const [, ...step] = await run({}, { ...EXAMPLE, onBehalfOf: { ...STEP, clientId: 'nobody' } })
     expect(step).to.deep.equal([failedFor('the request at the stage onBehalfOf: there is no client nobody')])
@@ -184,7 +184,7 @@ describe('oidc-impersonation check: the step of an example to another API', () =
     [
       'an API as application',
       { clientId: 'orders-api' },
-      'subject_token at the exchange: the client is an API',
+      'the request at the issuance: clientId must be a client that may exchange subject tokens',
     ],
     [
       'an unknown resource',

@@ -4,10 +4,12 @@
  */
 import { expect } from 'chai'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { webClient } from '../../fixtures/clients.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import { downstream, ownToken, passedOn, passOn, viewed } from '../../fixtures/on-behalf-of.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
+import { storeClient } from '../../fixtures/registration.ts'
 import { exchange, issue, managementToken } from '../../fixtures/requests.ts'
 
 for (const kind of DATABASES) {
@@ -31,6 +33,15 @@ for (const kind of DATABASES) {
 
     it('are one to issue', async () => {
       expect(await during(() => issue(deployment, { context: { a: 1 } }, token))).to.deep.equal(['INSERT'])
+    })
+
+    it('are one more to issue for one client, if it is stored', async () => {
+      await storeClient(deployment, webClient({ client_id: 'stored' }))
+      expect(await during(() => issue(deployment, { clientId: 'stored' }, token))).to.deep.equal([
+        'SELECT',
+        'INSERT',
+      ])
+      expect(await during(() => issue(deployment, { clientId: 'spa' }, token))).to.deep.equal(['INSERT'])
     })
 
     it('are two to exchange for a JWT', async () => {

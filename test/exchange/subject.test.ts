@@ -1,7 +1,7 @@
 /** The subject token at the exchange (protocol.md §3.2): one fixed text for everything that can be wrong with it. */
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
-import { webClient } from '../../fixtures/clients.ts'
+import { publicClient, webClient } from '../../fixtures/clients.ts'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import {
@@ -13,6 +13,7 @@ import {
 } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
+import { storeClient } from '../../fixtures/registration.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { BY_API } from '../../fixtures/subject-tokens.ts'
 import { epochTime } from '../../src/clock.ts'
@@ -102,6 +103,7 @@ describe('token exchange: the subject token', () => {
       }))
 
     it('a token bound to a client id that differs in case', async () => {
+      await storeClient(deployment, publicClient({ client_id: 'SPA' }))
       const { subjectToken } = await issue(deployment, { clientId: 'SPA' })
       const response = await send(subjectToken)
       expect([response.status, response.body]).to.deep.equal([400, SUBJECT_TOKEN_REFUSED])

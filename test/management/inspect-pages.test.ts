@@ -252,9 +252,9 @@ describe('management: a query of the list', () => {
     })
 
     it('finds a name with every character that a URL encodes', async () => {
-      const clientId = 'a b+c&d=e%/?#[]ü🎫"\\'
-      const { id } = await issue(on.deployment, { clientId })
-      expect(idsOf(await list(on.deployment, { clientId }))).to.deep.equal([id])
+      const actorId = 'a b+c&d=e%/?#[]ü🎫"\\'
+      const { id } = await issue(on.deployment, { actorId })
+      expect(idsOf(await list(on.deployment, { actorId }))).to.deep.equal([id])
     })
   })
 })

@@ -83,7 +83,7 @@ describe('management: a subject token that opens an application', () => {
 
   it('is for an exchange unless it says otherwise, and then as ever', async () => {
     for (const use of [undefined, 'exchange']) {
-      const response = await post({ use, clientId: 'no such client' })
+      const response = await post({ use, clientId: undefined })
       expect(response.body.subjectToken, response.text).to.match(/^sub_/)
       expect((await show(scene, idFrom(response))).body).not.to.have.property('use')
     }

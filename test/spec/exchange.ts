@@ -218,7 +218,7 @@ const wrongFrom =
   (first: number): Step =>
   async (scene) => {
     const wrong = (stage = 0) => stage >= first
-    if (wrong(TOKEN) && isFirst(scene)) scene.issuing = { clientId: 'another' }
+    if (wrong(TOKEN) && isFirst(scene)) scene.issuing = { clientId: 'pairwise' }
     await ready(scene)
     if (wrong(PEOPLE) && !isFirst(scene)) scene.setting.gone.add('bob')
     scene.setting.functions = {

@@ -34,6 +34,12 @@ const isRefused = (field: string | undefined, status: number, error: string, tex
   }),
   changesNothing,
 ]
+const notExchanging = isRefused(
+  'clientId',
+  400,
+  'invalid_request',
+  'clientId must be a client that may exchange subject tokens',
+)
 const lists = (one: number) =>
   returns((body, { id }) =>
     expect(body.items.map((item: { id: string }) => item.id)).to.deep.equal(one ? [id] : []),
@@ -57,6 +63,10 @@ const UNAVAILABLE = isRefused(
 )
 
 export const inProcessRules: readonly Rule[] = [
+  rowsOf(['no client', 'one that may not exchange'])('M25, in the process', {
+    'no client': [issues({ clientId: 'no-one' }), notExchanging],
+    'one that may not exchange': [issues({ clientId: 'orders-api' }), notExchanging],
+  }),
   functionsOf('M178', {
     issue: [
       issues({ context: { ticketId: 'T-1' }, expiresIn: 60 }),

@@ -3,15 +3,20 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
+import type { ClientMetadata } from 'oidc-provider'
+import { webClient } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { CLIENT_ID } from '../../fixtures/metadata-documents.ts'
 import { BILLING } from '../../fixtures/on-behalf-of.ts'
 import { idFrom, keptToken } from '../../fixtures/requests.ts'
 import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
 import { actedBy, at, doors, everyDoor, ready, received, send } from './exchanging.ts'
 import {
+  answers,
   limitedTo,
   recordSays,
+  recordUnchanged,
   refused,
   refusedToken,
   spent,
@@ -19,7 +24,7 @@ import {
   tokenSays,
   wrongInput,
 } from './expectations.ts'
-import { fails, functions, issuedWith, on, passes } from './given.ts'
+import { fails, functions, issuedWith, on, passes, removed, stored } from './given.ts'
 import { asks, issues } from './managing.ts'
 import { answer, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
 
@@ -261,16 +266,17 @@ const accountIs = (accountId: unknown): Steps => [
   refused(500, 'server_error', 'something went wrong', null),
 ]
 
-const STAGES = ['body', 'account', 'policy', 'record'] as const
+const STAGES = ['body', 'account', 'client', 'policy', 'record'] as const
 /** A request in which everything is wrong from one stage on. */
 const wrongFrom =
   (first: (typeof STAGES)[number]): Step =>
   async (scene) => {
     const wrongIs = (stage: (typeof STAGES)[number]) => STAGES.indexOf(stage) >= STAGES.indexOf(first)
+    const clientId = wrongIs('client') ? 'no-one' : 'spa'
     if (wrongIs('record')) fails('store.insert')(scene)
     scene.setting.functions = { isAllowed: () => !wrongIs('policy') }
     const userId = wrongIs('account') ? 'no-one' : 'alice'
-    await issues({ userId, ...(wrongIs('body') && { extra: 1 }) })(scene)
+    await issues({ userId, clientId, ...(wrongIs('body') && { extra: 1 }) })(scene)
   }
 
 /** Sent to this server under another name, which `fetch` would not do. */
@@ -293,9 +299,43 @@ const isAtItsLocation = answer(({ response, setting, id }) => {
   expect(response.headers.get('location')).to.equal(`${setting.subjectTokens}/${id}`)
 })
 
+const DESK = webClient({ client_id: 'desk' })
+const usable = (client: ClientMetadata): Steps => {
+  const { client_id: clientId } = client
+  return [stored(client), notFetchedYet, issues({ clientId }), active({ clientId }), notFetched]
+}
+const notFetchedYet: Step = ({ setting }) => void Object.assign(setting.web, { fetched: 0 })
+/** No metadata document was requested. */
+const notFetched: Step = ({ setting }) => expect(setting.web.fetched).to.equal(0)
+const USABLE: Readonly<Record<string, ClientMetadata>> = {
+  stored: DESK,
+  'with an address for an id': { ...DESK, client_id: 'https://desk.example.com' },
+}
+const NOT_EXCHANGING = 'clientId must be a client that may exchange subject tokens'
+const UNUSABLE: Readonly<Record<string, readonly [clientId: string, steps: Steps]>> = {
+  unknown: ['no-one', []],
+  'in another spelling': ['SPA', []],
+  'without the grant': [
+    'plain',
+    [stored({ ...DESK, client_id: 'plain', grant_types: ['authorization_code'] })],
+  ],
+  'an API': ['orders-api', []],
+  'with metadata that is not valid': [
+    'malformed',
+    [stored({ ...DESK, client_id: 'malformed', redirect_uris: [] })],
+  ],
+  'with a metadata document': ['https://unseen.example.com/client.json', []],
+  'with a metadata document that is known': [
+    CLIENT_ID,
+    [on('of another issuer'), ({ setting }) => setting.provider.Client.find(CLIENT_ID)],
+  ],
+}
+
 const rules = [
   strings('M22, the longest', {
     ...eachField((name) => [issues({ [name]: longest(name, 255) }), active({ [name]: longest(name, 255) })]),
+    // Of a client, the provider registers ASCII.
+    clientId: usable({ ...DESK, client_id: 'c'.repeat(255) }),
     context: [issues({ context: { ['k'.repeat(300)]: 'v'.repeat(300) } }), active()],
   }),
   strings('M22, too long', {
@@ -338,15 +378,40 @@ const rules = [
       active({ context: { ticketId: 0 } }),
     ],
   }),
-  rowsOf(['clientId', 'actorId', 'resource'])('M25', {
-    clientId: [issues({ clientId: 'no-one' }), active({ clientId: 'no-one' })],
+  rowsOf(['actorId', 'resource'])('M25', {
     actorId: [issues({ actorId: 'no-one' }), active({ actorId: 'no-one' })],
     resource: [issues({ resource: 'urn:no:one' }), active({ resource: 'urn:no:one' })],
   }),
-  rowsOf(['clientId', 'actorId', 'resource'])('M25, another spelling', {
-    clientId: [issuedWith({ clientId: 'SPA' }), send(), refusedToken('bound to another client')],
+  rowsOf(['actorId', 'resource'])('M25, another spelling', {
     actorId: [issuedWith({ actorId: 'bob ' }), send(actedBy()), refusedToken('bound to another actor')],
     resource: [issuedWith({ resource: `${API}/` }), send(), refusedToken('bound to another resource')],
+  }),
+  rowsOf([...Object.keys(USABLE), 'none'])('M25, the client', {
+    ...each(Object.keys(USABLE), (form) => usable(USABLE[form] ?? expect.fail())),
+    none: [fails('Client.find'), issues(), active({ clientId: undefined })],
+  }),
+  rowsOf(Object.keys(UNUSABLE))(
+    'M25, no client that may exchange',
+    each(Object.keys(UNUSABLE), (form) => {
+      const [clientId, steps] = UNUSABLE[form] ?? expect.fail()
+      return [steps, notFetchedYet, issues({ clientId }), wrongInput(NOT_EXCHANGING), notFetched]
+    }),
+  ),
+  rowsOf(['gone since', 'not looked at'])('M25, the client later', {
+    'gone since': [
+      stored(DESK),
+      issuedWith({ clientId: 'desk' }),
+      ready,
+      removed(DESK),
+      send({}, { client: DESK }),
+      answers(401, 'invalid_client'),
+      recordUnchanged,
+    ],
+    'not looked at': [
+      fails('Client.find'),
+      issues({ clientId: 'desk' }),
+      refused(503, 'temporarily_unavailable', undefined, null),
+    ],
   }),
   rowsOf(['another', '__proto__', 'id'])('M26, unknown', {
     another: [issues({ tenant: 'a' }), wrongInput('unknown member: tenant')],
@@ -386,9 +451,10 @@ const rules = [
     NUL: accountIs('a\0'),
     'of another type': accountIs(7),
   }),
-  rowsOf(['the body', 'the account', 'the policy', 'the record'])('M29', {
+  rowsOf(['the body', 'the account', 'the client', 'the policy', 'the record'])('M29', {
     'the body': [wrongFrom('body'), wrongInput('unknown member: extra')],
     'the account': [wrongFrom('account'), refused(404, 'not_found', 'user not found', null)],
+    'the client': [wrongFrom('client'), wrongInput(NOT_EXCHANGING)],
     'the policy': [wrongFrom('policy'), refused(403, 'access_denied', undefined, 'isAllowed returned false')],
     'the record': [wrongFrom('record'), refused(503, 'temporarily_unavailable', undefined, null)],
   }),

@@ -31,6 +31,7 @@ const REFUSED: Readonly<Record<string, readonly [changes: object, text: string]>
   'a resource': [{ resource: API }, 'resource must not come with use session'],
   'a client that is not open': [{ clientId: 'closed' }, NOT_OPEN],
   'a client that is not registered': [{ clientId: 'unknown' }, NOT_OPEN],
+  'a client with a metadata document': [{ clientId: 'https://unseen.example.com/client.json' }, NOT_OPEN],
 }
 
 export const sessionRules = [

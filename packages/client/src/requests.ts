@@ -13,7 +13,7 @@ export interface IssueRequest {
   readonly userId: string
   /** Data that travels with the token: JSON, at most 8 KiB and 16 levels. */
   readonly context?: Readonly<Record<string, unknown>>
-  /** Only this client may exchange the token. */
+  /** Only this client may exchange the token: a registered one that has the grant. */
   readonly clientId?: string
   /** Only this account may act. Send it always: a kill switch by actor finds unspent tokens by it. */
   readonly actorId?: string
