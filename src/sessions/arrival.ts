@@ -20,12 +20,12 @@ import { sameHash } from '../subject-tokens/secret.ts'
 import { type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
 import { sessionName } from './names.ts'
 import { isOpen } from './opt-in.ts'
+import type { Armed } from './seal.ts'
 import { actedFor, bear, type SessionService } from './tokens.ts'
 
 /** An authorization request that the armed browser of an engineer has sent. */
 export interface Arriving {
-  /** The cookie, as it came. */
-  readonly armed: string
+  readonly armed: Armed
   /** The account of the engineer's session. */
   readonly actorId: string
 }
@@ -100,17 +100,16 @@ function partiesOf({ oidc: { client, session, params } }: KoaContextWithOIDC) {
 /** By the cookie alone, and then by the request: only what may be answered for the user is looked up. */
 async function findRecord(
   ctx: KoaContextWithOIDC,
-  { provider, store, seal }: SessionService,
-  { armed: cookie, actorId }: Arriving,
+  { provider, store }: SessionService,
+  { armed, actorId }: Arriving,
 ): Promise<SubjectToken> {
   const { client, session, params } = partiesOf(ctx)
   const refused = (reason: string) => sessionRefused({ private: reason })
-  const armed = await seal.open('armed', cookie)
-  if (!armed) throw refused('armed too long ago, or not here')
-  if (armed.client !== client.clientId) throw refused('armed for another client')
+  if (armed.isOver) throw refused('armed too long ago')
   if (armed.session !== session.uid) throw refused('armed by another session')
-  // The engineer has signed in again since, and must not arrive in place of the user.
-  if (ctx.oidc.route !== 'authorization') throw refused('signed in after it was armed')
+  // The engineer has signed in again since, on the way here or in another tab, and must not arrive in place of the user.
+  if (ctx.oidc.route !== 'authorization' || armed.loginTs !== session.loginTs)
+    throw refused('signed in after it was armed')
   if (!isOpen(client)) throw refused('the client is not open to sessions')
   if (params.response_type !== 'code') throw refused('the response type is not code')
   if (params.authorization_details !== undefined) throw refused('authorization_details were requested')

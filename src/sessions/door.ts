@@ -19,8 +19,24 @@ import { readToken } from '../subject-tokens/secret.ts'
 import { type Admitted, admit, isFresh, type SignedIn, signedIn } from './admission.ts'
 import { isTold } from './arrival.ts'
 import { canBeTold, startOf } from './opt-in.ts'
-import { setHeaders, showFailure, showMethods, showQuestion, showRefusal, showWayTo } from './page.ts'
-import { armedCookie, BROUGHT, readCookie, type Sealed, writeCookie } from './seal.ts'
+import {
+  setHeaders,
+  showBusy,
+  showFailure,
+  showMethods,
+  showQuestion,
+  showRefusal,
+  showWayTo,
+} from './page.ts'
+import {
+  armedCookie,
+  BROUGHT,
+  keptCookie,
+  readCookie,
+  type Sealed,
+  writeArmedCookie,
+  writeDoorCookie,
+} from './seal.ts'
 import type { SessionService } from './tokens.ts'
 
 /** How long someone may take to sign in, and then to agree. */
@@ -99,7 +115,7 @@ async function bring(ctx: Context, service: SessionService): Promise<void> {
     throw malformed('target_link_uri is too long')
   const { id, hash } = token
   const sealed = await service.seal.seal('brought', { id, hash, ...(target && { target }) }, TO_AGREE)
-  writeCookie(ctx, service, { name: BROUGHT, value: sealed, life: TO_AGREE })
+  writeDoorCookie(ctx, service, { name: BROUGHT, value: sealed, life: TO_AGREE })
   redirect(ctx, service.sessions.door.pathname)
 }
 
@@ -177,13 +193,18 @@ async function arm(ctx: Context, service: SessionService): Promise<void> {
   const { client } = admitted
   const { clientId } = client
   if (clientId !== agreed.client) throw sessionRefused({ private: 'asked for another application' })
-  const armed = await service.seal.seal(
-    'armed',
-    { id, hash, client: clientId, session: session.uid },
-    TO_ARRIVE,
-  )
-  writeCookie(ctx, service, { name: BROUGHT, value: null, life: 0 })
-  writeCookie(ctx, service, { name: armedCookie(clientId), value: armed, life: TO_ARRIVE })
+  const kept = await service.seal.open('kept', readCookie(ctx, service, keptCookie(clientId)))
+  if (kept && kept.id !== id) return showBusy(ctx)
+  const { loginTs } = session
+  const arrival: Sealed = {
+    ...{ id, hash, client: clientId, session: session.uid },
+    ...(loginTs !== undefined && { loginTs }),
+  }
+  const sealed = await service.seal.seal('armed', arrival, TO_ARRIVE)
+  const keep = await service.seal.seal('kept', { id, hash, client: clientId }, TO_ARRIVE)
+  writeDoorCookie(ctx, service, { name: BROUGHT, value: null, life: 0 })
+  writeDoorCookie(ctx, service, { name: keptCookie(clientId), value: keep, life: TO_ARRIVE })
+  writeArmedCookie(ctx, service, { name: armedCookie(clientId, id), value: sealed, life: TO_ARRIVE })
   showWayTo(ctx, nameOfClient(admitted), startOf(client, service.provider.issuer, target))
 }
 

@@ -90,6 +90,13 @@ ${id !== undefined && html`<p><small>If you need help, quote ${isolated(id)}.</s
   show(ctx, status, 'This cannot be opened', body)
 }
 
+/** The browser is armed for this application already. */
+export function showBusy(ctx: Context): void {
+  const body = html`<h1>Not yet</h1>
+<p>Another view of this application is being opened in this browser: go on there, or go back and try again in a minute.</p>`
+  show(ctx, 409, 'Not yet', body)
+}
+
 /** The operators find the reason in their log. */
 export function showFailure(ctx: Context, status: number): void {
   const text =

@@ -1,6 +1,6 @@
 /** What a browser carries from one request to the next: encrypted and authenticated by the keys of the provider's cookies. */
 import { hash, hkdfSync } from 'node:crypto'
-import { EncryptJWT, jwtDecrypt } from 'jose'
+import { EncryptJWT, errors, type JWTPayload, jwtDecrypt } from 'jose'
 import type { Context } from 'koa'
 import type { Configuration, Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
@@ -9,10 +9,10 @@ import { isId } from '../subject-tokens/id.ts'
 import type { TokenHash } from '../subject-tokens/secret.ts'
 
 /**
- * What each is for: a token that was brought to the door; the page that asks; a browser that may arrive at the application.
- * None can stand for another.
+ * What each is for: a token that was brought to the door; the page that asks; a browser that may arrive at the application;
+ * what the door keeps of that, because it does not get the cookie of the arrival. None can stand for another.
  */
-export type Purpose = 'brought' | 'asked' | 'armed'
+export type Purpose = 'brought' | 'asked' | 'armed' | 'kept'
 
 /** A subject token, without its secret, and what was found out about it. */
 export interface Sealed {
@@ -22,14 +22,23 @@ export interface Sealed {
   /** The client that will be opened, and the `uid` of the engineer's session. Once someone was asked. */
   readonly client?: string
   readonly session?: string
+  /** When the engineer had signed in, once the browser is armed. */
+  readonly loginTs?: Seconds
   /** Where in the application to begin, as the caller wishes. */
   readonly target?: string
+}
+
+/** A browser may arrive, unless this is over. */
+export interface Armed extends Sealed {
+  readonly isOver: boolean
 }
 
 export interface Seal {
   seal(purpose: Purpose, content: Sealed, life: Seconds): Promise<string>
   /** `undefined` for everything that was not sealed here, for this purpose, or too long ago. */
   open(purpose: Purpose, value: string | undefined): Promise<Sealed | undefined>
+  /** What was sealed too long ago opens, too: such a browser is refused rather than taken for one that was never armed. */
+  openArmed(value: string | undefined): Promise<Armed | undefined>
 }
 
 /** The keys that sign the cookies: the first one seals, all of them open, so that they can be changed. */
@@ -49,6 +58,21 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
     derived.set(key, made)
     return made
   }
+  /** By any of the keys. */
+  async function decrypt(purpose: Purpose, value: string | undefined): Promise<Armed | undefined> {
+    if (value === undefined) return undefined
+    const expected = { issuer, audience: purpose, requiredClaims: ['exp'], ...ALGORITHMS }
+    for (const key of keysOf(configuration)) {
+      const opened = await jwtDecrypt(value, derive(key), expected).catch((error: unknown) =>
+        // Looked at last, when all else is as it should be.
+        error instanceof errors.JWTExpired ? error : undefined,
+      )
+      if (!opened) continue
+      const content = contentOf(opened.payload)
+      return content && { ...content, isOver: opened instanceof errors.JWTExpired }
+    }
+    return undefined
+  }
   return {
     seal(purpose, content, life) {
       const [newest] = keysOf(configuration)
@@ -61,18 +85,25 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
         .encrypt(derive(newest))
     },
     async open(purpose, value) {
-      if (value === undefined) return undefined
-      const expected = { issuer, audience: purpose, requiredClaims: ['exp'], ...ALGORITHMS }
-      for (const key of keysOf(configuration)) {
-        const opened = await jwtDecrypt<Partial<Sealed>>(value, derive(key), expected).catch(() => undefined)
-        if (!opened) continue
-        const { id, hash, client, session, target } = opened.payload
-        // The key sealed nothing else. Looked at all the same, because everything rests on it.
-        if (!isId(id) || typeof hash !== 'string') return undefined
-        return { id, hash, ...(client && { client }), ...(session && { session }), ...(target && { target }) }
-      }
-      return undefined
+      const opened = await decrypt(purpose, value)
+      if (!opened || opened.isOver) return undefined
+      const { isOver: _, ...content } = opened
+      return content
     },
+    openArmed: (value) => decrypt('armed', value),
+  }
+}
+
+/** The key sealed nothing else. Looked at all the same, because everything rests on it. */
+function contentOf(payload: JWTPayload & Partial<Sealed>): Sealed | undefined {
+  const { id, hash, client, session, loginTs, target } = payload
+  if (!isId(id) || typeof hash !== 'string') return undefined
+  return {
+    ...{ id, hash },
+    ...(client && { client }),
+    ...(session && { session }),
+    ...(loginTs !== undefined && { loginTs }),
+    ...(target && { target }),
   }
 }
 
@@ -86,9 +117,37 @@ interface CookiePlace {
 /** What was brought comes back to the door. From another site, too: after a sign-in that took place there. */
 export const BROUGHT = '_imp_brought'
 
-/** One for each client, so that two applications can be opened at the same time. */
-export const armedCookie = (clientId: string): string =>
-  `_imp_${hash('sha256', clientId, 'hex').slice(0, 16)}`
+/** The beginning of the name of every cookie by which a browser arrives at this client. */
+const armedFor = (clientId: string): string => `_imp_${hash('sha256', clientId, 'hex').slice(0, 16)}`
+
+/** One for each client and record: two tabs are seen to be two, and neither becomes the other's. */
+export const armedCookie = (clientId: string, recordId: string): string => `${armedFor(clientId)}_${recordId}`
+
+/** By it, the door sees that the browser is armed for a client. */
+export const keptCookie = (clientId: string): string => `${armedFor(clientId)}_door`
+
+/** A browser that has more of them was given them by someone else. */
+const MOST_ARMED = 8
+
+/** What the browser is armed with for this client. A cookie that no key opens, or under the name of another, is none. */
+export async function findArmed(
+  ctx: Context,
+  place: CookiePlace & { seal: Seal },
+  clientId: string,
+): Promise<Armed[]> {
+  const names = [...ctx.get('cookie').matchAll(/(?:^|;)\s*([^=;\s]+)=/g)].map(([, name = '']) => name)
+  const beginning = armedCookie(clientId, '')
+  const own = [...new Set(names)].filter(
+    (name) => name.startsWith(beginning) && isId(name.slice(beginning.length)),
+  )
+  const opened = await Promise.all(
+    own.slice(0, MOST_ARMED).map(async (name) => {
+      const armed = await place.seal.openArmed(readCookie(ctx, place, name))
+      return armed && name === armedCookie(armed.client ?? '', armed.id) ? [armed] : []
+    }),
+  )
+  return opened.flat()
+}
 
 /** As the provider reads its own, at any host. The door is where browsers are: its scheme says whether they are secure. */
 function cookiesIn(ctx: Context, { provider, sessions }: CookiePlace): Context['cookies'] {
@@ -99,22 +158,36 @@ function cookiesIn(ctx: Context, { provider, sessions }: CookiePlace): Context['
 export const readCookie = (ctx: Context, place: CookiePlace, name: string): string | undefined =>
   cookiesIn(ctx, place).get(name, { signed: false })
 
-/** `null` takes it away. */
-export function writeCookie(
+interface NewCookie {
+  readonly name: string
+  /** `null` takes it away. */
+  readonly value: string | null
+  readonly life: Seconds
+}
+
+/** For the door alone. */
+export const writeDoorCookie = (ctx: Context, place: CookiePlace, cookie: NewCookie): void =>
+  writeCookie(ctx, place, cookie, { path: place.sessions.door.pathname, sameSite: 'lax' })
+
+/** For the authorization endpoint. The armed browser arrives like the session that it is bound to. */
+export const writeArmedCookie = (ctx: Context, place: CookiePlace, cookie: NewCookie): void =>
+  writeCookie(ctx, place, cookie, {
+    path: place.provider.pathFor('authorization'),
+    sameSite: place.given.cookies?.long?.sameSite ?? 'lax',
+  })
+
+function writeCookie(
   ctx: Context,
   place: CookiePlace,
-  { name, value, life }: { readonly name: string; readonly value: string | null; readonly life: Seconds },
+  { name, value, life }: NewCookie,
+  where: NonNullable<Parameters<Context['cookies']['set']>[2]>,
 ): void {
-  const { provider, sessions, given } = place
-  const isBrought = name === BROUGHT
   cookiesIn(ctx, place).set(name, value, {
+    ...where,
     signed: false,
     httpOnly: true,
     overwrite: true,
-    secure: sessions.door.protocol === 'https:',
-    path: isBrought ? sessions.door.pathname : provider.pathFor('authorization'),
-    // The armed browser arrives like the session that it is bound to.
-    sameSite: isBrought ? 'lax' : (given.cookies?.long?.sameSite ?? 'lax'),
+    secure: place.sessions.door.protocol === 'https:',
     ...(value !== null && { maxAge: life * 1000 }),
   })
 }

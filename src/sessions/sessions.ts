@@ -20,13 +20,22 @@ import {
   showHeadlessGrants,
 } from '../provider/sessions.ts'
 import type { Service, Settings } from '../provider/settings.ts'
+import { sessionRefused } from '../refusals.ts'
 import { type Arrival, type Attempt, arrive, tellRefused } from './arrival.ts'
 import { onlyBorneTokens } from './guard.ts'
 import { logoutOfSessions } from './logout.ts'
 import { recordIdOf } from './names.ts'
 import { doorClient, isOpen, validateOptIn } from './opt-in.ts'
 import { followGrants, sessionGrantPolicy } from './replay.ts'
-import { armedCookie, keysOf, readCookie, sealOf, writeCookie } from './seal.ts'
+import {
+  armedCookie,
+  findArmed,
+  keptCookie,
+  keysOf,
+  sealOf,
+  writeArmedCookie,
+  writeDoorCookie,
+} from './seal.ts'
 import { spend } from './spend.ts'
 import {
   accountOfSession,
@@ -203,18 +212,28 @@ async function answerFor(
   if (!session || session.accountId !== accountId || attempts.has(ctx)) return undefined
   if ((route !== 'authorization' && route !== 'resume') || !client || client.clientId === DOOR_CLIENT)
     return undefined
-  const name = armedCookie(client.clientId)
-  const armed = readCookie(ctx, service, name)
-  // A silent renewal, of another tab perhaps.
-  if (armed === undefined || ctx.oidc.prompts.has('none')) return undefined
-  writeCookie(ctx, service, { name, value: null, life: 0 })
+  // A silent renewal, of another tab perhaps, and a request that shows no one anything.
+  if (ctx.oidc.prompts.has('none') || ctx.method === 'HEAD') return undefined
+  const [armed, ...others] = await findArmed(ctx, service, client.clientId)
+  if (!armed) return undefined
   const attempt: Attempt & { arrival?: Arrival } = { actorId: accountId }
   attempts.set(ctx, attempt)
   return told(ctx, attempt, async () => {
+    const all = [armed, ...others]
+    // Which one this tab means cannot be known, so they stay until none of them opens anything.
+    if (others.length > 0 && !all.every(({ isOver }) => isOver))
+      throw sessionRefused({ private: 'armed more than once' })
+    for (const { id } of all) disarm(ctx, service, client.clientId, id)
     const { account, arrival } = await arrive(ctx, service, { armed, actorId: accountId }, attempt)
     attempt.arrival = arrival
     return account
   })
+}
+
+function disarm(ctx: KoaContextWithOIDC, service: SessionService, clientId: string, recordId: string): void {
+  const nothing = { value: null, life: 0 }
+  writeArmedCookie(ctx, service, { name: armedCookie(clientId, recordId), ...nothing })
+  writeDoorCookie(ctx, service, { name: keptCookie(clientId), ...nothing })
 }
 
 async function enter(

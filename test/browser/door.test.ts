@@ -119,7 +119,7 @@ describe('the door in Chromium', () => {
           await agree(page)
           if (posts) {
             const armed = (await page.context().cookies()).find(({ name }) =>
-              /^_imp_[0-9a-f]{16}$/.test(name),
+              /^_imp_[0-9a-f]{16}_[0-9a-f]{32}$/.test(name),
             )
             expect(armed).to.include({ secure: true, sameSite: 'None', httpOnly: true, path: '/oidc/auth' })
             await page.getByRole('button', { name: 'Go on' }).click()

@@ -462,7 +462,7 @@ describe('the button of the door', () => {
     expect(answer.text).to.include(
       '<meta http-equiv="refresh" content="0;url=https://shop.example.com/sign-in">',
     )
-    const cookie = browser.cookie(/^_imp_[0-9a-f]{16}$/)
+    const cookie = browser.cookie(/^_imp_[0-9a-f]{16}_[0-9a-f]{32}$/)
     expect(cookie?.attributes).to.include.members(['path=/oidc/auth', 'httponly', 'samesite=lax'])
     expect(browser.cookie('_imp_brought')).to.equal(undefined)
     expect(cookie?.value).not.to.include(id)
@@ -487,7 +487,7 @@ describe('the button of the door', () => {
     ]
     for (const headers of sites)
       expect((await browser.post(action, fields, headers)).status, JSON.stringify(headers)).to.equal(403)
-    expect(browser.cookie(/^_imp_[0-9a-f]{16}$/)).to.equal(undefined)
+    expect(browser.cookie(/^_imp_[0-9a-f]{16}_[0-9a-f]{32}$/)).to.equal(undefined)
     expect((await browser.post(action, fields)).status).to.equal(200)
   })
 

@@ -203,7 +203,7 @@ async function enter(scene: Scene): Promise<InSession & { readonly headless: str
   const page = await browser.follow(await browser.post(scene.door, { subject_token: token }))
   const asked = browser.formOf(page)
   await browser.post(asked.action, asked.fields)
-  const armed = browser.cookie(/^_imp_[0-9a-f]{16}$/)
+  const armed = browser.cookie(/^_imp_[0-9a-f]{16}_[0-9a-f]{32}$/)
   if (!armed) throw new Error('not armed')
   const answer = await scene.authorize(browser)
   const { body } = await scene.redeem(answer)

@@ -9,11 +9,11 @@ import { type Scene, startScene } from './arriving.ts'
 /** As the door does, whose look at the accounts takes the provider that is installed. */
 async function armDirectly({ provider, issuer }: Scene, browser: Browser, token: string) {
   const own = await provider.Session.find(browser.cookie(provider.cookieName('session'))?.value ?? '')
-  const { uid } = own as unknown as { uid: string }
+  const { uid, loginTs = 0 } = own as unknown as { uid: string; loginTs?: number }
   const seal = sealOf(issuer, { cookies: { keys: ['a key of the tests'] } })
   const { id = '', hash } = readToken(token) ?? {}
-  const content = { id, hash: hash as TokenHash, client: 'shop', session: uid }
-  browser.set(armedCookie('shop'), await seal.seal('armed', content, 60), '/oidc/auth')
+  const content = { id, hash: hash as TokenHash, client: 'shop', session: uid, loginTs }
+  browser.set(armedCookie('shop', id), await seal.seal('armed', content, 60), '/oidc/auth')
 }
 
 describe('an arrival at another release of oidc-provider', () => {

@@ -3,11 +3,13 @@ import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { type ClientMetadata, errors } from 'oidc-provider'
 import type { Answer, Browser } from '../../fixtures/browser.ts'
-import { now } from '../../fixtures/clock.ts'
+import { now, type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { send } from '../../fixtures/http.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { impersonationOf } from '../../src/index.ts'
+import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
 import { type Given, type Scene, shop, startScene } from '../sessions/arriving.ts'
 import { answer, each, type Rule, record, rowsOf, type Steps } from './rule.ts'
 
@@ -46,7 +48,9 @@ const one = rowsOf(['a session'])
 const rule = (title: string, steps: Steps): Rule => one(title, { 'a session': steps })
 
 const errorOf = ({ location }: Answer) => location?.searchParams.get('error') ?? null
-const isArmed = (browser: Browser) => browser.cookie(/^_imp_[0-9a-f]{16}$/) !== undefined
+const ARMED = /^_imp_[0-9a-f]{16}_[0-9a-f]{32}$/
+const armedCookies = (browser: Browser) => browser.cookies.filter(({ name }) => ARMED.test(name))
+const isArmed = (browser: Browser) => armedCookies(browser).length > 0
 
 /** An authorization request with these parameters is this error, and leaves the token as it was. */
 const arrivesWith = (parameters: Record<string, string>, error: string, given: Given = {}): Steps =>
@@ -154,6 +158,105 @@ const CLAIMED: NonNullable<Given['configuration']> = {
     return { accountId, claims: () => claims }
   },
 }
+
+const TWO_APPLICATIONS: Given = { clients: [shop(), shop({ client_id: 'portal' })] }
+
+/** While the clock stands still. */
+interface Again extends Armed {
+  readonly clock: StoppedClock
+}
+
+const armedAt = (use: (scene: Again) => Promise<void>): Steps =>
+  cell(async (scene) => {
+    const clock = stopClock()
+    try {
+      const browser = await scene.signedIn()
+      const { token, id } = await scene.issue()
+      await scene.arm(browser, token)
+      await use({ ...scene, browser, token, id, clock, use: async () => (await scene.record(id))?.use })
+    } finally {
+      clock.restore()
+    }
+  }, TWO_APPLICATIONS)
+
+/** Two buttons at the same moment, of which neither has seen the other. */
+const armedTwice = (
+  use: (scene: Again & { readonly states: () => Promise<unknown[]> }) => Promise<void>,
+): Steps =>
+  armedAt(async (scene) => {
+    const { browser, issue, arm, impersonation, id } = scene
+    browser.remove(browser.cookie(/_door$/)?.name ?? '')
+    const other = await issue()
+    expect((await arm(browser, other.token)).status).to.equal(200)
+    const stateOf = async (one: string) => (await impersonation.records.get(one))?.state
+    await use({ ...scene, states: () => Promise.all([id, other.id].map(stateOf)) })
+  })
+
+/** The button for another subject token, in the browser that is armed for the shop. */
+const pressedAgain = (
+  status: number,
+  between: (scene: Again) => unknown = () => {},
+  clientId = 'shop',
+): Steps =>
+  armedAt(async (scene) => {
+    const { browser, issue, arm, authorize, use } = scene
+    await between(scene)
+    const { token, id } = await issue({ clientId })
+    const said = await arm(browser, token)
+    expect(said.status, said.text).to.equal(status)
+    expect(browser.cookies.some(({ name }) => name.endsWith(`_${id}`))).to.equal(status === 200)
+    if (status === 200) return
+    expect(said.text).to.include('Another view of this application is being opened in this browser')
+    expect(errorOf(await authorize(browser))).to.equal(null)
+    expect(await use()).to.include({ clientId: 'shop' })
+    expect((await scene.record(id))?.use).to.equal(undefined)
+  })
+
+const besideJunk = (count: number, isAnswered: boolean): Steps =>
+  armed(async ({ browser, authorize, use }) => {
+    const { name = '', value = '', path } = browser.cookie(ARMED) ?? {}
+    browser.remove(name)
+    for (let one = 0; one < count; one += 1) browser.set(name.replace(/[^_]+$/, mintId()), 'forged', path)
+    browser.set(name, value, path)
+    const { location } = await authorize(browser)
+    expect(location?.searchParams.has('code')).to.equal(isAnswered)
+    expect((await use())?.clientId).to.equal(isAnswered ? 'shop' : undefined)
+  })
+
+/** What has the name of an armed cookie, or was one: the client that is asked for, the name, and the value. */
+const NOT_ARMED: Readonly<
+  Record<string, (scene: Armed, name: string, value: string) => Promise<readonly [string, string, string]>>
+> = {
+  'any text': async (_scene, name) => ['shop', name, 'forged'],
+  'a cookie that was changed': async (_scene, name, value) => ['shop', name, `${value}A`],
+  'a cookie by other keys': async ({ id }, name) => {
+    const seal = sealOf('https://id.example.com', { cookies: { keys: ['another'] } })
+    return ['shop', name, await seal.seal('armed', { id, hash: 'a hash' as never, client: 'shop' }, 60)]
+  },
+  'what was brought to the door': async ({ browser, door, token }, name) => {
+    await browser.post(door, { subject_token: token })
+    return ['shop', name, browser.cookie('_imp_brought')?.value ?? '']
+  },
+  'a cookie of another record': async ({ issue }, name, value) => [
+    'shop',
+    name.replace(/[^_]+$/, (await issue()).id),
+    value,
+  ],
+  'a cookie of another client': async ({ id }, _name, value) => ['portal', armedCookie('portal', id), value],
+}
+const notArmed = Object.keys(NOT_ARMED)
+
+/** What may happen between a button and the next one, and what the next one is. */
+const AGAIN: Readonly<
+  Record<string, readonly [status: number, between?: (again: Again) => unknown, client?: string]>
+> = {
+  'at once': [409],
+  'after 59 seconds': [409, ({ clock }) => clock.tick(59)],
+  'after a minute': [200, ({ clock }) => clock.tick(60)],
+  'after the arrival': [200, ({ authorize, browser }) => authorize(browser)],
+  'for another application': [200, undefined, 'portal'],
+}
+const again = Object.keys(AGAIN)
 
 /** A while ago, and not too long. */
 const SIGNED_IN = now() - 1000
@@ -330,10 +433,7 @@ export const signInRules: readonly Rule[] = [
   rule(
     'A6',
     armed(async ({ browser, use }) => {
-      expect(browser.cookie(/^_imp_[0-9a-f]{16}$/)?.attributes).to.include.members([
-        'httponly',
-        'path=/oidc/auth',
-      ])
+      expect(browser.cookie(ARMED)?.attributes).to.include.members(['httponly', 'path=/oidc/auth'])
       expect(await use()).to.equal(undefined)
     }),
   ),
@@ -387,9 +487,10 @@ export const signInRules: readonly Rule[] = [
   }),
   rule(
     'A13',
-    armed(
-      async ({ browser, issuer, door, issue, use }) => {
-        const { token } = await issue()
+    cell(
+      async ({ signedIn, issuer, door, issue, record }) => {
+        const browser = await signedIn()
+        const { token, id } = await issue()
         const page = await browser.follow(
           await browser.post(door, {
             subject_token: token,
@@ -402,7 +503,7 @@ export const signInRules: readonly Rule[] = [
         start.searchParams.set('iss', issuer)
         start.searchParams.set('target_link_uri', 'https://shop.example.com/orders')
         expect(text.replaceAll('&amp;', '&')).to.include(start.href)
-        expect(await use()).to.equal(undefined)
+        expect((await record(id))?.use).to.equal(undefined)
       },
       { clients: [shop(OPENABLE['true, with initiate_login_uri'])] },
     ),
@@ -421,7 +522,7 @@ export const signInRules: readonly Rule[] = [
         JSON.stringify(browser.cookies),
       ]
       expect(all.filter((one) => one.includes(token.slice(4)))).to.deep.equal([])
-      expect(JSON.stringify(browser.cookies)).not.to.include(id)
+      expect(JSON.stringify(browser.cookies.map(({ value }) => value))).not.to.include(id)
       expect(await use()).to.include({ clientId: 'shop' })
     }),
   ),
@@ -434,21 +535,41 @@ export const signInRules: readonly Rule[] = [
       expect((await use())?.actor).to.deep.equal({ sub: 'bob' })
     }),
   ),
-  rule(
-    'A16',
-    armed(async ({ browser, authorize, use }) => {
+  rowsOf(['prompt=none', 'HEAD'])('A16', {
+    'prompt=none': armed(async ({ browser, authorize, use }) => {
       expect(errorOf(await authorize(browser, { prompt: 'none' }))).to.equal('consent_required')
       expect(isArmed(browser)).to.equal(true)
       expect(await use()).to.equal(undefined)
     }),
-  ),
+    HEAD: armed(async ({ browser, authorize, signedIn, use, events }) => {
+      const { url } = await authorize(await signedIn())
+      const { status, location } = await browser.head(url)
+      expect([status, location?.pathname.startsWith('/interaction/')]).to.deep.equal([303, true])
+      expect(isArmed(browser)).to.equal(true)
+      expect([await use(), events]).to.deep.equal([undefined, []])
+    }),
+  }),
   rowsOf([
     'another response type',
     'without openid',
+    'a sign-in since, in another tab',
     'a policy that says no',
     'another session',
     'a token that was stopped',
   ])('A17', {
+    'a sign-in since, in another tab': armed(async (scene) => {
+      const { browser, authorize, refusals, provider, door, use } = scene
+      const again = new URLSearchParams({
+        ...{ client_id: 'impersonation-door', response_type: 'none', scope: 'openid', redirect_uri: door },
+        prompt: 'login',
+      })
+      const { url } = await browser.follow(await browser.get(`${provider.issuer}/auth?${again}`))
+      expect(url.split('?')[0]).to.equal(door)
+      expect(errorOf(await authorize(browser))).to.equal('access_denied')
+      expect(refusals()).to.deep.equal(['signed in after it was armed'])
+      expect(isArmed(browser)).to.equal(false)
+      expect(await use()).to.equal(undefined)
+    }),
     'without openid': armed(async ({ browser, authorize, impersonation, refusals, id }) => {
       const asked = { scope: 'orders:read', resource: API, nonce: null }
       expect(errorOf(await authorize(browser, asked))).to.equal('access_denied')
@@ -464,7 +585,7 @@ export const signInRules: readonly Rule[] = [
     }),
     'another session': armed(async ({ browser, signedIn, authorize, use }) => {
       const other = await signedIn()
-      const { name = '', value = '', path } = browser.cookie(/^_imp_[0-9a-f]{16}$/) ?? {}
+      const { name = '', value = '', path } = browser.cookie(ARMED) ?? {}
       other.set(name, value, path)
       expect(errorOf(await authorize(other))).to.equal('access_denied')
       expect(await use()).to.equal(undefined)
@@ -475,6 +596,56 @@ export const signInRules: readonly Rule[] = [
       expect(await use()).to.equal(undefined)
     }),
   }),
+  rowsOf(['at once', 'when they are too old'])('A33', {
+    'at once': armedTwice(async ({ browser, authorize, refusals, states }) => {
+      for (const _ of ['the tab of the first', 'the tab of the second'])
+        expect(errorOf(await authorize(browser))).to.equal('access_denied')
+      expect(refusals()).to.deep.equal(['armed more than once', 'armed more than once'])
+      expect(armedCookies(browser)).to.have.length(2)
+      expect(await states()).to.deep.equal(['active', 'active'])
+    }),
+    'when they are too old': armedTwice(async ({ browser, authorize, refusals, states, clock }) => {
+      clock.tick(60)
+      expect(errorOf(await authorize(browser))).to.equal('access_denied')
+      expect(refusals()).to.deep.equal(['armed too long ago'])
+      expect(armedCookies(browser)).to.deep.equal([])
+      expect((await authorize(browser)).location?.pathname).to.match(/^\/interaction\//)
+      expect(await states()).to.deep.equal(['active', 'active'])
+    }),
+  }),
+  rowsOf(notArmed)(
+    'A34',
+    each(notArmed, (name) =>
+      armed(async (scene) => {
+        const { browser, authorize, events, use } = scene
+        const { name: own = '', value = '', path } = browser.cookie(ARMED) ?? {}
+        const [client = '', forged, junk] = (await NOT_ARMED[name]?.(scene, own, value)) ?? []
+        browser.remove(own)
+        browser.set(forged ?? '', junk ?? '', path)
+        const said = await authorize(browser, { client_id: client })
+        expect(said.location?.pathname).to.match(/^\/interaction\//)
+        expect(said.headers.getSetCookie().join()).not.to.include('_imp_')
+        expect([await use(), events]).to.deep.equal([undefined, []])
+      }, TWO_APPLICATIONS),
+    ),
+  ),
+  rowsOf(['beside seven', 'behind eight'])('A34, and at most eight are tried', {
+    'beside seven': besideJunk(7, true),
+    'behind eight': besideJunk(8, false),
+  }),
+  rowsOf(again)(
+    'A35',
+    each(again, (name) => pressedAgain(...(AGAIN[name] ?? [200]))),
+  ),
+  rule(
+    'A35, and not by the same token',
+    armed(async ({ browser, arm, authorize, token, use }) => {
+      expect((await arm(browser, token)).status).to.equal(200)
+      expect(armedCookies(browser)).to.have.length(1)
+      expect(errorOf(await authorize(browser))).to.equal(null)
+      expect(await use()).to.include({ clientId: 'shop' })
+    }),
+  ),
   rule('A18', arrivesWith({ prompt: 'login' }, 'login_required')),
   rowsOf(prompts)(
     'A19',
