@@ -19,7 +19,7 @@ import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
 import { readSettings, type Service, type Settings } from './provider/settings.ts'
 import { resolveStatusLists } from './provider/status-reference.ts'
 import { type Records, recordsOf } from './records/records.ts'
-import { doorRouter } from './sessions/door.ts'
+import { doorPaths, doorRouter } from './sessions/door.ts'
 import { rememberOpen } from './sessions/open.ts'
 import { assertSessionConfiguration, attachSessions, extendForSessions } from './sessions/sessions.ts'
 import type { SessionService } from './sessions/tokens.ts'
@@ -156,7 +156,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
     const router = new Router()
     if (only === 'health') {
       router.use(healthRouter(provider, prefix, health).routes())
-      return { provider, prefix, router }
+      return { provider, prefix, router, asSent: [] }
     }
     if (serves('management')) {
       prefixes.push(prefix)
@@ -167,7 +167,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       servesDoor = true
       router.use(doorRouter(door).routes())
     }
-    return { provider, prefix, router }
+    return { provider, prefix, router, asSent: door && serves('door') ? doorPaths(door) : [] }
   }
 
   const health = onceASecond(() => impersonation.ready())

@@ -23,6 +23,8 @@ export interface Routes {
   readonly prefix: string
   /** Whether a path is one of them. */
   readonly owns: (path: string) => boolean
+  /** Those that are served at the path as the client sent it, and at no other, wherever the host has mounted them. */
+  readonly asSent?: readonly string[]
   /** Turns an error into a response. */
   readonly respond: Middleware
   /** Finds the path in `ctx.newRouterPath`. */
@@ -30,16 +32,16 @@ export interface Routes {
 }
 
 /** Serves the paths of a router, whose routes turn their own errors into responses. */
-export const routerHandler = ({ provider, prefix, router }: RouterRoutes): NodeHandler =>
+export const routerHandler = ({ provider, prefix, asSent, router }: RouterRoutes): NodeHandler =>
   createHandler({
-    provider,
-    prefix,
+    ...{ provider, prefix, asSent },
     owns: (path) => router.match(path, 'GET').path.length > 0,
     respond: inJson,
     serve: router.routes() as Middleware,
   })
 
-type RouterRoutes = Pick<Routes, 'provider' | 'prefix'> & { readonly router: Router }
+type RouterRoutes = Pick<Routes, 'provider' | 'prefix'> &
+  Required<Pick<Routes, 'asSent'>> & { readonly router: Router }
 
 /** Serves paths by a private Koa application. */
 export function createHandler(routes: Routes): NodeHandler {
@@ -90,7 +92,15 @@ export const originalPathOf = ({ req, originalUrl }: Context): string =>
   pathOf(withoutOrigin(Reflect.get(req, 'originalUrl') ?? originalUrl))
 
 /** The whole path of a request to one of the routes, else `undefined`. */
-function ownPath({ owns, prefix }: Routes, request: IncomingMessage): string | undefined {
+function ownPath(routes: Routes, request: IncomingMessage): string | undefined {
+  const { asSent = [] } = routes
+  const sent = pathOf(withoutOrigin(Reflect.get(request, 'originalUrl') ?? request.url))
+  if (asSent.includes(sent)) return sent
+  const path = mountedPath(routes, request)
+  return path !== undefined && asSent.includes(path) ? undefined : path
+}
+
+function mountedPath({ owns, prefix }: Routes, request: IncomingMessage): string | undefined {
   const url = withoutOrigin(request.url)
   if (owns(pathOf(url))) return pathOf(url)
   // Hosts take off the path that they mount at. Without proof that it was the prefix, the path is the host's own.

@@ -3,7 +3,7 @@
  * application. Nothing is spent here.
  */
 import Router from '@koa/router'
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 import { errors } from 'oidc-provider'
 import { askNames } from '../callbacks/names.ts'
 import type { Seconds } from '../clock.ts'
@@ -11,6 +11,7 @@ import { DOOR_CLIENT } from '../constants.ts'
 import { enter } from '../http/doors.ts'
 import { RecordError } from '../http/errors.ts'
 import { readMembers } from '../http/form.ts'
+import { originalPathOf } from '../http/handler.ts'
 import { isOfThisOrigin } from '../http/origin.ts'
 import { refuse } from '../http/respond.ts'
 import type { JsonObject } from '../plain-json.ts'
@@ -50,26 +51,29 @@ const LONGEST_TARGET = 2000
 
 type Handle = (ctx: Context) => Promise<void>
 
+/** The door, and its button. */
+export const doorPaths = ({ sessions: { door } }: Pick<SessionService, 'sessions'>) =>
+  [door.pathname, `${door.pathname}/confirm`] as const
+
 /** The routes of the door, at exactly its path. `routes()` alone responds to them, 405 included. */
 export function doorRouter(service: SessionService): Router {
-  const { pathname } = service.sessions.door
   const router = new Router({ sensitive: true, strict: true })
+  const [door, confirm] = doorPaths(service)
   const guarded = guardOf(service)
   const only = (...methods: string[]) => guarded(async (ctx) => showMethods(ctx, methods))
-  const confirm = `${pathname}/confirm`
   router.post(
-    pathname,
+    door,
     guarded((ctx) => bring(ctx, service)),
   )
   router.get(
-    pathname,
+    door,
     guarded((ctx) => ask(ctx, service)),
   )
   router.post(
     confirm,
     guarded((ctx) => arm(ctx, service)),
   )
-  router.all(pathname, only('GET', 'HEAD', 'POST'))
+  router.all(door, only('GET', 'HEAD', 'POST'))
   router.all(confirm, only('POST'))
   return router
 }
@@ -83,8 +87,11 @@ function fail(ctx: Context, { provider }: SessionService, thrown: unknown): numb
 /** Every response of the door is a page, or leads to one. What is refused is shown by one text. */
 const guardOf =
   (service: SessionService) =>
-  (handle: Handle): Handle => {
-    return async (ctx) => {
+  (handle: Handle): Middleware => {
+    const paths: readonly string[] = doorPaths(service)
+    return async (ctx, next) => {
+      // Elsewhere its cookies would not be sent.
+      if (!paths.includes(originalPathOf(ctx))) return next()
       setHeaders(ctx)
       try {
         await handle(ctx)

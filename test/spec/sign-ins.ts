@@ -1,6 +1,12 @@
 /** Sign-ins as the user: the door, the arrival, and the tokens of a session (docs/protocol.md §10.1–§10.5). */
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
+import express from 'express'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
+import Koa from 'koa'
+import mount from 'koa-mount'
 import { type ClientMetadata, errors } from 'oidc-provider'
 import type { Answer, Browser } from '../../fixtures/browser.ts'
 import { now, type StoppedClock, stopClock } from '../../fixtures/clock.ts'
@@ -126,6 +132,33 @@ const CALLS: Readonly<Record<string, (scene: Scene) => Promise<Answer>>> = {
   'another method': async (scene) => scene.browser().get(`${scene.door}/confirm`),
 }
 const calls = Object.keys(CALLS)
+
+/** Where a host has mounted the routes, whose door is at `/impersonate`. */
+const MOUNTS: Readonly<
+  Record<string, readonly [status: number, path: string, (scene: Scene) => RequestListener]>
+> = {
+  'handler(), below another path': [
+    404,
+    '/api/impersonate',
+    ({ impersonation }) => express().use('/api', impersonation.handler()),
+  ],
+  'handler() without a prefix, below another path': [
+    404,
+    '/api/impersonate',
+    ({ impersonation }) => express().use('/api', impersonation.handler({ prefix: '' })),
+  ],
+  'router(), below another path': [
+    404,
+    '/api/impersonate',
+    ({ impersonation }) => new Koa().use(mount('/api', impersonation.router().routes() as never)).callback(),
+  ],
+  'handler() for the door, at its path': [
+    303,
+    '/impersonate',
+    ({ impersonation }) => express().use('/impersonate', impersonation.handler({ only: 'door' })),
+  ],
+}
+const mounts = Object.keys(MOUNTS)
 
 const CLAIMS = { features: { claimsParameter: { enabled: true } }, acrValues: ['gold'] }
 const PROMPTS: Readonly<Record<string, Record<string, string>>> = {
@@ -446,6 +479,25 @@ export const signInRules: readonly Rule[] = [
         expect((await (await scene.signedIn()).post(scene.door + path, fields)).status).to.equal(400)
         expect(scene.events).to.deep.equal([])
         expect((await scene.record(id))?.use).to.equal(undefined)
+      }),
+    ),
+  ),
+  rowsOf(mounts)(
+    'A36',
+    each(mounts, (name) =>
+      cell(async (scene) => {
+        const [status, path = '', listener] = MOUNTS[name] ?? []
+        const server = createServer(listener?.(scene)).listen(0, '127.0.0.1')
+        await once(server, 'listening')
+        const { port } = server.address() as AddressInfo
+        try {
+          const { token, id } = await scene.issue()
+          const said = await scene.browser().post(`http://127.0.0.1:${port}${path}`, { subject_token: token })
+          expect(said.status).to.equal(status)
+          expect((await scene.record(id))?.use).to.equal(undefined)
+        } finally {
+          server.close()
+        }
       }),
     ),
   ),
