@@ -8,6 +8,7 @@ import { decodeJwt } from 'jose'
 import type { Answer, Browser } from '../../fixtures/browser.ts'
 import { storedModels } from '../../fixtures/clients.ts'
 import { API } from '../../fixtures/deployment.ts'
+import { mintId } from '../../src/subject-tokens/id.ts'
 import { type Scene, shop, startScene } from './arriving.ts'
 
 const REQUESTS = Number(process.env.SESSION_REQUESTS ?? 1000)
@@ -30,7 +31,7 @@ const CLIENTS = [
 ]
 
 interface Sent {
-  readonly to: 'authorize' | 'door' | 'bring' | 'confirm' | 'logout' | 'resume' | 'replant'
+  readonly to: 'authorize' | 'head' | 'door' | 'bring' | 'confirm' | 'logout' | 'resume' | 'replant' | 'forge'
   readonly client: string
   readonly parameters: Record<string, string>
 }
@@ -45,7 +46,11 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   max_age: ['0', '5', '3600'],
   login_hint: ['alice', 'bob'],
   id_token_hint: ['@hint', 'forged'],
-  claims: ['{"id_token":{"sub":{"value":"alice"}}}', '{"userinfo":{"act":null}}'],
+  claims: [
+    '{"id_token":{"sub":{"value":"alice"}}}',
+    '{"userinfo":{"act":null}}',
+    '{"userinfo":{"email":null}}',
+  ],
   acr_values: ['gold'],
   state: ['a', 'b'],
 }
@@ -56,7 +61,10 @@ const parameters = fc.array(parameter, { maxLength: 3 }).map((pairs) => Object.f
 const request: fc.Arbitrary<Sent> = fc.record({
   to: fc.oneof(
     { weight: 12, arbitrary: some('authorize') },
-    { weight: 5, arbitrary: some('door', 'bring', 'confirm', 'logout', 'resume', 'replant') },
+    {
+      weight: 5,
+      arbitrary: some('head', 'door', 'bring', 'confirm', 'logout', 'resume', 'replant', 'forge'),
+    },
   ) as fc.Arbitrary<Sent['to']>,
   client: some('shop', 'portal'),
   parameters,
@@ -69,9 +77,14 @@ interface InSession {
   readonly hint: string
   readonly armed: { name: string; value: string; path: string }
   readonly asked: { action: string; fields: Record<string, string> }
+  /** The arrival. */
+  readonly answered: Answer
 }
 
-async function send({ scene, browser, token, hint, armed, asked }: InSession, sent: Sent): Promise<Answer> {
+async function send(
+  { scene, browser, token, hint, armed, asked, answered }: InSession,
+  sent: Sent,
+): Promise<Answer> {
   const { to, client, parameters: given } = sent
   const all = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [name, value === '@hint' ? hint : value]),
@@ -79,6 +92,11 @@ async function send({ scene, browser, token, hint, armed, asked }: InSession, se
   switch (to) {
     case 'authorize':
       return scene.authorize(browser, { client_id: client, ...all })
+    case 'head': {
+      const url = new URL(answered.url)
+      url.searchParams.set('client_id', client)
+      return browser.head(url)
+    }
     case 'door':
       return browser.get(`${scene.door}?${new URLSearchParams(all)}`)
     case 'bring':
@@ -89,6 +107,11 @@ async function send({ scene, browser, token, hint, armed, asked }: InSession, se
       return browser.get(`${scene.issuer}/session/end?${new URLSearchParams({ client_id: client })}`)
     case 'resume':
       return browser.get(`${scene.issuer}/auth/an-interaction`)
+    case 'forge':
+      // As a site beside the provider may: the armed cookie under the name of another record, and junk.
+      browser.set(armed.name.replace(/[^_]+$/, mintId()), armed.value, armed.path)
+      browser.set(armed.name.replace(/[^_]+$/, mintId()), 'forged', armed.path)
+      return scene.authorize(browser, { client_id: client, ...all })
     case 'replant':
       // The cookie that was taken away comes back, as from a copy of the browser.
       browser.set(armed.name, armed.value, armed.path)
@@ -209,5 +232,8 @@ async function enter(scene: Scene): Promise<InSession & { readonly headless: str
   const { body } = await scene.redeem(answer)
   expect(decodeJwt(body.id_token).sub).to.equal('alice')
   const headless = await scene.provider.Session.findByUid(`imp_${id}`)
-  return { scene, browser, token, hint: body.id_token, armed, asked, headless: headless?.jti }
+  return {
+    ...{ scene, browser, token, hint: body.id_token, armed, asked },
+    ...{ answered: answer, headless: headless?.jti },
+  }
 }
