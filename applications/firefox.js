@@ -3,7 +3,7 @@ import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { launch } from 'puppeteer-core'
-import { startProgram } from '../test/browser/program.ts'
+import { startProgram } from '../test/pages/program.ts'
 import { walkShop } from './shop.js'
 
 /** The one that `FIREFOX` names, else Debian's. */

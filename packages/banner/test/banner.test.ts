@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Locator } from 'playwright-core'
 import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
-import { isFocused } from '../../../test/browser/shown.ts'
+import { isFocused } from '../../../test/pages/shown.ts'
 import { blockOf, onBannerPage, POLICY } from './on-banner-page.ts'
 import { ADDRESS, serveBannerPage } from './page.ts'
 

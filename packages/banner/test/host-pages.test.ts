@@ -8,7 +8,7 @@ import { FRAME, HOST_PAGES, type HostPage } from './host-pages.ts'
 import { blockOf } from './on-banner-page.ts'
 import { type BannerPage, serveBannerPage } from './page.ts'
 
-const SCREENSHOTS = path.resolve(import.meta.dirname, '../../../test/browser/screenshots')
+const SCREENSHOTS = path.resolve(import.meta.dirname, '../../../test/pages/screenshots')
 const SIZES = [
   [1280, 800],
   [360, 640],

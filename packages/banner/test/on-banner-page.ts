@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { isChromiumAvailable, openChromium } from '../../../fixtures/chromium.ts'
 import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
-import { VIOLATION } from '../../../test/browser/desk.ts'
+import { VIOLATION } from '../../../test/pages/desk.ts'
 import { type BannerPage, serveBannerPage } from './page.ts'
 
 const BLOCKS = blocksOf(readPage('docs/banner.md'))

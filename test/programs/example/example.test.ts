@@ -8,15 +8,15 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { deskCallback, ordersApiClient, supportBackend, supportDesk } from '../../example/clients.ts'
-import { type Example, startExample } from '../../example/deployment.ts'
-import { STATUS_LIST_TTL } from '../../example/impersonation.ts'
-import { withActor } from '../../fixtures/actor-tokens.ts'
-import { stopClock } from '../../fixtures/clock.ts'
-import { engineersToken } from '../../fixtures/engineers-sign-in.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
+import { deskCallback, ordersApiClient, supportBackend, supportDesk } from '../../../example/clients.ts'
+import { type Example, startExample } from '../../../example/deployment.ts'
+import { STATUS_LIST_TTL } from '../../../example/impersonation.ts'
+import { withActor } from '../../../fixtures/actor-tokens.ts'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { engineersToken } from '../../../fixtures/engineers-sign-in.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/index.ts'
 
-const EXAMPLE = path.resolve(import.meta.dirname, '../../example')
+const EXAMPLE = path.resolve(import.meta.dirname, '../../../example')
 const A_SUBJECT_TOKEN = /(sub|ses)_[\w-]{65}/
 const A_JWT = /eyJ[\w-]+\.[\w-]+/
 

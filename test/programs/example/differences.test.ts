@@ -1,14 +1,14 @@
 /** The demo is only as good as the differences that it notices. */
 import { expect } from 'chai'
-import { differences } from '../../example/demo/differences.ts'
+import { differences } from '../../../example/demo/differences.ts'
 import {
   accessToken,
   exchangeResponse,
   refusedResponse,
   subjectTokenResponse,
-} from '../../example/demo/promises.ts'
-import { shortened } from '../../example/demo/shortened.ts'
-import { ACCESS_TOKEN_TYPE } from '../../src/index.ts'
+} from '../../../example/demo/promises.ts'
+import { shortened } from '../../../example/demo/shortened.ts'
+import { ACCESS_TOKEN_TYPE } from '../../../src/index.ts'
 
 const BASE = 'http://127.0.0.1:3000'
 const SUBJECT_TOKEN = `sub_${'a'.repeat(65)}`

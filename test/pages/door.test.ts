@@ -181,7 +181,7 @@ describe('the door in Chromium', () => {
         await open(session)
         const heading = page.getByRole('heading', { level: 1 })
         expect(await heading.innerText()).to.equal('Open متجر الكتب as ليلى الفاسي?')
-        await page.screenshot({ path: 'test/browser/screenshots/door-360.png' })
+        await page.screenshot({ path: 'test/pages/screenshots/door-360.png' })
         const overflow = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
         expect(overflow).to.equal(false)
         const button = page.getByRole('button')

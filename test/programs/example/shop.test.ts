@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
-import { shop as registered } from '../../example/clients.ts'
-import { shopApplication } from '../../example/shop/application.ts'
+import { shop as registered } from '../../../example/clients.ts'
+import { shopApplication } from '../../../example/shop/application.ts'
 
 const { client_id: clientId, client_secret: secret } = registered
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'

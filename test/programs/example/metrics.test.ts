@@ -1,8 +1,8 @@
 /** `/metrics` of the example, when it is asked to serve it. */
 import { expect } from 'chai'
-import { serveMetrics } from '../../example/metrics.ts'
-import { freePort } from '../../fixtures/server-process.ts'
-import { countReplay } from '../../src/metrics/metrics.ts'
+import { serveMetrics } from '../../../example/metrics.ts'
+import { freePort } from '../../../fixtures/server-process.ts'
+import { countReplay } from '../../../src/metrics/metrics.ts'
 
 describe('example: metrics', () => {
   it('are served in the text format of Prometheus, and no longer once it is closed', async () => {

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { type Example, startExample } from '../../example/deployment.ts'
+import { type Example, startExample } from '../../../example/deployment.ts'
 
 interface Sent {
   readonly status: number | undefined

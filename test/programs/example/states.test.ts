@@ -1,10 +1,10 @@
 /** The desk and the console say the same of a record. */
 import { expect } from 'chai'
-import { epochTime } from '../../src/clock.ts'
-import { stateCell } from '../../src/console/state.ts'
-import type { SubjectTokenRecord } from '../../src/records/record.ts'
+import { epochTime } from '../../../src/clock.ts'
+import { stateCell } from '../../../src/console/state.ts'
+import type { SubjectTokenRecord } from '../../../src/records/record.ts'
 
-const AT_THE_DESK: string = '../../example/desk/public/states.js'
+const AT_THE_DESK: string = '../../../example/desk/public/states.js'
 const { toneOf, wordOf } = await import(AT_THE_DESK)
 
 const NOW = epochTime()

@@ -2,8 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
-import { ROOT, readPage } from '../../fixtures/markdown.ts'
-import { codeOf, sectionOf } from '../../fixtures/page.ts'
+import { ROOT, readPage } from '../../../fixtures/markdown.ts'
+import { codeOf, sectionOf } from '../../../fixtures/page.ts'
 
 const EXAMPLE = path.join(ROOT, 'example')
 const NAMED = codeOf(sectionOf(readPage('example/README.md'), 'Read it')).filter((name) =>

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { expect } from 'chai'
 import Koa from 'koa'
-import { authenticate } from '../../example/backend/authenticate.ts'
-import { sendRefusals } from '../../example/backend/refusal.ts'
-import { supportDesk } from '../../example/clients.ts'
-import { send } from '../../fixtures/http.ts'
+import { authenticate } from '../../../example/backend/authenticate.ts'
+import { sendRefusals } from '../../../example/backend/refusal.ts'
+import { supportDesk } from '../../../example/clients.ts'
+import { send } from '../../../fixtures/http.ts'
 
 const OWN = { active: true, client_id: supportDesk.client_id, sub: 'sam' }
 
