@@ -13,6 +13,7 @@
  * - `SUITE_SUBJECT`, `SUITE_AUDIENCE`: if `sub` is not the user's id, and `aud` not the resource
  * - `SUITE_CONTEXT`: the `context` as JSON, if the deployment requires keys; `{"reason":"token-exchange-suite"}` unless set
  * - `SUITE_ACTOR_TOKEN`, `SUITE_ACTOR`: an actor token and its `sub`, for delegation
+ * - `SUITE_OTHER_CLIENT_ID`: another client that may exchange, whose subject tokens this one must not exchange
  * - `SUITE_OPAQUE_RESOURCE`, `SUITE_OPAQUE_SCOPES`, `SUITE_OPAQUE_AUDIENCE`: a resource whose tokens are opaque
  * - `SUITE_INTROSPECTING_ID`, `SUITE_INTROSPECTING_SECRET`: a client that may introspect
  * - `SUITE_API_ID`, `SUITE_API_SECRET`, `SUITE_DOWNSTREAM_RESOURCE`, `SUITE_DOWNSTREAM_SCOPES`: the client of the API behind

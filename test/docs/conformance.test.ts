@@ -6,7 +6,7 @@ import { ROOT, readPage } from '../../fixtures/markdown.ts'
 
 const ROWS = readPage('docs/conformance.md')
   .split('\n')
-  .filter((line) => /^\| (?!§|---)/.test(line) && !line.startsWith('|---'))
+  .filter((line) => /^\| (?!§|advisory|---)/.test(line) && !line.startsWith('|---'))
 
 describe('docs: conformance', () => {
   it('has rows', () => {
@@ -20,9 +20,12 @@ describe('docs: conformance', () => {
         /\]\(\.\.\/((?:test|packages)\/[^)]+)\): `([^`]+)` \|$/.exec(row) ?? []
       expect(existsSync(path.join(ROOT, file)), row).to.equal(true)
       const source = readFileSync(path.join(ROOT, file), 'utf8')
-      const titles = [...source.matchAll(/\b(?:it|describe)\w*\(\s*(['`"])((?:(?!\1)[^\\]|\\.)+)\1/gs)].map(
-        ([, , text]) => text,
-      )
+      // Of a test, or of a row of the matrix.
+      const titles = [
+        ...source.matchAll(
+          /\b(?:it|describe|rowsOf|everyPassed|passed|everyWay)\w*\(\s*(['`"])((?:(?!\1)[^\\]|\\.)+)\1/gs,
+        ),
+      ].map(([, , text]) => text)
       expect(
         titles.some((text) => text?.includes(title)),
         `${title} in ${file}`,

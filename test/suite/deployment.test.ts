@@ -15,6 +15,7 @@ const environmentOf = async (deployment: Deployment) => ({
   SUITE_BACKEND_SECRET: 'backend-secret',
   SUITE_CLIENT_ID: 'web',
   SUITE_CLIENT_SECRET: 'web-secret',
+  SUITE_OTHER_CLIENT_ID: 'spa',
   SUITE_USER: 'alice',
   SUITE_RESOURCE: API,
   SUITE_SCOPES: 'orders:read orders:write',

@@ -53,6 +53,7 @@ async function managementTokens({ tokenEndpoint, baseUrl }: Deployment): Promise
     managementResource: `${baseUrl}/api`,
     backend: clientOf(machineClient()),
     user: USER,
+    otherClientId: 'spa',
     context: {},
     scope: 'orders:read',
   })

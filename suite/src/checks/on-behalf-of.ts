@@ -55,7 +55,7 @@ export const onBehalfOfChecks: readonly Check[] = [
     ...ROW,
     id: 'on-behalf-of.expiry',
     says: 'The new token does not outlive the one it was made from.',
-    source: 'RFC 8693 §5, RFC 9700 §2.3',
+    source: 'RFC 8693 §5, RFC 9700 §2.3; CVE-2026-96460',
     level: 'BCP',
     async run(session) {
       const { parent, child } = await subjectAndChild(session)

@@ -48,7 +48,7 @@ export const scopeChecks: readonly Check[] = [
   {
     id: 'scope.as-asked',
     says: 'Several scopes that are all permitted are all granted, or the response says which are.',
-    source: 'RFC 6749 §3.3',
+    source: 'RFC 6749 §3.3; zitadel#12319',
     level: 'MUST',
     async run(session) {
       const asked = `${second(session)} ${first(session)}`
@@ -107,7 +107,7 @@ export const scopeChecks: readonly Check[] = [
   {
     id: 'scope.ceiling',
     says: 'The scope does not grow beyond what the subject token permits.',
-    source: 'RFC 8693 §5, RFC 9700 §2.3',
+    source: 'RFC 8693 §5, RFC 9700 §2.3; CVE-2026-56668',
     level: 'BCP',
     async run(session) {
       const [inside, outside] = [first(session), second(session)]

@@ -34,7 +34,11 @@ const KINDS: readonly KindRow[] = [
     source: 'RFC 8693 §2.2.2, RFC 7662 §2.2',
     level: 'SHOULD',
   },
-  { kind: 'revoked', says: 'A revoked token is refused.', source: 'RFC 8693 §2.2.2, RFC 7009 §2.1' },
+  {
+    kind: 'revoked',
+    says: 'A revoked token is refused.',
+    source: 'RFC 8693 §2.2.2, RFC 7009 §2.1; CVE-2026-9097',
+  },
   {
     kind: 'other-issuer',
     says: 'A token of another issuer is refused, also if it looks alike.',
@@ -57,14 +61,14 @@ const KINDS: readonly KindRow[] = [
   {
     kind: 'other-client',
     says: 'A subject token that was issued for another client is refused.',
-    source: 'RFC 9700 §2.3',
+    source: 'RFC 9700 §2.3; CVE-2026-56668',
     level: 'BCP',
     roles: ['subject'],
   },
   {
     kind: 'other-audience',
     says: 'An API may exchange only tokens that were meant for itself.',
-    source: 'RFC 9700 §2.3, RFC 9068 §4',
+    source: 'RFC 9700 §2.3, RFC 9068 §4; CVE-2026-56668',
     level: 'BCP',
     roles: ['subject'],
     profiles: ['on-behalf-of'],
@@ -122,7 +126,7 @@ const alteredCheck = (role: Role): Check => ({
 const unknownCheck = (role: Role): Check => ({
   id: `${role}.unknown`,
   says: 'A token that the server never issued is refused with invalid_request.',
-  source: 'RFC 8693 §2.2.2',
+  source: 'RFC 8693 §2.2.2; keycloak#52691',
   level: 'MUST',
   ...(role === 'actor' && { profiles: ['delegation'] }),
   async run(session) {

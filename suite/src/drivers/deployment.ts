@@ -32,12 +32,15 @@ function address(metadata: Readonly<Record<string, unknown>> | undefined, name: 
 
 /** What both runs share: a management API that issues every subject token. */
 async function start(settings: Settings) {
-  const { issuer, backend, introspecting, user, managementResource, context, scopes } = settings
+  const { issuer, backend, introspecting, user, otherClientId, managementResource, context, scopes } =
+    settings
   const metadata = `${issuer}/.well-known/openid-configuration`
   const { body } = await send(fetch, metadata)
   const tokenEndpoint = address(body, 'token_endpoint')
   const [scope = ''] = scopes
-  const tokens = new ManagementTokens({ tokenEndpoint, managementResource, backend, user, context, scope })
+  const tokens = new ManagementTokens({
+    ...{ tokenEndpoint, managementResource, backend, user, otherClientId, context, scope },
+  })
   await tokens.prepare()
   const common = {
     issuer,

@@ -5,6 +5,8 @@ export interface Settings {
   readonly managementResource: string
   readonly backend: { readonly id: string; readonly secret: string }
   readonly client: { readonly id: string; readonly secret?: string }
+  /** Another client that may exchange. */
+  readonly otherClientId?: string | undefined
   readonly introspecting?: { readonly id: string; readonly secret: string }
   readonly user: string
   /** The `sub` of the user, if it is not the id. */
@@ -49,6 +51,7 @@ export function settingsOf(environment: Environment): Settings {
     managementResource: get('MANAGEMENT_RESOURCE') ?? `${issuer.replace(/\/(oidc)?\/?$/, '')}/api`,
     backend: { id: need('BACKEND_ID'), secret: need('BACKEND_SECRET') },
     client: { id: need('CLIENT_ID'), ...(clientSecret !== undefined && { secret: clientSecret }) },
+    otherClientId: get('OTHER_CLIENT_ID'),
     user,
     subject: get('SUBJECT') ?? user,
     resource,

@@ -13,6 +13,8 @@ export interface ManagementApi {
   readonly managementResource: string
   readonly backend: Client
   readonly user: string
+  /** Another client that may exchange, for tokens of kind `other-client`. */
+  readonly otherClientId?: string | undefined
   readonly context: Readonly<Record<string, unknown>>
   /** The first scope of the target, for tokens of kind `narrow`. */
   readonly scope: string
@@ -23,11 +25,14 @@ const SOMEONE_ELSE = 'token-exchange-suite-someone-else'
 const LIFE = 120
 
 /** How the request differs from that of a valid token. Absent: the API cannot issue such a token. */
-const CHANGES = (scope: string): Readonly<Partial<Record<TokenKind, Readonly<Record<string, unknown>>>>> => ({
+const CHANGES = ({
+  scope,
+  otherClientId,
+}: ManagementApi): Readonly<Partial<Record<TokenKind, Readonly<Record<string, unknown>>>>> => ({
   valid: {},
   'just-expired': { expiresIn: 1 },
   revoked: {},
-  'other-client': { clientId: SOMEONE_ELSE },
+  ...(otherClientId !== undefined && { 'other-client': { clientId: otherClientId } }),
   'other-actor': { actorId: SOMEONE_ELSE },
   'other-resource': { resource: `https://${SOMEONE_ELSE}.example/` },
   narrow: { scope },
@@ -57,7 +62,7 @@ export class ManagementTokens {
   async get(kind: TokenKind): Promise<string | undefined> {
     if (kind === 'client') return this.accessToken()
     if (kind === 'just-expired') return this.#expired()
-    const changes = CHANGES(this.#api.scope)[kind]
+    const changes = CHANGES(this.#api)[kind]
     if (!changes) return undefined
     const { token, id } = await this.issue(changes)
     if (kind === 'revoked') await this.revoke(id)
