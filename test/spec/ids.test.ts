@@ -16,7 +16,7 @@ describe('the rules of docs/protocol.md', () => {
     const texts = readdirSync(import.meta.dirname)
       .filter((file) => file.endsWith('.test.ts'))
       .map((file) => readFileSync(path.join(import.meta.dirname, file), 'utf8'))
-    const declared = texts.flatMap((text) => /^declareRules\('(.)'/m.exec(text)?.[1] ?? [])
+    const declared = texts.flatMap((text) => /^declare(?:Rules|Ids)\('(.)'/m.exec(text)?.[1] ?? [])
     expect(declared).to.have.members([...new Set(idsInPage.map(([letter]) => letter))])
   })
 })

@@ -9,7 +9,7 @@ import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { CLIENT_ID } from '../../fixtures/metadata-documents.ts'
 import { BILLING } from '../../fixtures/on-behalf-of.ts'
-import { idFrom, keptToken } from '../../fixtures/requests.ts'
+import { idFrom, keptToken, managementToken } from '../../fixtures/requests.ts'
 import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
 import { actedBy, at, doors, everyDoor, ready, received, send } from './exchanging.ts'
 import {
@@ -26,11 +26,16 @@ import {
 } from './expectations.ts'
 import { fails, functions, issuedWith, on, passes, removed, stored } from './given.ts'
 import { asks, issues } from './managing.ts'
-import { answer, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
+import { answer, each, type Rule, record, rowsOf, type Step, type Steps } from './rule.ts'
+import { OWN_RESOURCE } from './settings.ts'
 
 type Body = Readonly<Record<string, unknown>>
 
-const active = (members: Body = {}): Steps => [succeeds({}, 201), recordSays({ state: 'active', ...members })]
+/** It is issued, and its record says so. */
+export const active = (members: Body = {}): Steps => [
+  succeeds({}, 201),
+  recordSays({ state: 'active', ...members }),
+]
 /** A body that is taken, with what the record says then, and bodies that are not. */
 const field = (
   title: string,
@@ -474,9 +479,26 @@ const rules = [
     ],
   }),
   rowsOf(['POST'])('M31', { POST: [issues({ expiresIn: 77 }), succeeds({ expiresIn: 77 }, 201), active()] }),
-  rowsOf(['POST', 'another Host', 'the id at the token endpoint'])('M32', {
+  rowsOf(['of an account'])('M22, not looked up', {
+    'of an account': [
+      functions({ findAccount: () => expect.fail('asked') }),
+      issues({ userId: '🎭'.repeat(256) }),
+      wrongInput(`userId ${NAME}`),
+    ],
+  }),
+  rowsOf(['POST', 'another Host', 'a resource of its own', 'the id at the token endpoint'])('M32', {
     POST: [issues(), isAtItsLocation, active()],
     'another Host': [issuesAt('elsewhere.example.com'), isAtItsLocation, active()],
+    'a resource of its own': [
+      on('with a resource of its own'),
+      asks('POST /subject-tokens', async ({ setting }) => ({
+        token: await managementToken(setting, { resource: OWN_RESOURCE }),
+      })),
+      answer(({ response, id }) =>
+        expect(response.headers.get('location')).to.equal(`${OWN_RESOURCE}subject-tokens/${id}`),
+      ),
+      record(async (scene) => expect(await scene.row()).to.include({ user_id: 'alice' })),
+    ],
     'the id at the token endpoint': [
       on('without onBehalfOf'),
       send(({ id }) => ({ subject_token: id })),

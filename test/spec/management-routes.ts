@@ -170,7 +170,7 @@ const seesNothing = (name: RouteName): Step => {
 }
 
 /** A management token of the backend that is signed here, with changes. */
-const forged =
+export const forged =
   (changes: (scene: Scene) => Readonly<Record<string, unknown>>, signing?: Signing) =>
   async (scene: Scene) => {
     const { issuer, baseUrl } = scene.setting
@@ -382,6 +382,13 @@ const publicMachine = machineClient({
 /** Asks for a management token as this client. */
 const asksForToken = (client: ClientMetadata, scope: string | null = READ): Step =>
   requests(({ setting }) => askForManagementToken(setting, client, scope))
+/** A client that does not authenticate gets no token, whatever its metadata names. */
+const isNotGranted = (client: ClientMetadata): Steps => [
+  stored({ ...client, scope: READ }),
+  requests(({ setting }) => askForManagementToken(setting, { client_id: client.client_id }, READ)),
+  isInvalidTarget,
+  changesNothing,
+]
 
 const isRefusedScope = answer(({ response }) => {
   expect([response.status, response.body?.error], response.text).to.deep.equal([400, 'invalid_scope'])
@@ -497,12 +504,12 @@ const management = [
       changesNothing,
     ],
   }),
-  rowsOf(['a public client'])('M119, granted', {
-    'a public client': [
-      stored({ ...publicMachine, scope: READ }),
-      asksForToken(publicMachine),
-      answer(({ response }) => expect(response.status, response.text).to.be.oneOf([400, 401])),
-      changesNothing,
+  rowsOf(['a public client', 'with a secret', 'by clientDefaults'])('M119, granted', {
+    'a public client': isNotGranted(publicMachine),
+    'with a secret': isNotGranted({ ...publicMachine, client_secret: 'kiosk-secret' }),
+    'by clientDefaults': [
+      on('with public clients by default'),
+      isNotGranted({ ...publicMachine, token_endpoint_auth_method: undefined }),
     ],
   }),
   rowsOf(['granted anew'])('M120, granted', {

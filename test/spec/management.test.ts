@@ -5,16 +5,10 @@ import { recordRules } from './management-records.ts'
 import { managementRouteRules } from './management-routes.ts'
 import { sessionRules } from './management-sessions.ts'
 import { stopRules } from './management-stops.ts'
-import { declareRules } from './matrix.ts'
+import { valueRules } from './management-values.ts'
+import { declareCells, declareIds } from './matrix.ts'
 import { registrationRules } from './registration.ts'
 
-declareRules('M', [
-  ...managementRouteRules,
-  ...issueRules,
-  ...sessionRules,
-  ...recordRules,
-  ...stopRules,
-  ...healthRules,
-  ...inProcessRules,
-  ...registrationRules,
-])
+const others = [...issueRules, ...sessionRules, ...healthRules, ...inProcessRules, ...registrationRules]
+declareIds('M', [...others, ...managementRouteRules, ...recordRules, ...stopRules, ...valueRules])
+declareCells('M', others)

@@ -13,17 +13,26 @@ const cellsOf = (rules: readonly Rule[]) =>
     Object.entries(cells).map(([form, cell]) => ({ title: `${title}: ${form}`, cell })),
   )
 
-/** The rules whose ids begin with this letter. A file declares those of one, so that two processes share them. */
+/** That these are the rules of the page whose ids begin with this letter. */
+export function declareIds(letter: string, rules: readonly Rule[]): void {
+  it(`the rules ${letter} are those of docs/protocol.md`, () => {
+    const inPage = idsInPage.filter((id) => id.startsWith(letter))
+    expect([...new Set(rules.map(({ id }) => id))]).to.have.members(inPage)
+  })
+}
+
+/** The rules whose ids begin with this letter. */
 export function declareRules(letter: string, rules: readonly Rule[]): void {
+  declareIds(letter, rules)
+  declareCells(letter, rules)
+}
+
+/** The cells of these rules. A file declares those of one part, so that two processes share them. */
+export function declareCells(part: string, rules: readonly Rule[]): void {
   const cells = cellsOf(rules)
   const reasons = cells.filter(({ cell }) => typeof cell === 'string').length
-  describe(`the rules ${letter} of docs/protocol.md: ${cells.length - reasons} cells, and ${reasons} that cannot be`, () => {
+  describe(`the rules ${part} of docs/protocol.md: ${cells.length - reasons} cells, and ${reasons} that cannot be`, () => {
     after(closeSettings)
-
-    it('are those of the table', () => {
-      const inPage = idsInPage.filter((id) => id.startsWith(letter))
-      expect([...new Set(rules.map(({ id }) => id))]).to.have.members(inPage)
-    })
 
     it('say in each cell what is answered and what the record says, or why there is none', () => {
       const incomplete = cells.filter(({ cell }) =>

@@ -252,7 +252,7 @@ const malformed = Object.entries(MALFORMED).map(([title, metadata]) =>
 
 const NO_GRANT = 'requested grant type is not allowed for this client'
 const describesItself: Steps = [
-  on('of another issuer'),
+  on('of a machine that describes itself'),
   ({ setting }) => {
     setting.web.document = SELF_DESCRIBED_MACHINE
   },

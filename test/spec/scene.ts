@@ -5,6 +5,7 @@ import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import type { RecordedEvent } from '../../fixtures/deployment.ts'
 import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
+import { ACKNOWLEDGEMENTS, STOPS, type Table, USES } from '../../src/sequelize/tables.ts'
 import type { Door, Of, Sender } from './exchanging.ts'
 import { type Steps, stepsOf } from './rule.ts'
 import { type Setting, type SettingName, settingOf } from './settings.ts'
@@ -16,6 +17,14 @@ interface Before {
   readonly calls: number
   readonly row: unknown
 }
+
+/** The columns that another table adds, each by the name of both. */
+const added = ({ name, columns }: Pick<Table, 'name' | 'columns'>) =>
+  Object.keys(columns).map((column) => `${name}.${column} AS "${name}.${column}"`)
+const ADDED = [USES, STOPS, ACKNOWLEDGEMENTS]
+/** One row, or one for each acknowledgement. Every request reads it, so it is one statement. */
+const WHOLE_RECORD = `SELECT t.*, ${ADDED.flatMap(added).join(', ')} FROM subject_tokens t
+  ${ADDED.map(({ name }) => `LEFT JOIN ${name} ON ${name}.token_id = t.id`).join(' ')} WHERE t.id = :id`
 
 const NOTHING_REQUESTED: HttpResponse = { status: 0, headers: new Headers(), text: '', body: undefined }
 
@@ -60,6 +69,11 @@ export class Scene {
     this.#clock.tick(seconds)
   }
 
+  /** As when someone corrects a clock that was ahead. */
+  setBack(seconds: number): void {
+    this.#clock?.setBack(seconds)
+  }
+
   stopClockAt(time: number): void {
     this.#clock = stopClock(time)
   }
@@ -78,20 +92,11 @@ export class Scene {
   /** The record as the database holds it: the row of the token with every column, and what was added to it. */
   async row(): Promise<unknown> {
     if (this.id === '') return undefined
-    const { sequelize } = this.setting.database
-    const rowsIn = (table: string, id = 'token_id') =>
-      sequelize.query<object>(`SELECT * FROM subject_token${table} WHERE ${id} = X'${this.id}'`, {
-        type: QueryTypes.SELECT,
-      })
-    const [row] = await rowsIn('s', 'id')
-    return (
-      row && {
-        ...row,
-        uses: await rowsIn('_uses'),
-        stops: await rowsIn('_stops'),
-        acknowledgements: await rowsIn('_acknowledgements'),
-      }
-    )
+    const [row, ...others] = await this.setting.database.sequelize.query<object>(WHOLE_RECORD, {
+      type: QueryTypes.SELECT,
+      replacements: { id: Buffer.from(this.id, 'hex') },
+    })
+    return row && { ...row, others }
   }
 
   /** Its place in the status lists. */

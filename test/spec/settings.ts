@@ -2,7 +2,7 @@
 import { text } from 'node:stream/consumers'
 import type { Middleware } from 'koa'
 import type { AdapterConstructor, Configuration, FindAccount, KoaContextWithOIDC } from 'oidc-provider'
-import { webClient } from '../../fixtures/clients.ts'
+import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { API } from '../../fixtures/deployment.ts'
@@ -37,6 +37,9 @@ export interface Setting extends ConsoleDeployment, Hooks {
   readonly web: MetadataWeb
 }
 
+/** Ends with a slash, which no path repeats. */
+export const OWN_RESOURCE = 'https://id.example.com/management/'
+
 /** The options of each configuration, and its other differences. */
 const SETTINGS = {
   usual: {},
@@ -47,12 +50,20 @@ const SETTINGS = {
   'with an actor always': { requireActor: true },
   'with required context': { requiredContext: ['ticketId'] },
   'with a leeway': { replayLeeway: 10 },
+  'with scopes alike': {},
+  'with a resource of its own': { managementResource: OWN_RESOURCE },
+  'with public clients by default': {},
+  'with short lives': { subjectTokenTTL: 30, maxSubjectTokenTTL: 40 },
   'without functions': { isAllowed: undefined, getCustomJwtClaims: undefined },
   'of another issuer': {},
+  'of a machine that describes itself': {},
   'on a database of its own': {},
   'on a database that was restored': {},
 } as const satisfies Readonly<Record<string, Partial<ImpersonationOptions>>>
 export type SettingName = keyof typeof SETTINGS
+
+/** Scopes of the host whose names hold that of a management scope. */
+export const SCOPES_ALIKE = ['subject-tokens:created', 'old-subject-tokens:create']
 
 /** The server has no key to sign its tokens with. */
 export const UNSIGNABLE = 'https://unsignable.example.com'
@@ -131,7 +142,14 @@ async function start(name: SettingName): Promise<Setting> {
   }
   const adapter = createAdapter(database.sequelize, { namespace: unique('rules') })
   const web = metadataWeb()
-  const configuration = configurationOf(current, web, (model) => hooked(adapter(model), model, current))
+  const configuration = {
+    ...configurationOf(current, web, (model) => hooked(adapter(model), model, current)),
+    ...(name === 'with scopes alike' && { scopes: ['openid', ...SCOPES_ALIKE] }),
+    ...(name === 'with public clients by default' && {
+      clientDefaults: { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' } as const,
+      clients: [machineClient({ token_endpoint_auth_method: 'client_secret_basic' })],
+    }),
+  }
   const console = await startConsole(
     {
       authorize(ctx) {
@@ -154,13 +172,35 @@ async function start(name: SettingName): Promise<Setting> {
   return Object.assign(current, console, { overtake, web })
 }
 
-/** A host that parses bodies where a request says so: as middleware of Koa does, or of Express. */
+type Parser = (ctx: Parameters<Middleware>[0], read: () => Promise<string>) => unknown
+/** The host leaves this as the body. */
+const leaves =
+  (body: unknown): Parser =>
+  async ({ request }, read) => {
+    await read()
+    Object.assign(request, { body })
+  }
+/** What a host does with a body before the routes see it, by the name that a request gives. */
+const PARSERS = {
+  koa: async ({ request }, read) => Object.assign(request, { body: JSON.parse(await read()) }),
+  express: async ({ req }, read) => Object.assign(req, { body: JSON.parse(await read()) }),
+  'as text': async ({ request }, read) => Object.assign(request, { body: await read() }),
+  'as bytes': async ({ request }, read) => Object.assign(request, { body: Buffer.from(await read()) }),
+  'from elsewhere': ({ request }) => Object.assign(request, { body: { userId: 'carol' } }),
+  nothing: leaves(undefined),
+  'an empty text': leaves(''),
+  'a broken text': leaves('{'),
+  null: leaves(null),
+  'a list': leaves([]),
+  'a number': leaves(7),
+  'a function': leaves(() => {}),
+} as const satisfies Readonly<Record<string, Parser>>
+export type ParserName = keyof typeof PARSERS
+
+/** A host that parses bodies where a request says so. */
 const parsesBody: Middleware = async (ctx, next) => {
   const by = ctx.get('x-host-parses')
-  if (by !== '') {
-    const body: unknown = JSON.parse(await text(ctx.req))
-    Object.assign(by === 'koa' ? ctx.request : ctx.req, { body })
-  }
+  if (by !== '') await PARSERS[by as ParserName](ctx, () => text(ctx.req))
   await next()
 }
 

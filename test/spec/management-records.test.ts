@@ -1,0 +1,4 @@
+import { recordRules } from './management-records.ts'
+import { declareCells } from './matrix.ts'
+
+declareCells('M, records', recordRules)
