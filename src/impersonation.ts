@@ -21,7 +21,13 @@ import { resolveStatusLists } from './provider/status-reference.ts'
 import { type Records, recordsOf } from './records/records.ts'
 import { doorPaths, doorRouter } from './sessions/door.ts'
 import { rememberOpen } from './sessions/open.ts'
-import { assertSessionConfiguration, attachSessions, extendForSessions } from './sessions/sessions.ts'
+import { sessionGrantPolicy } from './sessions/replay.ts'
+import {
+  assertSessionConfiguration,
+  attachSessions,
+  endSessions,
+  extendForSessions,
+} from './sessions/sessions.ts'
 import type { SessionService } from './sessions/tokens.ts'
 import { type PublishedLists, publishLists } from './status-lists/lists.ts'
 import { statusListRouter } from './status-lists/router.ts'
@@ -143,6 +149,17 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
     return attached.door
   }
 
+  /** Another process may have opened sessions, which end here, too. */
+  function endingSessions(configuration: Configuration): Configuration {
+    if (!store.sessions) return configuration
+    const service = (): Service => {
+      if (!attached) throw new TypeError('call attach(provider) before the provider serves')
+      return attached
+    }
+    const { revokeGrantPolicy } = configuration
+    return { ...configuration, revokeGrantPolicy: sessionGrantPolicy(revokeGrantPolicy, service) }
+  }
+
   /** The routes that are to be served, for the method of this name. */
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
     const { prefix, only } = resolveMounting(method, given)
@@ -180,7 +197,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       const settings = readSettings(configuration, managementResource)
       if (sessions) assertSessionConfiguration(configuration, sessions)
       const kept = keepDecided(configuration)
-      const given = sessions ? extendForSessions(kept, { sessions, settings }, doorOf) : kept
+      const given = sessions ? extendForSessions(kept, { sessions, settings }, doorOf) : endingSessions(kept)
       const extended = extendConfiguration(given, settings)
       configured = { configuration, settings, extended }
       return extended.configuration
@@ -197,6 +214,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       const { sessions } = options
       const door = sessions && attachSessions(plain, { sessions, given: configuration })
       const service: Service = door ?? plain
+      if (!door && store.sessions) endSessions(plain, configuration)
       provider.registerGrantType(TOKEN_EXCHANGE, exchangeHandler(service), PARAMETERS, REPEATABLE)
       tellEarlyFailures(provider)
       refuseSimultaneousReplays(provider)

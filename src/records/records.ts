@@ -222,7 +222,7 @@ async function parseIssuer(provider: Provider, createdBy: unknown): Promise<stri
 }
 
 /** `findAccount` gets a context of the provider, of a request that no one has sent. */
-function lookupIn(provider: Provider): Lookup {
+export function lookupIn(provider: Provider): Lookup {
   const request = new IncomingMessage(new Socket())
   const ctx = provider.createContext(request, new ServerResponse(request))
   const oidc = new provider.OIDCContext(ctx)

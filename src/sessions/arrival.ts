@@ -73,7 +73,9 @@ export async function arrive(
     const name = sessionName(record.id)
     const { clientId } = client
     const headless = headlessSession(service.provider, {
-      ...{ name, clientId, accountId: record.userId, authTime: session.loginTs, state: { claims } },
+      ...{ name, clientId, accountId: record.userId, authTime: session.loginTs },
+      // What the engineer's sign-out ends.
+      state: { claims, signIn: session.uid },
     })
     answerFrom(ctx, headless)
     bear(ctx, { record, actorId, clientId, endsAt })

@@ -22,6 +22,7 @@ import {
 import type { Service, Settings } from '../provider/settings.ts'
 import { sessionRefused } from '../refusals.ts'
 import { type Arrival, type Attempt, arrive, tellRefused } from './arrival.ts'
+import { askAboutEngineer, followSignOuts } from './engineer.ts'
 import { onlyBorneTokens } from './guard.ts'
 import { logoutOfSessions } from './logout.ts'
 import { recordIdOf } from './names.ts'
@@ -265,7 +266,7 @@ export function attachSessions(
   if (sessions.door.origin !== new URL(provider.issuer).origin)
     throw new TypeError('option sessions.door must be on the origin of the issuer')
   assertSessionFacts(provider)
-  const watch = watchSessions(rest)
+  const watch = watchSessions(rest, (open) => askAboutEngineer(service, open))
   const service: SessionService = {
     ...rest,
     ...{ sessions, given, seal: sealOf(provider.issuer, given) },
@@ -274,17 +275,29 @@ export function attachSessions(
     stopWatching: () => watch.stop(),
     isOpenToSessions: isOpen,
   }
-  const isHeadless = (name: string) => recordIdOf(name) !== undefined
   rememberSessions(provider, isHeadless)
-  hideHeadlessSessions(provider, isHeadless)
   showHeadlessGrants(provider, isHeadless)
-  followGrants(service)
+  followSignOuts(service)
   provider.on('authorization.error', (ctx, error) => tellOnce(ctx, error))
   provider.on('server_error', (ctx, error) => tellOnce(ctx, error))
   provider.use(neverACookie)
   provider.use(onlyBorneTokens(service))
-  provider.use(logoutOfSessions(service, given.routes?.end_session))
+  endSessions(service, given)
   return service
+}
+
+const isHeadless = (name: string): boolean => recordIdOf(name) !== undefined
+
+/**
+ * What ends a session in any process, also in one without the option (protocol.md §10.5): nothing there opens one, or tells
+ * its application. `given` is the configuration of the deployment.
+ */
+export function endSessions(service: Service, { routes, features }: Configuration): void {
+  const { provider } = service
+  hideHeadlessSessions(provider, isHeadless)
+  followGrants(service)
+  if (features?.rpInitiatedLogout?.enabled !== false)
+    provider.use(logoutOfSessions(service, routes?.end_session))
 }
 
 /** What must never happen, by whatever release of the provider, ends the session before the browser gets it. */

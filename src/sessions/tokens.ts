@@ -24,6 +24,7 @@ import { stateOfSession } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
 import { statusClaim } from '../provider/status-reference.ts'
 import { isLive, isSpent, type SubjectToken } from '../subject-tokens/subject-token.ts'
+import { endOfGone } from './engineer.ts'
 import { recordIdOf, sessionName } from './names.ts'
 import type { Seal } from './seal.ts'
 
@@ -132,7 +133,14 @@ export async function accountOfSession(
 ): Promise<Account | undefined> {
   const session = await liveSession(ctx, service, recordId)
   if (!session || session.record.userId !== accountId) return undefined
-  const account = await service.given.findAccount?.(ctx, accountId, source)
+  const { findAccount } = service.given
+  const { actorId } = session
+  if ((await findAccount?.(ctx, actorId))?.accountId !== actorId) {
+    // What fails here is found again, once a minute.
+    await endOfGone(service, recordId).catch(() => {})
+    return undefined
+  }
+  const account = await findAccount?.(ctx, accountId, source)
   return account?.accountId === accountId ? actedFor(ctx, service, account, session) : undefined
 }
 

@@ -6,6 +6,12 @@ import { type Endings, endDueSession } from './ending.ts'
 
 /** What another process has left is found in this many seconds at the latest. */
 const LOOKS_EVERY: Seconds = 5
+/** Between two questions about everything that is open. */
+const ASKS_EVERY: Seconds = 60
+/** No session lasts longer. */
+const A_DAY: Seconds = 86_400
+/** Open sessions that are asked about. */
+const OPEN = 10_000
 /** Attempts at once to one client in this process. */
 const AT_ONCE = 16
 /** What a look finds beyond what is waiting here. */
@@ -30,20 +36,22 @@ export interface SessionWatch {
  *
  * @throws {TypeError} for a store that knows no sessions.
  */
-export function watchSessions({
-  provider,
-  store: { sessions },
-}: Pick<Service, 'provider' | 'store'>): SessionWatch {
+export function watchSessions(
+  { provider, store: { sessions } }: Pick<Service, 'provider' | 'store'>,
+  ask: (open: DueSession) => Promise<void> = async () => {},
+): SessionWatch {
   if (!sessions) throw new TypeError('option sessions needs a store that has sessions')
-  const watch = new Watch({ provider, sessions })
-  every(LOOKS_EVERY, new WeakRef(watch))
+  const watch = new Watch({ provider, sessions }, ask)
+  every(LOOKS_EVERY, new WeakRef(watch), (held) => held.wake())
+  // What fails is asked again in a minute.
+  every(ASKS_EVERY, new WeakRef(watch), (held) => void held.ask().catch(() => {}))
   return watch
 }
 
-function every(seconds: Seconds, watch: WeakRef<Watch>): void {
+function every(seconds: Seconds, watch: WeakRef<Watch>, work: (watch: Watch) => void): void {
   const timer = setInterval(() => {
     const held = watch.deref()
-    if (held && !held.stopped) held.wake()
+    if (held && !held.stopped) work(held)
     else clearInterval(timer)
   }, seconds * 1000)
   timer.unref()
@@ -68,10 +76,20 @@ class Watch implements SessionWatch {
   readonly #wakes = new Set<Seconds>()
   #isResting = false
   #isWoken = false
+  readonly #ask: (open: DueSession) => Promise<void>
   stopped = false
 
-  constructor(endings: Endings) {
+  constructor(endings: Endings, ask: (open: DueSession) => Promise<void>) {
     this.#endings = endings
+    this.#ask = ask
+  }
+
+  /** Asks about each session that is open. One that fails keeps none from being asked about. */
+  async ask(): Promise<void> {
+    const { provider, sessions } = this.#endings
+    const open = await sessions.findDue(provider.issuer, epochTime() + A_DAY, OPEN)
+    const lane = new Lane()
+    await Promise.allSettled(open.map((due) => lane.run(() => this.#ask(due))))
   }
 
   wake(): void {

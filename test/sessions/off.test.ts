@@ -1,4 +1,4 @@
-/** Without the option `sessions`, nothing of it is there: no function runs, and `configure` returns what it did before. */
+/** Without the option `sessions`, nothing of it is there but what ends a session that another process has opened. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
@@ -20,8 +20,12 @@ async function functionsOf(what: 'off' | 'on'): Promise<unknown> {
 }
 
 describe('without the option sessions', () => {
-  it('no function of it runs but impersonationOf', async () => {
-    expect(await functionsOf('off')).to.deep.equal(['impersonationOf'])
+  /** A code that is used again, and a sign-out of an application. Unnamed: the middleware of the latter. */
+  const ENDS = ['sessionGrantPolicy', 'endSessions', 'followGrants', 'logoutOfSessions', '', 'isAt']
+  const SIGN_OUT = ['endSessionOf', 'parametersOf', 'sessionOf']
+
+  it('no function of it runs but impersonationOf and what ends a session', async () => {
+    expect(await functionsOf('off')).to.have.members(['impersonationOf', ...ENDS, ...SIGN_OUT])
   })
 
   it('that look would see one', async () => {
@@ -47,8 +51,9 @@ describe('without the option sessions', () => {
 
   it('configure leaves alone what it leaves alone without', () => {
     const configuration = createImpersonation({ store: createMemoryStore() }).configure(CONFIGURATION)
-    const { scopes, features, extraTokenClaims, extraClientMetadata, formats, ...others } = configuration
-    const { features: _, formats: __, ...given } = CONFIGURATION
+    const { scopes, features, extraTokenClaims, extraClientMetadata, formats, revokeGrantPolicy, ...others } =
+      configuration
+    const { features: _, formats: __, revokeGrantPolicy: ___, ...given } = CONFIGURATION
     expect(Object.keys(others).sort()).to.deep.equal(Object.keys(given).sort())
     for (const [name, value] of Object.entries(given)) expect(Reflect.get(others, name), name).to.equal(value)
     expect(extraClientMetadata?.properties).to.deep.equal([
@@ -61,7 +66,7 @@ describe('without the option sessions', () => {
     expect(Object.keys(formats?.customizers ?? {})).to.deep.equal(['jwt'])
   })
 
-  it('attach adds no middleware, no listener, no timer and no route', () => {
+  it('attach adds what ends a session, and no timer and no route', () => {
     const impersonation = createImpersonation({ store: createMemoryStore() })
     const provider = new Provider('https://id.example.com/oidc', impersonation.configure(CONFIGURATION))
     const find = provider.Session.findByUid
@@ -72,7 +77,7 @@ describe('without the option sessions', () => {
     })
     const before = count()
     impersonation.attach(provider)
-    expect(count()).to.deep.equal(before)
+    expect(count()).to.deep.equal({ ...before, middleware: before.middleware + 1, listeners: [0, 1] })
     expect(provider.Session.findByUid).to.equal(find)
     const paths = impersonation.router().stack.map(({ path: one }) => String(one))
     expect(paths.every((one) => one.startsWith('/api/'))).to.equal(true)

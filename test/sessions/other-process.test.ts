@@ -57,6 +57,39 @@ onEachKind((kind) => {
       expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_grant'])
     })
 
+    it('ends it by a code that is used again, and the record says so', async () => {
+      const answer = await arrived()
+      expect((await scene.redeem(answer)).status).to.equal(200)
+      const again = await post(`${other.baseUrl}/oidc`, '/token', {
+        grant_type: 'authorization_code',
+        code: answer.location?.searchParams.get('code') ?? '',
+        redirect_uri: CALLBACK,
+        code_verifier: VERIFIER,
+      })
+      expect([again.status, again.body.error]).to.deep.equal([400, 'invalid_grant'])
+      const [record] = (await other.impersonation.records.list()).items
+      expect(record?.revocation).to.deep.equal({ cause: 'replay' })
+      expect(record?.replay).to.deep.equal({ at: record?.revokedAt, clientId: 'shop' })
+      expect(other.events.map(({ name }) => name)).to.include('subject_token.replayed')
+    })
+
+    it('ends it by a sign-out of its application', async () => {
+      const { body } = await scene.redeem(await arrived())
+      const hint = form({ id_token_hint: body.id_token })
+      expect((await send(`${other.baseUrl}/oidc/session/end?${hint}`)).status).to.equal(200)
+      const [record] = (await other.impersonation.records.list()).items
+      expect(record?.revocation).to.deep.equal({ cause: 'signedOut', client: 'shop' })
+      expect((await scene.userinfo(body.access_token)).status).to.equal(401)
+    })
+
+    it('finds none by its cookie', async () => {
+      await arrived()
+      const [record] = (await other.impersonation.records.list()).items
+      const headless = await scene.provider.Session.findByUid(`imp_${record?.id}`)
+      expect(headless?.accountId).to.equal('alice')
+      expect(await other.provider.Session.find(headless?.jti ?? '')).to.equal(undefined)
+    })
+
     it('shows no userinfo of one', async () => {
       const { body } = await scene.redeem(await arrived())
       const headers = { authorization: `Bearer ${body.access_token}` }

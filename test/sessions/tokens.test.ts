@@ -290,7 +290,7 @@ describe('the tokens of a session', () => {
         const record = await scene.record(id)
         const { at = 0, accessToken } = record?.use ?? {}
         const session = await scene.provider.Session.findByUid(`imp_${id}`)
-        expect(session?.state).to.deep.equal({ claims: { tier: 'gold' } })
+        expect(session?.state?.claims).to.deep.equal({ tier: 'gold' })
         expect(JSON.stringify([await scene.provider.Grant.find(`imp_${id}`), record])).not.to.include('gold')
         expect(asked).to.have.length(1)
         expect(asked[0]).to.deep.equal({

@@ -1,7 +1,7 @@
 /** The end of sessions, and the sign-out (docs/protocol.md §10.6, §10.7). */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { now } from '../../fixtures/clock.ts'
+import { now, stopClock } from '../../fixtures/clock.ts'
 import { form, send } from '../../fixtures/http.ts'
 import { postRevocation, revoke } from '../../fixtures/management.ts'
 import { AFTER_LOGOUT, opaqueToken } from '../../fixtures/sessions.ts'
@@ -20,6 +20,48 @@ const arrived = (use: (scene: Arrived) => Promise<void>, given: Given = {}) =>
   cell(() => withArrival(given, use))
 const timed = (use: (scene: Timed) => Promise<void>, given: Parameters<typeof withScene>[0] = {}) =>
   cell(() => withScene(given, use))
+
+const GONE = { cause: 'host', reason: "the engineer's account is gone or disabled" }
+
+/** What the deployment's directory knows, and whom it was asked for. */
+interface Directory {
+  readonly gone: Set<string>
+  readonly failing: Set<string>
+  readonly asked: string[]
+}
+
+/** Someone has arrived at the shop, and time stands still. */
+const inDirectory = (
+  use: (scene: Arrived, directory: Directory, clock: ReturnType<typeof stopClock>) => Promise<void>,
+) =>
+  cell(async () => {
+    const directory: Directory = { gone: new Set(), failing: new Set(), asked: [] }
+    const findAccount = async (_ctx: unknown, accountId: string) => {
+      directory.asked.push(accountId)
+      if (directory.failing.has(accountId)) throw new Error('down')
+      if (directory.gone.has(accountId)) return undefined
+      return { accountId, claims: () => ({ sub: accountId }) }
+    }
+    const clock = stopClock(Date.now(), { intervals: true })
+    try {
+      await withArrival({ configuration: { findAccount } }, (scene) => use(scene, directory, clock))
+    } finally {
+      clock.restore()
+    }
+  })
+
+/** The record says so, and the application is told. */
+async function isStopped({ impersonation, application, id }: Arrived, revocation: object): Promise<void> {
+  await until(() => application.told.length > 0)
+  expect((await impersonation.records.get(id))?.revocation).to.deep.equal(revocation)
+}
+
+async function engineersSession({ provider, id }: Arrived) {
+  const headless = await provider.Session.findByUid(sessionName(id))
+  const session = await provider.Session.findByUid(String(headless?.state?.signIn))
+  expect(session?.accountId).to.equal('bob')
+  return session ?? expect.fail()
+}
 
 const one = rowsOf(['a session'])
 const rule = (title: string, steps: Steps): Rule => one(title, { 'a session': steps })
@@ -240,4 +282,75 @@ export const endRules: readonly Rule[] = [
       expect(await scene.state()).to.equal('consumed')
     }),
   ),
+  rowsOf(['at the code', 'at userinfo', 'without a request', 'whom nothing finds'])('L15', {
+    'at the code': inDirectory(async (scene, { gone }) => {
+      gone.add('bob')
+      const { status, body } = await scene.redeem(scene.arrival)
+      expect([status, body.error]).to.deep.equal([400, 'invalid_grant'])
+      await isStopped(scene, GONE)
+    }),
+    'at userinfo': inDirectory(async (scene, { gone }) => {
+      const { body } = await scene.redeem(scene.arrival)
+      expect((await scene.userinfo(body.access_token)).status).to.equal(200)
+      gone.add('bob')
+      expect((await scene.userinfo(body.access_token)).status).to.equal(401)
+      await isStopped(scene, GONE)
+    }),
+    'without a request': inDirectory(async (scene, { gone, asked }, clock) => {
+      await scene.redeem(scene.arrival)
+      gone.add('bob')
+      clock.tick(61)
+      await isStopped(scene, GONE)
+      expect(asked.at(-1)).to.equal('bob')
+    }),
+    'whom nothing finds': inDirectory(async (scene, { failing, asked }, clock) => {
+      await scene.redeem(scene.arrival)
+      failing.add('bob')
+      for (const minute of [1, 2]) {
+        const before = asked.length
+        clock.tick(60)
+        await until(() => asked.length > before)
+        expect(asked.length - before, `minute ${minute}`).to.equal(1)
+      }
+      expect(await scene.state()).to.equal('consumed')
+    }),
+  }),
+  rowsOf(['a sign-out', 'someone else', 'another sign-in', 'an expiry'])('L16', {
+    'a sign-out': inDirectory(async (scene) => {
+      const { body } = await scene.redeem(scene.arrival)
+      await (await engineersSession(scene)).destroy()
+      await isStopped(scene, { cause: 'signedOut' })
+      expect((await scene.userinfo(body.access_token)).status).to.equal(401)
+    }),
+    'someone else': inDirectory(async (scene, _, clock) => {
+      const session = await engineersSession(scene)
+      session.accountId = 'carol'
+      await session.persist()
+      clock.tick(61)
+      await isStopped(scene, { cause: 'signedOut' })
+    }),
+    'another sign-in': inDirectory(async (scene) => {
+      const { Session } = scene.provider
+      const other = Object.assign(new Session(), { accountId: 'bob' })
+      await other.save(60)
+      const looked = Promise.withResolvers<void>()
+      const { findByUid } = Session
+      Object.assign(Session, {
+        findByUid: (uid: string) => findByUid.call(Session, uid).finally(looked.resolve),
+      })
+      await other.destroy()
+      await looked.promise
+      await scene.impersonation.records.list()
+      expect(await scene.state()).to.equal('consumed')
+    }),
+    'an expiry': inDirectory(async (scene, { asked }, clock) => {
+      const { jti } = await engineersSession(scene)
+      await scene.provider.Session.adapter.destroy(jti)
+      const before = asked.length
+      clock.tick(61)
+      await until(() => asked.length > before)
+      await scene.impersonation.records.list()
+      expect(await scene.state()).to.equal('consumed')
+    }),
+  }),
 ]
