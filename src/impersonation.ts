@@ -5,7 +5,7 @@ import { onceASecond } from './clock.ts'
 import { TOKEN_EXCHANGE } from './constants.ts'
 import { exchangeHandler, tellEarlyFailures } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
-import { type NodeHandler, routerHandler } from './http/handler.ts'
+import { type NodeHandler, routerHandler, servedAsSent } from './http/handler.ts'
 import { healthRouter } from './http/health.ts'
 import { type Mounting, resolveMounting } from './http/mounting.ts'
 import { managementRouter } from './management/router.ts'
@@ -184,7 +184,8 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       servesDoor = true
       router.use(doorRouter(door).routes())
     }
-    return { provider, prefix, router, asSent: door && serves('door') ? doorPaths(door) : [] }
+    const asSent = door && serves('door') ? doorPaths(door) : []
+    return { provider, prefix, router: servedAsSent(router, asSent), asSent }
   }
 
   const health = onceASecond(() => impersonation.ready())

@@ -91,6 +91,17 @@ const pathOf = (url: string): string => url.replace(/[?#].*/s, '')
 export const originalPathOf = ({ req, originalUrl }: Context): string =>
   pathOf(withoutOrigin(Reflect.get(req, 'originalUrl') ?? originalUrl))
 
+/** The router, whose `routes()` find these paths as the client sent them, whatever the host has taken off. */
+export function servedAsSent(router: Router, paths: readonly string[]): Router {
+  const find = router.routes()
+  const routes = (ctx: Parameters<typeof find>[0], next: Parameters<typeof find>[1]) => {
+    const sent = originalPathOf(ctx)
+    if (paths.includes(sent)) Object.assign(ctx, { newRouterPath: sent })
+    return find(ctx, next)
+  }
+  return Object.assign(router, { routes: () => Object.assign(routes, { router }) })
+}
+
 /** The whole path of a request to one of the routes, else `undefined`. */
 function ownPath(routes: Routes, request: IncomingMessage): string | undefined {
   const { asSent = [] } = routes

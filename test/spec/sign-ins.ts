@@ -152,7 +152,13 @@ const MOUNTS: Readonly<
     '/api/impersonate',
     ({ impersonation }) => new Koa().use(mount('/api', impersonation.router().routes() as never)).callback(),
   ],
-  'handler() for the door, at its path': [
+  'router(), mounted at its path': [
+    303,
+    '/impersonate',
+    ({ impersonation }) =>
+      new Koa().use(mount('/impersonate', impersonation.router().routes() as never)).callback(),
+  ],
+  'handler() for the door, mounted at its path': [
     303,
     '/impersonate',
     ({ impersonation }) => express().use('/impersonate', impersonation.handler({ only: 'door' })),
