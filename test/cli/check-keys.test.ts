@@ -1,0 +1,29 @@
+/** The second provider, in which `check` tries an example, has no key of the deployment. */
+import { expect } from 'chai'
+import { withDeployment } from '../../fixtures/deployment.ts'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
+import { setStage } from '../../src/cli/check/stage.ts'
+import { type Inside, insideOf } from '../../src/impersonation.ts'
+
+const cookieKeysOf = ({ provider: { keys } }: Pick<Inside, 'provider'>) => (Array.isArray(keys) ? keys : [])
+
+describe('check: the provider of an example', () => {
+  it('signs and seals with fresh keys, which have the algorithms and ids of the own ones', () =>
+    withDeployment(
+      { configuration: { jwks: { keys: [{ ...SIGNING_KEY, kid: 'the-first', alg: 'ES256' }] } } },
+      async ({ impersonation, issuer }) => {
+        const own = insideOf(impersonation)
+        const stage = await setStage(own, own.options, [])
+        try {
+          const [key, ...others] = JSON.parse((await stage.send(`${issuer}/jwks`)).text).keys
+          expect(others).to.deep.equal([])
+          expect(key).to.include({ kid: 'the-first', alg: 'ES256', crv: SIGNING_KEY.crv })
+          expect(key.x).not.to.equal(SIGNING_KEY.x)
+          expect(cookieKeysOf(stage)).to.have.length(1)
+          expect(cookieKeysOf(own)).not.to.include(cookieKeysOf(stage)[0])
+        } finally {
+          stage.close()
+        }
+      },
+    ))
+})
