@@ -29,8 +29,11 @@ function whoseIn(given: Typed<Whose>): { readonly name: Whose; readonly id: stri
 
 export async function stopAllPage(visit: Visit): Promise<Page> {
   const { querystring } = visit.ctx
-  // Someone who has not said whose they are is asked, and not told what is wrong.
-  if (querystring === '') return confirmPage(visit, {})
+  // Someone who has not said whose they are is asked, and not told what is wrong. It is a request without its input all the same.
+  if (querystring === '') {
+    visit.ctx.status = 400
+    return confirmPage(visit, {})
+  }
   const { result, error } = await tried(() => {
     const { stopped, ...given } = single(querystring, [...KILLED_BY, 'stopped'])
     return { ...whoseIn(given), since: stopped === undefined ? undefined : secondsIn(stopped) }
