@@ -7,10 +7,7 @@
  * of the usual 15 or 30, so that less time is needed to see as many.
  */
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { QueryTypes, Sequelize } from 'sequelize'
@@ -23,11 +20,8 @@ import { postRevocation } from '../fixtures/management.ts'
 import { startPostgres } from '../fixtures/postgres.ts'
 import { exchange, idFrom, postSubjectToken } from '../fixtures/requests.ts'
 import { freePort, type OwnServer } from '../fixtures/server-process.ts'
-import { openSession, reachesLoopback, shopClient } from '../fixtures/sessions.ts'
 import { createVerifier } from '../packages/resource-server/src/index.ts'
-import { insideOf } from '../src/impersonation.ts'
 import { migrate } from '../src/sequelize/index.ts'
-import { watchSessions } from '../src/sessions/watch.ts'
 
 /** What a fault has in its hands. */
 interface Scene {
@@ -36,35 +30,18 @@ interface Scene {
   /** As a host of its own, past the pool of the service. */
   readonly admin: Sequelize
   hangs: boolean
-  /** Whether the API gets the list that a cache keeps. */
-  stale: boolean
-  /** Whether the application takes logout tokens. */
-  confirms: boolean
 }
 
 interface Fault {
-  /** Seconds until it is lifted; 0 for what happens once. */
+  /** Seconds until it is lifted. */
   readonly lasts: number
   readonly begin: (scene: Scene) => Promise<unknown>
-  readonly end?: (scene: Scene) => Promise<unknown>
+  readonly end: (scene: Scene) => Promise<unknown>
 }
-
-const setReadOnly =
-  (on: boolean) =>
-  async ({ admin }: Scene) => {
-    await admin.query('SET default_transaction_read_only = off')
-    await admin.query(`ALTER SYSTEM SET default_transaction_read_only = ${on ? 'on' : 'off'}`)
-    await admin.query('SELECT pg_reload_conf()')
-  }
 
 let paused: number[] = []
 
 const FAULTS: Readonly<Record<string, Fault>> = {
-  'database killed': {
-    lasts: 90,
-    begin: ({ server }) => server.kill(),
-    end: ({ server }) => server.start(),
-  },
   'database paused': {
     lasts: 90,
     async begin({ admin }) {
@@ -83,16 +60,6 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       for (const pid of paused) process.kill(pid, 'SIGCONT')
     },
   },
-  'database read-only': { lasts: 90, begin: setReadOnly(true), end: setReadOnly(false) },
-  'list stale': {
-    lasts: 180,
-    async begin(scene) {
-      scene.stale = true
-    },
-    async end(scene) {
-      scene.stale = false
-    },
-  },
   'function hangs': {
     lasts: 90,
     async begin(scene) {
@@ -102,26 +69,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       scene.hangs = false
     },
   },
-  'logout not confirmed': {
-    lasts: 90,
-    async begin(scene) {
-      scene.confirms = false
-    },
-    async end(scene) {
-      scene.confirms = true
-    },
-  },
-  'token replayed': {
-    lasts: 0,
-    async begin({ deployment }) {
-      const { subjectToken } = (await postSubjectToken(deployment, { userId: 'alice' })).body
-      for (let time = 0; time < 2; time += 1) await exchange(deployment, { subject_token: subjectToken })
-    },
-  },
 }
-
-/** Its sessions are stopped all the time, one each five seconds. */
-const SESSIONS = 'logout not confirmed'
 
 const QUIET = 'quiet'
 const BEFORE = 60
@@ -162,26 +110,11 @@ async function record(name: string): Promise<void> {
     connect: () => sequelize,
     close: async () => {},
   }
-  const scene: Scene = {
-    ...{ server, admin, hangs: false, stale: false, confirms: true },
-    deployment: undefined as never,
-  }
+  const scene: Scene = { server, admin, hangs: false, deployment: undefined as never }
   const isAllowed = () => (scene.hangs ? new Promise<boolean>(() => {}) : true)
-  const application = createServer((_request, response) =>
-    response.writeHead(scene.confirms ? 200 : 503).end(),
-  )
-  application.listen(0, '127.0.0.1')
-  await once(application, 'listening')
-  const { port: applicationPort } = application.address() as AddressInfo
-  const deployment = await startDeployment({
-    database,
-    options: { isAllowed },
-    clients: [shopClient(`http://127.0.0.1:${applicationPort}/logout`)],
-    configuration: reachesLoopback(),
-  })
+  const deployment = await startDeployment({ database, options: { isAllowed } })
   Object.assign(scene, { deployment })
-  const watch = name === SESSIONS ? watchSessions(insideOf(deployment.impersonation)) : undefined
-  const verify = verifierOf(scene)
+  const verify = verifierOf(deployment)
 
   const scrapes: Scrape[] = []
   const length = (fault ? BEFORE + fault.lasts + AFTER : 600) / INTERVAL + 1
@@ -194,47 +127,22 @@ async function record(name: string): Promise<void> {
   for (let at = 0; at < length; at += 1) {
     await sleep(Math.max(0, begun + at * INTERVAL * 1000 - Date.now()))
     scrapes.push(readScrape(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()))
-    if (watch) await useSession(deployment)
     // As the monitoring of a deployment does.
     void fetch(`${deployment.baseUrl}/probes/health`).catch(() => {})
     if (fault && at === BEFORE / INTERVAL) await fault.begin(scene)
-    if (fault && at === (BEFORE + fault.lasts) / INTERVAL) void fault.end?.(scene)
+    if (fault && at === (BEFORE + fault.lasts) / INTERVAL) void fault.end(scene)
   }
   clearInterval(load)
   const span: Run['fault'] = fault && [BEFORE, BEFORE + fault.lasts]
   keepRun(name, scrapes, span)
-  watch?.stop()
-  application.close()
   await metrics.close()
   await sleep(1000)
   await Promise.race([Promise.all([sequelize.close(), admin.close(), deployment.close()]), sleep(15_000)])
   await server.stop()
 }
 
-/** Opened, and stopped. */
-async function useSession(deployment: Deployment): Promise<void> {
-  const { id } = await openSession(deployment)
-  await deployment.impersonation.records.stop({ id })
-}
-
-/** The API asks a cache for its lists, which may go on with what it has. */
-function verifierOf(scene: Scene): (token: string) => Promise<unknown> {
-  const kept = new Map<string, string>()
-  const throughCache: typeof fetch = async (url, init) => {
-    const known = kept.get(String(url))
-    if (scene.stale && known !== undefined) return new Response(known)
-    const response = await fetch(url, init)
-    const text = await response.text()
-    if (response.status === 200 && String(url).includes('/status-lists/')) kept.set(String(url), text)
-    return new Response(text, { status: response.status })
-  }
-  const { issuer } = scene.deployment
-  const verify = createVerifier({
-    issuer,
-    audience: API,
-    fetch: throughCache,
-    onStatusList: watchStatusLists(),
-  })
+function verifierOf({ issuer }: Deployment): (token: string) => Promise<unknown> {
+  const verify = createVerifier({ issuer, audience: API, onStatusList: watchStatusLists() })
   return (token) =>
     verify(new Request('http://127.0.0.1/orders', { headers: { authorization: `Bearer ${token}` } }))
 }

@@ -43,9 +43,6 @@ const firing = (alert: string, at: number, fires: boolean): Expression => ({
   exp_samples: fires ? [{ labels: `{alertname="${alert}"}`, value: 1 }] : [],
 })
 
-/** A spent token that was used again is shown for five minutes. */
-const LASTS = ['ImpersonationReplay']
-
 function expressionsOf(
   { length, fault: [begins, ends] = [0, 0] }: Run,
   fires: ReadonlyMap<string, number>,
@@ -59,7 +56,7 @@ function expressionsOf(
     return [
       ...times.filter((time) => time < at).map((time) => firing(alert, time, false)),
       firing(alert, at, true),
-      ...(LASTS.includes(alert) ? [] : [firing(alert, times.at(-1) ?? 0, false)]),
+      firing(alert, times.at(-1) ?? 0, false),
     ]
   })
 }
@@ -86,6 +83,45 @@ async function promtool(tests: readonly object[]): Promise<string> {
     rmSync(folder, { recursive: true, force: true })
   }
 }
+
+/** Alerts that fire in no recorded run: series that are written by hand, and after how many seconds they fire. */
+const WRITTEN: readonly (readonly [
+  alert: string,
+  fires: number,
+  series: Readonly<Record<string, string>>,
+])[] = [
+  ['ImpersonationReplay', 60, { 'impersonation_replays_total{impersonation_client="other"}': '0x11 1x40' }],
+  ['ImpersonationStopsDoNotArrive', 75, { impersonation_verifier_status_list_age: '0+5x40' }],
+  [
+    'ImpersonationStatusListsFail',
+    75,
+    {
+      'impersonation_operations_total{impersonation_operation="status_list",impersonation_outcome="failed"}':
+        '0x11 1x40',
+    },
+  ],
+  [
+    'ImpersonationLogoutsFail',
+    65,
+    { 'impersonation_logouts_total{impersonation_logout="gave_up"}': '0x11 1x40' },
+  ],
+  [
+    'ImpersonationSlow',
+    125,
+    {
+      'impersonation_exchange_duration_bucket{impersonation_outcome="done",le="5"}': '0x60',
+      'impersonation_exchange_duration_bucket{impersonation_outcome="done",le="+Inf"}': '0+5x60',
+    },
+  ],
+  [
+    'ImpersonationProbed',
+    60,
+    {
+      'impersonation_exchanges_total{impersonation_outcome="refused",impersonation_check="subject_token"}':
+        '0x11 25x40',
+    },
+  ],
+]
 
 describe('docs: alerts', () => {
   const recording: Recording = readRecording()
@@ -133,6 +169,25 @@ describe('docs: alerts', () => {
       expect(await promtool([test])).to.equal('')
     })
   }
+
+  for (const [alert, fires, series] of WRITTEN) {
+    it(`fires where it should, and not before: ${alert}`, async () => {
+      const test = {
+        interval: `${INTERVAL}s`,
+        input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+        promql_expr_test: [firing(alert, fires - INTERVAL, false), firing(alert, fires, true)],
+      }
+      expect(await promtool([test])).to.equal('')
+    })
+  }
+
+  it('are each seen to fire', () => {
+    const seen = [
+      ...[...told.values()].flatMap((fires) => [...fires.keys()]),
+      ...WRITTEN.map(([alert]) => alert),
+    ]
+    expect([...seen, 'ImpersonationClockSkew']).to.include.members(ALERTS)
+  })
 
   it('fire for a clock that is off, and for no other', async () => {
     const series = (name: string, instance: string, values: string) => ({
