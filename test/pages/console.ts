@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { isChromiumAvailable, openChromium } from '../../fixtures/chromium.ts'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
+import { allowMoreTime } from '../../fixtures/limits.ts'
 import { type AtWork, PEOPLE, peopleAtWork } from '../../fixtures/people-at-work.ts'
 import type { ConsoleOptions } from '../../src/console/index.ts'
 import { VIOLATION } from './desk.ts'
@@ -42,6 +43,7 @@ export function consoleInChromium(title: string, tests: (open: Open) => void): v
       await extremes(deployment)
       const ids = await peopleAtWork(deployment)
       const open = async (context: BrowserContextOptions = {}) => {
+        allowMoreTime()
         const profile = await (await openChromium()).newContext({ baseURL: deployment.baseUrl, ...context })
         closing.push(() => profile.close())
         profile.setDefaultTimeout(15_000)

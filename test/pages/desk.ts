@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { type Example, startExample } from '../../example/deployment.ts'
 import { isChromiumAvailable, openChromium } from '../../fixtures/chromium.ts'
+import { allowMoreTime } from '../../fixtures/limits.ts'
 
 /** Long enough for a busy machine, and shorter than Mocha's own limit. */
 const PATIENCE = 15_000
@@ -68,6 +69,7 @@ interface OpenDesk extends Desk {
 }
 
 async function openDesk(browser: Browser, start: Start): Promise<OpenDesk> {
+  allowMoreTime()
   const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-desk-'))
   const log: AuditEntry[] = []
   const example = await start(folder, log)
