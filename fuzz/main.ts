@@ -1,7 +1,6 @@
 /** `npm run fuzz`: see docs/fuzz.md. */
 import type { DatabaseKind } from '../fixtures/databases.ts'
 import { endRun } from '../fixtures/end-of-run.ts'
-import { linesOf, sumOf } from './counts.ts'
 import { type CommandLine, parseOptions, USAGE } from './options.ts'
 import { type Failure, type Report, run, seedOfPiece } from './run.ts'
 
@@ -32,15 +31,16 @@ async function measure<Value>(work: () => Promise<Value>): Promise<Cost & { read
 }
 
 function print(kind: DatabaseKind, seed: string, { answers, requests }: Report, { time, cpu }: Cost): void {
-  for (const line of linesOf(kind, seed, answers)) console.log(line)
+  const statuses = Object.entries(answers).map(([status, count]) => `${status}: ${count}`)
+  console.log([kind.padEnd(9), seed.padEnd(11), ...statuses].join(' '))
   const each = (cpu / 1000 / Math.max(1, requests)).toFixed(2)
   console.log(`${requests} requests in ${Math.round(time / 1000)} s, each ${each} ms of CPU`)
 }
 
-function printFailure({ group, seed, path, message, example }: Failure, kind: DatabaseKind): void {
-  console.error(`\n${group}: ${message}\n\n${example}`)
+function printFailure({ seed, path, message, example }: Failure, kind: DatabaseKind): void {
+  console.error(`\n${message}\n\n${example}`)
   if (path !== '') {
-    const options = `--kind ${kind} --group ${group} --seed ${seed} --path ${path}`
+    const options = `--kind ${kind} --seed ${seed} --path ${path}`
     console.error(`\nTo see it again: npm run fuzz -- ${options}`)
   }
   process.exitCode = 1
@@ -56,6 +56,13 @@ process.once('SIGINT', () => {
 console.log(`seed ${first}, ${count} requests on ${kind}`)
 const tell = (requests: number) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${requests}`)
+}
+
+function sumOf(reports: readonly Report[]): Report['answers'] {
+  const sum: Record<string, number> = {}
+  for (const [status, count] of reports.flatMap(({ answers }) => Object.entries(answers)))
+    sum[status] = (sum[status] ?? 0) + count
+  return sum
 }
 
 /** A failure ends its piece, and not the others. */
@@ -77,7 +84,7 @@ try {
   const { value: reports, ...cost } = await measure(runPieces)
   if (pieces > 1) {
     const requests = reports.reduce((sum, report) => sum + report.requests, 0)
-    print(kind, 'all', { requests, answers: sumOf(reports.map(({ answers }) => answers)), growth: 0 }, cost)
+    print(kind, 'all', { requests, answers: sumOf(reports), growth: 0 }, cost)
   }
 } finally {
   await endRun()

@@ -2,8 +2,6 @@
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { type DatabaseKind, KINDS } from '../fixtures/databases.ts'
-import type { Group } from './group.ts'
-import { GROUPS } from './groups.ts'
 import type { RunOptions } from './run.ts'
 
 export interface CommandLine extends RunOptions {
@@ -11,16 +9,13 @@ export interface CommandLine extends RunOptions {
   readonly pieces: number
 }
 
-const NAMES = GROUPS.map(({ name }) => name)
-
 export const USAGE = `npm run fuzz -- [options]
 
-  --count <n>      requests, shared among the groups and pieces  (default 20000)
+  --count <n>      requests, shared among the pieces  (default 20000)
   --pieces <n>     so many runs, one after the other, each with a seed and a database of its own  (default 1)
   --kind <kind>    the database: ${KINDS.join(', ')}  (default sqlite)
-  --group <names>  some of the groups: ${NAMES.join(',')}  (default all)
   --seed <n>       what is generated; printed at the start  (default: another one each time)
-  --path <path>    with --seed and --group: one case, as a failure prints it
+  --path <path>    with --seed: one case, as a failure prints it
   --help           this text
 `
 
@@ -32,18 +27,16 @@ export function parseOptions(args: readonly string[]): CommandLine | 'help' {
       count: { type: 'string', default: '20000' },
       pieces: { type: 'string', default: '1' },
       kind: { type: 'string', default: 'sqlite' },
-      group: { type: 'string' },
       seed: { type: 'string' },
       path: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   })
   if (values.help) return 'help'
-  if (values.path !== undefined && (values.seed === undefined || values.group === undefined))
-    throw new Error('--path needs the --seed and the --group that were printed with it')
+  if (values.path !== undefined && values.seed === undefined)
+    throw new Error('--path needs the --seed that was printed with it')
   return {
     kind: kindOf(values.kind),
-    groups: values.group === undefined ? GROUPS : values.group.split(',').map(groupOf),
     seed: values.seed === undefined ? randomInt(2 ** 31) : whole('seed', values.seed),
     count: whole('count', values.count),
     pieces: Math.max(1, whole('pieces', values.pieces)),
@@ -55,12 +48,6 @@ function kindOf(text: string): DatabaseKind {
   const kind = KINDS.find((one) => one === text)
   if (!kind) throw new Error(`--kind must be one of ${KINDS.join(', ')}, not "${text}"`)
   return kind
-}
-
-function groupOf(text: string): Group {
-  const group = GROUPS.find(({ name }) => name === text)
-  if (!group) throw new Error(`--group must be one of ${NAMES.join(', ')}, not "${text}"`)
-  return group
 }
 
 function whole(name: string, text: string): number {

@@ -173,13 +173,6 @@ export const PLANTS: Readonly<Record<string, () => Plant>> = {
   }),
   'an event is emitted twice': () => ({ provider: emitTwice }),
   'an opaque token is stored as it is': () => ({ adapter: storeUnhashed }),
-  'a media type makes the server fail': () =>
-    before((ctx, next) => {
-      if (ctx.path === '/oidc/token' && ctx.is('json')) throw new Error('JSON')
-      return next()
-    }),
-  'a query makes the server hang': () =>
-    before((ctx, next) => (ctx.querystring.includes('%00') ? new Promise<never>(() => {}) : next())),
   'a rejection is not handled': () =>
     before((ctx, next) => {
       if (ctx.method === 'DELETE') void Promise.reject(new Error('forgotten'))

@@ -73,15 +73,8 @@ export const APIS: readonly ClientMetadata[] = [
   }),
 ]
 
-/** Sends its secret in the body, so that one form is a whole request. */
-export const POSTING_API = apiClient({
-  client_id: 'posting-api',
-  client_secret: 'posting-secret',
-  token_endpoint_auth_method: 'client_secret_post',
-})
-
 /** Those that `fixtures/deployment.ts` does not add by itself. */
-export const MORE_CLIENTS = [...APPLICATIONS.slice(2), ...APIS, POSTING_API]
+export const MORE_CLIENTS = [...APPLICATIONS.slice(2), ...APIS]
 
 const jwtResource = (audience: string, scope: string, accessTokenTTL: number): ResourceServer => ({
   scope,

@@ -1,14 +1,11 @@
 /** Everything that one run sends requests to, and what it has seen of it so far. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import type { Middleware } from 'koa'
 import type { AdapterFactory, Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { type StoppedClock, stopClock } from '../fixtures/clock.ts'
-import { type ConsoleDeployment, startConsole } from '../fixtures/console.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../fixtures/databases.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../fixtures/deployment.ts'
-import type { HttpResponse } from '../fixtures/http.ts'
+import { type HttpResponse, send } from '../fixtures/http.ts'
 import type { ImpersonationOptions, SubjectTokenStore } from '../src/index.ts'
 import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../src/sequelize/index.ts'
 import { collectSecrets, type Secrets } from './secrets.ts'
@@ -24,7 +21,16 @@ import {
   withBackends,
 } from './setting.ts'
 import { watchTables } from './tables.ts'
-import { openWire, type Wire, type WireRequest } from './wire.ts'
+
+/** Milliseconds until a request without response counts as one that hangs. */
+const HANGS = 30_000
+
+interface Request {
+  readonly method: string
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
 
 /** A bug that is planted to see whether it is found. */
 export interface Plant {
@@ -42,28 +48,22 @@ export interface Plant {
 export interface Issuer {
   readonly deployment: Deployment
   readonly rules: Rules
-  readonly wire: Wire
 }
 
 export interface World {
   readonly kind: DatabaseKind
   readonly issuers: readonly [Issuer, Issuer]
-  /** Mounted at the first issuer. */
-  readonly console: ConsoleDeployment
   readonly clock: StoppedClock
   readonly people: People
   readonly secrets: Secrets
   readonly sequelize: Sequelize
-  /** Requests so far, and responses by group and status. */
+  /** Requests so far, and responses by status. */
   readonly sent: { count: number }
   readonly answers: Map<string, number>
   /** A name that no earlier case of the run has had. */
   name(): string
   purge(retention: number): Promise<Purged>
-  send(issuer: Issuer, request: WireRequest): Promise<HttpResponse>
-  raw(issuer: Issuer, bytes: Buffer): Promise<HttpResponse | undefined>
-  /** Resolves when no request is being served, not even one whose connection has ended. */
-  settled(): Promise<void>
+  send(issuer: Issuer, request: Request): Promise<HttpResponse>
   /** The beginning of a token in a row that was written since the last call. */
   tokenInTables(): Promise<string | undefined>
   /** What went wrong beside the responses since the last call. */
@@ -74,40 +74,31 @@ export interface World {
 export interface WorldOptions {
   readonly kind: DatabaseKind
   readonly plant?: Plant
-  /** Milliseconds until a request without response counts as one that hangs. */
-  readonly timeLimit?: number
 }
 
-export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldOptions): Promise<World> {
+export async function openWorld({ kind, plant = {} }: WorldOptions): Promise<World> {
   const database = await openDatabase(kind)
   const secrets = collectSecrets()
   const statements = new Set<string>()
   const sequelize = database.connect({ logging: (sql) => void statements.add(sql) })
   const clock = stopClock()
   const everyone = people()
-  const serving = { count: 0 }
-  const counting: Middleware = async (_ctx, next) => {
-    serving.count += 1
-    try {
-      await next()
-    } finally {
-      serving.count -= 1
-    }
-  }
-  const counted = { ...plant, before: [counting, ...(plant.before ?? [])] }
-  const overrides = (index: 0 | 1) => overridesOf({ ...database, sequelize }, everyone, counted, index)
-  const first = await startConsole({ authorize: () => ADMINISTRATOR }, overrides(0))
+  const overrides = (index: 0 | 1) => overridesOf({ ...database, sequelize }, everyone, plant, index)
+  const first = await startDeployment(overrides(0))
   const second = await startDeployment(overrides(1))
   for (const { provider } of [first, second]) plant.provider?.(provider)
-  const issuers = [issuerOf(first, RULES[0], timeLimit), issuerOf(second, RULES[1], timeLimit)] as const
+  const issuers = [
+    { deployment: first, rules: RULES[0] },
+    { deployment: second, rules: RULES[1] },
+  ] as const
   const rejections = watchRejections()
   const sent = { count: 0 }
   const answers = new Map<string, number>()
   let names = 0
 
-  const answered = <Response extends HttpResponse | undefined>(response: Response): Response => {
+  const answered = (response: HttpResponse): HttpResponse => {
     sent.count += 1
-    const status = String(response?.status ?? 'closed')
+    const status = String(response.status)
     answers.set(status, (answers.get(status) ?? 0) + 1)
     return response
   }
@@ -121,7 +112,6 @@ export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldO
   return {
     kind,
     issuers,
-    console: first,
     clock,
     people: everyone,
     secrets,
@@ -133,30 +123,21 @@ export async function openWorld({ kind, plant = {}, timeLimit = 30_000 }: WorldO
       return String(names)
     },
     purge: (retention) => purge(sequelize, { retention: plant.retention?.(retention) ?? retention }),
-    send: async (issuer, request) => answered(await issuer.wire.send(request)),
-    raw: async (issuer, bytes) => answered(await issuer.wire.raw(bytes)),
-    async settled() {
-      for (const start = performance.now(); serving.count > 0; await sleep(1))
-        if (performance.now() - start > timeLimit) throw new Error('a request is served without end')
-    },
+    send: async ({ deployment }, { path, ...request }) =>
+      answered(await send(deployment.baseUrl + path, { ...request, signal: AbortSignal.timeout(HANGS) })),
     tokenInTables: watchTables(sequelize, secrets),
     faults: () => [
       ...texts().flatMap((text) => leakIn(secrets, text)),
       ...rejections.take().map((error) => `an unhandled rejection: ${inspect(error)}`),
     ],
     async close() {
-      for (const { wire, deployment } of issuers) {
-        wire.close()
-        await deployment.close()
-      }
+      for (const { deployment } of issuers) await deployment.close()
       clock.restore()
       rejections.stop()
       await database.close()
     },
   }
 }
-
-const ADMINISTRATOR = { id: 'dora', can: ['see', 'stop', 'stopAll'] } as const
 
 function overridesOf(database: Database, everyone: People, plant: Plant, index: 0 | 1): DeploymentOverrides {
   const { sequelize } = database
@@ -179,12 +160,6 @@ function overridesOf(database: Database, everyone: People, plant: Plant, index: 
     ...(plant.before && { before: plant.before }),
   }
 }
-
-const issuerOf = (deployment: Deployment, rules: Rules, timeLimit: number): Issuer => ({
-  deployment,
-  rules,
-  wire: openWire(deployment.baseUrl, timeLimit),
-})
 
 /** The events and errors of a deployment since the last call. */
 const toldBy = ({ events, errors }: Deployment): string[] => [

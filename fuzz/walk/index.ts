@@ -1,6 +1,6 @@
 /** Random walks of issue, exchange, replay, revoke and expiry, against a model of the protocol. */
+import fc from 'fast-check'
 import { now } from '../../fixtures/clock.ts'
-import { defineGroup } from '../group.ts'
 import type { World } from '../world.ts'
 import { acknowledge } from './acknowledging.ts'
 import { exchange } from './exchanging.ts'
@@ -10,12 +10,36 @@ import { pass, passOn } from './passing.ts'
 import { clear, purge } from './purging.ts'
 import { list, look, show } from './reading.ts'
 import { checkStatusLists } from './status-lists.ts'
-import { type Course, type Exchange, LANES, type Round, type Step, walks } from './steps.ts'
+import { type Course, courses, type Exchange, LANES, type Round, type Step } from './steps.ts'
 import { end, kill, misrevoke, revoke } from './stopping.ts'
 import { summaries } from './summary.ts'
 import { startWalk, type Walk } from './walk.ts'
 
-export const walk = defineGroup('walk', walks, async (world: World, { alone, rounds }: Course) => {
+/** Cases that are tried to make a failing one smaller. */
+const SMALLER = 300
+
+/** Holds for every walk. Those that come after so many requests are passed over. */
+export function walks(world: World, until: number): fc.IAsyncProperty<[Course]> {
+  let left = Number.POSITIVE_INFINITY
+  let limit = until
+  return fc.asyncProperty(courses, async (course) => {
+    left -= 1
+    if (left < 0 || world.sent.count >= limit) return
+    try {
+      await walk(world, course)
+      const [fault] = world.faults()
+      if (fault !== undefined) throw new Error(fault)
+    } catch (error) {
+      world.faults()
+      // Smaller cases are tried whatever the number of requests.
+      limit = Number.POSITIVE_INFINITY
+      left = Math.min(left, SMALLER)
+      throw error
+    }
+  })
+}
+
+async function walk(world: World, { alone, rounds }: Course): Promise<void> {
   const started = await startWalk(world)
   if (alone) await clear(started)
   for (const lane of started.lanes)
@@ -39,7 +63,7 @@ export const walk = defineGroup('walk', walks, async (world: World, { alone, rou
   }
   world.clock.tick(2)
   await checkStatusLists(started)
-})
+}
 
 /** Who can act from the beginning. */
 const SOMEONE = {

@@ -254,8 +254,8 @@ export type Round = Of<typeof round>
  * Rounds one after another. In a round the lanes, which share no people, walk at the same time. A walk that is `alone`
  * begins when all earlier records have ended and were purged, so that its records are all there are.
  */
-export const walks = fc.record({
+export const courses = fc.record({
   alone: fc.oneof({ arbitrary: fc.constant(false), weight: 2 }, { arbitrary: fc.constant(true), weight: 1 }),
   rounds: fc.array(round, { minLength: 1, maxLength: 16 }),
 })
-export type Course = Of<typeof walks>
+export type Course = Of<typeof courses>
