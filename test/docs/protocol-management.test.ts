@@ -11,7 +11,6 @@ import { DEFAULT_LIMIT, MAX_LIMIT } from '../../src/records/list.ts'
 
 const PAGE = readPage('docs/protocol.md')
 const { paths, components } = readDescription()
-const { SubjectTokenRequest, IssuedSubjectToken, SubjectToken, State } = components.schemas
 
 const section = (title: string): string => sectionOf(PAGE, title)
 /** The rows of the table in a section that has this many columns. */
@@ -37,24 +36,6 @@ const queryOf = ({ parameters = [] }: Json): string[] =>
     .map((parameter: Json) => parameter.name)
 
 describe('docs: the protocol of the management API', () => {
-  it('has every route with its scope', () => {
-    const told = rows('2. Management API', 3).map(([route = '', scope = '']) => codeOf(route + scope))
-    const described = operations.map(({ method, path, operation }) => [
-      `${method} ${path}`,
-      ...operation.security.map(({ managementToken: [scope] }: Json) => scope),
-    ])
-    expect(told).to.have.deep.members(described)
-  })
-
-  it('has every field of a request, and of its response', () => {
-    const told = rows('2.1 Issue a subject token', 4)
-    expect(namesOf(told)).to.have.members(Object.keys(SubjectTokenRequest.properties))
-    const required = told.filter(([, , needed]) => needed === 'yes')
-    expect(namesOf(required)).to.deep.equal(SubjectTokenRequest.required)
-    const members = namesOf(rows('2.1 Issue a subject token', 3))
-    expect(members).to.have.members(Object.keys(IssuedSubjectToken.properties))
-  })
-
   it('has every query parameter', () => {
     const names = operations.flatMap(({ operation }) => queryOf(operation))
     expect(names.length).to.be.greaterThan(6)
@@ -64,21 +45,6 @@ describe('docs: the protocol of the management API', () => {
     const [, told = ''] =
       /with exactly one of (.*?), matched/s.exec(section('Revoke all of a user, an actor or a backend')) ?? []
     expect(codeOf(told)).to.include.members(ofDelete.flatMap(({ operation }) => queryOf(operation)))
-  })
-
-  it('has every member of a record, and says which are always present', () => {
-    const told = rows('The record', 4)
-    const described = Object.entries<Json>(SubjectToken.properties).flatMap(([name, schema]) => {
-      const { properties, items } = resolve(schema)
-      return [
-        name,
-        ...Object.keys(properties ?? items?.properties ?? {}).map((member) => `${name}.${member}`),
-      ]
-    })
-    expect(namesOf(told)).to.have.members(described)
-    const always = told.filter(([, , present]) => present === 'always')
-    expect(namesOf(always)).to.have.members(SubjectToken.required)
-    expect(namesOf(rows('The record', 2))).to.have.members(State.enum)
   })
 
   it('has every error with its text', () => {

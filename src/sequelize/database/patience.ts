@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** All pauses together, in milliseconds. */
-export const PATIENCE = 5000
+const PATIENCE = 5000
 const LONGEST_PAUSE = 80
 
 /**

@@ -29,8 +29,8 @@ export interface Purged {
 }
 
 /** Rows a statement deletes: few enough that no one waits long for their locks. */
-export const BATCH = 1000
-export const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
+const BATCH = 1000
+const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
 /** As long as the adapter still finds a row after its expiry. */
 const GRACE: Seconds = 60
 

@@ -11,7 +11,7 @@ import { createPatience } from '../patience.ts'
 import type { Binding, Result } from '../text.ts'
 
 /** Milliseconds. */
-export const BUSY_TIMEOUT = 20
+const BUSY_TIMEOUT = 20
 const MAX_PREPARED = 200
 
 type Parameters = Readonly<Record<string, unknown>> | readonly unknown[]

@@ -1,0 +1,200 @@
+/**
+ * Tables of the pages that name what the code has: options, metrics, routes, fields, members, columns, indexes and events.
+ * `npm run docs` writes the cells that come from the code, and keeps what the page says beside them; a new row has `…` there,
+ * for a person to fill in. With `--check` it fails where a table differs, or still has `…`, and where docs/conformance.md
+ * names a test that there is not.
+ */
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { QueryTypes } from 'sequelize'
+import { countingMeter, withMeter } from '../fixtures/counting-meter.ts'
+import { openDatabase } from '../fixtures/databases.ts'
+import { withDeployment } from '../fixtures/deployment.ts'
+import { endRun } from '../fixtures/end-of-run.ts'
+import { ROOT, readPage } from '../fixtures/markdown.ts'
+import { type Json, readDescription } from '../fixtures/openapi.ts'
+import { codeOf } from '../fixtures/page.ts'
+import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
+import { EVENTS } from '../src/index.ts'
+import { resolveOptions } from '../src/options.ts'
+
+/** The cells after the name, by it; `undefined` is what the page says itself. */
+type Rows = ReadonlyMap<string, readonly (string | undefined)[]>
+
+interface Table {
+  readonly page: string
+  readonly heading: string
+  /** What its first column is called, beside the ids of rules. */
+  readonly column: string
+  readonly rows: Rows
+}
+
+const named = (names: readonly string[]): Rows => new Map(names.map((name) => [name, []]))
+
+function options(): Rows {
+  const inWords: Readonly<Record<string, string | undefined>> = {
+    store: 'required',
+    managementResource: undefined,
+    statusList: '`{ ttl: 30 }`',
+    sessions: 'off',
+    isAllowed: undefined,
+    getCustomJwtClaims: undefined,
+  }
+  const given = { ...resolveOptions({ store }), ...inWords }
+  const shown = (value: unknown) =>
+    typeof value === 'number' ? String(value) : `\`${JSON.stringify(value)}\``
+  return new Map(
+    Object.entries(given).map(([name, value]) => [name, [name in inWords ? inWords[name] : shown(value)]]),
+  )
+}
+
+async function metrics(): Promise<Rows> {
+  const meter = countingMeter()
+  await withMeter(meter, () => withDeployment({}, async () => {}))
+  return new Map(meter.made.map(({ name, unit }) => [name, [`\`${unit}\``]]))
+}
+
+const { paths, components } = readDescription()
+const { SubjectTokenRequest, IssuedSubjectToken, SubjectToken, State } = components.schemas
+
+const resolve = (value: Json): Json => {
+  const [, kind, name] = /^#\/components\/(\w+)\/(\w+)$/.exec(value.$ref ?? '') ?? []
+  return kind && name ? components[kind][name] : value
+}
+
+/** The exchange is at another server. */
+const routes = (): Rows =>
+  new Map(
+    Object.entries<Json>(paths)
+      .filter(([, methods]) => !methods.servers)
+      .flatMap(([route, methods]) =>
+        Object.entries<Json>(methods)
+          .filter(([, { operationId }]) => operationId)
+          .map(([method, { security }]): [string, string[]] => {
+            const [scope] = security.flatMap(({ managementToken = [] }: Json) => managementToken)
+            return [`${method.toUpperCase()} ${route}`, [scope ? `\`${scope}\`` : '–']]
+          }),
+      ),
+  )
+
+const fields = (): Rows =>
+  new Map(
+    Object.keys(SubjectTokenRequest.properties).map((name) => [
+      name,
+      [undefined, SubjectTokenRequest.required.includes(name) ? 'yes' : 'no'],
+    ]),
+  )
+
+function members(): Rows {
+  const rows = new Map<string, (string | undefined)[]>()
+  for (const [name, schema] of Object.entries<Json>(SubjectToken.properties)) {
+    rows.set(name, [undefined, SubjectToken.required.includes(name) ? 'always' : undefined])
+    const { properties, items } = resolve(schema)
+    for (const member of Object.keys(properties ?? items?.properties ?? {})) rows.set(`${name}.${member}`, [])
+  }
+  return rows
+}
+
+/** The tables of subject tokens in a migrated database, each with its columns and its indexes. */
+async function storage(): Promise<Table[]> {
+  const database = await openDatabase('sqlite')
+  const ask = async (sql: string): Promise<string[]> => {
+    const rows = await database.sequelize.query<{ name: string }>(sql, { type: QueryTypes.SELECT })
+    return rows.map(({ name }) => name)
+  }
+  const tables: Table[] = []
+  const page = 'docs/architecture.md'
+  for (const table of await ask(
+    `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'impersonation_%'`,
+  )) {
+    const columns = await ask(`SELECT name FROM pragma_table_info('${table}')`)
+    tables.push({ page, heading: `\`${table}\``, column: 'column', rows: named(columns) })
+    if (!table.startsWith('subject_token')) continue
+    const indexes = await ask(`SELECT name FROM pragma_index_list('${table}')`)
+    const keys = await Promise.all(
+      indexes.map(async (index) => (await ask(`SELECT name FROM pragma_index_info('${index}')`)).join(', ')),
+    )
+    tables.push({ page, heading: `\`${table}\``, column: 'index', rows: named(keys) })
+  }
+  await database.close()
+  return tables
+}
+
+const protocol = (heading: string, column: string, rows: Rows): Table => ({
+  ...{ page: 'docs/protocol.md', heading, column, rows },
+})
+
+const TABLES: readonly Table[] = [
+  { page: 'docs/reference.md', heading: 'Options', column: 'option', rows: options() },
+  { page: 'docs/operate.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
+  { page: 'docs/events.md', heading: 'All events', column: 'event', rows: named(EVENTS) },
+  protocol('2. Management API', 'route', routes()),
+  protocol('2.1 Issue a subject token', 'field', fields()),
+  protocol('2.1 Issue a subject token', 'member', named(Object.keys(IssuedSubjectToken.properties))),
+  protocol('The record', 'member', members()),
+  protocol('The record', 'state', named(State.enum)),
+  ...(await storage()),
+]
+
+const rowOf = (cells: readonly string[]): string =>
+  `|${cells.map((cell) => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`
+
+/** The text with this table as the code has it. */
+function withTable(text: string, { page, heading, column, rows }: Table): string {
+  const titles = [...text.matchAll(/^#+ (.*)$/gm)]
+  const at = titles.findIndex(([, title]) => title === heading)
+  const [from, until] = [titles[at]?.index ?? -1, titles[at + 1]?.index ?? text.length]
+  const header = new RegExp(`^\\| (?:id \\| )?${column} \\|.*\\n\\|[-|: ]+\\|\\n((?:\\|.*\\n)+)`, 'm')
+  const found = header.exec(text.slice(from, until))
+  if (from < 0 || !found) throw new Error(`${page} has no table of "${column}" in "${heading}"`)
+  const [whole, body = ''] = found
+  const hasIds = whole.startsWith('| id ')
+  const columns = (whole.split('\n')[0] ?? '').split(' | ').length - (hasIds ? 1 : 0)
+  const seen = new Set<string>()
+  let current = ''
+  const kept = body
+    .trimEnd()
+    .split('\n')
+    .flatMap((row) => {
+      const cells = row
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim())
+      const id = hasIds ? cells.splice(0, 1) : []
+      // A row without a name is one more of the row above.
+      const name = codeOf(cells[0] ?? '')[0] ?? ''
+      current = name || current
+      const derived = rows.get(current)
+      if (!derived) return []
+      seen.add(current)
+      for (const [index, cell] of name ? derived.entries() : [])
+        cells[index + 1] = cell ?? cells[index + 1] ?? '…'
+      return rowOf([...id, ...cells])
+    })
+  const added = [...rows].flatMap(([name, derived]) => {
+    if (seen.has(name)) return []
+    const cells = Array.from({ length: columns - 1 }, (_, index) => derived[index] ?? '…')
+    return rowOf([...(hasIds ? ['…'] : []), `\`${name}\``, ...cells])
+  })
+  const start = from + found.index + whole.length - body.length
+  return `${text.slice(0, start)}${[...kept, ...added].join('\n')}\n${text.slice(start + body.length)}`
+}
+
+const pages = new Map<string, string>()
+for (const table of TABLES)
+  pages.set(table.page, withTable(pages.get(table.page) ?? readPage(table.page), table))
+for (const [page, text] of pages) {
+  if (!process.argv.includes('--check')) writeFileSync(path.join(ROOT, page), text)
+  else if (text !== readPage(page) || text.includes('| … |')) {
+    console.error(`${page} differs from what the code has: npm run docs, and read what has changed`)
+    process.exitCode = 1
+  }
+}
+for (const [, file = '', title = ''] of readPage('docs/conformance.md').matchAll(
+  /\]\(\.\.\/((?:test|packages)\/[^)]+)\): `([^`]+)` \|$/gm,
+))
+  if (!readPage(file).includes(title)) {
+    console.error(`docs/conformance.md names "${title}", which ${file} does not have`)
+    process.exitCode = 1
+  }
+await endRun()
