@@ -1,4 +1,6 @@
 import { downstreamRules } from './downstream.ts'
-import { declareRules } from './matrix.ts'
+import { downstreamValues } from './downstream-values.ts'
+import { declareCells, declareIds } from './matrix.ts'
 
-declareRules('D', downstreamRules)
+declareIds('D', [...downstreamRules, ...downstreamValues])
+declareCells('D', downstreamRules)

@@ -57,7 +57,7 @@ const NO_RECORD = 'a user’s own token has no record'
 const APIS = { token_exchange_audiences: [API, OPAQUE_API] }
 const free = variant('free', { ...APIS, token_exchange_resources: undefined })
 const shut = variant('shut', { ...APIS, token_exchange_resources: [] })
-const wide = variant('wide', {
+export const wide = variant('wide', {
   token_exchange_audiences: [API, OPAQUE_API, BILLING],
   token_exchange_resources: [API, OPAQUE_API, BILLING, LEDGER, ALIAS_OF_API, PLAIN],
 })
@@ -68,15 +68,15 @@ const publicApi = publicClient({ client_id: 'public-api', ...APIS, token_exchang
 const withEmptyList = apiClient({ client_id: 'empty-api', token_exchange_audiences: [] })
 
 /** The access token in the response is what the next request sends. */
-const passOn: Step = (scene) => {
+export const passOn: Step = (scene) => {
   expect(scene.response.status, scene.response.text).to.equal(200)
   scene.received = scene.response.body.access_token
 }
 
-type Claims = Readonly<Record<string, unknown>>
+export type Claims = Readonly<Record<string, unknown>>
 
 /** What the API has received says something else: a JWT is signed anew, of an opaque token the models are changed. */
-const forged =
+export const forged =
   (given: Of<Claims>): Step =>
   async (scene) => {
     await ready(scene)
@@ -125,7 +125,7 @@ const receivedA =
   }
 
 const withoutOpenid: Step = (scene) => void Object.assign(scene, { scope: 'orders:read' })
-const LEDGER_BY_BILLING = [{ resource: LEDGER }, { client: billingApi() }] as const
+export const LEDGER_BY_BILLING = [{ resource: LEDGER }, { client: billingApi() }] as const
 
 const TO_ALIAS = [
   storedAs(wide),
@@ -152,7 +152,11 @@ const sendsChild = send(({ kept }) => ({ subject_token: kept.child ?? '', resour
   client: billingApi(),
 })
 
-const byOrders = (act?: object) => ({ sub: 'orders-api', client_id: 'orders-api', ...(act && { act }) })
+export const byOrders = (act?: object) => ({
+  sub: 'orders-api',
+  client_id: 'orders-api',
+  ...(act && { act }),
+})
 
 const byBilling = (act: object) => ({ sub: 'billing-api', client_id: 'billing-api', act })
 const byPairwise = { sub: 'pairwise-orders-api', client_id: 'pairwise-orders-api' }

@@ -3,13 +3,13 @@
  * the option on and off. What is accepted is accepted by one door only.
  */
 import { expect } from 'chai'
-import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
-import { webClient } from '../../fixtures/clients.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { anyActor, EVERY_TOKEN, everyClient, everyGrant } from '../../fixtures/every-token.ts'
-import type { HttpResponse } from '../../fixtures/http.ts'
-import { apiClient, billingApi, downstream, LEDGER, passOn } from '../../fixtures/on-behalf-of.ts'
-import { exchange, issue } from '../../fixtures/requests.ts'
+import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
+import { webClient } from '../../../fixtures/clients.ts'
+import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
+import { anyActor, EVERY_TOKEN, everyClient, everyGrant } from '../../../fixtures/every-token.ts'
+import type { HttpResponse } from '../../../fixtures/http.ts'
+import { apiClient, billingApi, downstream, LEDGER, passOn } from '../../../fixtures/on-behalf-of.ts'
+import { exchange, issue } from '../../../fixtures/requests.ts'
 
 const web = { client: webClient() }
 

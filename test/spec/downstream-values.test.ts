@@ -1,0 +1,4 @@
+import { downstreamValues } from './downstream-values.ts'
+import { declareCells } from './matrix.ts'
+
+declareCells('D, values', downstreamValues)
