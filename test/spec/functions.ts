@@ -59,7 +59,7 @@ interface Heard {
 }
 const heard = new WeakMap<Scene, Heard>()
 /** The functions say yes, and what they were asked is kept. */
-const listens: Step = (scene) => {
+export const listens: Step = (scene) => {
   const asked: Heard = {}
   heard.set(scene, asked)
   scene.setting.functions = {
@@ -74,7 +74,7 @@ const listens: Step = (scene) => {
   }
 }
 type Members = Readonly<Record<string, unknown>>
-const policyHears =
+export const policyHears =
   (members: Of<Members>): Step =>
   async (scene) =>
     expectMembers(heard.get(scene)?.policy, await made(members, scene))
@@ -82,13 +82,13 @@ const claimsHear =
   (members: Of<Members>): Step =>
   async (scene) =>
     expectMembers(heard.get(scene)?.claims, await made(members, scene))
-const contextHears =
+export const contextHears =
   (members: Of<Members>): Step =>
   async (scene) =>
     expectMembers(heard.get(scene)?.claims?.context, await made(members, scene))
 
 const issued = [succeeds({}, 201), recordSays({ state: 'active' })]
-const granted = [succeeds(), spent]
+export const granted = [succeeds(), spent]
 /** What is told is the same at all stages. */
 const told = (title: string, members: Members): Rule =>
   everyStage(
@@ -107,7 +107,7 @@ const one = (name: (typeof CALLBACKS)[number], call: () => unknown): Step =>
 const SEVERAL = [OPAQUE_API, API, BILLING]
 
 /** The functions are those of a deployment that has none. */
-const forget: Step = ({ setting }) => {
+export const forget: Step = ({ setting }) => {
   setting.functions = {}
 }
 
@@ -148,7 +148,7 @@ const callbacks = CALLBACKS.flatMap((name) => {
 })
 
 /** The calls of functions, and the spend, since the request. */
-const calledInOrder =
+export const calledInOrder =
   (...expected: readonly string[]): Step =>
   ({ calls }) => {
     const told = calls.filter((call) =>

@@ -28,27 +28,9 @@ import { on, passes, stored } from './given.ts'
 import { active } from './management-issue.ts'
 import { forged } from './management-routes.ts'
 import { asks, isIssued, issues, manages } from './managing.ts'
-import { answer, type Cell, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
+import { answer, type Named, type Rule, rowsOf, type Step, type Steps, texts, values } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { type ParserName, SCOPES_ALIKE, settingOf } from './settings.ts'
-
-type Named<Value> = Readonly<Record<string, Value>>
-
-/** A cell for each named value. */
-const values = <Value>(
-  title: string,
-  named: Named<Value>,
-  cell: (value: Value, name: string) => Cell,
-): Rule => {
-  const names = Object.keys(named)
-  return rowsOf(names)(
-    title,
-    each(names, (name) => cell(named[name] as Value, name)),
-  )
-}
-/** A cell for each text, which is its own name. */
-const texts = (title: string, all: readonly string[], cell: (text: string) => Cell): Rule =>
-  values(title, Object.fromEntries(all.map((text) => [JSON.stringify(text).slice(0, 60), text])), cell)
 
 const takes = (title: string, field: string, taken: Named<unknown>): Rule =>
   values(title, taken, (value) => [issues({ [field]: value }), active({ [field]: value })])

@@ -29,6 +29,25 @@ export const each = <const Form extends string>(
   cellOf: (form: Form) => Cell,
 ): Cells<Form> => Object.fromEntries(forms.map((form) => [form, cellOf(form)])) as Cells<Form>
 
+export type Named<Value> = Readonly<Record<string, Value>>
+
+/** A cell for each named value. */
+export function values<Value>(
+  title: string,
+  named: Named<Value>,
+  cell: (value: Value, name: string) => Cell,
+): Rule {
+  const names = Object.keys(named)
+  return rowsOf(names)(
+    title,
+    each(names, (name) => cell(named[name] as Value, name)),
+  )
+}
+
+/** A cell for each text, which is its own name. */
+export const texts = (title: string, all: readonly string[], cell: (text: string) => Cell): Rule =>
+  values(title, Object.fromEntries(all.map((text) => [JSON.stringify(text).slice(0, 60), text])), cell)
+
 /** A cell that begins with this step, unless it is the reason why there is none. */
 export const first = (step: Step, cell: Cell): Cell => (typeof cell === 'string' ? cell : [step, cell])
 

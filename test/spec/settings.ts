@@ -49,6 +49,7 @@ const SETTINGS = {
   'one person deep': { maxDelegationDepth: 1 },
   'with an actor always': { requireActor: true },
   'with required context': { requiredContext: ['ticketId'] },
+  'with a context that every object has': { requiredContext: ['toString'] },
   'with a leeway': { replayLeeway: 10 },
   'with scopes alike': {},
   'with a resource of its own': { managementResource: OWN_RESOURCE },
@@ -132,11 +133,11 @@ async function start(name: SettingName): Promise<Setting> {
     environmentVariables: { region: 'eu' },
     isAllowed(request) {
       current.calls.push(`isAllowed at ${request.stage}`)
-      return current.functions.isAllowed?.(request) ?? true
+      return current.functions.isAllowed ? current.functions.isAllowed(request) : true
     },
     getCustomJwtClaims(request) {
       current.calls.push('getCustomJwtClaims')
-      return current.functions.getCustomJwtClaims?.(request) ?? {}
+      return current.functions.getCustomJwtClaims ? current.functions.getCustomJwtClaims(request) : {}
     },
     ...SETTINGS[name],
   }

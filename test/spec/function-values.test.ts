@@ -1,0 +1,4 @@
+import { functionValueRules } from './function-values.ts'
+import { declareCells } from './matrix.ts'
+
+declareCells('P, values', functionValueRules)
