@@ -430,7 +430,7 @@ describe('oidc-impersonation check: what has been said of metadata', () => {
   it('is not said again by the example', async () => {
     const gone = publicClient({ client_id: 'other' })
     expect(textsOf(await run(gone, [said('clients')]))).to.deep.equal([
-      'note: stopped by a fault above: the request at the exchange: there is no client spa',
+      'note: stopped by a fault above: the request at the issuance: clientId must be a client that may exchange subject tokens',
     ])
     const denied = await run(publicClient(), [said('clients')], { isAllowed: () => false })
     expect(denied.map(({ level }) => level)).to.deep.equal(['fault'])
