@@ -3,7 +3,7 @@ import { checkClients } from './clients.ts'
 import { checkDoors, checkMounting } from './doors.ts'
 import { dryRun } from './dry-run.ts'
 import { type Finding, withoutCredentials } from './finding.ts'
-import { closeDeployment, type Example, loadDeployment, readExample } from './module.ts'
+import { closeDeployment, type Deployment, type Example, loadDeployment, readExample } from './module.ts'
 import { checkSessions } from './sessions.ts'
 import { checkStatusLists } from './status-lists.ts'
 import { checkStorage } from './storage.ts'
@@ -19,22 +19,28 @@ export async function check({ module, example, json }: CheckCommand): Promise<Ch
   const given = example === undefined ? undefined : readExample(example)
   const deployment = await loadDeployment(module)
   try {
-    const clients = await checkClients(deployment, given && namesIn(given))
-    const found: readonly Finding[] = [
-      ...(await checkStorage(deployment)),
-      checkMounting(deployment),
-      ...(await checkStatusLists(deployment)),
-      ...clients,
-      ...checkDoors(deployment),
-      ...(await checkSessions(deployment, given ? namesIn(given).clients : [])),
-      ...(given ? await dryRun(deployment, given, clients) : []),
-    ]
+    const found = await lookAt(deployment, given)
     const findings = found.map((finding) => ({ ...finding, text: withoutCredentials(finding.text) }))
     const text = json ? JSON.stringify(findings, null, 2) : `${tableOf(findings)}\n${summaryOf(findings)}`
     return { text, failed: findings.some(({ level }) => level === 'fault') }
   } finally {
     await closeDeployment(deployment)
   }
+}
+
+/** All that is found, in the order in which it is told. */
+export async function lookAt(deployment: Deployment, example?: Example): Promise<readonly Finding[]> {
+  const named = example && namesIn(example)
+  const clients = await checkClients(deployment, named)
+  return [
+    ...(await checkStorage(deployment)),
+    checkMounting(deployment),
+    ...(await checkStatusLists(deployment)),
+    ...clients,
+    ...checkDoors(deployment),
+    ...(await checkSessions(deployment, named?.clients)),
+    ...(example ? await dryRun(deployment, example, clients) : []),
+  ]
 }
 
 const namesIn = ({ createdBy, clientId, actorId, resource, onBehalfOf: step, session }: Example) => ({

@@ -1,7 +1,7 @@
 /** `oidc-impersonation check` of the programs of docs/integrate.md: none has a mistake that it looks for. */
 import { execFile } from 'node:child_process'
 import { expect } from 'chai'
-import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../fixtures/markdown.ts'
+import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
 import { CLI } from './command.ts'
 
 const PROGRAMS = typescriptOf(readPage('docs/integrate.md')).filter(({ code }) => code.includes('.listen('))
@@ -33,7 +33,7 @@ describe('oidc-impersonation check: the hosts of docs/integrate.md', () => {
   })
 
   for (const [index, { heading, code }] of PROGRAMS.entries()) {
-    it(`finds no fault in that of ${heading}, and the options that it leaves to the reader`, async () => {
+    it(`finds no fault in that of ${heading}, and the resources that it leaves to the reader`, async () => {
       const file = folder.write(`host-${index}.ts`, moduleOf(code))
       const stdout = await new Promise<string>((resolve) => {
         execFile(process.execPath, ['--no-warnings', CLI, 'check', file, '--json'], (_error, text) =>
@@ -44,7 +44,7 @@ describe('oidc-impersonation check: the hosts of docs/integrate.md', () => {
       const troubles = findings
         .filter(({ level }) => level !== 'ok')
         .map(({ level, about }) => `${level}: ${about}`)
-      expect(troubles).to.deep.equal(['warning: resources', 'warning: actor', 'warning: policy'])
+      expect(troubles).to.deep.equal(['warning: resources'])
     })
   }
 })

@@ -1,8 +1,8 @@
 /** The module of a deployment. */
 import path from 'node:path'
-import { SIGNING_KEY } from '../../fixtures/keys.ts'
+import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 
-export const ROOT = path.resolve(import.meta.dirname, '../..')
+export const ROOT = path.resolve(import.meta.dirname, '../../..')
 
 interface Parts {
   readonly store?: string

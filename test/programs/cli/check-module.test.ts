@@ -5,8 +5,8 @@ import path from 'node:path'
 import { mock } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { loadDeployment, readExample } from '../../src/cli/check/module.ts'
+import { SIGNING_KEY } from '../../../fixtures/keys.ts'
+import { loadDeployment, readExample } from '../../../src/cli/check/module.ts'
 import { ROOT } from './deployment.ts'
 
 /** The text of a module whose store tells who looks for sessions. */

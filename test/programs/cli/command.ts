@@ -1,10 +1,10 @@
 /** The command `oidc-impersonation` as a process, and tokens for it. */
 import { execFile } from 'node:child_process'
 import path from 'node:path'
-import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
-import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
+import { earliestId, mintId } from '../../../src/subject-tokens/id.ts'
+import { hashToken, mintToken } from '../../../src/subject-tokens/secret.ts'
 
-export const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
+export const CLI = path.resolve(import.meta.dirname, '../../../src/cli/main.ts')
 
 interface Outcome {
   readonly code: number

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import { type Database, openDatabase } from '../../../fixtures/databases.ts'
+import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 import { CLI, run, tokenThatEnds } from './command.ts'
 
 /** Before the command, in its process. */

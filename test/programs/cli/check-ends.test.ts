@@ -6,11 +6,11 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { openDatabase } from '../../fixtures/databases.ts'
-import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { itOn } from '../../fixtures/on-database.ts'
+import { openDatabase } from '../../../fixtures/databases.ts'
+import { SIGNING_KEY } from '../../../fixtures/keys.ts'
+import { itOn } from '../../../fixtures/on-database.ts'
 
-const ROOT = path.resolve(import.meta.dirname, '../..')
+const ROOT = path.resolve(import.meta.dirname, '../../..')
 const CLI = path.join(ROOT, 'src/cli/main.ts')
 
 /** A deployment in memory, and what it keeps open. */

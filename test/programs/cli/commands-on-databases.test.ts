@@ -1,9 +1,9 @@
 /** The commands that work on a database, on each. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { onEachKind } from '../../fixtures/on-database.ts'
-import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
+import { type Database, openDatabase } from '../../../fixtures/databases.ts'
+import { onEachKind } from '../../../fixtures/on-database.ts'
+import { createAdapter, createSubjectTokenStore, migrate } from '../../../src/sequelize/index.ts'
 import { ISSUER, run, tokenThatEnds } from './command.ts'
 
 onEachKind((kind) => {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect } from 'chai'
 import type { Sequelize } from 'sequelize'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
-import { connect } from '../../src/cli/connect.ts'
+import { type Database, openDatabase } from '../../../fixtures/databases.ts'
+import { beforeOn, describeOn } from '../../../fixtures/on-database.ts'
+import { connect } from '../../../src/cli/connect.ts'
 import { run } from './command.ts'
 
 describe('DATABASE_URL', () => {

@@ -1,6 +1,0 @@
-/** A deployment without a mistake. */
-import { deploy, type Make } from './deployment.ts'
-
-export const remedied: Make = (place) => deploy({}, place)
-
-export default () => remedied()
