@@ -111,8 +111,8 @@ const isOfFound = (detail: string, plan: readonly Step[]): boolean =>
 const isScan = ({ detail }: Step): boolean =>
   TABLE.test(detail) && (detail.startsWith('SCAN') || detail.endsWith('(issuer=?)'))
 
-/** Rows that end in the same five minutes. */
-const STEP = /_(open \(open|live \(live)=\?/
+/** What has not ended. */
+const STEP = /_(open \(open|live \(live)>/
 
 /** What begins with a table sorts all that it finds there. What begins with rows that were found sorts a page. */
 function isSortOfTable({ parent, detail }: Step, plan: readonly Step[]): boolean {

@@ -113,7 +113,7 @@ export interface SubjectTokenStore {
    */
   summarize(issuer: string, from: Seconds, until: Seconds): AsyncIterable<SubjectTokenCounts>
 
-  /** Counts the tokens that are live at `now`. Slice by slice, each of access tokens that expire within five minutes. */
+  /** Counts the tokens that are live at `now`. The counts are their sum. */
   countLive(issuer: string, now: Seconds): AsyncIterable<number>
 
   /**

@@ -1,18 +1,11 @@
 import type { Seconds } from '../clock.ts'
+import { isCreatedIn, matches, namesOf } from '../subject-tokens/filter.ts'
 import { earliestId } from '../subject-tokens/id.ts'
-import type {
-  DueSession,
-  KillFilter,
-  Revoked,
-  SubjectTokenFilter,
-  SubjectTokenStore,
-} from '../subject-tokens/store.ts'
+import type { DueSession, Revoked, SubjectTokenStore } from '../subject-tokens/store.ts'
 import {
-  type ActClaim,
   isEnd,
   isLive,
   isStoppable,
-  isUnacknowledged,
   type Revocation,
   type StoredSubjectToken,
   type SubjectToken,
@@ -209,35 +202,3 @@ function dueOf({ id, userId, actorId, use, revokedAt }: SubjectToken, mark: Seco
 /** Whether its access token has not expired, stopped or not. */
 const lives = ({ use }: SubjectToken, now: Seconds): boolean =>
   use !== undefined && use.accessToken.expiresAt > now
-
-function matches(token: SubjectToken, filter: SubjectTokenFilter, now: Seconds): boolean {
-  const { id, userId, actorId, clientId, createdBy, ticketId, state } = filter
-  const { live, replayed, withoutActor, unacknowledged, createdAfter, createdBefore } = filter
-  const actors = [token.actorId, ...linksOf(token.use?.actor)]
-  const clients = [token.clientId, token.use?.clientId]
-  return (
-    (id === undefined || token.id === id) &&
-    (!userId || userId.includes(token.userId)) &&
-    (!actorId || actorId.some((name) => actors.includes(name))) &&
-    (clientId === undefined || clients.includes(clientId)) &&
-    (createdBy === undefined || token.createdBy === createdBy) &&
-    (ticketId === undefined || token.context.ticketId === ticketId) &&
-    (state === undefined || stateOf(token, now) === state) &&
-    (live === undefined || isLive(token, now) === live) &&
-    (replayed === undefined || (token.replay !== undefined) === replayed) &&
-    (withoutActor === undefined || (token.use !== undefined && !token.use.actor) === withoutActor) &&
-    (!unacknowledged || isUnacknowledged(token)) &&
-    isCreatedIn(token, createdAfter, createdBefore)
-  )
-}
-
-/** By the time in its id. */
-const isCreatedIn = ({ id }: SubjectToken, from: Seconds | undefined, until: Seconds | undefined): boolean =>
-  (from === undefined || id >= earliestId(from)) && (until === undefined || id < earliestId(until))
-
-const linksOf = (actor: ActClaim | undefined): string[] => (actor ? [actor.sub, ...linksOf(actor.act)] : [])
-
-function namesOf(filter: KillFilter): SubjectTokenFilter {
-  if ('userId' in filter) return { userId: [filter.userId] }
-  return 'actorId' in filter ? { actorId: [filter.actorId] } : filter
-}

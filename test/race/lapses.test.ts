@@ -9,7 +9,7 @@ import { hexOf } from '../../src/sequelize/database/values.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { ACTORS, STOPS, USES } from '../../src/sequelize/tables.ts'
-import { STOPPABLE, USED } from '../../src/sequelize/tokens/rows.ts'
+import { partOf, USED } from '../../src/sequelize/tokens/rows.ts'
 import { subjectTokenStoreContract, type TestRunner } from '../../src/testing/index.ts'
 import { errorsOf } from '../testing/collected.ts'
 import { MEETS } from '../testing/lapses.ts'
@@ -60,7 +60,8 @@ function watch({ run, dialect }: Driver): Watched {
 
 const isSpend = ({ intent }: Text): boolean => intent?.to === 'claim' && intent.table === USES.name
 const isTombstone = ({ sql, intent }: Text): boolean => sql.startsWith(`INSERT INTO ${USES.name} `) && !intent
-const readsStoppable = ({ sql }: Text): boolean => sql.includes(STOPPABLE)
+const readsStops = ({ sql }: Text): boolean => sql.includes(partOf('s'))
+const readsUses = ({ sql, intent }: Text): boolean => sql.includes(partOf('u')) && !intent
 
 /** Spends that look which tokens have a row of a table, and write for those that they saw none of. */
 const looking =
@@ -79,13 +80,33 @@ const looking =
     return results
   }
 
-/** Stops that return the use that they read first, where `reads` says which read that is. */
-const readingBefore = ({ run }: Watched, reads: (text: Text) => boolean): Run => {
+/** Kill switches that return the uses that they read before they wrote. */
+const readingUsesBefore = ({ run }: Watched): Run => {
   const before = new Map<string, Row>()
-  const answer = (text: Text, row: Row): Row => {
+  let [kills, wrote] = [false, false]
+  const answer = (row: Row): Row => {
+    const none = Object.keys(row).flatMap((name) => (name.startsWith('u_') ? [[name, null]] : []))
+    return { ...row, ...Object.fromEntries(none), ...before.get(hexOf(row.id)) }
+  }
+  return async (connection, text, bindings) => {
+    wrote ||= kills && isTombstone(text)
+    const results = await run(connection, text, bindings)
+    if (readsUses(text)) {
+      kills = true
+      for (const row of results.flatMap(({ rows }) => rows)) before.set(hexOf(row.u_token_id), row)
+    }
+    if (!wrote || text.intent?.to !== 'find') return results
+    return results.map(({ rows, affected }) => ({ rows: rows.map(answer), affected }))
+  }
+}
+
+/** Stops of one that return the use that they read first. */
+const readingBefore = ({ run }: Watched): Run => {
+  const before = new Map<string, Row>()
+  const answer = (row: Row): Row => {
     const id = hexOf(row.id)
     if (row.s_stopped_at === null) {
-      if (reads(text)) before.set(id, row)
+      before.set(id, row)
       return row
     }
     const use = Object.entries(before.get(id) ?? {}).filter(([name]) => name.startsWith('u_'))
@@ -93,8 +114,8 @@ const readingBefore = ({ run }: Watched, reads: (text: Text) => boolean): Run =>
   }
   return async (connection, text, bindings) => {
     const results = await run(connection, text, bindings)
-    if (!readsStoppable(text)) return results
-    return results.map(({ rows, affected }) => ({ rows: rows.map((row) => answer(text, row)), affected }))
+    if (text.intent?.to !== 'find') return results
+    return results.map(({ rows, affected }) => ({ rows: rows.map(answer), affected }))
   }
 }
 
@@ -120,11 +141,11 @@ const LAPSES: Readonly<Record<string, DriverLapse>> = {
     found: [MEETS.revocation, MEETS.userKill],
   },
   'a stop of one token that returns what it read before its mark': {
-    plant: (driver) => readingBefore(driver, ({ intent }) => intent?.to === 'find'),
+    plant: (driver) => readingBefore(driver),
     found: [MEETS.revocation],
   },
   'a kill switch that returns what it read before its mark': {
-    plant: (driver) => readingBefore(driver, ({ intent }) => intent === undefined),
+    plant: (driver) => readingUsesBefore(driver),
     found: [MEETS.userKill],
   },
   'links of a chain that are written after the spend': {
@@ -150,9 +171,9 @@ const LAPSES: Readonly<Record<string, DriverLapse>> = {
       ({ run, dialect }) =>
       async (connection, text, bindings) => {
         const results = await run(connection, text, bindings)
-        if (readsStoppable(text))
-          for (const { id, s_stopped_at: stoppedAt } of results.flatMap(({ rows }) => rows))
-            if (stoppedAt !== null)
+        if (readsStops(text))
+          for (const { s_token_id: id, s_stopped_at: stoppedAt } of results.flatMap(({ rows }) => rows))
+            if (stoppedAt !== null && id !== null)
               await run(connection, { sql: `UPDATE ${STOPS.name} SET reported = 1 WHERE token_id = $1` }, [
                 [dialect.bindId(hexOf(id))],
               ])

@@ -79,7 +79,7 @@ onEachKind((kind) => {
       const driver = driverOf(pool)
       const { run } = driver
       driver.run = async (connection, text, bindings) => {
-        const [, walk] = /^SELECT (\w+) AS step/.exec(text.sql) ?? []
+        const [, walk] = /AS found FROM .* (open|live) >= /s.exec(text.sql) ?? []
         if (walk !== undefined && !walks.includes(walk)) {
           walks.push(walk)
           if (walks.length === 2) await store.consume(token, NOW, newUse())

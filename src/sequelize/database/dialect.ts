@@ -31,16 +31,10 @@ export interface Dialect {
   upsert(row: Upsert): string
   /** Selects the newest keys of one value of an index, or the oldest, by that index, whatever the planner expects of other indexes. */
   selectNewest(slice: Slice): string
-  /** Selects the newest keys of the rows that an index finds by other columns, whatever the planner expects of others. */
-  selectNewestOf(rows: Found): string
   /** Goes after a table: the index to read it by, whatever the planner expects of others. */
   by(index: string): string
   /** Finds rows by ids, each by the index that begins with what the other conditions say. At most 1,000 ids, but one. */
   idsFrom(first: number, ids: readonly string[]): Ids
-  /** Joins rows of a table one by one: a planner that expects many would walk the table. */
-  joinEach(table: string, alias: string, on: string): string
-  /** The same for rows that need not be there. */
-  lookUpEach(table: string, alias: string, on: string): string
   /**
    * Moves the sequence of a table ahead, for which a role needs a right. Absent where a row that is inserted with a
    * number ahead moves it.
@@ -68,6 +62,8 @@ export interface Dialect {
 export interface Ids {
   /** The condition on the column that holds them. */
   among(column: string): string
+  /** Goes after FROM: the rows of a table of the issuer `$1`, under an alias, whose column holds one, each by its key. */
+  each(table: string, alias: string, column: string): string
   readonly bind: readonly Bound[]
 }
 
@@ -115,20 +111,12 @@ export interface Slice {
   /** The columns before the key, in the order of the index. */
   readonly equal: Readonly<Record<string, string>>
   readonly key: string
-  /** Further columns, which are selected too. */
-  readonly more?: readonly string[]
   /** What else must be true of the rows. */
   readonly where?: string
   readonly from: string
   readonly below: string
   readonly limit: number
   readonly oldest?: true
-}
-
-/** The keys, from `from` on and below `below`, of the rows that an index finds by `where`. */
-export interface Found extends Omit<Slice, 'equal'> {
-  readonly index: string
-  readonly where: string
 }
 
 interface ColumnTypes {

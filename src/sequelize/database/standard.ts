@@ -1,5 +1,5 @@
 /** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
-import type { Dialect, Found, Ids, Index, Insert, Slice, Upsert, WriteOnce } from './dialect.ts'
+import type { Dialect, Ids, Index, Insert, Slice, Upsert, WriteOnce } from './dialect.ts'
 
 export function into({ table, columns, rows = 1, shared = 0 }: Insert): string {
   const own = columns.length - shared
@@ -39,35 +39,32 @@ function writeOnce(rows: WriteOnce): string {
 }
 
 /** A list of ids has one of few sizes, so that there are few texts; one that is repeated fills the size. */
-const SIZES = [1, 20, 100, 500, 1000]
+const SIZES = [1, 20, 101, 500, 1000]
 
 export const idsIn =
   (bindId: Dialect['bindId']) =>
   (first: number, ids: readonly string[]): Ids => {
     const size = SIZES.find((rows) => rows >= ids.length) ?? ids.length
     const places = Array.from({ length: size }, (_, index) => `$${first + index}`).join(', ')
+    const among = (column: string) => `${column} IN (${places})`
     return {
-      among: (column) => `${column} IN (${places})`,
+      among,
+      each: (table, alias, column) =>
+        `${table} ${alias} WHERE ${alias}.issuer = $1 AND ${among(`${alias}.${column}`)}`,
       bind: Array.from({ length: size }, (_, index) => bindId(ids[index] ?? ids[0] ?? '')),
     }
   }
 
 /** `hint` names the index to the planner. */
-export function selectSlice({ equal, where = '1 = 1', ...slice }: Slice, hint: string): string {
-  const values = Object.entries(equal).map(([column, value]) => `${column} = ${value}`)
-  return selectFound({ ...slice, where: [...values, where].join(' AND ') }, hint)
-}
-
-/** What is selected of each row. */
-export const foundOf = ({ key, more = [] }: Pick<Found, 'key' | 'more'>): string =>
-  [`${key} AS found`, ...more].join(', ')
-
-export const selectFound = (
-  { table, where, from, below, limit, oldest, ...columns }: Omit<Found, 'index'>,
+export function selectSlice(
+  { table, equal, key, where = '1 = 1', from, below, limit, oldest }: Slice,
   hint: string,
-): string => `SELECT ${foundOf(columns)} FROM ${table} ${hint}
-    WHERE ${where} AND ${columns.key} >= ${from} AND ${columns.key} < ${below} 
-    ORDER BY ${columns.key} ${oldest ? '' : 'DESC'} LIMIT ${limit}`
+): string {
+  const values = Object.entries(equal).map(([column, value]) => `${column} = ${value}`)
+  return `SELECT ${key} AS found FROM ${table} ${hint}
+    WHERE ${values.join(' AND ')} AND ${key} >= ${from} AND ${key} < ${below} AND ${where}
+    ORDER BY ${key} ${oldest ? '' : 'DESC'} LIMIT ${limit}`
+}
 
 const insertNew = (rows: Insert): string => `INSERT ${into(rows)} ON CONFLICT DO NOTHING`
 

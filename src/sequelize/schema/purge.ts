@@ -5,8 +5,8 @@ import { refuseUnknown } from '../../plain-json.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import { LONGEST_LIFE, STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
 import type { Database } from '../database/database.ts'
-import type { Delete, Dialect } from '../database/dialect.ts'
-import type { Row } from '../database/text.ts'
+import type { Delete } from '../database/dialect.ts'
+import type { Bound, Row } from '../database/text.ts'
 import { hexOf } from '../database/values.ts'
 import { databaseOf } from '../database-of.ts'
 import { ACKNOWLEDGEMENTS, ACTORS, ISSUERS, LOGOUTS, MODELS, STOPS, TOKENS, USES } from '../tables.ts'
@@ -38,17 +38,21 @@ const GRACE: Seconds = 60
 const PATIENCE: Seconds = 300
 
 /** When the oldest tokens ended, by the time in their ids: no index of their ends is kept for this. */
-function oldestTokens(dialect: Dialect): string {
+async function oldestTokens(database: Database, issuer: number, from: Bound, below: Bound) {
+  const { dialect } = database
   const oldest = dialect.selectNewest({
-    table: `${TOKENS.name} t`,
-    equal: { 't.issuer': '$1' },
-    key: 't.id',
-    more: ['t.expires_at'],
+    ...{ table: TOKENS.name, equal: { issuer: '$1' }, key: 'id' },
     ...{ from: '$2', below: '$3', limit: BATCH, oldest: true },
   })
-  return `SELECT rows_found.found, rows_found.expires_at, u.access_token_expires_at AS ends, u.session_logout AS logout
-    FROM (${oldest}) rows_found
-    ${dialect.lookUpEach(USES.name, 'u', 'u.issuer = $1 AND u.token_id = rows_found.found')} ORDER BY rows_found.found`
+  const ids = (await database.find(oldest, [issuer, from, below])).map(({ found }) => hexOf(found))
+  if (ids.length === 0) return []
+  const { among, bind } = dialect.idsFrom(2, ids)
+  return database.find(
+    `SELECT t.id, t.expires_at, u.access_token_expires_at AS ends, u.session_logout AS logout
+      FROM ${TOKENS.name} t LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token_id = t.id
+      WHERE t.issuer = $1 AND ${among('t.id')} ORDER BY t.id`,
+    [issuer, ...bind],
+  )
 }
 
 /** Before every id. */
@@ -115,14 +119,13 @@ async function* purgeTokens(
   const below = dialect.bindId(earliestId(until))
   // Of a purge that was interrupted: no token of that age is left.
   const oldest = dialect.bindId(earliestId(until - 2 * LONGEST_LIFE))
-  const sql = oldestTokens(dialect)
   for (let from = dialect.bindId(NONE); ; ) {
-    const found = await database.find(sql, [issuer, from, below])
+    const found = await oldestTokens(database, issuer, from, below)
     if (found.length === 0) break
-    const last = dialect.bindId(hexOf(found.at(-1)?.found))
+    const last = dialect.bindId(hexOf(found.at(-1)?.id))
     const kept = found.filter((row) => endedAfter(row, until) || isPending(row, now))
     if (kept.length < found.length) {
-      const others = dialect.idsFrom(5, [NONE, ...kept.map((row) => hexOf(row.found))])
+      const others = dialect.idsFrom(5, [NONE, ...kept.map((row) => hexOf(row.id))])
       // The token first: without it no one finds the others, and a record never seems to be unspent. As a range: a
       // planner would read, and lock, all of a small table for many ids. What has come into it since has not expired.
       const deleted = await database.write(

@@ -2,11 +2,12 @@
 import type { Seconds } from '../../clock.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import type { SubjectTokenCounts } from '../../subject-tokens/store.ts'
+import { LONGEST_LIFE } from '../../subject-tokens/subject-token.ts'
 import type { Dialect } from '../database/dialect.ts'
-import { hexOf } from '../database/values.ts'
 import { STOPS, TOKENS, USES } from '../tables.ts'
-import { newestOfAll } from './branches.ts'
 import type { Place } from './place.ts'
+import { stepOf } from './rows.ts'
+import { newest } from './walks.ts'
 
 /** Tokens that one statement counts, in the entries of indexes. */
 const SLICE = 5000
@@ -32,17 +33,17 @@ const countIn = (dialect: Dialect): string => `SELECT
 
 /** From the newest to the oldest. */
 export async function* summarize(
-  { database, dialect, number }: Place,
+  place: Place,
   from: Seconds,
   until: Seconds,
 ): AsyncGenerator<SubjectTokenCounts> {
-  const found = newestOfAll(dialect, { issuer: '$1', from: '$2', below: '$3' }, SLICE)
-  const end = `SELECT found FROM (${found}) rows_found ORDER BY found DESC LIMIT 1 OFFSET ${SLICE - 1}`
-  const oldest = dialect.bindId(earliestId(from))
-  for (let below = dialect.bindId(earliestId(until)); ; ) {
-    const [last] = await database.find(end, [number, oldest, below])
-    const first = last ? dialect.bindId(hexOf(last.found)) : oldest
-    const [row = {}] = await database.find(countIn(dialect), [number, first, below])
+  const { database, dialect, number } = place
+  const oldest = earliestId(from)
+  for (let below = earliestId(until); ; ) {
+    const last = (await newest(place, 'issued', { from: oldest, below, limit: SLICE }))[SLICE - 1]
+    const first = last ?? oldest
+    const bind = [number, dialect.bindId(first), dialect.bindId(below)]
+    const [row = {}] = await database.find(countIn(dialect), bind)
     const [stopped, ended] = [Number(row.stopped), Number(row.ended)]
     yield {
       issued: Number(row.issued),
@@ -52,7 +53,20 @@ export async function* summarize(
       ended,
       replayed: Number(row.replayed),
     }
-    if (!last) return
+    if (last === undefined) return
     below = first
   }
+}
+
+/** Of what has not expired: by the index of that, bounded on both sides. A subselect: a planner would read all stops. */
+const countLiveIn = (dialect: Dialect): string => `SELECT COUNT(*) AS live
+  FROM ${USES.name} u ${dialect.by(`${USES.name}_live`)}
+  WHERE u.issuer = $1 AND u.live >= $2 AND u.live <= $3 AND u.access_token_expires_at > $4
+    AND (u.kept = 1 OR (SELECT s.stopped_at FROM ${STOPS.name} s
+      WHERE s.issuer = u.issuer AND s.token_id = u.token_id) IS NULL)`
+
+export async function* countLive({ database, dialect, number }: Place, now: Seconds): AsyncGenerator<number> {
+  const bind = [number, stepOf(now), stepOf(now + 2 * LONGEST_LIFE), now]
+  const [row] = await database.find(countLiveIn(dialect), bind)
+  yield Number(row?.live)
 }

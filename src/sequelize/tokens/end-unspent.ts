@@ -10,9 +10,10 @@ import { hasRight } from '../schema/rights.ts'
 import { LOST, moveNumbers, NO_ISSUER } from '../schema/sequence.ts'
 import { ISSUERS, type Right, STOPS, type Table, TOKENS, USES } from '../tables.ts'
 import { numberOf } from './issuers.ts'
-import { findByEnd } from './kill.ts'
-import type { Place } from './place.ts'
-import { report, stop } from './stop.ts'
+import { readStoppable } from './kill.ts'
+import { type Place, partsOf } from './place.ts'
+import { report, type Stoppable, stop } from './stop.ts'
+import { unended } from './walks.ts'
 
 const REVOCATION: Revocation = { cause: 'command' }
 
@@ -53,11 +54,14 @@ const placeOf = (database: Database, issuer: string): Place => ({
   unreadable: () => {},
 })
 
+const isUnspent = ({ row }: Stoppable): boolean => row.u_used_at === null && row.s_stopped_at === null
+
 /** Those without a use are reported at once: there is nothing else to end. */
 async function endAll(place: Place): Promise<number> {
   const now = epochTime()
   let ended = 0
-  for await (const tokens of findByEnd({ place, now, again: true }, 'open')) {
+  for (const ids of partsOf(await unended(place, 'open', now), [500])) {
+    const tokens = (await readStoppable(place, ids, now)).filter(isUnspent)
     // Each by its own time: status lists look back only so far.
     const stopped = await stop(place, tokens, { now: epochTime(), revocation: REVOCATION })
     const unspent = stopped.filter(({ row }) => row.u_used_at === null && row.s_reported === null)

@@ -10,6 +10,7 @@ import type {
 } from '../../subject-tokens/subject-token.ts'
 import type { Dialect } from '../database/dialect.ts'
 import { withoutEffect } from '../database/storage-error.ts'
+import type { Row } from '../database/text.ts'
 import { textOf } from '../database/text-of.ts'
 import { ACTORS, columnsOf, TOKENS, USES } from '../tables.ts'
 import { type Place, REST } from './place.ts'
@@ -43,9 +44,12 @@ export async function insert({ database, dialect, number }: Place, token: NewSub
   await database.writeRow(textsOf(dialect).insert, issuedRow(dialect, number, token), token.id)
 }
 
+/** The record of this id, with all that others have committed. */
+export const readRow = ({ database, dialect, number }: Place, id: string): Promise<Row | undefined> =>
+  database.findRow(textsOf(dialect).find, [dialect.bindId(id), number])
+
 export async function find(place: Place, id: string): Promise<StoredSubjectToken | undefined> {
-  const { database, dialect, number } = place
-  const row = await database.findRow(textsOf(dialect).find, [dialect.bindId(id), number])
+  const row = await readRow(place, id)
   return row && { ...readToken(place, row, true), tokenHash: readHash(row) }
 }
 

@@ -105,25 +105,25 @@ export function revocationText({ cause: _, ...rest }: Revocation): string | null
   return Object.values(rest).some((value) => value !== undefined) ? JSON.stringify(rest) : null
 }
 
-const select = (alias: string, columns: readonly string[]): string =>
-  columns.map((column) => `${alias}.${column}${alias === 't' ? '' : ` AS ${alias}_${column}`}`).join(', ')
+const COLUMNS = {
+  t: without(columnsOf(TOKENS), 'issuer', 'open', 'ticket_id'),
+  u: without(columnsOf(USES), 'issuer', 'live', 'chain', 'session_due'),
+  s: without(columnsOf(STOPS), 'issuer', 'number', 'ends', 'replayed'),
+}
 
-/** All that a record is made of, but for its acknowledgements: under the aliases `t`, `u` and `s`. */
-export const RECORD = [
-  select('t', without(columnsOf(TOKENS), 'issuer', 'open', 'ticket_id')),
-  select('u', without(columnsOf(USES), 'issuer', 'live', 'chain', 'session_due')),
-  select('s', without(columnsOf(STOPS), 'issuer', 'token_id', 'number', 'ends', 'replayed')),
-].join(', ')
+const nameOf = (alias: string, column: string): string => (alias === 't' ? column : `${alias}_${column}`)
 
-/** What a stop reads; there may be many rows. */
-export const STOPPABLE = [
-  select('t', ['id', 'number', 'expires_at', 'user_id', 'client_id', 'actor_id']),
-  select('u', [
-    ...['token_id', 'used_at', 'access_token_expires_at', 'kept', 'client_id', 'actor_id', 'grant_id'],
-    'session_logout',
-  ]),
-  select('s', ['stopped_at', 'reported', 'cause', 'revocation']),
-].join(', ')
+/** What a record is made of, of one table under its alias. */
+export const partOf = (alias: keyof typeof COLUMNS): string =>
+  COLUMNS[alias].map((column) => `${alias}.${column} AS ${nameOf(alias, column)}`).join(', ')
+
+/** All that a record is made of, but for its acknowledgements. */
+export const RECORD = [partOf('t'), partOf('u'), partOf('s')].join(', ')
+
+/** What a record has of a table where it has no row. */
+export const NO_ROW: Row = Object.fromEntries(
+  (['u', 's'] as const).flatMap((alias) => COLUMNS[alias].map((column) => [nameOf(alias, column), null])),
+)
 
 /** Reads rows of one issuer. */
 export interface Reader {

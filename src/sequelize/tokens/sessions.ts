@@ -25,14 +25,10 @@ const findDueIn = (
     u.client_id AS u_client_id, u.actor_id AS u_actor_id, u.used_at, u.access_token_expires_at, u.session_due,
     u.session_logout AS u_session_logout, s.stopped_at
   FROM ${USES.name} u ${dialect.by(`${USES.name}_session_due`)}
-  ${dialect.lookUpEach(STOPS.name, 's', 's.issuer = u.issuer AND s.token_id = u.token_id')}
-  ${dialect.joinEach(
-    TOKENS.name,
-    't',
-    `t.issuer = u.issuer AND t.id = u.token_id
-      AND (u.session_due <= $2 OR (s.stopped_at IS NOT NULL AND ${UNTRIED}))`,
-  )}
+  LEFT JOIN ${STOPS.name} s ON s.issuer = u.issuer AND s.token_id = u.token_id
+  LEFT JOIN ${TOKENS.name} t ON t.issuer = u.issuer AND t.id = u.token_id
   WHERE u.issuer = $1 AND u.session_due >= 0 AND u.session_due < ${Number.MAX_SAFE_INTEGER}
+    AND (u.session_due <= $2 OR (COALESCE(s.stopped_at, 0) > 0 AND ${UNTRIED}))
   ORDER BY u.session_due LIMIT ${limit}`
 
 /** By the key: a bare column would invite a planner to begin at its index, where many may have one mark. */

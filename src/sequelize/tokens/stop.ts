@@ -9,11 +9,11 @@ import type { Revoked } from '../../subject-tokens/store.ts'
 import type { Replay, Revocation, SpentSubjectToken } from '../../subject-tokens/subject-token.ts'
 import { StorageError } from '../database/storage-error.ts'
 import type { Binding, Bound, Row } from '../database/text.ts'
-import { textOf } from '../database/text-of.ts'
 import { hexOf } from '../database/values.ts'
-import { STOPS, TOKENS, USES } from '../tables.ts'
-import { type Place, partsOf, REST, recordsWith } from './place.ts'
-import { readRevoked, revocationText, STOPPABLE } from './rows.ts'
+import { STOPS, USES } from '../tables.ts'
+import { readRow } from './hot.ts'
+import { type Place, partsOf, readRows } from './place.ts'
+import { readRevoked, revocationText } from './rows.ts'
 
 /** Rows that one statement writes. */
 const SIZES = [500, 100, 20, 5, 2, 1]
@@ -44,7 +44,7 @@ const isReported = ({ row }: Stoppable): boolean => row.s_reported !== null
 export const lives = ({ row }: Stoppable, now: Seconds): boolean =>
   row.u_used_at !== null && Number(row.u_access_token_expires_at) > now
 
-const canStop = (one: Stoppable, now: Seconds): boolean =>
+export const canStop = (one: Stoppable, now: Seconds): boolean =>
   isSpent(one) ? lives(one, now) : Number(one.row.expires_at) > now
 
 export const stoppable = (row: Row): Stoppable => ({ id: hexOf(row.id), row })
@@ -63,16 +63,6 @@ export async function stop(place: Place, tokens: readonly Stoppable[], how: Stop
   for (const part of partsOf(sorted, SIZES)) stopped.push(...(await stopPart(place, part, how)))
   return stopped
 }
-
-const FIND_ONE = {
-  to: 'find',
-  table: `${TOKENS.name} t`,
-  join: REST,
-  columns: STOPPABLE,
-  key: 't.id',
-  equal: ['t.issuer'],
-  index: 'PRIMARY',
-} as const
 
 /** Returns how many rows it wrote. The end of one impersonation is as frequent as its exchange; that of many is rare. */
 async function write(
@@ -107,24 +97,15 @@ async function stopPart(
     const values = ids.map((id) => dialect.bindId(id))
     await write(place, ids, dialect.insertNew({ ...TOMBSTONE, rows }), [number, ...values])
   }
-  return readStoppable(place, ids)
-}
-
-async function readStoppable(place: Place, ids: readonly string[]): Promise<Stoppable[]> {
-  const { database, dialect, number } = place
   const [first = ''] = ids
-  if (ids.length === 1) {
-    const row = await database.findRow(textOf(dialect, FIND_ONE), [dialect.bindId(first), number])
-    return row ? [stoppable(row)] : []
-  }
-  const those = dialect.idsFrom(2, ids)
-  const sql = `SELECT ${STOPPABLE} FROM ${recordsWith(dialect, those)}`
-  return (await database.find(sql, [number, ...those.bind])).map((row) => stoppable(row))
+  const found = ids.length > 1 ? await readRows(place, ids) : [await readRow(place, first)]
+  return found.flatMap((row) => (row ? [stoppable(row)] : []))
 }
 
 export async function revoke(place: Place, id: string, how: Stop): Promise<Revoked | undefined> {
-  const [token] = await readStoppable(place, [id])
-  if (!token) return undefined
+  const row = await readRow(place, id)
+  if (!row) return undefined
+  const token = stoppable(row)
   const isOver = !canStop(token, how.now) || (isStopped(token) && isReported(token))
   const [stopped = token] = isOver ? [] : await stop(place, [token], how)
   return readRevoked(place, stopped.row)

@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts'
 import { codeOf } from '../fate.ts'
-import { idsIn, into, replacing, selectFound, selectSlice } from '../standard.ts'
+import { idsIn, into, replacing, selectSlice } from '../standard.ts'
 import { mysqlSchema } from './schema.ts'
 
 const bindId = (hex: string): Buffer => Buffer.from(hex, 'hex')
@@ -25,11 +25,8 @@ export const mysqlDialect: Dialect = {
   upsert: (row) => `INSERT ${into(row)} ON DUPLICATE KEY UPDATE
     ${replacing(row, (column) => `VALUES(${column})`)}`,
   selectNewest: (slice) => selectSlice(slice, by(slice.index ?? 'PRIMARY')),
-  selectNewestOf: (rows) => selectFound(rows, by(rows.index)),
   by,
   idsFrom: idsIn(bindId),
-  joinEach: (table, alias, on) => `STRAIGHT_JOIN ${table} ${alias} ON ${on}`,
-  lookUpEach: (table, alias, on) => `LEFT JOIN ${table} ${alias} ON ${on}`,
   deleteOldest: ({ table, where, age, limit }) =>
     `DELETE FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit}`,
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts'
 import { codeOf } from '../fate.ts'
-import { foundOf, idsIn, insertOrReplace, standard } from '../standard.ts'
+import { idsIn, insertOrReplace, standard } from '../standard.ts'
 import { postgresSchema } from './schema.ts'
 
 const bindId = (hex: string): string => hex
@@ -16,42 +16,33 @@ export const postgresDialect: Dialect = {
    * list has an order that no other index gives. The lower bound stands outside: with both, a planner that does not know
    * their values would expect few keys between them, and collect all of them.
    */
-  selectNewest(slice) {
-    const { table, index, equal, where = 'true', key, from, below, limit, oldest } = slice
+  selectNewest({ table, equal, key, where = 'true', from, below, limit, oldest }) {
     const [[first, value] = [], ...others] = Object.entries(equal)
     // By a primary key of two columns a pair is compared: a planner expects more of that than of equality, and keeps the order.
-    if (index === undefined && others.length === 0) {
+    if (others.length === 0) {
       const [bound, direction] = oldest ? [`>= (${value}, ${from})`, ''] : [`< (${value}, ${below})`, 'DESC']
-      return `SELECT newest.* FROM (SELECT ${foundOf(slice)}, ${first} AS of_first FROM ${table}
+      return `SELECT found FROM (SELECT ${key} AS found, ${first} AS of_first FROM ${table}
         WHERE (${first}, ${key}) ${bound} AND ${where} ORDER BY ${first} ${direction}, ${key} ${direction} LIMIT ${limit}) newest
         WHERE of_first = ${value} AND found >= ${from} AND found < ${below}`
     }
-    const conditions = [
-      `${first} = ANY (ARRAY[${value}])`,
-      ...others.map(([column, its]) => `${column} = ${its}`),
-      `${key} < ${below}`,
-      where,
-    ]
-    const newest = `SELECT ${foundOf(slice)} FROM ${table} WHERE ${conditions.join(' AND ')}
-      ORDER BY ${first} DESC, ${key} DESC LIMIT ${limit}`
-    return `SELECT newest.* FROM (${newest}) newest WHERE found >= ${from}`
+    const equals = others.map(([column, its]) => `${column} = ${its}`).join(' AND ')
+    return `SELECT found FROM (SELECT ${key} AS found FROM ${table}
+        WHERE ${first} = ANY (ARRAY[${value}]) AND ${equals} AND ${key} < ${below} AND ${where}
+        ORDER BY ${first} DESC, ${key} DESC LIMIT ${limit}) newest
+      WHERE found >= ${from}`
   },
-  // OFFSET keeps the planner from walking an index that sorts by the key until it has found enough.
-  selectNewestOf: ({ table, where, from, below, limit, ...columns }) => `SELECT of_index.* FROM
-      (SELECT ${foundOf(columns)} FROM ${table} WHERE ${where} OFFSET 0) of_index
-      WHERE found >= ${from} AND found < ${below} ORDER BY found DESC LIMIT ${limit}`,
   by: () => '',
-  // A planner that counts them would rather read all rows of the issuer, if it expects those to be few.
+  // A planner without statistics would rather read all rows of the issuer, if it expects those to be few. OFFSET keeps it
+  // from that where a table looks smaller than it is, because no one reads its texts.
   idsFrom: (first, ids) =>
     ids.length === 1
       ? idsIn(bindId)(first, ids)
       : {
           among: (column) => `${column} = ANY (ARRAY(SELECT UNNEST($${first}::UUID[])))`,
+          each: (table, alias, column) => `UNNEST($${first}::UUID[]) ids (id) CROSS JOIN LATERAL
+            (SELECT * FROM ${table} WHERE issuer = $1 AND ${column} = ids.id OFFSET 0) ${alias}`,
           bind: [`{${ids.join(',')}}`],
         },
-  // OFFSET keeps the planner from merging or hashing the two.
-  joinEach: (table, alias, on) => `CROSS JOIN LATERAL ${onlyOf(table, alias, on)}`,
-  lookUpEach: (table, alias, on) => `LEFT JOIN LATERAL ${onlyOf(table, alias, on)} ON true`,
 
   // By their places: what is locked stays there, and no planner reads the table to join it with itself.
   deleteOldest: ({ table, where, age, limit }) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY
@@ -92,6 +83,3 @@ export const postgresDialect: Dialect = {
 
   schema: postgresSchema,
 }
-
-const onlyOf = (table: string, alias: string, on: string): string =>
-  `(SELECT ${alias}.* FROM ${table} ${alias} WHERE ${on} OFFSET 0) ${alias}`

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { idsIn, insertOrReplace, selectFound, selectSlice, standard } from '../standard.ts'
+import { idsIn, insertOrReplace, selectSlice, standard } from '../standard.ts'
 import { sqliteSchema } from './schema.ts'
 
 const bindId = (hex: string): Buffer => Buffer.from(hex, 'hex')
@@ -13,11 +13,8 @@ export const sqliteDialect: Dialect = {
   isDuplicateKey: (error) => error instanceof Error && /UNIQUE constraint failed/.test(error.message),
 
   selectNewest: (slice) => selectSlice(slice, slice.index === undefined ? '' : by(slice.index)),
-  selectNewestOf: (rows) => selectFound(rows, by(rows.index)),
   by,
   idsFrom: idsIn(bindId),
-  joinEach: (table, alias, on) => `CROSS JOIN ${table} ${alias} ON ${on}`,
-  lookUpEach: (table, alias, on) => `LEFT JOIN ${table} ${alias} ON ${on}`,
 
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key.join(', ')}) IN
     (SELECT ${key.join(', ')} FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit})`,
