@@ -54,6 +54,7 @@ const SETTINGS = {
   'with scopes alike': {},
   'with a resource of its own': { managementResource: OWN_RESOURCE },
   'with public clients by default': {},
+  'with rich authorization requests': {},
   'with short lives': { subjectTokenTTL: 30, maxSubjectTokenTTL: 40 },
   'without functions': { isAllowed: undefined, getCustomJwtClaims: undefined },
   'of another issuer': {},
@@ -143,9 +144,11 @@ async function start(name: SettingName): Promise<Setting> {
   }
   const adapter = createAdapter(database.sequelize, { namespace: unique('rules') })
   const web = metadataWeb()
+  const base = configurationOf(current, web, (model) => hooked(adapter(model), model, current))
   const configuration = {
-    ...configurationOf(current, web, (model) => hooked(adapter(model), model, current)),
+    ...base,
     ...(name === 'with scopes alike' && { scopes: ['openid', ...SCOPES_ALIKE] }),
+    ...(name === 'with rich authorization requests' && { features: withRichRequests(base.features) }),
     ...(name === 'with public clients by default' && {
       clientDefaults: { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' } as const,
       clients: [machineClient({ token_endpoint_auth_method: 'client_secret_basic' })],
@@ -172,6 +175,13 @@ async function start(name: SettingName): Promise<Setting> {
   await store.find(console.issuer, '0'.repeat(32))
   return Object.assign(current, console, { overtake, web })
 }
+
+/** Which drop an empty list of authorization details. */
+const withRichRequests = (features: Configuration['features']) =>
+  ({
+    ...features,
+    richAuthorizationRequests: { enabled: true, types: { payment: { validate() {} } } },
+  }) as unknown as Configuration['features']
 
 type Parser = (ctx: Parameters<Middleware>[0], read: () => Promise<string>) => unknown
 /** The host leaves this as the body. */

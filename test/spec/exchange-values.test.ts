@@ -1,0 +1,4 @@
+import { exchangeValueRules } from './exchange-values.ts'
+import { declareCells } from './matrix.ts'
+
+declareCells('E, values', exchangeValueRules)
