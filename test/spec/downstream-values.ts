@@ -25,20 +25,9 @@ import {
 } from './expectations.ts'
 import { fails, functions, issuedWith, on, passes, stored } from './given.ts'
 import { by, mustPresent, PRESENTED, proven, storedAs, theKey, variant } from './proofs.ts'
-import { each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
+import { type Rule, rowsOf, type Step, values } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { LASTING } from './settings.ts'
-
-/** A row with a cell for each value. */
-const values = <Value>(
-  title: string,
-  all: Readonly<Record<string, Value>>,
-  cellOf: (value: Value) => Steps,
-): Rule =>
-  rowsOf(Object.keys(all))(
-    title,
-    each(Object.keys(all), (form) => cellOf(all[form] as Value)),
-  )
 
 const OWN = "a user's own JWT"
 const IMPERSONATION = 'a JWT'

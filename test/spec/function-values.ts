@@ -9,6 +9,7 @@ import { ready, send } from './exchanging.ts'
 import {
   answers,
   changesNothing,
+  denied,
   isServerError,
   recordSays,
   spent,
@@ -59,8 +60,16 @@ class WithToJson {
     return { member: 'json' }
   }
 }
+class WithUndefined {
+  readonly team = undefined
+}
 const cycle: Record<string, unknown> = {}
 cycle.self = cycle
+
+/** Nothing behind these names, the first of them outermost. */
+const nested = (names: readonly string[]): object =>
+  names.reduceRight<unknown>((inner, name) => ({ [name]: inner }), undefined) as object
+const DEEP = [...['a', 'b', 'c'].map((letter) => letter.repeat(64)), 'd'.repeat(61), 'e']
 
 const NO_OBJECT = {
   null: () => null,
@@ -91,6 +100,8 @@ const NO_JSON = {
   'half a character': () => ({ name: '\ud800' }),
   'half a character in a name': () => ({ '\ud800': 1 }),
   'a cycle': () => cycle,
+  'undefined too deep to name': () => nested(DEEP.with(3, 'd'.repeat(62))),
+  'undefined in an object of a class': () => ({ nothing: null, user: new WithUndefined() }),
   'a promise': () => ({ team: Promise.resolve('support') }),
   'a getter that throws': () => ({
     get team() {
@@ -121,6 +132,9 @@ const UNDEFINED: Named<() => object> = {
   'a["x\\ny"]': () => ({ a: { 'x\ny': undefined } }),
   [`${'x'.repeat(64)}…`]: () => ({ ['x'.repeat(10_000)]: undefined }),
   more: () => ({ cycle, again: [cycle, cycle], more: undefined }),
+  ['y'.repeat(64)]: () => ({ ['y'.repeat(64)]: undefined }),
+  // The path to it has 256 characters; one more, and it is not named.
+  [DEEP.join('.')]: () => nested(DEEP),
 }
 const THROWN = {
   'no error': () => throwing('private'),
@@ -360,4 +374,25 @@ const policies = [
   ]),
 ]
 
-export const functionValueRules = [...failures, ...results, ...policies]
+/** What can be awaited, and is no promise. */
+const thenable = (promise: Promise<unknown>): object => ({
+  // biome-ignore lint/suspicious/noThenProperty: that is the test
+  then: promise.then.bind(promise),
+})
+const awaited = [
+  values('P1, no promise', { 'says yes': true }, (decision) => [
+    ready,
+    returns('isAllowed', () => thenable(Promise.resolve(decision))),
+    send(),
+    granted,
+  ]),
+  fails('P1, no promise', 'isAllowed', { 'too late': () => thenable(tooLate(1)) }, 'took more than 1 s'),
+  values('P5, no promise', { AccessDenied: 'not on Sundays' }, (reason) => [
+    ready,
+    returns('isAllowed', () => thenable(Promise.reject(new AccessDenied(reason)))),
+    send(),
+    denied(reason),
+  ]),
+]
+
+export const functionValueRules = [...failures, ...results, ...policies, ...awaited]
