@@ -34,8 +34,9 @@ export async function readRows(
     return new Map(rows.map((row) => [hexOf(row[id]), row]))
   }
   const tokens = await read('t', `${TOKENS.name} t WHERE t.issuer = $1 AND ${among('t.id')}`, 'id')
+  // There are fewer stops: a planner without statistics would take them for few enough to read all.
   const stops = await read('s', each(STOPS.name, 's', 'token_id'), 's_token_id')
-  const uses = await read('u', each(USES.name, 'u', 'token_id'), 'u_token_id')
+  const uses = await read('u', `${USES.name} u WHERE u.issuer = $1 AND ${among('u.token_id')}`, 'u_token_id')
   return ids.flatMap((id) => {
     const token = tokens.get(id)
     return token ? [{ ...NO_ROW, ...token, ...uses.get(id), ...stops.get(id) }] : []
