@@ -34,7 +34,9 @@ export interface Routes {
 /** Serves the paths of a router, whose routes turn their own errors into responses. */
 export const routerHandler = ({ provider, prefix, asSent, router }: RouterRoutes): NodeHandler =>
   createHandler({
-    ...{ provider, prefix, asSent },
+    provider,
+    prefix,
+    asSent,
     owns: (path) => router.match(path, 'GET').path.length > 0,
     respond: inJson,
     serve: router.routes() as Middleware,
