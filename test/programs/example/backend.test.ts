@@ -398,6 +398,29 @@ describe('the backend of the example', () => {
       await stop(open.id)
       expect((await openView(cookie)).body).to.deep.equal({})
     })
+
+    it('is known by a new cookie after every start and stop, for the backend alone, and not by the old one', async () => {
+      const { headers } = await request()
+      const [line = ''] = headers.getSetCookie()
+      expect(line).to.match(/^support-backend=[\w-]{22,};/)
+      expect(line.toLowerCase())
+        .to.match(/path=\/backend;/)
+        .and.include('httponly')
+        .and.include('samesite=strict')
+      const first = line.split(';')[0] ?? ''
+      const { headers: again } = await request({ cookie: first })
+      const second = again.getSetCookie()[0]?.split(';')[0] ?? ''
+      expect(second)
+        .to.match(/^support-backend=/)
+        .and.not.equal(first)
+      expect((await openView(first)).body).to.deep.equal({})
+      const { open } = (await openView(second)).body
+      const stopped = await request({ path: `impersonations/${open.id}/stop`, cookie: second, body: '{}' })
+      const third = stopped.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+      expect(third)
+        .to.match(/^support-backend=/)
+        .and.not.equal(second)
+    })
   })
 
   describe('the record', () => {
@@ -418,7 +441,7 @@ describe('the backend of the example', () => {
       const { client_id: clientId, client_secret: clientSecret } = supportBackend
       const other = createImpersonationClient({ issuer: `${example.baseUrl}/oidc`, clientId, clientSecret })
       const context = { reason: { toString: 1, valueOf: 1 }, ticketId: ['T-1'], notes: 'private' }
-      await other.issue({ userId: 'alice', context })
+      await other.issue({ userId: 'alice', actorId: 'sam', context })
       const [item] = (await record()).body.items
       expect(item.context).to.deep.equal({ reason: '{"toString":1,"valueOf":1}', ticketId: '["T-1"]' })
     })
@@ -427,7 +450,7 @@ describe('the backend of the example', () => {
       const { client_id: clientId, client_secret: clientSecret } = supportBackend
       const other = createImpersonationClient({ issuer: `${example.baseUrl}/oidc`, clientId, clientSecret })
       const { id } = await other.issue({
-        userId: 'alice',
+        ...{ userId: 'alice', actorId: 'sam' },
         context: { reason: 'A test', ticketId: 'T-1' },
       })
       // A member that every object inherits.
@@ -435,6 +458,7 @@ describe('the backend of the example', () => {
       const [item] = (await record()).body.items
       expect(Object.entries(item.names)).to.have.deep.members([
         ['alice', 'Alice Archer'],
+        ['sam', 'Sam Sawyer'],
         ['constructor', 'constructor'],
       ])
     })

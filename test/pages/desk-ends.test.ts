@@ -1,0 +1,233 @@
+/** How a view ends: by someone else, by its time, by a thief, and where something does not respond. Nothing of it stays. */
+import { expect } from 'chai'
+import type { Page, Request } from 'playwright-core'
+import { STATUS_LIST_TTL } from '../../example/impersonation.ts'
+import { stopClock } from '../../fixtures/clock.ts'
+import {
+  ask,
+  banner,
+  heading,
+  inChromium,
+  logged,
+  record,
+  STATE,
+  says,
+  signIn,
+  stop,
+  view,
+  WHY_STOPPED,
+} from './desk.ts'
+import { holdExchange, REFUSED } from './exchange.ts'
+import { expectNothingViewed, remaining } from './shown.ts'
+
+const OVER = { status: 401, body: '{}' }
+
+/** As a laptop does: its clock goes on meanwhile, and its timers do not. */
+async function sleep(page: Page, milliseconds: number): Promise<void> {
+  await page.clock.setSystemTime((await page.evaluate<number>('Date.now()')) + milliseconds)
+  await page.clock.runFor(1000)
+}
+
+/** The page's request, sent by someone else. */
+const replay = (request: Request): Promise<Response> =>
+  fetch(request.url(), {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: request.postData(),
+  })
+
+const states = async (page: Page) => (await record(page)).map((row) => row[STATE]?.split(' ')[0])
+
+inChromium('the support desk: the end of a view', (openDesk) => {
+  it('by a colleague, before it has started and while it runs: the page says who and why', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await page.clock.install()
+    await signIn(page)
+    const colleague = await desk.elsewhere()
+    await signIn(colleague, 'Robin Reed')
+    const exchange = await holdExchange(page)
+    await ask(page, 'Alice Archer')
+    const route = await exchange.reached()
+    expect((await record(colleague))[0]?.[STATE]).to.equal('Not used yet')
+    await stop(colleague)
+    await says(colleague, 'status', 'Stopped. Its subject token can no longer be exchanged.')
+    await route.continue()
+    await says(page, 'alert', REFUSED)
+    await expectNothingViewed(page)
+
+    const call = page.waitForRequest('**/orders-api/orders')
+    await view(page)
+    const authorization = (await (await call).headerValue('authorization')) ?? ''
+    const status = async () =>
+      (await fetch(`${desk.baseUrl}/orders-api/orders`, { headers: { authorization } })).status
+    expect(await status()).to.equal(200)
+    // Or the row of the new view would come with the next look, seconds later.
+    await colleague.getByRole('link', { name: 'Customers' }).click()
+    await record(colleague)
+    await stop(colleague)
+    await says(colleague, 'status', 'Stopped. The orders API refuses its access token within seconds.')
+    await page.clock.fastForward(2000)
+    await says(page, 'alert', /^Robin Reed stopped your view of Alice Archer at [\d:]{8}\. The reason: /)
+    await expectNothingViewed(page)
+    await heading(page, 'Customers')
+    const clock = stopClock()
+    try {
+      clock.tick(STATUS_LIST_TTL + 2)
+      expect(await status()).to.equal(401)
+    } finally {
+      clock.restore()
+    }
+    expect((await record(page))[0]?.[STATE]).to.match(
+      /^Stopped by Robin Reed \d:\d\d “The ticket is closed”$/,
+    )
+    expect(logged(desk, 'subject_token.revoked').at(-1)?.revocation).to.deep.equal({
+      ...{ cause: 'api', client: 'support-backend', by: 'robin', reason: WHY_STOPPED },
+    })
+  })
+
+  it('by its time: it offers more minutes before, also after a sleep, and the sign-in ends everything', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await sleep(page, 245_000)
+    await page.getByRole('button', { name: '5 more minutes' }).click()
+    await heading(page, 'Viewing as Alice Archer')
+    await page.getByRole('button', { name: '5 more minutes' }).waitFor({ state: 'hidden' })
+    const [first, second] = logged(desk, 'subject_token.issued')
+    expect(logged(desk, 'subject_token.revoked').map(({ revocation }) => revocation)).to.deep.equal([
+      { cause: 'continued', client: 'support-backend', by: 'sam', continuedBy: second?.id },
+    ])
+    expect(second?.id).not.to.equal(first?.id)
+    // Its own time ends after that of the sign-in: the page says so, and offers no minutes that there are not.
+    await page.getByText(/^This view ends at [\d:]{8}\.$/).waitFor()
+    await page.clock.fastForward((await remaining(page)) * 1000 + 1000)
+    await says(page, 'status', 'The view of Alice Archer has ended because its access token has expired.')
+    await expectNothingViewed(page)
+    await ask(page, 'Alice Archer', 'A kept secret')
+    await page.getByText(/^This view ends at [\d:]{8}, with your sign-in\.$/).waitFor()
+    expect(await page.getByRole('button', { name: 'more minutes' }).count()).to.equal(0)
+    await sleep(page, 301_000)
+    await says(page, 'alert', 'Your sign-in has ended, and so has your view.')
+    await expectNothingViewed(page)
+    expect(await page.getByRole('navigation').count()).to.equal(0)
+    expect(await page.locator('#reason').inputValue()).to.equal('')
+  })
+
+  it('by the engineer, while more minutes are about to start: neither of the two stays', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await page.clock.install()
+    await signIn(page)
+    await view(page)
+    await page.clock.fastForward(245_000)
+    const asked = Promise.withResolvers<() => Promise<void>>()
+    await page.route('**/backend/api/request-impersonation', (route) => asked.resolve(() => route.continue()))
+    await page.getByRole('button', { name: '5 more minutes' }).click()
+    const release = await asked.promise
+    await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
+    await says(page, 'status', 'The view of Alice Archer has ended.')
+    const stopped = page.waitForResponse('**/backend/api/impersonations/*/stop')
+    await release()
+    expect((await stopped).status()).to.equal(200)
+    await heading(page, 'Customers')
+    await expectNothingViewed(page)
+    const issued = logged(desk, 'subject_token.issued').map(({ id }) => id)
+    expect(issued).to.have.length(2)
+    expect(logged(desk, 'subject_token.revoked').map(({ id }) => id)).to.deep.equal(issued)
+  })
+
+  it('by a thief, who was faster, or who came second: the page says what has happened', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    for (const isFaster of [true, false]) {
+      const exchange = await holdExchange(page)
+      await ask(page, 'Alice Archer')
+      const route = await exchange.reached()
+      if (isFaster) expect((await replay(route.request())).status).to.equal(200)
+      await route.continue()
+      if (isFaster) await says(page, 'alert', REFUSED)
+      else {
+        await heading(page, 'Viewing as Alice Archer')
+        expect((await replay(route.request())).status).to.equal(400)
+        // The page looks at its record when someone comes back to it.
+        await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        await says(
+          page,
+          'alert',
+          /^Your view of Alice Archer was stopped at .* its subject token was used twice/,
+        )
+      }
+      await expectNothingViewed(page)
+      expect((await record(page))[0]?.[STATE]).to.match(/^Used again \d:\d\d$/)
+      await page.getByRole('link', { name: 'Customers' }).click()
+    }
+    expect(logged(desk, 'subject_token.replayed')).to.have.lengthOf(2)
+  })
+
+  it('in another tab, and is found again by a page that was loaded anew', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await signIn(page)
+    await view(page)
+    const other = await page.context().newPage()
+    await other.goto('/')
+    await other.getByRole('button', { name: 'Sign in' }).click()
+    await heading(other, 'Customers')
+    await other.getByText('Your view of Alice Archer is still open on the record').waitFor()
+    await view(other, 'Bob Baker')
+    await says(page, 'alert', /^You stopped your view of Alice Archer at [\d:]{8}, in another tab\./)
+    await expectNothingViewed(page)
+    await page.reload()
+    await heading(page, 'See what a customer sees')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('Your view of Bob Baker is still open on the record').waitFor()
+    await page.getByRole('button', { name: 'Continue here' }).click()
+    await heading(page, 'Viewing as Bob Baker')
+    expect(await states(page)).to.deep.equal(['Live', 'Continued', 'Ended'])
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Yes, sign me out' }).click()
+    await heading(page, 'See what a customer sees')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await heading(page, 'Who are you?')
+  })
+
+  it('where the API does not respond, or the backend lets the engineer in no more', async () => {
+    const desk = await openDesk()
+    const { page } = desk
+    await page.clock.install()
+    await signIn(page)
+    await page.route('**/orders-api/orders', (route) => route.abort(), { times: 1 })
+    await ask(page, 'Alice Archer')
+    await says(page, 'alert', 'No response. Check the connection and try again.')
+    await expectNothingViewed(page)
+    expect(logged(desk, 'subject_token.revoked')).to.have.lengthOf(1)
+    await view(page)
+    const error_description = 'The support desk is for support engineers.'
+    const refusal = { status: 403, json: { error: 'access_denied', error_description } }
+    await page.route('**/backend/api/impersonations/*', (route) => route.fulfill(refusal), { times: 1 })
+    await page.clock.runFor(5000)
+    await says(page, 'alert', `Refused. ${error_description}`)
+    await expectNothingViewed(page)
+    expect(await banner(page).count()).to.equal(0)
+    await page.route('**/backend/api/users?*', (route) => route.fulfill(OVER))
+    await page.getByRole('searchbox').fill('a')
+    await page.clock.runFor(1000)
+    await says(page, 'alert', 'Your sign-in has ended')
+    expect(await page.content()).not.to.match(/alice/i)
+    // A code that this page has not requested: with no sign-in under way, and with one.
+    for (const isUnderWay of [false, true]) {
+      if (isUnderWay) {
+        await page.getByRole('button', { name: 'Sign in' }).click()
+        await page.waitForURL(/callback|login|#/)
+      }
+      await page.goto('/callback?code=planted&state=planted')
+      await says(page, 'alert', 'This did not work')
+      await heading(page, 'See what a customer sees')
+    }
+    expect(await page.evaluate("sessionStorage.getItem('sign-in')")).to.equal(null)
+  })
+})
