@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import type { ClientMetadata } from 'oidc-provider'
-import { webClient } from '../../fixtures/clients.ts'
+import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { CLIENT_ID } from '../../fixtures/metadata-documents.ts'
@@ -270,6 +270,18 @@ const accountIs = (accountId: unknown): Steps => [
   issues(),
   refused(500, 'server_error', 'something went wrong', null),
 ]
+/** The operator reads that no store could keep it. */
+const isUnstorable = (accountId: string): Steps => [
+  accountIs(accountId),
+  tells('findAccount returned an accountId of more than 255 characters, or with NUL'),
+]
+function tells(reason: string): Step {
+  return ({ events, setting }) => {
+    expect(events[0]?.payload).to.include({ check: 'issue', reason })
+    expect(setting.errors.map(String).join()).to.include(reason)
+  }
+}
+const longNamed = machineClient({ client_id: 'b'.repeat(256) })
 
 const STAGES = ['body', 'account', 'client', 'policy', 'record'] as const
 /** A request in which everything is wrong from one stage on. */
@@ -450,11 +462,31 @@ const rules = [
   rowsOf(['read here'])('M27, not UTF-8', {
     'read here': [notUtf8, wrongInput('the body must be JSON')],
   }),
-  rowsOf(['too long', 'empty', 'NUL', 'of another type'])('M28', {
-    'too long': accountIs('a'.repeat(256)),
-    empty: accountIs(''),
-    NUL: accountIs('a\0'),
-    'of another type': accountIs(7),
+  rowsOf(['too long', 'too long, of four bytes', 'empty', 'NUL', 'half a character', 'of another type'])(
+    'M28',
+    {
+      'too long': isUnstorable('a'.repeat(256)),
+      'too long, of four bytes': isUnstorable('🎭'.repeat(256)),
+      empty: accountIs(''),
+      NUL: isUnstorable('a\0'),
+      'half a character': isUnstorable('a\ud800'),
+      'of another type': accountIs(7),
+    },
+  ),
+  rowsOf(['the account', 'the backend'])('M28, the longest', {
+    'the account': [
+      functions({ findAccount: async () => ({ accountId: '🎭'.repeat(255), claims: () => ({}) }) as never }),
+      issues(),
+      active({ userId: '🎭'.repeat(255) }),
+    ],
+    'the backend': [
+      stored(longNamed),
+      asks('POST /subject-tokens', async ({ setting }) => ({
+        token: await managementToken(setting, { client: longNamed }),
+      })),
+      refused(500, 'server_error', 'something went wrong', null),
+      tells('the id of the client has more than 255 characters'),
+    ],
   }),
   rowsOf(['the body', 'the account', 'the client', 'the policy', 'the record'])('M29', {
     'the body': [wrongFrom('body'), wrongInput('unknown member: extra')],
