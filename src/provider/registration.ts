@@ -123,11 +123,17 @@ function assertNotWeakened(wanted: Privileges, held: Privileges): void {
   if (held.isOpen) assertOpenAsBefore(wanted, held)
 }
 
-/** What engineers are shown, where they are sent and who is told of the end: the administrator has decided it. */
-const KEPT_WHILE_OPEN = ['client_name', 'initiate_login_uri', 'backchannel_logout_uri']
+/** What engineers are shown, where they are sent, who is told of the end, by which keys and subjects: the administrator's. */
+const KEPT_WHILE_OPEN = [
+  'client_name',
+  'initiate_login_uri',
+  'backchannel_logout_uri',
+  'jwks_uri',
+  'sector_identifier_uri',
+]
 const NARROWED_WHILE_OPEN = ['redirect_uris', 'post_logout_redirect_uris']
 
-/** What opens it may be left out, by rules of its own (`sessions/opt-in.ts`). */
+/** What opens it stays, too (`sessions/opt-in.ts`), or an update could close it, and the next change all of this. */
 function assertOpenAsBefore({ metadata: wanted }: Privileges, { metadata: held }: Privileges): void {
   const changed = KEPT_WHILE_OPEN.find((member) => wanted[member] !== held[member])
   if (changed) throw invalidClientMetadata(`${changed} may not change`)

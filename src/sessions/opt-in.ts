@@ -39,13 +39,18 @@ export function validateOptIn(ctx: KoaContextWithOIDC | undefined, metadata: Raw
 
 const invalid = (text: string) => new errors.InvalidClientMetadata(text)
 
-/** Only an administrator gives it. An update may keep what the client has, and leave it out. */
+/** Only an administrator gives it, and takes it: an update repeats what the client has. */
 function assertGiven({ oidc }: KoaContextWithOIDC, metadata: RawMetadata): void {
   const isUpdate = oidc.route === 'client_update'
   if (!isUpdate && oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) return
   const held: RawMetadata = (isUpdate && oidc.client?.metadata()) || {}
-  const added = MEMBERS.find((name) => metadata[name] !== undefined && metadata[name] !== held[name])
-  if (added) throw invalid(`${added} is not for self-registered clients`)
+  const changed = MEMBERS.find((name) => metadata[name] !== held[name])
+  if (!changed) return
+  throw invalid(
+    held[changed] === undefined
+      ? `${changed} is not for self-registered clients`
+      : `${changed} may not change`,
+  )
 }
 
 const holds = (list: unknown, name: string): boolean => Array.isArray(list) && list.includes(name)

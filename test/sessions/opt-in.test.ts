@@ -140,9 +140,12 @@ describe('a client that registers itself', () => {
       expect(created.status, JSON.stringify(created.body)).to.equal(201)
       expect((await update({})).status).to.equal(200)
       expect((await update({ impersonation_sessions: 'https://evil.example.com' })).status).to.equal(400)
+      // Or the next update could send the logout tokens of what is open elsewhere.
       const closed = await update({ impersonation_sessions: undefined })
-      expect(closed.status).to.equal(200)
-      expect((await update({})).status).to.equal(400)
+      expect([closed.status, closed.body.error_description]).to.deep.equal([
+        400,
+        'impersonation_sessions may not change',
+      ])
     } finally {
       await scene.close()
     }
@@ -161,6 +164,11 @@ describe('a client that registers itself', () => {
         impersonation_sessions: undefined,
         initiate_login_uri: 'https://evil.example.com/start',
       },
+      status: 400,
+    },
+    'may not leave out that it may be unended': {
+      held: { impersonation_sessions_unended: true },
+      changes: { impersonation_sessions_unended: undefined },
       status: 400,
     },
     'may not take an initiate_login_uri, though no session begins there': {
@@ -190,6 +198,14 @@ describe('a client that registers itself', () => {
       changes: { backchannel_logout_uri: 'https://evil.example.com/logout' },
       status: 400,
     },
+    'may not take other keys': {
+      changes: { jwks_uri: 'https://evil.example.com/jwks' },
+      status: 400,
+    },
+    'may not take another sector': {
+      changes: { sector_identifier_uri: 'https://evil.example.com/sector' },
+      status: 400,
+    },
     'may not widen its scope': {
       held: { scope: 'openid' },
       changes: { scope: 'openid profile' },
@@ -215,6 +231,9 @@ describe('a client that registers itself', () => {
         expect(created.status, JSON.stringify(created.body)).to.equal(201)
         const updated = await update(changes)
         expect(updated.status, JSON.stringify(updated.body)).to.equal(status)
+        const members = Object.keys(changes).join('|')
+        if (status === 400)
+          expect(updated.body.error_description).to.match(new RegExp(`^(${members}) may (not|only)`))
       } finally {
         await scene.close()
       }
