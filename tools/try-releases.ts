@@ -15,6 +15,8 @@ const GROUPS = [
   {
     packages: ['oidc-provider'],
     tests: [
+      'test/spec/*.test.ts',
+      'test/scenarios/*/*.test.ts',
       'test/exchange/*.test.ts',
       'test/management/*.test.ts',
       'test/provider/*.test.ts',
