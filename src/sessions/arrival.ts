@@ -20,12 +20,12 @@ import { sameHash } from '../subject-tokens/secret.ts'
 import { type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
 import { sessionName } from './names.ts'
 import { isOpen } from './opt-in.ts'
-import type { Armed } from './seal.ts'
+import type { Sealed } from './seal.ts'
 import { actedFor, bear, type SessionService } from './tokens.ts'
 
 /** An authorization request that the armed browser of an engineer has sent. */
 export interface Arriving {
-  readonly armed: Armed
+  readonly armed: Sealed
   /** The account of the engineer's session. */
   readonly actorId: string
 }
@@ -107,7 +107,6 @@ async function findRecord(
 ): Promise<SubjectToken> {
   const { client, session, params } = partiesOf(ctx)
   const refused = (reason: string) => sessionRefused({ private: reason })
-  if (armed.isOver) throw refused('armed too long ago')
   if (armed.session !== session.uid) throw refused('armed by another session')
   // The engineer has signed in again since, on the way here or in another tab, and must not arrive in place of the user.
   if (ctx.oidc.route !== 'authorization' || armed.loginTs !== session.loginTs)

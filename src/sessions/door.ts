@@ -43,7 +43,9 @@ import type { SessionService } from './tokens.ts'
 /** How long someone may take to sign in, and then to agree. */
 const TO_AGREE: Seconds = 600
 /** How long the application may take to begin its sign-in. */
-const TO_ARRIVE: Seconds = 60
+export const TO_ARRIVE: Seconds = 60
+/** How long the browser says that it was armed: who arrives too late is refused, rather than taken for the engineer. */
+const TO_BE_REFUSED: Seconds = 600
 /** Bytes of a form. */
 const LIMIT = 16 * 1024
 /** Bytes of `target_link_uri`: it must fit into a cookie. */
@@ -211,7 +213,7 @@ async function arm(ctx: Context, service: SessionService): Promise<void> {
   const keep = await service.seal.seal('kept', { id, hash, client: clientId }, TO_ARRIVE)
   writeDoorCookie(ctx, service, { name: BROUGHT, value: null, life: 0 })
   writeDoorCookie(ctx, service, { name: keptCookie(clientId), value: keep, life: TO_ARRIVE })
-  writeArmedCookie(ctx, service, { name: armedCookie(clientId, id), value: sealed, life: TO_ARRIVE })
+  writeArmedCookie(ctx, service, { name: armedCookie(clientId, id), value: sealed, life: TO_BE_REFUSED })
   showWayTo(ctx, nameOfClient(admitted), startOf(client, service.provider.issuer, target))
 }
 

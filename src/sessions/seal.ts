@@ -5,6 +5,7 @@ import type { Context } from 'koa'
 import type { Configuration, Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import type { ResolvedSessions } from '../options.ts'
+import { sessionRefused } from '../refusals.ts'
 import { isId } from '../subject-tokens/id.ts'
 import type { TokenHash } from '../subject-tokens/secret.ts'
 
@@ -28,9 +29,9 @@ export interface Sealed {
   readonly target?: string
 }
 
-/** A browser may arrive, unless this is over. */
+/** What a browser arrives with, and when that is over. */
 export interface Armed extends Sealed {
-  readonly isOver: boolean
+  readonly until: Seconds
 }
 
 export interface Seal {
@@ -69,7 +70,8 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
       )
       if (!opened) continue
       const content = contentOf(opened.payload)
-      return content && { ...content, isOver: opened instanceof errors.JWTExpired }
+      const { exp } = opened.payload
+      return content && exp !== undefined ? { ...content, until: exp } : undefined
     }
     return undefined
   }
@@ -86,13 +88,15 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
     },
     async open(purpose, value) {
       const opened = await decrypt(purpose, value)
-      if (!opened || opened.isOver) return undefined
-      const { isOver: _, ...content } = opened
+      if (!opened || isOver(opened)) return undefined
+      const { until: _, ...content } = opened
       return content
     },
     openArmed: (value) => decrypt('armed', value),
   }
 }
+
+export const isOver = ({ until }: Armed): boolean => until <= epochTime()
 
 /** The key sealed nothing else. Looked at all the same, because everything rests on it. */
 function contentOf(payload: JWTPayload & Partial<Sealed>): Sealed | undefined {
@@ -126,10 +130,13 @@ export const armedCookie = (clientId: string, recordId: string): string => `${ar
 /** By it, the door sees that the browser is armed for a client. */
 export const keptCookie = (clientId: string): string => `${armedFor(clientId)}_door`
 
-/** A browser that has more of them was given them by someone else. */
+/** A browser that has more of them for one client was given them by someone else: a button adds one a minute. */
 const MOST_ARMED = 8
 
-/** What the browser is armed with for this client. A cookie that no key opens, or under the name of another, is none. */
+/**
+ * What the browser is armed with for this client. A cookie that no key opens, or under the name of another, is none.
+ * @throws {AccessDenied} if there are too many to try: the armed one may be the last of them.
+ */
 export async function findArmed(
   ctx: Context,
   place: CookiePlace & { seal: Seal },
@@ -140,8 +147,9 @@ export async function findArmed(
   const own = [...new Set(names)].filter(
     (name) => name.startsWith(beginning) && isId(name.slice(beginning.length)),
   )
+  if (own.length > MOST_ARMED) throw sessionRefused({ private: 'more cookies than are tried' })
   const opened = await Promise.all(
-    own.slice(0, MOST_ARMED).map(async (name) => {
+    own.map(async (name) => {
       const armed = await place.seal.openArmed(readCookie(ctx, place, name))
       return armed && name === armedCookie(armed.client ?? '', armed.id) ? [armed] : []
     }),

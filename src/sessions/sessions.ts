@@ -22,6 +22,7 @@ import {
 import type { Service, Settings } from '../provider/settings.ts'
 import { sessionRefused } from '../refusals.ts'
 import { type Arrival, type Attempt, arrive, tellRefused } from './arrival.ts'
+import { TO_ARRIVE } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'
 import { onlyBorneTokens } from './guard.ts'
 import { logoutOfSessions } from './logout.ts'
@@ -31,6 +32,7 @@ import { followGrants, sessionGrantPolicy } from './replay.ts'
 import {
   armedCookie,
   findArmed,
+  isOver,
   keptCookie,
   keysOf,
   sealOf,
@@ -215,26 +217,26 @@ async function answerFor(
     return undefined
   // A silent renewal, of another tab perhaps, and a request that shows no one anything.
   if (ctx.oidc.prompts.has('none') || ctx.method === 'HEAD') return undefined
-  const [armed, ...others] = await findArmed(ctx, service, client.clientId)
-  if (!armed) return undefined
   const attempt: Attempt & { arrival?: Arrival } = { actorId: accountId }
-  attempts.set(ctx, attempt)
   return told(ctx, attempt, async () => {
-    const all = [armed, ...others]
+    const all = await findArmed(ctx, service, client.clientId)
+    if (all.length === 0) return undefined
+    attempts.set(ctx, attempt)
+    const armed = all.find((one) => !isOver(one))
+    const others = all.filter((one) => one !== armed)
     // Which one this tab means cannot be known, so they stay until none of them opens anything.
-    if (others.length > 0 && !all.every(({ isOver }) => isOver))
+    if (armed && others.some(({ until }) => armed.until - until < TO_ARRIVE))
       throw sessionRefused({ private: 'armed more than once' })
-    for (const { id } of all) disarm(ctx, service, client.clientId, id)
+    const takeAway = (name: string) => ({ name, value: null, life: 0 })
+    for (const { id } of armed && others.length === 0 ? [armed] : others)
+      writeArmedCookie(ctx, service, takeAway(armedCookie(client.clientId, id)))
+    // This may be the tab of one that is over: it does not get the user of the one that is not.
+    if (!armed || others.length > 0) throw sessionRefused({ private: 'armed too long ago' })
+    writeDoorCookie(ctx, service, takeAway(keptCookie(client.clientId)))
     const { account, arrival } = await arrive(ctx, service, { armed, actorId: accountId }, attempt)
     attempt.arrival = arrival
     return account
   })
-}
-
-function disarm(ctx: KoaContextWithOIDC, service: SessionService, clientId: string, recordId: string): void {
-  const nothing = { value: null, life: 0 }
-  writeArmedCookie(ctx, service, { name: armedCookie(clientId, recordId), ...nothing })
-  writeDoorCookie(ctx, service, { name: keptCookie(clientId), ...nothing })
 }
 
 async function enter(

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Browser } from '../../fixtures/browser.ts'
 import { storedModels } from '../../fixtures/clients.ts'
-import { now, stopClock } from '../../fixtures/clock.ts'
+import { now } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { send } from '../../fixtures/http.ts'
 import { AccessDenied, impersonationOf } from '../../src/index.ts'
@@ -175,20 +175,6 @@ describe('an arrival', () => {
       if (reason) expect(scene.refusals()).to.deep.equal([reason])
     })
   }
-
-  it('too late is refused', async () => {
-    const clock = stopClock()
-    try {
-      const { browser, id } = await armed()
-      const cookie = armedOf(browser)
-      clock.tick(61)
-      browser.set(cookie?.name ?? '', cookie?.value ?? '', cookie?.path)
-      expect(errorOf(await scene.authorize(browser))).to.equal('access_denied')
-      await unspent(id)
-    } finally {
-      clock.restore()
-    }
-  })
 
   it('with prompt=none is left alone, and does not disarm', async () => {
     const { browser, id } = await armed()

@@ -218,17 +218,45 @@ const armedAt = (use: (scene: Again) => Promise<void>): Steps =>
     }
   }, TWO_APPLICATIONS)
 
-/** Two buttons at the same moment, of which neither has seen the other. */
+/** Two buttons within so many seconds, of which neither has seen the other. */
 const armedTwice = (
   use: (scene: Again & { readonly states: () => Promise<unknown[]> }) => Promise<void>,
+  between = 0,
 ): Steps =>
   armedAt(async (scene) => {
-    const { browser, issue, arm, impersonation, id } = scene
+    const { browser, issue, arm, impersonation, id, clock } = scene
+    clock.tick(between)
     browser.remove(browser.cookie(/_door$/)?.name ?? '')
     const other = await issue()
     expect((await arm(browser, other.token)).status).to.equal(200)
     const stateOf = async (one: string) => (await impersonation.records.get(one))?.state
     await use({ ...scene, states: () => Promise.all([id, other.id].map(stateOf)) })
+  })
+
+/** The tab of the button comes after so many seconds. */
+const tooLate = (seconds: number): Steps =>
+  armedAt(async ({ browser, authorize, refusals, clock, use }) => {
+    clock.tick(seconds)
+    expect(errorOf(await authorize(browser))).to.equal('access_denied')
+    expect(refusals()).to.deep.equal(['armed too long ago'])
+    expect(armedCookies(browser)).to.deep.equal([])
+    expect(await use()).to.equal(undefined)
+  })
+
+/** Armed for alice, and for carol when that was over after so many seconds: which tab comes first cannot be known. */
+const armedAgain = (seconds: number): Steps =>
+  armedAt(async (scene) => {
+    const { browser, issue, arm, authorize, redeem, refusals, clock, use } = scene
+    clock.tick(seconds)
+    const { token, id } = await issue({ userId: 'carol' })
+    expect((await arm(browser, token)).status).to.equal(200)
+    expect(errorOf(await authorize(browser, { state: 'of the first tab' }))).to.equal('access_denied')
+    expect(refusals()).to.deep.equal(['armed too long ago'])
+    expect(armedCookies(browser).map(({ name }) => name.endsWith(`_${id}`))).to.deep.equal([true])
+    expect((await arm(browser, (await issue()).token)).status).to.equal(409)
+    const { body } = await redeem(await authorize(browser))
+    expect(decodeJwt(body.id_token).sub).to.equal('carol')
+    expect(await use()).to.equal(undefined)
   })
 
 /** The button for another subject token, in the browser that is armed for the shop. */
@@ -251,14 +279,22 @@ const pressedAgain = (
     expect((await scene.record(id))?.use).to.equal(undefined)
   })
 
-const besideJunk = (count: number, isAnswered: boolean): Steps =>
-  armed(async ({ browser, authorize, use }) => {
+/** In the browser that is armed for the shop, by a cookie that comes after as many that no key opens. */
+const behindJunk = (count: number, isAnswered: boolean): Steps =>
+  armed(async ({ browser, authorize, refusals, use }) => {
     const { name = '', value = '', path } = browser.cookie(ARMED) ?? {}
     browser.remove(name)
     for (let one = 0; one < count; one += 1) browser.set(name.replace(/[^_]+$/, mintId()), 'forged', path)
     browser.set(name, value, path)
-    const { location } = await authorize(browser)
-    expect(location?.searchParams.has('code')).to.equal(isAnswered)
+    for (const _ of ['once', 'and again']) {
+      const said = await authorize(browser)
+      expect([errorOf(said), said.location?.searchParams.has('code')]).to.deep.equal(
+        isAnswered ? [null, true] : ['access_denied', false],
+      )
+      if (isAnswered) break
+    }
+    const many = 'more cookies than are tried'
+    expect(refusals()).to.deep.equal(isAnswered ? [] : [many, many])
     expect((await use())?.clientId).to.equal(isAnswered ? 'shop' : undefined)
   })
 
@@ -613,6 +649,8 @@ export const signInRules: readonly Rule[] = [
     'a sign-in since, in another tab',
     'a policy that says no',
     'another session',
+    'a minute',
+    'ten minutes',
     'a token that was stopped',
   ])('A17', {
     'a sign-in since, in another tab': armed(async (scene) => {
@@ -648,13 +686,23 @@ export const signInRules: readonly Rule[] = [
       expect(errorOf(await authorize(other))).to.equal('access_denied')
       expect(await use()).to.equal(undefined)
     }),
+    'a minute': tooLate(60),
+    'ten minutes': tooLate(599),
     'a token that was stopped': armed(async ({ browser, impersonation, id, authorize, use }) => {
       await impersonation.records.stop({ id })
       expect(errorOf(await authorize(browser))).to.equal('access_denied')
       expect(await use()).to.equal(undefined)
     }),
   }),
-  rowsOf(['at once', 'when they are too old'])('A33', {
+  rowsOf(['at once', 'when the first is too old', 'when they are too old'])('A33', {
+    'when the first is too old': armedTwice(async ({ browser, authorize, refusals, states, clock }) => {
+      clock.tick(30)
+      for (const _ of ['the tab of the first', 'the tab of the second'])
+        expect(errorOf(await authorize(browser))).to.equal('access_denied')
+      expect(refusals()).to.deep.equal(['armed more than once', 'armed more than once'])
+      expect(armedCookies(browser)).to.have.length(2)
+      expect(await states()).to.deep.equal(['active', 'active'])
+    }, 59),
     'at once': armedTwice(async ({ browser, authorize, refusals, states }) => {
       for (const _ of ['the tab of the first', 'the tab of the second'])
         expect(errorOf(await authorize(browser))).to.equal('access_denied')
@@ -670,6 +718,10 @@ export const signInRules: readonly Rule[] = [
       expect((await authorize(browser)).location?.pathname).to.match(/^\/interaction\//)
       expect(await states()).to.deep.equal(['active', 'active'])
     }),
+  }),
+  rowsOf(['in the next minute', 'in ten minutes'])('A37', {
+    'in the next minute': armedAgain(60),
+    'in ten minutes': armedAgain(598),
   }),
   rowsOf(notArmed)(
     'A34',
@@ -687,9 +739,10 @@ export const signInRules: readonly Rule[] = [
       }, TWO_APPLICATIONS),
     ),
   ),
-  rowsOf(['beside seven', 'behind eight'])('A34, and at most eight are tried', {
-    'beside seven': besideJunk(7, true),
-    'behind eight': besideJunk(8, false),
+  rowsOf(['behind seven', 'behind eight', 'behind twenty'])('A38', {
+    'behind seven': behindJunk(7, true),
+    'behind eight': behindJunk(8, false),
+    'behind twenty': behindJunk(20, false),
   }),
   rowsOf(again)(
     'A35',
