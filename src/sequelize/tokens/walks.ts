@@ -8,13 +8,13 @@ import type { Place } from './place.ts'
 import { stepOf } from './rows.ts'
 
 /** Ids from the first on, older than the second. */
-export interface Span {
+interface Span {
   readonly from: string
   readonly below: string
 }
 
 /** Older than every id, and newer. */
-export const OLDEST = '0'.repeat(32)
+const OLDEST = '0'.repeat(32)
 export const NEWEST = 'f'.repeat(32)
 
 /** Rows of one value of an index that goes on with the issuer and the id. */
