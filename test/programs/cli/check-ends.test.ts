@@ -29,6 +29,8 @@ export const provider = new Provider('http://127.0.0.1:3000/oidc', impersonation
 impersonation.attach(provider)
 ${open}
 `
+/** Milliseconds that `check` waits for `close` of the module. */
+const CLOSING = 3_000
 const INTERVAL = 'setInterval(() => {}, 1000)'
 const FAULT = `impersonation.ready = async () => { throw new Error('no such table') }`
 
@@ -42,9 +44,15 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
   const start = (open: string) => {
     const file = path.join(folder, 'deployment.ts')
     writeFileSync(file, moduleOf(open))
-    // One that does not end by itself has no exit code. A busy machine takes seconds to load it.
+    // One that does not end by itself has no exit code. A busy machine takes seconds to load it, and none to end it.
     const limit = { timeout: 45_000, killSignal: 'SIGKILL' } as const
-    return spawn(process.execPath, ['--no-warnings', CLI, 'check', file], { ...limit, stdio: 'pipe' })
+    const args = ['--no-warnings', CLI, 'check', file]
+    const started = spawn(process.execPath, args, { ...limit, stdio: 'pipe' })
+    started.stdout.once('readable', () => {
+      const ending = setTimeout(() => started.kill('SIGKILL'), CLOSING + 3_000)
+      started.once('exit', () => clearTimeout(ending))
+    })
+    return started
   }
   const run = async (open: string) => {
     const started = start(open)
@@ -74,8 +82,10 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
   })
 
   it('prints what it has found if the module never closes', async () => {
-    const { code, stdout } = await run(`${INTERVAL}\nexport const close = () => new Promise(() => {})`)
-    expect(stdout).to.match(/^✓ storage/m)
+    const { code, stdout } = await run(`${INTERVAL}
+      import { writeSync } from 'node:fs'
+      export const close = () => new Promise(() => writeSync(1, 'closing\\n'))`)
+    expect(stdout).to.match(/^closing\n✓ storage/)
     expect(code).to.equal(0)
   })
 
