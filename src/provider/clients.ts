@@ -28,9 +28,13 @@ export async function findClient(provider: Provider, clientId: string): Promise<
 /** Set while a client is looked up that no metadata document may describe. */
 const withoutDocuments = new AsyncLocalStorage<true>()
 
+/** Runs a look-up of clients that fetches no metadata document, and uses none. */
+export const withoutDocument = <Result>(find: () => Promise<Result>): Promise<Result> =>
+  withoutDocuments.run(true, find)
+
 /** The client, unless only its metadata document could describe it: none is fetched. */
 export const findRegisteredClient = (provider: Provider, clientId: string): Promise<Client | undefined> =>
-  withoutDocuments.run(true, () => findClient(provider, clientId))
+  withoutDocument(() => findClient(provider, clientId))
 
 /** Whether this look-up may use metadata documents. The provider asks before it fetches one, and before it uses one. */
 export const mayUseDocument = (): boolean => !withoutDocuments.getStore()

@@ -1,8 +1,11 @@
 /** The second provider, in which `check` tries an example, has no key of the deployment. */
+import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
-import { withDeployment } from '../../fixtures/deployment.ts'
+import { decodeProtectedHeader } from 'jose'
+import { API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { setStage } from '../../src/cli/check/stage.ts'
+import { exchange, issue } from '../../src/cli/check/rehearsal.ts'
+import { metadataOf, setStage } from '../../src/cli/check/stage.ts'
 import { type Inside, insideOf } from '../../src/impersonation.ts'
 
 const cookieKeysOf = ({ provider: { keys } }: Pick<Inside, 'provider'>) => (Array.isArray(keys) ? keys : [])
@@ -26,4 +29,25 @@ describe('check: the provider of an example', () => {
         }
       },
     ))
+
+  it('signs no access token with the shared key of a resource', async () => {
+    const key = Buffer.alloc(32, 1)
+    const resources = {
+      [API]: { ...RESOURCES[API], scope: 'orders:read', jwt: { sign: { alg: 'HS256', key } } } as const,
+    }
+    await withDeployment({ resources }, async ({ impersonation }) => {
+      const own = insideOf(impersonation)
+      const stage = await setStage(own, own.options, [await metadataOf(own, 'spa')])
+      try {
+        const example = { userId: 'alice', createdBy: 'backend', clientId: 'spa', resource: API, context: {} }
+        const token = await exchange(stage, example, await issue(stage, example, {}))
+        const [header = '', payload = '', signature] = token.split('.')
+        expect(decodeProtectedHeader(token)).to.include({ alg: 'HS256' })
+        const signed = createHmac('sha256', key).update(`${header}.${payload}`).digest('base64url')
+        expect(signature).not.to.equal(signed)
+      } finally {
+        stage.close()
+      }
+    })
+  })
 })

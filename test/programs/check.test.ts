@@ -1,11 +1,19 @@
 /** `oidc-impersonation check`: deployment × finding × sentence. A sound deployment has none, and each mistake has its own alone. */
+import { createPublicKey, type JsonWebKeyInput } from 'node:crypto'
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { type ClientMetadata, type Configuration, errors, type ResourceServer } from 'oidc-provider'
+import {
+  type AdapterPayload,
+  type ClientMetadata,
+  type Configuration,
+  errors,
+  type ResourceServer,
+} from 'oidc-provider'
 import { machineClient, publicClient, storedModels, webClient } from '../../fixtures/clients.ts'
 import { tooLate } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { type DeploymentOverrides, withDeployment } from '../../fixtures/deployment.ts'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
 import { createRole, type Role } from '../../fixtures/role.ts'
 import { reachesLoopback, shopClient } from '../../fixtures/sessions.ts'
@@ -127,18 +135,18 @@ async function findings(given: Given) {
 
 const SIGNS = { ok: '✓', note: '–', warning: '!', fault: '✗' } as const
 
-/** As they are printed, without what is in order. Where a function has thrown depends on this file. */
+/** As they are printed, without what is in order, and without lines of this file and of the provider. */
 async function troubles(given: Given): Promise<string[]> {
   return (await findings(given))
     .filter(({ level }) => level !== 'ok')
     .map(({ level, about, text, advice }) => {
-      const place = / \(at .+check\.test\.ts:\d+:\d+\)+$/
+      const place = / \(at .+(check\.test|formats\/jwt)\.[jt]s:\d+:\d+\)+$/
       const shown = `${SIGNS[level]} ${about}: ${text.replace(place, ' (at …)')}`
       return advice === undefined ? shown : `${shown} → ${advice}`
     })
 }
 
-const CORRECT = 'correct the example, or the function'
+const CORRECT = 'correct the example, or what failed'
 const DECIDE = 'let isAllowed decide on actor.sub, at every stage'
 const UNENCODED = 'use A–Z a–z 0–9 - . _ ~ alone, or form-encode id and secret before Base64'
 const COMPARE =
@@ -202,6 +210,29 @@ describe('check: a sound deployment', () => {
   })
 })
 
+describe('check: a client that only a metadata document describes', () => {
+  it('is not registered, and nothing is fetched', async () => {
+    const fetched: string[] = []
+    const id = 'https://shop.example.com/client'
+    const fetch = async (url: unknown) => {
+      fetched.push(String(url))
+      return Response.json({ client_id: id })
+    }
+    const lines = await troubles(
+      opening({
+        features: { clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } },
+        configuration: { fetch },
+        example: { session: { clientId: id } },
+      }),
+    )
+    expect(fetched).to.deep.equal([])
+    expect(lines).to.deep.equal([
+      `✗ clients: "${id}" is not registered, and no metadata document of it was fetched → name a registered client: a subject token is for no other`,
+      opened(`there is no client ${id}`),
+    ])
+  })
+})
+
 table('who may issue and exchange', [
   [
     'the named backend lacks the scope',
@@ -248,7 +279,7 @@ table('clients, keys and secrets', [
       configuration: { extraClientMetadata: { properties: ['team'], validator: crash } },
     },
     [
-      '✗ clients: "backend" fails at its first request: no such table → correct its metadata',
+      '✗ clients: "backend" fails at its first request: no such table → look at what reads and validates its metadata: your adapter, its database, your validator',
       NO_ISSUER,
       NO_EXCHANGER,
     ],
@@ -890,6 +921,9 @@ const refuse = (): never => {
   throw new AccessDenied('not the payments')
 }
 
+const PUBLIC_KEY = createPublicKey({ key: SIGNING_KEY as JsonWebKeyInput['key'], format: 'jwk' })
+const ENCRYPT = { alg: 'dir', enc: 'A256GCM', key: Buffer.alloc(32, 2) } as const
+
 table('what an example is refused with', [
   ['a user that there is not', { example: { userId: 'zoe' } }, [dry('findAccount: there is no account zoe')]],
   [
@@ -1025,6 +1059,35 @@ table('what an example is refused with', [
     [],
   ],
   [
+    'access tokens that are encrypted, after they were signed or without a signature, are none',
+    {
+      ...stepping({ getCustomJwtClaims: () => ({ ticket: 'T-1' }) }),
+      indicators: known({
+        [API]: { ...jwtsFor(API), jwt: { sign: { alg: 'ES256' }, encrypt: ENCRYPT } },
+        [BILLING]: { ...jwtsFor(BILLING), jwt: { encrypt: ENCRYPT } },
+      }),
+    },
+    [],
+  ],
+  [
+    'a shared key that signs is none',
+    {
+      indicators: known({
+        [API]: { ...jwtsFor(API), jwt: { sign: { alg: 'HS256', key: Buffer.alloc(32) } } },
+      }),
+    },
+    [],
+  ],
+  [
+    'a shared key that is a public one',
+    { indicators: known({ [API]: { ...jwtsFor(API), jwt: { sign: { alg: 'HS256', key: PUBLIC_KEY } } } }) },
+    [
+      dry(
+        'the request at the exchange: oops! something went wrong: jwt.sign.key Resource Server configuration must be a secret (symmetric) key (at …)',
+      ),
+    ],
+  ],
+  [
     'a step that the example does not have',
     withApi({}, { example: {} }),
     ['– dry run: the stage onBehalfOf was not tried: the example has no member onBehalfOf'],
@@ -1100,6 +1163,25 @@ const internal = (address: string) =>
 table('sessions', [
   ['an application that is opened is none', opening(), []],
   [
+    'an application that pushes and signs its requests, and gets its ID token encrypted, is none',
+    opening({
+      clients: [
+        shop({
+          require_pushed_authorization_requests: true,
+          require_signed_request_object: true,
+          id_token_encrypted_response_alg: 'dir',
+          id_token_encrypted_response_enc: 'A256GCM',
+        }),
+      ],
+      features: {
+        encryption: { enabled: true },
+        pushedAuthorizationRequests: { enabled: true, requirePushedAuthorizationRequests: true },
+        requestObjects: { enabled: true, requireSignedRequestObject: true },
+      },
+    }),
+    [],
+  ],
+  [
     'cookies for https only are none',
     opening({
       configuration: {
@@ -1160,6 +1242,34 @@ table('sessions', [
     'a policy that denies at the door',
     opening({ options: { isAllowed: (request) => request.stage !== 'session' && byBob(request) } }),
     [opened('the door: isAllowed: isAllowed returned false')],
+  ],
+])
+
+/** The database is gone after so many clients were read. */
+const unread = (reads: number, example: object): Given => {
+  let left = reads
+  const find = async (id: string) => (left-- > 0 ? (api({ client_id: id }) as AdapterPayload) : crash())
+  const adapter = (model: string) => ({
+    ...storedModels().adapter(model),
+    ...(model === 'Client' && { find }),
+  })
+  return opening({ configuration: { adapter }, options: { onBehalfOf: true }, example })
+}
+
+table('clients of an example that cannot be read', [
+  [
+    'a stored client that cannot be read at all',
+    unread(0, { session: { clientId: 'stored', scope: 'openid' } }),
+    [
+      '✗ clients: "stored" fails at its first request: no such table → look at what reads and validates its metadata: your adapter, its database, your validator',
+      '– who may go downstream: no static client, and none that an example names: others were not looked at',
+      `${STOPPED}the second provider cannot be set up: no such table`,
+    ],
+  ],
+  [
+    'a stored client that can no longer be read',
+    unread(1, { onBehalfOf: { ...STEP, clientId: 'stored' } }),
+    [dry('the second provider cannot be set up: no such table')],
   ],
 ])
 

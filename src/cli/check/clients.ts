@@ -1,7 +1,7 @@
 /** Keys, algorithms and clients that contradict each other; who may issue and exchange. */
-import type { Client, ClientMetadata, Configuration } from 'oidc-provider'
+import { type Client, type ClientMetadata, type Configuration, errors } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../constants.ts'
-import { registeredManagementScopes, registeredResources } from '../../provider/clients.ts'
+import { registeredManagementScopes, registeredResources, withoutDocument } from '../../provider/clients.ts'
 import { checkDownstream, isApi } from './downstream.ts'
 import { descriptionOf, type Finding, fault, namesOf, ok, someoneMay, warning } from './finding.ts'
 import type { Deployment } from './module.ts'
@@ -27,13 +27,11 @@ export async function checkClients(deployment: Deployment, named: Named = {}): P
   const fixed = (configuration.clients ?? []).map(({ client_id: id }) => id)
   for (const id of new Set([...fixed, ...(named.clients ?? [])])) {
     try {
-      // Not by `findClient`, for which invalid metadata is an unknown client.
-      const client = await provider.Client.find(id)
+      // Not by `findRegisteredClient`, for which invalid metadata is an unknown client.
+      const client = await withoutDocument(() => provider.Client.find(id))
       if (client) clients.push(client)
     } catch (error) {
-      findings.push(
-        fault('clients', `"${id}" fails at its first request: ${descriptionOf(error)}`, adviceFor(error)),
-      )
+      findings.push(unusable(id, error))
     }
   }
   if (findings.length === 0 && clients.length > 0) {
@@ -54,11 +52,23 @@ export async function checkClients(deployment: Deployment, named: Named = {}): P
   ]
 }
 
+function unusable(id: string, error: unknown): Finding {
+  const description = descriptionOf(error)
+  if (description.includes('metadata document')) {
+    const text = `"${id}" is not registered, and no metadata document of it was fetched`
+    return fault('clients', text, 'name a registered client: a subject token is for no other')
+  }
+  return fault('clients', `"${id}" fails at its first request: ${description}`, adviceFor(error))
+}
+
 /** What a stranger runs into first: the provider's default is RS256, whatever the keys are. */
-const adviceFor = (error: unknown): string =>
-  descriptionOf(error).includes('id_token_signed_response_alg')
-    ? 'add clientDefaults: { id_token_signed_response_alg: … } with the algorithm of your signing key'
-    : 'correct its metadata'
+function adviceFor(error: unknown): string {
+  if (descriptionOf(error).includes('id_token_signed_response_alg'))
+    return 'add clientDefaults: { id_token_signed_response_alg: … } with the algorithm of your signing key'
+  return error instanceof errors.OIDCProviderError
+    ? 'correct its metadata'
+    : 'look at what reads and validates its metadata: your adapter, its database, your validator'
+}
 
 /** `Authorization: Basic` is form-decoded (RFC 6749 §2.3.1), and many clients do not encode what they send. */
 function checkSecrets(clients: readonly Client[]): Finding[] {

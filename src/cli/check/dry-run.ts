@@ -34,16 +34,22 @@ export async function dryRun(
   const { options, sawActor } = watchPolicy(inside.options)
   const anywhere = faulty('resources') && { token_exchange_resources: [resource] }
   const ids = new Set([clientId, ...(step ? [step.clientId] : []), ...(session ? [session.clientId] : [])])
-  const clients = [...ids].map(async (id) => {
+  const metadata = async (id: string) => {
     const client = await metadataOf(inside, id)
     return client && { ...client, ...(id === clientId && anywhere) }
-  })
-  const stage = await setStage(inside, options, await Promise.all(clients))
+  }
+  const stoppedBy = ({ text, ofMetadata }: Pick<Stopped, 'text' | 'ofMetadata'>): Finding =>
+    ofMetadata && faulty('clients', 'downstream', 'who may issue', 'who may exchange')
+      ? note(ABOUT, `stopped by a fault above: ${text}`)
+      : failed(text)
+  let stage: Stage
   try {
-    const stoppedBy = ({ text, ofMetadata }: Stopped): Finding =>
-      ofMetadata && faulty('clients', 'downstream', 'who may issue', 'who may exchange')
-        ? note(ABOUT, `stopped by a fault above: ${text}`)
-        : failed(text)
+    stage = await setStage(inside, options, await Promise.all([...ids].map(metadata)))
+  } catch (error) {
+    const text = `the second provider cannot be set up: ${descriptionOf(error)}`
+    return [stoppedBy({ text, ofMetadata: true })]
+  }
+  try {
     if (example.expect === 'denied') return [await expectDenied(stage, example, stoppedBy)]
     const { findings, stopped } = await tryOut(stage, example)
     if (!stopped) findings.push(...(await tryUnnamed(stage, example)))
@@ -64,7 +70,7 @@ async function tryUnnamed(stage: Stage, { actorId, ...unnamed }: Example): Promi
   return stopped?.isFailure ? [failed(`without actorId, and so without an actor: ${stopped.text}`)] : []
 }
 
-const failed = (text: string): Finding => fault(ABOUT, text, 'correct the example, or the function')
+const failed = (text: string): Finding => fault(ABOUT, text, 'correct the example, or what failed')
 
 /** A policy that goes by whom the backend names lets in everyone whom it does not name. */
 async function expectDenied(

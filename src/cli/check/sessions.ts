@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises'
 import { BlockList, isIPv6 } from 'node:net'
 import type { Client } from 'oidc-provider'
 import { within } from '../../clock.ts'
-import { findClient } from '../../provider/clients.ts'
+import { findRegisteredClient } from '../../provider/clients.ts'
 import { canBeTold, isOpen } from '../../sessions/opt-in.ts'
 import { keysOf } from '../../sessions/seal.ts'
 import type { SessionService } from '../../sessions/tokens.ts'
@@ -18,7 +18,9 @@ export async function checkSessions(
   const { door, provider, configuration } = inside
   if (!door) return []
   const fixed = (configuration.clients ?? []).map(({ client_id: id }) => id)
-  const found = await Promise.all([...new Set([...fixed, ...named])].map((id) => findClient(provider, id)))
+  // `checkClients` tells which clients cannot be read.
+  const find = (id: string) => findRegisteredClient(provider, id).catch(() => undefined)
+  const found = await Promise.all([...new Set([...fixed, ...named])].map(find))
   const open = found.filter((client) => client !== undefined && isOpen(client)) as Client[]
   return [
     checkDoor(inside, door),

@@ -21,12 +21,14 @@ import {
   type Configuration,
   type JWK,
   Provider,
+  type ResourceServer,
 } from 'oidc-provider'
 import { epochTime } from '../../clock.ts'
 import type { NodeHandler } from '../../http/handler.ts'
 import { createImpersonation, type Inside, insideOf } from '../../impersonation.ts'
 import type { ImpersonationOptions, ResolvedOptions } from '../../options.ts'
 import { withoutUndefined } from '../../plain-json.ts'
+import { findRegisteredClient } from '../../provider/clients.ts'
 import { createMemoryStore } from '../../testing/memory-store.ts'
 
 export interface Stage extends Inside {
@@ -65,6 +67,7 @@ export async function setStage(
       jwks: await freshKeys(own.configuration.jwks?.keys ?? []),
       cookies: { ...own.configuration.cookies, keys: [randomBytes(32).toString('base64url')] },
       adapter: memoryAdapter(),
+      features: featuresOf(own.configuration.features),
       clients: known,
       clientAuthMethods: ['client_secret_post', 'none'],
       sectorIdentifierUriValidate: () => false,
@@ -154,6 +157,39 @@ function keyLike({ asymmetricKeyType: type, asymmetricKeyDetails: details }: Key
   return generateKeyPairSync(type as 'ec', { namedCurve: details?.namedCurve ?? '' }).privateKey
 }
 
+/** What an application encrypts, signs or pushes, no one does for it here: it is asked for none of it. */
+function featuresOf({ resourceIndicators, ...features }: Features = {}): Features {
+  const secret = randomBytes(64)
+  const find = resourceIndicators?.getResourceServerInfo
+  return {
+    ...features,
+    encryption: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    requestObjects: { enabled: false },
+    ...(resourceIndicators && {
+      resourceIndicators: {
+        ...resourceIndicators,
+        ...(find && {
+          getResourceServerInfo: async (...asked) => withSecret(secret, await find(...asked)),
+        }),
+      },
+    }),
+  }
+}
+
+type Features = NonNullable<Configuration['features']>
+
+/** The resource, whose access tokens are readable here, and signed by this secret if they are by one of the deployment. */
+function withSecret(secret: Buffer, info: ResourceServer): ResourceServer {
+  if (!info?.jwt) return info
+  const { sign, encrypt } = info.jwt
+  // Without a signature, the provider accepts a shared key for encryption only.
+  if (!sign) return { ...info, jwt: encrypt ? { sign: { alg: 'HS256', key: secret } } : { sign } }
+  // What cannot be a secret is left for the provider to refuse.
+  const isSecret = 'key' in sign && (Reflect.get(Object(sign.key), 'type') ?? 'secret') === 'secret'
+  return { ...info, jwt: { sign: isSecret ? { ...sign, key: secret } : sign } }
+}
+
 function encode(form: Readonly<Record<string, string | undefined>>): string {
   const encoded = new URLSearchParams()
   for (const [name, value] of Object.entries(form)) if (value !== undefined) encoded.set(name, value)
@@ -196,7 +232,7 @@ export async function metadataOf(
   id: string,
 ): Promise<ClientMetadata | undefined> {
   const fixed = configuration.clients?.find(({ client_id }) => client_id === id)
-  const registered = fixed ?? (await provider.Client.find(id))?.metadata()
+  const registered = fixed ?? (await findRegisteredClient(provider, id))?.metadata()
   if (!registered) return undefined
   const { client_secret: _, ...metadata } = registered
   const { token_endpoint_auth_method: method } = { ...configuration.clientDefaults, ...metadata }
