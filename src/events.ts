@@ -218,7 +218,7 @@ export interface SessionLogoutFailed {
   readonly retryAt?: Seconds
 }
 
-/** A request got a response of 5xx, and no other event tells it. */
+/** A request got a response of 5xx, and no other event tells it; or storage failed as an engineer signed out. */
 export interface ImpersonationFailed extends EventOfRequest {
   /**
    * Where: at the management API, at a status list, in the console, at the token endpoint before the exchange began, at a

@@ -18,6 +18,7 @@ import type { Service } from '../provider/settings.ts'
 import { checkOf, reasonOf, sessionRefused, userCannotSignIn } from '../refusals.ts'
 import { sameHash } from '../subject-tokens/secret.ts'
 import { type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
+import type { SignIn } from './engineer.ts'
 import { sessionName } from './names.ts'
 import { isOpen } from './opt-in.ts'
 import type { Sealed } from './seal.ts'
@@ -74,8 +75,7 @@ export async function arrive(
     const { clientId } = client
     const headless = headlessSession(service.provider, {
       ...{ name, clientId, accountId: record.userId, authTime: session.loginTs },
-      // What the engineer's sign-out ends.
-      state: { claims, signIn: session.uid },
+      state: { claims, signIn: { uid: session.uid, exp: session.exp } satisfies SignIn },
     })
     answerFrom(ctx, headless)
     bear(ctx, { record, actorId, clientId, endsAt })

@@ -279,7 +279,6 @@ export function attachSessions(
   }
   rememberSessions(provider, isHeadless)
   showHeadlessGrants(provider, isHeadless)
-  followSignOuts(service)
   provider.on('authorization.error', (ctx, error) => tellOnce(ctx, error))
   provider.on('server_error', (ctx, error) => tellOnce(ctx, error))
   provider.use(neverACookie)
@@ -298,6 +297,7 @@ export function endSessions(service: Service, { routes, features }: Configuratio
   const { provider } = service
   hideHeadlessSessions(provider, isHeadless)
   followGrants(service)
+  followSignOuts(service)
   if (features?.rpInitiatedLogout?.enabled !== false)
     provider.use(logoutOfSessions(service, routes?.end_session))
 }

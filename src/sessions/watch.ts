@@ -76,6 +76,7 @@ class Watch implements SessionWatch {
   readonly #wakes = new Set<Seconds>()
   #isResting = false
   #isWoken = false
+  #isAsking = false
   readonly #ask: (open: DueSession) => Promise<void>
   stopped = false
 
@@ -84,12 +85,21 @@ class Watch implements SessionWatch {
     this.#ask = ask
   }
 
-  /** Asks about each session that is open. One that fails keeps none from being asked about. */
+  /**
+   * Asks about each session that is open, unless an earlier round still does. One that fails keeps none from being asked
+   * about.
+   */
   async ask(): Promise<void> {
-    const { provider, sessions } = this.#endings
-    const open = await sessions.findDue(provider.issuer, epochTime() + A_DAY, OPEN)
-    const lane = new Lane()
-    await Promise.allSettled(open.map((due) => lane.run(() => this.#ask(due))))
+    if (this.#isAsking) return
+    this.#isAsking = true
+    try {
+      const { provider, sessions } = this.#endings
+      const open = await sessions.findDue(provider.issuer, epochTime() + A_DAY, OPEN)
+      const lane = new Lane()
+      await Promise.allSettled(open.map((due) => lane.run(() => this.#ask(due))))
+    } finally {
+      this.#isAsking = false
+    }
   }
 
   wake(): void {

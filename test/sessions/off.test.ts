@@ -20,8 +20,9 @@ async function functionsOf(what: 'off' | 'on'): Promise<unknown> {
 }
 
 describe('without the option sessions', () => {
-  /** A code that is used again, and a sign-out of an application. Unnamed: the middleware of the latter. */
-  const ENDS = ['sessionGrantPolicy', 'endSessions', 'followGrants', 'logoutOfSessions', '', 'isAt']
+  /** A code that is used again, a sign-out of the engineer, and one of an application. Unnamed: the middleware of the latter. */
+  const FOLLOWS = ['followGrants', 'followSignOuts']
+  const ENDS = ['sessionGrantPolicy', 'endSessions', ...FOLLOWS, 'logoutOfSessions', '', 'isAt']
   const SIGN_OUT = ['endSessionOf', 'parametersOf', 'sessionOf']
 
   it('no function of it runs but impersonationOf and what ends a session', async () => {

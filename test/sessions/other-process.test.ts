@@ -7,6 +7,7 @@ import { openDatabase } from '../../fixtures/databases.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../fixtures/deployment.ts'
 import { form, send } from '../../fixtures/http.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
+import { until } from '../../fixtures/until.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { CALLBACK, type Scene, shop, startScene, VERIFIER } from './arriving.ts'
 
@@ -80,6 +81,18 @@ onEachKind((kind) => {
       const [record] = (await other.impersonation.records.list()).items
       expect(record?.revocation).to.deep.equal({ cause: 'signedOut', client: 'shop' })
       expect((await scene.userinfo(body.access_token)).status).to.equal(401)
+    })
+
+    it('ends it by a sign-out of its engineer', async () => {
+      const { body } = await scene.redeem(await arrived())
+      const [record] = (await other.impersonation.records.list()).items
+      const headless = await other.provider.Session.findByUid(`imp_${record?.id}`)
+      const { uid } = Object(headless?.state?.signIn)
+      await (await other.provider.Session.findByUid(uid))?.destroy()
+      const says = async () => (await other.impersonation.records.get(record?.id ?? ''))?.revocation
+      await until(async () => (await says()) !== undefined)
+      expect(await says()).to.deep.equal({ cause: 'signedOut' })
+      await until(async () => (await scene.userinfo(body.access_token)).status === 401)
     })
 
     it('finds none by its cookie', async () => {

@@ -44,7 +44,7 @@ const nothingStored: AdapterFactory = () => ({
 })
 
 /** A provider that sends logout tokens nowhere, and a store whose sessions a test writes down. */
-function watched(clients = ['shop']): Watched {
+function watched(clients = ['shop'], ask?: (open: DueSession) => Promise<void>): Watched {
   const underWay = new Map<string, (() => void)[]>(clients.map((id) => [id, []]))
   const due: DueSession[] = []
   const looks: number[] = []
@@ -88,7 +88,7 @@ function watched(clients = ['shop']): Watched {
   })
   const provider = new Provider('https://id.example.com', configuration)
   impersonation.attach(provider)
-  return { provider, watch: watchSessions(insideOf(impersonation)), looks, due, claims, underWay }
+  return { provider, watch: watchSessions(insideOf(impersonation), ask), looks, due, claims, underWay }
 }
 
 const dueNow = (clientId = 'shop', changes: Partial<DueSession> = {}): DueSession => ({
@@ -235,6 +235,23 @@ describe('sessions: the watch', () => {
     expect(due).to.have.length(1)
     await pass(1_002)
     await until(() => underWay.get('shop')?.length === 1)
+    watch.stop()
+  })
+
+  it('asks about all that is open once a minute, and in no second round while one lasts', async () => {
+    const answers: (() => void)[] = []
+    const { watch, due } = watched(['shop'], () => new Promise((resolve) => answers.push(resolve)))
+    due.push(
+      ...Array.from({ length: 20 }, () => dueNow('shop', { mark: now() + 3_000, endsAt: now() + 3_000 })),
+    )
+    for (let minute = 0; minute < 3; minute += 1) await pass(60_000)
+    expect(answers).to.have.length(16)
+    finish(answers)
+    await until(() => answers.length === 4)
+    finish(answers)
+    await settled()
+    await pass(60_000)
+    expect(answers).to.have.length(16)
     watch.stop()
   })
 

@@ -7,6 +7,7 @@ import { postRevocation, revoke } from '../../fixtures/management.ts'
 import { AFTER_LOGOUT, opaqueToken } from '../../fixtures/sessions.ts'
 import { until } from '../../fixtures/until.ts'
 import { sessionName } from '../../src/sessions/names.ts'
+import { createMemoryStore } from '../../src/testing/index.ts'
 import type { Given } from '../sessions/arriving.ts'
 import { type Arrived, type SignedIn, withArrival, withSession } from '../sessions/opened.ts'
 import { type Scene as Timed, withScene } from '../sessions/scene.ts'
@@ -33,6 +34,7 @@ interface Directory {
 /** Someone has arrived at the shop, and time stands still. */
 const inDirectory = (
   use: (scene: Arrived, directory: Directory, clock: ReturnType<typeof stopClock>) => Promise<void>,
+  { configuration, ...given }: Given = {},
 ) =>
   cell(async () => {
     const directory: Directory = { gone: new Set(), failing: new Set(), asked: [] }
@@ -44,7 +46,9 @@ const inDirectory = (
     }
     const clock = stopClock(Date.now(), { intervals: true })
     try {
-      await withArrival({ configuration: { findAccount } }, (scene) => use(scene, directory, clock))
+      await withArrival({ ...given, configuration: { findAccount, ...configuration } }, (scene) =>
+        use(scene, directory, clock),
+      )
     } finally {
       clock.restore()
     }
@@ -58,7 +62,7 @@ async function isStopped({ impersonation, application, id }: Arrived, revocation
 
 async function engineersSession({ provider, id }: Arrived) {
   const headless = await provider.Session.findByUid(sessionName(id))
-  const session = await provider.Session.findByUid(String(headless?.state?.signIn))
+  const session = await provider.Session.findByUid(String(Object(headless?.state?.signIn).uid))
   expect(session?.accountId).to.equal('bob')
   return session ?? expect.fail()
 }
@@ -282,45 +286,108 @@ export const endRules: readonly Rule[] = [
       expect(await scene.state()).to.equal('consumed')
     }),
   ),
-  rowsOf(['at the code', 'at userinfo', 'without a request', 'whom nothing finds'])('L15', {
-    'at the code': inDirectory(async (scene, { gone }) => {
-      gone.add('bob')
-      const { status, body } = await scene.redeem(scene.arrival)
-      expect([status, body.error]).to.deep.equal([400, 'invalid_grant'])
-      await isStopped(scene, GONE)
-    }),
-    'at userinfo': inDirectory(async (scene, { gone }) => {
-      const { body } = await scene.redeem(scene.arrival)
-      expect((await scene.userinfo(body.access_token)).status).to.equal(200)
-      gone.add('bob')
-      expect((await scene.userinfo(body.access_token)).status).to.equal(401)
-      await isStopped(scene, GONE)
-    }),
-    'without a request': inDirectory(async (scene, { gone, asked }, clock) => {
-      await scene.redeem(scene.arrival)
-      gone.add('bob')
-      clock.tick(61)
-      await isStopped(scene, GONE)
-      expect(asked.at(-1)).to.equal('bob')
-    }),
-    'whom nothing finds': inDirectory(async (scene, { failing, asked }, clock) => {
-      await scene.redeem(scene.arrival)
-      failing.add('bob')
-      for (const minute of [1, 2]) {
-        const before = asked.length
-        clock.tick(60)
-        await until(() => asked.length > before)
-        expect(asked.length - before, `minute ${minute}`).to.equal(1)
-      }
-      expect(await scene.state()).to.equal('consumed')
-    }),
-  }),
-  rowsOf(['a sign-out', 'someone else', 'another sign-in', 'an expiry'])('L16', {
+  rowsOf(['at the code', 'at userinfo', 'without a request', 'in its first minute', 'whom nothing finds'])(
+    'L15',
+    {
+      'at the code': inDirectory(async (scene, { gone }) => {
+        gone.add('bob')
+        const { status, body } = await scene.redeem(scene.arrival)
+        expect([status, body.error]).to.deep.equal([400, 'invalid_grant'])
+        await isStopped(scene, GONE)
+      }),
+      'at userinfo': inDirectory(async (scene, { gone }) => {
+        const { body } = await scene.redeem(scene.arrival)
+        expect((await scene.userinfo(body.access_token)).status).to.equal(200)
+        gone.add('bob')
+        expect((await scene.userinfo(body.access_token)).status).to.equal(401)
+        await isStopped(scene, GONE)
+      }),
+      'without a request': inDirectory(async (scene, { gone, asked }, clock) => {
+        await scene.redeem(scene.arrival)
+        gone.add('bob')
+        clock.tick(61)
+        await isStopped(scene, GONE)
+        expect(asked.at(-1)).to.equal('bob')
+      }),
+      'in its first minute': inDirectory(async (scene, { gone }, clock) => {
+        clock.tick(30)
+        const { id, token } = await scene.issue()
+        await scene.arm(scene.own, token)
+        await scene.authorize(scene.own)
+        expect((await scene.record(id))?.use).not.to.equal(undefined)
+        gone.add('bob')
+        clock.tick(30)
+        await until(async () => (await scene.impersonation.records.get(id))?.state === 'revoked')
+      }),
+      'whom nothing finds': inDirectory(async (scene, { failing, asked }, clock) => {
+        await scene.redeem(scene.arrival)
+        failing.add('bob')
+        for (const minute of [1, 2]) {
+          const before = asked.length
+          clock.tick(60)
+          await until(() => asked.length > before)
+          expect(asked.length - before, `minute ${minute}`).to.equal(1)
+        }
+        expect(await scene.state()).to.equal('consumed')
+      }),
+    },
+  ),
+  rowsOf([
+    'a sign-out',
+    'a sign-out as the application arrives',
+    'a sign-out that storage lost',
+    'a sign-out that no process was told of',
+    'someone else',
+    'another sign-in',
+    'an expiry',
+  ])('L16', {
     'a sign-out': inDirectory(async (scene) => {
       const { body } = await scene.redeem(scene.arrival)
       await (await engineersSession(scene)).destroy()
       await isStopped(scene, { cause: 'signedOut' })
       expect((await scene.userinfo(body.access_token)).status).to.equal(401)
+    }),
+    'a sign-out as the application arrives': inDirectory(
+      async (scene, _, clock) => {
+        expect(await scene.state()).to.equal('consumed')
+        clock.tick(60)
+        await isStopped(scene, { cause: 'signedOut' })
+      },
+      {
+        configuration: {
+          findAccount: async ({ oidc }, accountId) => {
+            const { provider, route, client, session } = oidc ?? {}
+            if (route === 'authorization' && client?.clientId === 'shop' && session)
+              await (await provider?.Session.findByUid(session.uid))?.destroy()
+            return { accountId, claims: () => ({ sub: accountId }) }
+          },
+        },
+      },
+    ),
+    'a sign-out that storage lost': (() => {
+      const store = createMemoryStore()
+      const { list } = store
+      return inDirectory(
+        async (scene, _, clock) => {
+          store.list = () => Promise.reject(Object.assign(new Error('private'), { code: 'ECONNREFUSED' }))
+          await (await engineersSession(scene)).destroy()
+          await until(() => scene.eventsOf('impersonation.failed').length === 1)
+          expect(scene.eventsOf('impersonation.failed')[0]).to.deep.equal({
+            ...{ door: 'session', status: 503, check: 'storage', reason: 'ECONNREFUSED' },
+          })
+          store.list = list
+          expect(await scene.state()).to.equal('consumed')
+          clock.tick(60)
+          await isStopped(scene, { cause: 'signedOut' })
+        },
+        { options: { store } },
+      )
+    })(),
+    'a sign-out that no process was told of': inDirectory(async (scene, _, clock) => {
+      const { jti } = await engineersSession(scene)
+      await scene.provider.Session.adapter.destroy(jti)
+      clock.tick(60)
+      await isStopped(scene, { cause: 'signedOut' })
     }),
     'someone else': inDirectory(async (scene, _, clock) => {
       const session = await engineersSession(scene)
@@ -343,14 +410,26 @@ export const endRules: readonly Rule[] = [
       await scene.impersonation.records.list()
       expect(await scene.state()).to.equal('consumed')
     }),
-    'an expiry': inDirectory(async (scene, { asked }, clock) => {
-      const { jti } = await engineersSession(scene)
-      await scene.provider.Session.adapter.destroy(jti)
-      const before = asked.length
-      clock.tick(61)
-      await until(() => asked.length > before)
-      await scene.impersonation.records.list()
-      expect(await scene.state()).to.equal('consumed')
-    }),
+    'an expiry': inDirectory(
+      async (scene, _, clock) => {
+        const { uid, exp = 0 } = await engineersSession(scene)
+        const { Session } = scene.provider
+        const looked = Promise.withResolvers<unknown>()
+        const { findByUid } = Session
+        Object.assign(Session, {
+          async findByUid(name: string) {
+            const found = await findByUid.call(Session, name)
+            if (name === uid) looked.resolve(found)
+            return found
+          },
+        })
+        // Within a minute, the provider forgives a clock that is behind.
+        clock.tick(exp - now() + 60)
+        expect(await looked.promise).to.equal(undefined)
+        await scene.impersonation.records.list()
+        expect(await scene.state()).to.equal('consumed')
+      },
+      { options: { maxAccessTokenTTL: 7200 } },
+    ),
   }),
 ]
