@@ -51,6 +51,7 @@ export const RESERVED_CLAIMS: ReadonlySet<string> = new Set([
   'client_id',
   'scope',
   'act',
+  'read_only',
   'may_act',
   'cnf',
   'status',

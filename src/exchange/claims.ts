@@ -29,7 +29,8 @@ export async function collectClaims(
   const { extraTokenClaims } = settings
   const own = await askExtraTokenClaims(
     options,
-    extraTokenClaims && (() => askAbout('extraTokenClaims', draft, (copy) => extraTokenClaims(ctx, copy))),
+    extraTokenClaims &&
+      (() => askAbout('extraTokenClaims', { ctx, token: draft }, (copy) => extraTokenClaims(ctx, copy))),
   )
   const custom = await askCustomClaims(options, {
     token: {

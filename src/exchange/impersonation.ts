@@ -39,7 +39,7 @@ export function exchangeSubjectToken(ctx: ExchangeContext, service: Service): Pr
 
     await assertExchangeAllowed(ctx, options, { subject, actor, target })
     const { id: subjectTokenId, context: subjectTokenContext } = subject.record
-    const draft = draftAccessToken(ctx, { ...options, ...subject, target, sender, jti: subjectTokenId })
+    const draft = await draftAccessToken(ctx, { ...options, ...subject, target, sender, jti: subjectTokenId })
     const grant = {
       type: TOKEN_EXCHANGE,
       kind: 'impersonation',

@@ -56,7 +56,13 @@ export function exchangeReceivedToken(
     progress.target = target
 
     await assertStepAllowed(ctx, options, { subject, actor, target })
-    const draft = draftAccessToken(ctx, { ...options, ...subject, target, sender, jti: jtiFor(subject) })
+    const draft = await draftAccessToken(ctx, {
+      ...options,
+      ...subject,
+      target,
+      sender,
+      jti: jtiFor(subject),
+    })
     const claims = await collectClaims(ctx, service, { draft, sub, subject, grant: grantOf(subject), actor })
     // Again: the deployment's functions may have outlasted it.
     if (subject.notAfter <= epochTime()) throw subjectTokenRefused({ private: 'expired meanwhile' })

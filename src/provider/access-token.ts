@@ -6,7 +6,7 @@ import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../constants.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
 import type { AccessTokenFormat } from '../subject-tokens/subject-token.ts'
-import { decide, isKept } from './decided.ts'
+import { decide, keeps } from './decided.ts'
 import { buildTokenResponse, type GrantContext, type SenderConstraint } from './grants.ts'
 import { noticeOpaqueByDefault } from './notices.ts'
 import type { Settings } from './settings.ts'
@@ -40,10 +40,11 @@ interface Draft {
 }
 
 /** The access token as it will be issued, without its claims. Its life is the resource's own, within the cap. */
-export function draftAccessToken(
+export async function draftAccessToken(
   ctx: GrantContext,
   { userId, target, sender, maxAccessTokenTTL, notAfter = Number.POSITIVE_INFINITY, jti }: Draft,
-): AccessTokenDraft {
+): Promise<AccessTokenDraft> {
+  await assertUnreplaced(ctx)
   const { client, provider } = ctx.oidc
   const token = new provider.AccessToken({
     client,
@@ -55,6 +56,8 @@ export function draftAccessToken(
     gty: TOKEN_EXCHANGE,
   })
   bind(token, sender)
+  // First, because `ttl` and `formats` may be functions of the deployment.
+  decide(token)
   token.iat = epochTime()
   token.exp = Math.min(token.iat + Math.min(token.expiration, maxAccessTokenTTL), notAfter)
   // `save` would do this first, and it decides the format. Done here because the claims function receives the jti.
@@ -62,8 +65,22 @@ export function draftAccessToken(
   if (token.format === 'jwt' && jti !== undefined) token.jti = jti
   // A Grant of its own, never the user's: destroying it ends this one token. A JWT cannot be ended.
   if (token.format === 'opaque') token.grantId = randomBytes(32).toString('base64url')
-  decide(token)
   return token as AccessTokenDraft
+}
+
+/**
+ * Refuses a provider whose functions were replaced after `configure`, before anything is spent: no token without its claims
+ * is issued, and none that is not as it was decided.
+ */
+async function assertUnreplaced({ oidc: { provider, client } }: GrantContext): Promise<void> {
+  const probe = new provider.AccessToken({ client, accountId: '', grantId: '', gty: TOKEN_EXCHANGE })
+  Object.assign(probe, { format: 'jwt', exp: epochTime() })
+  const attached = { claims: {}, read: false }
+  claimsOf.set(probe, attached)
+  const isKept = await keeps(probe)
+  if (!attached.read)
+    throw misconfigured({ private: 'extraTokenClaims was replaced after impersonation.configure()' })
+  if (!isKept) throw misconfigured({ private: 'formats was replaced after impersonation.configure()' })
 }
 
 /** What the events tell of it. */
@@ -99,18 +116,11 @@ export async function subjectIdentifier(
   return identifier
 }
 
-/** Signs or stores the token, and returns the response of RFC 8693 §2.2.1. A token without its claims is never returned. */
+/** Signs or stores the token, and returns the response of RFC 8693 §2.2.1. */
 export async function issueAccessToken(ctx: GrantContext, token: AccessTokenDraft, claims: JsonObject) {
-  const attached = { claims, read: false }
-  claimsOf.set(token, attached)
+  claimsOf.set(token, { claims, read: false })
   ctx.oidc.entity('AccessToken', token)
   const accessToken = await token.save()
-  if (!attached.read) {
-    if (token.format === 'opaque') await token.destroy()
-    throw misconfigured({ private: 'extraTokenClaims was replaced after impersonation.configure()' })
-  }
-  if (token.format === 'jwt' && !isKept(token))
-    throw misconfigured({ private: 'formats was replaced after impersonation.configure()' })
   noticeOpaqueByDefault(token)
   return buildTokenResponse(ctx.oidc.provider, {
     accessToken,

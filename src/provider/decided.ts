@@ -4,78 +4,159 @@
  * taken over, whenever they change it.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { AccessToken, Configuration, ResourceServer } from 'oidc-provider'
-import { RESERVED_CLAIMS } from '../constants.ts'
+import type { AccessToken, Configuration, KoaContextWithOIDC, ResourceServer } from 'oidc-provider'
+import { RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../constants.ts'
 import { isPlainObject } from '../plain-json.ts'
 import { noticeUndone } from './notices.ts'
 
-type Customizer = NonNullable<NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt']>
+type Formats = NonNullable<Configuration['formats']>
+type Customizer = NonNullable<NonNullable<Formats['customizers']>['jwt']>
 type Members = Readonly<Record<string, unknown>>
 
-interface Decided {
-  /** What the deployment's functions get in place of the token: one for all of them. */
-  readonly copy: AccessToken
-  /** Whether the JWT has passed `keepDecided`. */
-  isKept: boolean
+/**
+ * By the token: what the deployment's functions get in its place, one for all of them. Written by `decide`, read by what asks
+ * the deployment about the token, and dropped with it.
+ */
+const copies = new WeakMap<object, AccessToken>()
+
+/** From now on, no function of the deployment changes this token. Returns what they get. */
+export function decide(token: AccessToken): AccessToken {
+  const known = copies.get(token)
+  if (known) return known
+  const { resourceServer } = token
+  if (resourceServer) {
+    // The deployment has the object that `getResourceServerInfo` returned, which names algorithm and key.
+    const own = copyOfServer(resourceServer)
+    // Each reader gets a copy of its own: a function may come by the token without being given it, and at any time.
+    Reflect.defineProperty(token, 'resourceServer', { get: () => copyOfServer(own), set: () => {} })
+  }
+  const copy = copyOf(token)
+  copies.set(token, copy)
+  return copy
 }
 
-/** By the token. Written by `decide`, read by what asks the deployment about it, and dropped with the token. */
-const decided = new WeakMap<object, Decided>()
-
-/** From now on, no function of the deployment changes this token. */
-export function decide(token: AccessToken): void {
-  // The deployment has the object that `getResourceServerInfo` returned, which names algorithm and key.
-  if (token.resourceServer) Object.assign(token, { resourceServer: copyOfServer(token.resourceServer) })
-  decided.set(token, { copy: copyOf(token), isKept: false })
-}
-
-/** Whether the JWT of this token was signed as it was decided. */
-export const isKept = (token: object): boolean => decided.get(token)?.isKept ?? false
-
-/** Asks a function of the deployment about a token that is decided. */
+/** Asks a function of the deployment about a token, which is decided by now. */
 export async function askAbout<Result>(
   name: string,
-  token: AccessToken,
+  { ctx, token }: About,
   ask: (copy: AccessToken) => Result | Promise<Result>,
 ): Promise<Result> {
-  const copy = decided.get(token)?.copy
-  if (!copy) throw new Error('a token that was not decided')
-  // What the provider has written since, such as `extra`.
-  const before = membersOf(token)
-  Object.assign(copy, before)
-  const result = await ask(copy)
-  noticeUndone(name, changesOf(membersOf(token), { ...copy }))
-  return result
+  const { copy, takeBack } = lend(name, { ctx, token })
+  try {
+    return await ask(copy)
+  } finally {
+    takeBack()
+  }
 }
 
-/** The configuration, whose own customizer has no say in what is reserved. */
+interface About {
+  readonly ctx: KoaContextWithOIDC
+  readonly token: AccessToken
+}
+
+function lend(name: string, { ctx, token }: About): { copy: AccessToken; takeBack: () => void } {
+  const copy = decide(token)
+  // As the token is now: the provider has written more since, such as `extra`, and another function may have changed the copy.
+  for (const member of Object.keys(copy)) Reflect.deleteProperty(copy, member)
+  if (token.resourceServer) copy.resourceServer = token.resourceServer
+  Object.assign(copy, membersOf(token))
+  const entities: Record<string, unknown> = ctx.oidc.entities
+  const isEntity = entities[token.kind] === token
+  if (isEntity) entities[token.kind] = copy
+  const takeBack = () => {
+    if (isEntity) entities[token.kind] = token
+    noticeUndone(name, changesOf(shown(token), shown(copy)))
+  }
+  return { copy, takeBack }
+}
+
+const shown = (token: AccessToken): Members => ({ ...token, resourceServer: token.resourceServer })
+
+/** The configuration, whose own functions have no say in what is decided. */
 export function keepDecided(given: Configuration): Configuration {
-  const { formats } = given
+  const { formats, ttl, features } = given
   const own = formats?.customizers?.jwt
   const jwt: Customizer = async (ctx, token, parts) => {
-    const entry = decided.get(token)
-    if (!entry) return own?.(ctx, token, parts)
-    entry.isKept = true
-    if (own) await keepAround(token as AccessToken, parts, (copy, shown) => own(ctx, copy, shown))
+    if (probes.delete(token)) return
+    if (!copies.has(token)) return own?.(ctx, token, parts)
+    if (own) await keepAround({ ctx, token: token as AccessToken }, parts, own)
   }
-  return { ...given, formats: { ...formats, customizers: { ...formats?.customizers, jwt } } }
+  return {
+    ...given,
+    formats: {
+      ...formats,
+      ...withCopy('formats', formats, 'bitsOfOpaqueRandomness'),
+      customizers: { ...formats?.customizers, jwt },
+    },
+    ttl: { ...ttl, ...withCopy('ttl', ttl, 'AccessToken'), ...withCopy('ttl', ttl, 'AuthorizationCode') },
+    ...(features?.introspection && {
+      features: { ...features, introspection: keepIntrospection(features.introspection) } as typeof features,
+    }),
+  }
+}
+
+/** The member of these options, where it is a function: it gets a copy of a token that is decided. */
+function withCopy<Options extends object, Name extends string & keyof Options>(
+  path: string,
+  options: Options | undefined,
+  name: Name,
+): Partial<Options> {
+  const own = options?.[name]
+  if (typeof own !== 'function') return {}
+  const asked = (ctx: KoaContextWithOIDC, token: AccessToken, ...rest: unknown[]) => {
+    if (!copies.has(token)) return own(ctx, token, ...rest)
+    const { copy, takeBack } = lend(`${path}.${name}`, { ctx, token })
+    try {
+      return own(ctx, copy, ...rest)
+    } finally {
+      takeBack()
+    }
+  }
+  return { [name]: asked } as Partial<Options>
+}
+
+type Introspection = NonNullable<NonNullable<Configuration['features']>['introspection']>
+
+function keepIntrospection(given: Introspection): Introspection {
+  const { allowedPolicy } = given
+  if (!allowedPolicy) return given
+  return {
+    ...given,
+    async allowedPolicy(ctx, client, token) {
+      if (!isOfImpersonation(token)) return allowedPolicy(ctx, client, token)
+      const name = 'features.introspection.allowedPolicy'
+      return askAbout(name, { ctx, token }, (copy) => allowedPolicy(ctx, client, copy))
+    },
+  }
+}
+
+/** Every access token of a session has `act`. */
+const isOfImpersonation = (token: object): token is AccessToken => {
+  const { kind, gty, extra } = token as AccessToken
+  return kind === 'AccessToken' && (gty === TOKEN_EXCHANGE || extra?.act !== undefined)
+}
+
+/** Tokens by which a provider is tried. Written and read by `keeps`, and deleted by the customizer of `keepDecided`. */
+const probes = new WeakSet<object>()
+
+/** Whether the provider keeps what is decided: `formats` may have been replaced. The probe has no audience, so nothing is signed. */
+export async function keeps(probe: object): Promise<boolean> {
+  probes.add(probe)
+  await (probe as { getValueAndPayload(): Promise<unknown> }).getValueAndPayload().catch(() => {})
+  return !probes.has(probe)
 }
 
 type Parts = Parameters<Customizer>[2]
 
 const HEADER = new Set(['typ', 'alg', 'kid'])
 
-async function keepAround(
-  token: AccessToken,
-  parts: Parts,
-  customize: (copy: AccessToken, shown: Parts) => unknown,
-): Promise<void> {
+async function keepAround({ ctx, token }: About, parts: Parts, customize: Customizer): Promise<void> {
   const name = 'formats.customizers.jwt'
   const payload = jsonOf(parts.payload)
-  const shown = { ...parts, payload: structuredClone(payload) } as Parts
-  await askAbout(name, token, (copy) => customize(copy, shown))
+  const shownParts = { ...parts, payload: structuredClone(payload) } as Parts
+  await askAbout(name, { ctx, token }, (copy) => customize(ctx, copy, shownParts))
   // As JSON, which is what would be signed: a member that answers twice has answered now, and `toJSON` has had its say.
-  const [header, customized] = [jsonOf(shown.header), jsonOf(shown.payload)]
+  const [header, customized] = [jsonOf(shownParts.header), jsonOf(shownParts.payload)]
   noticeUndone(name, [
     ...Object.keys(header).filter((member) => HEADER.has(member)),
     ...changesOf(only(RESERVED_CLAIMS, payload), only(RESERVED_CLAIMS, customized)),

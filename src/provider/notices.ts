@@ -1,5 +1,5 @@
 /**
- * Tells developers what would otherwise be silent. The only file outside the command line that reads the environment
+ * Tells developers and operators what would otherwise be silent. The only file outside the command line that reads the environment
  * and prints, as oidc-provider does: to the `debug` package, and as notices, each once in a process.
  */
 import { styleText } from 'node:util'
@@ -55,18 +55,22 @@ export function noticeOpaqueByDefault({ resourceServer }: Pick<AccessToken, 'res
   )
 }
 
-/** Of a token of an exchange or a session, a function of the deployment has changed what it has no say in. */
+/** A function of the deployment has changed what it has no say in. Said in production, too: someone may be trying. */
 export function noticeUndone(what: string, names: readonly string[]): void {
   if (names.length === 0) return
   const text = `${what} has changed ${names.join(', ')}: a token of an exchange or a session stays as it was decided.`
   log(text)
-  noticeOnce(`undone by ${what}`, text)
+  if (isFirst(`undone by ${what}`))
+    console.warn(
+      styleText('yellow', `oidc-provider-impersonation WARNING: ${text}`, { stream: process.stderr }),
+    )
 }
 
 const noticed = new Set<string>()
 
 function noticeOnce(what: string, text: string): void {
-  if (noticed.has(what) || process.env.NODE_ENV === 'production') return
-  noticed.add(what)
+  if (process.env.NODE_ENV === 'production' || !isFirst(what)) return
   console.info(styleText('yellow', `oidc-provider-impersonation NOTICE: ${text}`, { stream: process.stdout }))
 }
+
+const isFirst = (what: string): boolean => !noticed.has(what) && Boolean(noticed.add(what))

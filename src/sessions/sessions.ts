@@ -11,7 +11,7 @@ import type {
 } from 'oidc-provider'
 import { DOOR_CLIENT, IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED } from '../constants.ts'
 import type { ResolvedSessions } from '../options.ts'
-import { askAbout, decide } from '../provider/decided.ts'
+import { askAbout } from '../provider/decided.ts'
 import {
   assertSessionFacts,
   gives,
@@ -182,9 +182,8 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
     async extraTokenClaims(ctx, token) {
       const recordId = recordOf(token)
       if (recordId === undefined) return given.extraTokenClaims?.(ctx, token)
-      const issued = token as AccessToken
-      decide(issued)
-      const own = await askAbout('extraTokenClaims', issued, (copy) => given.extraTokenClaims?.(ctx, copy))
+      const about = { ctx, token: token as AccessToken }
+      const own = await askAbout('extraTokenClaims', about, (copy) => given.extraTokenClaims?.(ctx, copy))
       return claimsOfSession(ctx, service(), { recordId, own })
     },
   }

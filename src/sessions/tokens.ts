@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import {
+  type AccessToken,
   type Account,
   type AuthorizationCode,
   type Configuration,
@@ -17,7 +18,7 @@ import type { ResolvedSessions } from '../options.ts'
 import { RETRY_AFTER } from '../outage.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
-import { jsonOf, unreserved } from '../provider/decided.ts'
+import { decide, jsonOf, unreserved } from '../provider/decided.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { noticeUndone } from '../provider/notices.ts'
 import { stateOfSession } from '../provider/sessions.ts'
@@ -242,6 +243,9 @@ export function ttlOf(
 ): (ctx: KoaContextWithOIDC, token: Issued, client: unknown) => Seconds {
   const own: unknown = ttl?.[kind]
   return (ctx, token, client) => {
+    const recordId = recordIdOf(token.grantId)
+    // First, because the function is of the deployment.
+    if (recordId !== undefined) decide(token as AccessToken)
     const life: Seconds =
       typeof own === 'function'
         ? own(ctx, token, client)
@@ -251,7 +255,6 @@ export function ttlOf(
     const bearing = ctx && bearings.get(ctx)
     if (bearing) reach(ctx, kind)
     if (kind === 'IdToken') return bearing ? within(life, bearing.endsAt - 1) : life
-    const recordId = recordIdOf(token.grantId)
     if (recordId === undefined) return life
     // Fails closed: no token of a session without its record.
     if (bearing?.record.id !== recordId) throw new Error('a token of a session whose record was not read')

@@ -90,6 +90,17 @@ describe('notices: an opaque access token', () => {
   })
 })
 
+describe('notices: what was undone', () => {
+  for (const NODE_ENV of ['', 'production'])
+    it(`is said once for each function, NODE_ENV=${NODE_ENV}`, async () => {
+      const task: Task = { requests: ['opaqueByName', 'opaqueByName'], isTampering: true }
+      const { stderr } = await printedBy(task, { NODE_ENV })
+      expect(stderr).to.equal(
+        'oidc-provider-impersonation WARNING: ttl.AccessToken has changed scope: a token of an exchange or a session stays as it was decided.\n',
+      )
+    })
+})
+
 describe('notices: in production', () => {
   it('nothing is printed', async () => {
     const requests = ['unknown', 'denied', 'replay', 'onBehalfOf', 'opaque'] as const

@@ -6,6 +6,7 @@ import { OPAQUE_API, RESOURCES, startDeployment } from '../../fixtures/deploymen
 import { downstream, passOn } from '../../fixtures/on-behalf-of.ts'
 import { exchange, issue, postSubjectToken } from '../../fixtures/requests.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
+import { TOKEN_EXCHANGE } from '../../src/constants.ts'
 import { AccessDenied, EVENTS } from '../../src/index.ts'
 
 const UNNAMED_FORMAT = 'https://unnamed.example.com'
@@ -14,14 +15,28 @@ export interface Task {
   readonly requests: readonly (keyof typeof REQUESTS)[]
   /** The events that someone listens to. */
   readonly heard?: readonly string[]
+  /** A function of the deployment changes what was decided. */
+  readonly isTampering?: boolean
 }
+
+const { requests, heard = [], isTampering }: Task = JSON.parse(process.argv[2] ?? '')
 
 const isAllowed = ({ userId }: { userId: string }) => {
   if (userId !== 'bob') return true
   throw new AccessDenied('the ticket is closed\nand old')
 }
 const unnamed = { scope: 'orders:read', audience: UNNAMED_FORMAT }
-const overrides = { resources: { ...RESOURCES, [UNNAMED_FORMAT]: unnamed } }
+/** Of every token of the exchange, it would like to change the scope. */
+const ttl = {
+  AccessToken(_ctx: unknown, token: object) {
+    if (Reflect.get(token, 'gty') === TOKEN_EXCHANGE) Object.assign(token, { scope: 'orders:write' })
+    return 600
+  },
+}
+const overrides = {
+  ...(isTampering && { configuration: { ttl } }),
+  resources: { ...RESOURCES, [UNNAMED_FORMAT]: unnamed },
+}
 
 const REQUESTS = {
   unknown: () => exchange(deployment, { subject_token: UNKNOWN_TOKEN }),
@@ -53,7 +68,6 @@ globalThis.fetch = async (url, init) => {
   return response
 }
 
-const { requests, heard = [] }: Task = JSON.parse(process.argv[2] ?? '')
 const deployment = await startDeployment(downstream({ isAllowed }, overrides))
 for (const event of EVENTS) if (!heard.includes(event)) deployment.provider.removeAllListeners(event)
 for (const request of requests) await REQUESTS[request]()

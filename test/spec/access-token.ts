@@ -103,6 +103,30 @@ const MEDDLERS: Readonly<Record<string, Functions>> = {
     },
   },
   'a customizer of the token': { customizeJwt: (token) => void Object.assign(token, WIDENED) },
+  'a customizer that looks for the token': {
+    customizeJwt(_, __, { AccessToken }) {
+      weaken(Object(AccessToken))
+      Object.assign(Object(AccessToken), WIDENED)
+    },
+  },
+  'a customizer that looks for the token late': {
+    customizeJwt(_, __, { AccessToken }) {
+      queueMicrotask(() => queueMicrotask(() => weaken(Object(AccessToken))))
+    },
+  },
+  ...Object.fromEntries(
+    (['ttl', 'bitsOfOpaqueRandomness', 'allowedPolicy'] as const).map((asked): [string, Functions] => [
+      `${asked} that changes the token`,
+      {
+        seesToken(name, token) {
+          if (name !== asked) return
+          weaken(token)
+          Object.assign(Object(token.extra), { act: { sub: 'ghost' }, status: undefined })
+          Object.assign(token, WIDENED)
+        },
+      },
+    ]),
+  ),
   'extraTokenClaims that changes the token': {
     extraTokenClaims(_, token) {
       weaken(token as unknown as Record<string, unknown>)

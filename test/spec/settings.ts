@@ -25,7 +25,16 @@ export interface Functions
     Partial<ConsoleOptions> {
   readonly defaultResource?: () => string
   /** `formats.customizers.jwt`, for tokens of this grant. */
-  readonly customizeJwt?: (token: Record<string, unknown>, jwt: CustomizedJwt) => void
+  readonly customizeJwt?: (
+    token: Record<string, unknown>,
+    jwt: CustomizedJwt,
+    entities: Readonly<Record<string, unknown>>,
+  ) => void
+  /** `ttl.AccessToken`, `formats.bitsOfOpaqueRandomness` and `allowedPolicy` of introspection, which see a token of this grant. */
+  readonly seesToken?: (
+    name: 'ttl' | 'bitsOfOpaqueRandomness' | 'allowedPolicy',
+    token: Record<string, unknown>,
+  ) => void
 }
 
 export interface Setting extends ConsoleDeployment, Hooks {
@@ -227,12 +236,23 @@ function configurationOf(
     if (current.gone.has(accountId) || accountId.startsWith('no-one')) return undefined
     return { accountId, claims: () => ({ sub: accountId }) }
   }
+  const sees = (name: 'ttl' | 'bitsOfOpaqueRandomness' | 'allowedPolicy', token: object) => {
+    const members = token as Record<string, unknown>
+    if (members.gty === TOKEN_EXCHANGE) current.functions.seesToken?.(name, members)
+  }
   const { features: documents, ...fetching } = web.configuration
   const features = {
     ...documents,
     registration: { enabled: true, initialAccessToken: true },
     registrationManagement: { enabled: true },
     revocation: { enabled: true },
+    introspection: {
+      enabled: true,
+      allowedPolicy(_ctx: KoaContextWithOIDC, _client: unknown, token: object) {
+        sees('allowedPolicy', token)
+        return true
+      },
+    },
     mTLS: {
       enabled: true,
       certificateBoundAccessTokens: true,
@@ -251,17 +271,27 @@ function configurationOf(
     findAccount,
     subjectTypes: ['public', 'pairwise'],
     pairwiseIdentifier: (_ctx, accountId, client) => `${accountId}@${client.clientId}`,
+    ttl: {
+      AccessToken(_ctx, token) {
+        sees('ttl', token)
+        return token.resourceServer?.accessTokenTTL ?? 3600
+      },
+    },
     extraTokenClaims(ctx, token) {
       current.calls.push('extraTokenClaims')
       return current.functions.extraTokenClaims?.(ctx, token)
     },
     formats: {
       customizers: {
-        jwt(_ctx, token, jwt) {
+        jwt({ oidc: { entities } }, token, jwt) {
           const members = token as unknown as Record<string, unknown>
           if (members.gty === TOKEN_EXCHANGE)
-            current.functions.customizeJwt?.(members, jwt as unknown as CustomizedJwt)
+            current.functions.customizeJwt?.(members, jwt as unknown as CustomizedJwt, { ...entities })
         },
+      },
+      bitsOfOpaqueRandomness(_ctx, token) {
+        sees('bitsOfOpaqueRandomness', token)
+        return 256
       },
     },
     ...(features && { features }),

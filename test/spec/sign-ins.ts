@@ -7,11 +7,12 @@ import express from 'express'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import Koa from 'koa'
 import mount from 'koa-mount'
-import { type ClientMetadata, errors } from 'oidc-provider'
+import { type AccessToken, type ClientMetadata, errors } from 'oidc-provider'
 import type { Answer, Browser } from '../../fixtures/browser.ts'
 import { now, type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { send } from '../../fixtures/http.ts'
+import { introspect } from '../../fixtures/requests.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { impersonationOf } from '../../src/index.ts'
 import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
@@ -357,6 +358,15 @@ const WIDENED = {
   grantId: 'ghost',
   exp: 4102444800,
 }
+function widen(token: object): boolean {
+  const { kind, accountId } = token as { kind?: string; accountId?: string }
+  if (kind === 'AccessToken' || kind === 'AuthorizationCode') if (accountId) Object.assign(token, WIDENED)
+  return true
+}
+function lives(_ctx: unknown, token: object): number {
+  widen(token)
+  return 600
+}
 const accounts = (accountOf: (accountId: string, source?: object) => object): Given => ({
   configuration: {
     findAccount: async (_ctx: unknown, accountId: string, source?: object) => ({
@@ -379,6 +389,29 @@ const MEDDLERS: Readonly<Record<string, Given>> = {
     Object.assign(token, { ...WIDENED, extra: { act: { sub: 'ghost' } } })
     jwt.header = { typ: 'JWT', alg: 'none', kid: 'ghost' }
   }),
+  'a customizer, of the token that it looks for': customizer((ctx) => {
+    const { AccessToken } = Object(ctx).oidc.entities
+    Object.assign(AccessToken.resourceServer.jwt.sign, { alg: 'HS256', key: 'k'.repeat(64), kid: 'ghost' })
+    Object.assign(AccessToken, WIDENED)
+  }),
+  'ttl, of the token': { configuration: { ttl: { AccessToken: lives, AuthorizationCode: lives } as never } },
+  'bitsOfOpaqueRandomness, of the token': {
+    configuration: { formats: { bitsOfOpaqueRandomness: (_ctx, token) => (widen(token) ? 256 : 0) } },
+  },
+  'allowedPolicy, of the token': {
+    configuration: {
+      features: {
+        introspection: {
+          enabled: true,
+          allowedPolicy: (_ctx: unknown, _client: unknown, token: object) => {
+            const { extra } = token as AccessToken
+            Object.assign(Object(extra), { act: { sub: 'ghost' }, status: undefined })
+            return widen(token)
+          },
+        },
+      } as never,
+    },
+  },
   'extraTokenClaims, of the token': {
     configuration: {
       extraTokenClaims(_ctx, token) {
@@ -917,12 +950,16 @@ export const signInRules: readonly Rule[] = [
   rowsOf(meddlers)(
     'A26, whatever a function changes in an opaque token',
     each(meddlers, (name) =>
-      armed(async ({ browser, authorize, redeem, id, use, provider }) => {
+      armed(async ({ browser, authorize, redeem, id, use, provider, ...addresses }) => {
         const arrived = await authorize(browser, { resource: OPAQUE_API, scope: 'openid orders:read' })
         const { body, text } = await redeem(arrived, { resource: OPAQUE_API })
         const stored = await provider.AccessToken.find(body.access_token)
         expect(stored, text).to.deep.include({ accountId: 'alice', grantId: `imp_${id}`, aud: OPAQUE_API })
         expect(JSON.parse(JSON.stringify(stored?.extra))).to.have.nested.property('act.sub', 'bob')
+        expect(await introspect(addresses, body.access_token)).to.deep.include({
+          ...{ active: true, sub: 'alice', act: { sub: 'bob' }, aud: OPAQUE_API },
+          ...{ scope: 'openid orders:read', status: stored?.extra?.status },
+        })
         expect(await use()).to.include({ clientId: 'shop' })
       }, MEDDLERS[name]),
     ),
