@@ -283,10 +283,12 @@ function configurationOf(
     },
     formats: {
       customizers: {
-        jwt({ oidc: { entities } }, token, jwt) {
+        jwt(ctx, token, jwt) {
           const members = token as unknown as Record<string, unknown>
           if (members.gty === TOKEN_EXCHANGE)
-            current.functions.customizeJwt?.(members, jwt as unknown as CustomizedJwt, { ...entities })
+            current.functions.customizeJwt?.(members, jwt as unknown as CustomizedJwt, {
+              ...ctx.oidc.entities,
+            })
         },
       },
       bitsOfOpaqueRandomness(_ctx, token) {
