@@ -514,6 +514,8 @@ consoleInChromium('the console: for everyone', (open) => {
     await page.goto('/impersonations')
     await page.route('**/impersonations', (route) => route.abort())
     await passUntil(page, () => page.getByRole('status').filter({ hasText: 'Not updated' }).isVisible())
+    // axe waits for time to pass.
+    await page.clock.resume()
     await look(page, 'out-of-date')
     await page.unroute('**/impersonations')
     console.change({ authorize: () => ({ id: 'dora', can: ['see'] }) })
