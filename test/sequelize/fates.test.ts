@@ -146,6 +146,7 @@ function failing(fate: Fate, times = 1, connect = () => {}, wait?: Promise<void>
     addHook: () => {},
     getDialect: () => 'postgres',
     connectionManager: {
+      lib: { Client: class {} },
       getConnection: async () => {
         if (times === 0) seen.push('asked')
         connect()

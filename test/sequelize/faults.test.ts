@@ -240,12 +240,8 @@ suite('mysql', 'a deadlock', (opened) => {
     })
     const [marked = []] = await Promise.all(calls)
     expect(marked.map(({ token }) => token.id).sort()).to.deep.equal([one.id, two.id].sort())
-    const verbs = runs.map(({ sql }) => sql.split(' ')[0])
-    expect(verbs).to.deep.equal([
-      ...['SELECT', 'SELECT', 'INSERT', 'INSERT', 'SELECT'],
-      // Once more, for what others have committed meanwhile.
-      ...['SELECT', 'SELECT'],
-    ])
+    const writes = runs.map(({ sql }) => sql.split(' ')[0]).filter((verb) => verb !== 'SELECT')
+    expect(writes).to.deep.equal(['INSERT', 'INSERT'])
   })
 })
 
