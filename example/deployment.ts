@@ -85,9 +85,12 @@ async function serve(sequelize: Sequelize, { port, log = () => {} }: ExampleOpti
   app.use(supportBackendRouter(app, backend).routes())
   app.use(deskRouter(baseUrl).routes())
   server.on('request', app.callback())
+  // The `sid` of a session is `imp_` and the id of its record.
+  const endingOf = async (sid: string) =>
+    (await impersonation.records.get(sid.replace(/^imp_/, '')))?.revocation
   shopServer.on(
     'request',
-    shopApplication({ issuer, baseUrl: shop, desk: `${baseUrl}/#record`, nameOf, log }).callback(),
+    shopApplication({ issuer, baseUrl: shop, desk: `${baseUrl}/#record`, nameOf, endingOf, log }).callback(),
   )
 
   return {

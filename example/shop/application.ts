@@ -8,8 +8,8 @@ import Koa, { type Context } from 'koa'
 import getRawBody from 'raw-body'
 import { baseStyle, readServedFile, readServedFiles, serve } from '../files.ts'
 import { BadLogoutToken, logoutTokensOf } from './logout-token.ts'
-import { pagesOf } from './pages.ts'
-import { type Found, type Session, Sessions } from './sessions.ts'
+import { type Ending, pagesOf } from './pages.ts'
+import { type Found, isOpen, type Session, Sessions } from './sessions.ts'
 import { signInAt } from './sign-in.ts'
 
 const FILES = readServedFiles(`${import.meta.dirname}/public`, '/public')
@@ -29,10 +29,12 @@ interface Shop {
   readonly desk: string
   /** The name of an engineer, such as from a directory of the company: an ID token says the id. */
   readonly nameOf: (actor: string) => string
+  /** Who stopped what was opened in this session at the provider, and why, such as from a backend of the company. */
+  readonly endingOf: (sid: string) => Promise<Ending | undefined>
   readonly log: (entry: object) => void
 }
 
-export function shopApplication({ issuer, baseUrl, desk, nameOf, log }: Shop): Koa {
+export function shopApplication({ issuer, baseUrl, desk, nameOf, endingOf, log }: Shop): Koa {
   const sessions = new Sessions()
   const signIn = signInAt(issuer, baseUrl)
   const logoutTokens = logoutTokensOf(issuer, signIn.keysAddress)
@@ -41,10 +43,13 @@ export function shopApplication({ issuer, baseUrl, desk, nameOf, log }: Shop): K
 
   const found = (ctx: Context): Found => sessions.find(ctx.cookies.get(SESSION))
 
-  router.get('/', (ctx) => {
+  router.get('/', async (ctx) => {
     const session = found(ctx)
     if (session === undefined) return pages.welcome(ctx)
-    if (typeof session === 'string') return pages.ended(ctx, session)
+    if (!isOpen(session)) {
+      const { actedIn } = session
+      return pages.ended(ctx, actedIn === undefined ? undefined : ((await endingOf(actedIn)) ?? {}))
+    }
     log({ event: 'shop.orders_shown', ...peopleOf(session) })
     pages.account(ctx, session)
   })
@@ -74,17 +79,16 @@ export function shopApplication({ issuer, baseUrl, desk, nameOf, log }: Shop): K
   router.get('/session', (ctx) => {
     const session = found(ctx)
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
-    ctx.body =
-      typeof session === 'object'
-        ? { state: 'open', ...peopleOf(session) }
-        : { state: session ? 'ended' : 'none' }
+    ctx.body = isOpen(session)
+      ? { state: 'open', ...peopleOf(session) }
+      : { state: session ? 'ended' : 'none' }
   })
 
   router.post('/logout', async (ctx) => {
     // Browsers say which page has sent a form. Another one must not sign anyone out.
     if (ctx.get('Sec-Fetch-Site') !== 'same-origin') return ctx.throw(403)
     const session = found(ctx)
-    if (typeof session === 'object' && session.actor !== undefined) {
+    if (isOpen(session) && session.actor !== undefined) {
       await signIn.endAtProvider(session)
       sessions.end(ctx.cookies.get(SESSION))
       ctx.status = 204

@@ -29,8 +29,15 @@ const policy = (provider: string): string =>
 export interface Pages {
   account(ctx: Context, session: Session): void
   welcome(ctx: Context): void
-  ended(ctx: Context, how: 'ended' | 'left'): void
+  /** `ending` where someone acted as the customer. */
+  ended(ctx: Context, ending?: Ending): void
   notSignedIn(ctx: Context): void
+}
+
+/** How a view ended: `by` is absent where no one stopped it. */
+export interface Ending {
+  readonly by?: string | undefined
+  readonly reason?: string | undefined
 }
 
 interface Around {
@@ -50,18 +57,18 @@ export function pagesOf({ issuer, desk, nameOf }: Around): Pages {
     ctx.type = 'html'
     ctx.body = documentOf(page, nameOf).text
   }
-  // A logout token names a session, and neither a person nor a reason.
-  const whoEnded = html`<p>The <a href="${desk}">support desk</a> says who ended it, and why.</p>`
+  const whoEnded = ({ by, reason }: Ending) =>
+    html`${by && html`<p>${nameOf(by)} stopped it${reason && html`: ${reason}`}.</p>`}<p>The <a href="${desk}">support desk</a> has the record.</p>`
   const signIn = html`<p><a class="action" href="/login">Sign in</a></p>`
   return {
     account: (ctx, session) =>
       show(ctx, { title: `Hello, ${session.name}`, content: accountOf(session), session }),
     welcome: (ctx) =>
       show(ctx, { title: 'Welcome', content: html`<p>Sign in to see your orders.</p>${signIn}` }),
-    ended: (ctx, how) =>
+    ended: (ctx, ending) =>
       show(ctx, {
         title: 'This session has ended',
-        content: html`<p>Nothing of the account is shown any more.</p>${how === 'left' ? whoEnded : ''}${signIn}`,
+        content: html`<p>Nothing of the account is shown any more.</p>${ending && whoEnded(ending)}${signIn}`,
       }),
     notSignedIn(ctx) {
       ctx.status = 400

@@ -15,8 +15,16 @@ export interface Session {
   readonly endsAt: number
 }
 
-/** One that has ended is known for a while: `left` where someone acted as the customer. */
-export type Found = Session | 'ended' | 'left' | undefined
+/** One that has ended is known for a while. */
+export interface Ended {
+  readonly hasEnded: true
+  /** The session at the provider, where someone acted as the customer: who stopped it, and why, is found by it. */
+  readonly actedIn?: string | undefined
+}
+
+export type Found = Session | Ended | undefined
+
+export const isOpen = (found: Found): found is Session => found !== undefined && !('hasEnded' in found)
 
 /** Seconds for which a browser is told that its session has ended. */
 const REMEMBERED = 3600
@@ -26,7 +34,7 @@ const now = () => Date.now() / 1000
 export class Sessions {
   readonly #kept = new Map<
     string,
-    { session?: Session; readonly wasActing: boolean; readonly forgetAt: number }
+    { session?: Session; readonly actedIn: string | undefined; readonly forgetAt: number }
   >()
 
   /** Returns the value of the cookie: random, and new at every sign-in. */
@@ -35,7 +43,7 @@ export class Sessions {
     const id = randomBytes(32).toString('base64url')
     this.#kept.set(id, {
       session,
-      wasActing: session.actor !== undefined,
+      actedIn: session.actor && session.sid,
       forgetAt: session.endsAt + REMEMBERED,
     })
     return id
@@ -45,7 +53,7 @@ export class Sessions {
     const kept = this.#kept.get(id)
     if (!kept || kept.forgetAt < now()) return undefined
     if (kept.session && kept.session.endsAt > now()) return kept.session
-    return kept.wasActing ? 'left' : 'ended'
+    return { hasEnded: true, actedIn: kept.actedIn }
   }
 
   /** Nothing of the customer stays: only that it has ended. */

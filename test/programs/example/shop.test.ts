@@ -82,6 +82,7 @@ describe('example: the shop', () => {
     const app = shopApplication({
       ...{ issuer, baseUrl, desk: 'https://desk.example.com/' },
       nameOf: (actor) => `${actor} of support`,
+      endingOf: async (sid) => (sid === 'a-session' ? { by: 'dana', reason: 'Wrong <customer>' } : undefined),
       log: (entry) => log.push(entry as Record<string, unknown>),
     })
     app.silent = true
@@ -243,6 +244,25 @@ describe('example: the shop', () => {
       expect(await stateOf(stays)).to.include({ state: 'open' })
       const page = await (await get('/', ended)).text()
       expect(page).to.include('This session has ended').and.not.include('alice').and.not.include('teapot')
+    })
+
+    it('leads to a page that says who stopped it and why, if someone acted as the customer', async () => {
+      const customer = await session()
+      claims.act = { sub: 'sam' }
+      const stopped = await session()
+      await tell(await logoutToken())
+      expect(await (await get('/', stopped)).text()).to.include(
+        'dana of support stopped it: Wrong &#60;customer&#62;.',
+      )
+      expect(await (await get('/', customer)).text())
+        .to.include('This session has ended')
+        .and.not.include('stopped it')
+      claims.sid = 'of-no-one'
+      const expired = await session()
+      await tell(await logoutToken({ claims: { sid: 'of-no-one' } }))
+      expect(await (await get('/', expired)).text())
+        .to.include('has the record')
+        .and.not.include('stopped it')
     })
 
     it('is confirmed for a session that is not here, or not any more', async () => {
