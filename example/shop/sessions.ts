@@ -16,7 +16,7 @@ export interface Session {
 }
 
 /** One that has ended is known for a while. */
-export interface Ended {
+interface Ended {
   readonly hasEnded: true
   /** The session at the provider, where someone acted as the customer: who stopped it, and why, is found by it. */
   readonly actedIn?: string | undefined
