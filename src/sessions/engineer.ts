@@ -1,4 +1,4 @@
-/** Whoever opened a session can lose it: by their account, and by their own sign-in at the provider (protocol.md §10.5). */
+/** The engineer who opened a session can lose it: with the account, or with the sign-in at the provider (protocol.md §10.5). */
 import { callDeployment } from '../callbacks/call.ts'
 import { epochTime, type Seconds } from '../clock.ts'
 import { tellOf } from '../http/doors.ts'

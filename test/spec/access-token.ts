@@ -315,7 +315,7 @@ export const accessTokenRules = [
   ),
 ]
 
-/** Whoever looks for the third time finds `act`, too. */
+/** The third look finds `act`, too. */
 function twofold(): Record<string, string> {
   let looks = 0
   const ownKeys = () => {
