@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../fixtures/markdown.ts'
 import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
-import { type Scene, shop, startScene } from '../sessions/arriving.ts'
+import { type Scene, shop, startScene } from '../spec/arriving.ts'
 
 const PAGE = readPage('docs/sessions.md')
 

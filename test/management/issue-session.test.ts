@@ -9,7 +9,7 @@ import { idFrom, managementToken, postSubjectToken } from '../../fixtures/reques
 import { newUse } from '../../fixtures/subject-tokens.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import { type Scene, shop, startScene } from '../sessions/arriving.ts'
+import { type Scene, shop, startScene } from '../spec/arriving.ts'
 
 const SESSION = { use: 'session', userId: 'alice', actorId: 'bob', clientId: 'shop' }
 const NOT_OPEN = 'clientId must be a client that is open to sessions'

@@ -5,8 +5,8 @@ import { countingMeter, withMeter } from '../../fixtures/counting-meter.ts'
 import { countLogout } from '../../src/metrics/metrics.ts'
 import { rememberOpen } from '../../src/sessions/open.ts'
 import type { SessionStore } from '../../src/subject-tokens/store.ts'
-import { startScene } from '../sessions/arriving.ts'
-import { withScene } from '../sessions/scene.ts'
+import { startScene } from '../spec/arriving.ts'
+import { withScene } from '../spec/ending.ts'
 
 const valuesOf = (
   recordings: readonly (readonly [string, object])[],

@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
-import { type Scene, shop, startScene, VERIFIER } from '../sessions/arriving.ts'
+import { type Scene, shop, startScene, VERIFIER } from '../spec/arriving.ts'
 
 type Given = NonNullable<Parameters<typeof startScene>[0]>
 

@@ -5,7 +5,7 @@ import { openDatabase } from '../../fixtures/databases.ts'
 import { signingKey } from '../../fixtures/keys.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import { type Scene, shop, startScene } from '../sessions/arriving.ts'
+import { type Scene, shop, startScene } from '../spec/arriving.ts'
 
 const PROCESSES = 4
 const REQUESTS = 50

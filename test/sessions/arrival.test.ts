@@ -12,7 +12,7 @@ import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
 import { hashToken } from '../../src/subject-tokens/secret.ts'
 import { StoreFailure } from '../../src/subject-tokens/store.ts'
 import { createMemoryStore } from '../../src/testing/index.ts'
-import { CALLBACK, type Scene, shop, startScene } from './arriving.ts'
+import { CALLBACK, type Scene, shop, startScene } from '../spec/arriving.ts'
 
 const FEATURES = {
   pushedAuthorizationRequests: { enabled: true },

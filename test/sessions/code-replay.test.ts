@@ -7,8 +7,7 @@ import { credentials, form, send } from '../../fixtures/http.ts'
 import { until } from '../../fixtures/until.ts'
 import { sessionName } from '../../src/sessions/names.ts'
 import { createMemoryStore } from '../../src/testing/index.ts'
-import { CALLBACK, CHALLENGE, type Given, type Scene, shop } from './arriving.ts'
-import { withArrival } from './opened.ts'
+import { CALLBACK, CHALLENGE, type Given, type Scene, shop, withArrival } from '../spec/arriving.ts'
 
 const secondUse: readonly (readonly [how: string, given: Given])[] = [
   ['as usual', {}],

@@ -8,7 +8,7 @@ import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { AccessDenied } from '../../src/index.ts'
 import { sealOf } from '../../src/sessions/seal.ts'
 import { hashToken, readToken } from '../../src/subject-tokens/secret.ts'
-import { type Scene, shop, startScene } from './arriving.ts'
+import { type Scene, shop, startScene } from '../spec/arriving.ts'
 
 const REFUSED = 'This cannot be opened'
 

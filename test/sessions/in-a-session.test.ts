@@ -9,7 +9,7 @@ import type { Answer, Browser } from '../../fixtures/browser.ts'
 import { storedModels } from '../../fixtures/clients.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
-import { type Scene, shop, startScene } from './arriving.ts'
+import { type Scene, shop, startScene } from '../spec/arriving.ts'
 
 const REQUESTS = Number(process.env.SESSION_REQUESTS ?? 1000)
 const SEED = Number(process.env.SESSION_SEED ?? Math.floor(Math.random() * 2 ** 31))

@@ -4,7 +4,7 @@ import { now } from '../../fixtures/clock.ts'
 import { DATABASES } from '../../fixtures/databases.ts'
 import { type Answer, openSession, reachesLoopback } from '../../fixtures/sessions.ts'
 import { sessionName } from '../../src/sessions/names.ts'
-import { type Scene, withScene } from './scene.ts'
+import { type Scene, withScene } from '../spec/ending.ts'
 
 const timesOf = ({ application }: Scene, from: number) => application.told.map(({ iat = 0 }) => iat - from)
 

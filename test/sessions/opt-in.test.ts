@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type ClientMetadata, errors } from 'oidc-provider'
 import { isOpen } from '../../src/sessions/opt-in.ts'
-import { CALLBACK, shop, startScene } from './arriving.ts'
+import { CALLBACK, shop, startScene } from '../spec/arriving.ts'
 
 describe('a client that sessions may open', () => {
   it('says so by true, with initiate_login_uri, or by the address of a sign-in', async () => {

@@ -9,7 +9,7 @@ import { form, send } from '../../fixtures/http.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
 import { until } from '../../fixtures/until.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import { CALLBACK, type Scene, shop, startScene, VERIFIER } from './arriving.ts'
+import { CALLBACK, type Scene, shop, startScene, VERIFIER } from '../spec/arriving.ts'
 
 const AUTHORIZATION = `Basic ${Buffer.from('shop:shop-secret').toString('base64')}`
 const post = (issuer: string, path: string, body: Record<string, string>) =>

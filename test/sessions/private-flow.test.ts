@@ -4,7 +4,7 @@ import type { Browser } from '../../fixtures/browser.ts'
 import { type Patch, patchedProvider } from '../../fixtures/patched-provider.ts'
 import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
 import { readToken, type TokenHash } from '../../src/subject-tokens/secret.ts'
-import { type Scene, startScene } from './arriving.ts'
+import { type Scene, startScene } from '../spec/arriving.ts'
 
 /** As the door does, whose look at the accounts takes the provider that is installed. */
 async function armDirectly({ provider, issuer }: Scene, browser: Browser, token: string) {

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Configuration } from 'oidc-provider'
 import { API } from '../../fixtures/deployment.ts'
-import { type Given, type Scene, shop, startScene } from './arriving.ts'
+import { type Given, type Scene, shop, startScene } from '../spec/arriving.ts'
 
 const REQUEST = { scope: 'openid profile orders:read', resource: API }
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { issue } from '../../fixtures/requests.ts'
-import { type Scene, startScene } from './arriving.ts'
+import { type Scene, startScene } from '../spec/arriving.ts'
 
 describe('a sign-in as the user', () => {
   let scene: Scene

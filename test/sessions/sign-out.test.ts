@@ -8,8 +8,8 @@ import { AFTER_LOGOUT } from '../../fixtures/sessions.ts'
 import { until } from '../../fixtures/until.ts'
 import { sessionName } from '../../src/sessions/names.ts'
 import { createMemoryStore } from '../../src/testing/index.ts'
-import type { Scene } from './arriving.ts'
-import { type SignedIn, withSession } from './opened.ts'
+import type { Scene } from '../spec/arriving.ts'
+import { type SignedIn, withSession } from '../spec/arriving.ts'
 
 type Fields = Record<string, string>
 const get = ({ issuer }: Scene, browser: Browser, fields: Fields) =>

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { openDatabase } from '../../fixtures/databases.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import { type Scene, shop, startScene } from './arriving.ts'
+import { type Scene, shop, startScene } from '../spec/arriving.ts'
 
 const AT = ['arrival', 'code', 'userinfo'] as const
 type Costs = Record<(typeof AT)[number], number>

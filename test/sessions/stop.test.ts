@@ -9,7 +9,7 @@ import { opaqueToken } from '../../fixtures/sessions.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import { revokeSubjectToken } from '../../src/records/stop.ts'
 import { sessionName } from '../../src/sessions/names.ts'
-import { type Scene, withScene } from './scene.ts'
+import { type Scene, withScene } from '../spec/ending.ts'
 
 /** What is left of a session at the provider. */
 async function leftOf({ deployment: { provider } }: Scene, id: string): Promise<string[]> {

@@ -6,7 +6,7 @@ import { introspectingClient } from '../../fixtures/clients.ts'
 import { now, stopClock } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { credentials, form, send } from '../../fixtures/http.ts'
-import { type Scene, shop, startScene } from './arriving.ts'
+import { type Scene, shop, startScene } from '../spec/arriving.ts'
 
 type Given = NonNullable<Parameters<typeof startScene>[0]>
 

@@ -8,9 +8,8 @@ import { AFTER_LOGOUT, opaqueToken } from '../../fixtures/sessions.ts'
 import { until } from '../../fixtures/until.ts'
 import { sessionName } from '../../src/sessions/names.ts'
 import { createMemoryStore } from '../../src/testing/index.ts'
-import type { Given } from '../sessions/arriving.ts'
-import { type Arrived, type SignedIn, withArrival, withSession } from '../sessions/opened.ts'
-import { type Scene as Timed, withScene } from '../sessions/scene.ts'
+import { type Arrived, type Given, type SignedIn, withArrival, withSession } from './arriving.ts'
+import { type Scene as Timed, withScene } from './ending.ts'
 import { answer, each, type Rule, record, rowsOf, type Steps } from './rule.ts'
 
 /** A cell says what is answered and what the record says, in a provider of its own. */

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { API } from '../../fixtures/deployment.ts'
 import { list, show } from '../../fixtures/management.ts'
 import { idFrom, postSubjectToken } from '../../fixtures/requests.ts'
-import { type Scene, shop, startScene } from '../sessions/arriving.ts'
+import { type Scene, shop, startScene } from './arriving.ts'
 import { answer, each, record, rowsOf, type Steps } from './rule.ts'
 
 const SESSION = { use: 'session', userId: 'alice', actorId: 'bob', clientId: 'shop' }

@@ -17,7 +17,7 @@ import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { impersonationOf } from '../../src/index.ts'
 import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
-import { type Given, type Scene, shop, startScene } from '../sessions/arriving.ts'
+import { type Given, type Scene, shop, startScene } from './arriving.ts'
 import { answer, each, type Rule, record, rowsOf, type Steps } from './rule.ts'
 
 /** Bob, whose browser is armed for the shop, to sign in as alice. */

@@ -1,6 +1,6 @@
 /** The client against a deployment with sessions: a token that opens an application. */
 import { expect } from 'chai'
-import { type Scene, startScene } from '../../../test/sessions/arriving.ts'
+import { type Scene, startScene } from '../../../test/spec/arriving.ts'
 import { createImpersonationClient, ImpersonationError } from '../src/index.ts'
 
 describe('client: a session', () => {

@@ -5,7 +5,7 @@ import type { ClientMetadata, Configuration, Provider } from 'oidc-provider'
 import { Browser } from '../../fixtures/browser.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
 import { credentials, form, type HttpResponse, send } from '../../fixtures/http.ts'
-import { reachesLoopback } from '../../fixtures/sessions.ts'
+import { AFTER_LOGOUT, type Application, reachesLoopback, startApplication } from '../../fixtures/sessions.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import type { SessionOptions } from '../../src/options.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
@@ -177,3 +177,50 @@ export async function startScene(given: Given = {}): Promise<Scene> {
       events.flatMap((event) => (event.name === 'subject_token.refused' ? [event.payload.reason] : [])),
   })
 }
+
+/** Someone has arrived at the shop as alice, by way of the door, and the shop can be told of the end. */
+export interface Arrived extends Scene {
+  readonly application: Application
+  readonly id: string
+  /** The engineer's browser. */
+  readonly own: Browser
+  /** The response that brings the code to the shop. */
+  readonly arrival: Awaited<ReturnType<Scene['authorize']>>
+  state(): Promise<string | undefined>
+}
+
+/** The shop has not redeemed the code yet. */
+export async function withArrival(given: Given, use: (arrived: Arrived) => Promise<void>): Promise<void> {
+  const application = await startApplication()
+  const client = shop({ backchannel_logout_uri: application.uri, post_logout_redirect_uris: [AFTER_LOGOUT] })
+  const scene = await startScene({ ...given, clients: [client, ...(given.clients ?? [])] })
+  const { impersonation } = scene
+  try {
+    const own = await scene.signedIn()
+    const { id, token } = await scene.issue()
+    await scene.arm(own, token)
+    const arrival = await scene.authorize(own)
+    if (!arrival.location?.searchParams.has('code')) throw new Error(`no code: ${arrival.text}`)
+    await use({
+      ...scene,
+      ...{ application, id, own, arrival },
+      state: async () => (await impersonation.records.get(id))?.state,
+    })
+  } finally {
+    await scene.close()
+    await application.close()
+  }
+}
+
+export interface SignedIn extends Arrived {
+  readonly idToken: string
+  readonly accessToken: string
+}
+
+/** The shop has redeemed the code. */
+export const withSession = (given: Given, use: (signedIn: SignedIn) => Promise<void>): Promise<void> =>
+  withArrival(given, async (arrived) => {
+    const { status, body, text } = await arrived.redeem(arrived.arrival)
+    if (status !== 200) throw new Error(text)
+    await use({ ...arrived, idToken: body.id_token, accessToken: body.access_token })
+  })
