@@ -1,8 +1,8 @@
 /** One good case of protocol.md §10, from the management API to the end. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { issue } from '../../fixtures/requests.ts'
-import { type Scene, startScene } from '../spec/arriving.ts'
+import { issue } from '../../../fixtures/requests.ts'
+import { type Scene, startScene } from '../../spec/arriving.ts'
 
 describe('a sign-in as the user', () => {
   let scene: Scene

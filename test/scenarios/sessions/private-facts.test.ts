@@ -4,11 +4,11 @@
  */
 import { expect } from 'chai'
 import type { Configuration, Provider } from 'oidc-provider'
-import { storedModels } from '../../fixtures/clients.ts'
-import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { type Patch, patchedProvider } from '../../fixtures/patched-provider.ts'
-import { createImpersonation } from '../../src/index.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
+import { storedModels } from '../../../fixtures/clients.ts'
+import { SIGNING_KEY } from '../../../fixtures/keys.ts'
+import { type Patch, patchedProvider } from '../../../fixtures/patched-provider.ts'
+import { createImpersonation } from '../../../src/index.ts'
+import { createMemoryStore } from '../../../src/testing/index.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const CONFIGURATION: Configuration = {

@@ -1,8 +1,8 @@
 /** What a sign-in as the user costs in statements, compared with an ordinary one (protocol.md §10.4). */
 import { expect } from 'chai'
-import { openDatabase } from '../../fixtures/databases.ts'
-import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import { type Scene, shop, startScene } from '../spec/arriving.ts'
+import { openDatabase } from '../../../fixtures/databases.ts'
+import { createAdapter, createSubjectTokenStore } from '../../../src/sequelize/index.ts'
+import { type Scene, shop, startScene } from '../../spec/arriving.ts'
 
 const AT = ['arrival', 'code', 'userinfo'] as const
 type Costs = Record<(typeof AT)[number], number>

@@ -1,13 +1,13 @@
 /** One process of `off.test.ts`: which functions of `src/sessions/` run, by V8's own count, without the option and with it. */
 import { Session } from 'node:inspector/promises'
 import path from 'node:path'
-import { publicClient } from '../../fixtures/clients.ts'
-import { startDeployment } from '../../fixtures/deployment.ts'
-import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { login, loginClient } from '../../fixtures/logins.ts'
-import { exchange, issue } from '../../fixtures/requests.ts'
-import { createImpersonation, impersonationOf } from '../../src/index.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
+import { publicClient } from '../../../fixtures/clients.ts'
+import { startDeployment } from '../../../fixtures/deployment.ts'
+import { SIGNING_KEY } from '../../../fixtures/keys.ts'
+import { login, loginClient } from '../../../fixtures/logins.ts'
+import { exchange, issue } from '../../../fixtures/requests.ts'
+import { createImpersonation, impersonationOf } from '../../../src/index.ts'
+import { createMemoryStore } from '../../../src/testing/index.ts'
 
 const ROOM = path.join('src', 'sessions') + path.sep
 

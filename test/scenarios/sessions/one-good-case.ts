@@ -1,5 +1,5 @@
 /** One process of `secrets.test.ts`: a whole sign-in as the user, while everything that can log does. */
-import { startScene } from '../spec/arriving.ts'
+import { startScene } from '../../spec/arriving.ts'
 
 const scene = await startScene({ options: { requiredContext: ['reason'] } })
 const browser = await scene.signedIn()

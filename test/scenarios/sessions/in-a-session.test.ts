@@ -5,11 +5,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { decodeJwt } from 'jose'
-import type { Answer, Browser } from '../../fixtures/browser.ts'
-import { storedModels } from '../../fixtures/clients.ts'
-import { API } from '../../fixtures/deployment.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { type Scene, shop, startScene } from '../spec/arriving.ts'
+import type { Answer, Browser } from '../../../fixtures/browser.ts'
+import { storedModels } from '../../../fixtures/clients.ts'
+import { API } from '../../../fixtures/deployment.ts'
+import { mintId } from '../../../src/subject-tokens/id.ts'
+import { type Scene, shop, startScene } from '../../spec/arriving.ts'
 
 const REQUESTS = Number(process.env.SESSION_REQUESTS ?? 1000)
 const SEED = Number(process.env.SESSION_SEED ?? Math.floor(Math.random() * 2 ** 31))

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { hashToken } from '../../src/subject-tokens/secret.ts'
+import { hashToken } from '../../../src/subject-tokens/secret.ts'
 
 describe('a subject token of a session, and its hash', () => {
   it('are in no page, address, cookie, event and log of a whole sign-in', async () => {

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { expect } from 'chai'
 import { type Configuration, Provider } from 'oidc-provider'
-import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { createImpersonation } from '../../src/index.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
+import { SIGNING_KEY } from '../../../fixtures/keys.ts'
+import { createImpersonation } from '../../../src/index.ts'
+import { createMemoryStore } from '../../../src/testing/index.ts'
 
 /** In a process of its own: no other test runs there, and none has. */
 async function functionsOf(what: 'off' | 'on'): Promise<unknown> {

@@ -1,7 +1,7 @@
 /** Storage that is down while someone signs in as the user: a 503 that says when to come back, told by one event. */
 import { expect } from 'chai'
-import { createMemoryStore } from '../../src/testing/index.ts'
-import { type Scene, startScene } from '../spec/arriving.ts'
+import { createMemoryStore } from '../../../src/testing/index.ts'
+import { type Scene, startScene } from '../../spec/arriving.ts'
 
 /** A scene whose store, or sessions of the provider, can be made to fail. */
 async function withOutages(

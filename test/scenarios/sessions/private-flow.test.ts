@@ -1,10 +1,10 @@
 /** What only a request shows of oidc-provider: a release that does otherwise lets no one in, and spends nothing. */
 import { expect } from 'chai'
-import type { Browser } from '../../fixtures/browser.ts'
-import { type Patch, patchedProvider } from '../../fixtures/patched-provider.ts'
-import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
-import { readToken, type TokenHash } from '../../src/subject-tokens/secret.ts'
-import { type Scene, startScene } from '../spec/arriving.ts'
+import type { Browser } from '../../../fixtures/browser.ts'
+import { type Patch, patchedProvider } from '../../../fixtures/patched-provider.ts'
+import { armedCookie, sealOf } from '../../../src/sessions/seal.ts'
+import { readToken, type TokenHash } from '../../../src/subject-tokens/secret.ts'
+import { type Scene, startScene } from '../../spec/arriving.ts'
 
 /** As the door does, whose look at the accounts takes the provider that is installed. */
 async function armDirectly({ provider, issuer }: Scene, browser: Browser, token: string) {

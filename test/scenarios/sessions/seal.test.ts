@@ -1,10 +1,10 @@
 /** What a browser carries between two requests (protocol.md §10.3). */
 import { expect } from 'chai'
 import { CompactEncrypt, EncryptJWT } from 'jose'
-import { stopClock } from '../../fixtures/clock.ts'
-import { type Purpose, sealOf } from '../../src/sessions/seal.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { type Purpose, sealOf } from '../../../src/sessions/seal.ts'
+import { mintId } from '../../../src/subject-tokens/id.ts'
+import { hashToken, mintToken } from '../../../src/subject-tokens/secret.ts'
 
 const ISSUER = 'https://id.example.com'
 const sealBy = (...keys: (string | Buffer)[]) => sealOf(ISSUER, { cookies: { keys: keys as never } })
