@@ -14,8 +14,7 @@ export interface PreparedRequest {
 }
 
 export interface Job {
-  /** Connections are distributed over these ports in turn. */
-  readonly ports: readonly number[]
+  readonly port: number
   readonly concurrency: number
   readonly seconds: number
   /** One operation: sent one after the other. */
@@ -45,9 +44,7 @@ export type LoadTasks = { run(job: Job): Promise<JobResult> }
 serve({ run } satisfies LoadTasks)
 
 async function run(job: Job): Promise<JobResult> {
-  const connections = await Promise.all(
-    Array.from({ length: job.concurrency }, (_, index) => open(job.ports[index % job.ports.length] ?? 0)),
-  )
+  const connections = await Promise.all(Array.from({ length: job.concurrency }, () => open(job.port)))
   const latencies: number[] = []
   const issued: string[] = []
   const tokens = job.subjectTokens && [...job.subjectTokens]

@@ -1,23 +1,11 @@
 /** `npm run bench`: see bench/README.md. */
 
 import { endRun } from '../fixtures/end-of-run.ts'
-import { measureMemory, measureProfile, measureRows, measureScale } from './claims.ts'
 import { measureFacts } from './facts.ts'
-import { measureMetrics } from './metrics.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { MACHINE } from './report.ts'
 import { CORES } from './scene.ts'
 import { measureTable } from './table.ts'
-
-const MODES = {
-  table: measureTable,
-  scale: measureScale,
-  memory: measureMemory,
-  rows: measureRows,
-  profile: measureProfile,
-  facts: measureFacts,
-  metrics: measureMetrics,
-}
 
 /** Shows progress on one line, and only in a terminal. */
 function tell(text: string): void {
@@ -41,20 +29,19 @@ const options = optionsOrExit()
 process.on('SIGINT', () => {})
 const { processor, cores, memory, node, load } = MACHINE
 const { database, algorithm, concurrency, clients, rounds, seconds } = options
-const [serverCore] = CORES.servers
 console.log(`${processor}, ${cores} cores, ${memory}, Node ${node}`)
 if (load > 0.5)
   console.log(`This machine is busy (load average ${load.toFixed(1)}): do not trust the figures below.`)
 console.log(
-  serverCore === undefined
+  CORES.server === undefined
     ? 'Processes are not pinned (no taskset, or one core): server and generator disturb each other.'
-    : `Server on core ${serverCore}; generator, and the database if it can be moved, on ${CORES.others}.`,
+    : `Server on core ${CORES.server}; generator, and the database if it can be moved, on ${CORES.others}.`,
 )
 console.log(
   `${database}, ${algorithm}, concurrency ${concurrency}, ${clients} clients, ${rounds} rounds of ${seconds} s\n`,
 )
 try {
-  await MODES[options.mode](options, tell)
+  await (options.facts ? measureFacts(options, tell) : measureTable(options, tell))
 } finally {
   await endRun()
 }

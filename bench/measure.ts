@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readToken } from '../src/subject-tokens/secret.ts'
 import type { JobResult, PreparedRequest } from './load.ts'
 import { bare, clientCredentials, exchange, issue, onBehalfOf } from './requests.ts'
-import type { Scene, Server } from './scene.ts'
-import { isSearch, type Search, search } from './searches.ts'
+import type { Scene } from './scene.ts'
 
 export type RowName =
   | 'client_credentials'
@@ -17,12 +16,11 @@ export type RowName =
   | 'bare Koa'
   | 'one signature'
   | 'one statement'
-  | Search
 
 export interface Sample {
   readonly operations: number
   readonly perSecond: number
-  /** Microseconds of the servers' CPU for one operation, of every thread, user and system. */
+  /** Microseconds of the server's CPU for one operation, of every thread, user and system. */
   readonly cpu: number
   /** Milliseconds. Absent if there is no request. */
   readonly p50?: number
@@ -30,7 +28,7 @@ export interface Sample {
   /** Shares of a core. A server far below 1 was waiting. A generator near 1 was the bottleneck. */
   readonly serverBusy: number
   readonly generatorBusy: number
-  /** Bytes: the highest resident memory of a server so far. */
+  /** Bytes: the highest resident memory of the server so far. */
   readonly peakMemory: number
   /** The same of the database. Absent if it is not a process of this machine. */
   readonly databaseCpu?: number
@@ -43,15 +41,15 @@ export interface Window {
   readonly operations?: number
 }
 
-/** Measures a row for the length of the window, on all servers of the scene. Subject tokens are issued before, unmeasured. */
+/** Measures a row for the length of the window. Subject tokens are issued before, unmeasured. */
 export async function takeSample(scene: Scene, row: RowName, window: Window): Promise<Sample> {
-  const { servers } = scene
+  const { server } = scene
   const load = await prepare(scene, row, window)
   const pinning = sleep(200).then(() => scene.pinDatabase())
   const databaseBefore = await scene.databaseCpu()
-  const before = await usageOf(servers)
+  const before = await server.ask('usage', undefined)
   const result = await load()
-  const after = await usageOf(servers)
+  const after = await server.ask('usage', undefined)
   const databaseAfter = await scene.databaseCpu()
   await pinning
   const { operations, seconds, busy, p50, p99 } = result
@@ -77,20 +75,18 @@ async function prepare(
   row: RowName,
   { seconds, concurrency, operations }: Window,
 ): Promise<Load> {
-  const { servers } = scene
-  const [server] = servers
-  if (!server) throw new Error('no server')
+  const { server } = scene
   if (row === 'one signature') return () => server.ask('sign', seconds)
   if (row === 'one statement') {
-    const [token = ''] = await scene.issueDirectly(1)
+    const [token = ''] = await scene.issueTokens(1)
     const { id = '' } = readToken(token) ?? {}
     return () => server.ask('query', { seconds, concurrency, id })
   }
-  const ports = servers.map(({ port, barePort }) => (row === 'bare Koa' ? barePort : port))
-  const requests = requestsOf(row, scene, server)
+  const port = row === 'bare Koa' ? server.barePort : server.port
+  const requests = requestsOf(row, scene)
   const fresh = freshTokens(scene, row)
   const subjectTokens = await fresh?.(operations ?? enough(row, seconds))
-  const job = { ports, concurrency, seconds, requests, ...(operations !== undefined && { operations }) }
+  const job = { port, concurrency, seconds, requests, ...(operations !== undefined && { operations }) }
   return () => scene.generator.ask('run', { ...job, ...(subjectTokens && { subjectTokens }) })
 }
 
@@ -100,15 +96,13 @@ function freshTokens(
   row: RowName,
 ): ((count: number) => Promise<readonly string[]>) | undefined {
   if (row === 'on behalf of, new token') return scene.receivedTokens
-  return row.startsWith('exchange') ? scene.issueDirectly : undefined
+  return row.startsWith('exchange') ? scene.issueTokens : undefined
 }
 
 function requestsOf(
   row: Exclude<RowName, 'one signature' | 'one statement'>,
-  { managementToken, receivedToken, tokenLength: length }: Scene,
-  { actorToken }: Server,
+  { managementToken, receivedToken, tokenLength: length, server: { actorToken } }: Scene,
 ): PreparedRequest[] {
-  if (isSearch(row)) return [search(row, managementToken)]
   switch (row) {
     case 'client_credentials':
       return [clientCredentials]
@@ -136,17 +130,6 @@ const FIRST_GUESS = 2500
 /** Enough subject tokens for the window. If they run out, the window ends early, and the sample is still valid. */
 function enough(row: RowName, seconds: number): number {
   return Math.ceil((speeds.get(row) ?? FIRST_GUESS) * seconds * 1.3) + 100
-}
-
-async function usageOf(servers: readonly Server[]): Promise<{ cpu: number; peakMemory: number }> {
-  let cpu = 0
-  let peakMemory = 0
-  for (const server of servers) {
-    const usage = await server.ask('usage', undefined)
-    cpu += usage.cpu
-    peakMemory = Math.max(peakMemory, usage.peakMemory)
-  }
-  return { cpu, peakMemory }
 }
 
 /** The median of the rounds, their range, and where the median of many more rounds lies, 19 times in 20. */
@@ -198,24 +181,20 @@ export const ratio = (one: Sample, other: Sample): number => one.perSecond / oth
 export const cpuRatio = (one: Sample, other: Sample): number => one.cpu / other.cpu
 export const cpuBeyond = (one: Sample, other: Sample): number => one.cpu - other.cpu
 
-/** Rounds that do not count, unless the warm-up is counted in requests. */
-const WARM_UP = 2
-
 /** Runs every series once per round. Each round starts with another series. */
 export async function interleave<Name extends string>(
   series: readonly Name[],
-  { rounds, warmUp = WARM_UP }: { readonly rounds: number; readonly warmUp?: number },
+  rounds: number,
   take: (name: Name) => Promise<Sample>,
   tell: (text: string) => void,
 ): Promise<Record<Name, Sample[]>> {
   const samples = Object.fromEntries(series.map((name) => [name, []])) as unknown as Record<Name, Sample[]>
-  for (let round = 1 - warmUp; round <= rounds; round += 1) {
+  for (let round = 1; round <= rounds; round += 1) {
     for (const step of series.keys()) {
-      const name = series[(round + warmUp + step) % series.length]
+      const name = series[(round + step) % series.length]
       if (name === undefined) continue
-      tell(`${round < 1 ? 'warm-up' : `round ${round} of ${rounds}`}: ${name}`)
-      const sample = await take(name)
-      if (round > 0) samples[name].push(sample)
+      tell(`round ${round} of ${rounds}: ${name}`)
+      samples[name].push(await take(name))
     }
   }
   return samples

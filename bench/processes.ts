@@ -57,9 +57,9 @@ export function serve(tasks: Tasks): void {
 }
 
 export interface Cores {
-  /** One for each server: the last cores of the machine. If there are only two, the database needs the other one. */
-  readonly servers: readonly (string | undefined)[]
-  /** For the generator, and for the database if it can be pinned: all cores except the first server's. */
+  /** The last core of the machine. */
+  readonly server: string | undefined
+  /** For the generator, and for the database if it can be pinned: all others. */
   readonly others: string | undefined
 }
 
@@ -67,11 +67,8 @@ export interface Cores {
 export function chooseCores(): Cores {
   const cores = allowedCores()
   const last = cores.at(-1)
-  if (cores.length < 2 || last === undefined) return { servers: [undefined, undefined], others: undefined }
-  return {
-    servers: [String(last), String(cores.length > 2 ? cores.at(-2) : last)],
-    others: cores.slice(0, -1).join(','),
-  }
+  if (cores.length < 2 || last === undefined) return { server: undefined, others: undefined }
+  return { server: String(last), others: cores.slice(0, -1).join(',') }
 }
 
 function allowedCores(): number[] {

@@ -60,16 +60,6 @@ export function issue(token: string): PreparedRequest {
   return post('/api/subject-tokens', headers, body, { status: 201 })
 }
 
-export function manage(
-  method: 'GET' | 'DELETE',
-  filter: Record<string, string>,
-  token: string,
-): PreparedRequest {
-  const target = `/api/subject-tokens?${new URLSearchParams(filter)}`
-  const head = `${method} ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n`
-  return { before: `${head}\r\n`, status: 200 }
-}
-
 export const bare: PreparedRequest = { before: 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', status: 200 }
 
 function tokenRequest(

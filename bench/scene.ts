@@ -1,4 +1,4 @@
-/** Everything a measurement needs: a database, servers on it, a generator, and the cores they run on. */
+/** Everything a measurement needs: a database, a server on it, a generator, and the cores they run on. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -7,7 +7,6 @@ import type { Sequelize } from 'sequelize'
 import { type Database, isAvailable, openDatabase } from '../fixtures/databases.ts'
 import { signingKey } from '../fixtures/keys.ts'
 import { cpuOfDatabase } from './database-cpu.ts'
-import { fillHistory, issueDirectly } from './fill.ts'
 import type { LoadTasks } from './load.ts'
 import type { Options } from './options.ts'
 import { chooseCores, startWorker, taskset, type Worker } from './processes.ts'
@@ -18,7 +17,7 @@ import type { ServerTasks, Settings, Started } from './server.ts'
 export interface Server extends Worker<ServerTasks>, Started {}
 
 export interface Scene {
-  readonly servers: readonly Server[]
+  readonly server: Server
   readonly generator: Worker<LoadTasks>
   /** The parent's own pool, which fills the table between the measurements. */
   readonly sequelize: Sequelize
@@ -29,11 +28,11 @@ export interface Scene {
   readonly receivedTokens: (count: number) => Promise<string[]>
   /** Of a subject token, in characters. */
   readonly tokenLength: number
-  /** Inserts subject tokens, or has the server issue them, and resolves to their values. */
-  readonly issueDirectly: (count: number) => Promise<readonly string[]>
+  /** Has the server issue subject tokens, so that a build may have any tables. */
+  readonly issueTokens: (count: number) => Promise<readonly string[]>
   /** Microseconds of CPU that the database has had so far; absent if it is not a process of this machine. */
   readonly databaseCpu: () => Promise<number | undefined>
-  /** Moves the database's processes off the servers' core, if it is a PostgreSQL on this machine. */
+  /** Moves the database's processes off the server's core, if it is a PostgreSQL on this machine. */
   readonly pinDatabase: () => Promise<void>
   /** One more server on the same database. The caller ends it. */
   readonly addServer: (settings?: Partial<Settings>) => Promise<Server>
@@ -45,19 +44,14 @@ const GENERATOR = new URL('./load.ts', import.meta.url)
 export const CORES = chooseCores()
 
 interface Setting {
-  readonly servers?: number
-  /** Rows that are there before. */
-  readonly history?: number
   /** The build: a checkout of this repository. One that is not this one has its tables from its own command. */
   readonly folder?: string
-  /** Whether the server issues what is to be exchanged, so that a build may have any tables. */
-  readonly overHttp?: boolean
 }
 
 /** @throws {Error} if no database of this kind is available. */
 export async function openScene(
   options: Pick<Options, 'database' | 'algorithm' | 'clients'>,
-  { servers = 1, history = 0, folder = HERE, overHttp = false }: Setting = {},
+  { folder = HERE }: Setting = {},
 ): Promise<Scene> {
   if (!(await isAvailable(options.database))) throw new Error(`no ${options.database} server here`)
   const isOwn = folder === HERE
@@ -70,37 +64,35 @@ export async function openScene(
   try {
     if (!isOwn) migrateBy(folder, database.url)
     const sequelize = database.connect({ logging: false })
-    if (history > 0) await fillHistory(sequelize, history)
     const { algorithm, clients } = options
     const base = { databaseUrl: database.url, algorithm, clients, signingKey: signingKey(algorithm) }
     const module = pathToFileURL(path.join(folder, 'bench/server.ts'))
-    const addServer = async (settings: Partial<Settings> = {}, core = CORES.servers[0]): Promise<Server> => {
-      const worker = startWorker<ServerTasks>(module, core)
+    const addServer = async (settings: Partial<Settings> = {}): Promise<Server> => {
+      const worker = startWorker<ServerTasks>(module, CORES.server)
       workers.push(worker)
       return { ...worker, ...(await worker.ask('start', { ...base, countStatements: false, ...settings })) }
     }
-    const started: Server[] = []
-    for (const core of CORES.servers.slice(0, servers)) started.push(await addServer({}, core))
+    const server = await addServer()
     const generator = startWorker<LoadTasks>(GENERATOR, CORES.others)
     workers.push(generator)
-    const port = started[0]?.port ?? 0
+    const { port } = server
     const managementToken = await fetchManagementToken(port)
-    const issueOverHttp = async (count: number) => {
-      const job = { ports: [port], concurrency: 32, seconds: 3600, requests: [issue(managementToken)] }
+    const issueTokens = async (count: number) => {
+      const job = { port, concurrency: 32, seconds: 3600, requests: [issue(managementToken)] }
       return (await generator.ask('run', { ...job, operations: count, collect: true })).issued
     }
-    const [secret = ''] = await issueOverHttp(1)
+    const [secret = ''] = await issueTokens(1)
     const received = receivedTokens(await fetchExchanged(port, secret), base.signingKey)
     const [receivedToken = ''] = await received(1)
     return {
-      servers: started,
+      server,
       generator,
       sequelize,
       managementToken,
       receivedToken,
       receivedTokens: received,
       tokenLength: secret.length,
-      issueDirectly: overHttp ? issueOverHttp : (count) => issueDirectly(sequelize, count),
+      issueTokens,
       databaseCpu: cpuOfDatabase(database.kind, sequelize),
       pinDatabase: () => pinDatabase(database, sequelize),
       addServer,

@@ -2,7 +2,6 @@
 import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import { Session } from 'node:inspector/promises'
 import Koa from 'koa'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { type Run, watch } from '../fixtures/runs.ts'
@@ -17,7 +16,6 @@ import {
   storeClients,
 } from './deployment.ts'
 import { serve } from './processes.ts'
-import type { Profile } from './profile.ts'
 
 export interface Settings extends DeploymentSettings {
   readonly databaseUrl: string
@@ -51,14 +49,11 @@ export type ServerTasks = {
   statements(_: undefined): number
   sign(seconds: number): Work
   query(job: { seconds: number; concurrency: number; id: string }): Promise<Work>
-  startProfile(_: undefined): Promise<void>
-  stopProfile(_: undefined): Promise<Profile>
 }
 
 let settings: Settings
 let sequelize: Sequelize
 const runs: Run[] = []
-const profiler = new Session()
 
 serve({
   async start(given) {
@@ -116,19 +111,6 @@ serve({
     }
     await Promise.all(Array.from({ length: concurrency }, drive))
     return { operations, seconds: watch.elapsed() }
-  },
-
-  async startProfile() {
-    profiler.connect()
-    await profiler.post('Profiler.enable')
-    await profiler.post('Profiler.setSamplingInterval', { interval: 200 })
-    await profiler.post('Profiler.start')
-  },
-
-  async stopProfile() {
-    const { profile } = await profiler.post('Profiler.stop')
-    profiler.disconnect()
-    return profile
   },
 } satisfies ServerTasks)
 

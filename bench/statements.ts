@@ -19,7 +19,7 @@ export async function countStatements(scene: Scene): Promise<StatementCounts> {
   try {
     const { actorToken, actorTokenWithoutGrant } = server
     const exchanged = (parameters: Parameters<typeof exchange>[0]) =>
-      count(server, async () => fill(exchange(parameters), (await scene.issueDirectly(1))[0]))
+      count(server, async () => fill(exchange(parameters), (await scene.issueTokens(1))[0]))
     const counts: StatementCounts = {
       issue: await count(server, async () => issue(scene.managementToken).before),
       exchange: await exchanged({ resource: API }),

@@ -1,6 +1,5 @@
 /** The table: every row against `client_credentials`, the lower bounds, and the targets. */
 import type { Seconds } from '../src/clock.ts'
-import { barChart } from './chart.ts'
 import {
   compare,
   cpuBeyond,
@@ -82,7 +81,7 @@ export async function measureTable(options: Options, tell: (text: string) => voi
   console.log(report.targetTable(targets))
   if (!isStated(options))
     console.log('(the targets apply to postgres, ES256, concurrency 32 and static clients)')
-  save(options, { names, samples: own, starts, statements, targets })
+  save(options, { starts, statements, targets })
 }
 
 async function countOnce(options: Options): Promise<StatementCounts> {
@@ -102,9 +101,9 @@ async function measureStart(
 ): Promise<Start> {
   const scenes = new Map<Build, Scene>()
   try {
-    scenes.set('this', await openScene(options, { overHttp: true }))
+    scenes.set('this', await openScene(options))
     if (options.against !== undefined)
-      scenes.set('other', await openScene(options, { overHttp: true, folder: options.against }))
+      scenes.set('other', await openScene(options, { folder: options.against }))
     for (const [build, scene] of scenes)
       await warmUp(scene, rowsOf(build, names), options, (text) => tell(`${build}: ${text}`))
     // Plans that were made for a few rows would stay until autovacuum looks, which is at another time in each run.
@@ -119,7 +118,7 @@ async function measureStart(
       if (!scene) throw new Error(`no build ${build}`)
       return takeSample(scene, name, options)
     }
-    const samples = await interleave(series, { rounds: options.rounds, warmUp: 0 }, take, tell)
+    const samples = await interleave(series, options.rounds, take, tell)
     const signatures = samples['this: one signature'].map(({ perSecond }) => 1 / perSecond)
     return { samples, unsteadiness: unsteadiness(signatures) }
   } finally {
@@ -241,37 +240,15 @@ const peakOf = (samples: Samples): number =>
   Math.max(...Object.values(samples).flatMap((own) => own.map(({ peakMemory }) => peakMemory)))
 
 interface Outcome {
-  readonly names: readonly RowName[]
-  readonly samples: Samples
   readonly starts: readonly Start[]
   readonly statements: StatementCounts
   readonly targets: readonly report.Target[]
 }
 
-function save(options: Options, { names, samples, starts, statements, targets }: Outcome): void {
+function save(options: Options, { starts, statements, targets }: Outcome): void {
   const { database, algorithm, concurrency, clients } = options
   const machine = report.MACHINE
-  const bars = names
-    .filter((name) => REQUESTS.includes(name))
-    .map((name) => {
-      const own = samples[name]
-      const { median, min, max } = spreadOf(own.map(({ perSecond }) => perSecond))
-      const cpu = spreadOf(own.map((sample) => sample.cpu)).median
-      return {
-        label: name,
-        value: median,
-        min,
-        max,
-        text: `${report.whole(median)}/s · ${report.whole(cpu)} µs`,
-      }
-    })
-  const title = `Requests per second of one server process (${database}, ${algorithm})`
-  const note = `${machine.processor}, Node ${machine.node}, concurrency ${concurrency}, ${clients} clients; line: slowest to fastest round; µs: server CPU per operation`
   const base = `${database}-${algorithm}-${concurrency}-${clients}`
   const taken = { takenAt: new Date().toISOString(), machine, options, statements, targets, starts }
-  const files = [
-    report.writeResult(`${base}.json`, taken),
-    report.writeResult(`${base}.svg`, barChart(title, note, bars)),
-  ]
-  console.log(`\n${files.join('\n')}`)
+  console.log(`\n${report.writeResult(`${base}.json`, taken)}`)
 }
