@@ -1,14 +1,14 @@
 /**
  * Takes the pictures of docs/images: `npm run screenshots` all of them, `npm run screenshots -- console` those of the
- * console. Needs Chromium.
+ * console. Needs Debian's `chromium` and `pngquant`: pictures of pages have few colours, so a palette saves half of the bytes.
  */
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { launchChromium } from '../fixtures/chromium.ts'
 import { openConsole } from './screenshots/console.ts'
 import { openDesk } from './screenshots/desk.ts'
-import { withPalette } from './screenshots/palette.ts'
 import type { Scenery } from './screenshots/scenery.ts'
 import { openShop } from './screenshots/shop.ts'
 
@@ -25,7 +25,7 @@ async function photograph(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     const file = path.join(IMAGES, `${name}-${colorScheme}.png`)
-    writeFileSync(file, withPalette(await page.screenshot()))
+    writeFileSync(file, execFileSync('pngquant', ['-'], { input: await page.screenshot() }))
     console.log(path.relative(process.cwd(), file))
   }
 }
