@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { DatabaseKind } from '../fixtures/databases.ts'
 import { heapAfterCollection } from './memory.ts'
 import { walks } from './walk/index.ts'
-import { openWorld, type Plant, type World } from './world.ts'
+import { openWorld, type World } from './world.ts'
 
 export interface RunOptions {
   readonly kind: DatabaseKind
@@ -12,7 +12,6 @@ export interface RunOptions {
   readonly count: number
   /** One case, as a failure names it. */
   readonly path?: string
-  readonly plant?: Plant
   /** Whether a failing case is made smaller. */
   readonly shrinks?: boolean
   readonly tell?: (requests: number) => void
@@ -50,7 +49,7 @@ const TURNS = 10
 
 export async function run(options: RunOptions): Promise<Report> {
   const { count, isOver = () => false } = options
-  const world = await openWorld(options)
+  const world = await openWorld(options.kind)
   const share = count / TURNS
   let failure: Failure | undefined
   let half = 0

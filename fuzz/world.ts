@@ -1,12 +1,10 @@
 /** Everything that one run sends requests to, and what it has seen of it so far. */
 import { inspect } from 'node:util'
-import type { AdapterFactory, Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { type StoppedClock, stopClock } from '../fixtures/clock.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../fixtures/databases.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../fixtures/deployment.ts'
 import { type HttpResponse, send } from '../fixtures/http.ts'
-import type { ImpersonationOptions, SubjectTokenStore } from '../src/index.ts'
 import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../src/sequelize/index.ts'
 import { collectSecrets, type Secrets } from './secrets.ts'
 import {
@@ -30,19 +28,6 @@ interface Request {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-}
-
-/** A bug that is planted to see whether it is found. */
-export interface Plant {
-  readonly store?: (store: SubjectTokenStore) => SubjectTokenStore
-  readonly options?: Partial<ImpersonationOptions>
-  /** Where the issuer has this option. */
-  readonly onBehalfOf?: ImpersonationOptions['onBehalfOf']
-  readonly before?: DeploymentOverrides['before']
-  readonly adapter?: (adapter: AdapterFactory) => AdapterFactory
-  readonly provider?: (provider: Provider) => void
-  /** What is purged in place of a retention. */
-  readonly retention?: (retention: number) => number
 }
 
 export interface Issuer {
@@ -71,22 +56,16 @@ export interface World {
   close(): Promise<void>
 }
 
-export interface WorldOptions {
-  readonly kind: DatabaseKind
-  readonly plant?: Plant
-}
-
-export async function openWorld({ kind, plant = {} }: WorldOptions): Promise<World> {
+export async function openWorld(kind: DatabaseKind): Promise<World> {
   const database = await openDatabase(kind)
   const secrets = collectSecrets()
   const statements = new Set<string>()
   const sequelize = database.connect({ logging: (sql) => void statements.add(sql) })
   const clock = stopClock()
   const everyone = people()
-  const overrides = (index: 0 | 1) => overridesOf({ ...database, sequelize }, everyone, plant, index)
+  const overrides = (index: 0 | 1) => overridesOf({ ...database, sequelize }, everyone, index)
   const first = await startDeployment(overrides(0))
   const second = await startDeployment(overrides(1))
-  for (const { provider } of [first, second]) plant.provider?.(provider)
   const issuers = [
     { deployment: first, rules: RULES[0] },
     { deployment: second, rules: RULES[1] },
@@ -122,7 +101,7 @@ export async function openWorld({ kind, plant = {} }: WorldOptions): Promise<Wor
       names += 1
       return String(names)
     },
-    purge: (retention) => purge(sequelize, { retention: plant.retention?.(retention) ?? retention }),
+    purge: (retention) => purge(sequelize, { retention }),
     send: async ({ deployment }, { path, ...request }) =>
       answered(await send(deployment.baseUrl + path, { ...request, signal: AbortSignal.timeout(HANGS) })),
     tokenInTables: watchTables(sequelize, secrets),
@@ -139,9 +118,8 @@ export async function openWorld({ kind, plant = {} }: WorldOptions): Promise<Wor
   }
 }
 
-function overridesOf(database: Database, everyone: People, plant: Plant, index: 0 | 1): DeploymentOverrides {
+function overridesOf(database: Database, everyone: People, index: 0 | 1): DeploymentOverrides {
   const { sequelize } = database
-  const store = createSubjectTokenStore(sequelize)
   const stored = createAdapter(sequelize, { namespace: `issuer-${index}` })
   return {
     database,
@@ -149,15 +127,12 @@ function overridesOf(database: Database, everyone: People, plant: Plant, index: 
     resources: ALL_RESOURCES,
     options: {
       ...optionsFor(RULES[index]),
-      store: plant.store?.(store) ?? store,
-      ...plant.options,
-      ...(plant.onBehalfOf && RULES[index].hops !== undefined && { onBehalfOf: plant.onBehalfOf }),
+      store: createSubjectTokenStore(sequelize),
     },
     configuration: {
       ...configurationFor(everyone),
-      adapter: withBackends(plant.adapter?.(stored) ?? stored),
+      adapter: withBackends(stored),
     },
-    ...(plant.before && { before: plant.before }),
   }
 }
 
