@@ -1,4 +1,7 @@
-import { consoleRules } from './console.ts'
-import { declareRules } from './matrix.ts'
+import { consoleChecks, consoleRules } from './console.ts'
+import { consolePageRules } from './console-pages.ts'
+import { consoleValueRules } from './console-values.ts'
+import { declareCells, declareIds } from './matrix.ts'
 
-declareRules('C', consoleRules)
+declareIds('C', [...consoleRules, ...consoleChecks, ...consolePageRules, ...consoleValueRules])
+declareCells('C', consoleRules)

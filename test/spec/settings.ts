@@ -169,8 +169,8 @@ async function start(name: SettingName): Promise<Setting> {
         current.calls.push('authorize')
         return current.functions.authorize ? current.functions.authorize(ctx) : DORA
       },
-      nameOf: (ids) => current.functions.nameOf?.(ids) ?? new Map(),
-      find: (text) => current.functions.find?.(text) ?? [],
+      nameOf: (ids) => (current.functions.nameOf ? current.functions.nameOf(ids) : new Map()),
+      find: (text) => (current.functions.find ? current.functions.find(text) : []),
       ticketUrl: (context) => current.functions.ticketUrl?.(context),
     },
     {

@@ -1,0 +1,4 @@
+import { consolePageRules } from './console-pages.ts'
+import { declareCells } from './matrix.ts'
+
+declareCells('C, pages', consolePageRules)
