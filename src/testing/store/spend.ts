@@ -102,7 +102,7 @@ export function describeSpend(test: Test): void {
       })),
     )
     const won = (await Promise.all(spends)).filter((spend) => spend.won).map(({ index }) => index)
-    assert.deepEqual(won, [...tokens.keys()])
+    assert.deepEqual(won, [...tokens.keys()], 'of two spends of each token, one wins, whatever else is spent')
     for (const [index, { id }] of tokens.entries())
       assert.match(String((await stored(id)).use?.clientId), new RegExp(`^(one|two)-${index}$`))
   })

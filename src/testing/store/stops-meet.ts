@@ -76,7 +76,11 @@ export function describeStopMeetings(test: Test): void {
         assert.ok(isDeepStrictEqual(found.revocation, one) || isDeepStrictEqual(found.revocation, other))
         for (const { answer } of answers)
           for (const { token: returned, unreported } of answer.returned) {
-            assert.deepEqual([returned.revocation, unreported], [found.revocation, true])
+            assert.deepEqual(
+              [returned.revocation, unreported],
+              [found.revocation, true],
+              'a kill switch returned another cause than the record has, or a stop as reported',
+            )
             assert.equal(returned.use?.grantId, token.use?.grantId, 'a stop did not return the use')
           }
       }
