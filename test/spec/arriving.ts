@@ -1,35 +1,54 @@
 /** A provider with sessions, an engineer's browser, and applications that it opens: what the tests of the way in share. */
 import { createHash } from 'node:crypto'
+import { expect } from 'chai'
 import type { Middleware } from 'koa'
 import type { ClientMetadata, Configuration, Provider } from 'oidc-provider'
-import { Browser } from '../../fixtures/browser.ts'
+import { type Answer, Browser } from '../../fixtures/browser.ts'
+import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
-import { credentials, form, type HttpResponse, send } from '../../fixtures/http.ts'
-import { AFTER_LOGOUT, type Application, reachesLoopback, startApplication } from '../../fixtures/sessions.ts'
+import { form, type HttpResponse, send } from '../../fixtures/http.ts'
+import { postToken } from '../../fixtures/requests.ts'
+import {
+  AFTER_LOGOUT,
+  type Application,
+  reachesLoopback,
+  shopClient,
+  startApplication,
+} from '../../fixtures/sessions.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import type { SessionOptions } from '../../src/options.ts'
+import { type Purpose, sealOf } from '../../src/sessions/seal.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
-import type { NewSubjectToken, SubjectToken } from '../../src/subject-tokens/subject-token.ts'
+import { hashToken, mintToken, readToken } from '../../src/subject-tokens/secret.ts'
+import type {
+  NewSubjectToken,
+  SubjectToken,
+  SubjectTokenUse,
+} from '../../src/subject-tokens/subject-token.ts'
 import { createMemoryStore } from '../../src/testing/index.ts'
+import { answer, type Rule, record, rowsOf, type Steps } from './rule.ts'
 
 export const CALLBACK = 'https://shop.example.com/callback'
 export const VERIFIER = 'v'.repeat(43)
 export const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
+/** Whoever someone is, each client knows them by another identifier. */
+export const PAIRWISE: Configuration = {
+  subjectTypes: ['public', 'pairwise'],
+  pairwiseIdentifier: (_ctx, accountId, { clientId }) => `${accountId}@${clientId}`,
+}
+
+/** Signs and seals the cookies. */
+export const KEY = 'a key of the tests'
+
 /** An application that a session may open. */
-export const shop = (metadata: Partial<ClientMetadata> = {}): ClientMetadata => ({
-  client_id: 'shop',
-  client_name: 'The shop',
-  client_secret: 'shop-secret',
-  redirect_uris: [CALLBACK],
-  response_types: ['code'],
-  grant_types: ['authorization_code'],
-  impersonation_sessions: 'https://shop.example.com/sign-in',
-  backchannel_logout_uri: 'https://shop.example.com/logout',
-  backchannel_logout_session_required: true,
-  ...metadata,
-})
+export const shop = (metadata: Partial<ClientMetadata> = {}): ClientMetadata =>
+  shopClient('https://shop.example.com/logout', {
+    client_name: 'The shop',
+    impersonation_sessions: 'https://shop.example.com/sign-in',
+    post_logout_redirect_uris: undefined,
+    ...metadata,
+  })
 
 export interface Given extends Omit<DeploymentOverrides, 'configuration' | 'options'> {
   readonly configuration?: Configuration
@@ -45,6 +64,8 @@ export interface Scene extends Deployment {
   browser(): Browser
   /** A browser in which this person is signed in at the provider. */
   signedIn(accountId?: string, session?: Record<string, unknown>): Promise<Browser>
+  /** The provider's, of this browser. */
+  sessionOf(browser: Browser): Promise<OwnSession>
   /** A subject token that was issued with `use: 'session'`. */
   issue(changes?: Partial<NewSubjectToken>): Promise<{ readonly id: string; readonly token: string }>
   record(id: string): Promise<SubjectToken | undefined>
@@ -67,7 +88,7 @@ export interface Scene extends Deployment {
   signingIn: { accountId: string; acr?: string; ts?: number } | undefined
 }
 
-type Answer = Awaited<ReturnType<Browser['get']>>
+type OwnSession = InstanceType<Provider['Session']> & { readonly uid: string; readonly loginTs?: number }
 
 export async function startScene(given: Given = {}): Promise<Scene> {
   const { configuration = {}, options, sessions, clients = [shop()], before = [], ...rest } = given
@@ -116,22 +137,20 @@ export async function startScene(given: Given = {}): Promise<Scene> {
         ...session,
       })
       await saved.save(3600)
-      browser.setSigned(provider.cookieName('session'), saved.jti, 'a key of the tests')
+      browser.setSigned(provider.cookieName('session'), saved.jti, KEY)
       return browser
+    },
+    async sessionOf(browser: Browser) {
+      const { value = '' } = browser.cookie(provider.cookieName('session')) ?? {}
+      return ((await provider.Session.find(value)) ?? expect.fail('no one is signed in')) as OwnSession
     },
     async issue(changes: Partial<NewSubjectToken> = {}) {
       const id = mintId()
       const token = mintToken(id, 'session')
       const at = Math.floor(Date.now() / 1000)
       await store.insert({
-        ...{
-          id,
-          issuer: provider.issuer,
-          purpose: 'session',
-          userId: 'alice',
-          actorId: 'bob',
-          clientId: 'shop',
-        },
+        ...{ id, issuer: provider.issuer, purpose: 'session' },
+        ...{ userId: 'alice', actorId: 'bob', clientId: 'shop' },
         ...{ context: {}, createdBy: 'backend', createdAt: at, expiresAt: at + 600 },
         ...changes,
         tokenHash: hashToken(token),
@@ -140,8 +159,7 @@ export async function startScene(given: Given = {}): Promise<Scene> {
     },
     record: (id: string) => store.find(provider.issuer, id),
     async arm(browser: Browser, token: string) {
-      const page = await browser.follow(await browser.post(door, { subject_token: token }))
-      const { action, fields } = browser.formOf(page)
+      const { action, fields } = browser.formOf(await shown({ door }, browser, token))
       return browser.post(action, fields)
     },
     authorize: (browser: Browser, changes: Record<string, string | null> = {}, to = `${baseUrl}/oidc`) => {
@@ -158,17 +176,9 @@ export async function startScene(given: Given = {}): Promise<Scene> {
       client = clients[0] ?? shop(),
       headers: Record<string, string> = {},
     ) {
-      const auth = credentials(client)
       const code = answer.location?.searchParams.get('code') ?? ''
-      return send(deployment.tokenEndpoint, {
-        method: 'POST',
-        headers: { ...auth.headers, ...headers },
-        body: form({
-          ...auth.body,
-          ...{ grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: VERIFIER },
-          ...changes,
-        }),
-      })
+      const redeeming = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK }
+      return postToken(deployment, { ...redeeming, code_verifier: VERIFIER, ...changes }, { client, headers })
     },
     userinfo: (accessToken: string) =>
       send(`${baseUrl}/oidc/me`, { headers: { authorization: `Bearer ${accessToken}` } }),
@@ -176,6 +186,114 @@ export async function startScene(given: Given = {}): Promise<Scene> {
     refusals: () =>
       events.flatMap((event) => (event.name === 'subject_token.refused' ? [event.payload.reason] : [])),
   })
+}
+
+/** In a provider of its own. */
+export async function inScene(given: Given, use: (scene: Scene) => Promise<void>): Promise<void> {
+  const scene = await startScene(given)
+  try {
+    await use(scene)
+  } finally {
+    await scene.close()
+  }
+}
+
+/** A cell says what is answered and what the record says. */
+export const cell = (use: (scene: Scene) => Promise<void>, given: Given = {}): Steps => [
+  answer(record(() => inScene(given, use))),
+]
+
+/** A subject token was issued, and after all that happens to it, nothing is spent. */
+export const unspent = (
+  use: (scene: Scene & { readonly token: string; readonly id: string }) => Promise<void>,
+  given: Given = {},
+  issued: Partial<NewSubjectToken> = {},
+): Steps =>
+  cell(async (scene) => {
+    const { token, id } = await scene.issue(issued)
+    await use(Object.assign(scene, { token, id }))
+    expect((await scene.record(id))?.use).to.equal(undefined)
+  }, given)
+
+/** Bob, whose browser is armed for the shop, to sign in as alice. */
+export interface Armed extends Omit<Scene, 'browser'> {
+  readonly browser: Browser
+  readonly token: string
+  readonly id: string
+  /** What the record says of the use. */
+  readonly use: () => Promise<SubjectTokenUse | undefined>
+}
+
+export const armed = (
+  use: (scene: Armed) => Promise<void>,
+  given: Given = {},
+  issued: Partial<NewSubjectToken> = {},
+): Steps =>
+  cell(async (scene) => {
+    const browser = await scene.signedIn('bob', { acr: 'gold' })
+    const { token, id } = await scene.issue(issued)
+    const { status, text } = await scene.arm(browser, token)
+    expect(status, text).to.equal(200)
+    const armedScene = { browser, token, id, use: async () => (await scene.record(id))?.use }
+    // The same object: who signs in later is written into it.
+    await use(Object.assign(scene, armedScene))
+  }, given)
+
+const one = rowsOf(['a session'])
+export const rule = (title: string, steps: Steps): Rule => one(title, { 'a session': steps })
+
+/** Time stands still, and is put back afterwards. */
+export async function whileStopped(
+  use: (clock: StoppedClock) => Promise<void>,
+  options: Parameters<typeof stopClock>[1] = {},
+): Promise<void> {
+  const clock = stopClock(Date.now(), options)
+  try {
+    await use(clock)
+  } finally {
+    clock.restore()
+  }
+}
+
+export const errorOf = ({ location }: Answer): string | null =>
+  location?.searchParams.get('error') ?? new URLSearchParams(location?.hash.slice(1)).get('error')
+export const ARMED = /^_imp_[0-9a-f]{16}_[0-9a-f]{32}$/
+export const armedCookies = (browser: Browser) => browser.cookies.filter(({ name }) => ARMED.test(name))
+export const isArmed = (browser: Browser): boolean => armedCookies(browser).length > 0
+
+/** The token is brought to the door, which shows its page. */
+export const shown = async ({ door }: Pick<Scene, 'door'>, browser: Browser, token: string) =>
+  browser.follow(await browser.post(door, { subject_token: token }))
+
+/** What the door would seal for this browser about the token. */
+export async function sealed(
+  { issuer, sessionOf }: Pick<Scene, 'issuer' | 'sessionOf'>,
+  browser: Browser,
+  purpose: Purpose,
+  token: string,
+  changes: object = {},
+): Promise<string> {
+  const { uid, loginTs } = await sessionOf(browser)
+  const { id, hash } = readToken(token) ?? expect.fail('no token')
+  const content = { id, hash, client: 'shop', session: uid, ...(loginTs && { loginTs }), ...changes }
+  return sealOf(issuer, { cookies: { keys: [KEY] } }).seal(purpose, content, 60)
+}
+
+/** The person of this browser has consented to these applications before, as customers have. */
+export async function consent(
+  { provider, sessionOf }: Scene,
+  browser: Browser,
+  clientIds: readonly string[] = ['shop'],
+): Promise<void> {
+  const session = await sessionOf(browser)
+  const { accountId } = session
+  const authorizations: Record<string, object> = {}
+  for (const clientId of clientIds) {
+    const grant = new provider.Grant({ accountId, clientId })
+    grant.addOIDCScope('openid profile')
+    authorizations[clientId] = { sid: `${accountId} ${clientId}`, grantId: await grant.save() }
+  }
+  await Object.assign(session, { authorizations }).persist()
 }
 
 /** Someone has arrived at the shop as alice, by way of the door, and the shop can be told of the end. */

@@ -15,6 +15,7 @@ import {
 import { insideOf } from '../../src/impersonation.ts'
 import { type SessionWatch, watchSessions } from '../../src/sessions/watch.ts'
 import { createMemoryStore } from '../../src/testing/index.ts'
+import { answer, record, type Steps } from './rule.ts'
 
 export interface Scene {
   readonly deployment: Deployment
@@ -31,7 +32,7 @@ export interface Scene {
   eventsOf(name: string): unknown[]
 }
 
-interface Given {
+export interface Given {
   readonly answers?: readonly Answer[]
   /** Changes of the client. */
   readonly client?: Partial<ClientMetadata>
@@ -79,3 +80,8 @@ export async function withScene(
     clock.restore()
   }
 }
+
+/** A cell says what is told and what the record says. */
+export const timed = (use: (scene: Scene) => Promise<void>, given: Given = {}): Steps => [
+  answer(record(() => withScene(given, use))),
+]

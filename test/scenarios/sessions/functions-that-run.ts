@@ -1,13 +1,11 @@
-/** One process of `off.test.ts`: which functions of `src/sessions/` run, by V8's own count, without the option and with it. */
+/** One process of `off.test.ts`: which functions of `src/sessions/` run without the option, by V8's own count. */
 import { Session } from 'node:inspector/promises'
 import path from 'node:path'
 import { publicClient } from '../../../fixtures/clients.ts'
 import { startDeployment } from '../../../fixtures/deployment.ts'
-import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 import { login, loginClient } from '../../../fixtures/logins.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
-import { createImpersonation, impersonationOf } from '../../../src/index.ts'
-import { createMemoryStore } from '../../../src/testing/index.ts'
+import { impersonationOf } from '../../../src/index.ts'
 
 const ROOM = path.join('src', 'sessions') + path.sep
 
@@ -50,15 +48,4 @@ async function everything(): Promise<void> {
   if (seen.length === 0 || seen.some((one) => one !== undefined)) throw new Error('impersonationOf')
 }
 
-/** One provider with sessions. */
-async function configured(): Promise<void> {
-  const door = 'https://id.example.com/impersonate'
-  createImpersonation({ store: createMemoryStore(), sessions: { door } }).configure({
-    jwks: { keys: [SIGNING_KEY] },
-    cookies: { keys: ['key'] },
-    findAccount: async () => undefined,
-    features: { backchannelLogout: { enabled: true } },
-  })
-}
-
-process.send?.(await functionsDuring(process.argv[2] === 'on' ? configured : everything))
+process.send?.(await functionsDuring(everything))

@@ -9,7 +9,7 @@ import type { Answer, Browser } from '../../../fixtures/browser.ts'
 import { storedModels } from '../../../fixtures/clients.ts'
 import { API } from '../../../fixtures/deployment.ts'
 import { mintId } from '../../../src/subject-tokens/id.ts'
-import { type Scene, shop, startScene } from '../../spec/arriving.ts'
+import { ARMED, consent, inScene, type Scene, shop, shown } from '../../spec/arriving.ts'
 
 const REQUESTS = Number(process.env.SESSION_REQUESTS ?? 1000)
 const SEED = Number(process.env.SESSION_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -17,18 +17,14 @@ const SEED = Number(process.env.SESSION_SEED ?? Math.floor(Math.random() * 2 ** 
 const IN_A_PROVIDER = 1000
 const LONGEST = 25
 
-const CLIENTS = [
+const BOTH = ['shop', 'portal']
+const CLIENTS = BOTH.map((client_id) =>
   shop({
+    client_id,
     response_types: ['code', 'code id_token', 'id_token', 'none'],
     grant_types: ['authorization_code', 'implicit', 'refresh_token'],
   }),
-  shop({
-    client_id: 'portal',
-    client_secret: 'portal-secret',
-    response_types: ['code', 'code id_token', 'id_token', 'none'],
-    grant_types: ['authorization_code', 'implicit', 'refresh_token'],
-  }),
-]
+)
 
 interface Sent {
   readonly to: 'authorize' | 'head' | 'door' | 'bring' | 'confirm' | 'logout' | 'resume' | 'replant' | 'forge'
@@ -100,7 +96,7 @@ async function send(
     case 'door':
       return browser.get(`${scene.door}?${new URLSearchParams(all)}`)
     case 'bring':
-      return browser.follow(await browser.post(scene.door, { subject_token: token }))
+      return shown(scene, browser, token)
     case 'confirm':
       return browser.post(asked.action, asked.fields)
     case 'logout':
@@ -159,20 +155,19 @@ describe('a browser in a session', function () {
 /** In a provider of its own. */
 async function play(seed: number, seen: { requests: number; own: number }): Promise<void> {
   const models = storedModels()
-  const scene = await startScene({
+  const given = {
     clients: CLIENTS,
     configuration: {
       adapter: models.adapter as never,
-      responseTypes: ['code', 'code id_token', 'id_token', 'none'],
+      responseTypes: ['code', 'code id_token', 'id_token', 'none'] as never,
       acrValues: ['gold'],
       features: { claimsParameter: { enabled: true } },
       issueRefreshToken: () => true,
     },
-  })
-  try {
-    await consent(scene, await scene.signedIn('alice'), 'alice')
-    const rows = () => rowsOf(models.payloads)
-    const before = rows()
+  }
+  await inScene(given, async (scene) => {
+    await consent(scene, await scene.signedIn('alice'), BOTH)
+    const before = rowsOf(models.payloads)
     expect(before.length).to.be.greaterThan(2)
     const property = fc.asyncProperty(
       fc.array(request, { minLength: LONGEST, maxLength: LONGEST }),
@@ -186,14 +181,12 @@ async function play(seed: number, seen: { requests: number; own: number }): Prom
           expect(subjects.filter((sub) => sub !== 'bob')).to.deep.equal([])
           expect(session.browser.cookies.map(({ value }) => value)).not.to.include(session.headless)
         }
-        expect(rows()).to.deep.equal(before)
+        expect(rowsOf(models.payloads)).to.deep.equal(before)
       },
     )
     await fc.assert(property, { seed, numRuns: IN_A_PROVIDER / LONGEST, endOnFailure: true })
     expect(scene.errors).to.deep.equal([])
-  } finally {
-    await scene.close()
-  }
+  })
 }
 
 /** Everything of the customer's own, as it is stored. */
@@ -206,28 +199,13 @@ const rowsOf = (payloads: ReadonlyMap<string, object>): string[] =>
     .map(([key, payload]) => `${key} ${JSON.stringify(payload)}`)
     .sort()
 
-/** Someone who has consented to both applications. */
-async function consent({ provider }: Scene, browser: Browser, accountId: string): Promise<void> {
-  const session = await provider.Session.find(browser.cookie(provider.cookieName('session'))?.value ?? '')
-  const authorizations: Record<string, object> = {}
-  for (const { client_id: clientId } of CLIENTS) {
-    const grant = new provider.Grant({ accountId, clientId })
-    grant.addOIDCScope('openid profile')
-    authorizations[clientId] = { sid: `${accountId} ${clientId}`, grantId: await grant.save() }
-  }
-  Object.assign(session ?? {}, { authorizations })
-  await session?.persist()
-}
-
 async function enter(scene: Scene): Promise<InSession & { readonly headless: string | undefined }> {
   const browser = await scene.signedIn('bob', { acr: 'gold' })
-  await consent(scene, browser, 'bob')
+  await consent(scene, browser, BOTH)
   const { token, id } = await scene.issue()
-  const page = await browser.follow(await browser.post(scene.door, { subject_token: token }))
-  const asked = browser.formOf(page)
+  const asked = browser.formOf(await shown(scene, browser, token))
   await browser.post(asked.action, asked.fields)
-  const armed = browser.cookie(/^_imp_[0-9a-f]{16}_[0-9a-f]{32}$/)
-  if (!armed) throw new Error('not armed')
+  const armed = browser.cookie(ARMED) ?? expect.fail('not armed')
   const answer = await scene.authorize(browser)
   const { body } = await scene.redeem(answer)
   expect(decodeJwt(body.id_token).sub).to.equal('alice')

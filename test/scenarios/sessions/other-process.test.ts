@@ -3,6 +3,7 @@
  * (protocol.md §10.5). Whatever of a session reaches it is refused, because there it would be the user's own.
  */
 import { expect } from 'chai'
+import type { Answer } from '../../../fixtures/browser.ts'
 import { openDatabase } from '../../../fixtures/databases.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
 import { form, send } from '../../../fixtures/http.ts'
@@ -47,30 +48,28 @@ onEachKind((kind) => {
       return scene.authorize(browser, request)
     }
 
-    it('redeems no code of a session', async () => {
-      const { location } = await arrived()
-      const answer = await post(`${other.baseUrl}/oidc`, '/token', {
-        grant_type: 'authorization_code',
-        code: location?.searchParams.get('code') ?? '',
-        redirect_uri: CALLBACK,
+    const redeemsThere = async (answer: Answer) => {
+      const code = answer.location?.searchParams.get('code') ?? ''
+      const redeeming = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK }
+      const { status, body } = await post(`${other.baseUrl}/oidc`, '/token', {
+        ...redeeming,
         code_verifier: VERIFIER,
       })
-      expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_grant'])
+      expect([status, body.error]).to.deep.equal([400, 'invalid_grant'])
+    }
+    const newest = async () => (await other.impersonation.records.list()).items[0] ?? expect.fail()
+
+    it('redeems no code of a session', async () => {
+      await redeemsThere(await arrived())
     })
 
     it('ends it by a code that is used again, and the record says so', async () => {
       const answer = await arrived()
       expect((await scene.redeem(answer)).status).to.equal(200)
-      const again = await post(`${other.baseUrl}/oidc`, '/token', {
-        grant_type: 'authorization_code',
-        code: answer.location?.searchParams.get('code') ?? '',
-        redirect_uri: CALLBACK,
-        code_verifier: VERIFIER,
-      })
-      expect([again.status, again.body.error]).to.deep.equal([400, 'invalid_grant'])
-      const [record] = (await other.impersonation.records.list()).items
-      expect(record?.revocation).to.deep.equal({ cause: 'replay' })
-      expect(record?.replay).to.deep.equal({ at: record?.revokedAt, clientId: 'shop' })
+      await redeemsThere(answer)
+      const { revocation, revokedAt, replay } = await newest()
+      expect(revocation).to.deep.equal({ cause: 'replay' })
+      expect(replay).to.deep.equal({ at: revokedAt, clientId: 'shop' })
       expect(other.events.map(({ name }) => name)).to.include('subject_token.replayed')
     })
 
@@ -78,27 +77,24 @@ onEachKind((kind) => {
       const { body } = await scene.redeem(await arrived())
       const hint = form({ id_token_hint: body.id_token })
       expect((await send(`${other.baseUrl}/oidc/session/end?${hint}`)).status).to.equal(200)
-      const [record] = (await other.impersonation.records.list()).items
-      expect(record?.revocation).to.deep.equal({ cause: 'signedOut', client: 'shop' })
+      expect((await newest()).revocation).to.deep.equal({ cause: 'signedOut', client: 'shop' })
       expect((await scene.userinfo(body.access_token)).status).to.equal(401)
     })
 
     it('ends it by a sign-out of its engineer', async () => {
       const { body } = await scene.redeem(await arrived())
-      const [record] = (await other.impersonation.records.list()).items
-      const headless = await other.provider.Session.findByUid(`imp_${record?.id}`)
+      const { id } = await newest()
+      const headless = await other.provider.Session.findByUid(`imp_${id}`)
       const { uid } = Object(headless?.state?.signIn)
       await (await other.provider.Session.findByUid(uid))?.destroy()
-      const says = async () => (await other.impersonation.records.get(record?.id ?? ''))?.revocation
-      await until(async () => (await says()) !== undefined)
-      expect(await says()).to.deep.equal({ cause: 'signedOut' })
+      await until(async () => (await newest()).revocation !== undefined)
+      expect((await newest()).revocation).to.deep.equal({ cause: 'signedOut' })
       await until(async () => (await scene.userinfo(body.access_token)).status === 401)
     })
 
     it('finds none by its cookie', async () => {
       await arrived()
-      const [record] = (await other.impersonation.records.list()).items
-      const headless = await scene.provider.Session.findByUid(`imp_${record?.id}`)
+      const headless = await scene.provider.Session.findByUid(`imp_${(await newest()).id}`)
       expect(headless?.accountId).to.equal('alice')
       expect(await other.provider.Session.find(headless?.jti ?? '')).to.equal(undefined)
     })

@@ -1,45 +1,44 @@
 /** Storage that is down while someone signs in as the user: a 503 that says when to come back, told by one event. */
 import { expect } from 'chai'
+import { StoreFailure } from '../../../src/subject-tokens/store.ts'
 import { createMemoryStore } from '../../../src/testing/index.ts'
-import { type Scene, startScene } from '../../spec/arriving.ts'
+import { errorOf, inScene, type Scene } from '../../spec/arriving.ts'
 
-/** A scene whose store, or sessions of the provider, can be made to fail. */
+/** Calls of the store, or of sessions of the provider, can be made to fail. */
 async function withOutages(
-  use: (scene: Scene, fail: (what: 'records' | 'sessions') => void) => Promise<void>,
+  use: (scene: Scene, fail: (what: 'find' | 'consume' | 'sessions', error?: Error) => void) => Promise<void>,
 ) {
   const store = createMemoryStore()
-  const down = new Set<string>()
-  const scene = await startScene({
-    options: {
-      store: {
-        ...store,
-        find: async (...given) => {
-          if (down.has('records')) throw Object.assign(new Error('secret text'), { code: 'ECONNREFUSED' })
-          return store.find(...given)
-        },
-      },
-    },
-  })
-  try {
-    await use(scene, (what) => {
+  const down = Object.assign(new Error('secret text'), { code: 'ECONNREFUSED' })
+  await inScene({ options: { store } }, (scene) =>
+    use(scene, (what, error = down) => {
       scene.events.splice(0)
-      down.add(what)
-      if (what !== 'sessions') return
-      Object.assign(scene.provider.Session, { get: () => Promise.reject(new Error('secret text')) })
-    })
-  } finally {
-    await scene.close()
-  }
+      const fails = () => Promise.reject(error)
+      Object.assign(what === 'sessions' ? scene.provider.Session : store, {
+        [what === 'sessions' ? 'get' : what]: fails,
+      })
+    }),
+  )
 }
 
 const named = ({ events }: Scene) => events.map(({ name }) => name)
+const brought = async (scene: Scene) => {
+  const browser = await scene.signedIn()
+  await browser.post(scene.door, { subject_token: (await scene.issue()).token })
+  return browser
+}
+const armed = async (scene: Scene) => {
+  const browser = await scene.signedIn()
+  const { id, token } = await scene.issue()
+  await scene.arm(browser, token)
+  return { id, browser }
+}
 
 describe('an outage of storage', () => {
   it('at the page of the door is a 503', () =>
     withOutages(async (scene, fail) => {
-      const browser = await scene.signedIn()
-      await browser.post(scene.door, { subject_token: (await scene.issue()).token })
-      fail('records')
+      const browser = await brought(scene)
+      fail('find')
       const page = await browser.get(scene.door)
       expect([page.status, page.headers.get('retry-after')]).to.deep.equal([503, '5'])
       expect(page.text).not.to.include('secret')
@@ -50,24 +49,33 @@ describe('an outage of storage', () => {
 
   it('before anyone is known at the door is a 503, told as a failure of this door', () =>
     withOutages(async (scene, fail) => {
-      const browser = await scene.signedIn()
-      await browser.post(scene.door, { subject_token: (await scene.issue()).token })
+      const browser = await brought(scene)
       fail('sessions')
       expect((await browser.get(scene.door)).status).to.equal(503)
       expect(named(scene)).to.deep.equal(['impersonation.failed'])
       expect(scene.events[0]?.payload).to.include({ door: 'session', status: 503, check: 'storage' })
     }))
 
+  for (const [what, error, description, reason] of [
+    ['find', undefined, /./, /ECONNREFUSED/],
+    ['consume', new StoreFailure('lost'), /^request a new subject token$/, /unknown/],
+  ] as const)
+    it(`at the arrival is temporarily_unavailable, and lets no one in: ${what}`, () =>
+      withOutages(async (scene, fail) => {
+        const { id, browser } = await armed(scene)
+        fail(what, error)
+        const answer = await scene.authorize(browser)
+        expect(errorOf(answer)).to.equal('temporarily_unavailable')
+        expect(answer.location?.searchParams.get('error_description')).to.match(description)
+        expect(scene.refusals().join()).to.match(reason)
+        expect(await scene.provider.Session.findByUid(`imp_${id}`)).to.equal(undefined)
+      }))
+
   it('at the code and at userinfo is a 503, and no wrong invalid_grant', () =>
     withOutages(async (scene, fail) => {
-      const browser = await scene.signedIn()
-      const one = await scene.issue()
-      await scene.arm(browser, one.token)
-      const { body } = await scene.redeem(await scene.authorize(browser))
-      const other = await scene.issue()
-      await scene.arm(browser, other.token)
-      const arrived = await scene.authorize(browser)
-      fail('records')
+      const { body } = await scene.redeem(await scene.authorize((await armed(scene)).browser))
+      const arrived = await scene.authorize((await armed(scene)).browser)
+      fail('find')
       const answers = [await scene.redeem(arrived), await scene.userinfo(body.access_token)]
       for (const answer of answers)
         expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])

@@ -1,26 +1,21 @@
-/** What a sign-in as the user costs in statements, compared with an ordinary one (protocol.md §10.4). */
+/** What a sign-in as the user costs in statements, compared with an ordinary one (docs/protocol.md §10.4). */
 import { expect } from 'chai'
+import type { Browser } from '../../../fixtures/browser.ts'
 import { openDatabase } from '../../../fixtures/databases.ts'
 import { createAdapter, createSubjectTokenStore } from '../../../src/sequelize/index.ts'
-import { type Scene, shop, startScene } from '../../spec/arriving.ts'
-
-const AT = ['arrival', 'code', 'userinfo'] as const
-type Costs = Record<(typeof AT)[number], number>
+import { consent, inScene, type Scene } from '../../spec/arriving.ts'
 
 /** What each of these requests runs. */
-async function costsOf(scene: Scene, browser: Awaited<ReturnType<Scene['signedIn']>>): Promise<Costs> {
+async function costsOf(scene: Scene, browser: Browser) {
   const { runs } = scene.database
-  const counted = async <Result>(work: () => Promise<Result>) => {
-    const before = runs.length
-    const result = await work()
-    return { result, count: runs.length - before }
-  }
-  const arrival = await counted(() => scene.authorize(browser))
-  const code = await counted(() => scene.redeem(arrival.result))
-  expect(code.result.status, code.result.text).to.equal(200)
-  const userinfo = await counted(() => scene.userinfo(code.result.body.access_token))
-  expect(userinfo.result.status).to.equal(200)
-  return { arrival: arrival.count, code: code.count, userinfo: userinfo.count }
+  const begun = runs.length
+  const arrival = await scene.authorize(browser)
+  const arrived = runs.length
+  const { status, body, text } = await scene.redeem(arrival)
+  expect(status, text).to.equal(200)
+  const redeemed = runs.length
+  expect((await scene.userinfo(body.access_token)).status).to.equal(200)
+  return { arrival: arrived - begun, code: redeemed - arrived, userinfo: runs.length - redeemed }
 }
 
 describe('the statements of a sign-in as the user', () => {
@@ -30,46 +25,32 @@ describe('the statements of a sign-in as the user', () => {
   })) {
     it(`are two more at the arrival than of an ordinary one, one more for the code and userinfo, ${how}`, async () => {
       const database = await openDatabase('sqlite')
-      const scene = await startScene({
+      const { runs, sequelize } = database
+      const given = {
         database,
-        options: { store: createSubjectTokenStore(database.sequelize), ...options },
-        configuration: { adapter: createAdapter(database.sequelize) },
-      })
-      try {
+        options: { store: createSubjectTokenStore(sequelize), ...options },
+        configuration: { adapter: createAdapter(sequelize) },
+      }
+      await inScene(given, async (scene) => {
         const ordinary = await scene.signedIn('carol')
-        await consented(scene, ordinary, 'carol')
+        await consent(scene, ordinary)
         const own = await costsOf(scene, ordinary)
         const engineer = await scene.signedIn('bob')
         const { token } = await scene.issue()
-        const { runs } = database
-        let before = runs.length
+        const counts = [runs.length]
         await engineer.post(scene.door, { subject_token: token })
-        expect(runs.length - before, 'brought').to.equal(0)
-        before = runs.length
-        const page = await engineer.get(scene.door)
-        expect(runs.length - before, 'asked').to.equal(2)
-        const { action, fields } = engineer.formOf(page)
-        before = runs.length
+        counts.push(runs.length)
+        const { action, fields } = engineer.formOf(await engineer.get(scene.door))
+        counts.push(runs.length)
         await engineer.post(action, fields)
-        expect(runs.length - before, 'armed').to.equal(2)
+        counts.push(runs.length)
+        const atDoor = counts.slice(1).map((count, index) => count - (counts[index] ?? 0))
+        expect(atDoor, 'brought, asked, armed').to.deep.equal([0, 2, 2])
         const acting = await costsOf(scene, engineer)
-        const more = Object.fromEntries(AT.map((at) => [at, acting[at] - own[at]]))
-        expect(more, JSON.stringify({ own, acting })).to.deep.equal({ arrival: 2, code: 1, userinfo: 1 })
-      } finally {
-        await scene.close()
-        await database.close()
-      }
+        expect(acting).to.deep.equal({
+          ...{ arrival: own.arrival + 2, code: own.code + 1, userinfo: own.userinfo + 1 },
+        })
+      }).finally(() => database.close())
     })
   }
 })
-
-/** The person has consented before, as customers have. */
-async function consented(scene: Scene, browser: Awaited<ReturnType<Scene['signedIn']>>, accountId: string) {
-  const { provider } = scene
-  const grant = new provider.Grant({ accountId, clientId: shop().client_id })
-  grant.addOIDCScope('openid profile')
-  const grantId = await grant.save()
-  const session = await provider.Session.find(browser.cookie(provider.cookieName('session'))?.value ?? '')
-  Object.assign(session ?? {}, { authorizations: { shop: { sid: 'a-sid', grantId } } })
-  await session?.persist()
-}

@@ -1,16 +1,17 @@
-/** How the sessions whose time has come are found, and how many are ended at once (protocol.md §10.6). */
+/** How the sessions whose time has come are found, and how many are ended at once (docs/protocol.md §10.6). */
 import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
-import { type AdapterFactory, Provider } from 'oidc-provider'
+import { type Configuration, Provider } from 'oidc-provider'
+import { storedModels } from '../../../fixtures/clients.ts'
 import { now } from '../../../fixtures/clock.ts'
 import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 import { reachesLoopback, shopClient } from '../../../fixtures/sessions.ts'
 import { until } from '../../../fixtures/until.ts'
 import { insideOf } from '../../../src/impersonation.ts'
-import { createImpersonation } from '../../../src/index.ts'
+import { createImpersonation, type SessionOptions } from '../../../src/index.ts'
 import { type SessionWatch, watchSessions } from '../../../src/sessions/watch.ts'
 import { mintId } from '../../../src/subject-tokens/id.ts'
 import type { DueSession, SessionStore } from '../../../src/subject-tokens/store.ts'
@@ -21,6 +22,31 @@ const settled = async () => {
   for (let turn = 0; turn < 20; turn += 1) await setImmediate()
 }
 
+/** A provider of two applications, whose sessions a test writes down. */
+function providerOf(sessions: SessionStore, configuration: Configuration, option?: SessionOptions) {
+  const impersonation = createImpersonation({
+    store: { ...createMemoryStore(), sessions },
+    ...(option && { sessions: option }),
+  })
+  const configured = impersonation.configure({
+    clients: ['shop', 'slow'].map((client_id) =>
+      shopClient(`https://${client_id}.example.com/logout`, {
+        client_id,
+        id_token_signed_response_alg: 'ES256',
+      }),
+    ),
+    jwks: { keys: [SIGNING_KEY] },
+    cookies: { keys: ['a key of the tests'] },
+    findAccount: async () => undefined,
+    features: { ...reachesLoopback().features, devInteractions: { enabled: false } },
+    adapter: storedModels().adapter,
+    ...configuration,
+  })
+  const provider = new Provider('https://id.example.com', configured)
+  impersonation.attach(provider)
+  return { provider, impersonation }
+}
+
 interface Watched {
   readonly provider: Provider
   readonly watch: SessionWatch
@@ -29,23 +55,17 @@ interface Watched {
   readonly due: DueSession[]
   /** The ids that claim was called with. */
   readonly claims: string[]
-  /** Ends an attempt: of those that were sent a logout token, by client. */
-  readonly underWay: Map<string, (() => void)[]>
+  /** So many attempts to tell this client are under way. */
+  begun(count: number, clientId?: 'shop' | 'slow'): Promise<void>
+  /** Ends so many of them, by default all. */
+  finish(count?: number, clientId?: 'shop' | 'slow'): void
 }
 
-const nothingStored: AdapterFactory = () => ({
-  upsert: async () => {},
-  find: async () => undefined,
-  findByUid: async () => undefined,
-  findByUserCode: async () => undefined,
-  destroy: async () => {},
-  revokeByGrantId: async () => {},
-  consume: async () => {},
-})
+const watching: SessionWatch[] = []
 
-/** A provider that sends logout tokens nowhere, and a store whose sessions a test writes down. */
-function watched(clients = ['shop'], ask?: (open: DueSession) => Promise<void>): Watched {
-  const underWay = new Map<string, (() => void)[]>(clients.map((id) => [id, []]))
+/** Its logout tokens go nowhere. */
+function watched(ask?: (open: DueSession) => Promise<void>): Watched {
+  const underWay = { shop: [] as (() => void)[], slow: [] as (() => void)[] }
   const due: DueSession[] = []
   const looks: number[] = []
   const claims: string[] = []
@@ -68,234 +88,189 @@ function watched(clients = ['shop'], ask?: (open: DueSession) => Promise<void>):
       if (mark === null) due.splice(index, 1)
     },
   }
-  const impersonation = createImpersonation({ store: { ...createMemoryStore(), sessions } })
-  const { features } = reachesLoopback()
-  const configuration = impersonation.configure({
-    clients: clients.map((client_id) =>
-      shopClient(`https://${client_id}.example.com/logout`, {
-        client_id,
-        id_token_signed_response_alg: 'ES256',
-      }),
-    ),
-    jwks: { keys: [SIGNING_KEY] },
-    features: { ...features, devInteractions: { enabled: false } },
+  const { provider, impersonation } = providerOf(sessions, {
     fetch: (url) =>
       new Promise((resolve) => {
-        const [client = ''] = new URL(String(url)).hostname.split('.')
-        underWay.get(client)?.push(() => resolve(new Response(null, { status: 200 })))
+        const [client] = new URL(String(url)).hostname.split('.') as ['shop' | 'slow']
+        underWay[client].push(() => resolve(new Response(null, { status: 200 })))
       }),
-    adapter: nothingStored,
   })
-  const provider = new Provider('https://id.example.com', configuration)
-  impersonation.attach(provider)
-  return { provider, watch: watchSessions(insideOf(impersonation), ask), looks, due, claims, underWay }
+  const watch = watchSessions(insideOf(impersonation), ask)
+  return {
+    ...{ provider, watch, looks, due, claims },
+    begun: (count, clientId = 'shop') => until(() => underWay[clientId].length === count),
+    finish(count, clientId = 'shop') {
+      const attempts = underWay[clientId]
+      for (const end of attempts.splice(0, count ?? attempts.length)) end()
+    },
+  }
 }
 
-const dueNow = (clientId = 'shop', changes: Partial<DueSession> = {}): DueSession => ({
-  id: mintId(),
-  userId: 'alice',
-  clientId,
-  mark: now(),
-  endsAt: now(),
-  usedAt: now() - 600,
-  logout: 'pending',
-  ...changes,
-})
-
-const finish = (attempts: (() => void)[] | undefined, count = attempts?.length ?? 0) => {
-  for (const end of attempts?.splice(0, count) ?? []) end()
-}
+const sessionsOf = (count: number, clientId = 'shop', mark = now()): DueSession[] =>
+  Array.from({ length: count }, () => ({
+    ...{ id: mintId(), userId: 'alice', clientId, mark, endsAt: mark },
+    ...{ usedAt: now() - 600, logout: 'pending' as const },
+  }))
 
 describe('sessions: the watch', () => {
   beforeEach(() => mock.timers.enable({ apis: ['Date', 'setTimeout', 'setInterval'], now: Date.now() }))
-  afterEach(() => mock.timers.reset())
+  afterEach(() => {
+    for (const watch of watching.splice(0)) watch.stop()
+    mock.timers.reset()
+  })
+  /** One that is stopped after the test. */
+  const held = (...given: Parameters<typeof watched>) => {
+    const one = watched(...given)
+    watching.push(one.watch)
+    return one
+  }
   const pass = async (milliseconds: number) => {
     mock.timers.tick(milliseconds)
     await settled()
   }
 
-  it('looks each 5 s, for what any process has left', async () => {
-    const { looks, watch, due, underWay } = watched()
+  it('looks each 5 s, for what any process has left, and again when storage has failed', async () => {
+    const { looks, due, begun } = held()
     await pass(4_999)
     expect(looks).to.have.length(0)
     await pass(1)
     await pass(1)
     expect(looks).to.have.length(1)
-    due.push(dueNow())
+    due.push(...sessionsOf(1))
+    const { push } = looks
+    looks.push = () => {
+      throw new Error('storage')
+    }
     await pass(5_000)
-    await until(() => underWay.get('shop')?.length === 1)
-    watch.stop()
+    await begun(0)
+    looks.push = push
+    await pass(5_000)
+    await begun(1)
   })
 
   it('looks when it is woken, at once, and then ten times a second at most', async () => {
-    const { looks, watch } = watched()
+    const { looks, watch } = held()
     for (let time = 0; time < 900; time += 10) {
       watch.wake()
       await pass(10)
     }
     expect(looks).to.have.length(10)
-    watch.stop()
   })
 
   it('looks when a session that this process opened ends, once for all that end in that second', async () => {
-    const { looks, watch } = watched()
+    const { looks, watch } = held()
     const ends = now() + 3
     for (let session = 0; session < 5; session += 1) watch.opened(ends)
     await pass(ends * 1000 - Date.now())
     expect(looks).to.have.length(0)
     await pass(2)
     expect(looks).to.deep.equal([ends])
-    watch.stop()
   })
 
-  it('begins nothing once it is stopped, also of what waits', async () => {
-    const { watch, due, underWay, claims } = watched()
-    due.push(...Array.from({ length: 20 }, () => dueNow()))
+  it('looks no more once it is stopped, and begins nothing, also of what waits', async () => {
+    const { watch, due, claims, looks, begun, finish } = held()
+    due.push(...sessionsOf(20))
     void watch.look()
-    await until(() => underWay.get('shop')?.length === 16)
-    watch.stop()
-    finish(underWay.get('shop'))
-    await until(() => due.length === 4)
-    await settled()
-    expect(claims).to.have.length(16)
-  })
-
-  it('looks no more once it is stopped', async () => {
-    const { looks, watch, due, underWay } = watched()
+    await begun(16)
     watch.opened(now() + 1)
     watch.stop()
     watch.wake()
-    due.push(dueNow())
+    finish()
+    await until(() => due.length === 4)
     await pass(10_000)
-    expect(looks).to.deep.equal([])
-    expect(underWay.get('shop')).to.deep.equal([])
+    expect(claims).to.have.length(16)
+    expect(looks).to.have.length(1)
   })
 
   it('makes 16 attempts at once to one client, and none of another waits for them', async () => {
-    const { watch, due, underWay } = watched(['shop', 'slow'])
-    due.push(...Array.from({ length: 40 }, () => dueNow('slow')), dueNow('shop'))
+    const { watch, due, begun, finish } = held()
+    due.push(...sessionsOf(40, 'slow'), ...sessionsOf(1))
     void watch.look()
-    await until(() => underWay.get('slow')?.length === 16)
-    await until(() => underWay.get('shop')?.length === 1)
-    finish(underWay.get('slow'), 5)
-    await until(() => underWay.get('slow')?.length === 16)
-    watch.stop()
+    await begun(16, 'slow')
+    await begun(1)
+    finish(5, 'slow')
+    await begun(16, 'slow')
   })
 
   it('claims a session when its attempt begins, so that another process may take what waits here', async () => {
-    const { watch, due, underWay } = watched()
-    due.push(...Array.from({ length: 20 }, () => dueNow()))
+    const { watch, due, begun, finish } = held()
     const first = now()
+    due.push(...sessionsOf(20))
     void watch.look()
-    await until(() => underWay.get('shop')?.length === 16)
+    await begun(16)
     expect(due.filter(({ mark }) => mark > first)).to.have.length(16)
     // The other process.
     const taken = due.findIndex(({ mark }) => mark === first)
-    due[taken] = dueNow('shop', { ...due[taken], mark: first + 60 })
-    finish(underWay.get('shop'))
-    await until(() => underWay.get('shop')?.length === 3)
-    finish(underWay.get('shop'))
+    Object.assign(due, { [taken]: { ...due[taken], mark: first + 60 } })
+    finish()
+    await begun(3)
+    finish()
     await until(() => due.length === 1)
-    watch.stop()
   })
 
   it('finds what is due behind all that waits for a slow client', async () => {
-    const { watch, due, underWay } = watched(['shop', 'slow'])
-    due.push(...Array.from({ length: 1_200 }, () => dueNow('slow')), dueNow('shop'))
+    const { watch, due, begun } = held()
+    due.push(...sessionsOf(1_200, 'slow'), ...sessionsOf(1))
     void watch.look()
     for (let look = 0; look < 3; look += 1) await pass(100)
-    await until(() => underWay.get('shop')?.length === 1)
-    watch.stop()
+    await begun(1)
   })
 
   it('tries a session once, however often it is found while it waits', async () => {
-    const { watch, due, underWay, claims } = watched()
-    due.push(...Array.from({ length: 20 }, () => dueNow()))
+    const { watch, due, claims, begun, finish } = held()
+    due.push(...sessionsOf(20))
     for (let look = 0; look < 3; look += 1) void watch.look()
-    await until(() => underWay.get('shop')?.length === 16)
-    finish(underWay.get('shop'))
-    await until(() => underWay.get('shop')?.length === 4)
-    finish(underWay.get('shop'))
+    await begun(16)
+    finish()
+    await begun(4)
+    finish()
     await until(() => due.length === 0)
     expect(claims).to.have.length(20)
-    watch.stop()
   })
 
   it('gives an attempt 5 s, then tries again after a second, whatever the application says later', async () => {
-    const { provider, watch, due, underWay } = watched()
+    const { provider, watch, due, begun, finish } = held()
     const reasons: string[] = []
     provider.on('session.logout_failed', ({ reason }) => void reasons.push(reason))
-    due.push(dueNow())
+    due.push(...sessionsOf(1))
     void watch.look()
-    await until(() => underWay.get('shop')?.length === 1)
+    await begun(1)
     await pass(5_000)
     expect(reasons).to.deep.equal(['TimeoutError'])
-    finish(underWay.get('shop'))
+    finish()
     await settled()
     expect(due).to.have.length(1)
     await pass(1_002)
-    await until(() => underWay.get('shop')?.length === 1)
-    watch.stop()
+    await begun(1)
   })
 
   it('asks about all that is open once a minute, and in no second round while one lasts', async () => {
     const answers: (() => void)[] = []
-    const { watch, due } = watched(['shop'], () => new Promise((resolve) => answers.push(resolve)))
-    due.push(
-      ...Array.from({ length: 20 }, () => dueNow('shop', { mark: now() + 3_000, endsAt: now() + 3_000 })),
-    )
+    const { due } = held(() => new Promise((resolve) => answers.push(resolve)))
+    const finish = () => {
+      for (const answer of answers.splice(0)) answer()
+    }
+    due.push(...sessionsOf(20, 'shop', now() + 3_000))
     for (let minute = 0; minute < 3; minute += 1) await pass(60_000)
     expect(answers).to.have.length(16)
-    finish(answers)
+    finish()
     await until(() => answers.length === 4)
-    finish(answers)
+    finish()
     await settled()
     await pass(60_000)
     expect(answers).to.have.length(16)
-    watch.stop()
-  })
-
-  it('goes on when storage has failed', async () => {
-    const { watch, due, underWay, looks } = watched()
-    const { push } = looks
-    looks.push = () => {
-      throw new Error('storage')
-    }
-    due.push(dueNow())
-    await pass(5_001)
-    expect(underWay.get('shop')).to.have.length(0)
-    looks.push = push
-    await pass(5_001)
-    await until(() => underWay.get('shop')?.length === 1)
-    watch.stop()
   })
 })
 
 /** With the option on: its own watch looks. */
 function attached(): Pick<Watched, 'provider' | 'looks'> {
   const looks: number[] = []
-  const sessions: SessionStore = {
-    async findDue() {
-      looks.push(now())
-      return []
-    },
-    claim: async () => false,
-    settle: async () => {},
+  const findDue = async () => {
+    looks.push(now())
+    return []
   }
-  const impersonation = createImpersonation({
-    store: { ...createMemoryStore(), sessions },
-    sessions: { door: 'https://id.example.com/impersonate' },
-  })
-  const { features } = reachesLoopback()
-  const configuration = impersonation.configure({
-    jwks: { keys: [SIGNING_KEY] },
-    cookies: { keys: ['a key of the tests'] },
-    findAccount: async () => undefined,
-    features: { ...features, devInteractions: { enabled: false } },
-    adapter: nothingStored,
-  })
-  const provider = new Provider('https://id.example.com', configuration)
-  impersonation.attach(provider)
+  const sessions = { findDue, claim: async () => false, settle: async () => {} }
+  const { provider, impersonation } = providerOf(sessions, {}, { door: 'https://id.example.com/impersonate' })
   impersonation.router()
   return { provider, looks }
 }
@@ -304,10 +279,7 @@ describe('sessions: a provider that is dropped', () => {
   beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))
   afterEach(() => mock.timers.reset())
 
-  for (const [what, make] of [
-    ['a watch', watched],
-    ['the option', attached],
-  ] as const) {
+  for (const [what, make] of Object.entries({ 'a watch': () => watched(), 'the option': attached })) {
     it(`is collected, and no one looks for its sessions any more: of ${what}`, async () => {
       setFlagsFromString('--expose-gc')
       const collect: () => void = runInNewContext('gc')
