@@ -1,4 +1,6 @@
 import { endRules } from './ends.ts'
-import { declareRules } from './matrix.ts'
+import { logoutTokenRules } from './logout-tokens.ts'
+import { declareCells, declareIds } from './matrix.ts'
 
-declareRules('L', endRules)
+declareIds('L', [...endRules, ...logoutTokenRules])
+declareCells('L', endRules)

@@ -1,25 +1,41 @@
 /** The end of sessions, and the sign-out (docs/protocol.md §10.6, §10.7). */
+import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { decodeJwt } from 'jose'
-import { now, stopClock } from '../../fixtures/clock.ts'
+import { decodeJwt, SignJWT } from 'jose'
+import type { AdapterFactory } from 'oidc-provider'
+import { type Answer, Browser } from '../../fixtures/browser.ts'
+import { storedModels } from '../../fixtures/clients.ts'
+import { now, type StoppedClock } from '../../fixtures/clock.ts'
 import { form, send } from '../../fixtures/http.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
 import { postRevocation, revoke } from '../../fixtures/management.ts'
+import { introspect } from '../../fixtures/requests.ts'
 import { AFTER_LOGOUT, opaqueToken } from '../../fixtures/sessions.ts'
 import { until } from '../../fixtures/until.ts'
+import { insideOf } from '../../src/impersonation.ts'
 import { sessionName } from '../../src/sessions/names.ts'
 import { createMemoryStore } from '../../src/testing/index.ts'
-import { type Arrived, type Given, type SignedIn, withArrival, withSession } from './arriving.ts'
-import { type Scene as Timed, withScene } from './ending.ts'
-import { answer, each, type Rule, record, rowsOf, type Steps } from './rule.ts'
+import {
+  type Arrived,
+  CALLBACK,
+  CHALLENGE,
+  errorOf,
+  type Given,
+  KEY,
+  rule,
+  type SignedIn,
+  whileStopped,
+  withArrival,
+  withSession,
+} from './arriving.ts'
+import { timed } from './ending.ts'
+import { answer, type Named, type Rule, record, rowsOf, type Steps, values } from './rule.ts'
 
-/** A cell says what is answered and what the record says, in a provider of its own. */
 const cell = (play: () => Promise<void>): Steps => [answer(record(play))]
 const signedIn = (use: (scene: SignedIn) => Promise<void>, given: Given = {}) =>
   cell(() => withSession(given, use))
 const arrived = (use: (scene: Arrived) => Promise<void>, given: Given = {}) =>
   cell(() => withArrival(given, use))
-const timed = (use: (scene: Timed) => Promise<void>, given: Parameters<typeof withScene>[0] = {}) =>
-  cell(() => withScene(given, use))
 
 const GONE = { cause: 'host', reason: "the engineer's account is gone or disabled" }
 
@@ -32,7 +48,7 @@ interface Directory {
 
 /** Someone has arrived at the shop, and time stands still. */
 const inDirectory = (
-  use: (scene: Arrived, directory: Directory, clock: ReturnType<typeof stopClock>) => Promise<void>,
+  use: (scene: Arrived, directory: Directory, clock: StoppedClock) => Promise<void>,
   { configuration, ...given }: Given = {},
 ) =>
   cell(async () => {
@@ -43,14 +59,8 @@ const inDirectory = (
       if (directory.gone.has(accountId)) return undefined
       return { accountId, claims: () => ({ sub: accountId }) }
     }
-    const clock = stopClock(Date.now(), { intervals: true })
-    try {
-      await withArrival({ ...given, configuration: { findAccount, ...configuration } }, (scene) =>
-        use(scene, directory, clock),
-      )
-    } finally {
-      clock.restore()
-    }
+    const arriving = { ...given, configuration: { findAccount, ...configuration } }
+    await onlyWoken((clock) => withArrival(arriving, (scene) => use(scene, directory, clock)))
   })
 
 /** The record says so, and the application is told. */
@@ -66,57 +76,177 @@ async function engineersSession({ provider, id }: Arrived) {
   return session ?? expect.fail()
 }
 
-const one = rowsOf(['a session'])
-const rule = (title: string, steps: Steps): Rule => one(title, { 'a session': steps })
+/** Time stands still, and no process looks for sessions but the one that is woken. */
+const onlyWoken = (use: (clock: StoppedClock) => Promise<void>) => whileStopped(use, { intervals: true })
 
-/** Past the time in which an application may be redeeming the code. */
-async function stopLate({ clock, open, stop, watch }: Timed): Promise<string> {
-  const id = await open({ ttl: 3600 })
-  clock.tick(100)
-  await stop(id)
-  await watch.look()
-  return id
-}
-
-const isSettled = (logout: 'confirmed' | 'pending') => async (scene: Timed) => {
-  const id = await stopLate(scene)
-  expect((await scene.says(id))?.logout).to.equal(logout)
-}
-
-const WAYS: Readonly<Record<string, (scene: SignedIn) => Promise<unknown>>> = {
+const WAYS: Named<(scene: SignedIn) => Promise<unknown>> = {
   'DELETE /subject-tokens/{id}': (scene) => revoke(scene, scene.id),
   'POST /subject-tokens/revocations': (scene) => postRevocation(scene, { id: scene.id }),
   'the kill switch': (scene) => postRevocation(scene, { userId: 'alice' }),
   'records.stop': ({ impersonation, id }) => impersonation.records.stop({ id }),
+  'records.stopAll': ({ impersonation }) => impersonation.records.stopAll({ actorId: 'bob' }),
 }
-const ways = Object.keys(WAYS)
 
-const hasEnded = async ({ provider, userinfo, accessToken, id }: SignedIn) => {
-  expect(await provider.Grant.find(sessionName(id))).to.equal(undefined)
-  expect(await provider.Session.findByUid(sessionName(id))).to.equal(undefined)
+/** What is left of a session at the provider. */
+async function leftOf({ provider }: Pick<SignedIn, 'provider'>, id: string): Promise<string[]> {
+  const name = sessionName(id)
+  const [session, grant] = await Promise.all([provider.Session.findByUid(name), provider.Grant.find(name)])
+  return [...(session ? ['Session'] : []), ...(grant ? ['Grant'] : [])]
+}
+
+const hasEnded = async (scene: SignedIn) => {
+  const { userinfo, accessToken, id } = scene
+  expect(await leftOf(scene, id)).to.deep.equal([])
   expect((await userinfo(accessToken)).status).to.equal(401)
+  expect((await introspect(scene, accessToken)).active).to.equal(false)
 }
 
-const STATUSES = ['200', '204'] as const
-const OTHERS = ['201', '202', '302', '404', '500'] as const
-const METHODS = ['GET', 'POST'] as const
+/** A provider whose storage of one model fails while it is told to. */
+function failing(model: string): { readonly adapter: AdapterFactory; fails: boolean } {
+  const models = storedModels()
+  const state = {
+    fails: false,
+    adapter: (name: string) =>
+      new Proxy(models.adapter(name), {
+        get: (own, method) =>
+          state.fails && name === model && (method === 'destroy' || method === 'revokeByGrantId')
+            ? () => Promise.reject(new Error('private'))
+            : Reflect.get(own, method),
+      }),
+  }
+  return state
+}
 
-const logout = ({ issuer, own }: SignedIn, method: string, fields: Record<string, string>) =>
-  method === 'GET'
-    ? own.get(`${issuer}/session/end?${new URLSearchParams(fields)}`)
-    : own.post(`${issuer}/session/end`, fields)
+type Fields = Record<string, string> | URLSearchParams
+const METHODS: Named<(scene: SignedIn, browser: Browser, fields: Fields, path?: string) => Promise<Answer>> =
+  {
+    GET: ({ issuer }, browser, fields, path = '/session/end') =>
+      browser.get(`${issuer}${path}?${new URLSearchParams(fields)}`),
+    POST: ({ issuer }, browser, fields, path = '/session/end') => browser.post(issuer + path, fields),
+  }
+
+/** Where a logout is found all the same. */
+const FOUND: Named<readonly [method: string, path: string, given?: Given]> = {
+  'in capitals': ['GET', '/SESSION/end'],
+  'with a slash at its end': ['GET', '/session/end/'],
+  'where the deployment has moved the route': [
+    'GET',
+    '/goodbye',
+    { configuration: { routes: { end_session: '/goodbye' } } },
+  ],
+  'in a body that the host has parsed': [
+    'POST',
+    '/session/end',
+    {
+      before: [
+        async ({ path, req }, next) => {
+          if (path.endsWith('/session/end'))
+            Object.assign(req, { body: Object.fromEntries(new URLSearchParams(await text(req))) })
+          await next()
+        },
+      ],
+    },
+  ],
+}
+
+/** A client that shares the key of its ID tokens with the provider, and the provider itself takes logouts by POST. */
+const symmetric = {
+  client_id: 'symmetric',
+  client_secret: 'a secret of thirty-two characters',
+  redirect_uris: ['https://symmetric.example.com/callback'],
+  id_token_signed_response_alg: 'HS256' as const,
+}
+const SYMMETRIC: Given = {
+  clients: [symmetric],
+  configuration: {
+    enableHttpPostMethods: true,
+    cookies: { keys: [KEY], long: { sameSite: 'none' } },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256', 'HS256'] },
+  },
+}
+const idTokenOf = ({ issuer, id }: SignedIn, changes: object = {}) => ({
+  ...{ iss: issuer, aud: 'shop', sub: 'alice', sid: sessionName(id) },
+  ...changes,
+})
+/** What comes with a logout that is none of a session. */
+const HINTS: Named<(scene: SignedIn) => Fields | Promise<Fields>> = {
+  'a hint of another key': ({ idToken }) => ({ id_token_hint: `${idToken.slice(0, -8)}AAAAAAAA` }),
+  'an ID token of another issuer': async (scene) => ({
+    id_token_hint: await signJwt(idTokenOf(scene, { iss: 'https://other.example.com' })),
+  }),
+  'an ID token of another session': async (scene) => ({
+    id_token_hint: await signJwt(idTokenOf(scene, { sid: 'another' })),
+  }),
+  'an ID token for several audiences': async (scene) => ({
+    id_token_hint: await signJwt(idTokenOf(scene, { aud: ['shop', 'symmetric'] })),
+  }),
+  'an ID token that a client has signed itself, about the session of another': async (scene) => ({
+    id_token_hint: await new SignJWT(idTokenOf(scene, { aud: 'symmetric', iat: 1, exp: 2 }))
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(Buffer.from(symmetric.client_secret)),
+  }),
+  'the id of another client': ({ idToken }) => ({ id_token_hint: idToken, client_id: 'symmetric' }),
+  'a parameter twice': ({ idToken }) => new URLSearchParams(`id_token_hint=${idToken}&state=a&state=b`),
+  'what is no token': () => ({ id_token_hint: 'a.b.c' }),
+  nothing: () => ({}),
+}
+
+const AT_ONCE: Named<(scene: SignedIn) => Promise<unknown>> = {
+  'by a stop': ({ impersonation, id }) => impersonation.records.stop({ id }),
+  'by a code that is used again': ({ redeem, arrival }) => redeem(arrival),
+}
+
+const SECOND_USES: Named<Given> = {
+  'as usual': {},
+  'within replayLeeway': { options: { replayLeeway: 60 } },
+  'where a policy of the deployment keeps every Grant': {
+    configuration: { revokeGrantPolicy: () => false },
+  },
+}
 
 export const endRules: readonly Rule[] = [
-  rowsOf(ways)(
-    'L1',
-    each(ways, (way) =>
-      signedIn(async (scene) => {
-        await WAYS[way]?.(scene)
-        await hasEnded(scene)
-        expect(await scene.state()).to.equal('revoked')
-      }),
-    ),
+  values('L1', WAYS, (stop) =>
+    signedIn(async (scene) => {
+      expect((await introspect(scene, scene.accessToken)).active).to.equal(true)
+      await stop(scene)
+      await hasEnded(scene)
+      expect(await scene.state()).to.equal('revoked')
+    }),
   ),
+  rule(
+    'L1, and no other session ends',
+    timed(async ({ deployment, open, stop, says }) => {
+      const [id, other] = [await open(), await open()]
+      await stop(id)
+      expect(await leftOf(deployment, other)).to.deep.equal(['Session', 'Grant'])
+      expect(await says(other)).to.include({ logout: 'pending' })
+    }),
+  ),
+  ...['Session', 'Grant', 'AccessToken'].map((model) => {
+    const storage = failing(model)
+    return rule(
+      `L1, and a ${model} that cannot be ended is a 503, until the next stop completes it`,
+      timed(
+        async ({ deployment, open, clock, watch, application, says, pass }) => {
+          const id = await open()
+          clock.tick(100)
+          storage.fails = true
+          expect((await postRevocation(deployment, { id })).status).to.equal(503)
+          // Tokens are not issued any more: the record decides.
+          expect((await deployment.impersonation.records.get(id))?.revokedAt).to.equal(now())
+          await watch.look()
+          expect(application.told).to.have.length(1)
+          expect((await says(id))?.logout).to.equal('pending')
+          storage.fails = false
+          expect((await postRevocation(deployment, { id })).body).to.deep.equal({ revoked: 1 })
+          expect(await leftOf(deployment, id)).to.deep.equal([])
+          await pass(1)
+          expect((await says(id))?.logout).to.equal('confirmed')
+        },
+        { configuration: { adapter: storage.adapter } },
+      ),
+    )
+  }),
   rule(
     'L2',
     signedIn(async ({ id, impersonation, application }) => {
@@ -126,96 +256,70 @@ export const endRules: readonly Rule[] = [
       expect([stopped?.state, stopped?.session?.logout]).to.deep.equal(['revoked', 'pending'])
     }),
   ),
-  rule(
-    'L3',
-    signedIn(async ({ id, idToken, impersonation, application, state }) => {
-      await impersonation.records.stop({ id })
+  values('L3, at once', AT_ONCE, (end) =>
+    cell(() =>
+      onlyWoken(() =>
+        withSession({}, async (scene) => {
+          const { application, idToken, id, state } = scene
+          await end(scene)
+          await until(() => application.told.length === 1)
+          expect(application.told[0]).to.include({ sub: decodeJwt(idToken).sub, sid: sessionName(id) })
+          expect(await state()).to.equal('revoked')
+        }),
+      ),
+    ),
+  ),
+  rule('L6, where it stops between the look at the record and the tokens', stoppedWhileRedeeming()),
+  values('L8', SECOND_USES, (given) =>
+    arrived(async (scene) => {
+      const { id, arrival, application, redeem, userinfo, impersonation } = scene
+      const { body } = await redeem(arrival)
+      expect((await userinfo(body.access_token)).status).to.equal(200)
+      const again = await redeem(arrival, {}, undefined, { 'x-request-id': 'the-second' })
+      expect([again.status, again.body.error]).to.deep.equal([400, 'invalid_grant'])
+      const { revocation, revokedAt, replay } = (await impersonation.records.get(id)) ?? {}
+      expect(revocation).to.deep.equal({ cause: 'replay' })
+      expect(replay).to.deep.equal({ at: revokedAt, clientId: 'shop' })
+      expect(await leftOf(scene, id)).to.deep.equal([])
+      expect((await userinfo(body.access_token)).status).to.equal(401)
       await until(() => application.told.length === 1)
-      const { sub } = decodeJwt(idToken)
-      expect(application.told[0]).to.include({ sub, sid: sessionName(id) })
-      expect(await state()).to.equal('revoked')
+      const [event, ...others] = scene.eventsOf('subject_token.replayed')
+      expect(event).to.include({
+        ...{ id, clientId: 'shop', usedBy: 'shop', sameClient: true, ended: 'now', request: 'the-second' },
+      })
+      expect([...others, ...scene.eventsOf('subject_token.revoked')]).to.deep.equal([])
+    }, given),
+  ),
+  rule(
+    'L8, by two at the same moment, of which an adapter lets one win',
+    arrived(async ({ id, arrival, redeem, impersonation, state }) => {
+      const answers = await Promise.all([redeem(arrival), redeem(arrival)])
+      expect(answers.map(({ status }) => status)).to.include(400)
+      await until(async () => (await state()) === 'revoked')
+      const { revocation, replay } = (await impersonation.records.get(id)) ?? {}
+      expect(revocation).to.deep.equal({ cause: 'replay' })
+      expect(replay).to.include({ clientId: 'shop' })
     }),
   ),
-  rowsOf(STATUSES)(
-    'L4',
-    each(STATUSES, (status) => timed(isSettled('confirmed'), { answers: [Number(status)] })),
-  ),
-  rowsOf(OTHERS)(
-    'L4, and nothing else',
-    each(OTHERS, (status) => timed(isSettled('pending'), { answers: [Number(status)] })),
-  ),
-  rule(
-    'L5',
-    timed(
-      async (scene) => {
-        const id = await stopLate(scene)
-        await scene.pass(3700)
-        expect((await scene.says(id))?.logout).to.equal('gaveUp')
-        expect(scene.application.told).to.have.length(14)
-      },
-      { answers: Array(20).fill(500) },
-    ),
-  ),
-  rule(
-    'L6',
-    timed(async ({ open, stop, pass, watch, application, says }) => {
-      const id = await open()
-      const at = now()
-      await stop(id)
-      await watch.look()
-      await pass(30)
-      expect(application.told.map(({ iat = 0 }) => iat - at)).to.deep.equal([0, 10])
-      expect(await says(id)).to.include({ logout: 'confirmed', logoutAt: at })
-    }),
-  ),
-  rule(
-    'L7',
-    timed(
-      async ({ open, stop, watch, application, says }) => {
-        const id = await open({ logout: 'unsupported' })
-        await stop(id)
-        await watch.look()
-        expect(application.told).to.deep.equal([])
-        expect((await says(id))?.logout).to.equal('unsupported')
-      },
-      { uri: null },
-    ),
-  ),
-  rule(
-    'L7, without sid',
-    timed(
-      async (scene) => {
-        const id = await stopLate(scene)
-        expect(scene.application.told).to.deep.equal([])
-        expect((await scene.says(id))?.logout).to.equal('pending')
-      },
-      { client: { backchannel_logout_session_required: false } },
-    ),
-  ),
-  rule(
-    'L8',
-    arrived(
-      async ({ id, arrival, redeem, impersonation }) => {
-        await redeem(arrival)
-        expect((await redeem(arrival)).body.error).to.equal('invalid_grant')
-        const record = await impersonation.records.get(id)
-        expect(record?.revocation?.cause).to.equal('replay')
-        expect(record?.replay?.clientId).to.equal('shop')
-      },
-      { options: { replayLeeway: 60 }, configuration: { revokeGrantPolicy: () => false } },
-    ),
-  ),
+  rule('L8, and the Grant ends also where storage fails', unwrittenReplay()),
+  rule('L8, and a code of no session is for the policy of the deployment', ownCode()),
   ...(['cannot', 'can'] as const).map((ends) =>
     rule(
       `L9, where revoking an access token ${ends} end the Grant`,
       signedIn(
-        async ({ issuer, accessToken, userinfo, state }) => {
-          const { authorization } = { authorization: `Basic ${btoa('shop:shop-secret')}` }
+        async ({ issuer, accessToken, userinfo, state, impersonation, id, application }) => {
+          const headers = { authorization: `Basic ${btoa('shop:shop-secret')}` }
           const body = form({ token: accessToken })
-          await send(`${issuer}/token/revocation`, { method: 'POST', headers: { authorization }, body })
+          await send(`${issuer}/token/revocation`, { method: 'POST', headers, body })
           expect((await userinfo(accessToken)).status).to.equal(401)
-          const expected = ends === 'can' ? 'revoked' : 'consumed'
-          await until(async () => (await state()) === expected)
+          if (ends === 'cannot') {
+            expect(await state()).to.equal('consumed')
+            return
+          }
+          await until(() => application.told.length === 1)
+          const { revocation, replay } = (await impersonation.records.get(id)) ?? {}
+          expect(revocation).to.deep.equal({ cause: 'signedOut', client: 'shop' })
+          expect(replay).to.equal(undefined)
         },
         {
           configuration: {
@@ -227,6 +331,32 @@ export const endRules: readonly Rule[] = [
     ),
   ),
   rule(
+    'L10, of what a process has left when it died',
+    timed(async ({ deployment, open, watch, says }) => {
+      const id = await open()
+      const { store, provider } = insideOf(deployment.impersonation)
+      await store.revoke(provider.issuer, id, now(), { cause: 'command' })
+      expect(await leftOf(deployment, id)).to.deep.equal(['Session', 'Grant'])
+      await watch.look()
+      expect(await leftOf(deployment, id)).to.deep.equal([])
+      expect((await says(id))?.logout).to.equal('confirmed')
+    }),
+  ),
+  rule(
+    'L10, and of what an answer under way has saved since',
+    timed(async ({ deployment, open, stop, watch, pass, says }) => {
+      const id = await open()
+      await stop(id)
+      await watch.look()
+      const { provider } = deployment
+      const grant = new provider.Grant({ accountId: 'alice', clientId: 'shop' })
+      await Object.assign(grant, { jti: sessionName(id), exp: now() + 600 }).save()
+      await pass(10)
+      expect(await leftOf(deployment, id)).to.deep.equal([])
+      expect((await says(id))?.logout).to.equal('confirmed')
+    }),
+  ),
+  rule(
     'L10',
     timed(async ({ deployment, open, watch, says, clock }) => {
       const id = await open()
@@ -235,55 +365,63 @@ export const endRules: readonly Rule[] = [
       clock.tick(600)
       await watch.look()
       expect((await says(id))?.logout).to.equal('confirmed')
-      expect(await deployment.provider.Grant.find(sessionName(id))).to.equal(undefined)
+      expect(await leftOf(deployment, id)).to.deep.equal([])
     }),
   ),
-  rule(
-    'L11',
-    timed(
-      async (scene) => {
-        const id = await stopLate(scene)
-        await scene.pass(1)
-        expect(scene.eventsOf('session.logout_failed')).to.have.length(1)
-        expect(scene.eventsOf('session.ended')).to.deep.equal([
-          { id, userId: 'alice', clientId: 'shop', session: await scene.says(id) },
-        ])
-      },
-      { answers: [500] },
-    ),
-  ),
-  rowsOf(METHODS)(
-    'L12',
-    each(METHODS, (method) =>
-      signedIn(async (scene) => {
-        const cookies = JSON.stringify(scene.own.cookies)
-        const answer = await logout(scene, method, { id_token_hint: scene.idToken })
-        expect(answer.status).to.equal(200)
-        expect(JSON.stringify(scene.own.cookies)).to.equal(cookies)
-        await hasEnded(scene)
-        const stopped = await scene.impersonation.records.get(scene.id)
-        expect(stopped?.revocation).to.deep.equal({ cause: 'signedOut', client: 'shop' })
-      }),
-    ),
-  ),
-  rowsOf(METHODS)(
-    'L13',
-    each(METHODS, (method) =>
-      signedIn(async (scene) => {
-        const to = { id_token_hint: scene.idToken, post_logout_redirect_uri: AFTER_LOGOUT, state: 'x' }
-        const answer = await logout(scene, method, to)
-        expect([answer.status, answer.location?.href]).to.deep.equal([303, `${AFTER_LOGOUT}?state=x`])
-        expect(await scene.state()).to.equal('revoked')
-      }),
-    ),
-  ),
-  rule(
-    'L14',
+  values('L12', METHODS, (logout) =>
     signedIn(async (scene) => {
-      const answer = await logout(scene, 'GET', { id_token_hint: `${scene.idToken.slice(0, -8)}AAAAAAAA` })
-      expect(answer.status).to.equal(400)
-      expect(await scene.state()).to.equal('consumed')
+      const answer = await logout(scene, new Browser(), { id_token_hint: scene.idToken })
+      expect(answer.status).to.equal(200)
+      expect(answer.text).to.include('<h1>The session has ended</h1>')
+      expect(answer.headers.get('content-security-policy')).to.include("default-src 'none'")
+      expect(answer.headers.get('set-cookie')).to.equal(null)
+      await hasEnded(scene)
+      const { revocation } = (await scene.impersonation.records.get(scene.id)) ?? {}
+      expect(revocation).to.deep.equal({ cause: 'signedOut', client: 'shop' })
     }),
+  ),
+  values('L12, found', FOUND, ([method, path, given]) =>
+    signedIn(async (scene) => {
+      await METHODS[method]?.(scene, scene.own, { id_token_hint: scene.idToken }, path)
+      expect(await scene.state()).to.equal('revoked')
+    }, given),
+  ),
+  rule('L12, and a 503 that goes nowhere where storage fails', unwrittenLogout()),
+  values('L13', METHODS, (logout) =>
+    signedIn(async (scene) => {
+      const { own, idToken, application } = scene
+      const cookies = JSON.stringify(own.cookies)
+      const to = { id_token_hint: idToken, post_logout_redirect_uri: AFTER_LOGOUT, state: 'a & b' }
+      for (const _ of ['once', 'and again']) {
+        const { status, location, headers } = await logout(scene, own, to)
+        expect([status, location?.href]).to.deep.equal([303, `${AFTER_LOGOUT}?state=a+%26+b`])
+        expect(headers.get('cache-control')).to.equal('no-store')
+      }
+      await hasEnded(scene)
+      expect(await scene.state()).to.equal('revoked')
+      await until(() => application.told.length === 1)
+      // The engineer is still signed in, and nothing was asked of that session.
+      expect(JSON.stringify(own.cookies)).to.equal(cookies)
+      expect(errorOf(await scene.authorize(own, { prompt: 'none' }))).to.equal('consent_required')
+    }),
+  ),
+  values('L13, and to no other address', METHODS, (logout) =>
+    signedIn(async (scene) => {
+      const to = { id_token_hint: scene.idToken, post_logout_redirect_uri: 'https://evil.example.com/' }
+      const answer = await logout(scene, scene.own, to)
+      expect([answer.status, answer.location]).to.deep.equal([200, undefined])
+      expect(answer.text).not.to.include('evil')
+      expect(await scene.state()).to.equal('revoked')
+    }),
+  ),
+  ...Object.entries(METHODS).map(([method, logout]) =>
+    values(`L14, by ${method}`, HINTS, (hint) =>
+      signedIn(async (scene) => {
+        const answer = await logout(scene, scene.own, await hint(scene))
+        expect(answer.text).to.match(/op.logoutForm|invalid_request|invalid_client/)
+        expect([await scene.state(), scene.application.told]).to.deep.equal(['consumed', []])
+      }, SYMMETRIC),
+    ),
   ),
   rowsOf(['at the code', 'at userinfo', 'without a request', 'in its first minute', 'whom nothing finds'])(
     'L15',
@@ -399,32 +537,19 @@ export const endRules: readonly Rule[] = [
       const { Session } = scene.provider
       const other = Object.assign(new Session(), { accountId: 'bob' })
       await other.save(60)
-      const looked = Promise.withResolvers<void>()
-      const { findByUid } = Session
-      Object.assign(Session, {
-        findByUid: (uid: string) => findByUid.call(Session, uid).finally(looked.resolve),
-      })
+      const looked = looksFor(Session)
       await other.destroy()
-      await looked.promise
+      await looked
       await scene.impersonation.records.list()
       expect(await scene.state()).to.equal('consumed')
     }),
     'an expiry': inDirectory(
       async (scene, _, clock) => {
         const { uid, exp = 0 } = await engineersSession(scene)
-        const { Session } = scene.provider
-        const looked = Promise.withResolvers<unknown>()
-        const { findByUid } = Session
-        Object.assign(Session, {
-          async findByUid(name: string) {
-            const found = await findByUid.call(Session, name)
-            if (name === uid) looked.resolve(found)
-            return found
-          },
-        })
+        const looked = looksFor(scene.provider.Session, uid)
         // Within a minute, the provider forgives a clock that is behind.
         clock.tick(exp - now() + 60)
-        expect(await looked.promise).to.equal(undefined)
+        expect(await looked).to.equal(undefined)
         await scene.impersonation.records.list()
         expect(await scene.state()).to.equal('consumed')
       },
@@ -432,3 +557,105 @@ export const endRules: readonly Rule[] = [
     ),
   }),
 ]
+
+/** What is found where someone looks for this session of the provider, or for any. */
+function looksFor(Session: SignedIn['provider']['Session'], uid?: string): Promise<unknown> {
+  const looked = Promise.withResolvers<unknown>()
+  const { findByUid } = Session
+  Object.assign(Session, {
+    async findByUid(name: string) {
+      const found = await findByUid.call(Session, name)
+      if (uid === undefined || name === uid) looked.resolve(found)
+      return found
+    },
+  })
+  return looked.promise
+}
+
+/** A replay that cannot be written is told all the same. */
+function unwrittenReplay(): Steps {
+  const store = createMemoryStore()
+  return arrived(
+    async (scene) => {
+      await scene.redeem(scene.arrival)
+      store.recordReplay = () => Promise.reject(new Error('private'))
+      expect((await scene.redeem(scene.arrival)).status).to.equal(400)
+      expect(scene.eventsOf('subject_token.replayed')).to.have.nested.property('[0].ended', 'failed')
+      expect(await scene.provider.Grant.find(sessionName(scene.id))).to.equal(undefined)
+      // As whatever else ends the Grant.
+      await until(async () => (await scene.state()) === 'revoked')
+    },
+    { options: { store }, configuration: { revokeGrantPolicy: () => false } },
+  )
+}
+
+function unwrittenLogout(): Steps {
+  const store = createMemoryStore()
+  return signedIn(
+    async (scene) => {
+      store.revoke = () => Promise.reject(new Error('private'))
+      const to = { id_token_hint: scene.idToken, post_logout_redirect_uri: AFTER_LOGOUT }
+      const { status, location, headers, text } = (await METHODS.GET?.(scene, scene.own, to)) ?? expect.fail()
+      expect([status, location, headers.get('retry-after')]).to.deep.equal([503, undefined, '5'])
+      expect(text).not.to.include('private')
+      expect(scene.eventsOf('impersonation.failed')).to.have.nested.property('[0].door', 'session')
+      expect(await scene.state()).to.equal('consumed')
+    },
+    { options: { store } },
+  )
+}
+
+/** The policy is asked about a code of the user's own, and ends no session. */
+function ownCode(): Steps {
+  const asked: string[] = []
+  const revokeGrantPolicy = () => asked.push('asked') > 0
+  return arrived(
+    async ({ provider, redeem, arrival, state }) => {
+      const client = await provider.Client.find('shop')
+      const grant = new provider.Grant({ accountId: 'alice', clientId: 'shop' })
+      const code = await new provider.AuthorizationCode({
+        ...{ accountId: 'alice', client, grantId: await grant.save(), redirectUri: CALLBACK },
+        ...{ codeChallenge: CHALLENGE, codeChallengeMethod: 'S256', gty: 'authorization_code' },
+        scope: 'openid',
+      } as never).save()
+      expect((await redeem(arrival, { code })).status).to.equal(200)
+      expect((await redeem(arrival, { code })).status).to.equal(400)
+      expect([asked, await state()]).to.deep.equal([['asked'], 'consumed'])
+    },
+    { configuration: { revokeGrantPolicy } },
+  )
+}
+
+/** The application knows the session only after it was told of its end: it is told again. */
+function stoppedWhileRedeeming(): Steps {
+  const [looked, stopped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let holds = false
+  const findAccount = async (_ctx: unknown, accountId: string) => ({
+    accountId,
+    async claims() {
+      if (holds) looked.resolve()
+      if (holds) await stopped.promise
+      return { sub: accountId }
+    },
+  })
+  return cell(() =>
+    onlyWoken((clock) =>
+      withArrival({ configuration: { findAccount } }, async (scene) => {
+        const { id, arrival, application, impersonation } = scene
+        holds = true
+        const redeeming = scene.redeem(arrival)
+        await looked.promise
+        await impersonation.records.stop({ id })
+        await until(async () => (await impersonation.records.get(id))?.session?.logout === 'confirmed')
+        expect(application.told).to.have.length(1)
+        stopped.resolve()
+        const { status, body } = await redeeming
+        expect(status).to.equal(200)
+        expect((await scene.userinfo(body.access_token)).status).to.equal(401)
+        clock.tick(15)
+        await until(() => application.told.length === 2)
+        expect(application.told[1]?.sid).to.equal(decodeJwt(body.id_token).sid)
+      }),
+    ),
+  )
+}
