@@ -20,7 +20,6 @@ const GROUPS = [
       'test/exchange/*.test.ts',
       'test/management/*.test.ts',
       'test/provider/*.test.ts',
-      'test/sessions/*.test.ts',
     ],
   },
   {

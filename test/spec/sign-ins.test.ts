@@ -1,4 +1,8 @@
-import { declareRules } from './matrix.ts'
+import { arrivalRules } from './arrivals.ts'
+import { declareCells, declareIds } from './matrix.ts'
+import { sessionTokenRules } from './session-tokens.ts'
+import { signInValues } from './sign-in-values.ts'
 import { signInRules } from './sign-ins.ts'
 
-declareRules('A', signInRules)
+declareIds('A', [...signInRules, ...signInValues, ...arrivalRules, ...sessionTokenRules])
+declareCells('A, the door', signInRules)

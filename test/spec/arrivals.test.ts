@@ -1,0 +1,4 @@
+import { arrivalRules } from './arrivals.ts'
+import { declareCells } from './matrix.ts'
+
+declareCells('A, arrivals', arrivalRules)
