@@ -24,7 +24,7 @@ const GROUPS = [
   },
   {
     packages: ['@opentelemetry/api'],
-    tests: ['test/metrics/recordings.test.ts', 'test/metrics/registry.test.ts'],
+    tests: ['test/scenarios/metrics/recordings.test.ts', 'test/scenarios/metrics/registry.test.ts'],
   },
   {
     packages: ['mysql2', 'pg', 'sequelize'],

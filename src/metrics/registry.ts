@@ -5,7 +5,7 @@
  * copy writes there, and `getMeterProvider` of another reads it. Reading it here works for any copy, bundled or not, in
  * ES modules and CommonJS, and needs neither a second copy nor an asynchronous `import()`, for which `attach` could not wait,
  * nor a `require` that bundlers follow or leave behind. The name changes with the major version of the API only, and
- * test/metrics/registry.test.ts holds it against the package.
+ * test/scenarios/metrics/registry.test.ts holds it against the package.
  */
 import type { MeterProvider } from '@opentelemetry/api'
 

@@ -1,16 +1,18 @@
 /** Status lists (docs/protocol.md §2.4, §4.1). */
 import { inflateSync } from 'node:zlib'
+import { getListFromStatusListJWT } from '@sd-jwt/jwt-status-list'
 import { expect } from 'chai'
-import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { actorJwt } from '../../fixtures/actor-tokens.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, startDeployment } from '../../fixtures/deployment.ts'
 import { send as sendHttp } from '../../fixtures/http.ts'
-import { revoke } from '../../fixtures/management.ts'
-import { askList, impersonate, statusOf } from '../../fixtures/status-lists.ts'
+import { revoke, show } from '../../fixtures/management.ts'
+import { askList, impersonate, type Status, statusOf } from '../../fixtures/status-lists.ts'
 import { createVerifier, type Verifier } from '../../packages/resource-server/src/index.ts'
 import { withBearer } from '../../packages/resource-server/test/issuer.ts'
-import { purge } from '../../src/sequelize/index.ts'
+import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
+import { made, type Of } from './exchanging.ts'
 import {
   answers,
   changesNothing,
@@ -22,7 +24,7 @@ import {
   stoppedNow,
 } from './expectations.ts'
 import { fails, on, passes, works } from './given.ts'
-import { answer, each, type Rule, record, rowsOf, type Step, type Steps } from './rule.ts'
+import { answer, each, type Rule, record, rowsOf, type Step, type Steps, texts } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { type SettingName, settingOf } from './settings.ts'
 import { everyStop, everyWay, issuedAlone, used } from './stopping.ts'
@@ -32,9 +34,11 @@ const UNAVAILABLE = 'the service is temporarily unavailable'
 
 /** Asks for a list. */
 const asks =
-  (path = '/0', init?: RequestInit): Step =>
-  (scene) =>
-    scene.request(() => askList(scene.setting, path, init))
+  (path = '/0', init: Of<RequestInit> = {}): Step =>
+  async (scene) => {
+    const request = await made(init, scene)
+    await scene.request(() => askList(scene.setting, path, request))
+  }
 
 /** It is a list, with these headers. A header that is `undefined` is absent. */
 const isList = (headers: Readonly<Record<string, string | undefined>> = {}): Step =>
@@ -52,12 +56,13 @@ const methods = rowsOf(METHODS)
 /** The same by both methods. */
 const everyMethod = (title: string, stepsFor: (method: (typeof METHODS)[number]) => Steps): Rule =>
   methods(title, each(METHODS, stepsFor))
-/** An error, of which HEAD shows the status. */
-const refuses = (method: string, status: number, error: string, text: string): Step =>
-  method === 'GET'
-    ? answers(status, error, text)
-    : answer(({ response }) => expect(response.status).to.equal(status))
-
+/** An error, of which HEAD shows the status. Every origin may read it. */
+const refuses = (method: string, status: number, error: string, text: string): Steps => [
+  method === 'HEAD'
+    ? answer(({ response }) => expect(response.status).to.equal(status))
+    : answers(status, error, text),
+  ({ response }) => expect(response.headers.get('access-control-allow-origin')).to.equal('*'),
+]
 /** A list that was signed just now, because something has changed. */
 const signedNow: Steps = [
   issuedAlone,
@@ -78,6 +83,29 @@ const shows = (isShown: boolean): Step =>
     const index = await scene.index()
     expect((await stoppedNow(scene)).includes(index)).to.equal(isShown)
   })
+
+const keepsTag: Step = ({ kept, response }) => {
+  kept.tag = response.headers.get('etag') ?? ''
+  expect(kept.tag).to.match(/^"[\w-]{43}"$/)
+}
+const headersOf = ({ response }: Scene): string =>
+  ['content-type', 'content-length', 'etag', 'cache-control'].map((name) => response.headers.get(name)).join()
+const isUnavailable: Steps = [
+  refuses('GET', 503, 'temporarily_unavailable', UNAVAILABLE),
+  ({ response }) => expect(response.headers.get('retry-after')).to.equal('5'),
+]
+/** Another process has stopped it, and was so many seconds late. */
+const stoppedBefore = (late: number): Steps => [
+  issuedAlone,
+  used('a JWT'),
+  async ({ setting, id }) => {
+    await createSubjectTokenStore(setting.database.sequelize).revoke(setting.issuer, id, now() - late, {
+      cause: 'api',
+    })
+  },
+  late < 120 ? shows(true) : shows(false),
+  recordSays({ state: 'revoked' }),
+]
 
 const NO_BODY = 'HEAD has no body'
 
@@ -110,38 +138,80 @@ const withListOfAnother = async (scene: Scene) => {
   return { token: await actorJwt(scene.setting, { status }), statusLists }
 }
 
-/** Impersonations in these settings have different places. */
+/** Impersonations at the same moment in these settings have different places. */
 const havePlacesOfTheirOwn = (...names: readonly SettingName[]): Step =>
   answer(async (scene) => {
-    const places: number[] = []
-    for (const name of names) {
-      await scene.move(name)
-      const { accessToken, id } = await impersonate(scene.setting)
-      scene.id = id
-      places.push(statusOf(accessToken).idx)
-    }
-    expect(new Set(places).size).to.equal(names.length)
+    for (const name of names) await scene.move(name)
+    const settings = await Promise.all(names.map(settingOf))
+    const made = await Promise.all(
+      Array.from({ length: 30 }, () => settings.map((setting) => impersonate(setting))).flat(),
+    )
+    scene.id = made.at(-1)?.id ?? ''
+    expect(new Set(made.map(({ accessToken }) => statusOf(accessToken).idx)).size).to.equal(made.length)
   })
 
+const asksNothing: Step = ({ statements }) => expect(statements).to.deep.equal([])
+const NUMBERS = ['/2', '/1000', '/99999999999999999999', `/${'9'.repeat(5000)}`]
+const NO_NUMBERS = [
+  ...[
+    '/00',
+    '/01',
+    '/-1',
+    '/+1',
+    '/1.0',
+    '/1e0',
+    '/0x0',
+    '/a',
+    '/0a',
+    '/%30',
+    '/0%00',
+    '/０',
+    '/0;v=1',
+    '/%zz',
+  ],
+]
+const MEDIA_TYPE = 'application/statuslist+jwt'
 const routes = [
   everyMethod('S1', (method) => [asks('/0', { method }), isList(), changesNothing]),
-  ...['/2', '/00', '/-1', '/x', '/1e1'].map((path) =>
-    everyMethod(`S2, ${path}`, (method) => [
-      asks(path, { method }),
-      refuses(method, 404, 'not_found', NOT_FOUND),
+  texts('S1, paths of the host', ['', '/', '/0/', '/0/1'], (path) => [
+    asks(path),
+    answer(({ response }) => expect([response.status, response.text]).to.deep.equal([404, 'Not Found'])),
+    changesNothing,
+  ]),
+  ...[...NUMBERS, ...NO_NUMBERS].map((path) =>
+    everyMethod(`S2, ${path.slice(0, 30)}`, (method) => [
+      passes(0),
+      lookAgain,
+      // Whether there is such a number is known from the last list.
+      NUMBERS.includes(path) ? asks() : [],
+      ['', '?time=1', '?x=1'].map((query) => [
+        asks(path + query, { method, headers: { 'if-none-match': '*' } }),
+        asksNothing,
+        refuses(method, 404, 'not_found', NOT_FOUND),
+      ]),
       changesNothing,
     ]),
   ),
-  everyMethod('S3', (method) => [
-    asks('/0', { method, headers: { accept: 'application/json' } }),
-    refuses(method, 406, 'invalid_request', 'a status list is application/statuslist+jwt and nothing else'),
-    changesNothing,
-  ]),
-  everyMethod('S4', (method) => [
-    asks('/0?time=1', { method }),
-    refuses(method, 501, 'invalid_request', 'time is not supported: only the present list is published'),
-    changesNothing,
-  ]),
+  ...['application/json', 'application/statuslist+cwt', 'text/*', `${MEDIA_TYPE};q=0`].map((accept) =>
+    everyMethod(`S3, ${accept}`, (method) => [
+      asks('/0', { method, headers: { accept } }),
+      refuses(method, 406, 'invalid_request', 'a status list is application/statuslist+jwt and nothing else'),
+      changesNothing,
+    ]),
+  ),
+  texts(
+    'S3, accepted',
+    [MEDIA_TYPE, '*/*', 'application/*', `application/json, ${MEDIA_TYPE};q=0.1`],
+    (accept) => [asks('/0', { headers: { accept } }), isList(), changesNothing],
+  ),
+  ...['time=1', 'time=', 'time', 'x=1&time=1'].map((query) =>
+    everyMethod(`S4, ${query}`, (method) => [
+      asks(`/0?${query}`, { method }),
+      refuses(method, 501, 'invalid_request', 'time is not supported: only the present list is published'),
+      changesNothing,
+    ]),
+  ),
+  rowsOf(['GET'])('S4, another parameter', { GET: [asks('/0?x=1'), isList(), changesNothing] }),
 ]
 
 const options = [
@@ -174,7 +244,7 @@ const options = [
 
 const lists = [
   rowsOf(['one deployment', 'several issuers'])('S6', {
-    'one deployment': [havePlacesOfTheirOwn('usual', 'usual', 'usual'), recordSays({ state: 'consumed' })],
+    'one deployment': [havePlacesOfTheirOwn('usual'), recordSays({ state: 'consumed' })],
     'several issuers': [
       havePlacesOfTheirOwn('usual', 'of another issuer', 'one API deep'),
       recordSays({ state: 'consumed' }),
@@ -183,10 +253,12 @@ const lists = [
   everyMethod('S7', (method) => [
     asks('/0', { method }),
     isList({ 'access-control-allow-origin': '*' }),
-    ({ response }) => {
+    async ({ response, setting }) => {
       if (method === 'HEAD') return
-      const { typ, alg, kid } = decodeProtectedHeader(response.text)
-      expect([typ, alg, kid]).to.deep.equal(['statuslist+jwt', 'ES256', 'ES256-1'])
+      const keys = createRemoteJWKSet(new URL(`${setting.issuer}/jwks`))
+      const { payload, protectedHeader } = await jwtVerify(response.text, keys)
+      expect(protectedHeader).to.deep.equal({ typ: 'statuslist+jwt', alg: 'ES256', kid: 'ES256-1' })
+      expect(payload).to.have.all.keys('iss', 'sub', 'iat', 'exp', 'ttl', 'status_list')
     },
     changesNothing,
   ]),
@@ -256,6 +328,19 @@ const lists = [
       recordSays({ state: 'revoked' }),
     ],
   }),
+  rowsOf(['of another issuer'])('S14, a stop', {
+    'of another issuer': [
+      on('of another issuer'),
+      issuedAlone,
+      used('a JWT'),
+      ({ setting, id }) => revoke(setting, id),
+      on('usual'),
+      shows(false),
+      on('of another issuer'),
+      shows(true),
+      recordSays({ state: 'revoked' }),
+    ],
+  }),
   everyMethod('S15, the next one', (method) => [asks('/1', { method }), isList(), changesNothing]),
   everyMethod('S15, beyond', (method) => [
     asks('/2?time=1', { method }),
@@ -283,6 +368,69 @@ const lists = [
     isList(),
     recordUnchanged,
   ]),
+  rowsOf(['all places taken', 'after a purge', 'no statement of its own'])('S6, places', {
+    'all places taken': [
+      on('on a database of its own'),
+      ({ setting }) =>
+        setting.database.sequelize.query(
+          "UPDATE sqlite_sequence SET seq = 9 * 131072 - 2 WHERE name = 'subject_tokens'",
+        ),
+      answer(async ({ setting }) => {
+        const places: Status[] = []
+        for (let count = 0; count < 3; count += 1)
+          places.push(statusOf((await impersonate(setting)).accessToken))
+        const base = `${setting.baseUrl}/api/status-lists`
+        expect(places).to.deep.equal([
+          { idx: 131_071, uri: `${base}/8` },
+          { idx: 0, uri: `${base}/9` },
+          { idx: 1, uri: `${base}/9` },
+        ])
+      }),
+      issuedAlone,
+      used('a JWT'),
+      ({ setting, id }) => revoke(setting, id),
+      lookAgain,
+      answer(async ({ setting }) => {
+        const shown = ['/8', '/9'].map(async (path) => {
+          const list = getListFromStatusListJWT((await askList(setting, path)).text)
+          return [1, 2, 3].map((index) => list.getStatus(index))
+        })
+        expect(await Promise.all(shown)).to.deep.equal([
+          [0, 0, 0],
+          [0, 1, 0],
+        ])
+      }),
+      recordSays({ state: 'revoked' }),
+    ],
+    'after a purge': [
+      on('on a database of its own'),
+      passes(0),
+      issuedAlone,
+      used('a JWT'),
+      async (scene) => {
+        const first = await scene.index()
+        scene.pass(86_400)
+        await purge(scene.setting.database.sequelize, { retention: 0 })
+        expect(await scene.row()).to.equal(undefined)
+        const { accessToken, id } = await impersonate(scene.setting)
+        scene.id = id
+        expect(statusOf(accessToken).idx % 131_072).to.be.greaterThan(first % 131_072)
+      },
+      answer(() => {}),
+      recordSays({ state: 'consumed' }),
+    ],
+    'no statement of its own': [
+      (scene) =>
+        scene.request(async () => {
+          const { id } = await impersonate(scene.setting)
+          return show(scene.setting, id)
+        }),
+      answer(({ statements }) =>
+        expect(statements.filter((text) => /(INSERT|UPDATE).*subject_token/s.test(text))).to.have.length(2),
+      ),
+      record(() => {}),
+    ],
+  }),
   methods('S16', {
     GET: [signedNow, keepsText, passes(14), asks(), isTheSame, passes(1), asks(), isAnother, changesNothing],
     HEAD: NO_BODY,
@@ -300,38 +448,82 @@ const lists = [
     isList({ 'cache-control': 'public, max-age=21' }),
     changesNothing,
   ]),
-  everyMethod('S17, a condition', (method) => [
-    signedNow,
-    (scene) => {
-      const headers = {
-        'if-none-match': scene.response.headers.get('etag') ?? '',
-        'cache-control': 'no-cache',
-      }
-      return asks('/0', { method, headers })(scene)
-    },
-    answer(({ response }) => expect([response.status, response.text]).to.deep.equal([304, ''])),
-    changesNothing,
-  ]),
-  everyMethod('S17, a condition of another list', (method) => [
-    asks('/0', { method, headers: { 'if-none-match': '"x"' } }),
-    isList(),
-    changesNothing,
-  ]),
+  ...Object.entries<(tag: string) => string>({
+    'its tag': (tag) => tag,
+    'a weak tag': (tag) => `W/${tag}`,
+    'one of two': (tag) => `"x", ${tag}`,
+    'one of several': (tag) => `"x",W/"y" ,${tag}, "z"`,
+    any: () => '*',
+  }).map(([title, condition]) =>
+    everyMethod(`S17, met: ${title}`, (method) => [
+      signedNow,
+      keepsTag,
+      passes(9),
+      ['no-cache', 'max-age=0', undefined].map((control) => [
+        asks('/0', ({ kept: { tag = '' } }) => ({
+          method,
+          headers: { 'if-none-match': condition(tag), ...(control && { 'cache-control': control }) },
+        })),
+        answer(({ response, kept }) => {
+          expect([response.status, response.text]).to.deep.equal([304, ''])
+          const { headers } = response
+          expect(['etag', 'cache-control', 'content-type'].map((name) => headers.get(name))).to.deep.equal([
+            kept.tag,
+            'public, max-age=21',
+            null,
+          ])
+        }),
+      ]),
+      changesNothing,
+    ]),
+  ),
+  ...['"x"', 'x', '"*"', '""', 'W/"x"'].map((condition) =>
+    everyMethod(`S17, not met: ${condition}`, (method) => [
+      asks('/0', { method, headers: { 'if-none-match': condition } }),
+      isList(),
+      changesNothing,
+    ]),
+  ),
+  methods('S17, no longer met', {
+    GET: [
+      signedNow,
+      keepsTag,
+      signedNow,
+      asks('/0', ({ kept: { tag = '' } }) => ({ headers: { 'if-none-match': tag } })),
+      isList(),
+      changesNothing,
+    ],
+    HEAD: NO_BODY,
+  }),
   rowsOf(['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('S18', {
     HEAD: [
+      signedNow,
+      (scene) => {
+        scene.kept.headers = headersOf(scene)
+      },
       asks('/0', { method: 'HEAD' }),
       isList(),
-      answer(({ response }) => expect(response.text).to.equal('')),
+      answer((scene) =>
+        expect([headersOf(scene), scene.response.text]).to.deep.equal([scene.kept.headers, '']),
+      ),
       changesNothing,
     ],
     ...each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], (method) => [
-      asks('/0', { method }),
-      answers(405, 'invalid_request', 'method not allowed'),
-      ({ response }) => expect(response.headers.get('allow')).to.equal('GET, HEAD'),
+      ['/0', '/7', '/x'].map((path) => [
+        asks(path, { method }),
+        refuses(method, 405, 'invalid_request', 'method not allowed'),
+        ({ response }: Scene) => expect(response.headers.get('allow')).to.equal('GET, HEAD'),
+      ]),
       changesNothing,
     ]),
   }),
-  rowsOf(['a stop', 'a failure'])('S19', {
+  rowsOf([
+    'a stop',
+    'many at once',
+    'a clock that was set back',
+    'a read that takes its time',
+    'a late mark',
+  ])('S19', {
     'a stop': [
       issuedAlone,
       used('a JWT'),
@@ -343,34 +535,80 @@ const lists = [
       recordSays({ state: 'revoked' }),
       shows(true),
     ],
-    'a failure': [
+    'many at once': [
       lookAgain,
-      fails('store.findStopped'),
-      asks(),
-      answers(503, 'temporarily_unavailable', UNAVAILABLE),
-      ({ response }) => expect(response.headers.get('retry-after')).to.equal('5'),
-      works('store.findStopped'),
-      asks(),
-      answers(503, 'temporarily_unavailable', UNAVAILABLE),
-      passes(1),
-      asks(),
+      (scene) =>
+        scene.request(async () => {
+          const asked = ['/0', '/1'].flatMap((path) =>
+            Array.from({ length: 30 }, () => askList(scene.setting, path)),
+          )
+          const [first] = await Promise.all(asked)
+          return first ?? expect.fail()
+        }),
       isList(),
+      // Which lists there are, and what was stopped.
+      ({ calls }) => expect(calls.toSorted()).to.deep.equal(['store.findStatusLists', 'store.findStopped']),
       changesNothing,
     ],
-  }),
-  rowsOf(['which lists there are'])('S19, a failure to find', {
-    'which lists there are': [
+    'a clock that was set back': [
+      on('one API deep'),
+      passes(0),
+      asks(),
+      (scene) => scene.setBack(3600),
+      signedNow,
+      listSays(() => ({ iat: now() })),
+      changesNothing,
+      shows(true),
+    ],
+    'a read that takes its time': [
+      passes(0),
+      issuedAlone,
+      used('a JWT'),
+      ({ setting, id }) => revoke(setting, id),
       lookAgain,
-      fails('store.findStatusLists'),
-      asks('/0'),
-      answers(503, 'temporarily_unavailable', UNAVAILABLE),
-      works('store.findStatusLists'),
-      passes(1),
-      asks('/0'),
-      isList(),
+      (scene) => {
+        scene.kept.asked = String(now())
+        scene.setting.instead.set('store.findStopped', async (call) => {
+          const found = await call()
+          scene.pass(7)
+          return found
+        })
+      },
+      asks(),
+      // It is never younger than what it knows.
+      listSays(({ kept }) => ({ iat: Number(kept.asked) })),
       changesNothing,
     ],
+    'a late mark': [
+      passes(0),
+      stoppedBefore(119),
+      passes(100),
+      stoppedBefore(119),
+      stoppedBefore(200),
+      // Everything is read every five minutes.
+      passes(300),
+      shows(true),
+    ],
   }),
+  ...['store.findStopped', 'store.findStatusLists'].map((call) =>
+    rowsOf(['GET'])(`S19, a failure of ${call}`, {
+      GET: [
+        passes(0),
+        lookAgain,
+        fails(call),
+        asks(),
+        isUnavailable,
+        works(call),
+        asks(),
+        ({ calls }) => expect(calls).to.deep.equal([]),
+        isUnavailable,
+        passes(1),
+        asks(),
+        isList(),
+        changesNothing,
+      ],
+    }),
+  ),
   rowsOf(['GET'])('S20', {
     GET: [
       (scene) => scene.request(() => sendHttp(`${scene.setting.issuer}/.well-known/openid-configuration`)),

@@ -2,8 +2,8 @@
 import { metrics } from '@opentelemetry/api'
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
-import { startDeployment } from '../../fixtures/deployment.ts'
-import { exchange, issue } from '../../fixtures/requests.ts'
+import { startDeployment } from '../../../fixtures/deployment.ts'
+import { exchange, issue } from '../../../fixtures/requests.ts'
 
 const [, , order] = process.argv
 const warnings: unknown[] = []

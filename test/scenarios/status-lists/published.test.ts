@@ -1,0 +1,196 @@
+/** How status lists are signed and served: by the keys of the provider, in other hosts, as openapi.json says, to whatever comes. */
+import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import Koa from 'koa'
+import { ExternalSigningKey, type JWK } from 'oidc-provider'
+import { stopClock } from '../../../fixtures/clock.ts'
+import { type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
+import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
+import { description } from '../../../fixtures/openapi.ts'
+import { rawRequest } from '../../../fixtures/raw-request.ts'
+import { askList, fetchList } from '../../../fixtures/status-lists.ts'
+import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
+
+const ROUTE = '/status-lists/{m}'
+
+describe('status lists: the route', () => {
+  let deployment: Deployment
+  before(async () => {
+    deployment = await startDeployment()
+  })
+  after(() => deployment.close())
+
+  it('has the first list before anything was issued, which is small, and the next one', async () => {
+    expect((await fetchList(deployment)).length).to.be.lessThan(500)
+    const statuses = ['/1', '/2'].map(async (path) => (await askList(deployment, path)).status)
+    expect(await Promise.all(statuses)).to.deep.equal([200, 404])
+  })
+
+  it('responds to whatever comes', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.integer().map(String),
+          fc.double().map(String),
+          fc.bigInt().map(String),
+          fc.webPath().map((path) => path.replaceAll('/', '')),
+          fc.string({ unit: 'binary' }).map(encodeURIComponent),
+          fc.stringMatching(/^[!-~]{1,40}$/).map((text) => text.replaceAll(/[/?#]/g, '')),
+        ),
+        fc.constantFrom('', '?time=1', '?time', '?', '?%'),
+        async (name, query) => {
+          if (name === '' || /^(\.|%2e){1,2}$/i.test(name)) return
+          const path = `/api/status-lists/${name}${query}`
+          const response = await rawRequest(deployment.baseUrl, [`GET ${path} HTTP/1.1`, 'Host: x'])
+          const isServed = name === '0' || name === '1'
+          const expected = !isServed ? 404 : query.startsWith('?time') ? 501 : 200
+          expect(response, path).to.match(new RegExp(`^HTTP/1.1 ${expected} `))
+        },
+      ),
+      { numRuns: 300 },
+    ))
+
+  it('is what openapi.json describes', async () => {
+    const { faultsOf } = description()
+    const etag = (await askList(deployment)).headers.get('etag') ?? ''
+    const cases: [status: number, path: string, headers?: Record<string, string>][] = [
+      [200, '/0'],
+      [304, '/0', { 'if-none-match': etag }],
+      [404, '/7'],
+      [406, '/0', { accept: 'text/html' }],
+      [501, '/0?time=1'],
+    ]
+    for (const method of ['GET', 'HEAD'])
+      for (const [status, path, headers = {}] of cases) {
+        const response = await askList(deployment, path, { method, headers })
+        expect([response.status, ...faultsOf(method, ROUTE, response)], path).to.deep.equal([status])
+      }
+    expect(faultsOf('POST', ROUTE, await askList(deployment, '/0', { method: 'POST' }))).to.deep.equal([])
+    const store = { findStopped: () => Promise.reject(new Error('private: no connection')) }
+    await withDeployment(
+      {
+        options: {
+          store: Object.assign(Object.create(createSubjectTokenStore(deployment.database.sequelize)), store),
+        },
+      },
+      async (down) => {
+        const response = await askList(down)
+        expect([response.status, ...faultsOf('GET', ROUTE, response)]).to.deep.equal([503])
+        expect(response.text).not.to.include('private')
+        expect(down.errors).to.have.length(1)
+      },
+    )
+  })
+
+  it('is served by router() and handler(), and left out by only', async () => {
+    const clock = stopClock()
+    const { impersonation, database } = deployment
+    const app = new Koa()
+    app.use(impersonation.router({ prefix: '/all' }).routes())
+    app.use(impersonation.router({ prefix: '/internal', only: 'management' }).routes())
+    app.use(impersonation.router({ prefix: '/public', only: 'status-lists' }).routes())
+    const handle = impersonation.handler({ prefix: '/node' })
+    const koa = app.callback()
+    const server = createServer((request, response) =>
+      handle(request, response, () => koa(request, response)),
+    )
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    clock.tick(1)
+    const before = database.statements.length
+    for (const [path, status] of Object.entries({
+      '/node/status-lists/0': 200,
+      '/node/status-lists/7': 404,
+      '/all/status-lists/0': 200,
+      '/public/status-lists/0': 200,
+      '/internal/status-lists/0': 404,
+      '/internal/subject-tokens': 401,
+      '/public/subject-tokens': 404,
+    }))
+      expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).to.equal(status)
+    // What is remembered is the process's, not the router's.
+    expect(database.statements.slice(before)).to.have.length(2)
+    server.close()
+    server.closeAllConnections()
+    clock.restore()
+  })
+
+  it('cannot be asked for without status lists', () =>
+    withDeployment({ options: { statusList: false } }, async ({ impersonation }) => {
+      for (const method of ['router', 'handler'] as const)
+        expect(() => impersonation[method]({ only: 'status-lists' })).to.throw(TypeError, 'statusList')
+    }))
+})
+
+describe('status lists: the keys', () => {
+  /** The header of a list, and the deployment, whose provider has these keys. */
+  const withKeys = (
+    keys: readonly (JWK | ExternalSigningKey)[],
+    use: (deployment: Deployment, header: () => Promise<object>) => Promise<unknown>,
+  ) => {
+    const features = {
+      encryption: { enabled: true },
+      externalSigningSupport: { enabled: true, ack: 'experimental-01' },
+    }
+    const configuration = { jwks: { keys: [...keys] } as never, features: features as never }
+    return withDeployment({ configuration }, async (deployment) => {
+      const set = createRemoteJWKSet(new URL(`${deployment.issuer}/jwks`))
+      await use(deployment, async () => (await jwtVerify(await fetchList(deployment), set)).protectedHeader)
+    })
+  }
+
+  for (const alg of ['ES256', 'ES384', 'RS256', 'EdDSA'] as const)
+    it(`sign with ${alg}, the first of them that signs, and are not changed by it`, () => {
+      const encryption = { ...signingKey('ES256', 'for-encryption'), use: 'enc', alg: 'ECDH-ES' }
+      const first = signingKey(alg, 'first')
+      return withKeys([encryption, first, signingKey('ES256', 'second')], async (_, header) => {
+        expect(await header()).to.deep.equal({ alg, kid: 'first', typ: 'statuslist+jwt' })
+        expect(first).not.to.be.frozen
+      })
+    })
+
+  it('are named as the provider names them when they have no name', () => {
+    const { kid: _, alg: __, ...unnamed } = signingKey()
+    return withKeys([unnamed as JWK], async ({ issuer }, header) => {
+      const { keys } = Object(await (await fetch(`${issuer}/jwks`)).json())
+      expect(await header()).to.include({ kid: keys[0].kid, alg: 'ES256' })
+    })
+  })
+
+  it('may be kept elsewhere: asked once for many, and a 500 that operators learn of while they cannot sign', () => {
+    const key = createPrivateKey({ key: { ...SIGNING_KEY } as never, format: 'jwk' })
+    let isDown = true
+    let asked = 0
+    class Remote extends ExternalSigningKey {
+      override keyObject = () => createPublicKey(key)
+      override async sign(data: Uint8Array) {
+        asked += 1
+        if (isDown) throw new Error('private: no answer')
+        return sign('sha256', data, { key, dsaEncoding: 'ieee-p1363' })
+      }
+    }
+    return withKeys([new Remote()], async (deployment, header) => {
+      for (const path of ['/0', '/7', '/0']) {
+        const { status, body, headers } = await askList(deployment, path)
+        const error =
+          path === '/7'
+            ? [404, { error: 'not_found', error_description: 'status list not found' }]
+            : [500, { error: 'server_error', error_description: 'something went wrong' }]
+        expect([status, body]).to.deep.equal(error)
+        expect(headers.get('cache-control')).to.equal('no-store')
+      }
+      expect(deployment.errors).to.have.length(2)
+      isDown = false
+      asked = 0
+      await Promise.all(Array.from({ length: 20 }, () => fetchList(deployment)))
+      expect(await header()).to.include({ alg: 'ES256', typ: 'statuslist+jwt' })
+      expect(asked).to.equal(1)
+    })
+  })
+})
