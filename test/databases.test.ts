@@ -6,7 +6,7 @@ import { expect } from 'chai'
 
 const MOCHA = path.resolve('node_modules/mocha/bin/mocha.js')
 /** Between them they choose databases in every way that there is. */
-const FILES = ['ready', 'management/revoke-failure', 'programs/cli/check-ends', 'programs/cli/rights'].map(
+const FILES = ['parts/ready', 'management/revoke-failure', 'programs/cli/check-ends', 'programs/cli/rights'].map(
   (name) => `test/${name}.test.ts`,
 )
 

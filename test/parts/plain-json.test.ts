@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { frozenCopy, isPlainJson, isStorableName } from '../src/plain-json.ts'
-import { isResourceIndicator } from '../src/resource-indicator.ts'
+import { frozenCopy, isPlainJson, isStorableName } from '../../src/plain-json.ts'
+import { isResourceIndicator } from '../../src/resource-indicator.ts'
 
 const LEVELS = 8
 

@@ -1,10 +1,10 @@
 /** The order of `configure`, `attach` and the routes, and what the other rooms see behind the service. */
 import { expect } from 'chai'
 import { type Configuration, Provider } from 'oidc-provider'
-import { SIGNING_KEY } from '../fixtures/keys.ts'
-import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
-import { insideOf } from '../src/impersonation.ts'
-import { createImpersonation, type Impersonation } from '../src/index.ts'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
+import { uncalledStore as store } from '../../fixtures/uncalled-store.ts'
+import { insideOf } from '../../src/impersonation.ts'
+import { createImpersonation, type Impersonation } from '../../src/index.ts'
 
 const CONFIGURATION: Configuration = {
   jwks: { keys: [SIGNING_KEY] },

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
-import { createImpersonation, type ImpersonationOptions } from '../src/index.ts'
-import { resolveOptions } from '../src/options.ts'
+import { uncalledStore as store } from '../../fixtures/uncalled-store.ts'
+import { createImpersonation, type ImpersonationOptions } from '../../src/index.ts'
+import { resolveOptions } from '../../src/options.ts'
 
 describe('options', () => {
   it('have the defaults that the README lists', () => {

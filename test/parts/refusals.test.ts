@@ -1,8 +1,8 @@
 /** What operators are told about an error that comes from elsewhere: never its message (protocol.md §6). */
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
-import { AccessDenied } from '../src/index.ts'
-import { checkOf, nameOf, proofRefused, reasonOf } from '../src/refusals.ts'
+import { AccessDenied } from '../../src/index.ts'
+import { checkOf, nameOf, proofRefused, reasonOf } from '../../src/refusals.ts'
 
 const PRIVATE = 'private: eyJhbGciOiJub25lIn0'
 const withCode = (code: unknown, name = 'Error'): Error => Object.assign(new Error(PRIVATE), { code, name })
