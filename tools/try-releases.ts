@@ -18,7 +18,6 @@ const GROUPS = [
       'test/spec/*.test.ts',
       'test/scenarios/*/*.test.ts',
       'test/exchange/*.test.ts',
-      'test/management/*.test.ts',
       'test/provider/*.test.ts',
     ],
   },

@@ -7,6 +7,7 @@ import { introspect } from '../../fixtures/requests.ts'
 import { statusOf, stoppedIndexes } from '../../fixtures/status-lists.ts'
 import { uncalledStore } from '../../fixtures/uncalled-store.ts'
 import { createImpersonation, type ImpersonationOptions } from '../../src/index.ts'
+import { expectDescribed } from './described.ts'
 import { made, type Of } from './exchanging.ts'
 import { answer, record, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
@@ -110,9 +111,10 @@ export const wrongInput = (text?: string): Steps => invalidRequest(text, null)
 /** The management API shows the record with these members. */
 export const recordSays = (members: Of<Members>): Step =>
   record(async (scene) => {
-    const { body, status, text } = await show(scene.setting, scene.id)
-    expect(status, text).to.equal(200)
-    expectMembers(body, await made(members, scene))
+    const response = await show(scene.setting, scene.id)
+    expect(response.status, response.text).to.equal(200)
+    expectDescribed({ method: 'GET', path: `/${scene.id}` }, response)
+    expectMembers(response.body, await made(members, scene))
   })
 
 /** A subject token is spent by its one exchange. What an API has received is not: its record says what it said before. */

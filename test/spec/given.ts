@@ -54,6 +54,15 @@ export const fails =
   ({ setting }) =>
     void setting.instead.set(call, () => failed(error))
 
+/** The next one fails, those after it do not. */
+export const failsOnce =
+  (call: string): Step =>
+  ({ setting: { instead } }) =>
+    void instead.set(call, () => {
+      instead.delete(call)
+      return failed(new Error('private: connection lost'))
+    })
+
 /** What a call that fails returns, whether it is awaited or iterated over. */
 function failed(error: Error): object {
   const rejected = Promise.reject(error)

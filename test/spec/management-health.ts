@@ -1,10 +1,13 @@
 /** The health route (docs/protocol.md §2.5). */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { send } from '../../fixtures/http.ts'
 import { changesNothing, lookAgain, recordUnchanged } from './expectations.ts'
 import { fails, passes, works } from './given.ts'
 import { requests } from './managing.ts'
-import { answer, each, rowsOf, type Step } from './rule.ts'
+import { answer, each, rowsOf, type Step, texts } from './rule.ts'
 
 const probes = (path = '/probes/health', method = 'GET'): Step =>
   requests(({ setting }) => send(setting.baseUrl + path, { method }))
@@ -28,9 +31,43 @@ export const healthRules = [
     ]),
     'the store is not ready': [lookAgain, fails('store.ready'), probes(), is(503), changesNothing],
   }),
-  rowsOf(['another router', 'another route'])('M184', {
-    'another router': [probes('/api/health'), isNotFound, changesNothing],
-    'another route': [probes('/probes/subject-tokens'), isNotFound, changesNothing],
+  texts(
+    'M184',
+    [
+      ...['/api/health', '/probes', '/probes/subject-tokens', '/probes/status-lists/0', '/probes/health/'],
+      '/probes/Health',
+    ],
+    (path) => [probes(path), isNotFound, changesNothing],
+  ),
+  rowsOf(['POST'])('M183, another method', {
+    POST: [
+      probes('/probes/health', 'POST'),
+      answer(({ response: { status, headers } }) =>
+        expect([status, headers.get('allow')]).to.deep.equal([405, 'GET, HEAD']),
+      ),
+      changesNothing,
+    ],
+  }),
+  rowsOf(['by every router and handler'])('M185, at the same time', {
+    'by every router and handler': [
+      lookAgain,
+      requests(async ({ setting }) => {
+        const { impersonation, baseUrl } = setting
+        const handled = createServer(impersonation.handler({ prefix: '/node', only: 'health' }))
+        handled.listen(0, '127.0.0.1')
+        await once(handled, 'listening')
+        const other = `http://127.0.0.1:${(handled.address() as AddressInfo).port}/node/health`
+        const all = [`${baseUrl}/probes/health`, other, other, `${baseUrl}/probes/health`]
+        const responses = await Promise.all(all.map((url) => send(url)))
+        handled.closeAllConnections()
+        handled.close()
+        expect(responses.map(({ status, text }) => `${status}${text}`)).to.deep.equal(Array(4).fill('200'))
+        return responses[1] ?? expect.fail()
+      }),
+      is(200),
+      ({ calls }) => expect(calls.filter((call) => call === 'store.ready')).to.have.length(1),
+      changesNothing,
+    ],
   }),
   rowsOf(['a failure', 'a success'])('M185', {
     'a failure': [

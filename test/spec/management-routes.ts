@@ -1,5 +1,6 @@
 /** The routes of the management API, who may call them, and their errors (docs/protocol.md §2, §2.3, §2.4). */
 import { expect } from 'chai'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
 import { CALLBACK, machineClient } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
@@ -43,7 +44,7 @@ import {
   requests,
   routeOf,
 } from './managing.ts'
-import { answer, each, record, rowsOf, type Step, type Steps } from './rule.ts'
+import { answer, each, record, rowsOf, type Step, type Steps, values } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { portal } from './settings.ts'
 
@@ -403,64 +404,73 @@ const management = [
     send(managementOf),
     invalidTarget('the management resource is for client_credentials only'),
   ]),
-  rowsOf(['authorization code', 'refresh token', 'authorization endpoint', 'a public client', 'a machine'])(
-    'M116',
-    {
-      'authorization code': [
-        async (scene) => {
-          const { resource } = managementOf(scene)
-          const { code } = await authorizationCode(scene.setting, { client: portal, resource })
-          const redeemed = { code, redirect_uri: CALLBACK, code_verifier: 'v'.repeat(43), resource }
-          await scene.request(() =>
-            postToken(scene.setting, { grant_type: 'authorization_code', ...redeemed }, { client: portal }),
-          )
-        },
-        isInvalidTarget,
-        recordUnchanged,
-      ],
-      'refresh token': [
-        async (scene) => {
-          const { tokens } = await login(scene.setting, { client: portal, resource: API })
-          const refreshing = { refresh_token: tokens.refresh_token, ...managementOf(scene) }
-          await scene.request(() =>
-            postToken(scene.setting, { grant_type: 'refresh_token', ...refreshing }, { client: portal }),
-          )
-        },
-        isInvalidTarget,
-        recordUnchanged,
-      ],
-      'authorization endpoint': [
-        requests(async (scene) => {
-          const query = new URLSearchParams({
-            client_id: 'portal',
-            response_type: 'code',
-            redirect_uri: CALLBACK,
-            scope: 'openid',
-            code_challenge: 'c'.repeat(43),
-            code_challenge_method: 'S256',
-            ...managementOf(scene),
-          })
-          return sendHttp(`${scene.setting.issuer}/auth?${query}`, { redirect: 'manual' })
-        }),
-        answer(({ response }) => {
-          const { searchParams } = new URL(response.headers.get('location') ?? '')
-          expect(searchParams.get('error')).to.equal('invalid_target')
-        }),
-        recordUnchanged,
-      ],
-      'a public client': [
-        stored(publicMachine),
-        asksForToken(publicMachine, null),
-        isInvalidTarget,
-        changesNothing,
-      ],
-      'a machine': [
-        asksForToken(machineClient()),
-        answer(({ response }) => expect(response.body.scope).to.equal(READ)),
-        changesNothing,
-      ],
-    },
+  values<Readonly<Record<string, string>>>(
+    'M116, the authorization endpoint',
+    { asked: {}, 'asked by the grant': { grant_type: 'client_credentials' } },
+    (grant) => [
+      requests(async (scene) => {
+        const query = new URLSearchParams({
+          client_id: 'portal',
+          response_type: 'code',
+          redirect_uri: CALLBACK,
+          scope: 'openid',
+          code_challenge: 'c'.repeat(43),
+          code_challenge_method: 'S256',
+          ...managementOf(scene),
+          ...grant,
+        })
+        return sendHttp(`${scene.setting.issuer}/auth?${query}`, { redirect: 'manual' })
+      }),
+      answer(({ response }) => {
+        const { searchParams } = new URL(response.headers.get('location') ?? '')
+        expect(searchParams.get('error')).to.equal('invalid_target')
+      }),
+      recordUnchanged,
+    ],
   ),
+  rowsOf(['authorization code', 'refresh token', 'a public client', 'a machine'])('M116', {
+    'authorization code': [
+      async (scene) => {
+        const { resource } = managementOf(scene)
+        const { code } = await authorizationCode(scene.setting, { client: portal, resource })
+        const redeemed = { code, redirect_uri: CALLBACK, code_verifier: 'v'.repeat(43), resource }
+        await scene.request(() =>
+          postToken(scene.setting, { grant_type: 'authorization_code', ...redeemed }, { client: portal }),
+        )
+      },
+      isInvalidTarget,
+      recordUnchanged,
+    ],
+    'refresh token': [
+      async (scene) => {
+        const { tokens } = await login(scene.setting, { client: portal, resource: API })
+        const refreshing = { refresh_token: tokens.refresh_token, ...managementOf(scene) }
+        await scene.request(() =>
+          postToken(scene.setting, { grant_type: 'refresh_token', ...refreshing }, { client: portal }),
+        )
+      },
+      isInvalidTarget,
+      recordUnchanged,
+    ],
+    'a public client': [
+      stored(publicMachine),
+      asksForToken(publicMachine, null),
+      isInvalidTarget,
+      changesNothing,
+    ],
+    'a machine': [
+      asksForToken(machineClient()),
+      answer(({ response, setting }) => {
+        const { access_token, scope } = response.body
+        expect(scope).to.equal(READ)
+        expect(decodeProtectedHeader(access_token)).to.deep.include({ typ: 'at+jwt', alg: 'ES256' })
+        const { issuer: iss, baseUrl } = setting
+        const expected = { iss, aud: `${baseUrl}/api`, sub: 'backend', client_id: 'backend' }
+        expect(decodeJwt(access_token)).to.include(expected)
+      }),
+      changesNothing,
+    ],
+  }),
   rowsOf(['the management resource', 'another resource'])('M117', {
     'the management resource': [
       requests(({ setting }) =>
@@ -578,6 +588,20 @@ const CALL: Readonly<Record<RouteName, string>> = {
   'POST /subject-tokens/revocations': 'store.revoke',
   'POST /subject-tokens/{id}/acknowledgement': 'store.acknowledge',
 }
+/** Fails at every access. */
+const BROKEN = new Proxy(
+  {},
+  {
+    get(_target, name) {
+      if (name === 'then') return undefined
+      throw new Error('private: broken')
+    },
+  },
+)
+async function* yieldsBroken() {
+  yield BROKEN
+}
+const isYielding = (name: RouteName): boolean => ['store.summarize', 'store.revokeWhere'].includes(CALL[name])
 /** Storage is down for this route. What was counted before is not remembered on this day. */
 const down = (name: RouteName): Steps => [onADayOfItsOwn, isIssued, fails(CALL[name])]
 
@@ -672,6 +696,10 @@ const errors = [
     unspent: [isIssued, acknowledges(), conflicts(NO_ALARM)],
     'exchanged by someone': [isIssued, exchanged(actedBy()), acknowledges(), conflicts(NO_ALARM)],
   }),
+  rowsOf(['at the first time', 'at the last'])('M177, at no time', {
+    'at the first time': [isUsedAgain, acknowledges({ replayedAt: 0 }), conflicts(OTHER_REPLAY)],
+    'at the last': [isUsedAgain, acknowledges({ replayedAt: 1e12 - 1 }), conflicts(OTHER_REPLAY)],
+  }),
   rowsOf(['another', 'none', 'the first'])('M177', {
     another: [
       isUsedAgain,
@@ -697,6 +725,18 @@ const errors = [
       refused(500, 'server_error', 'something went wrong', null),
     ],
   }),
+  everyRoute('M143, storage returns nonsense', (name) =>
+    name === 'POST /subject-tokens' || name.endsWith('acknowledgement')
+      ? 'nothing that it returns is read'
+      : [
+          onADayOfItsOwn,
+          isIssued,
+          ({ setting }) =>
+            void setting.instead.set(CALL[name], isYielding(name) ? yieldsBroken : () => BROKEN),
+          asks(name),
+          refusedBy(name, 500, 'server_error', 'something went wrong'),
+        ],
+  ),
   everyRoute('M144', (name) => [
     down(name),
     asks(name),

@@ -420,12 +420,14 @@ const saying = [
       wrongInput(REASON),
     ]),
   ),
-  eachBody('M109, the longest', (own) => [
-    issuedAlone,
-    posts((scene) => ({ ...own(scene), reason: '🎫'.repeat(1000) })),
-    revokesOne,
-    recordSays({ revocation: { cause: 'api', client: 'backend', reason: '🎫'.repeat(1000) } }),
-  ]),
+  ...Object.entries({ longest: '🎫'.repeat(1000), shortest: '🎫' }).map(([title, reason]) =>
+    eachBody(`M109, the ${title}`, (own) => [
+      issuedAlone,
+      posts((scene) => ({ ...own(scene), reason })),
+      revokesOne,
+      recordSays({ revocation: { cause: 'api', client: 'backend', reason } }),
+    ]),
+  ),
   everyStopOfAll('M167', 'of one record', ({ stop, revocation }) => [
     on('without status lists'),
     issuedAlone,
@@ -641,6 +643,7 @@ const findings = [
     'a text': ['1', TIME],
     'a fraction': [1.5, TIME],
     negative: [-1, TIME],
+    'beyond every time': [1e12, TIME],
   }),
   rowsOf(['that replay', 'none'])('M173, seen', {
     'that replay': [

@@ -6,7 +6,7 @@ import type { JWK } from 'oidc-provider'
 import { actorToken } from '../../fixtures/actor-tokens.ts'
 import { machineClient } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
-import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
+import { API, OPAQUE_API, withDeployment } from '../../fixtures/deployment.ts'
 import { dpopKey } from '../../fixtures/dpop.ts'
 import { send as sendHttp } from '../../fixtures/http.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
@@ -27,8 +27,18 @@ import {
 import { on, passes, stored } from './given.ts'
 import { active } from './management-issue.ts'
 import { forged } from './management-routes.ts'
-import { asks, isIssued, issues, manages } from './managing.ts'
-import { answer, type Named, type Rule, rowsOf, type Step, type Steps, texts, values } from './rule.ts'
+import { asks, isIssued, issues, manages, requests as requestOf } from './managing.ts'
+import {
+  answer,
+  type Named,
+  type Rule,
+  record,
+  rowsOf,
+  type Step,
+  type Steps,
+  texts,
+  values,
+} from './rule.ts'
 import type { Scene } from './scene.ts'
 import { type ParserName, SCOPES_ALIKE, settingOf } from './settings.ts'
 
@@ -379,8 +389,8 @@ const callers = [
     },
     (tokenOf) => [
       async (scene) => void Object.assign(scene.kept, { other: await tokenOf(scene) }),
-      bearing(({ kept }) => `Bearer ${kept.other}`),
-      invalidToken,
+      // The second time, it is known.
+      [1, 2].map(() => [bearing(({ kept }) => `Bearer ${kept.other}`), invalidToken]),
     ],
   ),
   values(
@@ -440,6 +450,50 @@ const callers = [
   ),
 ]
 
+const asksFor = (resourceOf: (setting: Scene['setting']) => string): Steps => [
+  requestOf(({ setting }) => {
+    const parameters = { grant_type: 'client_credentials', resource: resourceOf(setting) }
+    return postToken(setting, parameters, { client: machineClient() })
+  }),
+  answers(400, 'invalid_target'),
+  changesNothing,
+]
+const resources = [
+  values<(setting: Scene['setting']) => string>(
+    'M116, another name',
+    {
+      'below the issuer': ({ issuer }) => `${issuer}/api`,
+      'with a slash': ({ baseUrl }) => `${baseUrl}/api/`,
+      'without the path': ({ baseUrl }) => baseUrl,
+    },
+    asksFor,
+  ),
+  values('M116, the option managementResource', { 'not the one by default': '/api' }, (path) => [
+    on('with a resource of its own'),
+    asksFor(({ baseUrl }) => baseUrl + path),
+  ]),
+  values(
+    'M112, the resource by default',
+    {
+      'https://id.example.com': 'https://id.example.com/api',
+      'https://id.example.com/': 'https://id.example.com/api',
+      'https://id.example.com/oidc/': 'https://id.example.com/api',
+      'https://example.com/auth': 'https://example.com/auth/api',
+      'https://oidc.example.com/oidc': 'https://oidc.example.com/api',
+      'https://example.com/oidc/tenant': 'https://example.com/oidc/tenant/api',
+    },
+    (resource, issuer) => [
+      answer(
+        record(() =>
+          withDeployment({ issuer }, async (other) => {
+            await issue(other, {}, await managementToken(other, { resource }))
+          }),
+        ),
+      ),
+    ],
+  ),
+]
+
 const ID = '0'.repeat(32)
 const queries = (title: string, text: string, all: readonly string[], method = 'GET'): Rule =>
   texts(title, all, (query) => [
@@ -484,12 +538,16 @@ const requests = [
   queries('M47, the encoding', 'the query is malformed', [
     ...['userId=%', 'userId=%ZZ', 'userId=%E0%A4%A', 'userId=%C3%28', 'userId=%ED%A0%80', '%FF=1'],
   ]),
-  texts('M47, taken', ['', '&', '&&'], (query) => [
-    isIssued,
-    (scene) => manages(scene, { method: 'GET', path: `?${query}` }),
-    succeeds(),
-    changesNothing,
-  ]),
+  texts(
+    'M47, taken',
+    ['', '&', '&&', 'createdAfter=0', 'createdBefore=999999999999', 'limit=100'],
+    (query) => [
+      isIssued,
+      (scene) => manages(scene, { method: 'GET', path: `?${query}` }),
+      succeeds(),
+      changesNothing,
+    ],
+  ),
   values('M34, any character', { 'every one that a URL encodes': 'a b+c&d=e%/?#[]ü🎫"\\' }, (actorId) => [
     issues({ actorId }),
     (scene) => manages(scene, { method: 'GET', path: `?${new URLSearchParams({ actorId })}` }),
@@ -702,4 +760,7 @@ const together = [
   ),
 ]
 
-export const valueRules = [...fields, ...body, ...callers, ...requests, ...raw, ...lives, ...together]
+export const valueRules = [
+  ...[...fields, ...body, ...callers, ...resources],
+  ...[...requests, ...raw, ...lives, ...together],
+]

@@ -5,6 +5,7 @@ import { show } from '../../fixtures/management.ts'
 import { exchange, idFrom, issue, keptToken } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
 import type { ManagementScope } from '../../src/constants.ts'
+import { expectDescribed } from './described.ts'
 import { made, type Of } from './exchanging.ts'
 import { changesNothing, recordSays } from './expectations.ts'
 import { type Cell, each, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
@@ -154,8 +155,14 @@ export async function manages(scene: Scene, request: Request & Changes): Promise
     ...(body !== undefined && { body: isWritten(body) ? body : JSON.stringify(body) }),
   }
   const url = `${scene.setting.subjectTokens}${path}${query}`
-  return scene.request(() => (method === 'HEAD' ? sendForHead(url, init) : send(url, init)))
+  const response = await scene.request(() => (method === 'HEAD' ? sendForHead(url, init) : send(url, init)))
+  // A host that parses bodies may leave another one.
+  if (headers?.['x-host-parses'] === undefined)
+    expectDescribed({ method, path: path + query, body: await textOf(body) }, response)
+  return response
 }
+
+const textOf = (body: unknown): unknown => (body instanceof Blob ? body.text() : body)
 
 /** As it is to be sent. */
 const isWritten = (body: unknown): body is string | Blob => typeof body === 'string' || body instanceof Blob

@@ -126,6 +126,7 @@ export class Scene {
       setting.instead.clear()
       // No statement matches.
       setting.overtake(/(?!)/, async () => {})
+      setting.lose(/(?!)/)
     }
   }
 }

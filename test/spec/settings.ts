@@ -8,6 +8,7 @@ import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { type Hooks, hooked, overtaking } from '../../fixtures/hooks.ts'
 import { loginClient } from '../../fixtures/logins.ts'
+import { losingResults } from '../../fixtures/lost-results.ts'
 import { type MetadataWeb, metadataWeb } from '../../fixtures/metadata-documents.ts'
 import { downstream } from '../../fixtures/on-behalf-of.ts'
 import { unique } from '../../fixtures/unique.ts'
@@ -42,6 +43,7 @@ export interface Setting extends ConsoleDeployment, Hooks {
   /** Account ids that `findAccount` does not know any more. */
   readonly gone: Set<string>
   readonly overtake: ReturnType<typeof overtaking>
+  readonly lose: ReturnType<typeof losingResults>
   /** Where the provider finds metadata documents. */
   readonly web: MetadataWeb
 }
@@ -101,6 +103,7 @@ export const portal = loginClient()
 interface Ground {
   readonly database: Database
   readonly overtake: ReturnType<typeof overtaking>
+  readonly lose: ReturnType<typeof losingResults>
 }
 
 let ground: Promise<Ground> | undefined
@@ -108,7 +111,8 @@ const started = new Map<SettingName, Promise<Setting>>()
 
 async function layGround(): Promise<Ground> {
   const database = await openDatabase('sqlite')
-  return { database, overtake: overtaking(database.sequelize) }
+  const { sequelize } = database
+  return { database, overtake: overtaking(sequelize), lose: losingResults(sequelize) }
 }
 
 export function settingOf(name: SettingName): Promise<Setting> {
@@ -127,7 +131,7 @@ export async function closeSettings(): Promise<void> {
 
 async function start(name: SettingName): Promise<Setting> {
   ground ??= layGround()
-  const { database, overtake } = await (name.startsWith('on a database') ? layGround() : ground)
+  const { database, overtake, lose } = await (name.startsWith('on a database') ? layGround() : ground)
   const current: Pick<Setting, 'functions' | 'gone'> & Hooks = {
     calls: [],
     instead: new Map(),
@@ -182,7 +186,7 @@ async function start(name: SettingName): Promise<Setting> {
   )
   // The first look of a process writes down the number of its issuer.
   await store.find(console.issuer, '0'.repeat(32))
-  return Object.assign(current, console, { overtake, web })
+  return Object.assign(current, console, { overtake, lose, web })
 }
 
 /** Which drop an empty list of authorization details. */
@@ -269,6 +273,8 @@ function configurationOf(
     ...fetching,
     adapter,
     findAccount,
+    // As if the grant were a parameter of the authorization endpoint, too.
+    extraParams: ['grant_type'],
     subjectTypes: ['public', 'pairwise'],
     pairwiseIdentifier: (_ctx, accountId, client) => `${accountId}@${client.clientId}`,
     ttl: {

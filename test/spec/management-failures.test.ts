@@ -1,0 +1,4 @@
+import { failureRules } from './management-failures.ts'
+import { declareCells } from './matrix.ts'
+
+declareCells('M, failures', failureRules)
