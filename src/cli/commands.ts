@@ -1,11 +1,9 @@
 /** What each command does. Returns what it prints. */
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../clock.ts'
-import { ddlOf } from '../sequelize/schema/ddl.ts'
-import { type Estimate, estimate } from '../sequelize/schema/estimate.ts'
 import { migrate } from '../sequelize/schema/migrate.ts'
 import { type Purged, purge } from '../sequelize/schema/purge.ts'
-import { type Status, statusOf } from '../sequelize/schema/status.ts'
+import { ddlOf, type Estimate, estimate, type Status, statusOf } from '../sequelize/schema/status.ts'
 import { endUnspent } from '../sequelize/tokens/end-unspent.ts'
 import type { DatabaseCommand } from './command-line.ts'
 import { explain, nameOf, reach } from './database.ts'

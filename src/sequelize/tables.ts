@@ -207,6 +207,9 @@ export const ACKNOWLEDGEMENTS = {
   rights: ['SELECT', 'INSERT', 'DELETE'],
 } as const satisfies Table
 
+/** Rows that only move the sequence of status indexes are of no issuer. */
+export const NO_ISSUER = 0
+
 /** The issuers by their numbers. */
 export const ISSUERS = {
   name: 'impersonation_issuers',
@@ -256,8 +259,11 @@ export const MODELS = {
   written: 'MIN(written_at) / 1000000',
 } as const satisfies Table
 
+/** What belongs to a token. */
+export const PARTS: readonly Table[] = [USES, STOPS, ACTORS, ACKNOWLEDGEMENTS]
+
 /** Those of the store of subject tokens. */
-export const TOKEN_TABLES: readonly Table[] = [TOKENS, USES, STOPS, ACTORS, ACKNOWLEDGEMENTS, ISSUERS]
+export const TOKEN_TABLES: readonly Table[] = [TOKENS, ...PARTS, ISSUERS]
 
 export const columnsOf = <Name extends string>({
   columns,

@@ -13,7 +13,7 @@ import {
   nodeSqlite,
   purge,
 } from '../../src/sequelize/index.ts'
-import { ddlOf } from '../../src/sequelize/schema/ddl.ts'
+import { ddlOf } from '../../src/sequelize/schema/status.ts'
 
 /** Never connects. */
 const postgres = () => new Sequelize('postgres://nobody@127.0.0.1:1/none', { logging: false })

@@ -1,21 +1,75 @@
 /** What operators learn of the tables, and that both ways to make them make the same. */
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { QueryTypes, Sequelize } from 'sequelize'
+import { Sequelize } from 'sequelize'
 import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { whileHeld } from '../../fixtures/lease.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { newToken } from '../../fixtures/subject-tokens.ts'
+import { mysqlDialect } from '../../src/sequelize/database/mysql/dialect.ts'
+import { postgresDialect } from '../../src/sequelize/database/postgres/dialect.ts'
+import { sqliteDialect } from '../../src/sequelize/database/sqlite/dialect.ts'
+import { databaseOf } from '../../src/sequelize/database-of.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import { ddlOf } from '../../src/sequelize/schema/ddl.ts'
-import { estimate } from '../../src/sequelize/schema/estimate.ts'
-import { statusOf } from '../../src/sequelize/schema/status.ts'
+import { faultsOfShape, readCatalogue } from '../../src/sequelize/schema/catalogue.ts'
+import { THIS_VERSION } from '../../src/sequelize/schema/sound.ts'
+import { ddlOf, estimate, statusOf } from '../../src/sequelize/schema/status.ts'
+import { partsOf } from '../../src/sequelize/schema/steps.ts'
 
 const ALL = ['001-subject-tokens', '002-oidc-models', '003-sessions']
 const TABLES = [
   ...['subject_tokens', 'subject_token_uses', 'subject_token_stops', 'subject_token_actors'],
   ...['subject_token_acknowledgements', 'impersonation_issuers', 'oidc_models'],
 ]
+const RUN = 'run `oidc-impersonation migrate`'
+const RECREATE = 'dump and re-create'
+
+for (const [kind, dialect] of [
+  ['sqlite', sqliteDialect],
+  ['postgres', postgresDialect],
+  ['mysql', mysqlDialect],
+] as const) {
+  describe(`a catalogue of ${kind}`, () => {
+    const { tables } = THIS_VERSION
+    const sound = new Map(
+      tables.flatMap((table) => partsOf(dialect, table).map(({ name, shape }) => [name, shape])),
+    )
+    const without = (name: string, ...others: [string, string][]) => {
+      const found = new Map([...[...sound].filter(([other]) => other !== name), ...others])
+      return faultsOfShape(dialect, found, tables)
+    }
+
+    it('with every part has no fault, and with more than this version knows none either', () => {
+      expect(without('', ['column subject_tokens.later', 'BIGINT'], ['table later', ''])).to.deep.equal([])
+      expect(sound.size).to.be.greaterThan(100)
+    })
+
+    /** By what a part is: what is said where it is missing, and where it is something else. */
+    const sentences: Record<string, (shape: string) => readonly [missing: string, other?: string]> = {
+      table: () => [RUN],
+      column: (shape) => [`add it as ${shape}, or ${RECREATE}`, `not ${shape}: change it, or ${RECREATE}`],
+      key: () => [`add it, or ${RECREATE}`],
+      index: (shape) => [RUN, `not ${shape}: drop it, and ${RUN}`],
+    }
+
+    it('without a part, or with another one, has one fault, which names it and what to do', () => {
+      for (const [name, shape] of sound) {
+        const [missing, other] = sentences[name.replace(/ .*/, '')]?.(shape) ?? expect.fail(name)
+        expect(without(name)).to.deep.equal([`the ${name} is missing: ${missing}`])
+        if (other !== undefined)
+          expect(without(name, [name, 'OTHER'])).to.deep.equal([`the ${name} is OTHER, ${other}`])
+      }
+    })
+
+    it('with an index that was not finished says so', () => {
+      for (const name of [...sound.keys()].filter((part) => part.startsWith('index')))
+        for (const what of ['was not finished', 'is being made'])
+          expect(without(name, [name, `invalid, because it ${what}`])).to.deep.equal([
+            `the ${name} is invalid, because it ${what}: ${RUN}`,
+          ])
+    })
+  })
+}
 
 for (const kind of DATABASES) {
   describe(`the schema on ${kind}`, () => {
@@ -45,6 +99,19 @@ for (const kind of DATABASES) {
       else expect(last).to.match(/^INSERT [^\n]*;$/)
     })
 
+    it('is in the catalogue as it is described', async () => {
+      await migrate(database.sequelize)
+      const bound = databaseOf(database.sequelize)
+      const found = await readCatalogue(
+        bound,
+        THIS_VERSION.tables.map(({ name }) => name),
+      )
+      const parts = THIS_VERSION.tables.flatMap((table) => partsOf(bound.dialect, table))
+      expect(Object.fromEntries(parts.map(({ name }) => [name, found.get(name)]))).to.deep.equal(
+        Object.fromEntries(parts.map(({ name, shape }) => [name, shape])),
+      )
+    })
+
     it('has a status before it is there', async () => {
       expect(await statusOf(database.sequelize)).to.deep.equal({
         applied: [],
@@ -52,9 +119,9 @@ for (const kind of DATABASES) {
         unknown: [],
         tables: TABLES.map((name) => ({ name })),
         faults: [
-          ...ALL.map((name) => `the step ${name} has not been applied: run \`oidc-impersonation migrate\``),
+          ...ALL.map((name) => `the step ${name} has not been applied: ${RUN}`),
           ...[...TABLES.slice(0, 6), 'impersonation_steps', ...TABLES.slice(6)].map(
-            (name) => `the table ${name} is missing: run \`oidc-impersonation migrate\``,
+            (name) => `the table ${name} is missing: ${RUN}`,
           ),
         ],
       })
@@ -83,104 +150,8 @@ for (const kind of DATABASES) {
           { name: 'impersonation_issuers', rows: 1 },
           { name: 'oidc_models', rows: 1, oldest: 1_700_000_000 },
         ],
-        faults: ['the step 002-oidc-models has not been applied: run `oidc-impersonation migrate`'],
+        faults: [`the step 002-oidc-models has not been applied: ${RUN}`],
       })
-    })
-
-    /** What `status` and a server that starts say of a change. */
-    const saysOf = async (...changes: string[]) => {
-      await migrate(database.sequelize)
-      for (const sql of changes) await query(sql)
-      const { faults } = await statusOf(database.sequelize)
-      const refusal = await createSubjectTokenStore(database.sequelize)
-        .ready?.()
-        .catch((error: unknown) => error)
-      expect(refusal).to.have.property('forOperators', faults.join('; '))
-      const failure = await migrate(database.sequelize).catch((error: unknown) => error)
-      const left = (await statusOf(database.sequelize)).faults
-      if (left.length > 0) expect(failure).to.have.property('forOperators', left.join('; '))
-      return { faults, left }
-    }
-    const RUN = 'run `oidc-impersonation migrate`'
-
-    it('names a column that is missing, and what it is', async () => {
-      const type = kind === 'mysql' ? 'INT' : 'INTEGER'
-      const { faults, left } = await saysOf(
-        'ALTER TABLE subject_token_uses RENAME COLUMN live TO gone',
-        `DROP INDEX subject_token_uses_live${kind === 'mysql' ? ' ON subject_token_uses' : ''}`,
-      )
-      expect(faults[0]).to.equal(
-        `the column subject_token_uses.live is missing: add it as ${type}, or dump and re-create`,
-      )
-      expect(faults[1]).to.equal(`the index subject_token_uses_live is missing: ${RUN}`)
-      expect(left).to.deep.equal(faults)
-    })
-
-    if (kind !== 'sqlite')
-      it('names a column of another type, and one that may or may not lack a value against the rules', async () => {
-        const change = {
-          postgres: [
-            'DROP VIEW subject_token_records',
-            'ALTER TABLE subject_token_stops ALTER COLUMN ends TYPE INTEGER',
-            'ALTER TABLE subject_token_stops ALTER COLUMN number DROP NOT NULL',
-            'ALTER TABLE subject_tokens ALTER COLUMN scope TYPE VARCHAR(64)',
-          ],
-          mysql: [
-            'ALTER TABLE subject_token_stops MODIFY ends INT',
-            'ALTER TABLE subject_token_stops MODIFY number BIGINT',
-            'ALTER TABLE subject_tokens MODIFY scope VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
-          ],
-        }[kind]
-        const [int, text, wide] = {
-          postgres: ['INTEGER', 'VARCHAR(64)', 'TEXT'],
-          mysql: [
-            'INT',
-            'VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
-            'MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
-          ],
-        }[kind] as [string, string, string]
-        expect((await saysOf(...change)).left).to.deep.equal([
-          `the column subject_tokens.scope is ${text}, not ${wide}: change it, or dump and re-create`,
-          'the column subject_token_stops.number is BIGINT, not BIGINT NOT NULL: change it, or dump and re-create',
-          `the column subject_token_stops.ends is ${int}, not BIGINT: change it, or dump and re-create`,
-        ])
-      })
-
-    it('names an index on other columns or rows', async () => {
-      const name = 'subject_tokens_actor_id'
-      const { left } = await saysOf(
-        `DROP INDEX ${name}${kind === 'mysql' ? ' ON subject_tokens' : ''}`,
-        `CREATE INDEX ${name} ON subject_tokens (issuer, id)`,
-      )
-      const rows = kind === 'mysql' ? '' : ' WHERE actor_id IS NOT NULL'
-      expect(left).to.deep.equal([
-        `the index ${name} is on (issuer, id), not on (actor_id, issuer, id)${rows}: drop it, and ${RUN}`,
-      ])
-    })
-
-    if (kind !== 'sqlite')
-      it('names a key that is missing', async () => {
-        const { left } = await saysOf(
-          kind === 'postgres'
-            ? 'ALTER TABLE subject_token_uses DROP CONSTRAINT subject_token_uses_pkey'
-            : 'ALTER TABLE subject_token_uses DROP PRIMARY KEY',
-        )
-        expect(left).to.deep.equal([
-          'the key (issuer, token_id) of subject_token_uses is missing: add it, or dump and re-create',
-        ])
-      })
-
-    it('has a table made anew that is missing', async () => {
-      const { faults, left } = await saysOf('DROP TABLE subject_token_acknowledgements')
-      expect(faults).to.deep.equal([`the table subject_token_acknowledgements is missing: ${RUN}`])
-      expect(left).to.deep.equal([])
-    })
-
-    it('may have more than this version knows', async () => {
-      await migrate(database.sequelize)
-      await query('ALTER TABLE subject_tokens ADD COLUMN later BIGINT')
-      await query('CREATE INDEX subject_tokens_later ON subject_tokens (later)')
-      expect((await statusOf(database.sequelize)).faults).to.deep.equal([])
     })
 
     it('tells what a migration would do, and how long it may take', async () => {
@@ -211,12 +182,6 @@ for (const kind of DATABASES) {
 }
 
 describe('the schema', () => {
-  let database: Database
-  beforeEach(async () => {
-    database = await openDatabase('sqlite', { migrated: false })
-  })
-  afterEach(() => database.close())
-
   it('is not said to be missing where the database does not answer', async () => {
     const sequelize = new Sequelize('postgres://nobody@127.0.0.1:1/none', { logging: false })
     const store = createSubjectTokenStore(sequelize)
@@ -227,6 +192,7 @@ describe('the schema', () => {
   })
 
   it('is given up when other processes have been making it for 120 s', async () => {
+    const database = await openDatabase('sqlite', { migrated: false })
     const other = database.connect()
     let refused: unknown
     await whileHeld(other, async () => {
@@ -244,33 +210,6 @@ describe('the schema', () => {
       .to.be.an('error')
       .with.property('message', 'another process has been migrating for more than 120 s')
     expect(await statusOf(database.sequelize)).to.deep.include({ applied: [] })
-  })
-
-  // Databases of earlier releases have them, and statements name some: a later step may add others.
-  it('has these indexes, of which some leave out the rows without a value', async () => {
-    await migrate(database.sequelize)
-    const found = await database.sequelize.query<{ sql: string }>(
-      `SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name`,
-      { type: QueryTypes.SELECT },
-    )
-    expect(found.map(({ sql }) => sql.replace('CREATE INDEX ', ''))).to.deep.equal([
-      'oidc_models_expires_at ON oidc_models (expires_at)',
-      'oidc_models_grant_id ON oidc_models (grant_id)',
-      'oidc_models_uid ON oidc_models (uid)',
-      'oidc_models_user_code ON oidc_models (user_code)',
-      'subject_token_actors_token_id ON subject_token_actors (issuer, token_id)',
-      'subject_token_stops_replayed ON subject_token_stops (replayed, issuer, token_id) WHERE replayed IS NOT NULL',
-      'subject_token_stops_stopped_at ON subject_token_stops (stopped_at, issuer)',
-      'subject_token_uses_actor_id ON subject_token_uses (actor_id, issuer, token_id) WHERE actor_id IS NOT NULL',
-      'subject_token_uses_client_id ON subject_token_uses (client_id, issuer, token_id) WHERE client_id IS NOT NULL',
-      'subject_token_uses_live ON subject_token_uses (live, issuer) WHERE live IS NOT NULL',
-      'subject_token_uses_session_due ON subject_token_uses (session_due, issuer) WHERE session_due IS NOT NULL',
-      'subject_tokens_actor_id ON subject_tokens (actor_id, issuer, id) WHERE actor_id IS NOT NULL',
-      'subject_tokens_client_id ON subject_tokens (client_id, issuer, id) WHERE client_id IS NOT NULL',
-      'subject_tokens_created_by ON subject_tokens (created_by, issuer, id)',
-      'subject_tokens_open ON subject_tokens (open, issuer)',
-      'subject_tokens_ticket_id ON subject_tokens (ticket_id, issuer, id) WHERE ticket_id IS NOT NULL',
-      'subject_tokens_user_id ON subject_tokens (user_id, issuer, id)',
-    ])
+    await database.close()
   })
 })

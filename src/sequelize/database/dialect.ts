@@ -158,13 +158,12 @@ export interface Schema {
   /** Names of who may be in the way of changes to a table, as `id`. Absent where a database does not know. */
   blockers?(table: string): string
 
-  /** Of each column of these tables: `place`, `name`, `type` as in `types`, `nullable`. */
-  columns(tables: readonly string[]): string
   /**
-   * Of each index of these tables, the keys included: `place`, `name`, `keyed` (its columns), `predicate`, `one` if no
-   * two rows share an entry, `valid`, and `building` while someone builds it.
+   * What there is of these tables. Of each column its `name`, such as `column subject_tokens.open`, `shape`, its type as in
+   * `types` and `NOT NULL`, and the name of the table as `also`. Of each index `name`, `shape`, the columns and rows that it
+   * is on or why it is invalid, and as `also` what it makes a key, if no two rows share an entry: `key (…) of …`.
    */
-  indexes(tables: readonly string[]): string
+  catalogue(tables: readonly string[]): string
   /** How large a table is: `number` of rows, perhaps estimated, and `bytes`, if known. */
   size(table: string): string
   /** How long it takes to enter a row into an index, in microseconds. */
@@ -177,6 +176,6 @@ export interface Index {
   readonly name: string
   readonly table: string
   readonly columns: string
-  /** A column without which a row is left out, where the database has such indexes. */
-  readonly unless?: string
+  /** ` WHERE …`, if rows are left out, where the database has such indexes. */
+  readonly rows: string
 }

@@ -94,9 +94,13 @@ export const standard: Standard = {
   indexed: (column) => column,
 }
 
-/** The rest of a `CREATE INDEX` of which rows may be left out. */
-export const indexOn = ({ name, table, columns, unless }: Index): string =>
-  `IF NOT EXISTS ${name} ON ${table} (${columns})${unless === undefined ? '' : ` WHERE ${unless} IS NOT NULL`}`
+/** The rest of a `CREATE INDEX`. */
+export const indexOn = ({ name, table, columns, rows }: Index): string =>
+  `IF NOT EXISTS ${name} ON ${table} (${columns})${rows}`
 
 /** Names of our own, as a list. */
 export const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ')
+
+/** What an index is that was not finished, and one that is not yet. */
+export const UNFINISHED = 'invalid, because it was not finished'
+export const BEING_MADE = 'invalid, because it is being made'

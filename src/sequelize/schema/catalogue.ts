@@ -1,62 +1,53 @@
-/** What the catalogue of a database says of our tables. */
+/** What a database has of our tables, beside what `tables.ts` says: what is missing, and what is not as it should be. */
 import type { Database } from '../database/database.ts'
+import type { Dialect } from '../database/dialect.ts'
+import { BEING_MADE, UNFINISHED } from '../database/standard.ts'
 import { optionalText, text } from '../database/values.ts'
-import type { Made } from './create.ts'
+import type { Table } from '../tables.ts'
+import { partsOf } from './steps.ts'
 
-interface FoundColumn {
-  readonly place: string
-  readonly name: string
-  readonly type: string
-  readonly nullable: boolean
-}
+/** What each thing is, in SQL, by names such as `table subject_tokens` and `column subject_tokens.open`. */
+export type Catalogue = ReadonlyMap<string, string>
 
-export interface FoundIndex {
-  readonly place: string
-  readonly name: string
-  readonly keyed: string
-  readonly predicate: string
-  /** No two rows share an entry. */
-  readonly one: boolean
-  readonly valid: boolean
-  readonly building: boolean
-}
-
-export interface Catalogue {
-  readonly columns: readonly FoundColumn[]
-  readonly indexes: readonly FoundIndex[]
-}
-
-export async function readCatalogue(database: Database, tables: readonly string[]): Promise<Catalogue> {
-  const { schema } = database.dialect
-  const columns = await database.find(schema.columns(tables), [])
-  const indexes = await database.find(schema.indexes(tables), [])
-  return {
-    columns: columns.map(({ place, name, type, nullable }) => ({
-      place: text(place),
-      name: text(name),
-      type: text(type),
-      nullable: isTrue(nullable),
-    })),
-    indexes: indexes.map(({ place, name, keyed, predicate, one, valid, building }) => ({
-      place: text(place),
-      name: text(name),
-      keyed: text(keyed).replaceAll(',', ', '),
-      predicate: (optionalText(predicate ?? null) ?? '').replace(/^\((.*)\)$/s, '$1'),
-      one: isTrue(one),
-      valid: isTrue(valid),
-      building: isTrue(building),
-    })),
+export async function readCatalogue(
+  database: Database,
+  tables: readonly string[],
+): Promise<Map<string, string>> {
+  const found = new Map<string, string>()
+  for (const row of await database.find(database.dialect.schema.catalogue(tables), [])) {
+    found.set(text(row.name), text(row.shape))
+    const also = optionalText(row.also)
+    if (also !== undefined) found.set(also, '')
   }
+  return found
 }
 
-const isTrue = (value: unknown): boolean => value === true || value === 't' || Number(value) === 1
+const isUnfinished = (shape: string | undefined): boolean => shape === UNFINISHED || shape === BEING_MADE
 
-export const isTable = ({ columns }: Catalogue, table: string): boolean =>
-  columns.some(({ place }) => place === table)
+/** Whether it is there, whatever it is. An index that was not finished is none. */
+export const isMade = (catalogue: Catalogue, name: string): boolean =>
+  catalogue.has(name) && !isUnfinished(catalogue.get(name))
 
-/** Whether a statement has done what it does. An index that was not finished is none. */
-export function isMade(catalogue: Catalogue, { table, column, index }: Made): boolean {
-  if (index !== undefined) return catalogue.indexes.some(({ name, valid }) => name === index && valid)
-  if (column === undefined) return isTable(catalogue, table)
-  return catalogue.columns.some(({ place, name }) => place === table && name === column)
+export const MIGRATE = 'run `oidc-impersonation migrate`'
+export const RECREATE = 'dump and re-create'
+
+/** What is wrong, each in one sentence with what to do. What is more than ours is welcome. */
+export function faultsOfShape(dialect: Dialect, found: Catalogue, tables: readonly Table[]): string[] {
+  return tables.flatMap((table) => {
+    const [itself, ...parts] = partsOf(dialect, table)
+    const looked = found.has(`table ${table.name}`) ? parts : [itself]
+    return looked.flatMap((part) => (part ? faultOf(part, found.get(part.name)) : []))
+  })
+}
+
+function faultOf({ name, shape }: { name: string; shape: string }, is: string | undefined): string[] {
+  if (is === shape) return []
+  const byMigrate = /^(table|index)/.test(name)
+  if (is === undefined) {
+    const add = `add it${shape && ` as ${shape}`}, or ${RECREATE}`
+    return [`the ${name} is missing: ${byMigrate ? MIGRATE : add}`]
+  }
+  if (isUnfinished(is)) return [`the ${name} is ${is}: ${MIGRATE}`]
+  const change = byMigrate ? `drop it, and ${MIGRATE}` : `change it, or ${RECREATE}`
+  return [`the ${name} is ${is}, not ${shape}: ${change}`]
 }

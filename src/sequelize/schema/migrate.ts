@@ -1,26 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
-import type { Seconds } from '../../clock.ts'
+import { epochTime, type Seconds } from '../../clock.ts'
 import { isPlainObject, refuseUnknown } from '../../plain-json.ts'
 import type { Database } from '../database/database.ts'
 import { logOf } from '../database/log.ts'
+import { BEING_MADE } from '../database/standard.ts'
 import { databaseOf } from '../database-of.ts'
-import { isMade, readCatalogue } from './catalogue.ts'
-import type { Statement } from './create.ts'
-import { type Holds, withLease } from './lease.ts'
+import { leaseOf } from './lease.ts'
 import { isReadOnly, isRefused } from './rights.ts'
-import {
-  assertEntitled,
-  faultsOf,
-  forOwner,
-  look,
-  stepsToDo,
-  THIS_VERSION,
-  tellUnknown,
-  unsound,
-  type Version,
-} from './sound.ts'
-import { begin, recordStep, type Step, statementsOf } from './steps.ts'
+import { assertEntitled, type Found, look, THIS_VERSION, unsound, type Version } from './sound.ts'
+import type { Statement } from './steps.ts'
 
 /** What `migrate` can be told. */
 export interface MigrateOptions {
@@ -69,7 +58,7 @@ const PATIENCE: Seconds = 120
 
 const ATTEMPTS = 60
 
-/** Reads first, because most starts find nothing to do: only work needs the lease, and rights to create. */
+/** Looks what is left, and runs the first of it, until nothing is. Only work needs the lease, and rights to create. */
 export async function migrateTo(
   version: Version,
   sequelize: Sequelize,
@@ -77,93 +66,73 @@ export async function migrateTo(
   attempts = ATTEMPTS,
 ): Promise<void> {
   const database = databaseOf(sequelize)
-  const left = async () => {
-    const found = await look(database, version)
-    return { found, steps: stepsToDo(database, version, found) }
+  const { schema } = database.dialect
+  const lease = leaseOf(sequelize, database)
+  let found = await look(database, version)
+  let [last, tried, givenUp] = ['', 0, 0]
+  const wait = async () => {
+    if (givenUp === 0) {
+      givenUp = epochTime() + PATIENCE
+      onWait(`${WAITING} its lease ends in ${await lease.left()} s`)
+    }
+    if (epochTime() > givenUp)
+      throw new Error(`another process has been migrating for more than ${PATIENCE} s`)
+    await sleep(100 + Math.random() * 100)
   }
-  const work = async () => {
-    const change: Change = { sequelize, database, attempts, holds: async () => true }
-    for (const statement of begin(database.dialect)) await perform(change, statement)
-    const isOver = async () => (await left()).steps.length === 0
-    const wait = { patience: PATIENCE, onWait, isOver }
-    const done = await withLease(sequelize, database, wait, async (holds) =>
-      applySteps(version, (await left()).steps, { ...change, holds }),
-    )
-    if (!done) throw new Error(`another process has been migrating for more than ${PATIENCE} s`)
+  const perform = async (next: Statement) => {
+    const is = found.catalogue.get(next.makes)
+    if (is === BEING_MADE) return pause()
+    tried = next.makes === last ? tried + 1 : 1
+    last = next.makes
+    try {
+      // What is left of an index that was not finished.
+      if (is !== undefined && schema.dropIndex)
+        await schema.change(sequelize, schema.dropIndex(next.makes.replace('index ', '')))
+      await schema.change(sequelize, next.sql)
+    } catch (error) {
+      const { left } = await look(database, version)
+      // Another process may have done the same at this moment.
+      if (left[0]?.makes !== next.makes) return
+      if (!schema.isInTheWay(error)) throw error
+      // Who is in the way is asked while they still are.
+      if (tried === attempts) throw new Error(await obstacle(database, next.table, attempts))
+      await pause()
+    }
   }
-  let { found, steps } = await left()
-  while (steps.length > 0) {
-    const faults = faultsOf(database, version, found)
-    await work().catch((error: unknown) => {
-      throw isRefused(error) ? unsound(forOwner(faults)) : error
-    })
-    ;({ found, steps } = await left())
+  try {
+    for (let [next] = found.left; next && !found.isStuck; [next] = found.left) {
+      const statement = next
+      if (next.step === undefined) await perform(next)
+      else if (await lease.take()) await lease.during(() => perform(statement))
+      else await wait()
+      found = await look(database, version)
+    }
+  } catch (error) {
+    throw isRefused(error) ? unsound(forOwner(found)) : error
+  } finally {
+    await lease.end()
   }
-  const faults = faultsOf(database, version, found)
-  if (faults.length > 0) throw unsound(faults)
+  if (found.faults.length > 0) throw unsound(found.faults)
   // Nothing is to be done: what can only be read now is the matter of `ready`, as is what others lock.
   if (sequelize.getDialect() !== 'sqlite')
     await assertEntitled(sequelize).catch((error: unknown) => {
       if (!isReadOnly(error)) throw error
     })
-  tellUnknown(sequelize, version, found)
+  if (found.unknown.length > 0)
+    logOf(sequelize).log(`warning: the database has steps of a later version: ${found.unknown.join(', ')}`)
 }
 
-interface Change {
-  readonly sequelize: Sequelize
-  readonly database: Database
-  /** How often what others are in the way of is tried. */
-  readonly attempts: number
-  readonly holds: Holds
-}
+const WAITING = 'waiting for another process, which is migrating or was killed while it did:'
 
-/** Returns early when the lease went to another process, which is waited for then. */
-async function applySteps(version: Version, steps: readonly Step[], change: Change): Promise<void> {
-  const { database } = change
-  const { dialect } = database
-  for (const step of steps) {
-    for (const statement of statementsOf(dialect, step, version.steps))
-      if (!(await perform(change, statement))) return
-    await database.write(recordStep(dialect, step, version.steps), [])
-  }
-}
+/** To a role that may not put it right. */
+const forOwner = ({ faults }: Found): string[] =>
+  faults.map((fault) => fault.replace(/ migrate`$/, '$& with the role that owns the tables'))
 
-/**
- * Runs a statement until the catalogue says that it has done what it does, and not at all if it says so now. Returns
- * `false` if the lease is lost.
- */
-async function perform(change: Change, { sql, makes }: Statement): Promise<boolean> {
-  const { sequelize, database, attempts, holds } = change
-  const { schema } = database.dialect
-  const pause = () => sleep(200 + Math.random() * 1800)
-  for (let tried = 0; ; ) {
-    const catalogue = await readCatalogue(database, [makes.table])
-    if (isMade(catalogue, makes)) return true
-    if (!(await holds())) return false
-    const rest = catalogue.indexes.find(({ name }) => name === makes.index)
-    if (rest?.building) {
-      await pause()
-      continue
-    }
-    if (tried === attempts) throw new Error(await obstacle(change, makes.table))
-    tried += 1
-    try {
-      // What is left of one that was not finished.
-      if (rest && schema.dropIndex) await schema.change(sequelize, schema.dropIndex(rest.name))
-      await schema.change(sequelize, sql)
-    } catch (error) {
-      // Another process may have done the same at this moment.
-      if (isMade(await readCatalogue(database, [makes.table]), makes)) return true
-      if (!schema.isInTheWay(error)) throw error
-      // Who is in the way is asked while they still are.
-      if (tried < attempts) await pause()
-    }
-  }
-}
+const pause = () => sleep(200 + Math.random() * 1800)
 
-async function obstacle({ database, attempts }: Change, table: string): Promise<string> {
-  const sql = database.dialect.schema.blockers?.(table)
-  const rows = sql === undefined ? [] : await database.find(sql, []).catch(() => [])
+async function obstacle({ find, dialect }: Database, table: string, attempts: number): Promise<string> {
+  const sql = dialect.schema.blockers?.(table)
+  const rows = sql === undefined ? [] : await find(sql, []).catch(() => [])
   const who = rows.map(({ id }) => String(id)).join(', ')
   const by = who && `, by the connections ${who}`
   return `${table} was locked at each of ${attempts} attempts to change it${by}: call migrate again`

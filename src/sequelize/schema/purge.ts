@@ -5,12 +5,10 @@ import { refuseUnknown } from '../../plain-json.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import { LONGEST_LIFE, STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
 import type { Database } from '../database/database.ts'
-import type { Delete } from '../database/dialect.ts'
 import type { Bound, Row } from '../database/text.ts'
 import { hexOf } from '../database/values.ts'
 import { databaseOf } from '../database-of.ts'
-import { ACKNOWLEDGEMENTS, ACTORS, ISSUERS, LOGOUTS, MODELS, STOPS, TOKENS, USES } from '../tables.ts'
-import { NO_ISSUER } from './sequence.ts'
+import { ISSUERS, LOGOUTS, MODELS, NO_ISSUER, PARTS, TOKENS, USES } from '../tables.ts'
 
 /** How `purge` works: what it keeps, and whom it informs. */
 export interface PurgeOptions {
@@ -57,16 +55,6 @@ async function oldestTokens(database: Database, issuer: number, from: Bound, bel
 
 /** Before every id. */
 const NONE = earliestId(0)
-
-/** What belongs to a token. */
-const PARTS = [USES, STOPS, ACTORS, ACKNOWLEDGEMENTS]
-
-const EXPIRED_MODELS: Pick<Delete, 'table' | 'key' | 'where' | 'age'> = {
-  table: MODELS.name,
-  key: MODELS.key,
-  age: 'expires_at',
-  where: 'expires_at <= $1',
-}
 
 /**
  * Deletes subject tokens whose end, and that of the access token they gave, is longer ago than the retention,
@@ -167,7 +155,9 @@ async function purgeModels(
   until: Seconds,
   report: (total: number) => void,
 ): Promise<void> {
-  const sql = database.dialect.deleteOldest({ ...EXPIRED_MODELS, limit: BATCH })
+  const { name: table, key } = MODELS
+  const rows = { table, key, where: 'expires_at <= $1', age: 'expires_at', limit: BATCH }
+  const sql = database.dialect.deleteOldest(rows)
   for (let total = 0; ; ) {
     const deleted = await database.write(sql, [until])
     total += deleted

@@ -4,8 +4,6 @@ import { codeOf } from '../database/fate.ts'
 import { databaseOf } from '../database-of.ts'
 import { MODELS, type Right, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
 
-export type { Right }
-
 export interface MissingRight {
   readonly table: string
   readonly right: Right
@@ -20,7 +18,7 @@ export const grantsTo = (role: string): string[] =>
 /** How PostgreSQL, and MariaDB and MySQL, refuse what the role has no right to. */
 const REFUSALS = ['42501', 'ER_TABLEACCESS_DENIED_ERROR', 'ER_COLUMNACCESS_DENIED_ERROR']
 /** How MariaDB and MySQL refuse, after the rights, an INSERT that leaves a column out. */
-const ALLOWED = ['ER_NO_DEFAULT_FOR_FIELD']
+const ALLOWED = 'ER_NO_DEFAULT_FOR_FIELD'
 
 /**
  * The rights that the role of the servers needs and does not have. Finds out by statements that touch no row.
@@ -33,10 +31,9 @@ export async function missingRights(
 ): Promise<MissingRight[]> {
   const database = databaseOf(sequelize)
   const missing: MissingRight[] = []
-  for (const table of tables) {
+  for (const table of tables)
     for (const right of table.rights)
       if (!(await hasRight(database, table, right))) missing.push({ table: table.name, right })
-  }
   return missing
 }
 
@@ -56,12 +53,12 @@ export async function hasRight(
     return true
   } catch (error) {
     if (isRefused(error)) return false
-    if (hasCode(error, ALLOWED)) return true
+    if (codeOf(error) === ALLOWED) return true
     throw error
   }
 }
 
-export const isRefused = (error: unknown): boolean => hasCode(error, REFUSALS)
+export const isRefused = (error: unknown): boolean => REFUSALS.includes(codeOf(error) ?? '')
 
 /** How a database that can only be read refuses a write of any role. */
 const READ_ONLY = [
@@ -71,6 +68,4 @@ const READ_ONLY = [
   'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION',
   'SQLITE_READONLY',
 ]
-export const isReadOnly = (error: unknown): boolean => hasCode(error, READ_ONLY)
-
-const hasCode = (error: unknown, codes: readonly string[]): boolean => codes.includes(codeOf(error) ?? '')
+export const isReadOnly = (error: unknown): boolean => READ_ONLY.includes(codeOf(error) ?? '')

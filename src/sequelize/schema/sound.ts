@@ -1,14 +1,14 @@
-/** Whether this version works with a database: by the steps that are recorded, the catalogue, and the rights of the role. */
+/** Whether a version works with a database, and what is left to do: by its catalogue, its recorded steps, and rights. */
 import type { Sequelize } from 'sequelize'
 import type { Database } from '../database/database.ts'
-import { logOf } from '../database/log.ts'
+import { codeOf } from '../database/fate.ts'
 import { StorageError, schemaIsBehind } from '../database/storage-error.ts'
-import { MODELS, RECORDS_VIEW, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
-import { type Catalogue, isMade, isTable, readCatalogue } from './catalogue.ts'
-import { pendingSteps, type Recorded, recordedSteps, unknownSteps } from './recorded.ts'
-import { missingRights } from './rights.ts'
-import { faultsOfShape, MIGRATE, RECREATE } from './shape.ts'
-import { ALL_STEPS, fingerprintOf, type Step, statementsOf } from './steps.ts'
+import type { Row } from '../database/text.ts'
+import { text } from '../database/values.ts'
+import { LEASE, MODELS, RECORDS_VIEW, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
+import { type Catalogue, faultsOfShape, isMade, MIGRATE, RECREATE, readCatalogue } from './catalogue.ts'
+import { isRefused, missingRights } from './rights.ts'
+import { ALL_STEPS, allOf, fingerprintOf, type Statement, type Step } from './steps.ts'
 
 /** What a version makes. */
 export interface Version {
@@ -19,100 +19,91 @@ export interface Version {
 export const THIS_VERSION: Version = { steps: ALL_STEPS, tables: [...TOKEN_TABLES, STEPS, MODELS] }
 
 export interface Found {
-  readonly recorded: readonly Recorded[]
+  /** And of each step that is recorded, as `step 001-subject-tokens`, its fingerprint. */
   readonly catalogue: Catalogue
-}
-
-export async function look(database: Database, { tables }: Version): Promise<Found> {
-  const recorded = await recordedSteps(database)
-  const names = tables.map(({ name }) => name)
-  return { recorded, catalogue: await readCatalogue(database, [...names, RECORDS_VIEW.name, OTHERS]) }
+  /** Names of steps: those that are recorded, those of the version that are not, and recorded ones of a later version. */
+  readonly applied: readonly string[]
+  readonly pending: readonly string[]
+  readonly unknown: readonly string[]
+  /** All that is wrong, but for rights: each in one sentence with what to do. */
+  readonly faults: readonly string[]
+  /** Whether no step may run. */
+  readonly isStuck: boolean
+  /** The statements of steps that have not done what they do, or of which a table or an index has gone since. */
+  readonly left: readonly Statement[]
 }
 
 /** A table of builds before the first release. */
 const OTHERS = 'impersonation_migrations'
 
-/** What `migrate` does not touch. */
-function refusals({ dialect }: Database, { steps }: Version, { recorded, catalogue }: Found): string[] {
-  const isOther = (step: Step) =>
-    recorded.some(
-      ({ name, fingerprint }) => name === step.name && fingerprint !== fingerprintOf(dialect, step, steps),
-    )
-  const hasOthers =
-    isTable(catalogue, OTHERS) ||
-    isMade(catalogue, { table: TOKEN_TABLES[0]?.name ?? '', column: 'token_hash' })
-  return [
-    ...(recorded.length === 0 && hasOthers
-      ? [`the tables of subject tokens were made by another build: ${RECREATE}`]
-      : []),
-    ...steps.filter(isOther).map(({ name }) => `the step ${name} was made by another build: ${RECREATE}`),
-    ...unknownSteps(steps, recorded)
-      .filter(({ older }) => older !== 'may run')
-      .map(
-        ({ name }) => `the step ${name} is of a later version, and this one may not run with it: update it`,
-      ),
-  ]
-}
-
-/** All that is wrong, but for rights. */
-export function faultsOf(database: Database, version: Version, found: Found): string[] {
-  const refused = refusals(database, version, found)
-  if (refused.length > 0) return refused
-  const pending = pendingSteps(version.steps, found.recorded)
-  return [
-    ...pending.map(({ name }) => `the step ${name} has not been applied: ${MIGRATE}`),
-    ...faultsOfShape(database.dialect, found.catalogue, version.tables),
-  ]
-}
-
-/**
- * The steps that are not recorded, and those of which a table or an index has gone since.
- *
- * @throws {StorageError} for what no step puts right.
- */
-export function stepsToDo(database: Database, version: Version, found: Found): Step[] {
+export async function look(database: Database, { steps, tables }: Version): Promise<Found> {
   const { dialect } = database
-  const { steps } = version
-  const pending = pendingSteps(steps, found.recorded)
-  const refused = refusals(database, version, found)
-  const faults = refused.length > 0 ? refused : faultsOf(database, version, found)
-  if (refused.length > 0 || (pending.length === 0 && faults.some((fault) => !fault.endsWith(MIGRATE))))
-    throw unsound(faults)
-  const isDone = (step: Step) =>
-    statementsOf(dialect, step, steps).every(({ makes }) => makes.view || isMade(found.catalogue, makes))
-  return steps.filter((step) => pending.includes(step) || !isDone(step))
+  const recorded = await recordedSteps(database)
+  const names = [...tables, LEASE, RECORDS_VIEW].map(({ name }) => name)
+  const catalogue = await readCatalogue(database, [...names, OTHERS])
+  for (const row of recorded) catalogue.set(`step ${text(row.name)}`, text(row.fingerprint))
+  const fingerprint = ({ name }: Step) => catalogue.get(`step ${name}`)
+
+  const later = recorded.filter(({ name }) => !steps.some((step) => step.name === text(name)))
+  const others = steps.filter(
+    (step) => ![undefined, fingerprintOf(dialect, step, steps)].includes(fingerprint(step)),
+  )
+  const isOther = catalogue.has(`table ${OTHERS}`) || catalogue.has('column subject_tokens.token_hash')
+  const refusals = [
+    ...(recorded.length === 0 && isOther ? [`the tables of subject tokens were ${MADE_BY_OTHERS}`] : []),
+    ...others.map(({ name }) => `the step ${name} was ${MADE_BY_OTHERS}`),
+    ...later
+      .filter(({ older }) => text(older) !== 'may run')
+      .map(({ name }) => `the step ${text(name)} is of a later version, ${MAY_NOT_RUN}`),
+  ]
+  const pending = steps.filter((step) => fingerprint(step) === undefined)
+  const faults = [
+    ...pending.map(({ name }) => `the step ${name} has not been applied: ${MIGRATE}`),
+    ...faultsOfShape(dialect, catalogue, tables),
+  ]
+  const left = allOf(dialect, steps).filter(
+    ({ makes, step, isView }) => !isMade(catalogue, makes) && !(isView && catalogue.has(`step ${step}`)),
+  )
+  return {
+    catalogue,
+    applied: steps.filter((step) => !pending.includes(step)).map(({ name }) => name),
+    pending: pending.map(({ name }) => name),
+    unknown: later.map(({ name }) => text(name)),
+    faults: refusals.length > 0 ? refusals : faults,
+    isStuck: refusals.length > 0 || (pending.length === 0 && faults.some((one) => !one.endsWith(MIGRATE))),
+    left: pending.length > 0 || left.some(({ step }) => step !== undefined) ? left : [],
+  }
 }
 
-/** As told to a role that may not put it right. */
-export const forOwner = (faults: readonly string[]): string[] =>
-  faults.map((fault) => fault.replace(/ migrate`$/, '$& with the role that owns the tables'))
+const MADE_BY_OTHERS = `made by another build: ${RECREATE}`
+const MAY_NOT_RUN = 'and this one may not run with it: update it'
 
-export const unsound = (faults: readonly string[]): StorageError => {
+/** None where their table is missing. */
+async function recordedSteps(database: Database): Promise<readonly Row[]> {
+  try {
+    return await database.find(`SELECT name, fingerprint, older FROM ${STEPS.name} ORDER BY name`, [])
+  } catch (error) {
+    if (error instanceof StorageError && error.schemaIsBehind) return []
+    throw isRefused(error) ? unsound([`the role has no SELECT on ${STEPS.name}: grant it`], error) : error
+  }
+}
+
+export function unsound(faults: readonly string[], cause?: unknown): StorageError {
   const reason = faults.join('; ')
-  return new StorageError(`storage failed: ${reason}`, { forOperators: reason })
+  return new StorageError(`storage failed: ${reason}`, { code: codeOf(cause), forOperators: reason })
 }
 
-/** Steps of a later version with which this one may run. */
-export function tellUnknown(sequelize: Sequelize, { steps }: Version, { recorded }: Found): void {
-  const names = unknownSteps(steps, recorded).map(({ name }) => name)
-  if (names.length > 0)
-    logOf(sequelize).log(`warning: the database has steps of a later version: ${names.join(', ')}`)
+/** For what the store of subject tokens needs. @throws {StorageError} that says what is wrong, and what to do. */
+export async function assertSound(sequelize: Sequelize, database: Database): Promise<void> {
+  const tables = [...TOKEN_TABLES, STEPS]
+  const { faults, isStuck, pending } = await look(database, { steps: ALL_STEPS, tables })
+  if (pending.length > 0 && !isStuck) throw schemaIsBehind()
+  if (faults.length > 0) throw unsound(faults)
+  await assertEntitled(sequelize)
 }
 
 /** Roles that had all their rights. */
 const entitled = new WeakSet<Sequelize>()
-
-/** For what the store of subject tokens needs. @throws {StorageError} that says what is wrong, and what to do. */
-export async function assertSound(sequelize: Sequelize, database: Database): Promise<void> {
-  const version = { steps: ALL_STEPS, tables: [...TOKEN_TABLES, STEPS] }
-  const found = await look(database, version)
-  const refused = refusals(database, version, found)
-  if (refused.length > 0) throw unsound(refused)
-  if (pendingSteps(version.steps, found.recorded).length > 0) throw schemaIsBehind()
-  const faults = faultsOf(database, version, found)
-  if (faults.length > 0) throw unsound(faults)
-  await assertEntitled(sequelize)
-}
 
 /** For the same. @throws {StorageError} that names what is to be granted. */
 export async function assertEntitled(sequelize: Sequelize): Promise<void> {

@@ -1,12 +1,12 @@
+/** What operators are told: what a database holds, what `migrate` would do, and its statements for someone else to run. */
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
-import type { Database } from '../database/database.ts'
 import { StorageError } from '../database/storage-error.ts'
 import { databaseOf } from '../database-of.ts'
-import { MODELS, type Table, TOKEN_TABLES } from '../tables.ts'
-import { pendingSteps, unknownSteps } from './recorded.ts'
-import { missingRights } from './rights.ts'
-import { faultsOf, look, THIS_VERSION } from './sound.ts'
+import { MODELS, TOKEN_TABLES, TOKENS } from '../tables.ts'
+import { grantsTo, missingRights } from './rights.ts'
+import { look, THIS_VERSION, unsound } from './sound.ts'
+import { ALL_STEPS, allOf } from './steps.ts'
 
 export interface Status {
   /** Names of steps. */
@@ -30,40 +30,71 @@ interface TableStatus {
 /** Counting may take as long. */
 const PATIENCE: Seconds = 300
 
-/** What a database holds. Counts every row, which takes a while on large tables. */
+/** Counts every row, which takes a while on large tables. */
 export async function statusOf(sequelize: Sequelize): Promise<Status> {
   const database = databaseOf(sequelize, PATIENCE)
-  const found = await look(database, THIS_VERSION)
-  const { steps } = THIS_VERSION
-  const unknown = unknownSteps(steps, found.recorded).map(({ name }) => name)
-  const pending = pendingSteps(steps, found.recorded).map(({ name }) => name)
+  const { applied, pending, unknown, faults } = await look(database, THIS_VERSION)
   const tables: TableStatus[] = []
-  for (const table of [...TOKEN_TABLES, MODELS]) tables.push(await tableStatus(database, table))
-  const faults = faultsOf(database, THIS_VERSION, found)
-  const rights = faults.length > 0 ? [] : await missingRights(sequelize)
-  return {
-    applied: found.recorded.map(({ name }) => name).filter((name) => !unknown.includes(name)),
-    pending,
-    unknown,
-    tables,
-    faults: [
-      ...faults,
-      ...rights.map(({ right, table }) => `the role has no ${right} on ${table}: grant it, if it serves`),
-    ],
+  for (const { name, written = 'NULL' } of [...TOKEN_TABLES, MODELS]) {
+    const sql = `SELECT COUNT(*) AS number, ${written} AS oldest FROM ${name}`
+    const [row] = await database.find(sql, []).catch((error: unknown) => {
+      // It is missing, or that of another build.
+      if (error instanceof StorageError && error.schemaIsBehind) return []
+      throw error
+    })
+    const oldest = row?.oldest ?? undefined
+    tables.push({
+      name,
+      ...(row && { rows: Number(row.number) }),
+      ...(oldest !== undefined && { oldest: Math.floor(Number(oldest)) }),
+    })
   }
+  const missing = faults.length > 0 ? [] : await missingRights(sequelize)
+  const lacking = missing.map(
+    ({ right, table }) => `the role has no ${right} on ${table}: grant it, if it serves`,
+  )
+  return { applied, pending, unknown, tables, faults: [...faults, ...lacking] }
 }
 
-async function tableStatus(database: Database, { name, written = 'NULL' }: Table): Promise<TableStatus> {
-  try {
-    const [row] = await database.find(`SELECT COUNT(*) AS number, ${written} AS oldest FROM ${name}`, [])
-    const oldest = row?.oldest ?? undefined
-    return {
-      name,
-      rows: Number(row?.number),
-      ...(oldest !== undefined && { oldest: Math.floor(Number(oldest)) }),
-    }
-  } catch (error) {
-    if (error instanceof StorageError && error.schemaIsBehind) return { name }
-    throw error
+export interface Estimate {
+  readonly step: string
+  readonly sql: string
+  /** Of the table as it is, perhaps estimated; absent where there is none. */
+  readonly rows?: number
+  readonly bytes?: number
+  /** Expected. */
+  readonly seconds: number
+}
+
+/** What `migrate` would do, and how long that takes. @throws {StorageError} for what it refuses. */
+export async function estimate(sequelize: Sequelize): Promise<Estimate[]> {
+  const database = databaseOf(sequelize)
+  const { schema } = database.dialect
+  const { left, faults, isStuck, catalogue } = await look(database, THIS_VERSION)
+  if (isStuck) throw unsound(faults)
+  const estimates: Estimate[] = []
+  for (const { step, sql, table, makes } of left) {
+    if (step === undefined || makes === `step ${step}`) continue
+    const [size] = catalogue.has(`table ${table}`) ? await database.find(schema.size(table), []) : []
+    const rows = Number(size?.number ?? 0)
+    estimates.push({
+      step,
+      sql: schema.printed(sql),
+      ...(size && { rows, ...(Number(size.bytes) > 0 && { bytes: Number(size.bytes) }) }),
+      seconds: makes.startsWith('index') ? (rows * schema.perEntry) / 1e6 : 0,
+    })
   }
+  return estimates
+}
+
+/** Every statement of `migrate` on an empty database, in order, and the grants of the role that serves. Does not connect. */
+export function ddlOf(sequelize: Sequelize, role?: string): string {
+  const { dialect } = databaseOf(sequelize)
+  const statements = [
+    ...allOf(dialect, ALL_STEPS).map(({ sql }) => dialect.schema.printed(sql)),
+    ...(role === undefined ? [] : grantsTo(role)),
+  ]
+  const right = dialect.moveSequence?.(TOKENS.name, 'number', 0).right
+  const comments = right === undefined ? [] : [`-- Another role for end-unspent needs GRANT ${right} too.`]
+  return [...statements.map((sql) => `${sql};`), ...comments].join('\n')
 }

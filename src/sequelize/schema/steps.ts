@@ -1,28 +1,85 @@
-/** The steps of the schema. The tables grow by them, while people work. */
+/** The parts of our tables, each with the statement that makes it, and the steps by which they come: while people work. */
 import { createHash } from 'node:crypto'
 import { epochTime } from '../../clock.ts'
 import type { Dialect } from '../database/dialect.ts'
-import { columnsOf, LEASE, MODELS, RECORDS_VIEW, STEPS, type Table, TOKEN_TABLES, USES } from '../tables.ts'
-import { addColumn, createIndex, createTable, createView, type Statement } from './create.ts'
+import {
+  columnsOf,
+  type Kind,
+  LEASE,
+  MODELS,
+  RECORDS_VIEW,
+  STEPS,
+  type Table,
+  TOKEN_TABLES,
+  USES,
+} from '../tables.ts'
+
+/** A table, or a column, a key or an index of it. */
+interface Part {
+  /** In the catalogue, such as `column subject_tokens.open`. */
+  readonly name: string
+  /** What it is there. */
+  readonly shape: string
+  /** Makes it. Absent for a key, which comes with its table. */
+  readonly sql?: string
+}
+
+/** The table first, with all its columns but those that come later. */
+export function partsOf(dialect: Dialect, table: Table, later: readonly string[] = []): Part[] {
+  const { types, schema } = dialect
+  const kindOf = (column: string) => (table.columns[column] ?? 'text').replace('?', '') as Kind
+  const columns = Object.entries(table.columns).map(([column, kind]) => {
+    const type = types[kindOf(column)]
+    const must = kind.endsWith('?') ? '' : ' NOT NULL'
+    const definition = `${column} ${type}${kind === 'sequence' ? '' : must}`
+    return {
+      name: `column ${table.name}.${column}`,
+      shape: `${type.replaceAll(/ (NOT NULL|UNIQUE|PRIMARY KEY)/g, '')}${must}`,
+      sql: schema.addColumn(table.name, definition),
+      definition,
+    }
+  })
+  const keys = [table.key.join(', '), ...(table.unique === undefined ? [] : [table.unique])]
+  const indexes = table.indexes.map(({ name: its, columns, unless }): Part => {
+    const name = `${table.name}_${its}`
+    const indexed = columns.map((column) => (kindOf(column) === 'name' ? dialect.indexed(column) : column))
+    const rows = unless !== undefined && schema.hasPartialIndexes ? ` WHERE ${unless} IS NOT NULL` : ''
+    const shape = `on (${columns.join(', ')})${rows}`
+    const sql = schema.createIndex({ name, table: table.name, columns: indexed.join(', '), rows })
+    return { name: `index ${name}`, shape, sql }
+  })
+  const hasSequence = Object.values(table.columns).includes('sequence')
+  const definitions = [
+    ...columns.filter(({ name }) => !later.includes(name)).map(({ definition }) => definition),
+    `${hasSequence ? types.keyBesideSequence : 'PRIMARY KEY'} (${table.key.join(', ')})`,
+    ...(table.unique === undefined ? [] : [`UNIQUE (${table.unique})`]),
+  ]
+  const sql = `CREATE TABLE IF NOT EXISTS ${table.name} (
+    ${definitions.join(',\n    ')}
+  )${dialect.tableOptions}${table.byKey ? dialect.byKey : ''}`
+  return [
+    { name: `table ${table.name}`, shape: '', sql },
+    ...columns,
+    ...keys.map((key) => ({ name: `key (${key}) of ${table.name}`, shape: '' })),
+    ...indexes,
+  ]
+}
 
 /**
- * What a step adds. A released one is never edited, and its name never means something else; `tables.ts` says what
- * its columns and indexes are. A column that is added may be lacking in a row. Whatever else must change takes two
- * releases (docs/operate.md, Upgrades).
+ * A released step is never edited, and its name never means something else; `tables.ts` says what its columns and
+ * indexes are. A column that is added may be lacking in a row. Whatever else must change takes two releases
+ * (docs/operate.md, Upgrades).
  */
 export interface Step {
   readonly name: string
   /** Whether releases that do not know the step run with what it makes. */
   readonly older: 'may run' | 'may not run'
-  /** Without the columns and indexes that later steps add. */
-  readonly tables?: readonly Table[]
-  readonly columns?: readonly Addition[]
-  /** By their names in `tables.ts`. */
-  readonly indexes?: readonly Addition[]
+  /** Those that it makes, without what later steps add. */
+  readonly tables: readonly Table[]
+  /** What it adds to them, by the names of the parts, if they are there already. */
+  readonly adds?: readonly string[]
   readonly view?: typeof RECORDS_VIEW
 }
-
-type Addition = readonly [table: Table, name: string]
 
 /** In order. */
 export const ALL_STEPS: readonly Step[] = [
@@ -31,52 +88,70 @@ export const ALL_STEPS: readonly Step[] = [
   {
     name: '003-sessions',
     older: 'may run',
-    columns: [
-      [USES, 'session_due'],
-      [USES, 'session_logout'],
-      [USES, 'session_logout_at'],
+    tables: [USES],
+    adds: [
+      ...['session_due', 'session_logout', 'session_logout_at'].map((name) => `column ${USES.name}.${name}`),
+      `index ${USES.name}_session_due`,
     ],
-    indexes: [[USES, 'session_due']],
   },
 ]
 
-/** In order. Each makes one thing, and says which: whether it is there decides whether the statement runs. */
-export function statementsOf(dialect: Dialect, step: Step, all: readonly Step[] = ALL_STEPS): Statement[] {
-  const { tables = [], columns = [], indexes = [], view } = step
-  const isLater = (what: 'columns' | 'indexes', { name }: Table, added: string) =>
-    all.some((other) => other[what]?.some(([table, its]) => table.name === name && its === added))
-  const create = (table: Table): Statement[] => {
-    const names = Object.entries(table.columns).filter(([column]) => !isLater('columns', table, column))
-    const first = table.indexes.filter(({ name }) => !isLater('indexes', table, name))
-    return [
-      createTable(dialect, { ...table, columns: Object.fromEntries(names) }),
-      ...first.map((index) => createIndex(dialect, table, index)),
-    ]
-  }
-  const indexesOf = ([table, name]: Addition) => table.indexes.filter((index) => index.name === name)
-  return [
-    ...tables.flatMap(create),
-    ...(view ? [createView(dialect, view)] : []),
-    ...columns.map(([table, column]) => addColumn(dialect, table, column)),
-    ...indexes.flatMap((added) => indexesOf(added).map((index) => createIndex(dialect, added[0], index))),
-  ]
+export interface Statement {
+  readonly sql: string
+  readonly table: string
+  /** By its name in the catalogue: whether that is there decides whether the statement runs. */
+  readonly makes: string
+  /** The name of its step. Absent for what comes before all steps. */
+  readonly step?: string
+  /** For people only: nothing is wrong without it. */
+  readonly isView?: true
 }
 
-export function fingerprintOf(dialect: Dialect, step: Step, all?: readonly Step[]): string {
-  const texts = statementsOf(dialect, step, all).map(({ sql }) => sql)
+/** In order. */
+export function statementsOf(dialect: Dialect, step: Step, steps: readonly Step[] = ALL_STEPS): Statement[] {
+  const { name: its, tables, adds, view } = step
+  const later = steps.flatMap((other) => other.adds ?? [])
+  const isOf = (name: string) =>
+    adds ? adds.includes(name) : /^(table|index)/.test(name) && !later.includes(name)
+  const made = tables.flatMap((table) =>
+    partsOf(dialect, table, later).flatMap(({ name, sql }) =>
+      sql !== undefined && isOf(name) ? [{ sql, table: table.name, makes: name, step: its }] : [],
+    ),
+  )
+  return view ? [...made, { ...viewOf(dialect, view), step: its, isView: true }] : made
+}
+
+function viewOf(dialect: Dialect, { name, columns, from }: typeof RECORDS_VIEW) {
+  const selected = columns.map(([kind, column, its]) => `${dialect.legible(column, kind)} AS ${its}`)
+  const statements = dialect.createView(name, `SELECT ${selected.join(', ')} FROM ${from}`)
+  return { sql: statements.join(';\n'), table: name, makes: `table ${name}` }
+}
+
+export function fingerprintOf(dialect: Dialect, step: Step, steps?: readonly Step[]): string {
+  const texts = statementsOf(dialect, step, steps).map(({ sql }) => sql)
   return createHash('sha256').update(texts.join(';\n')).digest('hex')
 }
 
-/** What every migration begins with. */
-export const begin = (dialect: Dialect): Statement[] =>
-  [STEPS, LEASE].map((table) => createTable(dialect, table))
-
-/** Two processes may finish the same step. */
-export function recordStep(dialect: Dialect, step: Step, all?: readonly Step[]): string {
-  const values = [step.name, fingerprintOf(dialect, step, all), step.older].map((value) => `'${value}'`)
-  const sql = dialect.insertNew({ table: STEPS.name, columns: columnsOf(STEPS) })
-  return sql.replace(
-    /\$(\d)/g,
-    (_, position: string) => [...values, `${epochTime()}`][Number(position) - 1] ?? '',
-  )
+/** Goes after the statements of a step. Two processes may finish the same one. */
+export function recordOf(dialect: Dialect, step: Step, steps?: readonly Step[]): Statement {
+  const texts = [step.name, fingerprintOf(dialect, step, steps), step.older]
+  const values = [...texts.map((value) => `'${value}'`), `${epochTime()}`]
+  const sql = dialect
+    .insertNew({ table: STEPS.name, columns: columnsOf(STEPS) })
+    .replace(/\$(\d)/g, (_, position: string) => values[Number(position) - 1] ?? '')
+  return { sql, table: STEPS.name, makes: `step ${step.name}`, step: step.name }
 }
+
+/** Makes the tables of migrations. */
+export const begin = (dialect: Dialect): Statement[] =>
+  [STEPS, LEASE].flatMap((table) =>
+    partsOf(dialect, table)
+      .slice(0, 1)
+      .map(({ name, sql = '' }) => ({ sql, table: table.name, makes: name })),
+  )
+
+/** All statements of a migration, in order. */
+export const allOf = (dialect: Dialect, steps: readonly Step[]): Statement[] => [
+  ...begin(dialect),
+  ...steps.flatMap((step) => [...statementsOf(dialect, step, steps), recordOf(dialect, step, steps)]),
+]

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
-import type { Revocation } from '../../subject-tokens/subject-token.ts'
+import { type Revocation, STATUS_LIST_SIZE } from '../../subject-tokens/subject-token.ts'
 import type { Database } from '../database/database.ts'
+import type { Dialect } from '../database/dialect.ts'
 import { text } from '../database/values.ts'
 import { databaseOf } from '../database-of.ts'
 import { hasRight } from '../schema/rights.ts'
-import { LOST, moveNumbers, NO_ISSUER } from '../schema/sequence.ts'
-import { ISSUERS, type Right, STOPS, type Table, TOKENS, USES } from '../tables.ts'
+import { ISSUERS, NO_ISSUER, type Right, STOPS, type Table, TOKENS, USES } from '../tables.ts'
 import { numberOf } from './issuers.ts'
 import { readStoppable } from './kill.ts'
 import { type Place, partsOf } from './place.ts'
@@ -16,6 +16,12 @@ import { report, type Stoppable, stop } from './stop.ts'
 import { unended } from './walks.ts'
 
 const REVOCATION: Revocation = { cause: 'command' }
+
+/** More status indexes than a database can have lost: a thousand lists. */
+const LOST = 1000 * STATUS_LIST_SIZE
+
+/** How the sequence of status indexes is moved; absent where rows move it. */
+const moveNumbers = (dialect: Dialect) => dialect.moveSequence?.(TOKENS.name, 'number', LOST)
 
 /** A statement may change many rows. */
 const PATIENCE: Seconds = 300

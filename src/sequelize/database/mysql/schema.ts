@@ -41,17 +41,18 @@ export const mysqlSchema: Schema = {
   blockers: () => `SELECT p.id FROM information_schema.innodb_trx JOIN information_schema.processlist p
     ON p.id = trx_mysql_thread_id WHERE p.db = DATABASE() AND p.id <> CONNECTION_ID() ORDER BY p.id`,
 
-  columns: (tables) => `SELECT table_name AS place, column_name AS name, is_nullable = 'YES' AS nullable,
+  catalogue: (tables) => `SELECT CONCAT('column ', table_name, '.', column_name) AS name,
       CONCAT(UPPER(IF(data_type IN ('smallint', 'int', 'bigint'), data_type, column_type)),
         IF(collation_name IS NULL, '', CONCAT(' CHARACTER SET ', character_set_name, ' COLLATE ', collation_name)),
-        IF(extra LIKE '%auto_increment%', ' AUTO_INCREMENT', '')) AS type
-    FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name IN (${quoted(tables)})`,
-  indexes: (
-    tables,
-  ) => `SELECT table_name AS place, index_name AS name, NULL AS predicate, MAX(non_unique) = 0 AS one,
-      1 AS valid, GROUP_CONCAT(column_name ORDER BY seq_in_index) AS keyed
-    FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name IN (${quoted(tables)})
-    GROUP BY table_name, index_name`,
+        IF(extra LIKE '%auto_increment%', ' AUTO_INCREMENT', ''), IF(is_nullable = 'YES', '', ' NOT NULL')) AS shape,
+      CONCAT('table ', table_name) AS also
+    FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name IN (${quoted(tables)})
+    UNION ALL SELECT CONCAT('index ', name), CONCAT('on (', names, ')'),
+      IF(one, CONCAT('key (', names, ') of ', place), NULL)
+    FROM (SELECT table_name AS place, index_name AS name, MAX(non_unique) = 0 AS one,
+        GROUP_CONCAT(column_name ORDER BY seq_in_index SEPARATOR ', ') AS names
+      FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name IN (${quoted(tables)})
+      GROUP BY table_name, index_name) i`,
   size: (table) => `SELECT table_rows AS number, data_length AS bytes
     FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '${table}'`,
   perEntry: 8,
