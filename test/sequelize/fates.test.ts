@@ -202,7 +202,6 @@ for (const [fate, { repeated, split, connection }] of Object.entries(CONSEQUENCE
       for (const read of [
         (database: Database) => database.find('SELECT', []),
         (database: Database) => database.findRow({ sql: 'SELECT' }, []),
-        (database: Database) => database.alone.findRow({ sql: 'SELECT' }, []),
       ]) {
         const { seen, database } = failing(fate as Fate)
         const [outcome] = await outcomes(read(database))

@@ -81,7 +81,7 @@ for (const kind of DATABASES.filter((one) => one !== 'sqlite')) {
         outcomes: [[{ value: kind === 'postgres' ? '10' : 10 }]],
         sizes: [1, 1],
       })
-      const row = await ended(() => bound.alone.findRow({ sql: SELECT }, [2]))
+      const row = await ended(() => bound.findRow({ sql: SELECT }, [2]))
       expect(row.sizes).to.deep.equal([1, 1])
       expect(row.outcomes.map((found) => Number(Reflect.get(Object(found), 'value')))).to.deep.equal([20])
     })
@@ -105,7 +105,7 @@ for (const kind of DATABASES.filter((one) => one !== 'sqlite')) {
     it('while it writes: no one knows whether it did, and it is not sent again', async () => {
       for (const write of [
         () => bound.write(UPDATE, [1]),
-        () => bound.alone.write(UPDATE, [1]),
+        () => bound.writeAlone({ sql: UPDATE }, [1]),
         () => bound.writeRow({ sql: UPDATE }, [1], 'row'),
       ]) {
         const { outcomes, sizes } = await ended(write)

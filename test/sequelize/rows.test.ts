@@ -121,10 +121,8 @@ for (const kind of DATABASES) {
           undefined,
           [used, used],
         ]
-        for (const way of [bound, bound.alone]) {
-          const found = await Promise.all(asked.map(([hex, issuer]) => way.findRow(text, [id(hex), issuer])))
-          expect(found.map(shown)).to.deep.equal(expected)
-        }
+        const found = await Promise.all(asked.map(([hex, issuer]) => bound.findRow(text, [id(hex), issuer])))
+        expect(found.map(shown)).to.deep.equal(expected)
         for (const [index, [hex, issuer]] of asked.entries())
           expect(shown(await bound.findRow(text, [id(hex), issuer]))).to.deep.equal(expected[index])
       })
@@ -150,7 +148,12 @@ for (const kind of DATABASES) {
       for (const batched of [true, false]) {
         it(`have one winner each among any number of calls${batched ? '' : ', each sent alone'}`, async () => {
           const pools = Array.from({ length: 5 }, () => databaseOf(database.connect()))
-          const ways = batched ? pools : pools.map((pool) => ({ ...pool, writeRow: pool.alone.writeRow }))
+          const alone = (pool: (typeof pools)[number]) => ({
+            ...pool,
+            writeRow: async (...[text, bind]: Parameters<typeof pool.writeAlone>) =>
+              (await pool.writeAlone(text, bind)) === 1,
+          })
+          const ways = batched ? pools : pools.map(alone)
           const ids = Array.from({ length: 200 }, newId)
           const won = await Promise.all(
             ways.map((way, racer) => Promise.all(ids.map((hex) => claim(way, hex, `racer ${racer}`)))),
@@ -179,9 +182,7 @@ for (const kind of DATABASES) {
         const won = await Promise.all(ids.map((hex) => claim(bound, hex, 'later')))
         expect(won).to.deep.equal(ids.map((hex) => hex !== taken))
         expect(await usedBy(taken)).to.deep.equal(['first'])
-        expect(await bound.alone.writeRow(textOf(bound.dialect, CLAIM), [id(taken), ISSUER, null])).to.equal(
-          false,
-        )
+        expect(await bound.writeAlone(textOf(bound.dialect, CLAIM), [id(taken), ISSUER, null])).to.equal(0)
       })
 
       it('fail for any other reason, each alone', async () => {

@@ -78,14 +78,6 @@ describe('a statement', () => {
     ])[] = [
       ['a row', (bound, id) => bound.findRow({ sql: SELECT }, [id]), { value: 1 }, undefined, SELECT, false],
       [
-        'a row, alone',
-        (bound, id) => bound.alone.findRow({ sql: SELECT }, [id]),
-        { value: 1 },
-        undefined,
-        SELECT,
-        false,
-      ],
-      [
         'a row to write',
         (bound, id) => bound.writeRow({ sql: UPDATE }, [id], id),
         true,
@@ -93,7 +85,7 @@ describe('a statement', () => {
         UPDATE,
         false,
       ],
-      ['a row to write, alone', (bound, id) => bound.alone.write(UPDATE, [id]), 1, 0, UPDATE, false],
+      ['a row to write, alone', (bound, id) => bound.writeAlone({ sql: UPDATE }, [id]), 1, 0, UPDATE, false],
       ['rows', (bound, id) => bound.find(SELECT, [id]), [{ value: 1 }], [], SELECT, true],
       ['rows to write', (bound, id) => bound.write(UPDATE, [id]), 1, 0, UPDATE, true],
     ]

@@ -12,13 +12,6 @@ import { storageError } from './storage-error.ts'
 import { createTally, type Tally } from './tally.ts'
 import type { Binding, Result, Row, Text } from './text.ts'
 
-interface Alone {
-  findRow(text: Text, bind: Binding): Promise<Row | undefined>
-  writeRow(text: Text, bind: Binding): Promise<boolean>
-  /** Returns how many rows it wrote. */
-  write(sql: string, bind: Binding): Promise<number>
-}
-
 /**
  * The text of each statement is fixed. The server keeps prepared what runs often; it would not hold all the texts that
  * lists have, on every connection of every process.
@@ -30,8 +23,8 @@ export interface Database {
   findRow(text: Text, bind: Binding): Promise<Row | undefined>
   /** Writes at most one row, and returns whether it did. `row` names it alike in every process. May share a commit. */
   writeRow(text: Text, bind: Binding, row: string): Promise<boolean>
-  /** The same for what must not share. */
-  readonly alone: Alone
+  /** Writes what must not share. Returns how many rows it wrote. */
+  writeAlone(text: Text, bind: Binding): Promise<number>
   /** For texts that are rare. Runs alone. */
   find(sql: string, bind: Binding): Promise<readonly Row[]>
   /** For texts that are rare. Runs alone. Returns how many rows it wrote. */
@@ -71,11 +64,7 @@ export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Se
     findRow: async (text, bind) => (await execute(reading, together, { text, bind })).rows[0],
     writeRow: async (text, bind, row) =>
       (await execute(writing, together, { text, bind, row })).affected === 1,
-    alone: {
-      findRow: async (text, bind) => (await execute(reading, alone, { text, bind })).rows[0],
-      writeRow: async (text, bind) => (await execute(writing, alone, { text, bind })).affected === 1,
-      write: async (sql, bind) => (await execute(writing, alone, { text: { sql }, bind })).affected,
-    },
+    writeAlone: async (text, bind) => (await execute(writing, alone, { text, bind })).affected,
     find: async (sql, bind) => (await execute(reading, alone, rare(sql, bind))).rows,
     write: async (sql, bind) => (await execute(writing, alone, rare(sql, bind))).affected,
     async writeAll(sql, bind) {

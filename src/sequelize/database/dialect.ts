@@ -1,5 +1,6 @@
 /** What spells SQL for a database. Everything known of one database lies in the folder of its name. */
 import type { Sequelize } from 'sequelize'
+import type { Kind } from '../tables.ts'
 import type { Bound, Insertion } from './text.ts'
 
 /** The SQL that differs from database to database. */
@@ -13,11 +14,6 @@ export interface Dialect {
   insert(rows: Insert): string
   /** Inserts a row, or says that its key exists: by no row written, or by a failure that its driver takes for that. */
   claim(row: Insert): string
-  /**
-   * Inserts a row, or replaces the row with the same key if `where` holds; else it writes nothing. Absent where a
-   * database takes no such condition.
-   */
-  insertOrReplace?(row: Insert, existing: { readonly key: readonly string[]; readonly where: string }): string
   /** Whether what the client library threw says that a key exists. */
   isDuplicateKey(error: unknown): boolean
   /** Inserts rows; writes nothing where the key exists. How many it wrote, only PostgreSQL and SQLite know. */
@@ -43,7 +39,8 @@ export interface Dialect {
   /** Deletes the oldest rows. May skip rows that another process is deleting. */
   deleteOldest(rows: Delete): string
 
-  readonly types: ColumnTypes
+  /** Of columns; and what makes another column than a sequence the key: SQLite has its sequence in the primary one. */
+  readonly types: Readonly<Record<Kind | 'keyBesideSequence', string>>
   /** Goes after the columns of `CREATE TABLE`. */
   readonly tableOptions: string
   /** Goes after those of a table whose rows lie in the order of the key. */
@@ -117,29 +114,6 @@ export interface Slice {
   readonly below: string
   readonly limit: number
   readonly oldest?: true
-}
-
-interface ColumnTypes {
-  /** 16 bytes, bound by `bindId` and read by `hexOf`. */
-  readonly id: string
-  /** 32 bytes, bound as they are and read by `bytesOf`. */
-  readonly hash: string
-  /** Whole numbers of 16, 32 and 64 bits. */
-  readonly small: string
-  readonly int: string
-  readonly big: string
-  /** Ids and hashes of our own. */
-  readonly ascii: string
-  /** Names from outside, compared byte by byte: up to 255 characters of up to four bytes. */
-  readonly name: string
-  /** The same, up to 255 bytes. */
-  readonly shortName: string
-  /** Text that is only read back. */
-  readonly text: string
-  /** A whole number that the database hands out at insertion, and never twice. */
-  readonly sequence: string
-  /** What makes another column of that table a key: SQLite has its sequence in the primary one. */
-  readonly keyBesideSequence: string
 }
 
 /** Changes that no request waits for longer than a second, and questions to the catalogue. */

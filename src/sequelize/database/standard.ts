@@ -18,13 +18,6 @@ export function replacing({ table, columns, key, kept }: Upsert, given: (column:
   ].join(', ')
 }
 
-/** For databases whose ON CONFLICT takes a condition. */
-export const insertOrReplace: NonNullable<Dialect['insertOrReplace']> = (row, { key, where }) => {
-  const replaced = row.columns.filter((column) => !key.includes(column))
-  return `INSERT ${into(row)} ON CONFLICT (${key.join(', ')}) DO UPDATE
-    SET ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')} WHERE ${where}`
-}
-
 /** Each column is assigned without a condition where one condition holds for all, so that the row is left alone if not. */
 function writeOnce(rows: WriteOnce): string {
   const { table, key, once } = rows
@@ -68,31 +61,18 @@ export function selectSlice(
 
 const insertNew = (rows: Insert): string => `INSERT ${into(rows)} ON CONFLICT DO NOTHING`
 
-type Standard = Pick<
-  Dialect,
-  | 'bindName'
-  | 'insert'
-  | 'claim'
-  | 'insertNew'
-  | 'writeOnce'
-  | 'upsert'
-  | 'tableOptions'
-  | 'byKey'
-  | 'indexed'
->
-
-export const standard: Standard = {
-  bindName: (name) => name ?? null,
-  insert: (rows) => `INSERT ${into(rows)}`,
+export const standard = {
+  bindName: (name: string | undefined) => name ?? null,
+  insert: (rows: Insert) => `INSERT ${into(rows)}`,
   claim: insertNew,
   insertNew,
   writeOnce,
-  upsert: (row) => `INSERT ${into(row)} ON CONFLICT (${row.key.join(', ')}) DO UPDATE
+  upsert: (row: Upsert) => `INSERT ${into(row)} ON CONFLICT (${row.key.join(', ')}) DO UPDATE
     SET ${replacing(row, (column) => `excluded.${column}`)}`,
   tableOptions: '',
   byKey: '',
-  indexed: (column) => column,
-}
+  indexed: (column: string) => column,
+} satisfies Partial<Dialect>
 
 /** The rest of a `CREATE INDEX`. */
 export const indexOn = ({ name, table, columns, rows }: Index): string =>

@@ -5,11 +5,11 @@ import { epochTime, type Seconds } from '../../clock.ts'
 import { refuseUnknown } from '../../plain-json.ts'
 import type { Database } from '../database/database.ts'
 import type { Upsert } from '../database/dialect.ts'
-import type { Bound, Row } from '../database/text.ts'
+import type { Bound, Row, Text } from '../database/text.ts'
+import { textOf } from '../database/text-of.ts'
 import { readTimeout } from '../database/time-limit.ts'
 import { optionalText, text } from '../database/values.ts'
 import { databaseOf } from '../database-of.ts'
-import { recordOnce } from './once.ts'
 
 /**
  * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,
@@ -58,9 +58,19 @@ const FIND_BY_UID = `SELECT ${COLUMNS} FROM oidc_models
 const FIND_BY_USER_CODE = `SELECT ${COLUMNS} FROM oidc_models
   WHERE user_code = $3 AND ${OF_MODEL} AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
 const CONSUME = `UPDATE oidc_models SET consumed_at = $4 WHERE ${WHERE_ID} AND consumed_at IS NULL`
+/** `written_at` differs from what it was, so that MySQL counts the row whether it counts found or changed ones. */
+const REPLACE_EXPIRED = `UPDATE oidc_models SET payload = $4, written_at = $5, expires_at = $6
+  WHERE ${WHERE_ID} AND expires_at <= $7`
 const GRANT_OF = `SELECT grant_id FROM oidc_models WHERE ${WHERE_ID}`
 const DESTROY = `DELETE FROM oidc_models WHERE ${WHERE_ID}`
 const REVOKE_GRANT = "DELETE FROM oidc_models WHERE grant_id = $2 AND COALESCE(namespace, '') = $1"
+
+/** Of what may be used once. */
+const RECORD = {
+  to: 'claim',
+  table: 'oidc_models',
+  columns: ['namespace', 'model', 'id', 'payload', 'written_at', 'expires_at'],
+} as const
 
 const ROW: Upsert = {
   table: 'oidc_models',
@@ -111,14 +121,15 @@ export function createAdapter(
   if (typeof namespace !== 'string' || Buffer.byteLength(namespace) > 255) {
     throw new TypeError('namespace must be a string of at most 255 bytes')
   }
-  const upsert = database.dialect.upsert(ROW)
-  return (model) => new SequelizeAdapter({ database, upsert, namespace, model })
+  const { dialect } = database
+  const texts = { upsert: { sql: dialect.upsert(ROW) }, record: textOf(dialect, RECORD) }
+  return (model) => new SequelizeAdapter({ database, texts, namespace, model })
 }
 
 interface Place {
   readonly database: Database
-  /** The statement that writes a row, in the words of this database. */
-  readonly upsert: string
+  /** The statements that write a row, in the words of this database. */
+  readonly texts: { readonly upsert: Text; readonly record: Text }
   readonly namespace: string
   readonly model: string
 }
@@ -131,7 +142,7 @@ class SequelizeAdapter implements Adapter {
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
-    const { database, upsert, namespace, model } = this.#place
+    const { database, texts, namespace, model } = this.#place
     const expiresAt = expiryOf(model, expiresIn)
     if (model === REPLAY_DETECTION) return this.#record(id, payload, expiresAt)
     const { jti: _, ...withoutId } = payload
@@ -147,15 +158,16 @@ class SequelizeAdapter implements Adapter {
       typeof payload.consumed === 'number' ? payload.consumed : null,
       expiresAt,
     ]
-    await database.writeRow({ sql: upsert }, columns, `${namespace} ${model} ${id}`)
+    await database.writeRow(texts.upsert, columns, `${namespace} ${model} ${id}`)
   }
 
+  /** Of any number of these at the same time, one writes the row, or replaces it where it has expired. */
   async #record(id: string, payload: AdapterPayload, expiresAt: number | null): Promise<void> {
-    const { database, namespace, model } = this.#place
-    const columns = [...this.#where(id), JSON.stringify(payload), writtenAt(), expiresAt]
-    const bind = [...columns, epochTime() - GRACE]
-    if (await recordOnce(database, bind, `${namespace} ${model} ${id}`)) return
-    throw new errors.InvalidGrant(`${model} already recorded`)
+    const { database, texts, namespace, model } = this.#place
+    const bind = [...this.#where(id), JSON.stringify(payload), writtenAt(), expiresAt]
+    if (await database.writeRow(texts.record, bind, `${namespace} ${model} ${id}`)) return
+    const replaced = await database.writeAlone({ sql: REPLACE_EXPIRED }, [...bind, epochTime() - GRACE])
+    if (replaced === 0) throw new errors.InvalidGrant(`${model} already recorded`)
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -173,7 +185,7 @@ class SequelizeAdapter implements Adapter {
   async consume(id: string): Promise<void> {
     const { database, model } = this.#place
     // Not in a group, and `destroy` neither: the end of a grant takes its rows in another order.
-    if ((await database.alone.write(CONSUME, [...this.#where(id), epochTime()])) === 1) return
+    if ((await database.writeAlone({ sql: CONSUME }, [...this.#where(id), epochTime()])) === 1) return
     // As the provider does with a second use it sees in time.
     const row = await database.findRow({ sql: GRANT_OF }, this.#where(id))
     const grantId = optionalText(row?.grant_id ?? null)
@@ -182,7 +194,7 @@ class SequelizeAdapter implements Adapter {
   }
 
   async destroy(id: string): Promise<void> {
-    await this.#place.database.alone.write(DESTROY, this.#where(id))
+    await this.#place.database.writeAlone({ sql: DESTROY }, this.#where(id))
   }
 
   /** Ends the rows of every grantable model: what the provider asks of one of them, it asks of all. */

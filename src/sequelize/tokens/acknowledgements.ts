@@ -31,7 +31,7 @@ export async function acknowledge(
   const { database, dialect, number } = place
   const claim = textOf(dialect, { to: 'claim', table: ACKNOWLEDGEMENTS.name, columns: COLUMNS })
   const bind = [at, dialect.bindId(id), number, coversReplay ? 1 : 0, by, note]
-  await database.alone.writeRow({ ...claim, rare: true }, bind)
+  await database.writeAlone({ ...claim, rare: true }, bind)
 }
 
 async function acknowledgementsOf(

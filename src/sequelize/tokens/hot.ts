@@ -86,6 +86,6 @@ async function writeFurtherActors(
     ...[dialect.bindId(id), number, dialect.bindName(sub), dialect.bindId(chain)],
   ])
   const sql = dialect.insert({ table: ACTORS.name, columns: columnsOf(ACTORS), rows: rows.length })
-  await database.alone.write(sql, rows.flat())
+  await database.writeAlone({ sql }, rows.flat())
   return chain
 }

@@ -26,7 +26,7 @@ async function registerIssuer(database: Database, issuer: string): Promise<numbe
   if (!found) {
     const { dialect } = database
     const claim = textOf(dialect, { to: 'claim', table: ISSUERS.name, columns: columnsOf(ISSUERS) })
-    await database.alone.writeRow({ ...claim, rare: true }, [number, dialect.bindName(issuer)])
+    await database.writeAlone({ ...claim, rare: true }, [number, dialect.bindName(issuer)])
     found = await find()
   }
   if (found && text(found.issuer) === issuer) return number

@@ -1,13 +1,12 @@
 import type { Dialect } from '../dialect.ts'
 import { codeOf } from '../fate.ts'
-import { idsIn, insertOrReplace, standard } from '../standard.ts'
+import { idsIn, standard } from '../standard.ts'
 import { postgresSchema } from './schema.ts'
 
 const bindId = (hex: string): string => hex
 
 export const postgresDialect: Dialect = {
   ...standard,
-  insertOrReplace,
   bindId,
   isDuplicateKey: (error) => codeOf(error) === '23505',
 

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { idsIn, insertOrReplace, selectSlice, standard } from '../standard.ts'
+import { idsIn, selectSlice, standard } from '../standard.ts'
 import { sqliteSchema } from './schema.ts'
 
 const bindId = (hex: string): Buffer => Buffer.from(hex, 'hex')
@@ -7,7 +7,6 @@ const by = (index: string): string => `INDEXED BY ${index}`
 
 export const sqliteDialect: Dialect = {
   ...standard,
-  insertOrReplace,
   bindId,
   // Only one of the two modules has a code for it.
   isDuplicateKey: (error) => error instanceof Error && /UNIQUE constraint failed/.test(error.message),
