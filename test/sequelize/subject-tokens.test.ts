@@ -198,6 +198,7 @@ onEachKind((kind) => {
           ),
           [{ actorId: ['carol', 'dave'] }, 6 + 3],
           [{ clientId: 'spa' }, 2 + 3],
+          // A walk through the stops as well, and the uses are at hand.
           [{ live: true }, 4],
           [{ live: true, userId: undefined, state: undefined }, 4],
           [{ live: true, userId: ['bob'] }, 4],
@@ -215,6 +216,13 @@ onEachKind((kind) => {
           expect(asked, JSON.stringify(filter)).to.have.length(statements)
         }
       })
+    })
+
+    it('lists all that lives and was consumed, past the uses that are looked at first', async () => {
+      const { issuer, spend } = tokensIn(store)
+      await Promise.all(Array.from({ length: 160 }, () => spend()))
+      const { tokens } = await store.list(issuer, { live: true, state: 'consumed' }, { limit: 200, now: NOW })
+      expect(tokens).to.have.length(160)
     })
 
     describe('list, of what no index finds', () => {

@@ -100,7 +100,7 @@ export interface Delete {
   readonly limit: number
 }
 
-/** The keys that an index holds for one value, from `from` on and below `below`. */
+/** The keys, as `found`, that an index holds for one value, from `from` on and below `below`. */
 export interface Slice {
   readonly table: string
   /** Absent for the primary key, which `equal` and `key` make up. */
@@ -108,6 +108,8 @@ export interface Slice {
   /** The columns before the key, in the order of the index. */
   readonly equal: Readonly<Record<string, string>>
   readonly key: string
+  /** What is read of each row besides. */
+  readonly columns?: string
   /** What else must be true of the rows. */
   readonly where?: string
   readonly from: string

@@ -50,11 +50,11 @@ export const idsIn =
 
 /** `hint` names the index to the planner. */
 export function selectSlice(
-  { table, equal, key, where = '1 = 1', from, below, limit, oldest }: Slice,
+  { table, equal, key, columns, where = '1 = 1', from, below, limit, oldest }: Slice,
   hint: string,
 ): string {
   const values = Object.entries(equal).map(([column, value]) => `${column} = ${value}`)
-  return `SELECT ${key} AS found FROM ${table} ${hint}
+  return `SELECT ${[`${key} AS found`, columns].filter(Boolean).join(', ')} FROM ${table} ${hint}
     WHERE ${values.join(' AND ')} AND ${key} >= ${from} AND ${key} < ${below} AND ${where}
     ORDER BY ${key} ${oldest ? '' : 'DESC'} LIMIT ${limit}`
 }

@@ -40,7 +40,8 @@ export async function* summarize(
   const { database, dialect, number } = place
   const oldest = earliestId(from)
   for (let below = earliestId(until); ; ) {
-    const last = (await newest(place, 'issued', { from: oldest, below, limit: SLICE }))[SLICE - 1]
+    const slice = await newest(place, 'issued', { from: oldest, below, limit: SLICE })
+    const last = [...slice.keys()][SLICE - 1]
     const first = last ?? oldest
     const bind = [number, dialect.bindId(first), dialect.bindId(below)]
     const [row = {}] = await database.find(countIn(dialect), bind)

@@ -66,7 +66,7 @@ const isUnspent = ({ row }: Stoppable): boolean => row.u_used_at === null && row
 async function endAll(place: Place): Promise<number> {
   const now = epochTime()
   let ended = 0
-  for (const ids of partsOf(await unended(place, 'open', now), [500])) {
+  for (const ids of partsOf([...(await unended(place, 'open', now)).keys()], [500])) {
     const tokens = (await readStoppable(place, ids, now)).filter(isUnspent)
     // Each by its own time: status lists look back only so far.
     const stopped = await stop(place, tokens, { now: epochTime(), revocation: REVOCATION })

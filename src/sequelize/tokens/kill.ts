@@ -51,10 +51,10 @@ async function idsOf(place: Place, filter: KillFilter, now: Seconds): Promise<re
   const from = earliestId(now - 2 * LONGEST_LIFE)
   const by = NAMED.find((name) => names[name] !== undefined) ?? 'userId'
   const few = await newestNamed(place, by, [names[by] ?? []].flat(), { from, below: NEWEST, limit: FEW })
-  if (few.length < FEW) return few
+  if (few.size < FEW) return [...few.keys()]
   // What is spent in between is among the first: its subject token has not expired.
   const open = await unended(place, 'open', now)
-  return [...new Set([...open, ...(await unended(place, 'live', now))])]
+  return [...new Map([...open, ...(await unended(place, 'live', now))]).keys()]
 }
 
 /** Of these what has not ended: someone could exchange it, or its access token has not expired. */

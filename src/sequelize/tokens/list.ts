@@ -1,11 +1,13 @@
 /** Lists: one index finds ids, the records are read by them, and what the filter means decides. */
+import type { Seconds } from '../../clock.ts'
 import { withoutUndefined } from '../../plain-json.ts'
 import { matches } from '../../subject-tokens/filter.ts'
 import { earliestId, isId } from '../../subject-tokens/id.ts'
 import type { SubjectTokenFilter, SubjectTokenPage, SubjectTokenStore } from '../../subject-tokens/store.ts'
 import { LONGEST_LIFE, type SubjectToken } from '../../subject-tokens/subject-token.ts'
+import type { Row } from '../database/text.ts'
 import { withAcknowledgements } from './acknowledgements.ts'
-import { type Place, partsOf, readRows } from './place.ts'
+import { type Found, type Place, partsOf, readRows } from './place.ts'
 import { readToken } from './rows.ts'
 import { NAMED, NEWEST, newest, newestNamed, unended } from './walks.ts'
 
@@ -27,9 +29,11 @@ export async function list(place: Place, filter: SubjectTokenFilter, page: Page)
   const most = mostFor(filter, limit)
   const walked: string[] = []
   const tokens: SubjectToken[] = []
-  for await (const ids of walk(place, filter, page, most)) {
+  const isMeant = meantBy(filter, now)
+  for await (const [ids, found] of walk(place, filter, page, most)) {
     walked.push(...ids)
-    const records = (await readRows(place, ids)).map((row) => readToken(place, row))
+    const rows = await readRows(place, ids, { found, isMeant })
+    const records = rows.map((row) => readToken(place, row))
     const told = filter.unacknowledged ? await withAcknowledgements(place, records) : records
     tokens.push(...told.filter((token) => matches(token, filter, now)))
     if (tokens.length > limit) break
@@ -37,6 +41,13 @@ export async function list(place: Place, filter: SubjectTokenFilter, page: Page)
   const listed = await withAcknowledgements(place, tokens.slice(0, limit))
   const next = tokens.length > limit ? listed.at(-1)?.id : walked[most - 1]
   return { tokens: listed, ...(next !== undefined && { next }) }
+}
+
+/** Of a row that is not yet read as a whole: whether what has been read may be meant. What has ended is neither active nor live. */
+function meantBy({ live, state }: SubjectTokenFilter, now: Seconds): (row: Row) => boolean {
+  const lasts = (end: unknown) => end === undefined || Number(end) > now
+  return (row) =>
+    (state !== 'active' || lasts(row.expires_at)) && (!live || lasts(row.u_access_token_expires_at))
 }
 
 /** How many ids are walked. No more than the page has where the walk decides all that the filter says, but for times. */
@@ -49,13 +60,13 @@ function mostFor({ createdAfter, createdBefore, ...filter }: SubjectTokenFilter,
   return decides || replayed || withoutActor || state === 'revoked' ? limit + 1 : MOST_READ
 }
 
-/** Ids of the newest that may be meant, in parts. */
+/** The newest that may be meant, in parts. */
 async function* walk(
   place: Place,
   filter: SubjectTokenFilter,
   { cursor = NEWEST, now }: Page,
   most: number,
-): AsyncGenerator<readonly string[]> {
+): AsyncGenerator<readonly [ids: readonly string[], found: Found]> {
   const { id, createdAfter = 0, createdBefore, live, replayed, withoutActor, unacknowledged, state } = filter
   // What has not ended was issued since.
   const since = live || state === 'active' ? Math.max(createdAfter, now - 2 * LONGEST_LIFE) : createdAfter
@@ -63,23 +74,37 @@ async function* walk(
   const limit = PAGES.find((size) => size >= most) ?? Math.min(most, MOST_READ)
   const sought = { from: earliestId(since), below: cursor < until ? cursor : until, limit }
   const named = NAMED.find((by) => filter[by] !== undefined)
-  const find = async (): Promise<readonly string[]> => {
-    if (id !== undefined) return id >= sought.from && id < sought.below ? [id] : []
+  const find = async (): Promise<Found> => {
+    if (id !== undefined) return new Map(id >= sought.from && id < sought.below ? [[id, {}]] : [])
     if (named !== undefined) return newestNamed(place, named, [filter[named] ?? []].flat(), sought)
     if (replayed) return newest(place, 'replayed', sought)
     if (withoutActor) return newest(place, 'withoutActor', sought)
     if (unacknowledged) return newest(place, 'alarming', sought)
-    if (live) return newest(place, 'used', { ...sought, limit: NEWEST_USES })
+    if (live) return newest(place, 'used', sought)
     if (state === 'active') return unended(place, 'open', now, sought)
     return newest(place, state === 'revoked' ? 'revoked' : 'issued', sought)
   }
-  const ids = await find()
-  yield* inParts(ids.slice(0, most))
-  const below = ids[NEWEST_USES - 1]
-  if (most === Number.POSITIVE_INFINITY && below !== undefined)
-    yield* inParts(await unended(place, 'live', now, { from: sought.from, below }))
+  if (most !== Number.POSITIVE_INFINITY) yield* inParts(await find(), most)
+  else {
+    const used = await newest(place, 'used', { ...sought, limit: NEWEST_USES })
+    const ids = [...used.keys()]
+    // The stops of uses that follow one another follow one another, too.
+    const from = ids.at(-1) ?? sought.below
+    const stopped = await newest(place, 'revoked', { ...sought, from, limit: NEWEST_USES })
+    yield* inParts(
+      new Map([...used].filter(([it, { u_kept: kept }]) => !stopped.has(it) || kept !== null)),
+      most,
+    )
+    const below = ids[NEWEST_USES - 1]
+    if (below !== undefined)
+      yield* inParts(await unended(place, 'live', now, { from: sought.from, below }), most)
+  }
 }
 
 /** The first are mostly enough. */
-const inParts = (ids: readonly string[]) =>
-  [ids.slice(0, FIRST), ...partsOf(ids.slice(FIRST), [OTHERS])].filter((part) => part.length > 0)
+function inParts(found: Found, most: number) {
+  const ids = [...found.keys()].slice(0, most)
+  return [ids.slice(0, FIRST), ...partsOf(ids.slice(FIRST), [OTHERS])]
+    .filter((part) => part.length > 0)
+    .map((part) => [part, found] as const)
+}

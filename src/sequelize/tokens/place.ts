@@ -1,6 +1,6 @@
 /** The rows of one issuer: where they are, and how they are read. */
 import type { Database } from '../database/database.ts'
-import type { Dialect } from '../database/dialect.ts'
+import type { Dialect, Ids } from '../database/dialect.ts'
 import type { Row } from '../database/text.ts'
 import { hexOf } from '../database/values.ts'
 import { STOPS, TOKENS, USES } from '../tables.ts'
@@ -20,27 +20,44 @@ export const REST = `LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token
 /** The rows of a record. */
 export const RECORDS = `${TOKENS.name} t ${REST}`
 
+/** By the ids of records, what a walk has read of their rows. The newest first. */
+export type Found = ReadonlyMap<string, Row>
+
+/** Which rows are read: those of all ids, unless what is read first says otherwise. */
+interface Wanted {
+  readonly found?: Found
+  readonly isMeant?: (row: Row) => boolean
+}
+
 /**
  * The rows of these records, in the order of their ids. Table by table: a planner without statistics would read all of an
- * issuer to join them. The use comes last, so that what is read was true at one time: before a stop that was not seen.
+ * issuer to join them. The use comes last, so that what is read was true at one time: before a stop that was not seen. A
+ * walk has found it before, at most where there was one, and that stays.
  */
 export async function readRows(
   { database, dialect, number }: Place,
   ids: readonly string[],
+  { found, isMeant = () => true }: Wanted = {},
 ): Promise<readonly Row[]> {
-  const { among, each, bind } = dialect.idsFrom(2, ids)
-  const read = async (alias: 't' | 'u' | 's', from: string, id: string) => {
-    const rows = await database.find(`SELECT ${partOf(alias)} FROM ${from}`, [number, ...bind])
-    return new Map(rows.map((row) => [hexOf(row[id]), row]))
+  const rows = new Map<string, Row>(ids.map((id) => [id, found?.get(id) ?? {}]))
+  const read = async (alias: 't' | 'u' | 's', key: string, from: (ids: Ids) => string) => {
+    for (const [id, row] of rows) if (!isMeant(row)) rows.delete(id)
+    const [first] = rows.values()
+    if (first === undefined || key in first) return
+    const left = dialect.idsFrom(2, [...rows.keys()])
+    const sql = `SELECT ${partOf(alias)} FROM ${from(left)}`
+    for (const row of await database.find(sql, [number, ...left.bind]))
+      rows.set(hexOf(row[key]), { ...rows.get(hexOf(row[key])), ...row })
   }
-  const tokens = await read('t', `${TOKENS.name} t WHERE t.issuer = $1 AND ${among('t.id')}`, 'id')
+  await read('t', 'id', ({ among }) => `${TOKENS.name} t WHERE t.issuer = $1 AND ${among('t.id')}`)
   // There are fewer stops: a planner without statistics would take them for few enough to read all.
-  const stops = await read('s', each(STOPS.name, 's', 'token_id'), 's_token_id')
-  const uses = await read('u', `${USES.name} u WHERE u.issuer = $1 AND ${among('u.token_id')}`, 'u_token_id')
-  return ids.flatMap((id) => {
-    const token = tokens.get(id)
-    return token ? [{ ...NO_ROW, ...token, ...uses.get(id), ...stops.get(id) }] : []
-  })
+  await read('s', 's_token_id', ({ each }) => each(STOPS.name, 's', 'token_id'))
+  await read(
+    'u',
+    'u_token_id',
+    ({ among }) => `${USES.name} u WHERE u.issuer = $1 AND ${among('u.token_id')}`,
+  )
+  return [...rows.values()].flatMap((row) => (row.id === undefined ? [] : [{ ...NO_ROW, ...row }]))
 }
 
 /** Parts of the sizes that come next, each of many: for rows that cannot be repeated. */

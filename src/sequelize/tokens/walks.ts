@@ -1,11 +1,12 @@
-/** Finds the ids of records, the newest first: each walk reads one index of one table, as far as its limit. */
+/** Finds the ids of records, the newest first, and what is at hand of their rows: each walk reads one index of one table, as far as its limit. */
 import type { Seconds } from '../../clock.ts'
 import type { SubjectTokenFilter } from '../../subject-tokens/store.ts'
 import { LONGEST_LIFE } from '../../subject-tokens/subject-token.ts'
+import type { Row } from '../database/text.ts'
 import { hexOf } from '../database/values.ts'
 import { ACTORS, STOPS, TOKENS, USES } from '../tables.ts'
-import type { Place } from './place.ts'
-import { stepOf } from './rows.ts'
+import type { Found, Place } from './place.ts'
+import { partOf, stepOf } from './rows.ts'
 
 /** Ids from the first on, older than the second. */
 interface Span {
@@ -28,6 +29,8 @@ interface Walk {
   /** Of the column, in SQL. Absent: a name that is bound. */
   readonly value?: string
   readonly where?: string
+  /** The alias of the table, if its rows are read too. */
+  readonly rows?: 's' | 'u'
 }
 
 const byColumn = ({ name }: { readonly name: string }, column: string): Walk => ({
@@ -63,14 +66,15 @@ export interface Sought extends Span {
   readonly limit: number
 }
 
-async function idsOf(place: Place, walk: Walk, name: string | undefined, { from, below, limit }: Sought) {
+async function follow(place: Place, walk: Walk, name: string | undefined, { from, below, limit }: Sought) {
   const { database, dialect, number } = place
-  const { table, id, index, column, value = '$4', where } = walk
+  const { table, id, index, column, value = '$4', where, rows } = walk
   const sql = dialect.selectNewest({
-    table,
+    table: rows === undefined ? table : `${table} ${rows}`,
     ...(index !== undefined && { index }),
     equal: { ...(column !== undefined && { [column]: value }), issuer: '$1' },
     key: id,
+    ...(rows !== undefined && { columns: partOf(rows) }),
     ...(where !== undefined && { where }),
     ...{ from: '$2', below: '$3', limit },
   })
@@ -80,18 +84,21 @@ async function idsOf(place: Place, walk: Walk, name: string | undefined, { from,
     dialect.bindId(below),
     ...(name === undefined ? [] : [dialect.bindName(name)]),
   ]
-  return (await database.find(sql, bind)).map(({ found }) => hexOf(found))
+  return database.find(sql, bind)
 }
 
-/** Of several walks the newest ids, each once. One after the other: a request holds one connection. */
+/** What several walks find, each once. One after the other: a request holds one connection. */
 async function newestOf(
   place: Place,
   walks: readonly (readonly [walk: Walk, name?: string])[],
   sought: Sought,
-): Promise<string[]> {
-  const ids = new Set<string>()
-  for (const [walk, name] of walks) for (const id of await idsOf(place, walk, name, sought)) ids.add(id)
-  return [...ids].sort().reverse().slice(0, sought.limit)
+): Promise<Found> {
+  const rows = new Map<string, Row>()
+  for (const [walk, name] of walks)
+    for (const { found, of_first: _, ...row } of await follow(place, walk, name, sought))
+      rows.set(hexOf(found), row)
+  const ids = [...rows.keys()].sort().reverse()
+  return new Map(ids.slice(0, sought.limit).map((id) => [id, rows.get(id) ?? {}]))
 }
 
 export function newestNamed(
@@ -99,7 +106,7 @@ export function newestNamed(
   by: Named,
   names: readonly string[],
   sought: Sought,
-): Promise<string[]> {
+): Promise<Found> {
   const walks = BY_NAME[by].flatMap((walk) => names.map((name) => [walk, name] as const))
   return newestOf(place, walks, sought)
 }
@@ -110,17 +117,17 @@ const WITHOUT_ACTOR: Walk = { ...byColumn(USES, 'actor_id'), value: `''` }
 const IN_COMMON = {
   issued: [{ table: TOKENS.name, id: 'id' }],
   /** Tombstones included. */
-  used: [{ table: USES.name, id: 'token_id' }],
-  revoked: [{ table: STOPS.name, id: 'token_id', where: 'stopped_at IS NOT NULL' }],
-  replayed: [REPLAYED],
-  withoutActor: [WITHOUT_ACTOR],
+  used: [{ table: USES.name, id: 'token_id', rows: 'u' }],
+  revoked: [{ table: STOPS.name, id: 'token_id', where: 'stopped_at IS NOT NULL', rows: 's' }],
+  replayed: [{ ...REPLAYED, rows: 's' }],
+  withoutActor: [{ ...WITHOUT_ACTOR, rows: 'u' }],
   /** Something to look into. */
   alarming: [REPLAYED, WITHOUT_ACTOR],
 } as const satisfies Readonly<Record<string, readonly Walk[]>>
 
 export type InCommon = keyof typeof IN_COMMON
 
-export const newest = (place: Place, what: InCommon, sought: Sought): Promise<string[]> =>
+export const newest = (place: Place, what: InCommon, sought: Sought): Promise<Found> =>
   newestOf(
     place,
     IN_COMMON[what].map((walk) => [walk]),
@@ -142,7 +149,7 @@ export async function unended(
   ending: keyof typeof BY_END,
   now: Seconds,
   { from = OLDEST, below = NEWEST, limit }: Partial<Sought> = {},
-): Promise<string[]> {
+): Promise<Found> {
   const { table, id, ends } = BY_END[ending]
   const rows = await database.find(
     `SELECT ${id} AS found FROM ${table} ${dialect.by(`${table}_${ending}`)}
@@ -151,5 +158,5 @@ export async function unended(
     // No token lives longer.
     [number, stepOf(now), stepOf(now + 2 * LONGEST_LIFE), now, dialect.bindId(below)],
   )
-  return rows.map(({ found }) => hexOf(found)).filter((found) => found >= from)
+  return new Map(rows.map(({ found }) => [hexOf(found), {}] as const).filter(([found]) => found >= from))
 }

@@ -15,17 +15,18 @@ export const postgresDialect: Dialect = {
    * list has an order that no other index gives. The lower bound stands outside: with both, a planner that does not know
    * their values would expect few keys between them, and collect all of them.
    */
-  selectNewest({ table, equal, key, where = 'true', from, below, limit, oldest }) {
+  selectNewest({ table, equal, key, columns, where = 'true', from, below, limit, oldest }) {
     const [[first, value] = [], ...others] = Object.entries(equal)
+    const selected = [`${key} AS found`, columns].filter(Boolean).join(', ')
     // By a primary key of two columns a pair is compared: a planner expects more of that than of equality, and keeps the order.
     if (others.length === 0) {
       const [bound, direction] = oldest ? [`>= (${value}, ${from})`, ''] : [`< (${value}, ${below})`, 'DESC']
-      return `SELECT found FROM (SELECT ${key} AS found, ${first} AS of_first FROM ${table}
+      return `SELECT * FROM (SELECT ${selected}, ${first} AS of_first FROM ${table}
         WHERE (${first}, ${key}) ${bound} AND ${where} ORDER BY ${first} ${direction}, ${key} ${direction} LIMIT ${limit}) newest
         WHERE of_first = ${value} AND found >= ${from} AND found < ${below}`
     }
     const equals = others.map(([column, its]) => `${column} = ${its}`).join(' AND ')
-    return `SELECT found FROM (SELECT ${key} AS found FROM ${table}
+    return `SELECT * FROM (SELECT ${selected} FROM ${table}
         WHERE ${first} = ANY (ARRAY[${value}]) AND ${equals} AND ${key} < ${below} AND ${where}
         ORDER BY ${first} DESC, ${key} DESC LIMIT ${limit}) newest
       WHERE found >= ${from}`
