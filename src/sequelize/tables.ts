@@ -271,26 +271,22 @@ export const columnsOf = <Name extends string>({
   readonly columns: Readonly<Record<Name, unknown>>
 }): Name[] => Object.keys(columns) as Name[]
 
+const shown = <Name extends string>(
+  alias: string,
+  { columns }: { readonly columns: Readonly<Record<Name, string>> },
+  names: readonly NoInfer<Name>[],
+) => names.map((name) => [columns[name].replace('?', '') as Kind, `${alias}.${name}`, name] as const)
+
 /** For people with a client of the database. No code of ours reads it. */
 export const RECORDS_VIEW = {
   name: 'subject_token_records',
   /** Of each column: its kind, the expression, and its name. */
   columns: [
-    ['sequence', 't.number', 'number'],
-    ['id', 't.id', 'id'],
-    ['name', 'i.issuer', 'issuer'],
-    ['small', 't.purpose', 'purpose'],
-    ['name', 't.user_id', 'user_id'],
-    ['name', 't.created_by', 'created_by'],
-    ['name', 't.client_id', 'client_id'],
-    ['name', 't.actor_id', 'actor_id'],
-    ['name', 't.ticket_id', 'ticket_id'],
-    ['text', 't.resource', 'resource'],
-    ['text', 't.scope', 'scope'],
-    ['text', 't.context', 'context'],
-    ['big', 't.created_at', 'created_at'],
-    ['big', 't.expires_at', 'expires_at'],
-    ['big', 'u.used_at', 'used_at'],
+    ...shown('t', TOKENS, ['number', 'id']),
+    ...shown('i', ISSUERS, ['issuer']),
+    ...shown('t', TOKENS, ['purpose', 'user_id', 'created_by', 'client_id', 'actor_id', 'ticket_id']),
+    ...shown('t', TOKENS, ['resource', 'scope', 'context', 'created_at', 'expires_at']),
+    ...shown('u', USES, ['used_at']),
     ['name', 'CASE WHEN u.used_at IS NOT NULL THEN COALESCE(u.client_id, t.client_id) END', 'used_by'],
     [
       'name',
@@ -299,13 +295,9 @@ export const RECORDS_VIEW = {
     ],
     ['text', 'u.resource', 'used_resource'],
     ['text', 'u.scope', 'used_scope'],
-    ['big', 'u.access_token_expires_at', 'access_token_expires_at'],
-    ['big', 's.stopped_at', 'stopped_at'],
-    ['ascii', 's.cause', 'cause'],
-    ['text', 's.revocation', 'revocation'],
-    ['big', 's.replayed_at', 'replayed_at'],
-    ['name', 's.replayed_by', 'replayed_by'],
-    ['name', 's.replayed_account', 'replayed_account'],
+    ...shown('u', USES, ['access_token_expires_at']),
+    ...shown('s', STOPS, ['stopped_at', 'cause', 'revocation']),
+    ...shown('s', STOPS, ['replayed_at', 'replayed_by', 'replayed_account']),
   ],
   from: `${TOKENS.name} t JOIN ${ISSUERS.name} i ON i.number = t.issuer
     LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token_id = t.id

@@ -1,6 +1,6 @@
 /** How a cluster is recognised, without one. `test/faults/galera.test.ts` has one. */
 import { expect } from 'chai'
-import { createInSync } from '../../src/sequelize/database/mysql/galera.ts'
+import { createInSync } from '../../src/sequelize/database/mysql/driver.ts'
 
 /** A server that says this of itself, to one who asks for it by name. */
 function server(variables: Readonly<Record<string, string>>) {

@@ -7,9 +7,8 @@ import type { Dialect } from './dialect.ts'
 import type { Driver } from './driver.ts'
 import { AFTER, fateOf } from './fate.ts'
 import { createPatience } from './patience.ts'
-import { onPool } from './pool.ts'
+import { createTally, onPool, type Tally } from './pool.ts'
 import { storageError } from './storage-error.ts'
-import { createTally, type Tally } from './tally.ts'
 import type { Binding, Result, Row, Text } from './text.ts'
 
 /**

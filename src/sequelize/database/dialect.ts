@@ -1,7 +1,7 @@
 /** What spells SQL for a database. Everything known of one database lies in the folder of its name. */
 import type { Sequelize } from 'sequelize'
 import type { Kind } from '../tables.ts'
-import type { Bound, Insertion } from './text.ts'
+import type { Bound, Insertion, Intent, Text } from './text.ts'
 
 /** The SQL that differs from database to database. */
 export interface Dialect {
@@ -154,4 +154,15 @@ export interface Index {
   readonly columns: string
   /** ` WHERE …`, if rows are left out, where the database has such indexes. */
   readonly rows: string
+}
+
+/** The text of what is wanted of one row. */
+export const textOf = (dialect: Dialect, intent: Intent): Text => ({ sql: sqlOf(dialect, intent), intent })
+
+function sqlOf(dialect: Dialect, intent: Intent): string {
+  if (intent.to === 'insert') return dialect.insert(intent)
+  if (intent.to === 'claim') return dialect.claim(intent)
+  const tables = [intent.table, intent.join].filter(Boolean).join(' ')
+  const equal = [intent.key, ...intent.equal].map((column, index) => `${column} = $${index + 1}`)
+  return `SELECT ${intent.columns} FROM ${tables} WHERE ${equal.join(' AND ')}`
 }

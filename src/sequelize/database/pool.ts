@@ -1,10 +1,10 @@
 /** Runs statements on connections of a Sequelize's own pool, past its query layer. */
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
+import type { StoreMeasures } from '../../subject-tokens/store.ts'
 import type { Driver } from './driver.ts'
-import { AFTER, Failure } from './fate.ts'
+import { AFTER, Failure, type Fate } from './fate.ts'
 import { logOf } from './log.ts'
-import { countWait, type Tally } from './tally.ts'
 import type { Binding, Result, Text } from './text.ts'
 import { within } from './time-limit.ts'
 
@@ -54,5 +54,31 @@ export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds, t
       else drop(connection)
       throw new Failure(fate, error)
     }
+  }
+}
+
+/** What the statements of one database have counted since the process began. Read at any time, by what measures. */
+export interface Tally extends StoreMeasures {
+  readonly failures: Record<Fate, number>
+  waits: number
+  waited: number
+  waiting: number
+}
+
+export function createTally(): Tally {
+  const fates = Object.keys(AFTER).map((fate) => [fate, 0])
+  return { failures: Object.fromEntries(fates), waits: 0, waited: 0, waiting: 0 }
+}
+
+/** Counts how long a connection is waited for, whatever comes of it. */
+async function countWait<Value>(tally: Tally, wait: Promise<Value>): Promise<Value> {
+  const begun = performance.now()
+  tally.waits += 1
+  tally.waiting += 1
+  try {
+    return await wait
+  } finally {
+    tally.waiting -= 1
+    tally.waited += (performance.now() - begun) / 1000
   }
 }

@@ -1,6 +1,6 @@
 /** Who has looked into the alarms of records: read for those that have some, and never for a token that is unspent. */
 import { type Acknowledgement, isAlarming, type SubjectToken } from '../../subject-tokens/subject-token.ts'
-import { textOf } from '../database/text-of.ts'
+import { textOf } from '../database/dialect.ts'
 import { hexOf, text } from '../database/values.ts'
 import { ACKNOWLEDGEMENTS, columnsOf } from '../tables.ts'
 import type { Place } from './place.ts'

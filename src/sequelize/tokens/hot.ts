@@ -8,10 +8,9 @@ import type {
   SubjectTokenDraft,
   SubjectTokenUse,
 } from '../../subject-tokens/subject-token.ts'
-import type { Dialect } from '../database/dialect.ts'
+import { type Dialect, textOf } from '../database/dialect.ts'
 import { withoutEffect } from '../database/storage-error.ts'
 import type { Row } from '../database/text.ts'
-import { textOf } from '../database/text-of.ts'
 import { ACTORS, columnsOf, TOKENS, USES } from '../tables.ts'
 import { type Place, REST } from './place.ts'
 import { ISSUED, issuedRow, OPENED, RECORD, readHash, readToken, USED, useRow } from './rows.ts'

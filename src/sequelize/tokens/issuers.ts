@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
 import type { Database } from '../database/database.ts'
+import { textOf } from '../database/dialect.ts'
 import { StorageError } from '../database/storage-error.ts'
-import { textOf } from '../database/text-of.ts'
 import { text } from '../database/values.ts'
 import { columnsOf, ISSUERS } from '../tables.ts'
 

@@ -1,7 +1,7 @@
 /** A record of the domain, and the rows of `subject_tokens`, `subject_token_uses` and `subject_token_stops` it is made of. */
 import { isPlainObject, isStorableName, type JsonObject, withoutUndefined } from '../../plain-json.ts'
 import type { TokenHash } from '../../subject-tokens/secret.ts'
-import type { Revoked, RevokedToken } from '../../subject-tokens/store.ts'
+import type { Revoked } from '../../subject-tokens/store.ts'
 import type {
   ActClaim,
   ActingParty,
@@ -160,27 +160,26 @@ export function readToken(reader: Reader, row: Row, strictly = false): SubjectTo
 /** The hash that only the row of a token has. */
 export const readHash = (row: Row): TokenHash => bytesOf(row.secret_hash).toString('base64url') as TokenHash
 
+/** What a stop tells, without the rest of the record: many are in memory at a time. */
 export function readRevoked(reader: Reader, row: Row): Revoked {
-  const id = hexOf(row.id)
-  const token: RevokedToken = withoutUndefined({
-    id,
-    userId: text(row.user_id),
-    clientId: optionalText(row.client_id),
-    actorId: optionalText(row.actor_id),
-    use: row.u_used_at === null ? undefined : readRevokedUse(row),
-    revocation: readRevocation(row, parserOf(reader, id, false)),
-  })
-  return { token, unreported: row.s_stopped_at !== null && row.s_reported === null }
-}
-
-function readRevokedUse(row: Row): NonNullable<RevokedToken['use']> {
-  const sub = readActorId(row)
-  return withoutUndefined({
-    clientId: readClientId(row),
-    actor: sub === undefined ? undefined : { sub },
-    accessToken: readAccessToken(row),
-    grantId: optionalText(row.u_grant_id),
-  })
+  const { id, userId, clientId, actorId, use, revocation } = readToken(reader, row)
+  const used = use && {
+    clientId: use.clientId,
+    actor: use.actor && { sub: use.actor.sub },
+    accessToken: use.accessToken,
+    grantId: use.grantId,
+  }
+  return {
+    token: withoutUndefined({
+      id,
+      userId,
+      clientId,
+      actorId,
+      revocation,
+      use: used && withoutUndefined(used),
+    }),
+    unreported: row.s_stopped_at !== null && row.s_reported === null,
+  }
 }
 
 function readUse(row: Row, details: Record<string, unknown> | undefined): SubjectTokenUse {
@@ -208,10 +207,8 @@ const readSession = (row: Row): SessionUse =>
 
 /** What cannot be read was not confirmed. */
 export function readLogout(row: Row): SessionLogout {
-  const stored = Number(row.u_session_logout)
-  if (stored === LOGOUTS.confirmed) return 'confirmed'
-  if (stored === LOGOUTS.gaveUp) return 'gaveUp'
-  return stored === LOGOUTS.unsupported ? 'unsupported' : 'pending'
+  const names = Object.keys(LOGOUTS) as SessionLogout[]
+  return names.find((name) => LOGOUTS[name] === Number(row.u_session_logout)) ?? 'pending'
 }
 
 function readActor(sub: string, details: Record<string, unknown> = {}): ActingParty {

@@ -4,8 +4,8 @@ import type { Driver } from '../driver.ts'
 import { codeOf, isCut } from '../fate.ts'
 import { toPositional } from '../positional.ts'
 import type { Bound, Result, Text } from '../text.ts'
+import { text } from '../values.ts'
 import { mysqlDialect } from './dialect.ts'
-import { createInSync } from './galera.ts'
 import { fitting, type GroupTexts, most, runGroup } from './group.ts'
 
 interface Client {
@@ -117,3 +117,35 @@ const executeOn =
         else resolve({ rows: [], affected: Number(Reflect.get(Object(result), 'affectedRows')) })
       })
     })
+
+type InSync = NonNullable<Driver['inSync']>
+
+/**
+ * A Galera cluster certifies a write before it confirms it, but for some milliseconds a row written on one node is not
+ * visible on another. A statement that found no row is therefore repeated once, after the node has applied everything
+ * committed before. One that finds its row costs nothing extra. The server is asked what it is at the first that does not.
+ */
+export function createInSync(): InSync {
+  let known: Promise<boolean> | undefined
+  return async (sql, find) => {
+    known ??= isCluster(find)
+    known.catch(() => {
+      known = undefined
+    })
+    // 7 makes reads, updates, deletes, inserts and replaces wait.
+    return (await known) ? `SET STATEMENT wsrep_sync_wait=7 FOR ${sql}` : undefined
+  }
+}
+
+async function isCluster(find: Parameters<InSync>[1]): Promise<boolean> {
+  // `version` names the product: other kinds of Galera cluster lack `SET STATEMENT`.
+  const rows = await find("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'version')")
+  const value = (name: string) => text(rows.find((row) => row.Variable_name === name)?.Value ?? '')
+  if (value('wsrep_on') !== 'ON') return false
+  if (!value('version').includes('MariaDB')) {
+    throw new TypeError(
+      'only MariaDB Galera clusters are supported: others lack a per-statement wsrep_sync_wait',
+    )
+  }
+  return true
+}
