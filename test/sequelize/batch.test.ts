@@ -6,7 +6,6 @@ type Options = BatchOptions<string, number>
 const OPTIONS: Options = {
   keyOf: (kind) => kind,
   most: () => 3,
-  fitting: (_kind, calls) => calls.length,
   compare: (one, other) => one - other,
   maySplit: () => true,
 }
@@ -54,13 +53,6 @@ describe('calls of one turn', () => {
     )
     const joined = await Promise.all([join('a', 1), join('b', 2), join('a', 3)])
     expect(joined).to.deep.equal(['a 1 of 2', 'b 2 of 1', 'a 3 of 2'])
-  })
-
-  it('run separately if they do not fit into one run, those that come first in the order before the others', async () => {
-    const fitting = (_kind: string, calls: readonly number[]) => (calls[0] === calls[1] ? 1 : 2)
-    const { runs, outcomes } = doubling({ most: () => 8, fitting })
-    expect(await outcomes(3, 1, 2, 1, 4)).to.deep.equal([6, 2, 4, 2, 8])
-    expect(runs).to.deep.equal([[1], [1, 2], [3, 4]])
   })
 
   it('wait for no call of the next turn', async () => {

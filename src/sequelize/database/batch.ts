@@ -7,8 +7,6 @@ export interface BatchOptions<Kind, Call> {
   readonly keyOf: (kind: Kind) => unknown
   /** How many calls one run takes at most. */
   readonly most: (kind: Kind) => number
-  /** How many of these calls, from the first on, one run takes; the others go in runs of their own. */
-  readonly fitting: (kind: Kind, calls: readonly Call[]) => number
   /** The same order in every process, so that no two batches wait for each other's rows. */
   readonly compare: (one: Call, other: Call) => number
   /** Whether a batch that failed was rolled back or refused as a whole, so that each call may run alone. */
@@ -23,7 +21,7 @@ interface Waiting<Call, Outcome> {
 
 export function inBatches<Kind, Call, Outcome>(
   run: (kind: Kind, calls: readonly Call[]) => Promise<readonly Outcome[]>,
-  { keyOf, most, fitting, compare, maySplit }: BatchOptions<Kind, Call>,
+  { keyOf, most, compare, maySplit }: BatchOptions<Kind, Call>,
 ): (kind: Kind, call: Call) => Promise<Outcome> {
   const open = new Map<unknown, Waiting<Call, Outcome>[]>()
 
@@ -31,14 +29,7 @@ export function inBatches<Kind, Call, Outcome>(
     if (open.get(keyOf(kind)) !== batch) return // it filled up and ran before the turn ended
     open.delete(keyOf(kind))
     batch.sort((one, other) => compare(one.call, other.call))
-    for (let left = batch; left.length > 0; ) {
-      const taken = fitting(
-        kind,
-        left.map(({ call }) => call),
-      )
-      void settle(kind, left.slice(0, taken))
-      left = left.slice(taken)
-    }
+    void settle(kind, batch)
   }
   const settle = async (kind: Kind, batch: readonly Waiting<Call, Outcome>[]) => {
     const calls = batch.map(({ call }) => call)

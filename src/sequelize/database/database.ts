@@ -85,10 +85,6 @@ const batchOptions = (driver: Driver): BatchOptions<Text, Statement> => ({
   // A claim may have the text of an insert.
   keyOf: ({ sql, intent }) => (intent?.to === 'claim' ? intent : sql),
   most: driver.most,
-  fitting(text, statements) {
-    const bindings = statements.map(({ bind }) => bind)
-    return driver.fitting?.(text, bindings) ?? bindings.length
-  },
   compare: ({ row: one = '' }, { row: other = '' }) => (one === other ? 0 : one < other ? -1 : 1),
   maySplit: (error) => AFTER[fateOf(error)].split,
 })

@@ -7,8 +7,6 @@ export interface Driver {
   readonly dialect: Dialect
   /** How many bindings of a text one `run` takes at most, in one round trip. */
   most(text: Text): number
-  /** How many of these, from the first on, one `run` takes. Absent where it takes all up to the most. */
-  fitting?(text: Text, bindings: readonly Binding[]): number
   /**
    * Does what a statement says once for each binding, in one transaction, and returns the results in their order. The
    * bindings of a statement that writes are sorted by their rows.

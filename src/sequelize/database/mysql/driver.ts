@@ -6,7 +6,7 @@ import { toPositional } from '../positional.ts'
 import type { Bound, Result, Text } from '../text.ts'
 import { text } from '../values.ts'
 import { mysqlDialect } from './dialect.ts'
-import { fitting, type GroupTexts, most, runGroup } from './group.ts'
+import { type GroupTexts, most, runGroup } from './group.ts'
 
 interface Client {
   readonly stream: { destroy(): void }
@@ -81,7 +81,6 @@ const mysql: Omit<Driver, 'run' | 'inSync'> = {
   dialect: mysqlDialect,
   makesClients: 'createConnection',
   most,
-  fitting,
 
   fateOf(error) {
     const code = codeOf(error) ?? ''

@@ -3,26 +3,15 @@
  * a transaction: several claims are written or refused as one.
  *
  * There is a text for each of few sizes, which the server keeps prepared. What finds rows by their keys is filled up
- * with repeated keys, which change nothing. Claims cannot be, and have a text for each size: in two parts they were two
- * commits.
+ * with repeated keys, which change nothing. Rows to insert cannot be, and have a text for each size: in two parts they were
+ * two commits.
  */
-import type { Binding, Bound, Claim, Find, Insertion, Intent, Result, Text } from '../text.ts'
+import type { Binding, Bound, Claim, Find, Insertion, Intent, Result, Row, Text } from '../text.ts'
 
 /** More would save little, and make the first wait for the last. */
 const MOST = 16
 
 export const most = ({ intent }: Text): number => (intent ? MOST : 1)
-
-/** Rows to insert cannot be repeated, and what is found together has all but its keys in common. */
-export function fitting({ intent }: Text, bindings: readonly Binding[]): number {
-  if (intent?.to === 'insert') return 2 ** Math.floor(Math.log2(Math.min(bindings.length, MOST)))
-  if (intent?.to !== 'find') return Math.min(bindings.length, MOST)
-  const [[, ...first] = []] = bindings
-  const different = bindings.findIndex((bind) =>
-    first.some((value, index) => bytes(bind[1 + index]) !== bytes(value)),
-  )
-  return different === -1 ? bindings.length : different
-}
 
 /** The texts of groups that a pool has written, by their sizes. */
 export type GroupTexts = WeakMap<Intent, Map<number, Text>>
@@ -40,8 +29,9 @@ export function runGroup(
   intent: Intent,
   bindings: readonly Binding[],
 ): Promise<readonly Result[]> {
-  if (intent.to === 'insert' || intent.to === 'claim') return insertAll(connection, intent, bindings)
-  return findAll(connection, intent, bindings)
+  return intent.to === 'find'
+    ? findAll(connection, intent, bindings)
+    : insertAll(connection, intent, bindings)
 }
 
 async function insertAll(
@@ -58,11 +48,29 @@ async function insertAll(
   return bindings.map(() => ({ rows: [], affected: 1 }))
 }
 
+/** What one statement finds has all but its keys in common. */
 async function findAll(
-  { execute, texts }: Connection,
+  connection: Connection,
   intent: Find,
   bindings: readonly Binding[],
 ): Promise<Result[]> {
+  const results = new Map<Binding, Result>()
+  for (const alike of Map.groupBy(bindings, ([, ...others]) => others.map(bytes).join()).values()) {
+    const found = await findAlike(connection, intent, alike)
+    for (const bind of alike) {
+      const row = found.get(bytes(bind[0]))
+      results.set(bind, { rows: row ? [row] : [], affected: 0 })
+    }
+  }
+  return bindings.map((bind) => results.get(bind) ?? { rows: [], affected: 0 })
+}
+
+/** By their keys. */
+async function findAlike(
+  { execute, texts }: Connection,
+  intent: Find,
+  bindings: readonly Binding[],
+): Promise<ReadonlyMap<string, Row>> {
   const { columns, key, equal } = intent
   const keys = filled(bindings).map(([value = null]) => value)
   const [[, ...others] = []] = bindings
@@ -74,11 +82,7 @@ async function findAll(
     ].join(' AND '),
   )
   const { rows } = await execute(text, [...keys, ...others])
-  const found = new Map(rows.map((row) => [bytes(row.found_by), row]))
-  return bindings.map(([value]) => {
-    const row = found.get(bytes(value))
-    return { rows: row ? [row] : [], affected: 0 }
-  })
+  return new Map(rows.map((row) => [bytes(row.found_by), row]))
 }
 
 /** Names come back as bytes. Each sequence of bytes is another text in this encoding. */
