@@ -64,7 +64,7 @@ export interface Ids {
   readonly bind: readonly Bound[]
 }
 
-export interface Move {
+interface Move {
   readonly sql: string
   /** What the role needs for it. */
   readonly right: string
@@ -91,7 +91,7 @@ export interface Upsert extends Insert {
   readonly kept: readonly string[]
 }
 
-export interface Delete {
+interface Delete {
   readonly table: string
   readonly key: readonly string[]
   readonly where: string

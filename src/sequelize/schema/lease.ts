@@ -20,7 +20,7 @@ const END = `UPDATE ${LEASE.name} SET expires_at = 0 WHERE id = 1 AND holder = $
 const LOOK = `SELECT holder, expires_at FROM ${LEASE.name} WHERE id = 1`
 
 /** Held by one process at a time. */
-export interface Lease {
+interface Lease {
   /** Takes or renews it. Returns whether this process has it now. */
   take(): Promise<boolean>
   /** Runs `work`, and renews it meanwhile. */

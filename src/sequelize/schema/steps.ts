@@ -108,7 +108,7 @@ export interface Statement {
 }
 
 /** In order. */
-export function statementsOf(dialect: Dialect, step: Step, steps: readonly Step[] = ALL_STEPS): Statement[] {
+function statementsOf(dialect: Dialect, step: Step, steps: readonly Step[] = ALL_STEPS): Statement[] {
   const { name: its, tables, adds, view } = step
   const later = steps.flatMap((other) => other.adds ?? [])
   const isOf = (name: string) =>
