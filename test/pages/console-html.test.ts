@@ -5,6 +5,7 @@ import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/conso
 import { peopleFor } from '../../src/console/people.ts'
 import { stateCell } from '../../src/console/state.ts'
 import { countOf, lengthOf, sentenceOf, shorten, timeOf } from '../../src/console/words.ts'
+import type { SubjectTokenRecord } from '../../src/records/record.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 /** Also in attributes. */
@@ -225,23 +226,29 @@ describe('console: words', () => {
     expect(['🎫🎫🎫', '🎫🎫🎫🎫'].map((text) => shorten(text, 3))).to.deep.equal(['🎫🎫🎫', '🎫🎫🎫…'])
   })
 
-  for (const [message, field, told] of [
-    ['userId must not be repeated', 'userId', 'User must not be repeated.'],
-    ['actorId must not come with userId', 'actorId', 'Engineer must not come with user.'],
-    ['requestId must not be repeated', 'requestId', 'RequestId must not be repeated.'],
-    ['unknown parameter: userId', 'userId', 'Unknown parameter: userId.'],
-    ['constructor must be', 'constructor', 'Constructor must be.'],
-  ] as const)
-    it(`of an error: ${told}`, () => {
+  it('of errors: members have the names of the pages, and what is unknown stays as it was sent', () => {
+    for (const [message, field, told] of [
+      ['userId must not be repeated', 'userId', 'User must not be repeated.'],
+      ['actorId must not come with userId', 'actorId', 'Engineer must not come with user.'],
+      ['requestId must not be repeated', 'requestId', 'RequestId must not be repeated.'],
+      ['unknown parameter: userId', 'userId', 'Unknown parameter: userId.'],
+      ['constructor must be', 'constructor', 'Constructor must be.'],
+    ] as const)
       expect(sentenceOf({ message, field })).to.equal(told)
-    })
+  })
 
   it('of what was used again, whatever has stopped it, and also where nothing has', async () => {
     const people = await peopleFor([], {}, () => undefined)
-    const record = {
-      ...{ id: '0'.repeat(32), userId: 'alice', context: {}, createdBy: 'backend', usedBy: 'desk' },
-      ...{ createdAt: NOW - 540, expiresAt: NOW + 60, consumedAt: NOW - 120, state: 'consumed' as const },
-      accessToken: { format: 'jwt' as const, expiresAt: NOW + 184 },
+    const record: SubjectTokenRecord = {
+      id: '0'.repeat(32),
+      userId: 'alice',
+      context: {},
+      createdBy: 'backend',
+      createdAt: NOW - 540,
+      expiresAt: NOW + 60,
+      state: 'consumed',
+      consumedAt: NOW - 120,
+      accessToken: { format: 'jwt', expiresAt: NOW + 184 },
       replay: { at: NOW - 60, clientId: 'thief' },
     }
     const cell = (changes: object) => String(stateCell({ ...record, ...changes }, NOW, people))

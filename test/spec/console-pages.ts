@@ -266,51 +266,44 @@ const BOUND: Written = { actorId: 'sam', clientId: 'spa', scope: 'orders:read', 
 const SAID = { reason: 'A teapot is missing', ticketId: 'T-1' }
 const granted = { ...USE, clientId: 'spa', scope: 'orders:read', resource: API }
 const IN_USE: Written['use'] = { accessToken: { format: 'opaque', expiresAt: NOON + 60 } }
+const BY_SAM = { Engineer: '<bdi>sam</bdi>', ...SPA }
+const A_JWT = { 'Token id (jti)': code('ID'), 'Access token': 'JWT' }
+const ORDER = { ...SAID, order: 7 }
 const DETAILS: Named<Details> = {
   'not used': [{}, {}],
   'an opaque token': [{ use: IN_USE }, { ...SPA, 'Access token': 'opaque' }],
-  'a JWT': [
-    { use: USE },
-    { Engineer: '<bdi>sam</bdi>', ...SPA, 'Token id (jti)': code('ID'), 'Access token': 'JWT' },
-  ],
+  'a JWT': [{ use: USE }, { ...BY_SAM, ...A_JWT }],
   'what was allowed beside what was granted': [
-    { resource: APIS, scope: 'orders:read orders:write', use: { ...IN_USE, scope: 'orders:read' } },
+    { resource: APIS, scope: 'orders:read orders:write', use: { ...USE, scope: 'orders:read' } },
     {
-      ...SPA,
+      ...BY_SAM,
+      ...A_JWT,
       'Allowed resources': code(APIS.join(', ')),
       Scopes: code('orders:read'),
       'Allowed scopes': code('orders:read orders:write'),
-      'Access token': 'opaque',
     },
   ],
   'what is allowed': [{ resource: APIS }, { Resource: code(APIS.join(', ')) }],
   'what it was bound to, if it became that': [
     { ...BOUND, context: SAID, use: granted },
-    {
-      Engineer: '<bdi>sam</bdi>',
-      ...SPA,
-      Scopes: code('orders:read'),
-      'Token id (jti)': code('ID'),
-      'Access token': 'JWT',
-    },
+    { ...BY_SAM, ...A_JWT, Scopes: code('orders:read') },
   ],
   'what it was bound to, if it became something else': [
     {
       ...BOUND,
-      context: { ...SAID, order: 7 },
+      context: ORDER,
       use: { ...granted, actor: { sub: 'robin' }, clientId: 'desk', scope: 'orders:write' },
     },
     {
+      ...SPA,
+      ...A_JWT,
       Engineer: '<bdi>robin</bdi>',
       'Bound to engineer': '<bdi>sam</bdi>',
       Application: code('desk'),
       'Bound to application': code('spa'),
-      Resource: code(API),
       Scopes: code('orders:write'),
       'Allowed scopes': code('orders:read'),
-      'Token id (jti)': code('ID'),
-      'Access token': 'JWT',
-      Context: `<pre>${JSON.stringify({ ...SAID, order: 7 }, null, 2).replaceAll('"', '&quot;')}</pre>`,
+      Context: `<pre>${JSON.stringify(ORDER, null, 2).replaceAll('"', '&quot;')}</pre>`,
     },
   ],
   'names with the ids behind them': [
@@ -439,13 +432,6 @@ const tabs = (current: string): string =>
     ([query, name]) =>
       `<a href="/impersonations/alarms${query}"${query === current ? ' aria-current="true"' : ''}>${name}</a>`,
   ).join('')
-const SLOW = { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }
-const counting = (step: Step): Steps => [
-  // Other than what is remembered.
-  (scene) => scene.stopClockAt(NOON * 1000 + 86_400_000),
-  used(),
-  step,
-]
 const UNKNOWN = 'No one is known by the account id <bdi>Sam Sawyer</bdi>'
 const BY_NAME = '/history?actorId=Sam+Sawyer'
 const FOUND_BY = '/history?userId=alice&ticketId=T-1&state=live'
@@ -523,22 +509,25 @@ const aroundLists = [
       ]),
     ),
   ),
-  pagesShow('C1, before there are numbers', {
-    'none can be counted': [
-      counting(fails('store.summarize')),
-      '',
-      itsLink,
-      'Counting …',
-      'data-refresh="2"',
+  values<Step>(
+    'C1, before there are numbers',
+    {
+      'none can be counted': fails('store.summarize'),
+      'they are being counted': ({ setting }) =>
+        void setting.instead.set('store.summarize', () => ({
+          [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
+        })),
+    },
+    (counting) => [
+      // Other than what is remembered.
+      (scene) => scene.stopClockAt(NOON * 1000 + 86_400_000),
+      used(),
+      counting,
+      opens(''),
+      shows(itsLink, 'Counting …', 'data-refresh="2"'),
+      changesNothing,
     ],
-    'they are being counted': [
-      counting(({ setting }) => void setting.instead.set('store.summarize', () => SLOW)),
-      '',
-      itsLink,
-      'Counting …',
-      'data-refresh="2"',
-    ],
-  }),
+  ),
 ]
 
 /** An alias of one tenant is not that of another. */

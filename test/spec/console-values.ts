@@ -320,7 +320,6 @@ const inputs = [
     'C19, a stop',
     {
       'an unknown field': [({ id }) => ({ id, reason: 'typed', by: 'x' }), 'value="typed"'],
-      'two reasons': [({ id }) => ({ id, reason: ['typed', 'two'] }), 'value="typed"'],
       'a blank reason, which is marked': [
         ({ id }) => ({ id, reason: ' ' }),
         '<p class="error" id="error" role="alert">Reason must be',

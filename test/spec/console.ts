@@ -9,7 +9,7 @@ import { unique } from '../../fixtures/unique.ts'
 import { actedBy, exchanged, made, type Of } from './exchanging.ts'
 import { changesNothing, recordSays, tokenHasEnded } from './expectations.ts'
 import { fails, functions, issuedWith, on, onADayOfItsOwn, passes } from './given.ts'
-import { acknowledges, isIssued } from './managing.ts'
+import { acknowledges, isIssued, replayOf } from './managing.ts'
 import { answer, each, rowsOf, type Step, type Steps, texts, values } from './rule.ts'
 import type { Scene } from './scene.ts'
 import type { Functions } from './settings.ts'
@@ -61,9 +61,8 @@ const succeeds = (name: string): Steps =>
           : recordSays({ state: 'revoked', revocation: { cause: 'console', by: 'dora', reason: REASON } }),
       ]
     : [isAnswered(200), changesNothing]
-const given = (...steps: Steps): Steps => steps
-const isAlarm = given(isIssued, exchanged())
-const isUsedAgain = given(isViewed, useAgain)
+const isAlarm: Steps = [isIssued, exchanged()]
+const isUsedAgain: Steps = [isViewed, useAgain]
 /** It is on the page, or it is not. */
 const showsIt = (isThere: boolean): Steps => [
   isAnswered(200),
@@ -72,12 +71,9 @@ const showsIt = (isThere: boolean): Steps => [
 ]
 /** It was stopped through the management API, for this reason. */
 const saysWhy =
-  (body: Of<Readonly<Record<string, unknown>>>): Step =>
-  async (scene) => {
-    const { status, text } = await postRevocation(scene.setting, {
-      id: scene.id,
-      ...(await made(body, scene)),
-    })
+  (body: object): Step =>
+  async ({ setting, id }) => {
+    const { status, text } = await postRevocation(setting, { id, ...body })
     expect(status, text).to.equal(200)
   }
 /** It was stopped, and its JWT has no `status`. */
@@ -117,7 +113,6 @@ const byRight = NAMES.map((name) =>
   ),
 )
 
-type Query = (people: Scene['people']) => string
 const TICKET = issuedWith({ context: { ticketId: 'T-2' } })
 const pages = [
   values<readonly [given: Steps, isThere: boolean]>(
@@ -129,32 +124,37 @@ const pages = [
     },
     ([steps, isThere]) => [steps, opens(''), showsIt(isThere)],
   ),
-  values<readonly [finds: Query, leavesOut?: Query]>(
+  values<readonly [finds: string, leavesOut?: string]>(
     'C2, selects by',
     {
-      userId: [({ userId }) => `userId=${userId}`, () => 'userId=no-one'],
-      actorId: [({ actorId }) => `actorId=${actorId}`, () => 'actorId=no-one'],
-      clientId: [() => 'clientId=spa', () => 'clientId=web'],
-      createdBy: [({ createdBy }) => `createdBy=${createdBy}`, () => 'createdBy=backend'],
-      ticketId: [() => 'ticketId=T-2', () => 'ticketId=T-22'],
-      state: [() => 'state=consumed', () => 'state=active'],
-      live: [() => 'state=live', () => 'state=revoked'],
-      from: [() => `from=${day(0)}`, () => `from=${day(1)}`],
-      to: [() => `to=${day(0)}`, () => `to=${day(-1)}`],
-      'what is blank': [() => 'actorId=&state=&from=&to=&clientId=&createdBy=&ticketId='],
+      userId: ['userId=USER', 'userId=no-one'],
+      actorId: ['actorId=ACTOR', 'actorId=no-one'],
+      clientId: ['userId=USER&clientId=spa', 'userId=USER&clientId=web'],
+      createdBy: ['createdBy=BACKEND', 'createdBy=backend'],
+      ticketId: ['userId=USER&ticketId=T-2', 'ticketId=T-22'],
+      state: ['userId=USER&state=consumed', 'state=active'],
+      live: ['userId=USER&state=live', 'state=revoked'],
+      from: [`userId=USER&from=${day(0)}`, `from=${day(1)}`],
+      to: [`userId=USER&to=${day(0)}`, `to=${day(-1)}`],
+      'what is not blank': ['userId=USER&actorId=&state=&from=&to=&clientId=&createdBy=&ticketId='],
     },
-    (queries, name) => [
+    (queries) => [
       TICKET,
       issuedAlone,
       used('a JWT'),
-      queries.map((query, place) => [
-        opens(
-          ({ people }) => `/history?${name === 'userId' ? '' : `userId=${people.userId}&`}${query?.(people)}`,
-        ),
-        showsIt(place === 0),
-        visits('GET /history.csv', ({ people }) => ({ path: `/history.csv?${query?.(people)}` })),
-        answer(({ response, id }) => expect(response.text.includes(id)).to.equal(place === 0)),
-      ]),
+      queries.map((query = '', place) => {
+        const named = ({ people }: Scene) =>
+          query
+            .replace('USER', people.userId)
+            .replace('ACTOR', people.actorId)
+            .replace('BACKEND', people.createdBy)
+        return [
+          opens((scene) => `/history?${named(scene)}`),
+          showsIt(place === 0),
+          opens((scene) => `/history.csv?${named(scene)}`),
+          answer(({ response, id }) => expect(response.text.includes(id)).to.equal(place === 0)),
+        ]
+      }),
     ],
   ),
   values<readonly [given: Steps, query: string, isThere: boolean]>(
@@ -205,37 +205,30 @@ const pages = [
       tokenHasEnded,
     ],
   }),
-  ...(['userId', 'actorId', 'createdBy'] as const).map((name) =>
-    rowsOf(['before', 'afterwards'])(`C8, ${name}`, {
-      before: [
-        issuedAlone,
-        opens(({ people }) => `/stop-all?${name}=${people[name]}`),
-        shows('<strong>1 impersonation</strong>'),
-        changesNothing,
-      ],
-      afterwards: [
-        issuedAlone,
-        visits('POST /stop-all', ({ people }) => ({
-          fields: { [name]: people[name], confirm: people[name], reason: REASON },
-        })),
-        answer(({ response, people }) =>
-          expect(response.headers.get('location')).to.match(
-            new RegExp(`^/impersonations/stop-all\\?${name}=${people[name]}&stopped=\\d+$`),
-          ),
-        ),
-        opens(({ response }) => response.headers.get('location')?.replace('/impersonations', '') ?? ''),
-        shows('<strong>1 impersonation</strong> stopped at', itsLink),
-        recordSays({ state: 'revoked', revocation: { cause: 'console', by: 'dora', reason: REASON } }),
-      ],
-    }),
-  ),
+  values('C8', { userId: 'userId', actorId: 'actorId', createdBy: 'createdBy' } as const, (name) => [
+    issuedAlone,
+    opens(({ people }) => `/stop-all?${name}=${people[name]}`),
+    shows('<strong>1 impersonation</strong>'),
+    changesNothing,
+    visits('POST /stop-all', ({ people }) => ({
+      fields: { [name]: people[name], confirm: people[name], reason: REASON },
+    })),
+    answer(({ response, people }) =>
+      expect(response.headers.get('location')).to.match(
+        new RegExp(`^/impersonations/stop-all\\?${name}=${people[name]}&stopped=\\d+$`),
+      ),
+    ),
+    opens(({ response }) => response.headers.get('location')?.replace('/impersonations', '') ?? ''),
+    shows('<strong>1 impersonation</strong> stopped at', itsLink),
+    recordSays({ state: 'revoked', revocation: { cause: 'console', by: 'dora', reason: REASON } }),
+  ]),
 ]
 
 const historyOf =
   (name: 'userId' | 'actorId' | 'createdBy'): Text =>
   ({ people }) =>
     `/history?${name}=${people[name]}`
-const two = given(issuedAlone, issuedAgain)
+const two: Steps = [issuedAlone, issuedAgain]
 /** The deployment finds these ids, and then that of the user. */
 const isFound =
   (...others: readonly string[]): Step =>
@@ -303,10 +296,6 @@ const seen = (fields: Of<Parameters> = {}): Step =>
   visits('POST /acknowledge', async (scene) => ({
     fields: { id: scene.id, replayedAt: '', note: REASON, ...(await made(fields, scene)) },
   }))
-/** The replay of the record, as the page sends it. */
-async function replayOf({ setting, id }: Scene): Promise<string> {
-  return String((await show(setting, id)).body.replay?.at ?? '')
-}
 const many =
   (count: number) =>
   ({ id }: Scene) => ({
@@ -322,7 +311,7 @@ const acknowledgements = [
   values<readonly [given: Steps, ...fields: Of<Parameters>[]]>(
     'C25, looked into',
     {
-      'used again': [isUsedAgain, async (scene) => ({ replayedAt: await replayOf(scene) })],
+      'used again': [isUsedAgain, async (scene) => ({ replayedAt: String(await replayOf(scene)) })],
       'without anyone': [isAlarm, {}],
       'the most': [isAlarm, many(100)],
       repeated: [isAlarm, {}, {}],

@@ -7,11 +7,11 @@ import { actorJwt } from '../../fixtures/actor-tokens.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API, startDeployment } from '../../fixtures/deployment.ts'
 import { send as sendHttp } from '../../fixtures/http.ts'
-import { revoke, show } from '../../fixtures/management.ts'
+import { revoke } from '../../fixtures/management.ts'
 import { askList, impersonate, type Status, statusOf } from '../../fixtures/status-lists.ts'
 import { createVerifier, type Verifier } from '../../packages/resource-server/src/index.ts'
 import { withBearer } from '../../packages/resource-server/test/issuer.ts'
-import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
+import { purge } from '../../src/sequelize/index.ts'
 import { made, type Of } from './exchanging.ts'
 import {
   answers,
@@ -94,19 +94,6 @@ const isUnavailable: Steps = [
   refuses('GET', 503, 'temporarily_unavailable', UNAVAILABLE),
   ({ response }) => expect(response.headers.get('retry-after')).to.equal('5'),
 ]
-/** Another process has stopped it, and was so many seconds late. */
-const stoppedBefore = (late: number): Steps => [
-  issuedAlone,
-  used('a JWT'),
-  async ({ setting, id }) => {
-    await createSubjectTokenStore(setting.database.sequelize).revoke(setting.issuer, id, now() - late, {
-      cause: 'api',
-    })
-  },
-  late < 120 ? shows(true) : shows(false),
-  recordSays({ state: 'revoked' }),
-]
-
 const NO_BODY = 'HEAD has no body'
 
 /** An API verifies a token, by the verifier of this package, which remembers what it has read. */
@@ -368,7 +355,7 @@ const lists = [
     isList(),
     recordUnchanged,
   ]),
-  rowsOf(['all places taken', 'after a purge', 'no statement of its own'])('S6, places', {
+  rowsOf(['all places taken', 'after a purge'])('S6, places', {
     'all places taken': [
       on('on a database of its own'),
       ({ setting }) =>
@@ -418,17 +405,6 @@ const lists = [
       },
       answer(() => {}),
       recordSays({ state: 'consumed' }),
-    ],
-    'no statement of its own': [
-      (scene) =>
-        scene.request(async () => {
-          const { id } = await impersonate(scene.setting)
-          return show(scene.setting, id)
-        }),
-      answer(({ statements }) =>
-        expect(statements.filter((text) => /(INSERT|UPDATE).*subject_token/s.test(text))).to.have.length(2),
-      ),
-      record(() => {}),
     ],
   }),
   methods('S16', {
@@ -517,13 +493,7 @@ const lists = [
       changesNothing,
     ]),
   }),
-  rowsOf([
-    'a stop',
-    'many at once',
-    'a clock that was set back',
-    'a read that takes its time',
-    'a late mark',
-  ])('S19', {
+  rowsOf(['a stop', 'many at once', 'a clock that was set back', 'a read that takes its time'])('S19', {
     'a stop': [
       issuedAlone,
       used('a JWT'),
@@ -578,16 +548,6 @@ const lists = [
       // It is never younger than what it knows.
       listSays(({ kept }) => ({ iat: Number(kept.asked) })),
       changesNothing,
-    ],
-    'a late mark': [
-      passes(0),
-      stoppedBefore(119),
-      passes(100),
-      stoppedBefore(119),
-      stoppedBefore(200),
-      // Everything is read every five minutes.
-      passes(300),
-      shows(true),
     ],
   }),
   ...['store.findStopped', 'store.findStatusLists'].map((call) =>

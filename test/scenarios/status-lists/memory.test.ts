@@ -1,5 +1,5 @@
 /** What a process remembers of the status lists (protocol.md §4.1): what it asks the database for, what it forgets, and what it signs. */
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'chai'
 import { now, type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
 import { publishLists, rememberNumbers } from '../../../src/status-lists/lists.ts'
@@ -146,8 +146,9 @@ describe('status lists: what a process remembers', () => {
       return statusListOf({ issuer: ISSUER, number: 0, uri: `${ISSUER}/0`, ttl: 30, signJwt })
     }
     const stopped = (version: number) => ({ asOf: now(), list: () => ({ shownUntil: new Map(), version }) })
+    /** Waits for so many signatures to begin, for a while. */
     const begun = async (count: number) => {
-      while (finish.length < count) await turn()
+      for (let tries = 0; finish.length < count && tries < 2_000; tries += 1) await wait(1)
     }
 
     it('is served, though tokens are stopped while it is signed', async () => {

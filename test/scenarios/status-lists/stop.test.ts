@@ -63,10 +63,14 @@ for (const kind of DATABASES)
         clock.tick(1)
       }
       expect(await seen([...bobs, ...carols])).to.deep.equal([STOPPED, STOPPED, 'valid', 'valid'])
+      const [carol = expect.fail()] = carols
+      await revoke(deployment, carol.id)
+      clock.tick(1)
+      expect(await stoppedIndexes(deployment)).to.have.members(indexesOf([...bobs, carol]))
       clock.tick(600 + 250)
       await purge(database.sequelize, { retention: 0 })
       await withDeployment({ database, issuer }, async (restarted) => {
-        expect(await stoppedIndexes(restarted)).to.have.members(indexesOf(bobs))
+        expect(await stoppedIndexes(restarted)).to.have.members(indexesOf([...bobs, carol]))
         clock.tick(60)
         expect(await stoppedIndexes(restarted)).to.deep.equal([])
       })
