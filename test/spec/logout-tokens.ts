@@ -41,7 +41,7 @@ const COURSES: Named<Named<Course>> = {
     ),
     'no answer': {
       ...{ stopped: LATE, answers: ['hangs'], told: [0, 1], at: 1 },
-      given: { configuration: reachesLoopback(100) },
+      given: { configuration: reachesLoopback(1000) },
     },
   },
   L5: {
