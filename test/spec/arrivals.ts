@@ -11,7 +11,6 @@ import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashToken } from '../../src/subject-tokens/secret.ts'
 import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
 import {
   ARMED,
   type Armed,
@@ -24,6 +23,7 @@ import {
   type Given,
   inScene,
   isArmed,
+  replace,
   rule,
   type Scene,
   sealed,
@@ -592,10 +592,11 @@ export const arrivalRules: readonly Rule[] = [
   rule('A21', raced(50)),
   rule('A29', raced(2)),
   values('A21, and a function that fails spends nothing', FAILURES, (given) =>
-    armed(async ({ browser, authorize, use }) => {
+    armed(async ({ browser, authorize, refusals, use }) => {
       const said = await authorize(browser)
       expect(said.status).to.equal(500)
       expect(String(said.location) + said.text).not.to.include('secret')
+      expect(refusals()).to.have.length(1)
       expect(await use()).to.equal(undefined)
     }, given),
   ),
@@ -661,35 +662,32 @@ function asked(
 
 /** Arrivals of one token, which all have found it before one of them spends it. */
 function raced(count: number): Steps {
-  const store = createMemoryStore()
-  const gate = Promise.withResolvers<void>()
-  let found = Number.NaN
-  const find: typeof store.find = async (...given) => {
-    const record = await store.find(...given)
-    found += 1
-    if (found === count) gate.resolve()
-    if (found <= count) await gate.promise
-    return record
-  }
-  return armed(
-    async ({ browser, authorize, redeem, events, id, record }) => {
-      found = 0
-      const answers = await Promise.all(Array.from({ length: count }, () => authorize(browser.clone())))
-      const [first, ...others] = answers.filter(({ location }) => location?.searchParams.has('code'))
-      expect(others).to.deep.equal([])
-      expect(answers.map(errorOf).filter((error) => error === 'access_denied')).to.have.length(count - 1)
-      expect((await redeem(first ?? expect.fail())).status).to.equal(200)
-      const told = Object.groupBy(events, ({ name }) => name)
-      expect(Object.keys(told)).to.have.members(['subject_token.exchanged', 'subject_token.refused'])
-      expect(told['subject_token.exchanged']?.map(({ payload }) => payload)).to.have.length(1)
-      expect(told['subject_token.exchanged']?.[0]?.payload).to.deep.include({
-        ...{ kind: 'session', resources: [], scope: 'openid profile' },
-      })
-      expect(told['subject_token.refused']).to.have.length(count - 1)
-      for (const { payload } of told['subject_token.refused'] ?? [])
-        expect(payload).to.include({ stage: 'session' })
-      expect(await record(id)).not.to.have.property('replay')
-    },
-    { options: { store: { ...store, find } } },
-  )
+  return armed(async ({ browser, authorize, redeem, events, id, record, store }) => {
+    const gate = Promise.withResolvers<void>()
+    const { find } = store
+    let found = 0
+    const putBack = replace(store, 'find', async (...given) => {
+      const record = await find(...given)
+      found += 1
+      if (found === count) gate.resolve()
+      await gate.promise
+      return record
+    })
+    const answers = await Promise.all(Array.from({ length: count }, () => authorize(browser.clone())))
+    putBack()
+    const [first, ...others] = answers.filter(({ location }) => location?.searchParams.has('code'))
+    expect(others).to.deep.equal([])
+    expect(answers.map(errorOf).filter((error) => error === 'access_denied')).to.have.length(count - 1)
+    expect((await redeem(first ?? expect.fail())).status).to.equal(200)
+    const told = Object.groupBy(events, ({ name }) => name)
+    expect(Object.keys(told)).to.have.members(['subject_token.exchanged', 'subject_token.refused'])
+    expect(told['subject_token.exchanged']?.map(({ payload }) => payload)).to.have.length(1)
+    expect(told['subject_token.exchanged']?.[0]?.payload).to.deep.include({
+      ...{ kind: 'session', resources: [], scope: 'openid profile' },
+    })
+    expect(told['subject_token.refused']).to.have.length(count - 1)
+    for (const { payload } of told['subject_token.refused'] ?? [])
+      expect(payload).to.include({ stage: 'session' })
+    expect(await record(id)).not.to.have.property('replay')
+  })
 }

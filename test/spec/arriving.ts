@@ -15,11 +15,11 @@ import {
   shopClient,
   startApplication,
 } from '../../fixtures/sessions.ts'
-import { insideOf } from '../../src/impersonation.ts'
 import type { SessionOptions } from '../../src/options.ts'
 import { type Purpose, sealOf } from '../../src/sessions/seal.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashToken, mintToken, readToken } from '../../src/subject-tokens/secret.ts'
+import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import type {
   NewSubjectToken,
   SubjectToken,
@@ -60,6 +60,8 @@ export interface Given extends Omit<DeploymentOverrides, 'configuration' | 'opti
 /** A session of the option `sessions` is one of a token that was issued for it. */
 export interface Scene extends Deployment {
   readonly door: string
+  /** Where its records are. A test may replace its calls. */
+  readonly store: SubjectTokenStore
   /** A browser in which no one is signed in. */
   browser(): Browser
   /** A browser in which this person is signed in at the provider. */
@@ -95,6 +97,7 @@ export async function startScene(given: Given = {}): Promise<Scene> {
   const { features, ...others } = configuration
   const signIn: Pick<Scene, 'signingIn'> = { signingIn: { accountId: 'bob' } }
   let provider: Provider
+  let store: SubjectTokenStore = createMemoryStore()
   const interaction: Middleware = async (ctx, next) => {
     // As the provider signs its cookies, which the application around it writes.
     ctx.app.keys = provider.keys ?? []
@@ -108,11 +111,11 @@ export async function startScene(given: Given = {}): Promise<Scene> {
     ...rest,
     clients,
     before: [interaction, ...before],
-    options: (baseUrl) => ({
-      store: createMemoryStore(),
-      ...(typeof options === 'function' ? options(baseUrl) : options),
-      sessions: { door: `${baseUrl}/impersonate`, ...sessions },
-    }),
+    options(baseUrl) {
+      const own = typeof options === 'function' ? options(baseUrl) : options
+      store = own?.store ?? store
+      return { ...own, store, sessions: { door: `${baseUrl}/impersonate`, ...sessions } }
+    },
     configuration: {
       ...reachesLoopback(),
       interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
@@ -123,11 +126,10 @@ export async function startScene(given: Given = {}): Promise<Scene> {
   })
   const { baseUrl, events } = deployment
   provider = deployment.provider
-  const { store } = insideOf(deployment.impersonation)
   const door = `${baseUrl}/impersonate`
   return Object.assign(signIn, {
     ...deployment,
-    door,
+    ...{ door, store },
     browser: () => new Browser(),
     async signedIn(accountId = 'bob', session: Record<string, unknown> = {}) {
       const browser = new Browser()
@@ -196,6 +198,17 @@ export async function inScene(given: Given, use: (scene: Scene) => Promise<void>
   } finally {
     await scene.close()
   }
+}
+
+/** Replaces a call of the store. Returns what puts it back. */
+export function replace<Name extends keyof SubjectTokenStore>(
+  store: SubjectTokenStore,
+  name: Name,
+  call: SubjectTokenStore[Name],
+): () => void {
+  const own = store[name]
+  Object.assign(store, { [name]: call })
+  return () => void Object.assign(store, { [name]: own })
 }
 
 /** A cell says what is answered and what the record says. */

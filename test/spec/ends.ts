@@ -14,7 +14,6 @@ import { AFTER_LOGOUT, opaqueToken } from '../../fixtures/sessions.ts'
 import { until } from '../../fixtures/until.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import { sessionName } from '../../src/sessions/names.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
 import {
   type Arrived,
   CALLBACK,
@@ -22,6 +21,7 @@ import {
   errorOf,
   type Given,
   KEY,
+  replace,
   rule,
   type SignedIn,
   whileStopped,
@@ -301,7 +301,22 @@ export const endRules: readonly Rule[] = [
       expect(replay).to.include({ clientId: 'shop' })
     }),
   ),
-  rule('L8, and the Grant ends also where storage fails', unwrittenReplay()),
+  rule(
+    'L8, and the Grant ends also where storage fails',
+    arrived(
+      async (scene) => {
+        const { redeem, arrival, store, id, state, eventsOf } = scene
+        await redeem(arrival)
+        replace(store, 'recordReplay', () => Promise.reject(new Error('private')))
+        expect((await redeem(arrival)).status).to.equal(400)
+        expect(eventsOf('subject_token.replayed')).to.have.nested.property('[0].ended', 'failed')
+        expect(await scene.provider.Grant.find(sessionName(id))).to.equal(undefined)
+        // As whatever else ends the Grant.
+        await until(async () => (await state()) === 'revoked')
+      },
+      { configuration: { revokeGrantPolicy: () => false } },
+    ),
+  ),
   rule('L8, and a code of no session is for the policy of the deployment', ownCode()),
   ...(['cannot', 'can'] as const).map((ends) =>
     rule(
@@ -386,7 +401,17 @@ export const endRules: readonly Rule[] = [
       expect(await scene.state()).to.equal('revoked')
     }, given),
   ),
-  rule('L12, and a 503 that goes nowhere where storage fails', unwrittenLogout()),
+  values('L12, and a 503 that goes nowhere where storage fails', METHODS, (logout) =>
+    signedIn(async (scene) => {
+      replace(scene.store, 'revoke', () => Promise.reject(new Error('private')))
+      const to = { id_token_hint: scene.idToken, post_logout_redirect_uri: AFTER_LOGOUT }
+      const { status, location, headers, text } = await logout(scene, scene.own, to)
+      expect([status, location, headers.get('retry-after')]).to.deep.equal([503, undefined, '5'])
+      expect(text).not.to.include('private')
+      expect(scene.eventsOf('impersonation.failed')).to.have.nested.property('[0].door', 'session')
+      expect(await scene.state()).to.equal('consumed')
+    }),
+  ),
   values('L13', METHODS, (logout) =>
     signedIn(async (scene) => {
       const { own, idToken, application } = scene
@@ -501,25 +526,19 @@ export const endRules: readonly Rule[] = [
         },
       },
     ),
-    'a sign-out that storage lost': (() => {
-      const store = createMemoryStore()
-      const { list } = store
-      return inDirectory(
-        async (scene, _, clock) => {
-          store.list = () => Promise.reject(Object.assign(new Error('private'), { code: 'ECONNREFUSED' }))
-          await (await engineersSession(scene)).destroy()
-          await until(() => scene.eventsOf('impersonation.failed').length === 1)
-          expect(scene.eventsOf('impersonation.failed')[0]).to.deep.equal({
-            ...{ door: 'session', status: 503, check: 'storage', reason: 'ECONNREFUSED' },
-          })
-          store.list = list
-          expect(await scene.state()).to.equal('consumed')
-          clock.tick(60)
-          await isStopped(scene, { cause: 'signedOut' })
-        },
-        { options: { store } },
-      )
-    })(),
+    'a sign-out that storage lost': inDirectory(async (scene, _, clock) => {
+      const lost = Object.assign(new Error('private'), { code: 'ECONNREFUSED' })
+      const putBack = replace(scene.store, 'list', () => Promise.reject(lost))
+      await (await engineersSession(scene)).destroy()
+      await until(() => scene.eventsOf('impersonation.failed').length === 1)
+      expect(scene.eventsOf('impersonation.failed')[0]).to.deep.equal({
+        ...{ door: 'session', status: 503, check: 'storage', reason: 'ECONNREFUSED' },
+      })
+      putBack()
+      expect(await scene.state()).to.equal('consumed')
+      clock.tick(60)
+      await isStopped(scene, { cause: 'signedOut' })
+    }),
     'a sign-out that no process was told of': inDirectory(async (scene, _, clock) => {
       const { jti } = await engineersSession(scene)
       await scene.provider.Session.adapter.destroy(jti)
@@ -570,39 +589,6 @@ function looksFor(Session: SignedIn['provider']['Session'], uid?: string): Promi
     },
   })
   return looked.promise
-}
-
-/** A replay that cannot be written is told all the same. */
-function unwrittenReplay(): Steps {
-  const store = createMemoryStore()
-  return arrived(
-    async (scene) => {
-      await scene.redeem(scene.arrival)
-      store.recordReplay = () => Promise.reject(new Error('private'))
-      expect((await scene.redeem(scene.arrival)).status).to.equal(400)
-      expect(scene.eventsOf('subject_token.replayed')).to.have.nested.property('[0].ended', 'failed')
-      expect(await scene.provider.Grant.find(sessionName(scene.id))).to.equal(undefined)
-      // As whatever else ends the Grant.
-      await until(async () => (await scene.state()) === 'revoked')
-    },
-    { options: { store }, configuration: { revokeGrantPolicy: () => false } },
-  )
-}
-
-function unwrittenLogout(): Steps {
-  const store = createMemoryStore()
-  return signedIn(
-    async (scene) => {
-      store.revoke = () => Promise.reject(new Error('private'))
-      const to = { id_token_hint: scene.idToken, post_logout_redirect_uri: AFTER_LOGOUT }
-      const { status, location, headers, text } = (await METHODS.GET?.(scene, scene.own, to)) ?? expect.fail()
-      expect([status, location, headers.get('retry-after')]).to.deep.equal([503, undefined, '5'])
-      expect(text).not.to.include('private')
-      expect(scene.eventsOf('impersonation.failed')).to.have.nested.property('[0].door', 'session')
-      expect(await scene.state()).to.equal('consumed')
-    },
-    { options: { store } },
-  )
 }
 
 /** The policy is asked about a code of the user's own, and ends no session. */

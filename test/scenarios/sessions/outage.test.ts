@@ -1,24 +1,20 @@
 /** Storage that is down while someone signs in as the user: a 503 that says when to come back, told by one event. */
 import { expect } from 'chai'
 import { StoreFailure } from '../../../src/subject-tokens/store.ts'
-import { createMemoryStore } from '../../../src/testing/index.ts'
-import { errorOf, inScene, type Scene } from '../../spec/arriving.ts'
+import { errorOf, inScene, replace, type Scene } from '../../spec/arriving.ts'
 
-/** Calls of the store, or of sessions of the provider, can be made to fail. */
-async function withOutages(
-  use: (scene: Scene, fail: (what: 'find' | 'consume' | 'sessions', error?: Error) => void) => Promise<void>,
+const DOWN = Object.assign(new Error('secret text'), { code: 'ECONNREFUSED' })
+
+/** A call of the store, or of sessions of the provider, fails from now on. */
+function fail(
+  { store, provider, events }: Scene,
+  what: 'find' | 'consume' | 'sessions',
+  error: Error = DOWN,
 ) {
-  const store = createMemoryStore()
-  const down = Object.assign(new Error('secret text'), { code: 'ECONNREFUSED' })
-  await inScene({ options: { store } }, (scene) =>
-    use(scene, (what, error = down) => {
-      scene.events.splice(0)
-      const fails = () => Promise.reject(error)
-      Object.assign(what === 'sessions' ? scene.provider.Session : store, {
-        [what === 'sessions' ? 'get' : what]: fails,
-      })
-    }),
-  )
+  events.splice(0)
+  const fails = () => Promise.reject(error)
+  if (what === 'sessions') Object.assign(provider.Session, { get: fails })
+  else replace(store, what, fails)
 }
 
 const named = ({ events }: Scene) => events.map(({ name }) => name)
@@ -36,9 +32,9 @@ const armed = async (scene: Scene) => {
 
 describe('an outage of storage', () => {
   it('at the page of the door is a 503', () =>
-    withOutages(async (scene, fail) => {
+    inScene({}, async (scene) => {
       const browser = await brought(scene)
-      fail('find')
+      fail(scene, 'find')
       const page = await browser.get(scene.door)
       expect([page.status, page.headers.get('retry-after')]).to.deep.equal([503, '5'])
       expect(page.text).not.to.include('secret')
@@ -48,9 +44,9 @@ describe('an outage of storage', () => {
     }))
 
   it('before anyone is known at the door is a 503, told as a failure of this door', () =>
-    withOutages(async (scene, fail) => {
+    inScene({}, async (scene) => {
       const browser = await brought(scene)
-      fail('sessions')
+      fail(scene, 'sessions')
       expect((await browser.get(scene.door)).status).to.equal(503)
       expect(named(scene)).to.deep.equal(['impersonation.failed'])
       expect(scene.events[0]?.payload).to.include({ door: 'session', status: 503, check: 'storage' })
@@ -61,9 +57,9 @@ describe('an outage of storage', () => {
     ['consume', new StoreFailure('lost'), /^request a new subject token$/, /unknown/],
   ] as const)
     it(`at the arrival is temporarily_unavailable, and lets no one in: ${what}`, () =>
-      withOutages(async (scene, fail) => {
+      inScene({}, async (scene) => {
         const { id, browser } = await armed(scene)
-        fail(what, error)
+        fail(scene, what, error)
         const answer = await scene.authorize(browser)
         expect(errorOf(answer)).to.equal('temporarily_unavailable')
         expect(answer.location?.searchParams.get('error_description')).to.match(description)
@@ -72,10 +68,10 @@ describe('an outage of storage', () => {
       }))
 
   it('at the code and at userinfo is a 503, and no wrong invalid_grant', () =>
-    withOutages(async (scene, fail) => {
+    inScene({}, async (scene) => {
       const { body } = await scene.redeem(await scene.authorize((await armed(scene)).browser))
       const arrived = await scene.authorize((await armed(scene)).browser)
-      fail('find')
+      fail(scene, 'find')
       const answers = [await scene.redeem(arrived), await scene.userinfo(body.access_token)]
       for (const answer of answers)
         expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
