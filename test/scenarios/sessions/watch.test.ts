@@ -196,7 +196,7 @@ describe('sessions: the watch', () => {
     const { watch, due, begun, finish } = held()
     const first = now()
     due.push(...sessionsOf(20))
-    void watch.look()
+    const looked = watch.look()
     await begun(16)
     expect(due.filter(({ mark }) => mark > first)).to.have.length(16)
     // The other process.
@@ -205,7 +205,8 @@ describe('sessions: the watch', () => {
     finish()
     await begun(3)
     finish()
-    await until(() => due.length === 1)
+    await looked
+    expect(due).to.have.length(1)
   })
 
   it('finds what is due behind all that waits for a slow client', async () => {
