@@ -416,6 +416,11 @@ const NOT_ARMED: Named<(scene: Armed, name: string, value: string) => Promise<Fo
     await browser.post(door, { subject_token: token })
     return ['shop', name, browser.cookie('_imp_brought')?.value ?? '']
   },
+  'what the page has sealed': async ({ browser, token, ...scene }, name) => [
+    'shop',
+    name,
+    await sealed(scene, browser, 'asked', token),
+  ],
   'a cookie of another record': async ({ issue }, name, value) => [
     'shop',
     name.replace(/[^_]+$/, (await issue()).id),

@@ -235,6 +235,9 @@ const PRESSES: Named<Press> = {
   'without what was sealed': { sealed: () => '' },
   'with what was not sealed': { sealed: () => 'forged' },
   'with what was brought': { sealed: (_, browser) => browser.cookie('_imp_brought')?.value ?? '' },
+  'with what would arm the browser': {
+    sealed: (scene, browser, token) => sealed(scene, browser, 'armed', token),
+  },
   'with more than was sealed': { sealed: (_scene, _browser, _token, own) => `${own}x` },
   'with less than was sealed': { sealed: (_scene, _browser, _token, own) => own.slice(0, -1) },
   'for another application': {
