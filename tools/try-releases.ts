@@ -27,7 +27,11 @@ const GROUPS = [
   },
   {
     packages: ['mysql2', 'pg', 'sequelize'],
-    tests: ['test/sequelize/*.test.ts', 'test/faults/poolers.test.ts', 'test/faults/silence.test.ts'],
+    tests: [
+      'test/{sequelize,storage}/*.test.ts',
+      'test/faults/poolers.test.ts',
+      'test/faults/silence.test.ts',
+    ],
   },
 ]
 

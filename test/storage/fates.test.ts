@@ -177,41 +177,53 @@ const outcomes = async (...promises: Promise<unknown>[]) =>
     settled.status === 'fulfilled' ? settled.value : settled.reason.message,
   )
 
-const CONSEQUENCES: Readonly<
-  Record<Exclude<Fate, 'unsent'>, { repeated: boolean; split: boolean; connection: string }>
-> = {
-  'rolled back': { repeated: true, split: true, connection: 'kept' },
-  'turned away': { repeated: true, split: true, connection: 'closed' },
-  refused: { repeated: false, split: true, connection: 'kept' },
-  locked: { repeated: true, split: false, connection: 'kept' },
-  lost: { repeated: false, split: false, connection: 'closed' },
-  unknown: { repeated: false, split: false, connection: 'closed' },
-}
 const FAILED = 'storage failed: Error: X'
 
-for (const [fate, { repeated, split, connection }] of Object.entries(CONSEQUENCES)) {
-  describe(`a statement whose fate is: ${fate}`, () => {
-    it(`is ${repeated ? '' : 'not '}sent again, and its connection ${connection}`, async () => {
-      const { seen, database } = failing(fate as Fate)
-      expect(await outcomes(database.write('UPDATE', []))).to.deep.equal([repeated ? 1 : FAILED])
-      expect(seen).to.deep.equal(['run of 1', connection, ...(repeated ? ['run of 1', 'kept'] : [])])
-    })
+interface Consequences {
+  readonly repeated: boolean
+  /** Whether those that were sent together are sent again one by one. */
+  readonly split: boolean
+  readonly connection: 'kept' | 'closed'
+  /** What is told of a statement that has failed for good; `undefined`: no one knows. */
+  readonly tookEffect: false | undefined
+}
 
-    const readAgain = repeated || fate === 'lost'
-    it(`is ${readAgain ? '' : 'not '}sent again, on ${connection === 'kept' ? 'any' : 'another'} connection, if it only reads`, async () => {
-      for (const read of [
-        (database: Database) => database.find('SELECT', []),
+const CONSEQUENCES: Readonly<Record<Exclude<Fate, 'unsent'>, Consequences>> = {
+  'rolled back': { repeated: true, split: true, connection: 'kept', tookEffect: false },
+  'turned away': { repeated: true, split: true, connection: 'closed', tookEffect: false },
+  refused: { repeated: false, split: true, connection: 'kept', tookEffect: false },
+  locked: { repeated: true, split: false, connection: 'kept', tookEffect: false },
+  lost: { repeated: false, split: false, connection: 'closed', tookEffect: undefined },
+  unknown: { repeated: false, split: false, connection: 'closed', tookEffect: undefined },
+}
+
+const told = async (call: Promise<unknown>) => {
+  const error = await call.catch((thrown: unknown) => thrown)
+  expect(error).to.be.an('error').with.property('name', 'StorageError')
+  return Reflect.get(Object(error), 'tookEffect')
+}
+
+for (const [name, { repeated, split, connection, tookEffect }] of Object.entries(CONSEQUENCES)) {
+  const fate = name as Fate
+  describe(`a statement whose fate is: ${fate}`, () => {
+    for (const [what, again, send] of [
+      ['writes', repeated, (database: Database) => database.write('UPDATE', [])],
+      ['finds', repeated || fate === 'lost', (database: Database) => database.find('SELECT', [])],
+      [
+        'finds a row',
+        repeated || fate === 'lost',
         (database: Database) => database.findRow({ sql: 'SELECT' }, []),
-      ]) {
-        const { seen, database } = failing(fate as Fate)
-        const [outcome] = await outcomes(read(database))
-        expect(outcome === FAILED).to.equal(!readAgain)
-        expect(seen).to.deep.equal(['run of 1', connection, ...(readAgain ? ['run of 1', 'kept'] : [])])
-      }
-    })
+      ],
+    ] as const)
+      it(`is ${again ? '' : 'not '}sent again where it ${what}, and its connection ${connection}`, async () => {
+        const { seen, database } = failing(fate)
+        const [outcome] = await outcomes(send(database))
+        expect(outcome === FAILED).to.equal(!again)
+        expect(seen).to.deep.equal(['run of 1', connection, ...(again ? ['run of 1', 'kept'] : [])])
+      })
 
     it(`${split || repeated ? 'does not fail' : 'fails'} the others of its batch`, async () => {
-      const { seen, database } = failing(fate as Fate)
+      const { seen, database } = failing(fate)
       const written = await outcomes(
         database.writeRow({ sql: 'UPDATE' }, [], 'a'),
         database.writeRow({ sql: 'UPDATE' }, [], 'b'),
@@ -221,6 +233,12 @@ for (const [fate, { repeated, split, connection }] of Object.entries(CONSEQUENCE
       const again = split ? ['run of 1', 'run of 1'] : repeated ? ['run of 2'] : []
       expect(runs).to.deep.equal(['run of 2', ...again])
     })
+
+    // What is locked would be waited for.
+    if (fate !== 'locked')
+      it(`is told to have ${tookEffect === false ? 'no effect' : 'an effect or none'} once it has failed`, async () => {
+        expect(await told(failing(fate, 9).database.write('UPDATE', []))).to.equal(tookEffect)
+      })
   })
 }
 
@@ -237,47 +255,27 @@ describe('a statement that is on its way', () => {
   })
 })
 
-describe('a statement for which there is no connection', () => {
-  it('is not sent, and asks once', async () => {
+describe('a statement that is not sent', () => {
+  it('for want of a connection has no effect, and asks for one once', async () => {
     const { seen, database } = failing('rolled back', 0, () => {
       throw new ConnectionRefusedError(failure({ code: 'ECONNREFUSED' }))
     })
-    const [message] = await outcomes(database.write('UPDATE', []))
-    expect(message).to.match(/^storage failed: SequelizeConnectionRefusedError/)
+    const error = await database.write('UPDATE', []).catch((thrown: unknown) => thrown)
+    expect(error)
+      .to.have.property('message')
+      .that.matches(/^storage failed: SequelizeConnectionRefusedError/)
+    expect(error).to.have.property('tookEffect', false)
     expect(seen).to.deep.equal(['asked'])
-  })
-})
-
-describe('what is told of a failure', () => {
-  const told = async (call: Promise<unknown>) => {
-    const error = await call.catch((thrown: unknown) => thrown)
-    expect(error).to.be.an('error').with.property('name', 'StorageError')
-    return Reflect.get(Object(error), 'tookEffect')
-  }
-
-  // What is locked would be waited for.
-  for (const fate of Object.keys(CONSEQUENCES).filter((name) => name !== 'locked') as Fate[]) {
-    const expected = ['lost', 'unknown'].includes(fate) ? undefined : false
-    it(`whose fate is ${fate}: ${expected === false ? 'no effect' : 'nothing for sure'}`, async () => {
-      expect(await told(failing(fate, 9).database.write('UPDATE', []))).to.equal(expected)
-    })
-  }
-
-  it('when there is no connection: no effect', async () => {
-    const away = () => {
-      throw new Error('away')
-    }
-    expect(await told(failing('unknown', 0, away).database.write('UPDATE', []))).to.equal(false)
   })
 
   const spend = (sequelize: Sequelize, act?: { sub: string }) =>
     createSubjectTokenStore(sequelize).consume(newToken(), NOW, newUse({ actor: { sub: 'bob', act } }))
 
-  it('of the first use of an issuer, which is before the spend: no effect', async () => {
+  it('after the first use of an issuer has failed, which is before the spend, has no effect', async () => {
     expect(await told(spend(failing('unknown').sequelize))).to.equal(false)
   })
 
-  it('of the further actors of a chain, which are written before the spend: no effect', async () => {
+  it('after the further actors of a chain have failed, which are written before it, has no effect', async () => {
     const known = () => {
       const { sequelize } = failing('unknown')
       const driver = driverOf(sequelize)
@@ -290,13 +288,5 @@ describe('what is told of a failure', () => {
     }
     expect(await told(spend(known(), { sub: 'carol' }))).to.equal(false)
     expect(await told(spend(known()))).to.equal(undefined)
-  })
-})
-
-describe('a statement that is rolled back again and again', () => {
-  it('is sent five times, and then fails', async () => {
-    const { seen, database } = failing('rolled back', 9)
-    expect(await outcomes(database.write('UPDATE', []))).to.deep.equal([FAILED])
-    expect(seen.filter((what) => what === 'run of 1')).to.have.length(5)
   })
 })

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { whileHeld } from '../../fixtures/lease.ts'
-import { beforeOn, onEachKind } from '../../fixtures/on-database.ts'
+import { beforeOn, describeOn, onEachKind } from '../../fixtures/on-database.ts'
 import { recordPauses } from '../../fixtures/pauses.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { migrate } from '../../src/sequelize/index.ts'
@@ -18,30 +18,49 @@ const leaseOf = async ({ sequelize }: Pick<Database, 'sequelize'>) => {
   return { holder: String(row?.holder), life: Number(row?.expires_at) - Date.now() / 1000 }
 }
 
-describe('a change of a table in use, on postgres', () => {
+for (const kind of ['postgres', 'mysql'] as const)
+  describeOn(kind, `a change of a table in use, on ${kind}`, () => {
+    let database: Database
+    beforeOn(kind, async () => {
+      database = await openDatabase(kind)
+    })
+    after(() => database?.close())
+
+    it('waits for a lock for a second, in a transaction of its own, and leaves the session as it was', async () => {
+      const pool = database.connect({ pool: { max: 1 } })
+      const { schema } = driverOf(pool).dialect
+      const transaction = await database.sequelize.transaction()
+      await database.sequelize.query('SELECT 1 FROM subject_tokens', { transaction })
+      const begun = performance.now()
+      const sql = schema.addColumn('subject_tokens', 'more BIGINT')
+      const failure = await schema.change(pool, sql).catch((error: unknown) => error)
+      expect(performance.now() - begun).to.be.within(900, 5000)
+      expect(schema.isInTheWay(failure)).to.equal(true)
+      if (kind === 'postgres') {
+        const rows = await pool.query('SHOW lock_timeout', { type: QueryTypes.SELECT })
+        expect(rows).to.deep.equal([{ lock_timeout: '0' }])
+      }
+      await transaction.commit()
+      await schema.change(pool, sql)
+    })
+
+    if (kind === 'mysql')
+      it('is refused where it would copy the table', async () => {
+        const { schema } = driverOf(database.sequelize).dialect
+        const sql = 'ALTER TABLE subject_tokens MODIFY context TEXT, ALGORITHM=INPLACE, LOCK=NONE'
+        const failure = await schema.change(database.sequelize, sql).catch((error: unknown) => error)
+        expect(failure).to.have.property('code', 'ER_ALTER_OPERATION_NOT_SUPPORTED_REASON')
+      })
+  })
+
+describeOn('postgres', 'an index of a table in use, on postgres', () => {
   let database: Database
   beforeOn('postgres', async () => {
     database = await openDatabase('postgres')
   })
   after(() => database?.close())
 
-  it('waits for a lock for a second, in a transaction of its own, and leaves the session as it was', async () => {
-    const pool = database.connect({ pool: { max: 1 } })
-    const { schema } = driverOf(pool).dialect
-    const transaction = await database.sequelize.transaction()
-    await database.sequelize.query('SELECT 1 FROM subject_tokens', { transaction })
-    const begun = performance.now()
-    const sql = schema.addColumn('subject_tokens', 'more BIGINT')
-    const failure = await schema.change(pool, sql).catch((error: unknown) => error)
-    expect(performance.now() - begun).to.be.within(900, 5000)
-    expect(schema.isInTheWay(failure)).to.equal(true)
-    const [row] = await pool.query<{ lock_timeout: string }>('SHOW lock_timeout', { type: QueryTypes.SELECT })
-    expect(row?.lock_timeout).to.equal('0')
-    await transaction.commit()
-    await schema.change(pool, sql)
-  })
-
-  it('removes an index that was not finished, and makes it anew', async () => {
+  it('is removed where it was not finished, and made anew', async () => {
     const { sequelize } = database
     await sequelize.query(
       `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'subject_tokens_user_id'::regclass`,
@@ -59,7 +78,7 @@ describe('a change of a table in use, on postgres', () => {
     expect((await statusOf(sequelize)).faults).to.deep.equal([])
   })
 
-  it('waits for an index that another process is making, and leaves it alone', async () => {
+  it('is waited for where another process is making it, and left alone', async () => {
     const { sequelize } = database
     await sequelize.query('DROP INDEX subject_tokens_user_id')
     // A writer holds up the other process, not this one.
@@ -149,34 +168,6 @@ onEachKind((kind) => {
       expect(reasons).to.have.length(1)
       expect((await statusOf(database.sequelize)).faults).to.deep.equal([])
     })
-  })
-})
-
-describe('a change of a table in use, on mysql', () => {
-  let database: Database
-  beforeOn('mysql', async () => {
-    database = await openDatabase('mysql')
-  })
-  after(() => database?.close())
-
-  it('waits for a lock for a second', async () => {
-    const { schema } = driverOf(database.sequelize).dialect
-    const transaction = await database.sequelize.transaction()
-    await database.sequelize.query('SELECT 1 FROM subject_tokens', { transaction })
-    const begun = performance.now()
-    const sql = schema.addColumn('subject_tokens', 'more BIGINT')
-    const failure = await schema.change(database.connect(), sql).catch((error: unknown) => error)
-    expect(performance.now() - begun).to.be.within(900, 5000)
-    expect(schema.isInTheWay(failure)).to.equal(true)
-    await transaction.commit()
-    await schema.change(database.connect(), sql)
-  })
-
-  it('is refused where it would copy the table', async () => {
-    const { schema } = driverOf(database.sequelize).dialect
-    const sql = 'ALTER TABLE subject_tokens MODIFY context TEXT, ALGORITHM=INPLACE, LOCK=NONE'
-    const failure = await schema.change(database.sequelize, sql).catch((error: unknown) => error)
-    expect(failure).to.have.property('code', 'ER_ALTER_OPERATION_NOT_SUPPORTED_REASON')
   })
 })
 

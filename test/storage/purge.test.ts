@@ -100,9 +100,13 @@ onEachKind((kind) => {
       const recent = await insert(now - 89 * DAY)
       const lived = await insert(now - 91 * DAY, now - 89 * DAY)
       await insert(now - 92 * DAY, now - 91 * DAY)
-      const live = await insert(now + 600)
+      const [ended, live] = [await insert(now - 310), await insert(now + 600)]
       expect(await purge(database.sequelize)).to.deep.equal({ subjectTokens: 2, models: 0 })
-      expect(await left()).to.deep.equal([recent, lived, live].sort())
+      expect(await left()).to.deep.equal([recent, lived, ended, live].sort())
+      await purge(database.sequelize, { retention: 360 })
+      expect(await left()).to.deep.equal([ended, live].sort())
+      await purge(database.sequelize, { retention: 0 })
+      expect(await left()).to.deep.equal([live])
     })
 
     it('keeps a session whose application has not answered, but no longer than a day after its end', async () => {
@@ -212,15 +216,6 @@ onEachKind((kind) => {
       }
     })
 
-    it('accepts another retention', async () => {
-      await insert(now - 310)
-      const live = await insert(now + 600)
-      await purge(database.sequelize, { retention: 360 })
-      expect(await left()).to.have.length(2)
-      await purge(database.sequelize, { retention: 0 })
-      expect(await left()).to.deep.equal([live])
-    })
-
     it('deletes models of the provider as soon as they can no longer be found', async () => {
       const adapter = createAdapter(database.sequelize)
       await adapter('Session').upsert('gone', { jti: 'gone' }, -61)
@@ -229,20 +224,6 @@ onEachKind((kind) => {
       await adapter('Client').upsert('forever', { client_id: 'forever' })
       expect(await purge(database.sequelize)).to.deep.equal({ subjectTokens: 0, models: 1 })
       expect(await adapter('Session').find('in grace')).to.deep.equal({ jti: 'in grace' })
-    })
-
-    it('works in batches, twice at the same time, and reports its progress', async () => {
-      await insertMany(database, 2500, now - 91 * DAY)
-      const live = await insert(now + 600)
-      const told: Purged[] = []
-      const [one, two] = await Promise.all([
-        purge(database.sequelize, { onProgress: (purged) => told.push(purged) }),
-        purge(database.connect()),
-      ])
-      await purge(database.sequelize)
-      expect(await left()).to.deep.equal([live])
-      expect(one.subjectTokens + two.subjectTokens).to.be.within(1, 2500)
-      expect(told.at(-1)?.subjectTokens ?? 0).to.equal(one.subjectTokens)
     })
 
     it('reports each batch that deleted something, with the total, and leaves nothing behind', async () => {
@@ -261,13 +242,12 @@ onEachKind((kind) => {
       told.length = 0
       expect(await purge(database.sequelize, { onProgress })).to.deep.equal({ subjectTokens: 0, models: 0 })
       expect(told).to.deep.equal([])
-    })
-
-    it('refuses an invalid retention', async () => {
-      for (const retention of [-1, 1.5, Number.NaN]) {
-        const error = await purge(database.sequelize, { retention }).catch((thrown: unknown) => thrown)
-        expect(error).to.be.instanceOf(TypeError).with.property('message').that.includes('retention must be')
-      }
+      // Twice at the same time.
+      await insertMany(database, 1500, now - 91 * DAY)
+      const live = await insert(now + 600)
+      await Promise.all([purge(database.sequelize), purge(database.connect())])
+      await purge(database.sequelize)
+      expect(await left()).to.deep.equal([live])
     })
   })
 })

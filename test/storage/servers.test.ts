@@ -1,24 +1,24 @@
-/** What the store does when the database rolls back, lags, or reads from another node. */
+/** What only a server does: it rolls back, forgets, lags behind, reads only, or ends a session. */
 import { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
+import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
-import { newTokens, spend } from '../../fixtures/together.ts'
+import { findAll, insertAll, newTokens, sizes } from '../../fixtures/together.ts'
+import type { Database as Bound } from '../../src/sequelize/database/database.ts'
+import { databaseOf } from '../../src/sequelize/database-of.ts'
 import { createAdapter, createSubjectTokenStore, migrate, purge } from '../../src/sequelize/index.ts'
-import { numberOf } from '../../src/sequelize/tokens/issuers.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
-import type { SpentSubjectToken } from '../../src/subject-tokens/subject-token.ts'
 
 const USE = newUse()
 
 function suite(kind: DatabaseKind, title: string, tests: (opened: () => Database) => void): void {
-  describe(`${title}, on ${kind}`, () => {
+  describeOn(kind, `${title}, on ${kind}`, () => {
     let database: Database
     beforeOn(kind, async () => {
       database = await openDatabase(kind)
@@ -166,25 +166,6 @@ for (const [kind, title, statements] of SPOILT) {
   })
 }
 
-for (const [kind, code] of [
-  ['postgres', '23505'],
-  ['mysql', 'ER_DUP_ENTRY'],
-] as const) {
-  suite(kind, 'what operators read of a statement that is refused', (opened) => {
-    it('is its code, and no advice on settings', async () => {
-      const store = createSubjectTokenStore(opened().sequelize)
-      const token = newToken()
-      await store.insert(token)
-      const refused = await store.insert(token).catch((error: unknown) => error)
-      expect(refused)
-        .to.be.an('error')
-        .with.property('message')
-        .that.matches(new RegExp(`: ${code}$`))
-      expect(refused).to.include({ code, forOperators: undefined })
-    })
-  })
-}
-
 suite('postgres', 'the oldest pg that Sequelize takes', (opened) => {
   it('serves subject tokens and models', async () => {
     const dialectModule = createRequire(import.meta.url)('pg-oldest')
@@ -200,64 +181,6 @@ suite('postgres', 'the oldest pg that Sequelize takes', (opened) => {
     expect(await adapter.find('id')).to.deep.equal({ jti: 'id' })
   })
 })
-
-suite('mysql', 'a deadlock', (opened) => {
-  it('is survived: its victim is repeated', async () => {
-    const { sequelize } = opened()
-    const store = createSubjectTokenStore(sequelize)
-    const [one, two] = newTokens(2).map((token) => ({ ...token, userId: 'alice' }))
-    if (!one || !two) throw new Error('no tokens')
-    for (const token of [one, two]) {
-      await store.insert(token)
-      await spend(store, token)
-      const spent = (await store.find(ISSUER, token.id)) as SpentSubjectToken
-      // Used again when nothing is left to stop: a row beside which a stop is still to be written.
-      await store.recordReplay(spent, { at: NOW + 600, clientId: 'spa' })
-    }
-    // A transaction locks `two` and then `one`; the store's statement locks them in the reverse order. The
-    // server rolls back the one that has written less: ours.
-    const other = opened().connect()
-    const calls: ReturnType<typeof allOf>[] = []
-    const runs = await recordRuns(opened(), async () => {
-      await other.transaction(async (transaction) => {
-        const hold = (id: string) =>
-          other.query(`UPDATE subject_token_stops SET replayed_by = 'held' WHERE ${keyOf(id)}`, {
-            transaction,
-          })
-        for (let index = 0; index < 20; index += 1) {
-          await other.query(
-            `INSERT INTO subject_token_actors (token_id, issuer, actor_id, chain)
-              VALUES (X'${mintId()}', 1, 'other', X'${mintId()}')`,
-            { transaction },
-          )
-        }
-        await hold(two.id)
-        calls.push(allOf(store.revokeWhere(ISSUER, { userId: 'alice' }, NOW, BY_API)))
-        await isHeld(sequelize, one.id)
-        await hold(one.id)
-      })
-      await Promise.all(calls)
-    })
-    const [marked = []] = await Promise.all(calls)
-    expect(marked.map(({ token }) => token.id).sort()).to.deep.equal([one.id, two.id].sort())
-    const writes = runs.map(({ sql }) => sql.split(' ')[0]).filter((verb) => verb !== 'SELECT')
-    expect(writes).to.deep.equal(['INSERT', 'INSERT'])
-  })
-})
-
-const keyOf = (id: string) => `issuer = ${numberOf(ISSUER)} AND token_id = X'${id}'`
-
-/** Until another connection holds the row. */
-async function isHeld(sequelize: Sequelize, id: string): Promise<void> {
-  for (;;) {
-    const free = await sequelize.query(
-      `SELECT 1 FROM subject_token_stops WHERE ${keyOf(id)} FOR UPDATE SKIP LOCKED`,
-      { type: QueryTypes.SELECT },
-    )
-    if (free.length === 0) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
 
 for (const kind of ['postgres', 'mysql'] as const) {
   suite(kind, 'a replica that lags', (opened) => {
@@ -350,6 +273,24 @@ for (const kind of ['postgres', 'mysql'] as const) {
       }
       expect(await KEPT[kind](pool)).to.equal(3)
     })
+
+    if (kind === 'mysql')
+      it('keeps few texts of groups: sixteen to insert, five to find, and sixteen to spend', async () => {
+        const pool = opened().connect({ pool: { max: 1 } })
+        const store = createSubjectTokenStore(pool)
+        for (let count = 1; count <= 20; count += 1) {
+          const tokens = newTokens(count)
+          await insertAll(store, tokens)
+          await findAll(
+            store,
+            tokens.map(({ id }) => id),
+          )
+          await Promise.all(tokens.slice(1).map((token) => store.consume(token, NOW, USE)))
+          const [first = false] = await Promise.all(tokens.map((token) => store.consume(token, NOW, USE)))
+          expect(first).to.equal(true)
+        }
+        expect(await KEPT.mysql(pool)).to.equal(16 + 5 + 16)
+      })
   })
 }
 
@@ -371,3 +312,85 @@ suite('postgres', 'a log that throws', (opened) => {
     expect(await store.find(ISSUER, mintId())).to.equal(undefined)
   })
 })
+
+/** How a server shows the sessions of this database, and ends one. */
+const ENDING = {
+  postgres: {
+    lock: 'LOCK TABLE host IN ACCESS EXCLUSIVE MODE',
+    unlock: 'SELECT 1',
+    waiting: `SELECT pid AS id FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    idle: `SELECT pid AS id FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle'`,
+    end: (id: number) => `SELECT pg_terminate_backend(${id})`,
+  },
+  mysql: {
+    lock: 'LOCK TABLES host WRITE',
+    unlock: 'UNLOCK TABLES',
+    waiting: `SELECT id FROM information_schema.processlist
+      WHERE db = DATABASE() AND state LIKE 'Waiting for table%lock'`,
+    idle: `SELECT id FROM information_schema.processlist
+      WHERE db = DATABASE() AND id <> CONNECTION_ID() AND command = 'Sleep'`,
+    end: (id: number) => `KILL ${id}`,
+  },
+} as const
+
+const SELECT = 'SELECT value FROM host WHERE id = $1'
+
+for (const kind of ['postgres', 'mysql'] as const) {
+  suite(kind, 'a session that the server ends', (opened) => {
+    const server = ENDING[kind]
+    let bound: Bound
+    before(async () => {
+      await opened().sequelize.query('CREATE TABLE host (id INT PRIMARY KEY, value INT)')
+      await opened().sequelize.query('INSERT INTO host VALUES (1, 10), (2, 20), (3, 30)')
+      bound = databaseOf(opened().connect({ pool: { max: 1 } }))
+    })
+
+    /** Ends the sessions of this database that are in a state, once there are some. */
+    async function end(state: 'waiting' | 'idle'): Promise<void> {
+      for (let ended = 0; ended === 0; ) {
+        const found = await opened().sequelize.query<{ id: number }>(server[state], {
+          type: QueryTypes.SELECT,
+        })
+        for (const { id } of found) await opened().sequelize.query(server.end(id))
+        ended = found.length
+        if (ended === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    }
+
+    /** What calls find whose session is ended while they run, and how many went together each time. */
+    async function ended(...calls: (() => Promise<unknown>)[]) {
+      const { sequelize } = opened()
+      const found: Promise<unknown>[] = []
+      const runs = await recordRuns(opened(), async () => {
+        await sequelize.transaction(async (transaction) => {
+          await sequelize.query(server.lock, { transaction })
+          found.push(...calls.map((call) => call()))
+          await end('waiting')
+          await sequelize.query(server.unlock, { transaction })
+        })
+        await Promise.all(found)
+      })
+      const values = (await Promise.all(found)).flat().map((row) => Number(Reflect.get(Object(row), 'value')))
+      return { values, sizes: sizes(runs) }
+    }
+
+    it('while it finds: each finds what it was asked for through another', async () => {
+      expect(await ended(() => bound.find(SELECT, [1]))).to.deep.equal({ values: [10], sizes: [1, 1] })
+      const row = await ended(() => bound.findRow({ sql: SELECT }, [2]))
+      expect(row).to.deep.equal({ values: [20], sizes: [1, 1] })
+      const several = await ended(...[3, 1, 2].map((id) => () => bound.findRow({ sql: SELECT }, [id])))
+      expect(several.values).to.deep.equal([30, 10, 20])
+      if (kind === 'postgres') expect(several.sizes[0]).to.equal(3)
+    })
+
+    it('before it is asked: what it is asked for is found', async () => {
+      for (let round = 0; round < 5; round += 1) {
+        await bound.find(SELECT, [1])
+        await end('idle')
+        expect(await bound.find(SELECT, [1])).to.have.length(1)
+      }
+    })
+  })
+}

@@ -32,22 +32,20 @@ describe('a SQLite that a transaction of this process has locked', () => {
     return started[0] as Promise<Value>
   }
 
-  it('takes a subject token when the transaction has ended', async () => {
-    const store = createSubjectTokenStore(database.sequelize)
-    const tokens = [newToken(), newToken()]
-    await besideTransaction(() => Promise.all(tokens.map((token) => store.insert(token))))
-    for (const { id } of tokens) expect(await store.find(ISSUER, id)).to.have.property('id', id)
-  })
-
-  it('takes a model of the provider when the transaction has ended', async () => {
-    const adapter = createAdapter(database.sequelize)('Session')
-    await besideTransaction(() => adapter.upsert('id', { jti: 'id' }, 60))
-    expect(await adapter.find('id')).to.deep.equal({ jti: 'id' })
-  })
-
-  it("takes a statement of the host's own when the transaction has ended", async () => {
+  it("takes subject tokens, a model and a statement of the host's own when the transaction has ended", async () => {
     const { sequelize } = database
-    await besideTransaction(() => sequelize.query('INSERT INTO host VALUES (3)'))
+    const store = createSubjectTokenStore(sequelize)
+    const adapter = createAdapter(sequelize)('Session')
+    const tokens = [newToken(), newToken()]
+    await besideTransaction(() =>
+      Promise.all([
+        ...tokens.map((token) => store.insert(token)),
+        adapter.upsert('id', { jti: 'id' }, 60),
+        sequelize.query('INSERT INTO host VALUES (3)'),
+      ]),
+    )
+    for (const { id } of tokens) expect(await store.find(ISSUER, id)).to.have.property('id', id)
+    expect(await adapter.find('id')).to.deep.equal({ jti: 'id' })
     const rows = await sequelize.query('SELECT DISTINCT a FROM host ORDER BY a', { type: QueryTypes.SELECT })
     expect(rows).to.deep.equal([1, 2, 3].map((a) => ({ a })))
   })

@@ -222,34 +222,23 @@ describe('a statement', () => {
       return error
     }
 
-    it('reports the class and the code of its error', async () => {
-      const error = await told(Object.assign(new RangeError('secret'), { code: 'X1' }), 'refused')
-      expect(error).to.include({ message: 'storage failed: RangeError: X1', code: 'X1', tookEffect: false })
-      expect(error.forOperators).to.equal(undefined)
-    })
-
-    it('reports the class alone where the code is none, or no text', async () => {
-      for (const members of [{}, { code: 7 }]) {
-        const error = await told(Object.assign(new RangeError('secret'), members), 'unknown')
-        expect(error).to.include({ message: 'storage failed: RangeError', code: 'RangeError' })
-        expect(error).to.have.property('tookEffect', undefined)
-      }
-    })
-
-    it('reports the code of the system where Sequelize has wrapped it', async () => {
-      const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
-      expect(await told(new ConnectionRefusedError(refused), 'unknown')).to.include({
-        message: 'storage failed: SequelizeConnectionRefusedError: connect ECONNREFUSED',
-        code: 'ECONNREFUSED',
-      })
-    })
-
-    it('reports no more than that where the driver throws what is not an error', async () => {
-      for (const thrown of ['secret', undefined]) {
-        expect(await told(thrown, 'refused')).to.include({ message: 'storage failed', tookEffect: false })
+    const coded = (members: object) => Object.assign(new RangeError('secret'), members)
+    const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    const wrapped = 'storage failed: SequelizeConnectionRefusedError: connect ECONNREFUSED'
+    for (const [what, thrown, message, code] of [
+      ['the class and the code of its error', coded({ code: 'X1' }), 'storage failed: RangeError: X1', 'X1'],
+      ['the class alone where there is no code', coded({}), 'storage failed: RangeError', 'RangeError'],
+      ['the class alone where it is no text', coded({ code: 7 }), 'storage failed: RangeError', 'RangeError'],
+      ['the code of the system', new ConnectionRefusedError(refused), wrapped, 'ECONNREFUSED'],
+      ['nothing of what is no error', 'secret', 'storage failed', undefined],
+      ['nothing of undefined', undefined, 'storage failed', undefined],
+    ] as const)
+      it(`reports ${what}, and its effect by its fate`, async () => {
+        const error = await told(thrown, 'refused')
+        expect(error).to.include({ message, tookEffect: false, forOperators: undefined })
+        if (code !== undefined) expect(error).to.have.property('code', code)
         expect(await told(thrown, 'unknown')).to.have.property('tookEffect', undefined)
-      }
-    })
+      })
 
     it('reports a missing table, and that nothing was written', async () => {
       const error: unknown = await using()

@@ -1,8 +1,8 @@
 /** What does not fit is found at each door, and named in one sentence with what to do. */
 import { expect } from 'chai'
-import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
+import { type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
+import { startDeployment } from '../../fixtures/deployment.ts'
+import { onEachKind } from '../../fixtures/on-database.ts'
 import { createServing } from '../../fixtures/role.ts'
 import { run } from '../../src/cli/commands.ts'
 import { migrate } from '../../src/sequelize/index.ts'
@@ -143,56 +143,39 @@ const reasonOf = (asking: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof Error ? error.message.replace(/^storage failed: /, '') : 'none'),
   )
 
-export const itFindsFaults = (kind: DatabaseKind): void => {
-  beforeOn(kind)
-  for (const { is, made, said, at = {}, mended } of FAULTS.filter((fault) => fault.made[kind])) {
-    describe(is, () => {
-      let database: Database
-      let role: Awaited<ReturnType<typeof createServing>>
-      let deployment: Deployment
-      before(async () => {
-        database = await openDatabase(kind)
-        role = await createServing(database)
+onEachKind((kind) => {
+  describe('what does not fit', () => {
+    for (const { is, made, said, at = {}, mended } of FAULTS.filter((fault) => fault.made[kind]))
+      it(`is found at each door: ${is}`, async () => {
+        const sentence = (door: Door) => at[door] ?? (typeof said === 'string' ? said : said[kind])
+        const database = await openDatabase(kind)
+        const role = await createServing(database)
+        /** As a process that serves has them. */
+        const served = () => database.connect(role && { username: role.name, password: '' })
         for (const sql of made[kind] ?? [])
           await database.sequelize.query(sql.replace(/role$/, role?.grantee ?? ''))
-        deployment = await startDeployment({ database: { ...database, sequelize: served() } })
+        const deployment = await startDeployment({ database: { ...database, sequelize: served() } })
+        try {
+          const { exitCode } = process
+          const told = await run({ name: 'status', dryRun: false, json: false }, served())
+          process.exitCode = exitCode
+          expect(told.split('\n').filter((line) => line.startsWith('fault: '))).to.deep.equal([
+            `fault: ${sentence('status')}`,
+          ])
+          expect(await reasonOf(deployment.impersonation.ready())).to.equal(sentence('ready'))
+          if (kind !== 'sqlite') {
+            const owner = mended ? ' with the role that owns the tables' : ''
+            expect(await reasonOf(migrate(served()))).to.equal(`${sentence('start')}${owner}`)
+          }
+          const pool = is === 'a right that is missing' ? served() : database.sequelize
+          const migrated = await reasonOf(run({ name: 'migrate', dryRun: false, json: false }, pool))
+          expect(migrated).to.equal(mended ? 'sound' : sentence('migrate'))
+          if (mended) expect((await statusOf(database.sequelize)).faults).to.deep.equal([])
+        } finally {
+          await deployment.close()
+          await role?.drop()
+          await database.close()
+        }
       })
-      after(async () => {
-        await deployment?.close()
-        await role?.drop()
-        await database?.close()
-      })
-
-      /** As a process that serves has them. */
-      const served = () => database.connect(role && { username: role.name, password: '' })
-      const sentence = (door: Door) => at[door] ?? (typeof said === 'string' ? said : said[kind])
-
-      it('is found by status', async () => {
-        const { exitCode } = process
-        const told = await run({ name: 'status', dryRun: false, json: false }, served())
-        process.exitCode = exitCode
-        expect(told.split('\n').filter((line) => line.startsWith('fault: '))).to.deep.equal([
-          `fault: ${sentence('status')}`,
-        ])
-      })
-
-      it('is found by ready', async () => {
-        expect(await reasonOf(deployment.impersonation.ready())).to.equal(sentence('ready'))
-      })
-
-      if (kind !== 'sqlite')
-        it('is found when a process starts', async () => {
-          const owner = mended ? ' with the role that owns the tables' : ''
-          expect(await reasonOf(migrate(served()))).to.equal(`${sentence('start')}${owner}`)
-        })
-
-      const ofRole = is === 'a right that is missing'
-      it(mended ? 'is put right by migrate' : 'is found by migrate', async () => {
-        const pool = ofRole ? served() : database.sequelize
-        const told = await reasonOf(run({ name: 'migrate', dryRun: false, json: false }, pool))
-        expect(told).to.equal(mended ? 'sound' : sentence('migrate'))
-        if (mended) expect((await statusOf(database.sequelize)).faults).to.deep.equal([])
-      })
-    })
-  }
-}
+  })
+})

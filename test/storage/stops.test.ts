@@ -1,11 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { losingResults } from '../../fixtures/lost-results.ts'
-import { onEachKind } from '../../fixtures/on-database.ts'
+import { itOn, onEachKind } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
+import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
+import { numberOf } from '../../src/sequelize/tokens/issuers.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 import { BY_API, NOW, tokensIn } from '../../src/testing/store/tokens.ts'
@@ -109,15 +112,6 @@ onEachKind((kind) => {
         expect(await broken.store.report(issuer, [id])).to.deep.equal([id])
         expect(await store.report(issuer, [id])).to.deep.equal([])
       })
-
-      it('tells a report of several from those that others have reported', async () => {
-        const { issuer, spend } = tokens
-        const [one, two, unstopped] = [await spend(), await spend(), await spend()]
-        for (const { id } of [one, two]) await store.revoke(issuer, id, NOW, why)
-        expect(await store.report(issuer, [two.id])).to.deep.equal([two.id])
-        expect(await store.report(issuer, [one.id, two.id, unstopped.id])).to.deep.equal([one.id])
-        expect(await store.report(issuer, [])).to.deep.equal([])
-      })
     })
 
     it('a kill switch whose caller takes minutes over a batch marks the next one at its own time', async () => {
@@ -135,6 +129,28 @@ onEachKind((kind) => {
         clock.restore()
       }
     })
+
+    it('a kill switch of a name with many rows finds what is spent between its two walks', async () => {
+      const { issuer, insert, newUse, stored } = tokens
+      // So many that what is open and what lives are walked.
+      await Promise.all(Array.from({ length: 1000 }, () => insert({ expiresAt: NOW })))
+      const token = await insert()
+      const pool = database.connect()
+      const walks: string[] = []
+      const driver = driverOf(pool)
+      const { run } = driver
+      driver.run = async (connection, text, bindings) => {
+        const [, walk] = /AS found FROM .* (open|live) >= /s.exec(text.sql) ?? []
+        if (walk !== undefined && !walks.includes(walk)) {
+          walks.push(walk)
+          if (walks.length === 2) await store.consume(token, NOW, newUse())
+        }
+        return run(connection, text, bindings)
+      }
+      await allOf(createSubjectTokenStore(pool).revokeWhere(issuer, { userId: 'alice' }, NOW, BY_API))
+      expect(walks).to.have.length(2)
+      expect((await stored(token.id)).revokedAt).to.equal(NOW)
+    }).timeout(20_000)
 
     it('counts read a bounded number of rows at a time, and tell a stop that came first from a use', async () => {
       const { issuer, insert, spend } = tokens
@@ -164,10 +180,6 @@ onEachKind((kind) => {
     }).timeout(20_000)
 
     describe('the lists', () => {
-      it('are none without rows', async () => {
-        expect(await store.findStatusLists(SIZE, 0)).to.deep.equal([])
-      })
-
       it('begin with the lowest of tokens that were issued together, whatever the order of their ids', async () => {
         const { insert, stored } = tokens
         const size = 4
@@ -183,6 +195,7 @@ onEachKind((kind) => {
 
       it('are those that have a token of the time, of any issuer, and that of the highest index', async () => {
         const DAY = 86_400
+        expect(await store.findStatusLists(SIZE, 0)).to.deep.equal([])
         await tokens.insert({ createdAt: NOW - 5 * DAY })
         expect(await store.findStatusLists(SIZE, NOW - DAY)).to.deep.equal([0])
         await endUnspent(database.sequelize)
@@ -209,3 +222,32 @@ onEachKind((kind) => {
     })
   })
 })
+
+for (const kind of ['postgres', 'mysql'] as const) {
+  describe(`subject token store: a spend, on ${kind}`, () => {
+    itOn(kind, 'that waits for a stop is refused when the stop commits', async () => {
+      const database = await openDatabase(kind)
+      try {
+        const store = createSubjectTokenStore(database.sequelize)
+        const { issuer, insert, newUse, stored } = tokensIn(store)
+        const token = await insert()
+        const id = kind === 'mysql' ? `X'${token.id}'` : `'${token.id}'`
+        const spent: Promise<boolean>[] = []
+        await database.connect().transaction(async (transaction) => {
+          const write = (sql: string) => database.sequelize.query(sql, { transaction })
+          await write(`INSERT INTO subject_token_stops (token_id, issuer, number, stopped_at, cause)
+            VALUES (${id}, ${numberOf(issuer)}, ${token.statusIndex}, ${NOW}, 'host')`)
+          await write(`INSERT INTO subject_token_uses (token_id, issuer) VALUES (${id}, ${numberOf(issuer)})`)
+          spent.push(store.consume(token, NOW, newUse()))
+          const first = await Promise.race([spent[0], sleep(300, 'waits')])
+          expect(first).to.equal('waits')
+        })
+        expect(await spent[0]).to.equal(false)
+        const { use, revokedAt } = await stored(token.id)
+        expect([use, revokedAt]).to.deep.equal([undefined, NOW])
+      } finally {
+        await database.close()
+      }
+    })
+  })
+}

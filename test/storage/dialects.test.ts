@@ -1,4 +1,5 @@
 /** Storage refuses unsupported databases and wrong options at start-up, not at the first request. */
+import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
@@ -18,44 +19,41 @@ import { ddlOf } from '../../src/sequelize/schema/status.ts'
 /** Never connects. */
 const postgres = () => new Sequelize('postgres://nobody@127.0.0.1:1/none', { logging: false })
 
-describe('an option of the store', () => {
-  for (const [what, options, message] of [
-    ['a timeout of 0', { timeout: 0 }, /option timeout must be whole seconds from 1 to 30/],
-    ['a timeout of more than 30', { timeout: 31 }, /option timeout/],
-    ['a timeout that is not whole', { timeout: 1.5 }, /option timeout/],
-    ['a timeout that is not a number', { timeout: '10' }, /option timeout/],
-    ['a timeout of null', { timeout: null }, /option timeout/],
-    ['an unknown name', { batch: false }, /unknown option: batch/],
-    ['anything but an object', 0, /takes an options object/],
-  ] as const) {
-    it(`is not ${what}`, () => {
-      const create = () => Reflect.apply(createSubjectTokenStore, undefined, [postgres(), options])
-      expect(create).to.throw(TypeError, message)
+const TIMEOUT = /option timeout must be whole seconds from 1 to 30/
+
+/** What each function refuses as its options, and how. */
+const REFUSED: readonly (readonly [of: (...given: never[]) => unknown, options: unknown, message: RegExp])[] =
+  [
+    ...[0, 31, 1.5, '10', null].flatMap((timeout) =>
+      [createSubjectTokenStore, createAdapter].map((of) => [of, { timeout }, TIMEOUT] as const),
+    ),
+    [createSubjectTokenStore, { batch: false }, /unknown option: batch/],
+    [createSubjectTokenStore, 0, /takes an options object/],
+    ...[1, null, Buffer.from('one')].map(
+      (namespace) => [createAdapter, { namespace }, /namespace must be a string/] as const,
+    ),
+    [createAdapter, { namespace: 'ü'.repeat(128) }, /namespace/],
+    [createAdapter, { prefix: 'a' }, /unknown option: prefix/],
+    [migrate, { onWait: 'log' }, /option onWait must be a function/],
+    [migrate, { timeout: 1 }, /unknown option: timeout/],
+    [migrate, 0, /takes an options object/],
+    [purge, { days: 30 }, /^unknown option: days$/],
+    ...[-1, 1.5, Number.NaN].map((retention) => [purge, { retention }, /retention must be/] as const),
+  ]
+
+describe('an option', () => {
+  for (const [of, options, message] of REFUSED) {
+    it(`of ${of.name} is not ${inspect(options)}`, async () => {
+      const refusal = await (async () => Reflect.apply(of, undefined, [postgres(), options]))().catch(
+        (error: unknown) => error,
+      )
+      expect(refusal).to.be.instanceOf(TypeError).with.property('message').that.matches(message)
     })
   }
 
   it('may be omitted', () => {
     for (const options of [undefined, {}, { timeout: undefined }, { timeout: 1 }, { timeout: 30 }])
       expect(createSubjectTokenStore(postgres(), options)).to.have.property('consume')
-  })
-})
-
-describe('an option of the adapter', () => {
-  it('is no timeout outside of 1 to 30 whole seconds', () => {
-    for (const timeout of [0, 31, 1.5, '10', null]) {
-      const create = () => Reflect.apply(createAdapter, undefined, [postgres(), { timeout }])
-      expect(create).to.throw(TypeError, /option timeout must be whole seconds from 1 to 30/)
-    }
-  })
-
-  it('is no namespace that is no text, or does not fit into a key', () => {
-    for (const namespace of [1, null, Buffer.from('one'), 'ü'.repeat(128)]) {
-      const create = () => Reflect.apply(createAdapter, undefined, [postgres(), { namespace }])
-      expect(create).to.throw(
-        TypeError,
-        typeof namespace === 'string' ? 'namespace' : 'namespace must be a string',
-      )
-    }
   })
 })
 
@@ -136,32 +134,6 @@ describe('a row that is written', () => {
       ...['actor_id', 'client_id', 'ticket_id'].map((column) => `subject_tokens_${column}`),
     ])
   })
-})
-
-describe('an option that is unknown', () => {
-  it('is refused by the adapter and the purge, which names it', async () => {
-    const adapter = () => Reflect.apply(createAdapter, undefined, [postgres(), { prefix: 'a' }])
-    expect(adapter).to.throw(TypeError, 'unknown option: prefix')
-    const error = await Reflect.apply(purge, undefined, [postgres(), { days: 30 }]).catch(
-      (thrown: unknown) => thrown,
-    )
-    expect(error).to.be.instanceOf(TypeError).with.property('message', 'unknown option: days')
-  })
-})
-
-describe('an option of migrate', () => {
-  for (const [what, options, message] of [
-    ['a listener that is not a function', { onWait: 'log' }, /option onWait must be a function/],
-    ['an unknown name', { timeout: 1 }, /unknown option: timeout/],
-    ['anything but an object', 0, /takes an options object/],
-  ] as const) {
-    it(`is not ${what}`, async () => {
-      const error = await Reflect.apply(migrate, undefined, [postgres(), options]).catch(
-        (thrown: unknown) => thrown,
-      )
-      expect(error).to.be.instanceOf(TypeError).with.property('message').that.matches(message)
-    })
-  }
 })
 
 describe('the dialect', () => {
