@@ -569,7 +569,8 @@ const told = [
       recordSays({ state: 'revoked' }),
     ],
     'a success': [debugs, send(), prints(), succeeds(), spent],
-    'no one listens': 'once in a process, so that it needs one of its own: test/provider/notices.test.ts',
+    'no one listens':
+      'once in a process, so that it needs one of its own: test/scenarios/provider/notices.test.ts',
   }),
   rowsOf([
     'management',

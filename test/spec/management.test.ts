@@ -8,7 +8,16 @@ import { stopRules } from './management-stops.ts'
 import { valueRules } from './management-values.ts'
 import { declareCells, declareIds } from './matrix.ts'
 import { registrationRules } from './registration.ts'
+import { registrationValueRules } from './registration-values.ts'
 
-const others = [...issueRules, ...sessionRules, ...healthRules, ...inProcessRules, ...registrationRules]
-declareIds('M', [...others, ...managementRouteRules, ...recordRules, ...stopRules, ...valueRules])
+const others = [...issueRules, ...sessionRules, ...healthRules, ...inProcessRules]
+const declaredElsewhere = [
+  ...registrationRules,
+  ...registrationValueRules,
+  ...managementRouteRules,
+  ...recordRules,
+  ...stopRules,
+  ...valueRules,
+]
+declareIds('M', [...others, ...declaredElsewhere])
 declareCells('M', others)

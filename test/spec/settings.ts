@@ -13,7 +13,7 @@ import { type MetadataWeb, metadataWeb } from '../../fixtures/metadata-documents
 import { downstream } from '../../fixtures/on-behalf-of.ts'
 import { unique } from '../../fixtures/unique.ts'
 import type { ConsoleOptions } from '../../src/console/index.ts'
-import { TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { MANAGEMENT_SCOPES, TOKEN_EXCHANGE } from '../../src/constants.ts'
 import type { ImpersonationOptions } from '../../src/options.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
@@ -69,7 +69,10 @@ const SETTINGS = {
   'with short lives': { subjectTokenTTL: 30, maxSubjectTokenTTL: 40 },
   'without functions': { isAllowed: undefined, getCustomJwtClaims: undefined },
   'of another issuer': {},
-  'of a machine that describes itself': {},
+  'open to registration': {},
+  'with a fixed initial access token': {},
+  'with privileges by default': {},
+  'with client credentials of the host': {},
   'on a database of its own': {},
   'on a database that was restored': {},
 } as const satisfies Readonly<Record<string, Partial<ImpersonationOptions>>>
@@ -158,15 +161,7 @@ async function start(name: SettingName): Promise<Setting> {
   const adapter = createAdapter(database.sequelize, { namespace: unique('rules') })
   const web = metadataWeb()
   const base = configurationOf(current, web, (model) => hooked(adapter(model), model, current))
-  const configuration = {
-    ...base,
-    ...(name === 'with scopes alike' && { scopes: ['openid', ...SCOPES_ALIKE] }),
-    ...(name === 'with rich authorization requests' && { features: withRichRequests(base.features) }),
-    ...(name === 'with public clients by default' && {
-      clientDefaults: { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' } as const,
-      clients: [machineClient({ token_endpoint_auth_method: 'client_secret_basic' })],
-    }),
-  }
+  const configuration = { ...base, ...CONFIGURATIONS[name]?.(base) }
   const console = await startConsole(
     {
       authorize(ctx) {
@@ -189,12 +184,45 @@ async function start(name: SettingName): Promise<Setting> {
   return Object.assign(current, console, { overtake, lose, web })
 }
 
-/** Which drop an empty list of authorization details. */
-const withRichRequests = (features: Configuration['features']) =>
-  ({
-    ...features,
+/** The configuration with these features, where they differ. */
+const withFeatures =
+  (features: Readonly<Record<string, object>>) =>
+  ({ features: usual }: Configuration): Configuration => ({
+    features: Object.fromEntries(
+      Object.entries({ ...usual, ...features }).map(([name, feature]) => [
+        name,
+        { ...Reflect.get(Object(usual), name), ...feature },
+      ]),
+    ) as unknown as Configuration['features'],
+  })
+const byDefault = (clientDefaults: object): Configuration => ({
+  clientDefaults: { id_token_signed_response_alg: 'ES256', ...clientDefaults } as never,
+})
+/** What differs from the usual configuration of the provider. */
+const CONFIGURATIONS: Partial<Record<SettingName, (usual: Configuration) => Configuration>> = {
+  'with scopes alike': () => ({ scopes: ['openid', ...SCOPES_ALIKE] }),
+  // Which drop an empty list of authorization details.
+  'with rich authorization requests': withFeatures({
     richAuthorizationRequests: { enabled: true, types: { payment: { validate() {} } } },
-  }) as unknown as Configuration['features']
+  }),
+  'with public clients by default': () => ({
+    ...byDefault({ token_endpoint_auth_method: 'none' }),
+    clients: [machineClient({ token_endpoint_auth_method: 'client_secret_basic' })],
+  }),
+  'open to registration': withFeatures({
+    registration: { initialAccessToken: false, policies: undefined },
+    clientCredentials: { enabled: false },
+  }),
+  'with a fixed initial access token': withFeatures({
+    registration: { initialAccessToken: 'fixed-token', policies: undefined },
+  }),
+  'with privileges by default': () =>
+    byDefault({
+      grant_types: ['authorization_code', 'client_credentials', TOKEN_EXCHANGE],
+      scope: MANAGEMENT_SCOPES.join(' '),
+    }),
+  'with client credentials of the host': withFeatures({ clientCredentials: { enabled: true } }),
+}
 
 type Parser = (ctx: Parameters<Middleware>[0], read: () => Promise<string>) => unknown
 /** The host leaves this as the body. */
@@ -247,7 +275,12 @@ function configurationOf(
   const { features: documents, ...fetching } = web.configuration
   const features = {
     ...documents,
-    registration: { enabled: true, initialAccessToken: true },
+    registration: {
+      enabled: true,
+      initialAccessToken: true,
+      policies: { trusted: () => {}, impersonation2: () => {} },
+    },
+    rpMetadataChoices: { enabled: true },
     registrationManagement: { enabled: true },
     revocation: { enabled: true },
     introspection: {

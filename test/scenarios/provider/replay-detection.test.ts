@@ -1,8 +1,8 @@
 /** How the provider understands what the adapter reports about the record of a client assertion or a DPoP proof. */
 import { expect } from 'chai'
 import { type AdapterFactory, errors } from 'oidc-provider'
-import { storedModels } from '../../fixtures/clients.ts'
-import { type Deployment, startDeployment } from '../../fixtures/deployment.ts'
+import { storedModels } from '../../../fixtures/clients.ts'
+import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
 
 describe('replay detection', () => {
   let deployment: Deployment

@@ -1,13 +1,16 @@
+/** What `configure` makes of a configuration, and what a provider then does (protocol.md §1.1). */
 import { createPublicKey } from 'node:crypto'
 import { expect } from 'chai'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { type Configuration, ExternalSigningKey, Provider } from 'oidc-provider'
-import { machineClient, publicClient, webClient } from '../../fixtures/clients.ts'
-import { API, type Deployment, startDeployment } from '../../fixtures/deployment.ts'
-import { send } from '../../fixtures/http.ts'
-import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
-import { exchange, issue, managementToken, postToken } from '../../fixtures/requests.ts'
-import { uncalledStore as store } from '../../fixtures/uncalled-store.ts'
-import { createImpersonation } from '../../src/index.ts'
+import { machineClient, publicClient, webClient } from '../../../fixtures/clients.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
+import { send } from '../../../fixtures/http.ts'
+import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
+import { show } from '../../../fixtures/management.ts'
+import { exchange, issue, managementToken, postToken } from '../../../fixtures/requests.ts'
+import { uncalledStore as store } from '../../../fixtures/uncalled-store.ts'
+import { createImpersonation } from '../../../src/index.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const jwks = { keys: [SIGNING_KEY] }
@@ -18,16 +21,14 @@ const minimal: Configuration = {
   features: { devInteractions: { enabled: false } },
 }
 
+const configure = (more: Configuration = {}) =>
+  createImpersonation({ store }).configure({ ...minimal, ...more })
+
 describe('configure', () => {
   it('needs a signing key, because the provider would fall back to publicly known keys', () => {
-    const { use: _, alg: __, ...untyped } = SIGNING_KEY
-    const encryption = { ...untyped, use: 'enc', alg: 'ECDH-ES' }
-    for (const keys of [undefined, { keys: [] }, { keys: [encryption] }]) {
-      expect(() => createImpersonation({ store }).configure({ ...minimal, jwks: keys })).to.throw(
-        TypeError,
-        'jwks',
-      )
-    }
+    const encryption = { ...SIGNING_KEY, use: 'enc', alg: 'ECDH-ES' }
+    for (const keys of [undefined, { keys: [] }, { keys: [encryption] }])
+      expect(() => configure({ jwks: keys as never })).to.throw(TypeError, 'jwks')
   })
 
   it('accepts an external signing key', () => {
@@ -36,47 +37,31 @@ describe('configure', () => {
         return createPublicKey({ key: SIGNING_KEY as object, format: 'jwk' } as never)
       }
     }
-    const configuration = createImpersonation({ store }).configure({
-      ...minimal,
-      jwks: { keys: [new Remote()] },
-    })
-    expect(configuration.jwks?.keys).to.have.length(1)
+    expect(configure({ jwks: { keys: [new Remote()] } }).jwks?.keys).to.have.length(1)
   })
 
-  it('does not change the configuration that it receives', () => {
+  it('adds to a copy: the scopes to those of the provider, and two members to the metadata of clients', () => {
     const given: Configuration = Object.freeze({
       ...minimal,
       features: Object.freeze({ ...minimal.features }),
     })
-    const configuration = createImpersonation({ store }).configure(given)
-    expect(configuration).not.to.equal(given)
-    expect(given.scopes).to.equal(undefined)
-  })
-
-  it("keeps the provider's default scopes when it adds its own", () => {
-    expect(createImpersonation({ store }).configure(minimal).scopes).to.deep.equal([
+    const added = ['token_exchange_resources', 'token_exchange_audiences']
+    const { scopes, extraClientMetadata } = configure(given)
+    expect(scopes).to.deep.equal([
       'openid',
       'offline_access',
       'subject-tokens:create',
       'subject-tokens:read',
       'subject-tokens:revoke',
     ])
+    expect(extraClientMetadata?.properties).to.deep.equal(added)
+    const tiered = configure({ extraClientMetadata: { properties: ['tier'] } })
+    expect(tiered.extraClientMetadata?.properties).to.deep.equal([...added, 'tier'])
+    expect(given.scopes).to.equal(undefined)
   })
 
-  it('adds two members to the metadata of clients, before those of the deployment', () => {
-    const added = ['token_exchange_resources', 'token_exchange_audiences']
-    const propertiesOf = (more: Configuration) =>
-      createImpersonation({ store }).configure({ ...minimal, ...more }).extraClientMetadata?.properties
-    expect(propertiesOf({})).to.deep.equal(added)
-    expect(propertiesOf({ extraClientMetadata: { properties: ['tier'] } })).to.deep.equal([...added, 'tier'])
-  })
-
-  it('needs no features', () => {
-    const { features: _, ...bare } = minimal
-    expect(createImpersonation({ store }).configure(bare).features?.resourceIndicators?.enabled).to.equal(
-      true,
-    )
-  })
+  it('needs no features', () =>
+    expect(configure({ features: undefined } as never).features?.resourceIndicators?.enabled).to.equal(true))
 
   it('configures one provider', () => {
     const impersonation = createImpersonation({ store })
@@ -127,10 +112,8 @@ describe('configure', () => {
     }
 
     it('refuses one with a URL object for a resource, and names it', () => {
-      const clients = [
-        publicClient({ token_exchange_resources: ['urn:a', new URL('https://b.example.com')] }),
-      ]
-      expect(() => createImpersonation({ store }).configure({ ...minimal, clients })).to.throw(
+      const clients = [publicClient({ token_exchange_resources: ['urn:a', new URL(API)] })]
+      expect(() => configure({ clients })).to.throw(
         TypeError,
         'configuration.clients: "spa" has a URL object in token_exchange_resources: write its text',
       )
@@ -173,44 +156,37 @@ describe('configure', () => {
     for (const [title, more] of taken) {
       it(`accepts one that ${title}`, () => {
         const clientDefaults = { ...minimal.clientDefaults, ...more.clientDefaults }
-        new Provider(
-          ISSUER,
-          createImpersonation({ store }).configure({ ...minimal, ...more, clientDefaults }),
-        )
+        new Provider(ISSUER, configure({ ...more, clientDefaults }))
       })
     }
   })
 
   it('adds its policy only if initial access tokens are stored by the provider', () => {
-    const registration = (initialAccessToken: boolean | string) => {
-      const configuration = createImpersonation({ store }).configure({
-        ...minimal,
-        features: { ...minimal.features, registration: { enabled: true, initialAccessToken } },
-      })
+    for (const [initialAccessToken, policies] of [
+      [true, ['impersonation']],
+      [false, []],
+      ['a fixed one', []],
+    ] as const) {
+      const registration = { enabled: true, initialAccessToken }
+      const configuration = configure({ features: { ...minimal.features, registration } })
       new Provider(ISSUER, configuration)
-      return Object.keys(configuration.features?.registration?.policies ?? {})
+      expect(Object.keys(configuration.features?.registration?.policies ?? {})).to.deep.equal(policies)
     }
-    expect(registration(true)).to.deep.equal(['impersonation'])
-    expect(registration(false)).to.deep.equal([])
-    expect(registration('a fixed one')).to.deep.equal([])
   })
 })
 
 describe('attach', () => {
-  it('refuses a provider that was not built from what configure returned', () => {
+  it('refuses a provider that was not built from what configure returned, and comes before the router', () => {
     const impersonation = createImpersonation({ store })
-    expect(() => impersonation.attach(new Provider(ISSUER, minimal))).to.throw(TypeError, 'configure')
+    const refused = (provider: Provider) =>
+      expect(() => impersonation.attach(provider)).to.throw(TypeError, 'configure')
+    refused(new Provider(ISSUER, minimal))
     const configuration = impersonation.configure(minimal)
-    expect(() => impersonation.attach(new Provider(ISSUER, minimal))).to.throw(TypeError, 'configure')
-    const other = createImpersonation({ store })
-    const foreign = new Provider(ISSUER, other.configure(minimal))
-    expect(() => impersonation.attach(foreign)).to.throw(TypeError, 'configure')
-    impersonation.attach(new Provider(ISSUER, configuration))
-  })
-
-  it('comes before the router', () => {
-    const impersonation = createImpersonation({ store })
+    refused(new Provider(ISSUER, minimal))
+    refused(new Provider(ISSUER, configure()))
     expect(() => impersonation.router()).to.throw(TypeError, 'attach')
+    impersonation.attach(new Provider(ISSUER, configuration))
+    impersonation.router()
   })
 })
 
@@ -219,7 +195,6 @@ describe('a configured provider', () => {
   before(async () => {
     deployment = await startDeployment({
       configuration: { extraTokenClaims: (_ctx, token) => ({ of: token.kind }) },
-      clients: [machineClient({ client_id: 'other', scope: 'openid' })],
     })
   })
   after(() => deployment.close())
@@ -232,53 +207,58 @@ describe('a configured provider', () => {
 
   it("keeps the deployment's own extraTokenClaims for every token", async () => {
     const token = await managementToken(deployment)
-    expect(payloadOf(token)).to.include({ of: 'ClientCredentials' })
+    expect(decodeJwt(token)).to.include({ of: 'ClientCredentials' })
     const { subjectToken } = await issue(deployment)
     const response = await exchange(deployment, { subject_token: subjectToken })
-    expect(payloadOf(response.body.access_token)).to.include({ of: 'AccessToken', sub: 'alice' })
+    expect(decodeJwt(response.body.access_token)).to.include({ of: 'AccessToken', sub: 'alice' })
   })
 
-  it('grants a management scope only to a client that is registered for it', async () => {
-    const token = await managementToken(deployment, {
-      client: machineClient({ client_id: 'other' }),
-      scope: null,
-    })
-    expect(payloadOf(token)).not.to.have.property('scope')
-  })
-
-  it("does not change the deployment's other resources", async () => {
-    const response = await postToken(
-      deployment,
-      { grant_type: 'client_credentials', resource: API, scope: 'orders:read' },
-      { client: machineClient() },
-    )
-    expect(response.body.scope).to.equal('orders:read')
-  })
-
-  it('signs management tokens with the first signing key, whatever its algorithm', async () => {
-    for (const alg of ['ES384', 'RS256', 'EdDSA'] as const) {
-      const other = await startDeployment({
-        configuration: { jwks: { keys: [signingKey(alg), SIGNING_KEY] } },
-      })
-      try {
+  const { kid: _, use: __, alg: ___, ...bare } = SIGNING_KEY
+  const keys: [title: string, keys: object[], alg: string][] = [
+    ['of a key for ES384', [signingKey('ES384'), SIGNING_KEY], 'ES384'],
+    ['of a key for RS256', [signingKey('RS256'), SIGNING_KEY], 'RS256'],
+    ['of a key for EdDSA', [signingKey('EdDSA'), SIGNING_KEY], 'EdDSA'],
+    ['of a key without id, use and algorithm', [bare], 'ES256'],
+  ]
+  for (const [title, all, alg] of keys)
+    it(`signs and verifies management tokens by the first signing key: ${title}`, () =>
+      withDeployment({ configuration: { jwks: { keys: all as never } } }, async (other) => {
         await issue(other)
-        const [header] = (await managementToken(other)).split('.')
-        expect(JSON.parse(Buffer.from(header ?? '', 'base64url').toString()).alg).to.equal(alg)
-      } finally {
-        await other.close()
-      }
-    }
-  })
-
-  it('verifies tokens of a key without id, use and algorithm', async () => {
-    const { kid: _, use: __, alg: ___, ...bare } = SIGNING_KEY
-    const other = await startDeployment({ configuration: { jwks: { keys: [bare] } } })
-    try {
-      await issue(other)
-    } finally {
-      await other.close()
-    }
-  })
+        expect(decodeProtectedHeader(await managementToken(other)).alg).to.equal(alg)
+      }))
 })
 
-const payloadOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())
+describe('a deployment without getResourceServerInfo', () => {
+  it('has its management API, and no other resource: a subject token is not spent', () => {
+    const features = { resourceIndicators: { enabled: true, getResourceServerInfo: undefined } }
+    return withDeployment({ configuration: { features } }, async (other) => {
+      const { subjectToken, id } = await issue(other)
+      const before = other.events.length
+      const response = await exchange(other, { subject_token: subjectToken })
+      expect([response.status, response.body], response.text).to.deep.equal([
+        400,
+        { error: 'invalid_target', error_description: 'resource indicator is missing, or unknown' },
+      ])
+      const [refused] = other.events.slice(before)
+      expect(refused?.payload).to.include({ id, check: 'invalid_target' })
+      expect((await show(other, id)).body.state).to.equal('active')
+      const request = { grant_type: 'client_credentials', resource: API }
+      const machine = await postToken(other, request, { client: machineClient() })
+      expect([machine.status, machine.body.error], machine.text).to.deep.equal([400, 'invalid_target'])
+      expect(other.errors).to.deep.equal([])
+    })
+  })
+
+  for (const nothing of [undefined, null])
+    it(`is told so by the provider, in its log, where the function returns ${nothing}`, () => {
+      const getResourceServerInfo = () => nothing as never
+      const features = { resourceIndicators: { enabled: true, getResourceServerInfo } }
+      return withDeployment({ configuration: { features } }, async (other) => {
+        const { subjectToken, id } = await issue(other)
+        const response = await exchange(other, { subject_token: subjectToken })
+        expect([response.status, response.body.error], response.text).to.deep.equal([500, 'server_error'])
+        expect(String(other.errors[0])).to.include('getResourceServerInfo must return an object')
+        expect((await show(other, id)).body.state).to.equal('active')
+      })
+    })
+})

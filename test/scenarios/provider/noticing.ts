@@ -2,12 +2,12 @@
  * A process of its own, because a notice is printed once in a process. It serves a deployment, sends the requests that
  * its argument names, and tells its parent every secret that was in them or in a response.
  */
-import { OPAQUE_API, RESOURCES, startDeployment } from '../../fixtures/deployment.ts'
-import { downstream, passOn } from '../../fixtures/on-behalf-of.ts'
-import { exchange, issue, postSubjectToken } from '../../fixtures/requests.ts'
-import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
-import { TOKEN_EXCHANGE } from '../../src/constants.ts'
-import { AccessDenied, EVENTS } from '../../src/index.ts'
+import { OPAQUE_API, RESOURCES, startDeployment } from '../../../fixtures/deployment.ts'
+import { downstream, passOn } from '../../../fixtures/on-behalf-of.ts'
+import { exchange, issue, postSubjectToken } from '../../../fixtures/requests.ts'
+import { UNKNOWN_TOKEN } from '../../../fixtures/subject-tokens.ts'
+import { TOKEN_EXCHANGE } from '../../../src/constants.ts'
+import { AccessDenied, EVENTS } from '../../../src/index.ts'
 
 const UNNAMED_FORMAT = 'https://unnamed.example.com'
 
@@ -28,6 +28,8 @@ const isAllowed = ({ userId }: { userId: string }) => {
 const unnamed = { scope: 'orders:read', audience: UNNAMED_FORMAT }
 /** Of every token of the exchange, it would like to change the scope. */
 const ttl = {
+  ClientCredentials: 600,
+  Grant: 600,
   AccessToken(_ctx: unknown, token: object) {
     if (Reflect.get(token, 'gty') === TOKEN_EXCHANGE) Object.assign(token, { scope: 'orders:write' })
     return 600

@@ -4,8 +4,8 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
 import * as installed from 'oidc-provider/lib/helpers/grants.js'
-import { ROOT } from '../../fixtures/markdown.ts'
-import { assertGrantFunctions, clientMayRequest } from '../../src/provider/grants.ts'
+import { ROOT } from '../../../fixtures/markdown.ts'
+import { assertGrantFunctions, clientMayRequest } from '../../../src/provider/grants.ts'
 
 type Context = Parameters<typeof clientMayRequest>[0]
 

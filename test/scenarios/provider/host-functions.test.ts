@@ -1,11 +1,12 @@
-/** The host's own metadata validator (`extraClientMetadata`) works as without `configure` (protocol.md §1.1). */
+/** The host's own functions about clients work as without `configure`: `extraClientMetadata` and `allowClient` (protocol.md §1.1). */
 import { expect } from 'chai'
-import { type ClientMetadata, type Configuration, errors } from 'oidc-provider'
-import { publicClient } from '../../fixtures/clients.ts'
-import { type Deployment, startDeployment, withDeployment } from '../../fixtures/deployment.ts'
-import { HARMLESS, register } from '../../fixtures/registration.ts'
-import { exchange, issue } from '../../fixtures/requests.ts'
-import { TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { type Client, type ClientMetadata, type Configuration, errors } from 'oidc-provider'
+import { publicClient } from '../../../fixtures/clients.ts'
+import { API, type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
+import { CLIENT_ID, EVERYTHING, metadataWeb } from '../../../fixtures/metadata-documents.ts'
+import { HARMLESS, register } from '../../../fixtures/registration.ts'
+import { postToken } from '../../../fixtures/requests.ts'
+import { TOKEN_EXCHANGE } from '../../../src/constants.ts'
 
 type Extra = NonNullable<Configuration['extraClientMetadata']>
 interface Call {
@@ -17,7 +18,6 @@ interface Call {
 }
 
 const features: Configuration['features'] = { registration: { enabled: true, initialAccessToken: false } }
-const API_URL = 'https://api.example.com'
 
 describe("the host's own validator of client metadata", () => {
   const calls: Call[] = []
@@ -33,7 +33,7 @@ describe("the host's own validator of client metadata", () => {
   before(async () => {
     deployment = await startDeployment({
       clients: [
-        publicClient({ client_id: 'gold', tier: 'gold', token_exchange_resources: [API_URL] }),
+        publicClient({ client_id: 'gold', tier: 'gold', token_exchange_resources: [API] }),
         publicClient({ client_id: 'strange', tier: 'forbidden' }),
       ],
       configuration: { features, extraClientMetadata },
@@ -57,12 +57,24 @@ describe("the host's own validator of client metadata", () => {
     expect(response.body).to.include({ tier: 'gold', region: 'anywhere' })
   })
 
-  it('refuses a client that registers itself, in its own words', async () => {
-    const response = await register(deployment, { ...HARMLESS, tier: 'forbidden' })
-    expect([response.status, response.body], response.text).to.deep.equal([
-      400,
-      { error: 'invalid_client_metadata', error_description: 'tier is not offered' },
-    ])
+  it('refuses in its own words, and is not called for a client that is refused here', async () => {
+    const refusals: [metadata: object, text: string, called: number][] = [
+      [{ tier: 'forbidden' }, 'tier is not offered', 1],
+      [
+        { grant_types: [TOKEN_EXCHANGE] },
+        `grant type ${TOKEN_EXCHANGE} is not for self-registered clients`,
+        0,
+      ],
+    ]
+    for (const [metadata, text, called] of refusals) {
+      calls.splice(0)
+      const response = await register(deployment, { ...HARMLESS, ...metadata })
+      expect([response.status, response.body], response.text).to.deep.equal([
+        400,
+        { error: 'invalid_client_metadata', error_description: text },
+      ])
+      expect(calls).to.have.lengthOf(called)
+    }
   })
 
   it('is called without a context for a client that the administrator wrote, and refuses that one too', async () => {
@@ -71,25 +83,12 @@ describe("the host's own validator of client metadata", () => {
       [undefined, 'tier', 'gold'],
       [undefined, 'region', undefined],
     ])
-    const refused = await deployment.provider.Client.find('strange').catch((error: unknown) => error)
-    expect(refused).to.be.instanceOf(errors.InvalidClientMetadata)
-    const { subjectToken } = await issue(deployment)
     const client = { client_id: 'strange' }
-    const response = await exchange(deployment, { subject_token: subjectToken }, { client })
+    const response = await postToken(deployment, { grant_type: TOKEN_EXCHANGE }, { client })
     expect([response.status, response.body.error], response.text).to.deep.equal([
       400,
       'invalid_client_metadata',
     ])
-  })
-
-  it('is not called for a client that is refused here', async () => {
-    const grants = { grant_types: ['authorization_code', TOKEN_EXCHANGE] }
-    const response = await register(deployment, { ...HARMLESS, ...grants, tier: 'gold' })
-    expect([response.status, response.body.error], response.text).to.deep.equal([
-      400,
-      'invalid_client_metadata',
-    ])
-    expect(calls).to.deep.equal([])
   })
 
   it('that returns a promise is refused by the provider, which could not wait for its refusal', () => {
@@ -106,8 +105,34 @@ describe("the host's own validator of client metadata", () => {
       { configuration: { features, extraClientMetadata: { properties: ['tier'] } } },
       async (other) => {
         const response = await register(other, { ...HARMLESS, tier: 'gold' })
-        expect(response.status, response.text).to.equal(201)
-        expect(response.body).to.include({ tier: 'gold' })
+        expect([response.status, response.body.tier], response.text).to.deep.equal([201, 'gold'])
       },
     ))
+})
+
+describe("the host's own allowClient", () => {
+  const answers: [title: string, answer: unknown, status: number, error: string][] = [
+    ['refuses a client that describes itself', false, 400, 'invalid_client'],
+    ['is missed by the provider when it returns nothing', undefined, 500, 'server_error'],
+  ]
+  for (const [title, answer, status, error] of answers)
+    it(`${title}, and sees it without the grants that such a client does not have`, () => {
+      const web = metadataWeb()
+      web.document = { ...EVERYTHING, grant_types: ['authorization_code', 'client_credentials'] }
+      const asked: unknown[] = []
+      const clientIdMetadataDocument = {
+        ...web.configuration.features?.clientIdMetadataDocument,
+        allowClient(_ctx: unknown, { clientId, grantTypes }: Client) {
+          asked.push([clientId, grantTypes])
+          return answer
+        },
+      } as never
+      const configuration = { ...web.configuration, features: { clientIdMetadataDocument } }
+      return withDeployment({ configuration }, async (deployment) => {
+        const client = { client_id: CLIENT_ID }
+        const response = await postToken(deployment, { grant_type: 'authorization_code' }, { client })
+        expect([response.status, response.body.error], response.text).to.deep.equal([status, error])
+        expect(asked).to.deep.equal([[CLIENT_ID, ['authorization_code']]])
+      })
+    })
 })

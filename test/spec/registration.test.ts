@@ -1,0 +1,4 @@
+import { declareCells } from './matrix.ts'
+import { registrationRules } from './registration.ts'
+
+declareCells('M, registration', registrationRules)
