@@ -6,7 +6,7 @@ import { API } from '../../fixtures/deployment.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { changesNothing, recordSays } from './expectations.ts'
-import { fails, functions, passes } from './given.ts'
+import { fails, functions, on, passes } from './given.ts'
 import { acknowledges } from './managing.ts'
 import { answer, type Named, rowsOf, type Step, type Steps, texts, values } from './rule.ts'
 import type { Scene } from './scene.ts'
@@ -519,8 +519,8 @@ const aroundLists = [
         })),
     },
     (counting) => [
-      // Other than what is remembered.
-      (scene) => scene.stopClockAt(NOON * 1000 + 86_400_000),
+      // Of which no other cell has counted anything.
+      on('one person deep'),
       used(),
       counting,
       opens(''),
