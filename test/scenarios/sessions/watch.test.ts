@@ -57,8 +57,12 @@ interface Watched {
   readonly claims: string[]
   /** So many attempts to tell this client are under way. */
   begun(count: number, clientId?: 'shop' | 'slow'): Promise<void>
+  /** The clients that were told, in this order. */
+  readonly told: string[]
   /** Ends so many of them, by default all. */
   finish(count?: number, clientId?: 'shop' | 'slow'): void
+  /** Ends all of them, and from now on each at once. */
+  answer(): void
 }
 
 const watching: SessionWatch[] = []
@@ -69,6 +73,8 @@ function watched(ask?: (open: DueSession) => Promise<void>): Watched {
   const due: DueSession[] = []
   const looks: number[] = []
   const claims: string[] = []
+  const told: string[] = []
+  let isAnswering = false
   const sessions: SessionStore = {
     async findDue(_issuer, at, limit) {
       looks.push(now())
@@ -92,16 +98,23 @@ function watched(ask?: (open: DueSession) => Promise<void>): Watched {
     fetch: (url) =>
       new Promise((resolve) => {
         const [client] = new URL(String(url)).hostname.split('.') as ['shop' | 'slow']
-        underWay[client].push(() => resolve(new Response(null, { status: 200 })))
+        told.push(client)
+        const end = () => resolve(new Response(null, { status: 200 }))
+        if (isAnswering) end()
+        else underWay[client].push(end)
       }),
   })
   const watch = watchSessions(insideOf(impersonation), ask)
+  const finish: Watched['finish'] = (count, clientId = 'shop') => {
+    const attempts = underWay[clientId]
+    for (const end of attempts.splice(0, count ?? attempts.length)) end()
+  }
   return {
-    ...{ provider, watch, looks, due, claims },
+    ...{ provider, watch, looks, due, claims, told, finish },
     begun: (count, clientId = 'shop') => until(() => underWay[clientId].length === count),
-    finish(count, clientId = 'shop') {
-      const attempts = underWay[clientId]
-      for (const end of attempts.splice(0, count ?? attempts.length)) end()
+    answer() {
+      isAnswering = true
+      finish()
     },
   }
 }
@@ -193,7 +206,7 @@ describe('sessions: the watch', () => {
   })
 
   it('claims a session when its attempt begins, so that another process may take what waits here', async () => {
-    const { watch, due, begun, finish } = held()
+    const { watch, due, told, begun, answer } = held()
     const first = now()
     due.push(...sessionsOf(20))
     const looked = watch.look()
@@ -202,11 +215,9 @@ describe('sessions: the watch', () => {
     // The other process.
     const taken = due.findIndex(({ mark }) => mark === first)
     Object.assign(due, { [taken]: { ...due[taken], mark: first + 60 } })
-    finish()
-    await begun(3)
-    finish()
+    answer()
     await looked
-    expect(due).to.have.length(1)
+    expect([told.length, due.length]).to.deep.equal([19, 1])
   })
 
   it('finds what is due behind all that waits for a slow client', async () => {
@@ -218,15 +229,13 @@ describe('sessions: the watch', () => {
   })
 
   it('tries a session once, however often it is found while it waits', async () => {
-    const { watch, due, claims, begun, finish } = held()
+    const { watch, due, claims, told, begun, answer } = held()
     due.push(...sessionsOf(20))
     for (let look = 0; look < 3; look += 1) void watch.look()
     await begun(16)
-    finish()
-    await begun(4)
-    finish()
+    answer()
     await until(() => due.length === 0)
-    expect(claims).to.have.length(20)
+    expect([claims.length, told.length]).to.deep.equal([20, 20])
   })
 
   it('gives an attempt 5 s, then tries again after a second, whatever the application says later', async () => {
