@@ -1,24 +1,8 @@
 /** axe-core finds nothing, and nothing overflows: in every state, light and dark, on a desktop and on a phone. */
-import { mkdirSync, rmSync } from 'node:fs'
-import path from 'node:path'
-import axe from 'axe-core'
-import { expect } from 'chai'
-import type { Page } from 'playwright-core'
-import { allowMoreTime } from '../../fixtures/limits.ts'
 import { ask, banner, choose, heading, inChromium, record, says, signIn, view } from './desk.ts'
-
-/** For people to look at after a run. Git ignores it. */
-const SCREENSHOTS = path.resolve(import.meta.dirname, 'screenshots')
-
-const WIDTHS = [1280, 360]
-const SCHEMES = ['light', 'dark'] as const
+import { look } from './look.ts'
 
 inChromium('the support desk: for everyone', (openDesk) => {
-  before(() => {
-    rmSync(SCREENSHOTS, { recursive: true, force: true })
-    mkdirSync(SCREENSHOTS)
-  })
-
   it('has no accessibility violation and no overflow in any state', async () => {
     const { page } = await openDesk()
     await page.goto('/')
@@ -119,31 +103,3 @@ inChromium('the support desk: for everyone', (openDesk) => {
     await look(page, 'customer-at-the-desk')
   })
 })
-
-async function look(page: Page, state: string): Promise<void> {
-  allowMoreTime()
-  for (const width of WIDTHS) {
-    await page.setViewportSize({ width, height: 800 })
-    expect(await page.evaluate(OVERFLOW), `${state} at ${width} px`).to.equal(0)
-    for (const colorScheme of SCHEMES) {
-      await page.emulateMedia({ colorScheme })
-      const name = `${state}-${width}-${colorScheme}`
-      expect(await violations(page), name).to.deep.equal([])
-      await page.evaluate('scrollTo(0, 0)')
-      await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`), fullPage: true })
-    }
-  }
-}
-
-const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-
-interface Violation {
-  readonly id: string
-  readonly nodes: readonly { readonly html: string }[]
-}
-
-async function violations(page: Page): Promise<string[]> {
-  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(`${axe.source}; undefined`)
-  const found = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)')
-  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
-}

@@ -1,14 +1,9 @@
 /** What an administrator does in the console: with and without script, by keyboard, and on paper. */
-import { mkdirSync } from 'node:fs'
-import path from 'node:path'
-import axe from 'axe-core'
 import { expect } from 'chai'
 import type { Locator, Page } from 'playwright-core'
-import { allowMoreTime } from '../../fixtures/limits.ts'
 import { show } from '../../fixtures/management.ts'
 import { consoleInChromium, type OpenConsole, stopClock } from './console.ts'
-
-const SCREENSHOTS = path.resolve(import.meta.dirname, 'screenshots')
+import { look, OVERFLOW } from './look.ts'
 
 const heading = (page: Page, name: string) =>
   page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
@@ -23,61 +18,6 @@ async function stopAlice(page: Page, { ids }: OpenConsole): Promise<void> {
   await page.locator('.timeline').getByText('stopped by Dora Dorn').waitFor()
   expect(new URL(page.url()).pathname).to.equal(`/impersonations/${ids.live}`)
 }
-
-consoleInChromium('the console: the click path', (open) => {
-  for (const javaScriptEnabled of [true, false]) {
-    const how = javaScriptEnabled ? 'with script' : 'without script'
-
-    it(`stops one with a reason, ${how}`, async () => {
-      const console = await open()
-      const page = await console.open({ javaScriptEnabled })
-      await stopAlice(page, console)
-      const { body } = await show(console, console.ids.live)
-      expect(body.revocation).to.deep.equal({ cause: 'console', by: 'dora', reason: 'wrong customer' })
-      await page.getByRole('link', { name: 'Now' }).click()
-      await heading(page, 'Now')
-      expect(await page.getByRole('row', { name: 'Alice Archer' }).count()).to.equal(1)
-    })
-
-    it(`filters, pages and looks into an alarm, ${how}`, async () => {
-      const console = await open()
-      for (let copies = 0; copies < 26; copies += 1) await console.keep({ userId: 'carol' })
-      const page = await console.open({ javaScriptEnabled })
-      await page.goto('/impersonations')
-      await page.getByRole('link', { name: 'History' }).click()
-      await page.getByText('Filter', { exact: true }).first().click()
-      await page.getByLabel('User', { exact: true }).fill('carol')
-      await page.getByLabel('State').selectOption('Not used yet')
-      await page.getByRole('button', { name: 'Filter' }).click()
-      await page.getByRole('link', { name: 'Older' }).click()
-      expect(await page.getByRole('row', { name: 'carol' }).count()).to.equal(1)
-      expect(await page.getByLabel('User', { exact: true }).inputValue()).to.equal('carol')
-      await page.getByRole('link', { name: 'Alarms' }).click()
-      await page.getByRole('row', { name: 'Sam Sawyer Alice Archer' }).getByRole('link').first().click()
-      await page.getByText('used again by other-app').waitFor()
-    })
-
-    it(`stops all of an engineer once the id was typed, ${how}`, async () => {
-      const console = await open()
-      const page = await console.open({ javaScriptEnabled })
-      await page.goto(`/impersonations/${console.ids.live}`)
-      await page.getByRole('link', { name: 'Stop all of this engineer' }).click()
-      await page.getByText('2 impersonations').waitFor()
-      await page.getByLabel('Reason').fill('laptop stolen')
-      await page.getByLabel('Type sam to confirm').fill('robin')
-      await page.getByRole('button', { name: 'Stop all of Sam Sawyer' }).click()
-      await page.getByRole('alert').waitFor()
-      expect(await page.getByLabel('Reason').inputValue()).to.equal('laptop stolen')
-      await page.getByLabel('Type sam to confirm').fill('sam')
-      await page.getByRole('button', { name: 'Stop all of Sam Sawyer' }).click()
-      await heading(page, 'Stopped all of Sam Sawyer')
-      // Another one may have been stopped in this very second.
-      await page.getByText(/^[23] impersonations stopped at/).waitFor()
-      expect((await show(console, console.ids.live)).body.revocation.reason).to.equal('laptop stolen')
-      expect((await show(console, console.ids.other)).body.state).to.equal('consumed')
-    })
-  }
-})
 
 /** Tab until this is focused, as someone does who cannot use a mouse. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
@@ -116,6 +56,11 @@ consoleInChromium('the console: by keyboard alone', (open) => {
       await page.keyboard.type('wrong customer')
       await page.keyboard.press('Enter')
       await page.locator('.timeline').getByText('stopped by Dora Dorn').waitFor()
+      const { body } = await show(console, console.ids.live)
+      expect(body.revocation).to.deep.equal({ cause: 'console', by: 'dora', reason: 'wrong customer' })
+      await press(page, link(page, 'Now'))
+      await heading(page, 'Now')
+      expect(await page.getByRole('row', { name: 'Alice Archer' }).count()).to.equal(1)
     })
 
     it(`filters, pages, clears, and looks into an alarm, ${how}`, async () => {
@@ -157,10 +102,17 @@ consoleInChromium('the console: by keyboard alone', (open) => {
       await page.keyboard.press('Enter')
       await page.getByText('2 impersonations').waitFor()
       await type(page, 'Reason', 'laptop stolen')
-      await type(page, 'Type sam to confirm', 'sam')
+      await type(page, 'Type sam to confirm', 'robin')
+      await press(page, button(page, 'Stop all of Sam Sawyer'))
+      await page.getByRole('alert').waitFor()
+      expect(await page.getByLabel('Reason').inputValue()).to.equal('laptop stolen')
+      await page.getByLabel('Type sam to confirm').fill('sam')
       await press(page, button(page, 'Stop all of Sam Sawyer'))
       await heading(page, 'Stopped all of Sam Sawyer')
+      // Another one may have been stopped in this very second.
+      await page.getByText(/^[23] impersonations stopped at/).waitFor()
       expect((await show(console, console.ids.live)).body.revocation.reason).to.equal('laptop stolen')
+      expect((await show(console, console.ids.other)).body.state).to.equal('consumed')
     })
   }
 })
@@ -457,10 +409,6 @@ consoleInChromium('the console: its policy', (open) => {
 })
 
 consoleInChromium('the console: for everyone', (open) => {
-  before(() => {
-    mkdirSync(SCREENSHOTS, { recursive: true })
-  })
-
   it('has no accessibility violation and no overflow on any page, light and dark, wide and narrow', async () => {
     const console = await open()
     const page = await console.open()
@@ -489,11 +437,11 @@ consoleInChromium('the console: for everyone', (open) => {
     }
     for (const [name, address] of Object.entries(pages)) {
       await page.goto(`/impersonations${address}`)
-      await look(page, name)
+      await look(page, `console-${name}`)
     }
     await page.goto('/impersonations')
     await page.getByText('Stop all …', { exact: true }).click()
-    await look(page, 'menu')
+    await look(page, 'console-menu')
   })
 
   it('has none where the input was wrong, the page is out of date, or little is allowed', async () => {
@@ -503,27 +451,27 @@ consoleInChromium('the console: for everyone', (open) => {
     await page.getByLabel('Reason').fill('   ')
     await page.getByRole('button', { name: 'Stop now' }).click()
     await page.getByRole('alert').waitFor()
-    await look(page, 'stop-wrong')
+    await look(page, 'console-stop-wrong')
     await page.goto('/impersonations/stop-all?actorId=sam')
     await page.getByLabel('Reason').fill('laptop stolen')
     await page.getByLabel('Type sam to confirm').fill('robin')
     await page.getByRole('button', { name: 'Stop all of Sam Sawyer' }).click()
     await page.getByRole('alert').waitFor()
-    await look(page, 'stop-all-wrong')
+    await look(page, 'console-stop-all-wrong')
     await stopClock(page)
     await page.goto('/impersonations')
     await page.route('**/impersonations', (route) => route.abort())
     await passUntil(page, () => page.getByRole('status').filter({ hasText: 'Not updated' }).isVisible())
     // axe waits for time to pass.
     await page.clock.resume()
-    await look(page, 'out-of-date')
+    await look(page, 'console-out-of-date')
     await page.unroute('**/impersonations')
     console.change({ authorize: () => ({ id: 'dora', can: ['see'] }) })
     await page.goto('/impersonations')
-    await look(page, 'only-sees')
+    await look(page, 'console-only-sees')
     console.change({ authorize: () => undefined })
     await page.goto('/impersonations')
-    await look(page, 'not-allowed')
+    await look(page, 'console-not-allowed')
   })
 
   it('has none where no one is viewed, and numbers are still being counted', async () => {
@@ -532,24 +480,9 @@ consoleInChromium('the console: for everyone', (open) => {
     const page = await console.open()
     for (const name of ['counting', 'no-one']) {
       await page.goto('/impersonations')
-      await look(page, name)
+      await look(page, `console-${name}`)
     }
   })
-
-  async function look(page: Page, name: string): Promise<void> {
-    allowMoreTime()
-    for (const summary of await page.locator('main summary').all()) await summary.click()
-    for (const width of [1280, 360]) {
-      await page.setViewportSize({ width, height: 800 })
-      expect(await page.evaluate(OVERFLOW), `${name} at ${width} px`).to.equal(0)
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme })
-        const state = `console-${name}-${width}-${colorScheme}`
-        expect(await violations(page), state).to.deep.equal([])
-        await page.screenshot({ path: path.join(SCREENSHOTS, `${state}.png`), fullPage: true })
-      }
-    }
-  }
 
   it('overflows on no page at 400 % zoom', async () => {
     const console = await open()
@@ -580,16 +513,3 @@ consoleInChromium('the console: for everyone', (open) => {
 
 /** CSS pixels of A4 between margins of 1 cm. */
 const PAPER = 718
-
-const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-
-interface Violation {
-  readonly id: string
-  readonly nodes: readonly { readonly html: string }[]
-}
-
-async function violations(page: Page): Promise<string[]> {
-  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(`${axe.source}; undefined`)
-  const found = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)')
-  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
-}

@@ -1,8 +1,8 @@
 /** A ticket that fills every line, paper, a zoomed page, and colours that the system forces. */
 import { expect } from 'chai'
 import { banner, heading, inChromium, rowsShown, signIn, view } from './desk.ts'
+import { OVERFLOW } from './look.ts'
 
-const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 const LONG = 'X'.repeat(200)
 const COLUMNS = ['When', 'Engineer', 'Customer', 'Reason', 'Ticket', 'State']
 
