@@ -1,4 +1,6 @@
-/** Compares requests of the management API with openapi.json: both take and refuse the same, and each response is described. */
+/**
+ * Compares requests with openapi.json: each response is described, and the management API takes and refuses the same.
+ */
 import { expect } from 'chai'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { description, type Json } from '../../fixtures/openapi.ts'
@@ -27,6 +29,11 @@ const UNREAD = [401, 403, 405, 413, 415]
 const BEYOND_SCHEMAS = {
   query: /must not be repeated|must not come with|is required|the query is malformed/,
   body: /the body must be JSON|clientId must be|must be the id of another record|context|actorId must not be the user/,
+}
+
+/** A response of the token endpoint to an exchange. */
+export function expectExchangeDescribed(response: HttpResponse): void {
+  expect(faultsOf('POST', '/token', response), response.text).to.deep.equal([])
 }
 
 /** A request that the API refuses as malformed is one that the description refuses, and the other way round. */

@@ -7,6 +7,7 @@ import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
 import { apiClient, BILLING, ownToken } from '../../fixtures/on-behalf-of.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
+import { expectExchangeDescribed } from './described.ts'
 import { rewrite } from './given.ts'
 import { type Cell, each, first, type Rule, rowsOf, type Step, type Steps } from './rule.ts'
 import type { Scene } from './scene.ts'
@@ -188,12 +189,18 @@ async function requestOf(
 ): Promise<() => Promise<HttpResponse>> {
   const isFirst = scene.door === 'a subject token'
   const { client = isFirst ? publicClient() : apiClient(), ...others } = await made(sender, scene)
-  const parameters = {
+  const parameters: Parameters = {
     subject_token: isFirst ? scene.subjectToken : scene.received,
     resource: isFirst ? API : BILLING,
     ...(await made(changes, scene)),
   }
-  return () => exchange(scene.setting, parameters, { client, ...others })
+  for (const token of [parameters.subject_token, parameters.actor_token])
+    if (typeof token === 'string' && token.length > 20 && token !== scene.id) scene.secrets.add(token)
+  return async () => {
+    const response = await exchange(scene.setting, parameters, { client, ...others })
+    expectExchangeDescribed(response)
+    return response
+  }
 }
 
 /** Parameters that name someone who acts, by default bob, by an opaque token of the application. */

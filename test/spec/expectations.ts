@@ -58,7 +58,32 @@ export const because =
     const told = scene.events.map(({ payload }) => ('reason' in payload ? payload.reason : undefined))
     const expected = typeof reason === 'function' ? reason(scene) : reason
     expect(told, JSON.stringify(scene.events)).to.deep.equal(expected === null ? [] : [expected])
+    expectSaidOfCheck(scene)
   }
+
+/** The checks with a reason of their own among those of one text. */
+const BY_REASON: readonly [reason: RegExp, check: string][] = [
+  [/^the actor is the subject$/, 'actorIsNotSubject'],
+  [/^more than \d in the chain$/, 'maxDelegationDepth'],
+  [/^more than \d APIs in the chain$/, 'hops'],
+  [/^actor_token is required$/, 'requireActor'],
+  [/^InvalidTarget$/, 'invalid_target'],
+]
+const BY_TEXT: Readonly<Record<string, string>> = {
+  'subject_token is invalid': 'subject_token',
+  'actor_token is invalid': 'actor_token',
+  'resource indicator is missing, or unknown': 'target',
+  'none of the requested scopes can be granted': 'scope',
+  'requested grant type is not allowed for this client': 'request',
+}
+
+/** The event names the check, and only the event: the check of a text, or of a reason among those of one text. */
+function expectSaidOfCheck({ events, response }: Scene): void {
+  const { check, reason } = Object(events[0]?.payload)
+  const [, ofReason] = BY_REASON.find(([text]) => text.test(reason)) ?? []
+  const expected = ofReason ?? BY_TEXT[response.body?.error_description]
+  if (check !== undefined && expected !== undefined) expect(check, reason).to.equal(expected)
+}
 
 const READS = /^Executing \([^)]*\): (SELECT|PRAGMA)/
 
@@ -85,9 +110,20 @@ export const refused = (
 /** The refusals of the token endpoint, each with its own text. */
 export const invalidRequest = (text?: string, reason: Reason = text ?? null): Steps =>
   refused(400, 'invalid_request', text, reason)
-export const refusedToken = (reason: Reason): Steps => invalidRequest('subject_token is invalid', reason)
+export const refusedToken = (reason: Reason): Steps => [
+  invalidRequest('subject_token is invalid', reason),
+  isLikeAnyOther,
+]
 export const invalidTarget = (reason: Reason): Steps =>
   refused(400, 'invalid_target', 'resource indicator is missing, or unknown', reason)
+
+let first: string | undefined
+/** The response to a bad subject token is the same to the byte, whatever is wrong with it (E55). */
+const isLikeAnyOther: Step = ({ response: { status, headers, text } }) => {
+  const bytes = JSON.stringify([status, text, ...[...headers].filter(([name]) => name !== 'date')])
+  first ??= bytes
+  expect(bytes).to.equal(first)
+}
 /** Of the record. */
 export const limitedTo = (...resources: readonly string[]): Steps =>
   refused(

@@ -1,4 +1,5 @@
 /** One cell at work: what its steps have prepared, requested and seen. */
+import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
@@ -6,6 +7,7 @@ import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import type { RecordedEvent } from '../../fixtures/deployment.ts'
 import type { HttpResponse, Parameters } from '../../fixtures/http.ts'
 import { ACKNOWLEDGEMENTS, STOPS, type Table, USES } from '../../src/sequelize/tables.ts'
+import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
 import type { Door, Of, Sender } from './exchanging.ts'
 import { type Steps, stepsOf } from './rule.ts'
 import { type Setting, type SettingName, settingOf } from './settings.ts'
@@ -15,6 +17,8 @@ interface Before {
   readonly events: number
   readonly statements: number
   readonly calls: number
+  readonly errors: number
+  readonly logged: number
   readonly row: unknown
 }
 
@@ -28,12 +32,16 @@ const WHOLE_RECORD = `SELECT t.*, ${ADDED.flatMap(added).join(', ')} FROM subjec
 
 const NOTHING_REQUESTED: HttpResponse = { status: 0, headers: new Headers(), text: '', body: undefined }
 
+/** With everything that an operator who logs an error could read of it. */
+const whole = (error: unknown): string =>
+  inspect(error, { depth: 8, showHidden: true, getters: true, maxStringLength: null, maxArrayLength: null })
+
 export class Scene {
   readonly #settings: Setting[] = []
   #clock: StoppedClock | undefined
   /** Of the last request. */
   response: HttpResponse = NOTHING_REQUESTED
-  before: Before = { events: 0, statements: 0, calls: 0, row: undefined }
+  before: Before = { events: 0, statements: 0, calls: 0, errors: 0, logged: 0, row: undefined }
   door: Door = 'a subject token'
   /** Members of the issuance. */
   issuing: Readonly<Record<string, unknown>> = {}
@@ -54,6 +62,10 @@ export class Scene {
   readonly undo: (() => void)[] = []
   /** What steps leave for those after them. */
   readonly kept: Record<string, string> = {}
+  /** What was sent, and what no one is told. */
+  readonly secrets = new Set<string>()
+  /** The host throws an error that says what was sent: it knows what it said itself. */
+  hostQuotes = false
 
   get setting(): Setting {
     return this.#settings.at(-1) ?? expect.fail('the scene has no setting yet')
@@ -78,15 +90,41 @@ export class Scene {
     this.#clock = stopClock(time)
   }
 
-  /** Every request goes this way, so that what it changed can be told. */
+  /** Every request goes this way, so that what it changed can be told, and that it tells no token to anyone. */
   async request(send: () => Promise<HttpResponse>): Promise<HttpResponse> {
-    const { events, database, calls } = this.setting
-    const row = await this.row()
-    const before = { row, events: events.length, calls: calls.length, statements: database.statements.length }
+    const { events, database, calls, errors, logged } = this.setting
+    const before = {
+      row: await this.row(),
+      events: events.length,
+      calls: calls.length,
+      errors: errors.length,
+      logged: logged.length,
+      statements: database.statements.length,
+    }
     const response = await send()
     // After it: another request may have come in between.
     Object.assign(this, { before, response })
+    this.#expectSecrecy()
     return response
+  }
+
+  /** No event, error or statement since the request has a token in it, or the hash of one (V2, E55). */
+  #expectSecrecy(): void {
+    const { body } = this.response
+    const { accessToken, token } = this.kept
+    const tokens = [this.subjectToken, this.received, accessToken, token]
+    for (const text of [...tokens, body?.access_token, body?.subjectToken])
+      if (typeof text === 'string' && text !== '') this.secrets.add(text)
+    const { errors, logged } = this.setting
+    const failures = this.hostQuotes
+      ? []
+      : [...errors.slice(this.before.errors), ...logged.slice(this.before.logged)]
+    const places = { events: JSON.stringify(this.events), statements: this.statements.join('\n') }
+    const told = Object.entries({ ...places, errors: failures.map(whole).join('\n') })
+    for (const secret of this.secrets)
+      for (const [place, text] of told)
+        for (const one of [secret, hashToken(secret as SubjectTokenText)])
+          expect(text.includes(one), `${place}: ${one.slice(0, 20)}`).to.equal(false)
   }
 
   /** The record as the database holds it: the row of the token with every column, and what was added to it. */

@@ -1,7 +1,16 @@
 /** The deployments of the matrix: one for each configuration, all on one database, each started when a cell needs it. */
+
+import { X509Certificate } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import type { Middleware } from 'koa'
-import type { AdapterConstructor, Configuration, FindAccount, KoaContextWithOIDC } from 'oidc-provider'
+import {
+  type AdapterConstructor,
+  type Configuration,
+  errors,
+  type FindAccount,
+  type KoaContextWithOIDC,
+  type ResourceServer,
+} from 'oidc-provider'
 import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
@@ -22,9 +31,11 @@ type CustomizedJwt = Record<'header' | 'payload', Record<string, unknown>>
 /** What the functions of the deployment do in one cell. */
 export interface Functions
   extends Pick<ImpersonationOptions, 'isAllowed' | 'getCustomJwtClaims'>,
-    Pick<Configuration, 'extraTokenClaims' | 'findAccount'>,
+    Pick<Configuration, 'extraTokenClaims' | 'findAccount' | 'pairwiseIdentifier'>,
     Partial<ConsoleOptions> {
-  readonly defaultResource?: () => string
+  readonly defaultResource?: () => string | readonly string[]
+  /** Instead of the resources of the deployment. */
+  readonly resourceServer?: (resource: string) => ResourceServer
   /** `formats.customizers.jwt`, for tokens of this grant. */
   readonly customizeJwt?: (
     token: Record<string, unknown>,
@@ -44,6 +55,8 @@ export interface Setting extends ConsoleDeployment, Hooks {
   readonly gone: Set<string>
   readonly overtake: ReturnType<typeof overtaking>
   readonly lose: ReturnType<typeof losingResults>
+  /** The errors of the token endpoint, as the provider tells them to those who log them. */
+  readonly logged: { readonly message: string; readonly error_detail?: string }[]
   /** Where the provider finds metadata documents. */
   readonly web: MetadataWeb
 }
@@ -66,17 +79,38 @@ const SETTINGS = {
   'with a resource of its own': { managementResource: OWN_RESOURCE },
   'with public clients by default': {},
   'with rich authorization requests': {},
-  'with short lives': { subjectTokenTTL: 30, maxSubjectTokenTTL: 40 },
+  'with short lives': { subjectTokenTTL: 30, maxSubjectTokenTTL: 40, maxAccessTokenTTL: 60 },
   'without functions': { isAllowed: undefined, getCustomJwtClaims: undefined },
   'of another issuer': {},
   'open to registration': {},
   'with a fixed initial access token': {},
   'with privileges by default': {},
   'with client credentials of the host': {},
+  'with status lists, of the issuer that had none': {},
+  'without pairwiseIdentifier': {},
+  'with a clock tolerance': {},
+  'where extraTokenClaims was replaced': {},
+  'where formats was replaced': {},
+  'where resources bypass configure': {},
   'on a database of its own': {},
   'on a database that was restored': {},
 } as const satisfies Readonly<Record<string, Partial<ImpersonationOptions>>>
 export type SettingName = keyof typeof SETTINGS
+
+/** What was done to the configuration after `configure`. */
+const REPLACED: Partial<Record<SettingName, (configured: Configuration) => Configuration>> = {
+  'where extraTokenClaims was replaced': (configured) => ({ ...configured, extraTokenClaims: () => ({}) }),
+  'where formats was replaced': (configured) => ({ ...configured, formats: {} }),
+  'where resources bypass configure': ({ features, ...others }) => {
+    const { getResourceServerInfo: ours, ...indicators } = Object(features?.resourceIndicators)
+    const getResourceServerInfo = (ctx: unknown, resource: string, client: unknown) =>
+      resources[resource] ?? ours(ctx, resource, client)
+    return {
+      ...others,
+      features: { ...features, resourceIndicators: { ...indicators, getResourceServerInfo } },
+    } as Configuration
+  },
+}
 
 /** Scopes of the host whose names hold that of a management scope. */
 export const SCOPES_ALIKE = ['subject-tokens:created', 'old-subject-tokens:create']
@@ -92,7 +126,7 @@ export const LASTING = 'https://lasting.example.com'
 
 const { resources: usual = {} } = downstream()
 const jwtServer = { ...usual[API], scope: 'orders:read', audience: API, accessTokenFormat: 'jwt' as const }
-const resources = {
+const resources: Readonly<Record<string, ResourceServer>> = {
   ...usual,
   [UNSIGNABLE]: { ...jwtServer, audience: UNSIGNABLE, jwt: { sign: { alg: 'ES384' as const } } },
   [ALIAS_OF_API]: jwtServer,
@@ -135,7 +169,8 @@ export async function closeSettings(): Promise<void> {
 async function start(name: SettingName): Promise<Setting> {
   ground ??= layGround()
   const { database, overtake, lose } = await (name.startsWith('on a database') ? layGround() : ground)
-  const current: Pick<Setting, 'functions' | 'gone'> & Hooks = {
+  const current: Pick<Setting, 'functions' | 'gone' | 'logged'> & Hooks = {
+    logged: [],
     calls: [],
     instead: new Map(),
     functions: {},
@@ -162,6 +197,10 @@ async function start(name: SettingName): Promise<Setting> {
   const web = metadataWeb()
   const base = configurationOf(current, web, (model) => hooked(adapter(model), model, current))
   const configuration = { ...base, ...CONFIGURATIONS[name]?.(base) }
+  const issuer =
+    name === 'with status lists, of the issuer that had none'
+      ? (await settingOf('without status lists')).issuer
+      : undefined
   const console = await startConsole(
     {
       authorize(ctx) {
@@ -177,8 +216,11 @@ async function start(name: SettingName): Promise<Setting> {
       before: [parsesBody],
       database,
       resources,
+      issuer,
+      tamper: REPLACED[name],
     },
   )
+  console.provider.on('grant.error', (_ctx, error) => void current.logged.push(error))
   // The first look of a process writes down the number of its issuer.
   await store.find(console.issuer, '0'.repeat(32))
   return Object.assign(current, console, { overtake, lose, web })
@@ -222,6 +264,8 @@ const CONFIGURATIONS: Partial<Record<SettingName, (usual: Configuration) => Conf
       scope: MANAGEMENT_SCOPES.join(' '),
     }),
   'with client credentials of the host': withFeatures({ clientCredentials: { enabled: true } }),
+  'without pairwiseIdentifier': () => ({ pairwiseIdentifier: undefined }),
+  'with a clock tolerance': () => ({ clockTolerance: 30 }),
 }
 
 type Parser = (ctx: Parameters<Middleware>[0], read: () => Promise<string>) => unknown
@@ -293,13 +337,21 @@ function configurationOf(
     mTLS: {
       enabled: true,
       certificateBoundAccessTokens: true,
-      getCertificate: (ctx: KoaContextWithOIDC) =>
-        decodeURIComponent(ctx.get('x-client-certificate')) || undefined,
+      getCertificate(ctx: KoaContextWithOIDC) {
+        const given = decodeURIComponent(ctx.get('x-client-certificate'))
+        if (ctx.get('x-client-certificate-is') === 'parsed') return new X509Certificate(given)
+        return given || undefined
+      },
     },
     resourceIndicators: {
       enabled: true,
       defaultResource: (_ctx: KoaContextWithOIDC, _client: unknown, one?: string | string[]) =>
         one ?? current.functions.defaultResource?.() ?? [],
+      getResourceServerInfo(_ctx: KoaContextWithOIDC, resource: string) {
+        const info = current.functions.resourceServer?.(resource) ?? resources[resource]
+        if (!info) throw new errors.InvalidTarget()
+        return info
+      },
     },
   } as Configuration['features']
   return {
@@ -309,7 +361,10 @@ function configurationOf(
     // As if the grant were a parameter of the authorization endpoint, too.
     extraParams: ['grant_type'],
     subjectTypes: ['public', 'pairwise'],
-    pairwiseIdentifier: (_ctx, accountId, client) => `${accountId}@${client.clientId}`,
+    pairwiseIdentifier: (ctx, accountId, client) =>
+      current.functions.pairwiseIdentifier
+        ? current.functions.pairwiseIdentifier(ctx, accountId, client)
+        : `${accountId}@${client.clientId}`,
     ttl: {
       AccessToken(_ctx, token) {
         sees('ttl', token)
