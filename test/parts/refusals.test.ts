@@ -1,8 +1,12 @@
 /** What operators are told about an error that comes from elsewhere: never its message (protocol.md §6). */
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
+import { ConnectionAcquireTimeoutError, DatabaseError } from 'sequelize'
 import { AccessDenied } from '../../src/index.ts'
+import { storageUnavailable } from '../../src/outage.ts'
 import { checkOf, nameOf, proofRefused, reasonOf } from '../../src/refusals.ts'
+import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
+import { storageError } from '../../src/sequelize/database/storage-error.ts'
 
 const PRIVATE = 'private: eyJhbGciOiJub25lIn0'
 const withCode = (code: unknown, name = 'Error'): Error => Object.assign(new Error(PRIVATE), { code, name })
@@ -41,6 +45,18 @@ describe('the name of an error', () => {
   for (const [title, error, name] of names) {
     it(`is ${title}`, () => expect(nameOf(error)).to.equal(name))
   }
+})
+
+describe('the reason of an outage', () => {
+  it('is the code of the driver, or else the class', () => {
+    const timeout = new ConnectionAcquireTimeoutError(new Error('Operation timeout'))
+    const refused = new DatabaseError(Object.assign(new Error(PRIVATE), { code: '22021', sql: '' }))
+    const driver = createPostgres(() => {})
+    const reasons = [timeout, refused].map((error) =>
+      reasonOf(storageUnavailable(storageError(error, driver))),
+    )
+    expect(reasons).to.deep.equal(['SequelizeConnectionAcquireTimeoutError', '22021'])
+  })
 })
 
 describe('an error about the proof of a key', () => {

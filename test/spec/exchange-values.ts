@@ -1,11 +1,16 @@
-/** The parameters that the token endpoint takes and refuses, just within and just beyond each rule (docs/protocol.md §3). */
-
+/** What an exchange takes and refuses, just within and just beyond each rule: parameters, clients and proofs (docs/protocol.md §3). */
+import { createHash, X509Certificate } from 'node:crypto'
 import { expect } from 'chai'
+import type { ClientMetadata } from 'oidc-provider'
+import { actorJwt, withActor } from '../../fixtures/actor-tokens.ts'
+import { CERTIFICATE, OTHER_CERTIFICATE, publicClient, webClient } from '../../fixtures/clients.ts'
+import { now } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
-import type { Parameters } from '../../fixtures/http.ts'
+import { form, type Parameters, send as request } from '../../fixtures/http.ts'
+import { signingKey } from '../../fixtures/keys.ts'
 import { managementToken } from '../../fixtures/requests.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
-import { ready, send } from './exchanging.ts'
+import { type Of, ready, send } from './exchanging.ts'
 import {
   answers,
   because,
@@ -15,9 +20,14 @@ import {
   refusedToken,
   spent,
   succeeds,
+  tokenSays,
 } from './expectations.ts'
-import { on } from './given.ts'
+import { on, stored } from './given.ts'
+import { asserting, assertion, PRESENTED, proven, storedAs, theKey } from './proofs.ts'
 import { answer, type Named, type Rule, rowsOf, type Steps, values } from './rule.ts'
+import type { Scene } from './scene.ts'
+
+const THUMBPRINT = createHash('sha256').update(new X509Certificate(CERTIFICATE).raw).digest('base64url')
 
 const TYPE = 'urn:ietf:params:oauth:token-type'
 
@@ -34,7 +44,7 @@ const named = (parameter: string): Steps => [
   changesNothing,
 ]
 
-export const exchangeValueRules = [
+const parameters = [
   refuses('E6, blank', 'subject_token is required', { blank: { subject_token: '' } }),
   refuses('E7, blank', 'subject_token_type is required', { blank: { subject_token_type: '' } }),
   refuses('E7, another', 'subject_token_type is not supported', {
@@ -131,3 +141,138 @@ export const exchangeValueRules = [
     ],
   }),
 ]
+
+const posting = webClient({ client_id: 'posting', token_endpoint_auth_method: 'client_secret_post' })
+const longest = publicClient({ client_id: 'c'.repeat(255) })
+const tooLong = publicClient({ client_id: 'c'.repeat(256) })
+const apart = signingKey('ES256', 'asserting')
+
+const clients = [
+  values<readonly [Parameters, ClientMetadata]>(
+    'E2, also',
+    {
+      'with its id beside Basic': [{ client_id: 'web' }, webClient()],
+      'with a secret in the body, as it is registered': [
+        { client_id: 'posting', client_secret: 'web-secret' },
+        { client_id: 'posting' },
+      ],
+      'with an id of 255 characters': [{}, longest],
+    },
+    ([changes, client]) => [
+      stored(posting),
+      stored(longest),
+      send(changes, { client }),
+      tokenSays({ client_id: changes.client_id ?? client.client_id }),
+      spent,
+    ],
+  ),
+  values<readonly [status: number, error: string, Of<Parameters>, ClientMetadata]>(
+    'E49, who is no client, or not this one',
+    {
+      unknown: [401, 'invalid_client', {}, { client_id: 'no-one' }],
+      none: [400, 'invalid_request', { client_id: '' }, { client_id: '' }],
+      'two at once': [400, 'invalid_request', { client_id: 'spa' }, webClient()],
+      'an assertion by another key': [
+        ...([401, 'invalid_client'] as const),
+        (scene) => assertion(scene, apart),
+        { client_id: 'asserting-web' },
+      ],
+    },
+    ([status, error, changes, client]) => [
+      storedAs(asserting),
+      ready,
+      send(changes, { client }),
+      answers(status, error),
+      because(null),
+      changesNothing,
+    ],
+  ),
+  values('E4, an id that no record can hold', { '256 characters': tooLong }, (client) => [
+    stored(client),
+    send({}, { client }),
+    invalidRequest('requested grant type is not allowed for this client', 'the id of the client is too long'),
+  ]),
+  values('E5, another method', { GET: 'spa' }, (client_id) => [
+    ready,
+    answer(async (scene) => {
+      const { subjectToken, setting } = scene
+      const address = `${setting.tokenEndpoint}?${form({ subject_token: subjectToken, client_id })}`
+      const { status } = await scene.request(() => request(address))
+      expect(status).to.be.oneOf([404, 405])
+    }),
+    because(null),
+    changesNothing,
+  ]),
+]
+
+const proof =
+  (claims: () => object = () => ({})) =>
+  async ({ setting }: Scene): Promise<string> =>
+    (await theKey()).proof(setting, { ...claims() })
+const bound = publicClient({ client_id: 'certified', tls_client_certificate_bound_access_tokens: true })
+
+const senders = [
+  values<(scene: Scene) => string | Promise<string>>(
+    'E51, a proof',
+    {
+      'for another method': proof(() => ({ htm: 'GET' })),
+      'for another address': proof(() => ({ htu: 'https://id.example.com/userinfo' })),
+      'from an hour ago': proof(() => ({ iat: now() - 3600 })),
+      'from an hour ahead': proof(() => ({ iat: now() + 3600 })),
+      'without jti': proof(() => ({ jti: undefined })),
+      'with a changed signature': async (scene) => (await proof()(scene)).replace(/.{8}$/, 'AAAAAAAA'),
+      'that is no JWT': () => 'garbage',
+    },
+    (proofOf) => [
+      ready,
+      send({}, async (scene) => ({ headers: { dpop: await proofOf(scene) } })),
+      answers(400, 'invalid_dpop_proof'),
+      changesNothing,
+      send({}, proven),
+      succeeds({ token_type: 'DPoP' }),
+      spent,
+    ],
+  ),
+  values('E51, in the words of the provider', { 'DPoP proof htm mismatch': 'GET' }, (htm, reason) => [
+    ready,
+    send({}, async (scene) => ({ headers: { dpop: await proof(() => ({ htm }))(scene) } })),
+    answers(400, 'invalid_dpop_proof'),
+    because(reason),
+    changesNothing,
+  ]),
+  values('E19, a key and a certificate', { 'at once': bound }, (client) => [
+    stored(client),
+    ready,
+    send({}, async (scene) => ({ client, headers: { ...PRESENTED, ...(await proven(scene)).headers } })),
+    answers(400, 'invalid_request'),
+    because('multiple proof-of-possession mechanisms are not allowed'),
+    changesNothing,
+  ]),
+  values('T11, a certificate of a client', { 'that is not bound': webClient() }, (client) => [
+    send({}, { client, headers: PRESENTED }),
+    tokenSays({ cnf: undefined }),
+    spent,
+  ]),
+  values<Readonly<Record<string, string>>>(
+    'E68, a certificate that a proxy passes on',
+    {
+      'as PEM': PRESENTED,
+      'as bare base64': {
+        'x-client-certificate': encodeURIComponent(CERTIFICATE.replace(/-----[A-Z ]+-----|\n/g, '')),
+      },
+      parsed: { ...PRESENTED, 'x-client-certificate-is': 'parsed' },
+      'another one': { 'x-client-certificate': encodeURIComponent(OTHER_CERTIFICATE) },
+    },
+    (headers, title) => {
+      const bind = async ({ setting }: Scene) =>
+        withActor(await actorJwt(setting, { cnf: { 'x5t#S256': THUMBPRINT } }))
+      const refusal = invalidRequest(
+        'actor_token is invalid',
+        'bound to a client certificate that was not presented',
+      )
+      return [send(bind, { headers }), title === 'another one' ? refusal : [succeeds(), spent]]
+    },
+  ),
+]
+
+export const exchangeValueRules = [...parameters, ...clients, ...senders]

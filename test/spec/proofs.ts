@@ -61,11 +61,11 @@ export const asserting = variant('asserting', {
   jwks: { keys: [publicPart] },
 })
 /** The parameters by which it authenticates. */
-export const assertion = async (scene: Scene): Promise<Parameters> => {
+export const assertion = async (scene: Scene, key = ASSERTING): Promise<Parameters> => {
   const { client_id } = asserting(scene)
   const ids = { iss: client_id, sub: client_id, aud: scene.setting.issuer, jti: unique('jti') }
   const times = { iat: now(), exp: now() + 60 }
-  const value = await signJwt({ ...ids, ...times }, { key: ASSERTING, header: { typ: undefined } })
+  const value = await signJwt({ ...ids, ...times }, { key, header: { typ: undefined } })
   return {
     client_assertion: value,
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
