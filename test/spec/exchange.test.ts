@@ -1,4 +1,6 @@
 import { exchangeRules } from './exchange.ts'
-import { declareRules } from './matrix.ts'
+import { replayRules } from './exchange-replays.ts'
+import { declareCells, declareIds } from './matrix.ts'
 
-declareRules('E', exchangeRules)
+declareIds('E', [...exchangeRules, ...replayRules])
+declareCells('E', exchangeRules)

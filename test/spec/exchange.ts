@@ -40,7 +40,6 @@ import {
   token,
   tokenRefused,
 } from './bearing.ts'
-import { replayRules } from './exchange-replays.ts'
 import {
   actedBy,
   actedByTwo,
@@ -1109,7 +1108,6 @@ export const exchangeRules = [
   ...writing,
   ...once,
   ...spending,
-  ...replayRules,
   ...errors,
   ...subjects,
   ...whileOff,
