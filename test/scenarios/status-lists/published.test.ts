@@ -1,10 +1,9 @@
-/** How status lists are signed and served: by the keys of the provider, in other hosts, as openapi.json says, to whatever comes. */
+/** How status lists are signed and served: by the keys of the provider, in other hosts, as openapi.json says. */
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import fc from 'fast-check'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import Koa from 'koa'
 import { ExternalSigningKey, type JWK } from 'oidc-provider'
@@ -12,7 +11,6 @@ import { type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
 import { description } from '../../../fixtures/openapi.ts'
-import { rawRequest } from '../../../fixtures/raw-request.ts'
 import { askList, fetchList } from '../../../fixtures/status-lists.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 
@@ -35,30 +33,6 @@ describe('status lists: the route', () => {
     const statuses = ['/1', '/2'].map(async (path) => (await askList(deployment, path)).status)
     expect(await Promise.all(statuses)).to.deep.equal([200, 404])
   })
-
-  it('responds to whatever comes', () =>
-    fc.assert(
-      fc.asyncProperty(
-        fc.oneof(
-          fc.integer().map(String),
-          fc.double().map(String),
-          fc.bigInt().map(String),
-          fc.webPath().map((path) => path.replaceAll('/', '')),
-          fc.string({ unit: 'binary' }).map(encodeURIComponent),
-          fc.stringMatching(/^[!-~]{1,40}$/).map((text) => text.replaceAll(/[/?#]/g, '')),
-        ),
-        fc.constantFrom('', '?time=1', '?time', '?', '?%'),
-        async (name, query) => {
-          if (name === '' || /^(\.|%2e){1,2}$/i.test(name)) return
-          const path = `/api/status-lists/${name}${query}`
-          const response = await rawRequest(deployment.baseUrl, [`GET ${path} HTTP/1.1`, 'Host: x'])
-          const isServed = name === '0' || name === '1'
-          const expected = !isServed ? 404 : query.startsWith('?time') ? 501 : 200
-          expect(response, path).to.match(new RegExp(`^HTTP/1.1 ${expected} `))
-        },
-      ),
-      { numRuns: 300 },
-    ))
 
   it('is what openapi.json describes', async () => {
     const { faultsOf } = description()

@@ -63,6 +63,8 @@ for (const kind of DATABASES)
         clock.tick(1)
       }
       expect(await seen([...bobs, ...carols])).to.deep.equal([STOPPED, STOPPED, 'valid', 'valid'])
+      // A stop after a stop, of a list that has just been signed.
+      expect(await stoppedIndexes(deployment)).to.have.members(indexesOf(bobs))
       const [carol = expect.fail()] = carols
       await revoke(deployment, carol.id)
       clock.tick(1)
