@@ -1,29 +1,49 @@
 /** Who calls, for whom, and through what (RFC 8693 §4.1). */
 import { expect } from 'chai'
-import type { Verifier } from '../src/index.ts'
-import { type Changes, claimsOf, signAnything, startIssuer, type TestIssuer, withBearer } from './issuer.ts'
-import { expectInvalidToken } from './refusals.ts'
+import { assertInPerson, type Verifier } from '../src/index.ts'
+import {
+  type Changes,
+  claimsOf,
+  INTROSPECTION,
+  respondJson,
+  signAnything,
+  startIssuer,
+  type TestIssuer,
+  withBearer,
+} from './issuer.ts'
+import { expectInvalidToken, refusalOf } from './refusals.ts'
 
 const person = (sub: string, act?: object) => ({ sub, ...(act && { act }) })
 const api = (id: string, act?: object) => ({ sub: id, client_id: id, ...(act && { act }) })
+
+const KINDS = ['JWT', 'opaque token'] as const
 
 describe('resource server: the caller', () => {
   let issuer: TestIssuer
   let verify: Verifier
   before(async () => {
     issuer = await startIssuer()
-    verify = issuer.verifier()
+    verify = issuer.verifier({ introspection: { clientId: 'api', clientSecret: 'secret' } })
     await issuer.publish()
   })
   after(() => issuer.close())
 
-  const callerOf = async (claims: Changes) => verify(withBearer(await issuer.token(claims)))
+  /** The caller by a token that says so itself, or of which introspection says so. */
+  const callerOf = async (claims: Changes, kind: (typeof KINDS)[number] = 'JWT') => {
+    if (kind === 'JWT') return verify(withBearer(await issuer.token(claims)))
+    issuer.routes.set(INTROSPECTION, (_, response) =>
+      respondJson(response, { ...claimsOf(issuer.issuer), active: true, token_type: 'Bearer', ...claims }),
+    )
+    return verify(withBearer('opaque'))
+  }
+  const statusAt = (uri: string) => ({ status_list: { idx: 7, uri } })
 
   interface Row {
     readonly title: string
     readonly act?: object
     readonly people?: readonly string[]
     readonly through?: readonly string[]
+    readonly hasStatus?: boolean
     readonly impersonated: boolean
   }
   const rows: readonly Row[] = [
@@ -49,6 +69,14 @@ describe('resource server: the caller', () => {
       through: ['billing', 'orders'],
       impersonated: true,
     },
+    { title: 'an impersonation without actor', hasStatus: true, impersonated: true },
+    {
+      title: 'an impersonation without actor through an API',
+      act: api('orders'),
+      through: ['orders'],
+      hasStatus: true,
+      impersonated: true,
+    },
     {
       title: 'people and APIs in turn',
       act: person('bob', api('orders', person('carol', api('billing')))),
@@ -57,29 +85,26 @@ describe('resource server: the caller', () => {
       impersonated: true,
     },
   ]
-  for (const { title, act, people = [], through = [], impersonated } of rows) {
-    it(`recognises ${title}`, async () => {
-      const caller = await callerOf({ act })
-      expect(caller).to.deep.include({
-        user: 'alice',
-        actors: people.map((sub) => ({ sub })),
-        through,
-        impersonated,
+  for (const kind of KINDS) {
+    for (const { title, act, people = [], through = [], hasStatus, impersonated } of rows) {
+      it(`recognises ${title}, by the ${kind}`, async () => {
+        const status = hasStatus && statusAt(`${issuer.base}/0`)
+        const caller = await callerOf({ act, status }, kind)
+        const actors = people.map((sub) => ({ sub }))
+        const [actor] = actors
+        expect(caller).to.deep.include({ user: 'alice', actors, through, impersonated })
+        expect('actor' in caller ? caller.actor : 'absent').to.deep.equal(actor ?? 'absent')
+        if (impersonated) expect((await refusalOf(() => assertInPerson(caller))).status).to.equal(403)
+        else expect(() => assertInPerson(caller)).not.to.throw()
       })
-      expect(caller.actor).to.deep.equal(people[0] === undefined ? undefined : { sub: people[0] })
-      expect(Object.hasOwn(caller, 'actor')).to.equal(people.length > 0)
-    })
+    }
   }
 
-  it('recognises an impersonation without actor by its status', async () => {
-    const caller = await verify(withBearer(await issuer.tokenWithStatus(7)))
-    expect(caller).to.deep.include({ impersonated: true, actors: [] })
-    expect(caller).not.to.have.property('actor')
-  })
-
-  it('recognises an impersonation that came through an API by its status', async () => {
-    const caller = await verify(withBearer(await issuer.tokenWithStatus(7, { act: api('orders') })))
-    expect(caller).to.deep.include({ impersonated: true, actors: [], through: ['orders'] })
+  it('is impersonated by the status of an opaque token, which is not looked up: its list may be anywhere, or none', async () => {
+    const asked = issuer.asked.length
+    for (const status of [statusAt(`${issuer.base}/1`), statusAt('https://other.example.com/0'), {}])
+      expect(await callerOf({ status }, 'opaque token')).to.deep.include({ impersonated: true, actors: [] })
+    expect(issuer.asked.slice(asked).filter((path) => path !== INTROSPECTION)).to.deep.equal([])
   })
 
   it('follows a chain as long as a token can hold', async () => {
@@ -111,7 +136,7 @@ describe('resource server: the caller', () => {
   ]
   for (const [title, act] of malformed) {
     it(`refuses an act that is ${title}`, async () => {
-      await expectInvalidToken(callerOf({ act }), 'act is malformed')
+      for (const kind of KINDS) await expectInvalidToken(callerOf({ act }, kind), 'act is malformed')
     })
   }
 

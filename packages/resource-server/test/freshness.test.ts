@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { importJWK } from 'jose'
 import { SIGNING_KEY } from '../../../fixtures/keys.ts'
-import type { Verifier } from '../src/index.ts'
+import type { StatusListReport, Verifier } from '../src/index.ts'
 import { resolveOptions } from '../src/options.ts'
 import { statusLists } from '../src/status-lists.ts'
 import {
@@ -24,9 +24,11 @@ import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 describe('resource server: freshness of status lists', () => {
   let issuer: StoppedIssuer
   let verify: Verifier
+  let reports: StatusListReport[]
   beforeEach(async () => {
     issuer = await startStoppedIssuer()
-    verify = issuer.verifier()
+    reports = []
+    verify = issuer.verifier({ onStatusList: (report) => void reports.push(report) })
     await issuer.publish()
   })
   afterEach(() => issuer.close())
@@ -51,6 +53,135 @@ describe('resource server: freshness of status lists', () => {
   const until = async (condition: () => boolean | Promise<boolean>) => {
     while (!(await condition())) await fetch(`${issuer.issuer}/waiting`)
   }
+
+  type Step = () => unknown
+  /** What becomes of the token at index 0, so many times, after so many requests for the list in all. */
+  const sees = (expected: string, { times = 1, requests }: { times?: number; requests?: number } = {}) =>
+    async function look() {
+      for (let round = 0; round < times; round += 1) expect(await seen()).to.equal(expected)
+      if (requests === undefined) return
+      await fetch(`${issuer.issuer}/waiting`)
+      expect(fetched()).to.equal(requests)
+    }
+  const publishes = (stopped: readonly number[], changes?: Changes) => () => issuer.publish(stopped, changes)
+  const passes = (seconds: number) => () => issuer.clock.tick(seconds)
+  const isSetBack = () => issuer.clock.setBack(3600)
+  const DOWN = 'ProviderUnavailable'
+  /** What the option `onStatusList` was told, once for each attempt. */
+  const told =
+    (...expected: readonly Omit<StatusListReport, 'uri'>[]) =>
+    () =>
+      expect(reports).to.deep.equal(expected.map((report) => ({ uri: `${issuer.base}/0`, ...report })))
+
+  const stories: Readonly<Record<string, readonly (Step | readonly Step[])[]>> = {
+    'asks for nothing during the first half of ttl': [
+      sees('valid'),
+      passes(14),
+      sees('valid', { requests: 1 }),
+    ],
+    'sees a stop once ttl is over, at the latest': [
+      sees('valid'),
+      publishes([0]),
+      passes(30),
+      sees('stopped'),
+    ],
+    'counts ttl from the time of issue, so that a cache on the way adds nothing': [
+      publishes([], { iat: NOW - 20 }),
+      sees('valid'),
+      passes(9),
+      hangs,
+      sees('valid'),
+    ],
+    'waits for a fresh list when the one it has was twenty seconds old on arrival': [
+      publishes([], { iat: NOW - 20 }),
+      sees('valid'),
+      publishes([0]),
+      passes(10),
+      sees('stopped'),
+    ],
+    'counts ttl from the arrival where the issuer is ahead': [
+      [publishes([], { iat: NOW + 3600, exp: NOW + 7200 }), sees('valid')],
+      [publishes([0], { iat: NOW + 3630, exp: NOW + 7200 }), passes(30), sees('stopped')],
+    ],
+    'uses a list that has just arrived for a second, though its ttl is over': [
+      [publishes([], { iat: NOW - 100 }), sees('valid', { times: 5, requests: 1 })],
+      [publishes([0]), passes(1), sees('stopped', { requests: 2 })],
+    ],
+    'uses no list past its exp, not even for a second': [
+      publishes([], { iat: NOW - 100, exp: NOW }),
+      sees(DOWN),
+    ],
+    'uses the old list until its exp while none can be had, and then is unavailable': [
+      [sees('valid'), publishes([0]), fails],
+      [30, 100, 169].flatMap((seconds) => [passes(seconds), sees('valid')]),
+      [passes(1), sees(DOWN), recovers, publishes([0]), passes(1), sees('stopped')],
+    ],
+    'takes a list that breaks a rule for none, and goes on with the old one until its exp': [
+      sees('valid'),
+      [{ sub: 'https://id.example.com/1' }, { ttl: 0 }, { exp: NOW }, { status_list: {} }].flatMap(
+        (broken) => [passes(31), publishes([0], broken), sees('valid')],
+      ),
+      [passes(300 - 4 * 31), sees(DOWN)],
+    ],
+    'goes back to no older list': [
+      [publishes([0], { iat: NOW }), sees('stopped'), passes(30)],
+      [publishes([], { iat: NOW - 1, exp: NOW + 600 }), sees('stopped')],
+      [publishes([], { iat: NOW, exp: NOW + 600 }), passes(1)],
+      () => until(async () => (await seen()) === 'valid'),
+    ],
+    'does not repeat a request that failed within a second, with an old list or without': [
+      [fails, sees(DOWN, { times: 5, requests: 1 }), passes(1), recovers, sees('valid', { requests: 2 })],
+      [fails, passes(30), sees('valid', { times: 5, requests: 3 })],
+    ],
+    'waits again where the last failure is longer ago than ttl, because the provider may be back': [
+      [sees('valid'), fails, passes(30), sees('valid'), recovers],
+      [publishes([0]), passes(30), sees('stopped')],
+    ],
+    'believes no ttl beyond five minutes': [
+      [publishes([], { ttl: 86_400, exp: NOW + 86_400 }), sees('valid')],
+      [passes(300), publishes([0]), sees('stopped')],
+    ],
+    'believes no exp beyond fifty minutes': [
+      [publishes([], { exp: NOW + 86_400 }), sees('valid'), fails],
+      [passes(2999), sees('valid'), passes(1), sees(DOWN)],
+    ],
+    'tells of a list that it fetched': [sees('valid', { times: 2 }), told({ age: 0, outcome: 'fetched' })],
+    'tells how old the list becomes that serves while nothing newer can be had': [
+      [sees('valid'), fails, passes(60), sees('valid')],
+      [told({ age: 0, outcome: 'fetched' }, { age: 60, outcome: 'failed' })],
+    ],
+    'tells no age when there is no list left, and every token is refused': [
+      [fails, sees(DOWN), told({ outcome: 'failed' })],
+    ],
+    'asks anew when its own clock was set back': [
+      sees('valid'),
+      publishes([0]),
+      isSetBack,
+      sees('stopped'),
+      fails,
+      isSetBack,
+      sees(DOWN),
+    ],
+  }
+  for (const [title, steps] of Object.entries(stories))
+    it(title, async () => {
+      for (const step of steps.flat()) await step()
+    })
+
+  for (const [title, onStatusList] of Object.entries({
+    throws: () => {
+      throw new Error('private')
+    },
+    rejects: () => Promise.reject(new Error('private')),
+    'never settles': () => new Promise<void>(() => {}),
+  }))
+    it(`is what it is if the function that is told of it ${title}`, async () => {
+      verify = issuer.verifier({ onStatusList })
+      expect(await seen()).to.equal('valid')
+      fails()
+      issuer.clock.tick(3600)
+      expect(await seen()).to.equal(DOWN)
+    })
 
   it('fetches one list once, however many ask for it at a time', async () => {
     const results = await Promise.all(Array.from({ length: 30 }, (_, idx) => seen(idx)))
@@ -80,14 +211,6 @@ describe('resource server: freshness of status lists', () => {
     expect([fetched(), fetched('/api/status-lists/1')]).to.deep.equal([1, 1])
   })
 
-  it('asks for nothing during the first half of ttl', async () => {
-    await seen()
-    issuer.clock.tick(14)
-    expect(await seen()).to.equal('valid')
-    await fetch(`${issuer.issuer}/waiting`)
-    expect(fetched()).to.equal(1)
-  })
-
   it('renews in the background during the second half, one request at a time', async () => {
     await seen()
     issuer.clock.tick(15)
@@ -101,52 +224,6 @@ describe('resource server: freshness of status lists', () => {
     expect(fetched()).to.equal(2)
   })
 
-  it('sees a stop once ttl is over, at the latest', async () => {
-    await seen()
-    await issuer.publish([0])
-    issuer.clock.tick(30)
-    expect(await seen()).to.equal('stopped')
-  })
-
-  it('counts ttl from the time of issue, so that a cache on the way adds nothing', async () => {
-    await issuer.publish([], { iat: NOW - 20 })
-    await seen()
-    issuer.clock.tick(9)
-    hangs()
-    expect(await seen()).to.equal('valid')
-  })
-
-  it('waits for a fresh list when the one it has was twenty seconds old on arrival', async () => {
-    await issuer.publish([], { iat: NOW - 20 })
-    await seen()
-    await issuer.publish([0])
-    issuer.clock.tick(10)
-    expect(await seen()).to.equal('stopped')
-  })
-
-  it('counts ttl from the arrival where the issuer is ahead', async () => {
-    await issuer.publish([], { iat: NOW + 3600, exp: NOW + 7200 })
-    await seen()
-    await issuer.publish([0], { iat: NOW + 3630, exp: NOW + 7200 })
-    issuer.clock.tick(30)
-    expect(await seen()).to.equal('stopped')
-  })
-
-  it('uses a list that has just arrived for a second, though its ttl is over', async () => {
-    await issuer.publish([], { iat: NOW - 100 })
-    for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('valid')
-    expect(fetched()).to.equal(1)
-    await issuer.publish([0])
-    issuer.clock.tick(1)
-    expect(await seen()).to.equal('stopped')
-    expect(fetched()).to.equal(2)
-  })
-
-  it('uses no list past its exp, not even for a second', async () => {
-    await issuer.publish([], { iat: NOW - 100, exp: NOW })
-    expect(await seen()).to.equal('ProviderUnavailable')
-  })
-
   it('uses no list past its exp, and asks for no other one in the second in which it came', async () => {
     await issuer.publish([], { exp: NOW + 0.4 })
     expect(await seen()).to.equal('valid')
@@ -154,45 +231,6 @@ describe('resource server: freshness of status lists', () => {
     const token = await issuer.tokenWithStatus(0)
     await expectUnavailable(verify(withBearer(token)), '^status list: expired$')
     expect(fetched()).to.equal(1)
-  })
-
-  it('uses the old list until its exp while none can be had, and then is unavailable', async () => {
-    await seen()
-    await issuer.publish([0])
-    fails()
-    for (const seconds of [30, 100, 169]) {
-      issuer.clock.tick(seconds)
-      expect(await seen()).to.equal('valid')
-    }
-    issuer.clock.tick(1)
-    expect(await seen()).to.equal('ProviderUnavailable')
-    recovers()
-    await issuer.publish([0])
-    issuer.clock.tick(1)
-    expect(await seen()).to.equal('stopped')
-  })
-
-  it('takes a list that breaks a rule for none, and goes on with the old one until its exp', async () => {
-    await seen()
-    const broken: Changes[] = [{ sub: `${issuer.base}/1` }, { ttl: 0 }, { exp: NOW }, { status_list: {} }]
-    for (const changes of broken) {
-      issuer.clock.tick(31)
-      await issuer.publish([0], changes)
-      expect(await seen()).to.equal('valid')
-    }
-    issuer.clock.tick(300 - broken.length * 31)
-    expect(await seen()).to.equal('ProviderUnavailable')
-  })
-
-  it('goes back to no older list', async () => {
-    await issuer.publish([0], { iat: NOW })
-    expect(await seen()).to.equal('stopped')
-    issuer.clock.tick(30)
-    await issuer.publish([], { iat: NOW - 1, exp: NOW + 600 })
-    expect(await seen()).to.equal('stopped')
-    await issuer.publish([], { iat: NOW, exp: NOW + 600 })
-    issuer.clock.tick(1)
-    await until(async () => (await seen()) === 'valid')
   })
 
   it('says that only an older list can be had, once the newer one has ended', async () => {
@@ -204,20 +242,6 @@ describe('resource server: freshness of status lists', () => {
     issuer.clock.tick(0.5)
     const token = await issuer.tokenWithStatus(0)
     await expectUnavailable(verify(withBearer(token)), '^status list: older than before$')
-  })
-
-  it('does not repeat a request that failed within a second, with an old list or without', async () => {
-    fails()
-    for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('ProviderUnavailable')
-    expect(fetched()).to.equal(1)
-    issuer.clock.tick(1)
-    recovers()
-    expect(await seen()).to.equal('valid')
-    expect(fetched()).to.equal(2)
-    fails()
-    issuer.clock.tick(30)
-    for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('valid')
-    expect(fetched()).to.equal(3)
   })
 
   it('lets no request wait for a provider that was just found not to respond', async () => {
@@ -233,17 +257,6 @@ describe('resource server: freshness of status lists', () => {
     await until(async () => (await seen()) === 'stopped')
   })
 
-  it('waits again where the last failure is longer ago than ttl, because the provider may be back', async () => {
-    await seen()
-    fails()
-    issuer.clock.tick(30)
-    expect(await seen()).to.equal('valid')
-    recovers()
-    await issuer.publish([0])
-    issuer.clock.tick(30)
-    expect(await seen()).to.equal('stopped')
-  })
-
   it('gives up in time what it renews in the background, whatever the option timeout says', async () => {
     verify = issuer.verifier({ timeout: 60 })
     await issuer.publish([], { ttl: 2 })
@@ -255,34 +268,6 @@ describe('resource server: freshness of status lists', () => {
     await until(() => closed)
     issuer.clock.tick(1)
     expect(await seen()).to.equal('valid')
-  })
-
-  it('believes no ttl beyond five minutes', async () => {
-    await issuer.publish([], { ttl: 86_400, exp: NOW + 86_400 })
-    await seen()
-    issuer.clock.tick(300)
-    await issuer.publish([0])
-    expect(await seen()).to.equal('stopped')
-  })
-
-  it('believes no exp beyond fifty minutes', async () => {
-    await issuer.publish([], { exp: NOW + 86_400 })
-    await seen()
-    fails()
-    issuer.clock.tick(2999)
-    expect(await seen()).to.equal('valid')
-    issuer.clock.tick(1)
-    expect(await seen()).to.equal('ProviderUnavailable')
-  })
-
-  it('asks anew when its own clock was set back', async () => {
-    await seen()
-    await issuer.publish([0])
-    issuer.clock.setBack(3600)
-    expect(await seen()).to.equal('stopped')
-    fails()
-    issuer.clock.setBack(3600)
-    expect(await seen()).to.equal('ProviderUnavailable')
   })
 
   /** What looks tokens up in lists that come from `send`. */

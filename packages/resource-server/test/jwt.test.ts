@@ -1,8 +1,10 @@
 /** JWT access tokens at the verifier: RFC 9068 §4, and what attackers make of them. */
 import { createPublicKey } from 'node:crypto'
 import { expect } from 'chai'
+import { errors } from 'jose'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
 import type { Verifier } from '../src/index.ts'
+import { reasonOf } from '../src/jwt.ts'
 import {
   AUDIENCE,
   type Changes,
@@ -291,4 +293,15 @@ describe('resource server: JWT', () => {
       }
     })
   }
+})
+
+describe('resource server: the reason of a JWT that is refused', () => {
+  it('is a code and the claim that failed, and a fixed text for any other error', () => {
+    const failed = new errors.JWTClaimValidationFailed('secret', { aud: 'secret' }, 'aud', 'check_failed')
+    expect(reasonOf(failed)).to.equal('ERR_JWT_CLAIM_VALIDATION_FAILED aud')
+    expect(reasonOf(new errors.JWTExpired('secret', {}, 'exp'))).to.equal('ERR_JWT_EXPIRED exp')
+    expect(reasonOf(new errors.JWSInvalid('secret'))).to.equal('ERR_JWS_INVALID')
+    for (const error of [new Error('secret'), Object.assign(new Error(), { code: 'secret' }), undefined])
+      expect(reasonOf(error)).to.equal('the signature cannot be verified')
+  })
 })

@@ -1,5 +1,4 @@
 /** Metadata and keys of the issuer: found once, kept, renewed, and never taken from a token. */
-import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
 import type { Verifier } from '../src/index.ts'
@@ -12,7 +11,6 @@ import {
   respond,
   respondJson,
   startIssuer,
-  type TestIssuer,
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable } from './refusals.ts'
@@ -120,146 +118,43 @@ describe('resource server: keys', () => {
     })
   })
 
-  describe('time', () => {
-    it('renews keys in the background from five minutes on', async () => {
-      await accepted()
-      issuer.clock.tick(299)
-      await accepted()
-      await settled()
-      expect(timesAsked(JWKS)).to.equal(1)
-      issuer.clock.tick(1)
-      await accepted()
-      await settled()
-      expect(timesAsked(JWKS)).to.equal(2)
-      await accepted()
-      await settled()
-      expect(timesAsked(JWKS)).to.equal(2)
-    })
-
-    it('forgets a key that was withdrawn within ten minutes', async () => {
-      await accepted()
-      issuer.keys = [publicPart(OTHER_KEY)]
-      issuer.clock.tick(599)
-      await accepted()
-      await settled()
-      await expectInvalidToken(verify(withBearer(await issuer.token())), 'NO_MATCHING_KEY')
-    })
-
-    it('forgets a key that was withdrawn while no one asked', async () => {
-      await accepted()
-      issuer.keys = [publicPart(OTHER_KEY)]
-      issuer.clock.tick(600)
-      await expectInvalidToken(verify(withBearer(await issuer.token())), 'NO_MATCHING_KEY')
-    })
-
-    it('keeps verifying for an hour without the provider, and then does not', async () => {
-      await accepted()
-      issuer.routes.set(JWKS, (_, response) => respond(response, '', { status: 502 }))
-      issuer.routes.set(METADATA, (_, response) => respond(response, '', { status: 502 }))
-      for (const seconds of [600, 1200, 1799]) {
-        issuer.clock.tick(seconds)
-        await accepted()
-      }
-      issuer.clock.tick(1)
-      await expectUnavailable(
-        verify(withBearer(await issuer.token())),
-        'openid-configuration: HTTP status 502',
-      )
-      issuer.routes.clear()
-      await expectUnavailable(
-        verify(withBearer(await issuer.token())),
-        'openid-configuration: HTTP status 502',
-      )
-      issuer.clock.tick(1)
-      await accepted()
-    })
-
-    it('asks anew when its own clock was set back', async () => {
-      await accepted()
-      issuer.clock.setBack(3600)
-      await accepted()
-      expect(timesAsked(JWKS)).to.equal(2)
-    })
-  })
-
-  type Break = (issuer: TestIssuer, response: ServerResponse) => void
-  const json =
-    (body: (issuer: TestIssuer) => unknown): Break =>
-    (from, response) =>
-      respondJson(response, body(from))
-  const metadata = (changes: Changes): Break =>
-    json(({ issuer }) => ({ issuer, jwks_uri: `${issuer}/jwks`, ...changes }))
-
-  const broken: [title: string, path: string, respondTo: Break, reason: string][] = [
-    [
-      'metadata that is not there',
-      METADATA,
-      (_, response) => respond(response, '', { status: 404 }),
-      'status 404',
-    ],
-    [
-      'metadata elsewhere',
-      METADATA,
-      (_, response) => respond(response, '', { status: 302, headers: { location: '/elsewhere' } }),
-      'openid-configuration: HTTP status 302',
-    ],
-    ['metadata that is a page', METADATA, (_, response) => respond(response, '<html>'), 'not a JSON object'],
-    [
-      'openid-configuration: another issuer: expected .+ got ',
-      METADATA,
-      metadata({ issuer: 'https://other.example.com' }),
-      'another issuer',
-    ],
-    ['metadata of no issuer', METADATA, metadata({ issuer: undefined }), 'another issuer'],
-    ['metadata without keys', METADATA, metadata({ jwks_uri: undefined }), 'no usable jwks_uri'],
-    [
-      'keys at an unprotected address',
-      METADATA,
-      metadata({ jwks_uri: 'http://id.example.com/jwks' }),
-      'jwks_uri',
-    ],
-    [
-      'keys at an address of another kind',
-      METADATA,
-      metadata({ jwks_uri: 'file:///etc/passwd' }),
-      'jwks_uri',
-    ],
-    ['metadata without end', METADATA, (_, response) => respond(response, 'x'.repeat(300_000)), 'more than'],
-    ['keys that are not there', JWKS, (_, response) => respond(response, '', { status: 404 }), 'status 404'],
-    [
-      'keys elsewhere',
-      JWKS,
-      (_, response) => respond(response, '', { status: 301, headers: { location: '/elsewhere' } }),
-      'keys: HTTP status 301',
-    ],
-    ['keys that are a page', JWKS, (_, response) => respond(response, 'page'), 'not a JSON object'],
-    ['keys that are no set', JWKS, json(() => ({ keys: {} })), 'not a key set'],
-    ['keys that are no keys', JWKS, json(() => ({ keys: ['key'] })), 'not a key set'],
-    ['keys of which one is none', JWKS, json(({ keys }) => ({ keys: [...keys, 'key'] })), 'not a key set'],
-    ['keys without end', JWKS, (_, response) => respond(response, 'x'.repeat(300_000)), 'more than'],
-    [
-      'a key that is none',
-      JWKS,
-      json(() => ({ keys: [{ kty: 'EC', crv: 'P-256', kid: SIGNING_KEY.kid, x: 'x' }] })),
-      'one of them cannot be used',
-    ],
-    [
-      'a key that should be secret',
-      JWKS,
-      json(() => ({ keys: [SIGNING_KEY] })),
-      'one of them cannot be used',
-    ],
-  ]
-  for (const [title, path, respondTo, reason] of broken) {
-    it(`is unavailable with ${title}, and good again without`, async () => {
-      issuer.routes.set(path, (_, response) => respondTo(issuer, response))
-      await expectUnavailable(verify(withBearer(await issuer.token())), reason)
-      expect(issuer.asked).not.to.include('/elsewhere')
-      issuer.routes.clear()
-      issuer.clock.tick(600)
-      await accepted()
-    })
+  type Step = () => unknown
+  const passes = (seconds: number) => () => issuer.clock.tick(seconds)
+  const valid = () => accepted()
+  const isWithdrawn = () => void Object.assign(issuer, { keys: [publicPart(OTHER_KEY)] })
+  const unknownKey = async () =>
+    expectInvalidToken(verify(withBearer(await issuer.token())), 'NO_MATCHING_KEY')
+  const unavailable = async () =>
+    expectUnavailable(verify(withBearer(await issuer.token())), 'openid-configuration: HTTP status 502')
+  const fails = () => {
+    for (const path of [JWKS, METADATA])
+      issuer.routes.set(path, (_, response) => respond(response, '', { status: 502 }))
   }
+  const recovers = () => issuer.routes.clear()
+  /** So many requests for keys, those in the background too. */
+  const asked = (times: number) => async () => {
+    await settled()
+    expect(timesAsked(JWKS)).to.equal(times)
+  }
+  const stories: Readonly<Record<string, readonly (Step | readonly Step[])[]>> = {
+    'renews keys in the background from five minutes on': [
+      [valid, passes(299), valid, asked(1)],
+      [passes(1), valid, asked(2), valid, asked(2)],
+    ],
+    'forgets a key that was withdrawn within ten minutes': [
+      [valid, isWithdrawn, passes(599), valid, settled, unknownKey],
+    ],
+    'forgets a key that was withdrawn while no one asked': [[valid, isWithdrawn, passes(600), unknownKey]],
+    'keeps verifying for an hour without the provider, and then does not': [
+      [valid, fails, passes(600), valid, passes(1200), valid, passes(1799), valid],
+      [passes(1), unavailable, recovers, unavailable, passes(1), valid],
+    ],
+    'asks anew when its own clock was set back': [[valid, () => issuer.clock.setBack(3600), valid, asked(2)]],
+  }
+  for (const [title, steps] of Object.entries(stories))
+    it(title, async () => {
+      for (const step of steps.flat()) await step()
+    })
 
   it('has a key of its own for each verifier', async () => {
     const other = await startIssuer()
@@ -270,33 +165,5 @@ describe('resource server: keys', () => {
       'SIGNATURE_VERIFICATION_FAILED',
     )
     await other.close()
-  })
-
-  for (const [title, stall] of Object.entries({
-    'says nothing': () => {},
-    'starts, and does not end': (response: ServerResponse) => response.writeHead(200).write('{'),
-  })) {
-    it(`waits for a provider that ${title} as long as the option says`, async () => {
-      issuer.routes.set(METADATA, (_, response) => stall(response))
-      const impatient = issuer.verifier({ timeout: 1 })
-      await expectUnavailable(
-        impatient(withBearer(await issuer.token())),
-        'openid-configuration: no response in time',
-      )
-    })
-  }
-
-  it('waits no longer for a fetch that ignores its signal', async () => {
-    const deaf = issuer.verifier({ timeout: 1, fetch: () => new Promise(() => {}) })
-    await expectUnavailable(deaf(withBearer(await issuer.token())), 'no response in time')
-  })
-
-  it('names why the provider cannot be reached', async () => {
-    const own = await startIssuer()
-    await own.close()
-    await expectUnavailable(
-      own.verifier()(withBearer(await own.token())),
-      'openid-configuration: ECONNREFUSED',
-    )
   })
 })

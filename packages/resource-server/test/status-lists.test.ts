@@ -19,7 +19,6 @@ import {
   respond,
   signAnything,
   signList,
-  type TestIssuer,
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable, refusalOf } from './refusals.ts'
@@ -309,48 +308,6 @@ describe('resource server: status lists', () => {
     await issuer.publish([], {}, { key: OTHER_KEY })
     expect(await verify(withBearer(await issuer.tokenWithStatus(0)))).to.include({ impersonated: true })
     expect(issuer.asked.filter((path) => path === JWKS)).to.have.length(2)
-  })
-
-  const responses: [title: string, route: Parameters<TestIssuer['routes']['set']>[1], reason: string][] = [
-    ['is not there', (_, response) => respond(response, '', { status: 404 }), 'HTTP status 404'],
-    ['fails', (_, response) => respond(response, '', { status: 503 }), 'HTTP status 503'],
-    ['is not modified', (_, response) => respond(response, '', { status: 304 }), 'HTTP status 304'],
-    ['breaks off', (_, response) => response.destroy(), 'status list: '],
-    ['is too long', (_, response) => respond(response, 'x'.repeat(262_145)), 'more than 262144 bytes'],
-    [
-      'is too long once decompressed',
-      (_, response) =>
-        respond(response, gzipSync(Buffer.alloc(50_000_000)), { headers: { 'content-encoding': 'gzip' } }),
-      'more than 262144 bytes',
-    ],
-  ]
-  for (const [title, route, reason] of responses) {
-    it(`is unavailable when the list ${title}`, async () => {
-      issuer.routes.set(LIST, route)
-      const token = await issuer.tokenWithStatus(0)
-      await expectUnavailable(verify(withBearer(token)), reason)
-    })
-  }
-
-  for (const status of [301, 302, 303, 307, 308]) {
-    it(`follows no redirect ${status}, wherever it leads`, async () => {
-      await issuer.publish()
-      for (const location of ['/elsewhere', '/api/status-lists/1', 'http://169.254.169.254/']) {
-        issuer.clock.tick(1)
-        issuer.routes.set(LIST, (_, response) => respond(response, '', { status, headers: { location } }))
-        await expectUnavailable(verify(withBearer(await issuer.tokenWithStatus(0))), `HTTP status ${status}`)
-      }
-      expect(new Set(askedForLists())).to.deep.equal(new Set([LIST]))
-    })
-  }
-
-  it('waits for a list that comes byte by byte as long as the option says', async () => {
-    issuer.routes.set(LIST, (_, response) => {
-      const drip = setInterval(() => response.write('e'), 50)
-      response.on('close', () => clearInterval(drip))
-    })
-    const impatient = issuer.verifier({ timeout: 1 })
-    await expectUnavailable(impatient(withBearer(await issuer.tokenWithStatus(0))), 'no response in time')
   })
 
   describe('options', () => {
