@@ -2,14 +2,11 @@
 import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { json, startStandIn } from '../../../fixtures/stand-in.ts'
-import { createImpersonationClient, type ImpersonationClient, ImpersonationError } from '../src/index.ts'
+import { json } from '../../../fixtures/stand-in.ts'
+import { createImpersonationClient, type ImpersonationClient } from '../src/index.ts'
+import { BACKEND, errorOf, ID, type Script, shownOf, withStandIn } from './calling.ts'
 
-type Script = Parameters<typeof startStandIn>[0]
 type Try = (client: ImpersonationClient) => Promise<unknown>
-
-const ID = '0'.repeat(32)
-const credentials = { clientId: 'backend', clientSecret: 'backend-secret' }
 
 const get: Try = (client) => client.get(ID)
 const issue: Try = (client) => client.issue({ userId: 'alice' })
@@ -21,13 +18,25 @@ const respond =
     json(response, status, body, headers)
 const page = (response: ServerResponse) => void response.writeHead(200).end('<html>')
 
-async function errorOf(promise: Promise<unknown>): Promise<ImpersonationError> {
-  const error = await promise.catch((thrown: unknown) => thrown)
-  expect(error).to.be.instanceOf(ImpersonationError)
-  return error as ImpersonationError
+const ISSUED = { subjectToken: `sub_${'a'.repeat(65)}`, expiresIn: 600 }
+const read = async (client: ImpersonationClient, cursor?: string) => {
+  for await (const _ of client.list({ cursor })) expect.fail('a record')
 }
+/** Pages without records, each with its next cursor. */
+const pages = (...cursors: unknown[]): Script => ({
+  api: (response) => json(response, 200, { items: [], nextCursor: cursors.shift() }),
+})
+const METADATA = 'invalid_response: discovery at {issuer}/.well-known/openid-configuration:'
 
-const told: [title: string, call: Try, script: Script, status: number, message: string][] = [
+/** What comes, the call, and what its error says after so many requests of the management API. */
+const told: readonly (readonly [
+  title: string,
+  call: Try,
+  script: Script,
+  status: number,
+  message: string,
+  requests?: number,
+])[] = [
   [
     'the page of something that stands between',
     get,
@@ -64,14 +73,64 @@ const told: [title: string, call: Try, script: Script, status: number, message: 
     200,
     'invalid_response: not a page of records',
   ],
+  ...[5, '', null].map(
+    (cursor) =>
+      [
+        `${JSON.stringify(cursor)} as cursor`,
+        read,
+        pages(cursor),
+        200,
+        'invalid_response: not a page of records',
+      ] as const,
+  ),
+  ['the cursor that was sent', read, pages('c1', 'c1'), 200, 'invalid_response: a list without end', 2],
+  ['an earlier cursor', read, pages('c1', 'c2', 'c1'), 200, 'invalid_response: a list without end', 3],
   [
-    'the same page again',
-    async (client) => {
-      for await (const _ of client.list()) expect.fail('a record')
-    },
-    { api: respond(200, { items: [], nextCursor: 'c' }) },
+    'the first cursor again',
+    (client) => read(client, 'c0'),
+    pages('c0'),
     200,
     'invalid_response: a list without end',
+  ],
+  ...[
+    undefined,
+    ID,
+    `/x/${ID}?y#z`,
+    '/x/',
+    `/x/a%2F${ID}`,
+    `/x/${ID}0`,
+    '/x/summary',
+    `/x/${'A'.repeat(32)}`,
+  ].map(
+    (location) =>
+      [
+        `a subject token at ${location}`,
+        issue,
+        { api: respond(201, ISSUED, location === undefined ? {} : { location }) },
+        201,
+        'invalid_response: not a subject token',
+      ] as const,
+  ),
+  [
+    'an issue without a subject token',
+    issue,
+    { api: respond(201, { expiresIn: 1 }, { location: `/x/${ID}` }) },
+    201,
+    'invalid_response: not a subject token',
+  ],
+  [
+    'a subject token and something behind it',
+    issue,
+    { api: (response) => void response.writeHead(201).end(`${JSON.stringify(ISSUED)}x`) },
+    201,
+    'invalid_response: not JSON',
+  ],
+  [
+    'a list as a refusal',
+    issue,
+    { api: respond(400, ['invalid_request']) },
+    400,
+    'invalid_response: HTTP status 400',
   ],
   [
     'a subject token without its life in seconds',
@@ -100,39 +159,54 @@ const told: [title: string, call: Try, script: Script, status: number, message: 
     exchange,
     { metadata: () => ({ issuer: 'https://id.example.com/oidc/' }) },
     200,
-    'invalid_response: discovery at {issuer}/.well-known/openid-configuration: another issuer: expected "{issuer}", got "https://id.example.com/oidc/"',
+    `${METADATA} another issuer: expected "{issuer}", got "https://id.example.com/oidc/"`,
   ],
   [
     'metadata with the issuer in another spelling',
     exchange,
     { metadata: (issuer) => ({ issuer: issuer.replace('http', 'HTTP') }) },
     200,
-    'invalid_response: discovery at {issuer}/.well-known/openid-configuration: another issuer: expected "{issuer}", got "HTTP{rest}"',
+    `${METADATA} another issuer: expected "{issuer}", got "HTTP{rest}"`,
   ],
 ]
 
 describe('client: errors', () => {
-  for (const [title, call, script, status, message] of told) {
-    it(`name what is wrong with a response: ${title}`, async () => {
-      const standIn = await startStandIn(script)
-      try {
-        const error = await errorOf(
-          call(createImpersonationClient({ issuer: standIn.issuer, ...credentials })),
-        )
-        const text = message
-          .replaceAll('{issuer}', standIn.issuer)
-          .replace('{rest}', standIn.issuer.replace('http', ''))
+  for (const [title, call, script, status, message, requests] of told) {
+    it(`name what is wrong with a response: ${title}`, () =>
+      withStandIn(script, async (client, { issuer, apiRequests }) => {
+        const error = await errorOf(call(client))
+        const text = message.replaceAll('{issuer}', issuer).replace('{rest}', issuer.replace('http', ''))
         expect([error.status, String(error)]).to.deep.equal([status, `ImpersonationError: ${text}`])
-      } finally {
-        await standIn.close()
-      }
-    })
+        expect(shownOf(error)).not.to.include('sub_')
+        if (requests !== undefined) expect(apiRequests).to.have.length(requests)
+      }))
   }
+
+  it('come of a token endpoint that is not protected, which is sent nothing', async () => {
+    for (const token_endpoint of [
+      undefined,
+      'http://id.example.com/oidc/token',
+      'http://127.0.0.1:9/token',
+      'https://user:password@id.example.com/token',
+    ]) {
+      const issuer = 'https://id.example.com/oidc'
+      const sent: string[] = []
+      const client = createImpersonationClient({
+        ...{ issuer, ...BACKEND },
+        fetch: async (input) => {
+          sent.push(String(input))
+          return Response.json({ issuer, token_endpoint })
+        },
+      })
+      expect(await errorOf(exchange(client))).to.include({ status: 200, code: 'invalid_response' })
+      expect(sent).to.deep.equal([`${issuer}/.well-known/openid-configuration`])
+    }
+  })
 
   it('pass on what the metadata are refused with', async () => {
     const refusal = { error: 'temporarily_unavailable', error_description: 'later' }
     const client = createImpersonationClient({
-      ...{ issuer: 'https://id.example.com/oidc', ...credentials },
+      ...{ issuer: 'https://id.example.com/oidc', ...BACKEND },
       fetch: async () => Response.json(refusal, { status: 503 }),
     })
     const error = await errorOf(exchange(client))
@@ -141,12 +215,9 @@ describe('client: errors', () => {
   })
 
   it('name the code of a connection that failed', async () => {
-    const standIn = await startStandIn()
-    await standIn.close()
-    const error = await errorOf(
-      exchange(createImpersonationClient({ issuer: standIn.issuer, ...credentials })),
-    )
-    const url = `${standIn.issuer}/.well-known/openid-configuration`
+    const [client, { issuer }] = await withStandIn({}, async (...both) => both)
+    const error = await errorOf(exchange(client))
+    const url = `${issuer}/.well-known/openid-configuration`
     expect(String(error)).to.equal(
       `ImpersonationError: no_answer: discovery at ${url}: the request failed with ECONNREFUSED`,
     )
@@ -167,7 +238,7 @@ describe('client: errors', () => {
   ] as const) {
     it(`repeat the code of the system only, of ${inspect(thrown)}`, async () => {
       const client = createImpersonationClient({
-        ...{ issuer: 'https://id.example.com/oidc', ...credentials },
+        ...{ issuer: 'https://id.example.com/oidc', ...BACKEND },
         fetch: () => Promise.reject(thrown),
       })
       expect(await errorOf(exchange(client))).to.include({

@@ -1,11 +1,12 @@
-/** When the client requests another management token, against a provider in this process, where nothing takes time. */
+/** When the client requests another management token, against a provider in this process, where nothing takes time; and what it keeps. */
 import { expect } from 'chai'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { createImpersonationClient } from '../src/index.ts'
+import { Kept } from '../src/kept.ts'
+import { BACKEND, ID } from './calling.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const METADATA = { issuer: ISSUER, token_endpoint: `${ISSUER}/token` }
-const ID = '0'.repeat(32)
 
 // Without a body: not even an empty one.
 const refuse = () => new Response(null, { status: 401 })
@@ -21,7 +22,7 @@ function connect({
 }) {
   const tokens: string[] = []
   const client = createImpersonationClient({
-    ...{ issuer: ISSUER, clientId: 'backend', clientSecret: 'backend-secret' },
+    ...{ issuer: ISSUER, ...BACKEND },
     fetch: async (input, init) => {
       if (String(input).endsWith('/openid-configuration')) return Response.json(METADATA)
       if (String(input) === METADATA.token_endpoint) {
@@ -81,5 +82,24 @@ describe('client: management tokens', () => {
     } finally {
       clock.restore()
     }
+  })
+})
+
+describe('client: what is kept', () => {
+  it('is the newest, even if the request for an older one fails after it', async () => {
+    const requests: PromiseWithResolvers<{ value: string; life: number }>[] = []
+    const kept = new Kept(() => {
+      const request = Promise.withResolvers<{ value: string; life: number }>()
+      requests.push(request)
+      return request.promise
+    })
+    const older = kept.get().catch((thrown: unknown) => thrown)
+    const newer = kept.renew()
+    requests[0]?.reject('too late')
+    expect(await older).to.equal('too late')
+    requests[1]?.resolve({ value: 'newer', life: 60 })
+    expect(await newer).to.equal('newer')
+    expect(await kept.get()).to.equal('newer')
+    expect(requests).to.have.length(2)
   })
 })

@@ -1,11 +1,11 @@
 /** `onBehalfOf` of the client against a whole deployment. */
-import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
 import { manage } from '../../../fixtures/management.ts'
 import { apiClient, BILLING, downstream, LEDGER, ownToken, viewed } from '../../../fixtures/on-behalf-of.ts'
-import { createImpersonationClient, type ImpersonationClient, ImpersonationError } from '../src/index.ts'
+import { createImpersonationClient, type ImpersonationClient } from '../src/index.ts'
+import { errorOf, shownOf } from './calling.ts'
 
 describe('client: onBehalfOf, with a provider', () => {
   let deployment: Deployment
@@ -18,12 +18,6 @@ describe('client: onBehalfOf, with a provider', () => {
 
   const connect = (clientSecret = String(apiClient().client_secret)) =>
     createImpersonationClient({ issuer: deployment.issuer, clientId: 'orders-api', clientSecret })
-
-  const refusal = async (promise: Promise<unknown>): Promise<ImpersonationError> => {
-    const error = await promise.catch((thrown: unknown) => thrown)
-    expect(error).to.be.instanceOf(ImpersonationError)
-    return error as ImpersonationError
-  }
 
   it('exchanges a token as often as it is needed, and keeps who acts', async () => {
     const { accessToken: received } = await viewed(deployment)
@@ -64,9 +58,9 @@ describe('client: onBehalfOf, with a provider', () => {
       ],
     ]
     for (const [expected, attempt] of refused) {
-      const error = await refusal(attempt())
+      const error = await errorOf(attempt())
       expect(`${error.status} ${error.code}`).to.equal(expected)
-      const shown = inspect(error, { depth: 9, showHidden: true })
+      const shown = shownOf(error)
       for (const secret of [received, 'orders-secret', 'another-secret']) expect(shown).not.to.include(secret)
     }
   })
@@ -76,7 +70,7 @@ describe('client: onBehalfOf, with a provider', () => {
       ...{ issuer: deployment.issuer, clientId: 'web', clientSecret: 'web-secret' },
     })
     const request = { subjectToken: await ownToken(deployment), resource: BILLING }
-    const error = await refusal(web.onBehalfOf(request))
+    const error = await errorOf(web.onBehalfOf(request))
     expect([error.status, error.code]).to.deep.equal([400, 'unauthorized_client'])
   })
 })

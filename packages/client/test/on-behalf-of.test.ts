@@ -1,8 +1,8 @@
 /** `onBehalfOf` of the client: what an API sends for the token it received, and what its errors hold. */
-import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
-import { createImpersonationClient, ImpersonationError } from '../src/index.ts'
+import { createImpersonationClient } from '../src/index.ts'
+import { errorOf, type Script, shownOf, withStandIn } from './calling.ts'
 
 const RECEIVED = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl-_'
 const REQUEST = { subjectToken: RECEIVED, resource: 'https://billing.example.com' }
@@ -10,21 +10,19 @@ const SECRET = 'orders+secret'
 
 describe('client: onBehalfOf', () => {
   let standIn: StandIn
-  afterEach(() => standIn.close())
+  const opened: StandIn[] = []
+  afterEach(async () => {
+    for (const one of opened.splice(0)) await one.close()
+  })
 
-  async function connect(script: Parameters<typeof startStandIn>[0] = {}) {
+  async function connect(script: Script = {}) {
     standIn = await startStandIn(script)
+    opened.push(standIn)
     return createImpersonationClient({
       issuer: standIn.issuer,
       clientId: 'orders-api',
       clientSecret: SECRET,
     })
-  }
-
-  const refusal = async (promise: Promise<unknown>): Promise<ImpersonationError> => {
-    const error = await promise.catch((thrown: unknown) => thrown)
-    expect(error).to.be.instanceOf(ImpersonationError)
-    return error as ImpersonationError
   }
 
   it('sends the token that the API received, as itself, and no actor token (RFC 8693 §2.1)', async () => {
@@ -70,9 +68,9 @@ describe('client: onBehalfOf', () => {
           error_description: `${authorization} and ${body} and ${decodeURIComponent(body)} of ${RECEIVED}`,
         }),
     })
-    const error = await refusal(client.onBehalfOf(REQUEST))
+    const error = await errorOf(client.onBehalfOf(REQUEST))
     expect([error.status, error.code]).to.deep.equal([400, 'invalid_request'])
-    const shown = inspect(error, { depth: 9, showHidden: true })
+    const shown = shownOf(error)
     expect(shown).to.include('subject_token=…')
     const basic = btoa(`orders%2Dapi:${encodeURIComponent(SECRET)}`)
     for (const secret of [RECEIVED, encodeURIComponent(RECEIVED), SECRET, basic])
@@ -82,44 +80,15 @@ describe('client: onBehalfOf', () => {
   })
 
   it('rejects without the token when the response is none, or no token', async () => {
-    const script: { status: number; body: object }[] = [
-      { status: 502, body: { quoted: RECEIVED } },
-      { status: 200, body: { quoted: RECEIVED } },
-      { status: 200, body: { access_token: 'a', token_type: 'Bearer' } },
+    const scripts: [script: Script, status: number, code: string][] = [
+      [{ token: (response) => json(response, 502, { quoted: RECEIVED }) }, 502, 'invalid_response'],
+      [{ token: (response) => json(response, 200, { quoted: RECEIVED }) }, 200, 'invalid_response'],
+      [{ token: (response) => void response.destroy() }, 0, 'no_answer'],
     ]
-    for (const { status, body } of script) {
-      const client = await connect({ token: (response) => json(response, status, body) })
-      const error = await refusal(client.onBehalfOf(REQUEST))
-      expect([error.status, error.code]).to.deep.equal([status, 'invalid_response'])
-      expect(inspect(error, { depth: 9 })).not.to.include(RECEIVED)
-      await standIn.close()
+    for (const [script, status, code] of scripts) {
+      const error = await withStandIn(script, (client) => errorOf(client.onBehalfOf(REQUEST)))
+      expect([error.status, error.code]).to.deep.equal([status, code])
+      expect(shownOf(error)).not.to.include(RECEIVED)
     }
-    const client = await connect({ token: (response) => void response.destroy() })
-    const error = await refusal(client.onBehalfOf(REQUEST))
-    expect([error.status, error.code]).to.deep.equal([0, 'no_answer'])
-    expect(inspect(error, { depth: 9 })).not.to.include(RECEIVED)
-  })
-
-  it('ends with the signal of the request that it serves', async () => {
-    const client = await connect({ token: () => {} })
-    const controller = new AbortController()
-    const call = client.onBehalfOf(REQUEST, { signal: controller.signal }).catch((thrown: unknown) => thrown)
-    controller.abort('the caller has gone')
-    expect(await call).to.equal('the caller has gone')
-  })
-
-  it('waits and asks once more when the provider says when to', async () => {
-    const statuses = [503, 200]
-    const client = await connect({
-      token: (response) => {
-        const status = statuses.shift() ?? 500
-        const token = { access_token: 'a', token_type: 'Bearer', expires_in: 5 }
-        json(response, status, status === 200 ? token : { error: 'temporarily_unavailable' }, {
-          'retry-after': '0',
-        })
-      },
-    })
-    expect(await client.onBehalfOf(REQUEST)).to.include({ accessToken: 'a' })
-    expect(standIn.tokenRequests).to.have.length(2)
   })
 })
