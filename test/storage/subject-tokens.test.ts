@@ -110,6 +110,39 @@ onEachKind((kind) => {
       }
     })
 
+    describe('sessions', () => {
+      it('are what the store has', () => {
+        expect(store.sessions).to.have.all.keys(...SESSION_METHODS)
+      })
+
+      it('are not found, and not written, by another mark, or by what is no id', async () => {
+        const { issuer, open, sessions, assertDue } = opened()
+        const session = await open()
+        for (const mark of [ENDS_AT - 1, ENDS_AT + 1])
+          expect(await sessions.claim(issuer, session.id, mark, ENDS_AT + 2)).to.equal(false)
+        for (const id of ['', 'x', session.id.toUpperCase(), `${session.id}0`]) {
+          expect(await sessions.claim(issuer, id, ENDS_AT, ENDS_AT + 1)).to.equal(false)
+          await sessions.settle(issuer, id, { mark: null, at: NOW })
+        }
+        await assertDue(ENDS_AT, [session], 'an id that is none was found')
+      })
+
+      it('are told apart by what their application said first, also where that cannot be read', async () => {
+        const { issuer, open, openWith, useOf, sessions, stored, due } = opened()
+        const { id: answered } = await open()
+        for (const logout of ['gaveUp', 'confirmed'] as const)
+          await sessions.settle(issuer, answered, { mark: ENDS_AT, logout, at: NOW })
+        expect((await stored(answered)).use?.session?.logout).to.equal('gaveUp')
+        await sessions.settle(issuer, answered, { mark: null, at: NOW })
+        const { id } = await openWith(useOf({ grantId: 'imp_grant' }))
+        await database.sequelize.query('UPDATE subject_token_uses SET session_logout = 9')
+        const { use } = await stored(id)
+        expect(use).to.deep.include({ session: { logout: 'pending' }, grantId: 'imp_grant' })
+        expect(use?.accessToken.format).to.equal('session')
+        expect((await due(ENDS_AT))[0]).to.include({ id, logout: 'pending' })
+      })
+    })
+
     describe('issuers', () => {
       it('are written at their first use, compared by every process, and never confused', async () => {
         const { issuer, insert, newToken } = tokensIn(store)
@@ -230,10 +263,10 @@ onEachKind((kind) => {
       before(async () => {
         const tokens = tokensIn(store)
         issuer = tokens.issuer
-        for (let index = 0; index < 1003; index += 1) {
-          const { id } = await tokens.insert(index < 2 ? { clientId: 'web' } : {})
-          ids.push(id)
-        }
+        const many = Array.from({ length: 1003 }, (_, index) =>
+          tokens.insert(index < 2 ? { clientId: 'web' } : {}),
+        )
+        ids.push(...(await Promise.all(many)).map(({ id }) => id))
         await store.revoke(issuer, ids[0] ?? '', NOW, BY_API)
         await store.revoke(issuer, ids[1] ?? '', NOW, BY_API)
       })
@@ -376,32 +409,6 @@ onEachKind((kind) => {
         expect(await store.consume(token, NOW, late)).to.equal(false)
         expect(await rowsOf(token.id)).to.equal(0)
         expect(await listed({ actorId: ['niaj'] })).to.deep.equal([])
-      })
-    })
-
-    describe('sessions', () => {
-      it('are what the store has', () => {
-        expect(store.sessions).to.have.all.keys(...SESSION_METHODS)
-      })
-
-      it('are not found, and not written, by what is no id', async () => {
-        const { issuer, open, sessions, assertDue } = opened()
-        const session = await open()
-        for (const id of ['', 'x', session.id.toUpperCase(), `${session.id}0`]) {
-          expect(await sessions.claim(issuer, id, ENDS_AT, ENDS_AT + 1)).to.equal(false)
-          await sessions.settle(issuer, id, { mark: null, at: NOW })
-        }
-        await assertDue(ENDS_AT, [session], 'an id that is none was found')
-      })
-
-      it('are told apart by what their application said, also where that cannot be read', async () => {
-        const { openWith, useOf, stored, due } = opened()
-        const { id } = await openWith(useOf({ grantId: 'imp_grant' }))
-        await database.sequelize.query('UPDATE subject_token_uses SET session_logout = 9')
-        const { use } = await stored(id)
-        expect(use).to.deep.include({ session: { logout: 'pending' }, grantId: 'imp_grant' })
-        expect(use?.accessToken.format).to.equal('session')
-        expect((await due(ENDS_AT))[0]).to.include({ id, logout: 'pending' })
       })
     })
   })
