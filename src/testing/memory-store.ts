@@ -23,7 +23,7 @@ export const createMemoryStore = (): SubjectTokenStore =>
   memoryStoreOf({ tokens: new Map(), unreported: new Set(), marks: new Map() })
 
 /** What a store in memory keeps. */
-export interface Memory {
+interface Memory {
   readonly tokens: Map<string, StoredSubjectToken>
   /** The ids of stopped tokens whose stop no one has reported. */
   readonly unreported: Set<string>
@@ -31,7 +31,7 @@ export interface Memory {
   readonly marks: Map<string, Seconds>
 }
 
-export function memoryStoreOf(memory: Memory): SubjectTokenStore {
+function memoryStoreOf(memory: Memory): SubjectTokenStore {
   const { tokens, unreported, marks } = memory
   let issued = 0
 

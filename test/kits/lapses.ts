@@ -71,7 +71,7 @@ async function load<Module>(file: string, { edits }: Pick<Lapse, 'edits'>, folde
 }
 
 /** The tests of a contract, by their titles. */
-export function testsOf(declare: Declare): Map<string, () => Promise<void>> {
+function testsOf(declare: Declare): Map<string, () => Promise<void>> {
   const tests = new Map<string, () => Promise<void>>()
   declare({ describe: (_, suite) => suite(), it: (title, run) => void tests.set(title, run) })
   return tests
