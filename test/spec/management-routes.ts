@@ -698,7 +698,11 @@ const errors = [
   }),
   rowsOf(['at the first time', 'at the last'])('M177, at no time', {
     'at the first time': [isUsedAgain, acknowledges({ replayedAt: 0 }), conflicts(OTHER_REPLAY)],
-    'at the last': [isUsedAgain, acknowledges({ replayedAt: 1e12 - 1 }), conflicts(OTHER_REPLAY)],
+    'at the last': [
+      isUsedAgain,
+      acknowledges({ replayedAt: Number.MAX_SAFE_INTEGER }),
+      conflicts(OTHER_REPLAY),
+    ],
   }),
   rowsOf(['another', 'none', 'the first'])('M177', {
     another: [

@@ -643,7 +643,7 @@ const findings = [
     'a text': ['1', TIME],
     'a fraction': [1.5, TIME],
     negative: [-1, TIME],
-    'beyond every time': [1e12, TIME],
+    'beyond whole numbers': [2 ** 53, TIME],
   }),
   rowsOf(['that replay', 'none'])('M173, seen', {
     'that replay': [

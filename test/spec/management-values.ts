@@ -86,12 +86,15 @@ const fields = [
   takes('M19, taken', 'resource', {
     'of 255 characters': url(255),
     'a URN': 'urn:example:orders',
+    'an address': 'https://[::1]/',
     'with a query': `${API}/?tenant=1`,
     'a list of one': [API],
     'a list of the longest': [url(255), url(254)],
   }),
   refuses('M19, refused', 'resource', URI, {
     'without scheme': 'api.example.com',
+    'a path': '/orders',
+    'without host': 'https://',
     'with an empty fragment': `${API}#`,
     'with a space': `${API}/a b`,
     'with a space before it': ` ${API}`,
@@ -125,6 +128,7 @@ const fields = [
     'beyond every number': 1e308,
   }),
   values('M21, taken', { one: 1, most: 3600 }, (expiresIn) => [
+    passes(0),
     issues({ expiresIn }),
     succeeds({ expiresIn }, 201),
     active(),
