@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { frozenCopy, isPlainJson, isStorableName } from '../../src/plain-json.ts'
-import { isResourceIndicator } from '../../src/resource-indicator.ts'
+import { frozenCopy, isPlainJson } from '../../src/plain-json.ts'
 
 const LEVELS = 8
 
@@ -81,52 +80,4 @@ describe('plain JSON', () => {
     expect(Reflect.get(Object.getOwnPropertyDescriptor(copy, '__proto__')?.value, 'polluted')).to.be.frozen
     expect(Reflect.get({}, 'polluted')).to.equal(undefined)
   })
-})
-
-describe('a storable name', () => {
-  const ASTRAL = '🎭'
-  for (const [name, storable] of [
-    ['a', true],
-    [' ', true],
-    [ASTRAL.repeat(255), true],
-    ['', false],
-    ['a'.repeat(256), false],
-    [ASTRAL.repeat(256), false],
-    ['a'.repeat(1_000_000), false],
-    ['a\0', false],
-    ['\udc00', false],
-    [1, false],
-    [['a'], false],
-    [undefined, false],
-  ] as const) {
-    it(`${storable ? 'may be' : 'is not'} ${JSON.stringify(name)?.slice(0, 20)}`, () => {
-      expect(isStorableName(name)).to.equal(storable)
-    })
-  }
-})
-
-describe('a resource indicator', () => {
-  for (const uri of [
-    'https://api.example.com',
-    'https://api.example.com/a?b=%20',
-    'urn:example:orders',
-    'https://[::1]/',
-  ]) {
-    it(`may be ${uri}`, () => expect(isResourceIndicator(uri)).to.equal(true))
-  }
-  for (const other of [
-    '/orders',
-    'api.example.com',
-    'https://a/#',
-    'https://a/#b',
-    ' https://a',
-    'https://a\n',
-    'https://ü/',
-    'https://',
-    1,
-    ['https://a/'],
-    new URL('https://a/'),
-  ]) {
-    it(`is not ${JSON.stringify(other)}`, () => expect(isResourceIndicator(other)).to.equal(false))
-  }
 })

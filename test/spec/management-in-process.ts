@@ -272,6 +272,11 @@ export const inProcessRules: readonly Rule[] = [
     issue: {
       'no user': [{ userId: undefined }, 'userId is required'],
       'no time': [{ expiresIn: 0 }, 'expiresIn must be whole seconds from 1 to 3600'],
+      // Which a schema takes for a URI.
+      'no host': [
+        { resource: 'https://' },
+        'resource must be an absolute URI without fragment, or a list of 1 to 8 different ones',
+      ],
     },
     list: {
       'a text for a boolean': [{ live: 'true' }, 'live must be true or false'],

@@ -94,7 +94,6 @@ const fields = [
   refuses('M19, refused', 'resource', URI, {
     'without scheme': 'api.example.com',
     'a path': '/orders',
-    'without host': 'https://',
     'with an empty fragment': `${API}#`,
     'with a space': `${API}/a b`,
     'with a space before it': ` ${API}`,
