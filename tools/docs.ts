@@ -1,12 +1,14 @@
 /**
- * Tables of the pages that name what the code has: options, metrics, routes, fields, members, columns, indexes and events.
+ * Tables of the pages that name what the code has: options, metrics, routes, fields, members, claims, columns, indexes and events.
  * `npm run docs` writes the cells that come from the code, and keeps what the page says beside them; a new row has `…` there,
  * for a person to fill in. With `--check` it fails where a table differs, or still has `…`, and where docs/conformance.md
  * names a test that there is not.
  */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { decodeJwt } from 'jose'
 import { QueryTypes } from 'sequelize'
+import { actorToken, withActor } from '../fixtures/actor-tokens.ts'
 import { countingMeter, withMeter } from '../fixtures/counting-meter.ts'
 import { openDatabase } from '../fixtures/databases.ts'
 import { withDeployment } from '../fixtures/deployment.ts'
@@ -14,7 +16,9 @@ import { endRun } from '../fixtures/end-of-run.ts'
 import { ROOT, readPage } from '../fixtures/markdown.ts'
 import { type Json, readDescription } from '../fixtures/openapi.ts'
 import { codeOf } from '../fixtures/page.ts'
+import { exchange, issue } from '../fixtures/requests.ts'
 import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
+import { PARAMETERS } from '../src/exchange/request.ts'
 import { EVENTS } from '../src/index.ts'
 import { resolveOptions } from '../src/options.ts'
 
@@ -120,6 +124,28 @@ async function storage(): Promise<Table[]> {
   return tables
 }
 
+/** What an exchange that sends everything returns, and the claims of its access token. */
+async function exchanged(): Promise<readonly Rows[]> {
+  const found: Rows[] = []
+  await withDeployment({}, async (deployment) => {
+    const { subjectToken } = await issue(deployment)
+    const actor = withActor(await actorToken(deployment))
+    const { body } = await exchange(deployment, {
+      subject_token: subjectToken,
+      scope: 'orders:read',
+      ...actor,
+    })
+    const claims = Object.keys(decodeJwt(body.access_token))
+    found.push(named(Object.keys(body)), named([...claims, 'cnf']))
+  })
+  return found
+}
+const [responded = new Map(), claimed = new Map()] = await exchanged()
+
+/** The parameters of the list. */
+const filters = (): Rows =>
+  named(paths['/subject-tokens'].get.parameters.map((parameter: Json) => resolve(parameter).name))
+
 const protocol = (heading: string, column: string, rows: Rows): Table => ({
   ...{ page: 'docs/protocol.md', heading, column, rows },
 })
@@ -128,11 +154,16 @@ const TABLES: readonly Table[] = [
   { page: 'docs/reference.md', heading: 'Options', column: 'option', rows: options() },
   { page: 'docs/operate.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
   { page: 'docs/events.md', heading: 'All events', column: 'event', rows: named(EVENTS) },
+  protocol('1.1 Options', 'option', named(Object.keys(resolveOptions({ store })))),
   protocol('2. Management API', 'route', routes()),
   protocol('2.1 Issue a subject token', 'field', fields()),
   protocol('2.1 Issue a subject token', 'member', named(Object.keys(IssuedSubjectToken.properties))),
   protocol('The record', 'member', members()),
   protocol('The record', 'state', named(State.enum)),
+  protocol('List', 'parameter', filters()),
+  protocol('3. Token exchange', 'parameter', named(['grant_type', ...PARAMETERS])),
+  protocol('3.5 Response', 'member', responded),
+  protocol('4. Access token', 'claim', claimed),
   ...(await storage()),
 ]
 
