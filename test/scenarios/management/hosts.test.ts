@@ -78,6 +78,8 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 const posts = (baseUrl: string, token: string, body = VALID, headers = {}): Promise<HttpResponse> =>
   send(`${baseUrl}/api/subject-tokens`, {
     method: 'POST',
+    // A request that no one answers fails its test, and ends.
+    signal: AbortSignal.timeout(5000),
     headers: { authorization: `Bearer ${token}`, ...JSON_TYPE, ...headers },
     body,
   })
