@@ -7,7 +7,7 @@ import { type Answer, Browser } from '../../fixtures/browser.ts'
 import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
 import { form, type HttpResponse, send } from '../../fixtures/http.ts'
-import { postToken } from '../../fixtures/requests.ts'
+import { introspect, postToken } from '../../fixtures/requests.ts'
 import {
   AFTER_LOGOUT,
   type Application,
@@ -16,6 +16,7 @@ import {
   startApplication,
 } from '../../fixtures/sessions.ts'
 import type { SessionOptions } from '../../src/options.ts'
+import { sessionName } from '../../src/sessions/names.ts'
 import { type Purpose, sealOf } from '../../src/sessions/seal.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import { hashToken, mintToken, readToken } from '../../src/subject-tokens/secret.ts'
@@ -355,3 +356,25 @@ export const withSession = (given: Given, use: (signedIn: SignedIn) => Promise<v
     if (status !== 200) throw new Error(text)
     await use({ ...arrived, idToken: body.id_token, accessToken: body.access_token })
   })
+
+/** A cell about one who has arrived, or whose application has redeemed the code. */
+export const arrived = (use: (scene: Arrived) => Promise<void>, given: Given = {}): Steps => [
+  answer(record(() => withArrival(given, use))),
+]
+export const signedIn = (use: (scene: SignedIn) => Promise<void>, given: Given = {}): Steps => [
+  answer(record(() => withSession(given, use))),
+]
+
+/** What is left of a session at the provider. */
+export async function leftOf({ provider }: Pick<SignedIn, 'provider'>, id: string): Promise<string[]> {
+  const name = sessionName(id)
+  const [session, grant] = await Promise.all([provider.Session.findByUid(name), provider.Grant.find(name)])
+  return [...(session ? ['Session'] : []), ...(grant ? ['Grant'] : [])]
+}
+
+export async function hasEnded(scene: SignedIn): Promise<void> {
+  const { userinfo, accessToken, id } = scene
+  expect(await leftOf(scene, id)).to.deep.equal([])
+  expect((await userinfo(accessToken)).status).to.equal(401)
+  expect((await introspect(scene, accessToken)).active).to.equal(false)
+}

@@ -1,29 +1,28 @@
-/** The end of sessions, and the sign-out (docs/protocol.md §10.6, §10.7). */
-import { text } from 'node:stream/consumers'
+/** The end of sessions (docs/protocol.md §10.6). */
 import { expect } from 'chai'
-import { decodeJwt, SignJWT } from 'jose'
+import { decodeJwt } from 'jose'
 import type { AdapterFactory } from 'oidc-provider'
-import { type Answer, Browser } from '../../fixtures/browser.ts'
 import { storedModels } from '../../fixtures/clients.ts'
 import { now, type StoppedClock } from '../../fixtures/clock.ts'
 import { form, send } from '../../fixtures/http.ts'
-import { signJwt } from '../../fixtures/jwts.ts'
 import { postRevocation, revoke } from '../../fixtures/management.ts'
 import { introspect } from '../../fixtures/requests.ts'
-import { AFTER_LOGOUT, opaqueToken } from '../../fixtures/sessions.ts'
+import { opaqueToken } from '../../fixtures/sessions.ts'
 import { until } from '../../fixtures/until.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import { sessionName } from '../../src/sessions/names.ts'
 import {
   type Arrived,
+  arrived,
   CALLBACK,
   CHALLENGE,
-  errorOf,
   type Given,
-  KEY,
+  hasEnded,
+  leftOf,
   replace,
   rule,
   type SignedIn,
+  signedIn,
   whileStopped,
   withArrival,
   withSession,
@@ -32,11 +31,6 @@ import { timed } from './ending.ts'
 import { answer, type Named, type Rule, record, rowsOf, type Steps, values } from './rule.ts'
 
 const cell = (play: () => Promise<void>): Steps => [answer(record(play))]
-const signedIn = (use: (scene: SignedIn) => Promise<void>, given: Given = {}) =>
-  cell(() => withSession(given, use))
-const arrived = (use: (scene: Arrived) => Promise<void>, given: Given = {}) =>
-  cell(() => withArrival(given, use))
-
 const GONE = { cause: 'host', reason: "the engineer's account is gone or disabled" }
 
 /** What the deployment's directory knows, and whom it was asked for. */
@@ -87,20 +81,6 @@ const WAYS: Named<(scene: SignedIn) => Promise<unknown>> = {
   'records.stopAll': ({ impersonation }) => impersonation.records.stopAll({ actorId: 'bob' }),
 }
 
-/** What is left of a session at the provider. */
-async function leftOf({ provider }: Pick<SignedIn, 'provider'>, id: string): Promise<string[]> {
-  const name = sessionName(id)
-  const [session, grant] = await Promise.all([provider.Session.findByUid(name), provider.Grant.find(name)])
-  return [...(session ? ['Session'] : []), ...(grant ? ['Grant'] : [])]
-}
-
-const hasEnded = async (scene: SignedIn) => {
-  const { userinfo, accessToken, id } = scene
-  expect(await leftOf(scene, id)).to.deep.equal([])
-  expect((await userinfo(accessToken)).status).to.equal(401)
-  expect((await introspect(scene, accessToken)).active).to.equal(false)
-}
-
 /** A provider whose storage of one model fails while it is told to. */
 function failing(model: string): { readonly adapter: AdapterFactory; fails: boolean } {
   const models = storedModels()
@@ -115,80 +95,6 @@ function failing(model: string): { readonly adapter: AdapterFactory; fails: bool
       }),
   }
   return state
-}
-
-type Fields = Record<string, string> | URLSearchParams
-const METHODS: Named<(scene: SignedIn, browser: Browser, fields: Fields, path?: string) => Promise<Answer>> =
-  {
-    GET: ({ issuer }, browser, fields, path = '/session/end') =>
-      browser.get(`${issuer}${path}?${new URLSearchParams(fields)}`),
-    POST: ({ issuer }, browser, fields, path = '/session/end') => browser.post(issuer + path, fields),
-  }
-
-/** Where a logout is found all the same. */
-const FOUND: Named<readonly [method: string, path: string, given?: Given]> = {
-  'in capitals': ['GET', '/SESSION/end'],
-  'with a slash at its end': ['GET', '/session/end/'],
-  'where the deployment has moved the route': [
-    'GET',
-    '/goodbye',
-    { configuration: { routes: { end_session: '/goodbye' } } },
-  ],
-  'in a body that the host has parsed': [
-    'POST',
-    '/session/end',
-    {
-      before: [
-        async ({ path, req }, next) => {
-          if (path.endsWith('/session/end'))
-            Object.assign(req, { body: Object.fromEntries(new URLSearchParams(await text(req))) })
-          await next()
-        },
-      ],
-    },
-  ],
-}
-
-/** A client that shares the key of its ID tokens with the provider, and the provider itself takes logouts by POST. */
-const symmetric = {
-  client_id: 'symmetric',
-  client_secret: 'a secret of thirty-two characters',
-  redirect_uris: ['https://symmetric.example.com/callback'],
-  id_token_signed_response_alg: 'HS256' as const,
-}
-const SYMMETRIC: Given = {
-  clients: [symmetric],
-  configuration: {
-    enableHttpPostMethods: true,
-    cookies: { keys: [KEY], long: { sameSite: 'none' } },
-    enabledJWA: { idTokenSigningAlgValues: ['ES256', 'HS256'] },
-  },
-}
-const idTokenOf = ({ issuer, id }: SignedIn, changes: object = {}) => ({
-  ...{ iss: issuer, aud: 'shop', sub: 'alice', sid: sessionName(id) },
-  ...changes,
-})
-/** What comes with a logout that is none of a session. */
-const HINTS: Named<(scene: SignedIn) => Fields | Promise<Fields>> = {
-  'a hint of another key': ({ idToken }) => ({ id_token_hint: `${idToken.slice(0, -8)}AAAAAAAA` }),
-  'an ID token of another issuer': async (scene) => ({
-    id_token_hint: await signJwt(idTokenOf(scene, { iss: 'https://other.example.com' })),
-  }),
-  'an ID token of another session': async (scene) => ({
-    id_token_hint: await signJwt(idTokenOf(scene, { sid: 'another' })),
-  }),
-  'an ID token for several audiences': async (scene) => ({
-    id_token_hint: await signJwt(idTokenOf(scene, { aud: ['shop', 'symmetric'] })),
-  }),
-  'an ID token that a client has signed itself, about the session of another': async (scene) => ({
-    id_token_hint: await new SignJWT(idTokenOf(scene, { aud: 'symmetric', iat: 1, exp: 2 }))
-      .setProtectedHeader({ alg: 'HS256' })
-      .sign(Buffer.from(symmetric.client_secret)),
-  }),
-  'the id of another client': ({ idToken }) => ({ id_token_hint: idToken, client_id: 'symmetric' }),
-  'a parameter twice': ({ idToken }) => new URLSearchParams(`id_token_hint=${idToken}&state=a&state=b`),
-  'what is no token': () => ({ id_token_hint: 'a.b.c' }),
-  nothing: () => ({}),
 }
 
 const AT_ONCE: Named<(scene: SignedIn) => Promise<unknown>> = {
@@ -382,71 +288,6 @@ export const endRules: readonly Rule[] = [
       expect((await says(id))?.logout).to.equal('confirmed')
       expect(await leftOf(deployment, id)).to.deep.equal([])
     }),
-  ),
-  values('L12', METHODS, (logout) =>
-    signedIn(async (scene) => {
-      const answer = await logout(scene, new Browser(), { id_token_hint: scene.idToken })
-      expect(answer.status).to.equal(200)
-      expect(answer.text).to.include('<h1>The session has ended</h1>')
-      expect(answer.headers.get('content-security-policy')).to.include("default-src 'none'")
-      expect(answer.headers.get('set-cookie')).to.equal(null)
-      await hasEnded(scene)
-      const { revocation } = (await scene.impersonation.records.get(scene.id)) ?? {}
-      expect(revocation).to.deep.equal({ cause: 'signedOut', client: 'shop' })
-    }),
-  ),
-  values('L12, found', FOUND, ([method, path, given]) =>
-    signedIn(async (scene) => {
-      await METHODS[method]?.(scene, scene.own, { id_token_hint: scene.idToken }, path)
-      expect(await scene.state()).to.equal('revoked')
-    }, given),
-  ),
-  values('L12, and a 503 that goes nowhere where storage fails', METHODS, (logout) =>
-    signedIn(async (scene) => {
-      replace(scene.store, 'revoke', () => Promise.reject(new Error('private')))
-      const to = { id_token_hint: scene.idToken, post_logout_redirect_uri: AFTER_LOGOUT }
-      const { status, location, headers, text } = await logout(scene, scene.own, to)
-      expect([status, location, headers.get('retry-after')]).to.deep.equal([503, undefined, '5'])
-      expect(text).not.to.include('private')
-      expect(scene.eventsOf('impersonation.failed')).to.have.nested.property('[0].door', 'session')
-      expect(await scene.state()).to.equal('consumed')
-    }),
-  ),
-  values('L13', METHODS, (logout) =>
-    signedIn(async (scene) => {
-      const { own, idToken, application } = scene
-      const cookies = JSON.stringify(own.cookies)
-      const to = { id_token_hint: idToken, post_logout_redirect_uri: AFTER_LOGOUT, state: 'a & b' }
-      for (const _ of ['once', 'and again']) {
-        const { status, location, headers } = await logout(scene, own, to)
-        expect([status, location?.href]).to.deep.equal([303, `${AFTER_LOGOUT}?state=a+%26+b`])
-        expect(headers.get('cache-control')).to.equal('no-store')
-      }
-      await hasEnded(scene)
-      expect(await scene.state()).to.equal('revoked')
-      await until(() => application.told.length === 1)
-      // The engineer is still signed in, and nothing was asked of that session.
-      expect(JSON.stringify(own.cookies)).to.equal(cookies)
-      expect(errorOf(await scene.authorize(own, { prompt: 'none' }))).to.equal('consent_required')
-    }),
-  ),
-  values('L13, and to no other address', METHODS, (logout) =>
-    signedIn(async (scene) => {
-      const to = { id_token_hint: scene.idToken, post_logout_redirect_uri: 'https://evil.example.com/' }
-      const answer = await logout(scene, scene.own, to)
-      expect([answer.status, answer.location]).to.deep.equal([200, undefined])
-      expect(answer.text).not.to.include('evil')
-      expect(await scene.state()).to.equal('revoked')
-    }),
-  ),
-  ...Object.entries(METHODS).map(([method, logout]) =>
-    values(`L14, by ${method}`, HINTS, (hint) =>
-      signedIn(async (scene) => {
-        const answer = await logout(scene, scene.own, await hint(scene))
-        expect(answer.text).to.match(/op.logoutForm|invalid_request|invalid_client/)
-        expect([await scene.state(), scene.application.told]).to.deep.equal(['consumed', []])
-      }, SYMMETRIC),
-    ),
   ),
   rowsOf(['at the code', 'at userinfo', 'without a request', 'in its first minute', 'whom nothing finds'])(
     'L15',
