@@ -145,7 +145,7 @@ export const authorized = (isAllowed: boolean): Step =>
   functions({ authorize: () => (isAllowed ? DORA : undefined) })
 
 export type Text = string | ((scene: Scene) => string)
-export const textOf = (text: Text, scene: Scene): string => (typeof text === 'function' ? text(scene) : text)
+const textOf = (text: Text, scene: Scene): string => (typeof text === 'function' ? text(scene) : text)
 
 export const isAnswered = (status: number): Step =>
   answer(({ response }) => expect(response.status, response.text).to.equal(status))
