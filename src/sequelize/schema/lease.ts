@@ -24,7 +24,7 @@ interface Lease {
   /** Takes or renews it. Returns whether this process has it now. */
   take(): Promise<boolean>
   /** Runs `work`, and renews it meanwhile. */
-  during(work: () => Promise<void>): Promise<void>
+  during<Value>(work: () => Promise<Value>): Promise<Value>
   /** Ends it, if this process has taken it. */
   end(): Promise<void>
   /** How long it lasts still, whoever has it. */
@@ -54,10 +54,10 @@ export function leaseOf(sequelize: Sequelize, database: Database): Lease {
   }
   return {
     take,
-    async during(work) {
+    during(work) {
       // What fails here is noticed before the next statement.
       const renewal = setInterval(() => void take().catch(() => {}), (life / 3) * 1000)
-      await work().finally(() => clearInterval(renewal))
+      return work().finally(() => clearInterval(renewal))
     },
     async end() {
       if (taken) await database.write(END, [holder]).catch(() => {})

@@ -58,7 +58,7 @@ const PATIENCE: Seconds = 120
 
 const ATTEMPTS = 60
 
-/** Looks what is left, and runs the first of it, until nothing is. Only work needs the lease, and rights to create. */
+/** Looks what is left, and runs it, until nothing is. Only work needs the lease, and rights to create. */
 export async function migrateTo(
   version: Version,
   sequelize: Sequelize,
@@ -69,7 +69,9 @@ export async function migrateTo(
   const { schema } = database.dialect
   const lease = leaseOf(sequelize, database)
   let found = await look(database, version)
-  let [last, tried, givenUp] = ['', 0, 0]
+  let givenUp = 0
+  /** How often, by what it makes. */
+  const tried = new Map<string, number>()
   const wait = async () => {
     if (givenUp === 0) {
       givenUp = epochTime() + PATIENCE
@@ -79,34 +81,37 @@ export async function migrateTo(
       throw new Error(`another process has been migrating for more than ${PATIENCE} s`)
     await sleep(100 + Math.random() * 100)
   }
-  const perform = async (next: Statement) => {
+  /** Returns whether it has run. If not, what is left may have changed. */
+  const perform = async (next: Statement): Promise<boolean> => {
     const is = found.catalogue.get(next.makes)
     if (is === BEING_MADE) return pause()
-    tried = next.makes === last ? tried + 1 : 1
-    last = next.makes
+    const times = (tried.get(next.makes) ?? 0) + 1
+    tried.set(next.makes, times)
     try {
       // What is left of an index that was not finished.
       if (is !== undefined && schema.dropIndex)
         await schema.change(sequelize, schema.dropIndex(next.makes.replace('index ', '')))
       await schema.change(sequelize, next.sql)
+      return true
     } catch (error) {
       const { left } = await look(database, version)
       // Another process may have done the same at this moment.
-      if (left[0]?.makes !== next.makes) return
+      if (left[0]?.makes !== next.makes) return false
       if (!schema.isInTheWay(error)) throw error
       // Who is in the way is asked while they still are.
-      if (tried === attempts) throw new Error(await obstacle(database, next.table, attempts))
-      await pause()
+      if (times >= attempts) throw new Error(await obstacle(database, next.table, attempts))
+      return pause()
+    }
+  }
+  const performAll = async () => {
+    for (const next of found.left) {
+      const begins = next.step === undefined
+      if (!begins && !(await lease.take())) return wait()
+      if (!(await (begins ? perform(next) : lease.during(() => perform(next))))) return
     }
   }
   try {
-    for (let [next] = found.left; next && !found.isStuck; [next] = found.left) {
-      const statement = next
-      if (next.step === undefined) await perform(next)
-      else if (await lease.take()) await lease.during(() => perform(statement))
-      else await wait()
-      found = await look(database, version)
-    }
+    for (; found.left.length > 0 && !found.isStuck; found = await look(database, version)) await performAll()
   } catch (error) {
     throw isRefused(error) ? unsound(forOwner(found)) : error
   } finally {
@@ -128,7 +133,7 @@ const WAITING = 'waiting for another process, which is migrating or was killed w
 const forOwner = ({ faults }: Found): string[] =>
   faults.map((fault) => fault.replace(/ migrate`$/, '$& with the role that owns the tables'))
 
-const pause = () => sleep(200 + Math.random() * 1800)
+const pause = () => sleep(200 + Math.random() * 1800, false)
 
 async function obstacle({ find, dialect }: Database, table: string, attempts: number): Promise<string> {
   const sql = dialect.schema.blockers?.(table)
