@@ -34,10 +34,13 @@ export const claiming = (clientOf: ClientOf) => (scene: Scene) => ({
 })
 
 /** As by client_secret_post. */
-export const secretInBody = (scene: Scene): Parameters => {
-  const { client_id, client_secret } = confidential(scene)
-  return { client_id, client_secret }
-}
+export const secretOf =
+  (clientOf: ClientOf) =>
+  (scene: Scene): Parameters => {
+    const { client_id, client_secret } = clientOf(scene)
+    return { client_id, client_secret }
+  }
+export const secretInBody = secretOf(confidential)
 
 export const mustProve = variant('dpop', { dpop_bound_access_tokens: true })
 export const mustPresent = variant('mtls', { tls_client_certificate_bound_access_tokens: true })

@@ -35,7 +35,7 @@ export interface Functions
     Partial<ConsoleOptions> {
   readonly defaultResource?: () => string | readonly string[]
   /** Instead of the resources of the deployment. */
-  readonly resourceServer?: (resource: string) => ResourceServer
+  readonly resourceServer?: (resource: string, ctx: KoaContextWithOIDC) => ResourceServer
   /** `formats.customizers.jwt`, for tokens of this grant. */
   readonly customizeJwt?: (
     token: Record<string, unknown>,
@@ -78,6 +78,9 @@ const SETTINGS = {
   'with scopes alike': {},
   'with a resource of its own': { managementResource: OWN_RESOURCE },
   'with public clients by default': {},
+  'with secrets posted by default': {},
+  'without mutual TLS': {},
+  'with mutual TLS that is switched off': {},
   'with rich authorization requests': {},
   'with short lives': { subjectTokenTTL: 30, maxSubjectTokenTTL: 40, maxAccessTokenTTL: 60 },
   'without functions': { isAllowed: undefined, getCustomJwtClaims: undefined },
@@ -251,6 +254,9 @@ const CONFIGURATIONS: Partial<Record<SettingName, (usual: Configuration) => Conf
     ...byDefault({ token_endpoint_auth_method: 'none' }),
     clients: [machineClient({ token_endpoint_auth_method: 'client_secret_basic' })],
   }),
+  'with secrets posted by default': () => byDefault({ token_endpoint_auth_method: 'client_secret_post' }),
+  'without mutual TLS': ({ features }) => ({ features: { ...features, mTLS: undefined } as never }),
+  'with mutual TLS that is switched off': withFeatures({ mTLS: { enabled: false } }),
   'open to registration': withFeatures({
     registration: { initialAccessToken: false, policies: undefined },
     clientCredentials: { enabled: false },
@@ -347,8 +353,8 @@ function configurationOf(
       enabled: true,
       defaultResource: (_ctx: KoaContextWithOIDC, _client: unknown, one?: string | string[]) =>
         one ?? current.functions.defaultResource?.() ?? [],
-      getResourceServerInfo(_ctx: KoaContextWithOIDC, resource: string) {
-        const info = current.functions.resourceServer?.(resource) ?? resources[resource]
+      getResourceServerInfo(ctx: KoaContextWithOIDC, resource: string) {
+        const info = current.functions.resourceServer?.(resource, ctx) ?? resources[resource]
         if (!info) throw new errors.InvalidTarget()
         return info
       },
