@@ -47,7 +47,7 @@ interface Token {
   readonly scope?: string | undefined
   readonly aud?: string
   readonly act?: unknown
-  readonly cnf?: Readonly<Record<string, string>>
+  readonly cnf?: Readonly<Record<string, string>> | undefined
   readonly status?: unknown
   readonly exp?: number | undefined
   readonly nbf?: number

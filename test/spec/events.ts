@@ -12,6 +12,7 @@ import { BILLING } from '../../fixtures/on-behalf-of.ts'
 import { inProcess } from '../../fixtures/records.ts'
 import { keptToken } from '../../fixtures/requests.ts'
 import { askList } from '../../fixtures/status-lists.ts'
+import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { EVENTS, type ImpersonationEvents } from '../../src/events.ts'
 import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
 import {
@@ -36,6 +37,7 @@ import {
   expectMembers,
   forbidden,
   invalidRequest,
+  invalidTarget,
   isServerError,
   lookAgain,
   nothingToGrant,
@@ -205,6 +207,15 @@ const isNamed: Step = ({ events }) => {
   expect(events[0]?.payload).to.have.property('request', CALLED['an id'])
 }
 
+/** A bad subject token, as operators read it. */
+const REFUSED = {
+  stage: 'exchange',
+  error: 'invalid_request',
+  check: 'subject_token',
+  clientId: 'spa',
+} as const
+const SUB_OF_CLIENT = 'the sub to be issued is the id of the client'
+
 const told = [
   occasions('V1, success', {
     issuance: [
@@ -346,6 +357,31 @@ const told = [
       })),
       denied('isAllowed returned false'),
     ]),
+  }),
+  rowsOf(['nothing', 'the record', 'the user'])('V1, a refusal, by what was known', {
+    nothing: [
+      send({ subject_token: UNKNOWN_TOKEN }),
+      tells('subject_token.refused', { ...REFUSED, reason: 'unknown' }),
+      refusedToken('unknown'),
+    ],
+    'the record': [
+      issuedWith({ userId: 'spa' }),
+      send(),
+      tells('subject_token.refused', ({ id }) => ({ ...REFUSED, reason: SUB_OF_CLIENT, id, userId: 'spa' })),
+      refusedToken(SUB_OF_CLIENT),
+    ],
+    'the user': [
+      send({ resource: 'https://unknown.example.com' }),
+      tells('subject_token.refused', ({ id }) => ({
+        ...REFUSED,
+        error: 'invalid_target',
+        check: 'invalid_target',
+        reason: 'InvalidTarget',
+        id,
+        userId: 'alice',
+      })),
+      invalidTarget('InvalidTarget'),
+    ],
   }),
   ...(['a JWT', 'an opaque token'] as const).map((format) =>
     everyStop(`V1, a stop of ${format}`, 'V3', ({ stop, revocation }) => [

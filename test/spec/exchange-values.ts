@@ -49,6 +49,9 @@ const parameters = [
   refuses('E7, blank', 'subject_token_type is required', { blank: { subject_token_type: '' } }),
   refuses('E7, another', 'subject_token_type is not supported', {
     jwt: { subject_token_type: `${TYPE}:jwt` },
+    id_token: { subject_token_type: `${TYPE}:id_token` },
+    refresh_token: { subject_token_type: `${TYPE}:refresh_token` },
+    saml2: { subject_token_type: `${TYPE}:saml2` },
     'in capitals': { subject_token_type: ACCESS_TOKEN_TYPE.toUpperCase() },
     'with a space after it': { subject_token_type: `${ACCESS_TOKEN_TYPE} ` },
   }),
