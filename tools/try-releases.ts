@@ -14,7 +14,7 @@ const { peerDependencies }: { peerDependencies: Record<string, string> } = readJ
 const GROUPS = [
   {
     packages: ['oidc-provider'],
-    tests: ['test/spec/*.test.ts', 'test/scenarios/*/*.test.ts', 'test/exchange/*.test.ts'],
+    tests: ['test/spec/*.test.ts', 'test/scenarios/*/*.test.ts'],
   },
   {
     packages: ['@opentelemetry/api'],
