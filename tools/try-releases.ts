@@ -22,11 +22,7 @@ const GROUPS = [
   },
   {
     packages: ['mysql2', 'pg', 'sequelize'],
-    tests: [
-      'test/{sequelize,storage}/*.test.ts',
-      'test/faults/poolers.test.ts',
-      'test/faults/silence.test.ts',
-    ],
+    tests: ['test/storage/*.test.ts', 'test/faults/poolers.test.ts', 'test/faults/silence.test.ts'],
   },
 ]
 
