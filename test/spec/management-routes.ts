@@ -410,7 +410,8 @@ const management = [
     (grant) => [
       requests(async (scene) => {
         const query = new URLSearchParams({
-          client_id: 'portal',
+          // Who authenticates where it can.
+          client_id: 'web',
           response_type: 'code',
           redirect_uri: CALLBACK,
           scope: 'openid',
