@@ -9,7 +9,7 @@ const placeholderOf = (length: number): string => 'x'.repeat(length)
 /** As long as every subject token of this build, so that the length of a body is known before its token. */
 const PLACEHOLDER = placeholderOf(69)
 
-export const CONTEXT = { ticketId: 'SUP-4711', reason: 'Customer cannot see the invoice' }
+const CONTEXT = { ticketId: 'SUP-4711', reason: 'Customer cannot see the invoice' }
 
 export const clientCredentials = tokenRequest(CLIENTS.service, {
   grant_type: 'client_credentials',

@@ -53,7 +53,7 @@ export function exchangeSubjectToken(ctx: ExchangeContext, service: Service): Pr
   })
 }
 
-export function assertAdmitted(
+function assertAdmitted(
   { oidc: { client } }: GrantContext,
   { requireActor }: Pick<ResolvedOptions, 'requireActor'>,
   { actorToken }: ExchangeRequest,
@@ -64,7 +64,7 @@ export function assertAdmitted(
     throw invalidParameter({ check: 'requireActor', public: 'actor_token is required' })
 }
 
-export function limitsOf(
+function limitsOf(
   { oidc: { client } }: GrantContext,
   { maxDelegationDepth }: Pick<ResolvedOptions, 'maxDelegationDepth'>,
   { subject: { record }, actor }: { readonly subject: Permission; readonly actor?: Actor },

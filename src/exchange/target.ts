@@ -42,7 +42,7 @@ interface ScopeRequest extends Pick<Limits, 'ceilings' | 'mayAct'> {
 }
 
 /** Granted = requested ∩ of the resource ∩ every ceiling, without what the client may not have. */
-export function grantScope(
+function grantScope(
   ctx: GrantContext,
   { scopes, ceilings, mayAct }: ScopeRequest,
   resourceServer: ResourceServerInstance,

@@ -62,7 +62,13 @@ const RESPONSES: readonly (readonly [
     (code) => [`status ${code}`, EVERY, status(code), `HTTP status ${code}$`] as const,
   ),
   ...[301, 302, 303, 307, 308].map(
-    (code) => [`status ${code}`, EVERY, status(code, '/elsewhere'), `HTTP status ${code}$`] as const,
+    (code) =>
+      [
+        `a redirect, not followed: ${code}`,
+        EVERY,
+        status(code, '/elsewhere'),
+        `HTTP status ${code}$`,
+      ] as const,
   ),
   ['no response', EVERY, (response) => response.destroy(), '(ECONNRESET|UND_ERR_SOCKET|the request failed)$'],
   [

@@ -133,7 +133,7 @@ export function fingerprintOf(dialect: Dialect, step: Step, steps?: readonly Ste
 }
 
 /** Goes after the statements of a step. Two processes may finish the same one. */
-export function recordOf(dialect: Dialect, step: Step, steps?: readonly Step[]): Statement {
+function recordOf(dialect: Dialect, step: Step, steps?: readonly Step[]): Statement {
   const texts = [step.name, fingerprintOf(dialect, step, steps), step.older]
   const values = [...texts.map((value) => `'${value}'`), `${epochTime()}`]
   const sql = dialect
