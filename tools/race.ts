@@ -1,8 +1,8 @@
 /**
  * The races and faults at length: `npm run race` runs the long form of each part once, for hours. Arguments are parts: names
- * of files in `test/race/` and `test/faults/`, such as `galera`. With `--minutes 10` or `--hours 2` it repeats the short form
- * of the parts, which is another one each time, until that time has passed or a test fails. `--pairs 500` says how many pairs
- * of calls meet on each database.
+ * of files in `test/nightly/race/` and `test/nightly/faults/`, such as `galera`. With `--minutes 10` or `--hours 2` it repeats
+ * the short form of the parts, which is another one each time, until that time has passed or a test fails. `--pairs 500` says
+ * how many pairs of calls meet on each database.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 const SUFFIX = '.test.ts'
 
 const parts = new Map(
-  ['test/race', 'test/faults'].flatMap((folder) =>
+  ['test/nightly/race', 'test/nightly/faults'].flatMap((folder) =>
     readdirSync(folder)
       .filter((file) => file.endsWith(SUFFIX))
       .map((file) => [file.slice(0, -SUFFIX.length), path.join(folder, file)]),

@@ -22,7 +22,11 @@ const GROUPS = [
   },
   {
     packages: ['mysql2', 'pg', 'sequelize'],
-    tests: ['test/storage/*.test.ts', 'test/faults/poolers.test.ts', 'test/faults/silence.test.ts'],
+    tests: [
+      'test/storage/*.test.ts',
+      'test/nightly/faults/poolers.test.ts',
+      'test/nightly/faults/silence.test.ts',
+    ],
   },
 ]
 

@@ -1,4 +1,4 @@
-/** How a cluster is recognised, without one. `test/faults/galera.test.ts` has one. */
+/** How a cluster is recognised, without one. `test/nightly/faults/galera.test.ts` has one. */
 import { expect } from 'chai'
 import { createInSync } from '../../src/sequelize/database/mysql/driver.ts'
 

@@ -1,0 +1,49 @@
+/** The suite for RFC 8693 sees every planted mistake, and sees nothing where nothing is wrong. */
+import { expect } from 'chai'
+import { readPage } from '../../../fixtures/markdown.ts'
+import { CATALOGUE } from '../../../suite/src/catalogue.ts'
+import { MODES } from '../../../suite/test/naive/configurations.ts'
+import { FAULT_NAMES, planted } from '../../../suite/test/naive/faults.ts'
+import { areas, modesOf, probe, untested } from '../../../suite/test/self-test.ts'
+
+describe('suite: self-test', () => {
+  for (const mode of MODES) {
+    it(`passes a server without mistakes over HTTP: ${mode}`, async () => {
+      const { unexpected, deviations } = await probe(mode)
+      expect(unexpected).to.deep.equal([])
+      expect([...deviations]).to.deep.equal([])
+    })
+  }
+
+  for (const fault of FAULT_NAMES) {
+    const { mistake, deviations = [] } = planted(fault)
+    it(`sees exactly this: ${mistake}`, async () => {
+      const [mode = 'impersonation'] = modesOf(fault)
+      const verdict = await probe(mode, fault)
+      expect(verdict.unexpected).to.deep.equal([])
+      expect(verdict.missing).to.deep.equal([])
+      expect([...verdict.deviations]).to.include.members([...deviations])
+    })
+  }
+
+  it('is what docs/suite.md says', () => {
+    const page = readPage('docs/suite.md').replaceAll(/\s+/g, ' ')
+    const rows = [...page.matchAll(/\| ([a-z-]+) \| (\d+) \| (\d+) \|/g)]
+    const told = rows.map(([, area = '', checks, mistakes]) => [area, [Number(checks), Number(mistakes)]])
+    expect(Object.fromEntries(told)).to.deep.equal(areas())
+    const levels = ['MUST', 'SHOULD', 'BCP', 'advisory'].map(
+      (level) => CATALOGUE.filter((check) => check.level === level).length,
+    )
+    const [must, should, bcp, advisory] = levels
+    expect(page).to.include(`${CATALOGUE.length} checks of token exchange`)
+    expect(page).to.include(
+      `${must} are a MUST and ${should} a SHOULD, ${bcp} come from best current practice, and ${advisory} from advisories`,
+    )
+    expect(page).to.include(`makes ${FAULT_NAMES.length} mistakes on request`)
+  })
+
+  it('plants at least one mistake for every check', () => {
+    expect(FAULT_NAMES.length).to.be.greaterThan(100)
+    expect(untested()).to.deep.equal([])
+  })
+})

@@ -1,0 +1,154 @@
+import { pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
+import { API, type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
+import {
+  type Folder,
+  makeFolder,
+  readPage,
+  runnable,
+  typescriptOf,
+  whileServing,
+} from '../../../fixtures/markdown.ts'
+import { exchange, issue } from '../../../fixtures/requests.ts'
+import { freePort } from '../../../fixtures/server-process.ts'
+import { FRESH, UNKNOWN_KEY_REST, USABLE } from '../../../packages/resource-server/src/discovery.ts'
+import { WINDOW } from '../../../packages/resource-server/src/dpop.ts'
+import { resolveOptions } from '../../../packages/resource-server/src/options.ts'
+import { startIssuer, withBearer } from '../../../packages/resource-server/test/issuer.ts'
+
+const PAGE = readPage('docs/resource-servers.md')
+
+function block(name: string): string {
+  const found = typescriptOf(PAGE).find(({ code }) => code.startsWith(`// ${name}\n`))
+  if (!found) throw new Error(`no block ${name}`)
+  return found.code
+}
+
+type Send = (request: Request) => Promise<Response>
+
+/** The chain of the ids, newest first; APIs are those whose name says so. */
+const actOf = ([newest, ...earlier]: readonly string[]): object | undefined =>
+  newest === undefined
+    ? undefined
+    : {
+        sub: newest,
+        ...(newest.endsWith('-api') && { client_id: newest }),
+        ...(earlier.length > 0 && { act: actOf(earlier) }),
+      }
+
+describe('docs: resource servers', () => {
+  let deployment: Deployment
+  let folder: Folder
+  before(async () => {
+    deployment = await startDeployment()
+    folder = makeFolder(Number(new URL(deployment.baseUrl).port))
+    folder.write('my-api.ts', runnable(block('my-api.ts')))
+  })
+  after(async () => {
+    folder.remove()
+    await deployment.close()
+  })
+
+  for (const host of ['koa', 'express', 'fastify']) {
+    it(`has a program for ${host} that lets the right ones pass`, async () => {
+      const name = `${host}-api.ts`
+      const baseUrl = `http://127.0.0.1:${await freePort()}`
+      await whileServing(folder, { name, code: block(name), baseUrl }, async () => {
+        await expectApi((request) => fetch(new Request(request.url.replace(API, baseUrl), request)))
+      })
+    })
+  }
+
+  it('has a fetch handler that lets the right ones pass', async () => {
+    const file = folder.write('fetch-api.ts', runnable(block('fetch-api.ts')))
+    const { default: handler } = await import(pathToFileURL(file).href)
+    await expectApi(handler.fetch)
+  })
+
+  it('shows what the verifier makes of every chain', async () => {
+    const rows = [...PAGE.matchAll(/^\| (.+) \| (yes|–) \| (.+) \| (.+) \| (.+) \| (`true`|`false`) \|$/gm)]
+    const idsOf = (cell = '') => cell.split(', ').filter((id) => !['–', '`[]`'].includes(id))
+    const issuer = await startIssuer()
+    await issuer.publish()
+    const verifier = issuer.verifier()
+    for (const [row, chain, status, actor, actors, through, impersonated] of rows) {
+      const act = actOf(idsOf(chain))
+      const token = status === 'yes' ? await issuer.tokenWithStatus(7, { act }) : await issuer.token({ act })
+      const caller = await verifier(withBearer(token))
+      expect(
+        [caller.actor?.sub].filter((id) => id !== undefined),
+        row,
+      ).to.deep.equal(idsOf(actor))
+      expect(
+        caller.actors.map(({ sub }) => sub),
+        row,
+      ).to.deep.equal(idsOf(actors))
+      expect(caller.through, row).to.deep.equal(idsOf(through))
+      expect(`\`${caller.impersonated}\``, row).to.equal(impersonated)
+    }
+    expect(rows).to.have.length(7)
+    await issuer.close()
+  })
+
+  it('lists every option with its default', () => {
+    const rows = new Map(
+      [...PAGE.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)].map(([, name, value]) => [name, value]),
+    )
+    const options = resolveOptions({ issuer: 'https://id.example.com/oidc', audience: API })
+    for (const [name, value] of Object.entries(options)) {
+      const isNumberOrSwitch = typeof value === 'number' || typeof value === 'boolean'
+      if (isNumberOrSwitch) expect(rows.get(name)).to.equal(`\`${value}\``)
+      else expect(rows.get(name), name).to.be.a('string')
+    }
+  })
+
+  it('tells the numbers of the code', () => {
+    expect([FRESH, USABLE, UNKNOWN_KEY_REST]).to.deep.equal([600, 3600, 5])
+    expect(PAGE.replaceAll('\n', ' '))
+      .to.include('renewed every ten minutes')
+      .and.include('the old ones serve for an hour')
+      .and.include('at most every five seconds')
+      .and.include(`at most ${WINDOW} seconds old`)
+  })
+
+  async function expectApi(send: Send): Promise<void> {
+    const call = (method: string, path: string, token?: string) =>
+      send(new Request(API + path, { method, headers: token ? { authorization: `Bearer ${token}` } : {} }))
+    const [own, engineer] = await Promise.all([ownToken('orders:read'), engineersToken('orders:read')])
+
+    expect(await (await call('GET', '/orders', own)).json()).to.deep.equal({ user: 'alice' })
+    expect((await call('PUT', '/email', own)).status).to.equal(204)
+    expect(await (await call('GET', '/orders', engineer)).json()).to.deep.equal({
+      user: 'alice',
+      actor: 'bob',
+    })
+    await expectRefused(await call('PUT', '/email', engineer), 403, 'access_denied')
+    const lacking = await call('GET', '/orders', await ownToken('orders:write'))
+    expect(lacking.headers.get('www-authenticate')).to.include('scope="orders:read"')
+    await expectRefused(lacking, 403, 'insufficient_scope')
+    for (const token of [undefined, 'a.b.c', 'opaque']) {
+      const response = await call('GET', '/orders', token)
+      expect(response.headers.get('www-authenticate')).to.match(/^Bearer realm=/)
+      await expectRefused(response, 401, 'invalid_token')
+    }
+  }
+
+  async function expectRefused(response: Response, status: number, error: string): Promise<void> {
+    const text = await response.text()
+    expect(response.status, text).to.equal(status)
+    expect(response.headers.get('content-type')).to.match(/^application\/json/)
+    expect(Object.keys(JSON.parse(text))).to.deep.equal(['error', 'error_description'])
+    expect(JSON.parse(text).error).to.equal(error)
+  }
+
+  const ownToken = (scope: string) => actorToken(deployment, { accountId: 'alice', format: 'jwt', scope })
+
+  async function engineersToken(scope: string): Promise<string> {
+    const { subjectToken } = await issue(deployment)
+    const actor = withActor(await actorToken(deployment))
+    const { body, text } = await exchange(deployment, { subject_token: subjectToken, scope, ...actor })
+    expect(body.access_token, text).to.be.a('string')
+    return body.access_token
+  }
+})

@@ -1,0 +1,48 @@
+/** What docs/sizes.md tells a database administrator to type, on a migrated database. */
+import { expect } from 'chai'
+import { DATABASES, openDatabase } from '../../../fixtures/databases.ts'
+import { startDeployment } from '../../../fixtures/deployment.ts'
+import { list, show } from '../../../fixtures/management.ts'
+import { readPage } from '../../../fixtures/markdown.ts'
+import { itOn } from '../../../fixtures/on-database.ts'
+import { exchange, issue } from '../../../fixtures/requests.ts'
+
+const BLOCKS = [...readPage('docs/sizes.md').matchAll(/^ *```sql\n(.*?)^ *```/gms)]
+const SQL = BLOCKS.flatMap(([, code = '']) => code.split(';')).filter((one) => one.trim() !== '')
+
+describe('docs: sizes', () => {
+  it('have statements to try', () => expect(SQL).to.have.length(4))
+
+  for (const kind of DATABASES) {
+    itOn(kind, `erase the context of a person on ${kind}, and leave the record and the token`, async () => {
+      const database = await openDatabase(kind)
+      const deployment = await startDeployment({ database })
+      try {
+        const { subjectToken, id } = await issue(deployment, {
+          context: { ticketId: 'T-1', reason: 'private' },
+        })
+        await exchange(deployment, { subject_token: subjectToken })
+        const [update = ''] = SQL.filter((one) => one.includes('UPDATE'))
+        await database.sequelize.query(update.replace('1795178000', '9999999999'))
+        const { body } = await show(deployment, id)
+        expect(body).to.include({ id, userId: 'alice', state: 'consumed' })
+        expect(body.context).to.deep.equal({})
+        expect((await list(deployment, { userId: 'alice' })).body.items).to.have.length(1)
+        expect((await list(deployment, { ticketId: 'T-1' })).body.items).to.have.length(0)
+      } finally {
+        await deployment.close()
+        await database.close()
+      }
+    })
+  }
+
+  itOn('postgres', 'keep PostgreSQL tidy', async () => {
+    const database = await openDatabase('postgres')
+    try {
+      for (const statement of SQL.filter((one) => !one.includes('UPDATE')))
+        await database.sequelize.query(statement)
+    } finally {
+      await database.close()
+    }
+  })
+})

@@ -1,0 +1,195 @@
+/** What the README says: its diff makes a provider impersonate, its blocks run, and it stays short. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { machineClient, publicClient } from '../../fixtures/clients.ts'
+import { withDeployment } from '../../fixtures/deployment.ts'
+import { engineersToken } from '../../fixtures/engineers-sign-in.ts'
+import { credentials, form, send } from '../../fixtures/http.ts'
+import { SIGNING_KEY } from '../../fixtures/keys.ts'
+import { blocksOf, compile, makeFolder, ROOT, readPage, whileRunning } from '../../fixtures/markdown.ts'
+import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../../fixtures/packed-package.ts'
+import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
+import { expectWholeFlow, readersManagementToken } from '../../fixtures/readers-flow.ts'
+import { exchange, issue } from '../../fixtures/requests.ts'
+import { freePort } from '../../fixtures/server-process.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
+
+const README = readPage('README.md')
+const IMAGES = path.join(ROOT, 'docs/images')
+const blockOf = (language: string, starts = ''): string =>
+  blocksOf(README).find((block) => block.language === language && block.code.startsWith(starts))?.code ?? ''
+
+/** What the first lines of the README take for granted. */
+const BEFORE_FIRST_LINES = `
+import { createImpersonation, type ImpersonationOptions, type SubjectTokenStore } from 'oidc-provider-impersonation'
+import { createConsole, type ConsoleOptions } from 'oidc-provider-impersonation/console'
+import { createImpersonationClient } from 'oidc-provider-impersonation-client'
+import { createVerifier } from 'oidc-provider-impersonation-resource-server'
+declare const store: SubjectTokenStore
+declare const isAllowed: ImpersonationOptions['isAllowed'] & {}
+declare const authorize: ConsoleOptions['authorize']
+declare const issuer: string, audience: string, clientId: string, clientSecret: string
+`
+
+const DIFF = blockOf('diff')
+const PROVIDER = readFileSync(path.join(ROOT, 'fixtures/readers-provider.js'), 'utf8')
+
+/** The program after the diff. Its parts are divided by blank lines, and each must fit in one place. */
+function patched(program: string, diff: string): string {
+  return diff
+    .trimEnd()
+    .split('\n\n')
+    .reduce((text, part) => {
+      const lines = part.split('\n')
+      const side = (sign: string) =>
+        lines.filter((line) => [' ', sign].includes(line[0] ?? '')).map((line) => `${line.slice(1)}\n`)
+      const pieces = text.split(side('-').join(''))
+      expect(pieces, part).to.have.length(2)
+      return pieces.join(side('+').join(''))
+    }, program)
+}
+
+describe('README: four lines in a provider with an adapter of its own', () => {
+  let folder: ReadersFolder
+  let baseUrl: string
+  const whileServing = (program: string, use: () => Promise<void>) => {
+    const file = path.join(folder.path, 'provider.js')
+    writeFileSync(file, program.replaceAll('3000', new URL(baseUrl).port))
+    return whileRunning(file, `${baseUrl}/oidc/.well-known/openid-configuration`, use)
+  }
+  before(async () => {
+    folder = await installPacked([
+      'oidc-provider-impersonation',
+      'sequelize',
+      'oidc-provider',
+      'koa',
+      'koa-mount',
+    ])
+    baseUrl = `http://127.0.0.1:${await freePort()}`
+    const settings = { clients: [machineClient(), publicClient()], jwks: { keys: [SIGNING_KEY] } }
+    writeFileSync(path.join(folder.path, 'settings.json'), JSON.stringify(settings))
+    writeFileSync(path.join(folder.path, 'package.json'), '{"type":"module"}')
+    writeFileSync(path.join(folder.path, 'impersonation.js'), blockOf('js', '// impersonation.js'))
+  })
+  after(() => folder?.remove())
+
+  it('are four, and one line goes', () => {
+    expect(DIFF.match(/^\+/gm)).to.have.length(4)
+    expect(DIFF.match(/^-/gm)).to.have.length(1)
+  })
+
+  it('are missed without them: the provider has neither the grant nor the management API', async () => {
+    await whileServing(PROVIDER, async () => {
+      const { body } = await send(`${baseUrl}/oidc/.well-known/openid-configuration`)
+      expect(body.grant_types_supported).not.to.include(TOKEN_EXCHANGE)
+      expect((await send(`${baseUrl}/api/subject-tokens`)).status).to.equal(404)
+    })
+  })
+
+  it('serve the whole flow, JWT and opaque, and leave every model of the provider in its own adapter', async () => {
+    await whileServing(patched(PROVIDER, DIFF), async () => {
+      await expectWholeFlow(baseUrl)
+      await expectStoppedOpaqueToken(baseUrl)
+    })
+    const database = new DatabaseSync(path.join(folder.path, 'subject-tokens.sqlite'), { readOnly: true })
+    const count = (table: string) => database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n
+    expect([count('subject_tokens'), count('oidc_models')]).to.deep.equal([2, 0])
+    database.close()
+  })
+})
+
+/** The opaque token and its Grant are models of the provider: a revocation reaches them through its adapter. */
+async function expectStoppedOpaqueToken(baseUrl: string): Promise<void> {
+  const post = (url: string, parameters: Record<string, string>, headers = {}) =>
+    send(`${baseUrl}${url}`, { method: 'POST', headers, body: form(parameters) })
+  const authorization = `Bearer ${await readersManagementToken(baseUrl)}`
+  const { body, headers } = await send(`${baseUrl}/api/subject-tokens`, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({ userId: 'alice', actorId: 'sam' }),
+  })
+  const exchanged = await post('/oidc/token', {
+    ...{ grant_type: TOKEN_EXCHANGE, client_id: 'spa', resource: 'https://api.example.com/opaque' },
+    ...{ subject_token: body.subjectToken, subject_token_type: ACCESS_TOKEN_TYPE },
+    ...withActor(await engineersToken(`${baseUrl}/oidc`)),
+  })
+  const token: string = exchanged.body.access_token
+  const active = async () => {
+    const backend = credentials(machineClient())
+    return (await post('/oidc/token/introspection', { token }, backend.headers)).body.active
+  }
+  expect(await active(), exchanged.text).to.equal(true)
+  await send(headers.get('location') ?? '', { method: 'DELETE', headers: { authorization } })
+  expect(await active()).to.equal(false)
+}
+
+describe('README', () => {
+  it('has at most 1,200 words', () => {
+    expect(README.trim().split(/\s+/).length).to.be.at.most(1200)
+  })
+
+  it('tells each reader what to install, and a first line that compiles', async () => {
+    const rows = rowsOf(sectionOf(README, 'oidc-provider-impersonation'))
+    const installed = rows.flatMap(([, install = '']) => codeOf(install))
+    expect(installed).to.have.members([...PACKAGES.keys(), 'sequelize'])
+    const lines = rows.flatMap(([, , line = '']) => codeOf(line))
+    expect(lines).to.have.length(rows.length)
+    const folder = makeFolder(0)
+    try {
+      folder.write('first-lines.ts', [BEFORE_FIRST_LINES, ...lines].join('\n'))
+      expect(await compile(folder)).to.equal('')
+    } finally {
+      folder.remove()
+    }
+  })
+
+  it('packs every package before the first release, and names the tarball', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-packed-'))
+    const [, pack = ''] = /^(npm pack .* )\.\.$/m.exec(README) ?? []
+    const [, named] = /^npm install \.\.\/(\S+)/m.exec(README) ?? []
+    try {
+      await promisify(execFile)('bash', ['-ec', pack + folder], { cwd: ROOT })
+      const packed = readdirSync(folder)
+      for (const [name, from] of PACKAGES)
+        expect(packed).to.include(`${name}-${readManifest(from).version}.tgz`)
+      expect(packed).to.include(named)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('decodes a token that has the claims of one with an actor, and no other', async () => {
+    const shown = JSON.parse(blockOf('json'))
+    await withDeployment({}, async (deployment) => {
+      const { subjectToken } = await issue(deployment)
+      const actor = withActor(await actorToken(deployment))
+      const { body } = await exchange(deployment, {
+        subject_token: subjectToken,
+        scope: 'orders:read',
+        ...actor,
+      })
+      const claims = decodeJwt(body.access_token)
+      expect(Object.keys(shown)).to.have.members(Object.keys(claims))
+      expect(Object.keys(shown.act)).to.deep.equal(Object.keys(claims.act ?? {}))
+      expect(shown.status.status_list).to.have.all.keys(Object.keys(Object(claims.status).status_list))
+    })
+  })
+
+  it('shows pictures that are small, as light and as dark as the reader wants it', () => {
+    const shown = new Set([...README.matchAll(/docs\/images\/([\w-]+\.png)/g)].map(([, file]) => file))
+    const names = ['console-now', 'desk', 'desk-stopped']
+    expect([...shown]).to.have.members(names.flatMap((name) => [`${name}-light.png`, `${name}-dark.png`]))
+    const files = readdirSync(IMAGES)
+    expect(files)
+      .to.have.length(20)
+      .and.include.members([...shown])
+    for (const file of files) expect(statSync(path.join(IMAGES, file)).size, file).to.be.at.most(80_000)
+  })
+})
