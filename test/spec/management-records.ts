@@ -634,9 +634,12 @@ const storedNow = async (changes: Partial<NewSubjectToken> = {}) => {
 }
 
 /** A session that is open. */
-const sessionNow = async (changes: Partial<SubjectTokenUse> = {}) => {
+const sessionNow = async (
+  changes: Partial<SubjectTokenUse> = {},
+  constraints: Partial<NewSubjectToken> = {},
+) => {
   const bound = { clientId: 'shop', actorId: 'bob' }
-  const { store, token, item: exchanged } = await storedNow({ purpose: 'session', ...bound })
+  const { store, token, item: exchanged } = await storedNow({ purpose: 'session', ...bound, ...constraints })
   const { accessToken: _, resource: __, ...item } = exchanged
   const { resource: ___, ...use } = newUse({ at: now(), clientId: 'shop', actor: { sub: 'bob' } })
   const accessToken = { format: 'session', expiresAt: now() + 600 } as const
@@ -715,6 +718,11 @@ const RECORDS: Readonly<Record<string, () => Promise<Made>>> = {
     const { token, item } = await sessionNow({ session: { logout: 'unsupported' } })
     const session = { ...item.session, logout: 'unsupported' }
     return { id: token.id, item: { ...item, session, state: 'consumed' } }
+  },
+  'of a session, with openid beyond what was allowed': async () => {
+    const [scope, granted] = ['orders:read', 'openid orders:read']
+    const { token, item } = await sessionNow({ scope: granted }, { scope })
+    return { id: token.id, item: { ...item, scope: granted, ceiling: { scope }, state: 'consumed' } }
   },
   'that goes on in another one': async () => {
     const { setting, id, userId, item } = await usedNow()

@@ -705,7 +705,7 @@ const errors = [
       conflicts(OTHER_REPLAY),
     ],
   }),
-  rowsOf(['another', 'none', 'the first'])('M177', {
+  rowsOf(['another', 'none', 'the first', 'covered'])('M177', {
     another: [
       isUsedAgain,
       acknowledges(async (scene) => ({ replayedAt: (await replayOf(scene)) + 1 })),
@@ -713,6 +713,7 @@ const errors = [
     ],
     none: [isIssued, exchanged(), acknowledges({ replayedAt: 1 }), conflicts(OTHER_REPLAY)],
     'the first': [isUsedAgain, acknowledges({ replayedAt: null }), conflicts(OTHER_REPLAY)],
+    covered: [isUsedAgain, acknowledges(), acknowledges({ replayedAt: null }), conflicts(OTHER_REPLAY)],
   }),
   paths(
     'M142',
