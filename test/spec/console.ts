@@ -267,6 +267,7 @@ const search = [
       'too long': [`?q=${'x'.repeat(256)}`],
       absent: [''],
       'the 21st': ['?q=Alice', isFound(...others(20))],
+      'someone beside what is no id': ['?q=Alice', isFound(7 as never)],
     },
     ([query, step = []]) => [isViewed, [step].flat(), opens(`/search${query}`), showsIt(false)],
   ),

@@ -285,6 +285,7 @@ const TARGETS: Named<readonly [target: string, begins: string | null]> = {
     'https://shop.example.com/@evil.example.com',
   ],
   'of another site': ['https://evil.example.com/', null],
+  'on another port': ['https://shop.example.com:8443/orders', null],
   'of a name that begins so': ['https://shop.example.com.evil.com/', null],
   'without a scheme': ['//evil.example.com', null],
   'a script': ['javascript:alert(1)', null],
