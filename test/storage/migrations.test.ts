@@ -11,6 +11,7 @@ import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { statusOf } from '../../src/sequelize/schema/status.ts'
 import { ALL_STEPS, allOf } from '../../src/sequelize/schema/steps.ts'
+import { RECORDS_VIEW, STOPS } from '../../src/sequelize/tables.ts'
 
 const NONE = '0'.repeat(32)
 
@@ -79,6 +80,30 @@ onEachKind((kind) => {
       }
       expect((await statusOf(database.sequelize)).faults).to.deep.equal([])
     })
+
+    it('make again what has gone, with the view that read it', async () => {
+      const { sequelize } = database
+      await migrate(sequelize)
+      await sequelize.query(`DROP VIEW ${RECORDS_VIEW.name}`)
+      await migrate(sequelize)
+      const looks = () => sequelize.query(`SELECT * FROM ${RECORDS_VIEW.name} WHERE 1 = 0`)
+      expect(await looks().catch(() => 'no view'), 'dropped alone').to.equal('no view')
+      await sequelize.query(`DROP TABLE ${STOPS.name}`)
+      await migrate(sequelize)
+      await looks()
+      expect((await statusOf(sequelize)).faults).to.deep.equal([])
+    })
+
+    // MariaDB and MySQL know an index by its table, too.
+    if (kind !== 'mysql')
+      it('give up where what they make keeps missing, because another table has the names', async () => {
+        await migrate(database.sequelize)
+        await database.sequelize.query(`ALTER TABLE ${STOPS.name} RENAME TO stops_of_before`)
+        const error = await migrate(database.sequelize).catch((thrown: unknown) => thrown)
+        expect(String(error)).to.match(
+          /index \w+ is missing after 60 attempts to make it: was a table renamed/,
+        )
+      })
 
     it('continue where they were cut short, and run no statement that the catalogue says has been done', async () => {
       const { dialect } = driverOf(database.sequelize)

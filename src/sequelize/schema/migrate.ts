@@ -87,6 +87,9 @@ export async function migrateTo(
     if (is === BEING_MADE) return pause()
     const times = (tried.get(next.makes) ?? 0) + 1
     tried.set(next.makes, times)
+    // A statement that finds its name taken elsewhere succeeds, and makes nothing.
+    if (times > attempts)
+      throw new Error(`${next.makes} is missing after ${attempts} attempts to make it: ${RENAMED}`)
     try {
       // What is left of an index that was not finished.
       if (is !== undefined && schema.dropIndex)
@@ -107,6 +110,7 @@ export async function migrateTo(
     for (const next of found.left) {
       const begins = next.step === undefined
       if (!begins && !(await lease.take())) return wait()
+      givenUp = 0
       if (!(await (begins ? perform(next) : lease.during(() => perform(next))))) return
     }
   }
@@ -132,6 +136,8 @@ const WAITING = 'waiting for another process, which is migrating or was killed w
 /** To a role that may not put it right. */
 const forOwner = ({ faults }: Found): string[] =>
   faults.map((fault) => fault.replace(/ migrate`$/, '$& with the role that owns the tables'))
+
+const RENAMED = 'was a table renamed, whose indexes keep their names?'
 
 const pause = () => sleep(200 + Math.random() * 1800, false)
 

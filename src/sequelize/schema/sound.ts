@@ -61,8 +61,11 @@ export async function look(database: Database, { steps, tables }: Version): Prom
     ...pending.map(({ name }) => `the step ${name} has not been applied: ${MIGRATE}`),
     ...faultsOfShape(dialect, catalogue, tables),
   ]
-  const left = allOf(dialect, steps).filter(
-    ({ makes, step, isView }) => !isMade(catalogue, makes) && !(isView && catalogue.has(`step ${step}`)),
+  const missing = allOf(dialect, steps).filter(({ makes }) => !isMade(catalogue, makes))
+  // A view that someone has dropped stays away, but for one that went with its table.
+  const left = missing.filter(
+    ({ step, isView }) =>
+      !(isView && catalogue.has(`step ${step}`)) || missing.some((one) => one.step === step && !one.isView),
   )
   return {
     catalogue,
