@@ -226,6 +226,13 @@ onEachKind((kind) => {
         }
       })
 
+      it('is no matter of a stop, which tells nothing of it', async () => {
+        const { issuer, spend } = tokensIn(store)
+        const { id } = await spend()
+        await spoil(`UPDATE subject_token_uses SET resource = '["htt' WHERE token_id = $1`, id)
+        expect((await store.revoke(issuer, id, NOW, BY_API))?.token).to.include({ id })
+      })
+
       it('is an unknown cause, where a later version has written one', async () => {
         const { issuer, spend, stored } = tokensIn(store)
         const { id } = await spend()

@@ -160,9 +160,12 @@ export function readToken(reader: Reader, row: Row, strictly = false): SubjectTo
 /** The hash that only the row of a token has. */
 export const readHash = (row: Row): TokenHash => bytesOf(row.secret_hash).toString('base64url') as TokenHash
 
+/** What a stop does not tell stays unread: a record of which it is damaged can be stopped, too. */
+const UNTOLD: Row = { context: null, resource: null, u_resource: null }
+
 /** What a stop tells, without the rest of the record: many are in memory at a time. */
 export function readRevoked(reader: Reader, row: Row): Revoked {
-  const { id, userId, clientId, actorId, use, revocation } = readToken(reader, row)
+  const { id, userId, clientId, actorId, use, revocation } = readToken(reader, { ...row, ...UNTOLD })
   const used = use && {
     clientId: use.clientId,
     actor: use.actor && { sub: use.actor.sub },
