@@ -55,7 +55,7 @@ async function findAll(
   bindings: readonly Binding[],
 ): Promise<Result[]> {
   const results = new Map<Binding, Result>()
-  for (const alike of Map.groupBy(bindings, ([, ...others]) => others.map(bytes).join()).values()) {
+  for (const alike of Map.groupBy(bindings, ([, ...others]) => JSON.stringify(others.map(bytes))).values()) {
     const found = await findAlike(connection, intent, alike)
     for (const bind of alike) {
       const row = found.get(bytes(bind[0]))
@@ -65,7 +65,7 @@ async function findAll(
   return bindings.map((bind) => results.get(bind) ?? { rows: [], affected: 0 })
 }
 
-/** By their keys. */
+/** The rows by their keys. */
 async function findAlike(
   { execute, texts }: Connection,
   intent: Find,
