@@ -139,7 +139,7 @@ const isOfImpersonation = (token: object): token is AccessToken => {
 /** Tokens by which a provider is tried. Written and read by `keeps`, and deleted by the customizer of `keepDecided`. */
 const probes = new WeakSet<object>()
 
-/** Whether the provider keeps what is decided: `formats` may have been replaced. The probe has no audience, so nothing is signed. */
+/** Whether the provider keeps what is decided: `formats` may have been replaced. A probe has no audience and is not signed. */
 export async function keeps(probe: object): Promise<boolean> {
   probes.add(probe)
   await (probe as { getValueAndPayload(): Promise<unknown> }).getValueAndPayload().catch(() => {})

@@ -1,6 +1,6 @@
 /**
- * Tells developers and operators what would otherwise be silent. The only file outside the command line that reads the environment
- * and prints, as oidc-provider does: to the `debug` package, and as notices, each once in a process.
+ * Tells developers and operators what would otherwise be silent. The only file outside the command line that reads the
+ * environment and prints, as oidc-provider does: to the `debug` package, and as notices, each once in a process.
  */
 import { styleText } from 'node:util'
 import debug from 'debug'

@@ -33,7 +33,7 @@ export const CALLBACK = 'https://shop.example.com/callback'
 export const VERIFIER = 'v'.repeat(43)
 export const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
-/** Whoever someone is, each client knows them by another identifier. */
+/** Each client knows a person by an identifier of its own. */
 export const PAIRWISE: Configuration = {
   subjectTypes: ['public', 'pairwise'],
   pairwiseIdentifier: (_ctx, accountId, { clientId }) => `${accountId}@${clientId}`,

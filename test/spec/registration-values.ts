@@ -105,7 +105,7 @@ const BODIES = [
   `{"grant_types":[],"grant_types":["${TOKEN_EXCHANGE}"],"redirect_uris":["https://a.example.com"]}`,
 ]
 
-/** A stranger sends each of these. Whoever is registered then may do nothing, and nothing has failed. */
+/** Metadata that a stranger sends. A client that is registered by it may do nothing, and nothing has failed. */
 const maySendAny = (all: readonly unknown[], metadataOf: (value: unknown) => object | string): Steps => [
   on('open to registration'),
   answer(async ({ setting }) => {

@@ -1,4 +1,4 @@
-/** When the client requests another management token, against a provider in this process, where nothing takes time; and what it keeps. */
+/** When the client requests another management token, and what it keeps: against a provider in this process, without delay. */
 import { expect } from 'chai'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { createImpersonationClient } from '../src/index.ts'

@@ -39,7 +39,7 @@ export interface Dialect {
   /** Deletes the oldest rows. May skip rows that another process is deleting. */
   deleteOldest(rows: Delete): string
 
-  /** Of columns; and what makes another column than a sequence the key: SQLite has its sequence in the primary one. */
+  /** The types of columns. SQLite has its sequence in the primary key, so another key beside it is spelled differently. */
   readonly types: Readonly<Record<Kind | 'keyBesideSequence', string>>
   /** Goes after the columns of `CREATE TABLE`. */
   readonly tableOptions: string

@@ -64,7 +64,7 @@ const GRANT_OF = `SELECT grant_id FROM oidc_models WHERE ${WHERE_ID}`
 const DESTROY = `DELETE FROM oidc_models WHERE ${WHERE_ID}`
 const REVOKE_GRANT = "DELETE FROM oidc_models WHERE grant_id = $2 AND COALESCE(namespace, '') = $1"
 
-/** Of what may be used once. */
+/** The row of an identifier that may be used once. */
 const RECORD = {
   to: 'claim',
   table: 'oidc_models',
@@ -160,7 +160,7 @@ class SequelizeAdapter implements Adapter {
     await database.writeRow(texts.upsert, columns, `${namespace} ${model} ${id}`)
   }
 
-  /** Of any number of these at the same time, one writes the row, or replaces it where it has expired. */
+  /** One of any number at the same time writes the row, or replaces one that has expired; the others are refused. */
   async #record(id: string, payload: AdapterPayload, expiresAt: number | null): Promise<void> {
     const { database, texts, namespace, model } = this.#place
     const bind = [...this.#where(id), JSON.stringify(payload), writtenAt(), expiresAt]

@@ -27,7 +27,7 @@ interface Lease {
   during<Value>(work: () => Promise<Value>): Promise<Value>
   /** Ends it, if this process has taken it. */
   end(): Promise<void>
-  /** How long it lasts still, whoever has it. */
+  /** Seconds until it ends, whichever process holds it. */
   left(): Promise<Seconds>
 }
 

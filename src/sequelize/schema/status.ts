@@ -59,7 +59,7 @@ export async function statusOf(sequelize: Sequelize): Promise<Status> {
 export interface Estimate {
   readonly step: string
   readonly sql: string
-  /** Of the table as it is, perhaps estimated; absent where there is none. */
+  /** How many the table has now, perhaps estimated. Absent where there is no table. */
   readonly rows?: number
   readonly bytes?: number
   /** Expected. */

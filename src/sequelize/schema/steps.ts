@@ -99,7 +99,7 @@ export const ALL_STEPS: readonly Step[] = [
 export interface Statement {
   readonly sql: string
   readonly table: string
-  /** By its name in the catalogue: whether that is there decides whether the statement runs. */
+  /** The name in the catalogue of what it makes: if that is there, the statement does not run. */
   readonly makes: string
   /** The name of its step. Absent for what comes before all steps. */
   readonly step?: string

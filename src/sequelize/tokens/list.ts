@@ -43,7 +43,7 @@ export async function list(place: Place, filter: SubjectTokenFilter, page: Page)
   return { tokens: listed, ...(next !== undefined && { next }) }
 }
 
-/** Of a row that is not yet read as a whole: whether what has been read may be meant. What has ended is neither active nor live. */
+/** Whether a row may be meant, by the parts that have been read so far. What has ended is neither active nor live. */
 function meantBy({ live, state }: SubjectTokenFilter, now: Seconds): (row: Row) => boolean {
   const lasts = (end: unknown) => end === undefined || Number(end) > now
   return (row) =>

@@ -20,7 +20,7 @@ export const REST = `LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token
 /** The rows of a record. */
 export const RECORDS = `${TOKENS.name} t ${REST}`
 
-/** By the ids of records, what a walk has read of their rows. The newest first. */
+/** What a walk has read of the rows of records, by the ids of these, the newest first. */
 export type Found = ReadonlyMap<string, Row>
 
 /** Which rows are read: those of all ids, unless what is read first says otherwise. */

@@ -1,4 +1,7 @@
-/** Finds the ids of records, the newest first, and what is at hand of their rows: each walk reads one index of one table, as far as its limit. */
+/**
+ * Finds the ids of records, the newest first, with the parts of their rows that cost nothing more. Each walk reads one index
+ * of one table, as far as its limit.
+ */
 import type { Seconds } from '../../clock.ts'
 import type { SubjectTokenFilter } from '../../subject-tokens/store.ts'
 import { LONGEST_LIFE } from '../../subject-tokens/subject-token.ts'
