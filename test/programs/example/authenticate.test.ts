@@ -32,6 +32,7 @@ describe('an engineer, for the backend of the example', () => {
   it('is the user of a token of the desk', async () => expect(await statusFor({})).to.equal(204))
 
   const others = {
+    'a token that is over, or is none': { active: false },
     'the token of another application': { client_id: 'other' },
     'a token in which someone acts': { act: { sub: 'robin' } },
     'an impersonation without actor': { status: { status_list: { idx: 1, uri: 'https://x.example/0' } } },

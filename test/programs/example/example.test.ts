@@ -8,13 +8,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { deskCallback, ordersApiClient, supportBackend, supportDesk } from '../../../example/clients.ts'
-import { type Example, startExample } from '../../../example/deployment.ts'
+import { ordersApiClient, supportBackend, supportDesk } from '../../../example/clients.ts'
+import { startExample } from '../../../example/deployment.ts'
 import { STATUS_LIST_TTL } from '../../../example/impersonation.ts'
 import { withActor } from '../../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../../fixtures/clock.ts'
-import { engineersToken } from '../../../fixtures/engineers-sign-in.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/index.ts'
+import { form, type Parameters, send } from '../../../fixtures/http.ts'
+import { type Address, exchangeOf, postToken, signIn, startEach, withToken } from './flow.ts'
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../../example')
 const A_SUBJECT_TOKEN = /(sub|ses)_[\w-]{65}/
@@ -43,9 +43,12 @@ describe('the example', () => {
   afterEach(() => rmSync(folder, { recursive: true }))
 
   /** Runs one of its programs in an empty folder, where its temporary files go, too. */
-  function run(program: string, { env = {}, node = [] as string[] } = {}): ChildProcess {
-    const { DATABASE_URL: _, ...inherited } = process.env
-    return spawn(process.execPath, [...node, path.join(EXAMPLE, program)], {
+  function run(
+    program: string,
+    { env = {}, node = [] as string[], args = [] as string[] } = {},
+  ): ChildProcess {
+    const { DATABASE_URL: _, PORT: __, ...inherited } = process.env
+    return spawn(process.execPath, [...node, path.join(EXAMPLE, program), ...args], {
       cwd: folder,
       env: { ...inherited, TMPDIR: folder, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -186,97 +189,80 @@ describe('the example', () => {
     })
   })
 
-  describe('the orders API', () => {
-    let example: Example
-    beforeEach(async () => {
-      example = await startExample({ port: 0, storage: path.join(folder, 'test.sqlite') })
-    })
-    afterEach(() => example.close())
+  it('has no fault that check finds, and leaves no door open', async () => {
+    const { close } = await startExample({ port: 0, storage: path.join(folder, 'example.sqlite') })
+    await close()
+    const [module = '', example = ''] = ['check.ts', 'check.json'].map((name) => path.join(EXAMPLE, name))
+    const args = ['check', module, '--example', example, '--json']
+    const { stdout } = await finished(run('../src/cli/main.ts', { args }))
+    const findings: { level: string; about: string }[] = JSON.parse(stdout)
+    const inOrder = findings.filter(({ level }) => level === 'ok').map(({ about }) => about)
+    expect(inOrder).to.include.members(['storage', 'rights', 'management API', 'clients', 'dry run'])
+    expect(findings.filter(({ level }) => level !== 'ok')).to.deep.equal([])
+  })
 
-    it('requires an access token of its own', async () => {
-      const bare = await fetch(`${example.baseUrl}/orders-api/orders`)
-      expect(bare.status).to.equal(401)
-      expect(bare.headers.get('www-authenticate'))
-        .to.match(/^Bearer .*realm=/)
-        .and.not.include('error')
-      const foreign = await callApi(example, 'GET', '/orders', await managementToken(example))
-      expect(foreign.status).to.equal(401)
-      expect(foreign.headers.get('www-authenticate')).to.include('error="invalid_token"')
-    })
+  describe('its APIs', () => {
+    const example = startEach()
+    const at = (path: string, token?: string, method = 'GET') =>
+      send(`${example.baseUrl}${path}`, token === undefined ? { method } : withToken(token, { method }))
+    const orders = (token?: string) => at('/orders-api/orders', token)
+    const payments = (token?: string) => at('/billing-api/payments', token)
+    const entry = (event: string) => example.log.find((one) => one.event === event)
+    /** What the orders API does with a token that it received. */
+    const passOn = (token: string, resource = `${example.baseUrl}/billing-api`) => {
+      const request = { ...exchangeOf(example, token), resource, scope: 'payments:read' }
+      return postToken(example, request, ordersApiClient)
+    }
 
-    it('requires the scope of the route', async () => {
-      const token = await impersonate(example, 'orders:write')
-      expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(403)
-    })
-
-    it('shows the customer, and the invoices of the customer only', async () => {
-      const token = await impersonate(example, 'orders:read')
-      const read = async (where: string) => {
-        const response = await callApi(example, 'GET', where, token)
-        return { status: response.status, body: Object(await response.json()) }
+    it('require an access token of their own, and let no browser keep what they show', async () => {
+      const foreign = await managementToken(example)
+      for (const path of ['/orders-api/orders', '/billing-api/payments']) {
+        const bare = await at(path)
+        expect([bare.status, bare.headers.get('cache-control')], path).to.deep.equal([401, 'no-store'])
+        expect(bare.headers.get('www-authenticate'))
+          .to.match(/^Bearer .*realm=/)
+          .and.not.include('error')
+        const { status, headers } = await at(path, foreign)
+        expect(status, path).to.equal(401)
+        expect(headers.get('www-authenticate')).to.include('error="invalid_token"')
       }
-      expect(await read('/profile')).to.deep.equal({
-        status: 200,
-        body: {
-          customer: 'alice',
-          name: 'Alice Archer',
-          email: 'alice@example.com',
-          plan: 'Plus',
-          address: '4 Mill Lane, Ashford',
-        },
+      const token = await impersonate(example, 'orders:read')
+      for (const path of ['/orders', '/profile', '/orders/1001/invoice', '/orders/9999/invoice']) {
+        const { headers } = await at(`/orders-api${path}`, token)
+        expect(headers.get('cache-control'), path).to.equal('no-store')
+      }
+    })
+
+    it('show the customer, and the invoices of the customer only, to those who may read orders', async () => {
+      const token = await impersonate(example, 'orders:read')
+      expect((await at('/orders-api/profile', token)).body).to.deep.equal({
+        ...{ customer: 'alice', name: 'Alice Archer', email: 'alice@example.com' },
+        ...{ plan: 'Plus', address: '4 Mill Lane, Ashford' },
       })
-      const { status, body } = await read('/orders/1001/invoice')
-      expect([status, body.number, body.cents]).to.deep.equal([200, 'R-2026-1001', 3980])
+      const { body } = await at('/orders-api/orders/1001/invoice', token)
+      expect(body).to.include({ number: 'R-2026-1001', cents: 3980 })
       for (const bobs of ['1003', '9999'])
-        expect((await read(`/orders/${bobs}/invoice`)).status, bobs).to.equal(404)
+        expect((await at(`/orders-api/orders/${bobs}/invoice`, token)).status, bobs).to.equal(404)
+      expect((await orders(token)).body).not.to.have.property('billing')
       const writer = await impersonate(example, 'orders:write')
-      for (const where of ['/profile', '/orders/1001/invoice'])
-        expect((await callApi(example, 'GET', where, writer)).status, where).to.equal(403)
+      for (const path of ['/orders', '/profile', '/orders/1001/invoice'])
+        expect((await at(`/orders-api${path}`, writer)).status, path).to.equal(403)
     })
 
-    it('lets no browser keep what it shows', async () => {
-      const token = await impersonate(example, 'orders:read')
-      for (const where of ['/orders', '/profile', '/orders/1001/invoice', '/orders/9999/invoice']) {
-        const { headers } = await callApi(example, 'GET', where, token)
-        expect(headers.get('cache-control'), where).to.equal('no-store')
-      }
-      const payments = await fetch(`${example.baseUrl}/billing-api/payments`)
-      expect(payments.headers.get('cache-control')).to.equal('no-store')
-    })
-
-    it('reserves for the customer what only the customer may do', async () => {
+    it('reserve for the customer what only the customer may do', async () => {
       const token = await impersonate(example, 'orders:read orders:write')
-      expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(200)
-      const cancelled = await callApi(example, 'DELETE', '/orders/1001', token)
-      expect(cancelled.status).to.equal(403)
-      expect(await cancelled.json()).to.include({ error: 'access_denied' })
+      const { status, body } = await at('/orders-api/orders/1001', token, 'DELETE')
+      expect([status, body.error]).to.deep.equal([403, 'access_denied'])
     })
 
-    it('refuses a token that was stopped as soon as the list it has is too old', async () => {
-      const token = await impersonate(example, 'orders:read')
-      expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(200)
-      expect(await stopAll(example, 'alice')).to.deep.equal({ revoked: 1 })
-      const clock = stopClock()
-      try {
-        clock.tick(STATUS_LIST_TTL + 2)
-        expect((await callApi(example, 'GET', '/orders', token)).status).to.equal(401)
-        const other = await impersonate(example, 'orders:read')
-        expect((await callApi(example, 'GET', '/orders', other)).status).to.equal(200)
-      } finally {
-        clock.restore()
-      }
-    })
-
-    it('names its provider to a client that knows only the API (RFC 9728)', async () => {
+    it('name their provider to a client that knows only the API (RFC 9728)', async () => {
       const audience = `${example.baseUrl}/orders-api`
-      const refused = await fetch(`${audience}/orders`)
-      const [, address = ''] =
-        /^Bearer resource_metadata="([^"]+)", realm=/.exec(refused.headers.get('www-authenticate') ?? '') ??
-        []
+      const challenge = (await orders()).headers.get('www-authenticate') ?? ''
+      const [, address = ''] = /^Bearer resource_metadata="([^"]+)", realm=/.exec(challenge) ?? []
       expect(address).to.equal(`${example.baseUrl}/.well-known/oauth-protected-resource/orders-api`)
-      const response = await fetch(address)
-      expect(response.headers.get('access-control-allow-origin')).to.equal('*')
-      expect(await response.json()).to.deep.equal({
+      const { headers, body } = await send(address)
+      expect(headers.get('access-control-allow-origin')).to.equal('*')
+      expect(body).to.deep.equal({
         resource: audience,
         authorization_servers: [`${example.baseUrl}/oidc`],
         scopes_supported: ['orders:read', 'orders:write', 'payments:read'],
@@ -284,113 +270,68 @@ describe('the example', () => {
       })
     })
 
-    it('is not for the backend itself, and neither is the billing API', async () => {
-      for (const api of ['orders-api', 'billing-api']) {
-        const resource = `${example.baseUrl}/${api}`
-        const request = { grant_type: 'client_credentials', resource }
-        const response = await postToken(example, request, supportBackend)
-        expect(await response.json()).to.include({ error: 'invalid_target' })
-      }
-    })
-  })
-
-  describe('the billing API', () => {
-    let example: Example
-    const log: Record<string, unknown>[] = []
-    beforeEach(async () => {
-      log.length = 0
-      example = await startExample({
-        ...{ port: 0, storage: path.join(folder, 'test.sqlite') },
-        log: (entry) => void log.push(entry as Record<string, unknown>),
-      })
-    })
-    afterEach(() => example.close())
-
-    const readOrders = async (token: string) => (await callApi(example, 'GET', '/orders', token)).json()
-    const atBilling = (token: string) =>
-      fetch(`${example.baseUrl}/billing-api/payments`, { headers: { authorization: `Bearer ${token}` } })
-    /** What the orders API does with a token that it received. */
-    const passOn = (token: string, changes: Record<string, string> = {}) =>
-      postToken(
-        example,
-        {
-          ...{ grant_type: TOKEN_EXCHANGE, subject_token: token, subject_token_type: ACCESS_TOKEN_TYPE },
-          ...{ resource: `${example.baseUrl}/billing-api`, scope: 'payments:read', ...changes },
-        },
-        ordersApiClient,
-      )
-
-    it('shows the payments of the customer, and knows the API in between', async () => {
-      const { billing } = Object(await readOrders(await impersonate(example, 'orders:read payments:read')))
-      expect(billing).to.deep.equal({
-        customer: 'alice',
-        actor: { sub: 'sam' },
-        through: ['orders-api'],
-        payments: [
-          { order: '1001', paid: true },
-          { order: '1002', paid: false },
-        ],
-      })
-      const [issued] = log.filter(({ event }) => event === 'subject_token.issued')
-      expect(log.find(({ event }) => event === 'payments.read')).to.deep.include({
-        ...{ customer: 'alice', through: ['orders-api'], client_id: 'orders-api' },
-        impersonation: { id: issued?.id, reason: 'a test', ticket_id: 'T-2' },
-      })
-      expect(log.map(({ event }) => event)).to.include('access_token.exchanged')
-    })
-
-    it('is out of reach for a token that may not see payments, and for the token of the other API', async () => {
-      expect(await readOrders(await impersonate(example, 'orders:read'))).not.to.have.property('billing')
-      expect((await atBilling(await impersonate(example, 'orders:read payments:read'))).status).to.equal(401)
-    })
-
-    it('is out of reach for applications, and the orders API goes nowhere else', async () => {
+    it('log both people, the API in between, and the record', async () => {
       const token = await impersonate(example, 'orders:read payments:read')
-      const direct = await postToken(
-        example,
-        {
-          ...{ grant_type: TOKEN_EXCHANGE, subject_token_type: ACCESS_TOKEN_TYPE },
-          subject_token: await member(await postSubjectToken(example, 'alice'), 'subjectToken'),
-          resource: `${example.baseUrl}/billing-api`,
-          ...withActor(await samsToken(example.baseUrl)),
-        },
-        supportDesk,
-      )
-      expect(await direct.json()).to.include({ error: 'invalid_target' })
-      const elsewhere = await passOn(token, { resource: `${example.baseUrl}/api` })
-      expect(await elsewhere.json()).to.include({ error: 'invalid_target' })
+      expect((await orders(token)).body.billing.payments).to.deep.equal([
+        { order: '1001', paid: true },
+        { order: '1002', paid: false },
+      ])
+      expect(entry('payments.read')).to.deep.include({
+        ...{ customer: 'alice', actor: { sub: 'sam' }, through: ['orders-api'], client_id: 'orders-api' },
+        impersonation: { id: entry('subject_token.issued')?.id, reason: 'a test', ticket_id: 'T-2' },
+      })
+      expect(example.log.map(({ event }) => event)).to.include('access_token.exchanged')
     })
 
-    it('refuses when the impersonation is stopped, and so does the exchange at once', async () => {
+    it('are for applications: none is for the backend, and billing is for the orders API, which goes nowhere else', async () => {
       const token = await impersonate(example, 'orders:read payments:read')
-      const passed = await member(await passOn(token), 'access_token')
-      expect((await atBilling(passed)).status).to.equal(200)
-      expect(await stopAll(example, 'alice')).to.deep.equal({ revoked: 1 })
+      expect((await payments(token)).status).to.equal(401)
+      const { baseUrl } = example
+      const toBilling = { ...(await exchangeOfAlice(example)), resource: `${baseUrl}/billing-api` }
+      const asBackend = (api: string) =>
+        postToken(
+          example,
+          { grant_type: 'client_credentials', resource: `${baseUrl}/${api}` },
+          supportBackend,
+        )
+      for (const { body } of [
+        await asBackend('orders-api'),
+        await asBackend('billing-api'),
+        await postToken(example, toBilling, supportDesk),
+        await passOn(token, `${baseUrl}/api`),
+      ])
+        expect(body.error).to.equal('invalid_target')
+    })
+
+    it('refuse what was stopped when their list is too old, and the exchange does at once', async () => {
+      const token = await impersonate(example, 'orders:read payments:read')
+      const passed = (await passOn(token)).body.access_token
+      expect((await payments(passed)).status).to.equal(200)
+      const may = await managementToken(example, 'subject-tokens:revoke')
+      const revocation = { userId: 'alice', by: 'robin', reason: 'a test' }
+      expect((await postManagement(example, '/revocations', may, revocation)).body).to.deep.equal({
+        revoked: 1,
+      })
       // The orders API does not know yet, but the provider does.
-      expect(await readOrders(token))
+      expect((await orders(token)).body)
         .to.include({ customer: 'alice' })
         .and.not.have.property('billing')
-      expect(log.find(({ event }) => event === 'payments.unavailable')).to.include({
-        code: 'invalid_request',
-      })
+      expect(entry('payments.unavailable')).to.include({ code: 'invalid_request' })
       const clock = stopClock()
       try {
         clock.tick(STATUS_LIST_TTL + 2)
-        for (const refused of [await atBilling(passed), await callApi(example, 'GET', '/orders', token)])
-          expect(refused.status).to.equal(401)
+        for (const { status } of [await payments(passed), await orders(token)]) expect(status).to.equal(401)
+        expect((await orders(await impersonate(example, 'orders:read'))).status).to.equal(200)
       } finally {
         clock.restore()
       }
     })
-  })
 
-  it('lets no one become an engineer', async () => {
-    const example = await startExample({ port: 0, storage: path.join(folder, 'test.sqlite') })
-    try {
-      expect((await postSubjectToken(example, 'robin')).status).to.equal(403)
-    } finally {
-      await example.close()
-    }
+    it('have no colleague as their customer', async () => {
+      const request = { ...ISSUE, userId: 'robin' }
+      const { status } = await postManagement(example, '', await managementToken(example), request)
+      expect(status).to.equal(403)
+    })
   })
 })
 
@@ -410,13 +351,9 @@ async function printedRequests({ stdout }: ChildProcess): Promise<string> {
 
 /** An exchange that the server has begun to read: it has asked for the body. */
 async function exchangeUnderWay(baseUrl: string) {
-  const body = new URLSearchParams({
-    grant_type: TOKEN_EXCHANGE,
-    subject_token: await member(await postSubjectToken({ baseUrl }, 'alice'), 'subjectToken'),
-    subject_token_type: ACCESS_TOKEN_TYPE,
-    resource: `${baseUrl}/orders-api`,
+  const body = form({
+    ...(await exchangeOfAlice({ baseUrl })),
     client_id: supportDesk.client_id,
-    ...withActor(await samsToken(baseUrl)),
   }).toString()
   const sent = request(`${baseUrl}/oidc/token`, {
     method: 'POST',
@@ -466,80 +403,29 @@ function tampering(): string {
   return `data:text/javascript,${encodeURIComponent(source)}`
 }
 
-interface Sender {
-  readonly client_id: string
-  readonly client_secret?: string
+const ISSUE = { userId: 'alice', actorId: 'sam', context: { reason: 'a test', ticketId: 'T-2' } }
+
+async function managementToken(address: Address, scope = 'subject-tokens:create'): Promise<string> {
+  const request = { grant_type: 'client_credentials', resource: `${address.baseUrl}/api`, scope }
+  return (await postToken(address, request, supportBackend)).body.access_token
 }
 
-function postToken(
-  { baseUrl }: Address,
-  parameters: Record<string, string>,
-  sender: Sender,
-): Promise<Response> {
-  const { client_id, client_secret } = sender
-  const basic = Buffer.from(`${client_id}:${client_secret}`).toString('base64')
-  return fetch(`${baseUrl}/oidc/token`, {
-    method: 'POST',
-    headers: client_secret ? { authorization: `Basic ${basic}` } : {},
-    body: new URLSearchParams(client_secret ? parameters : { ...parameters, client_id }),
-  })
+const postManagement = ({ baseUrl }: Address, path: string, token: string, body: object) =>
+  send(
+    `${baseUrl}/api/subject-tokens${path}`,
+    withToken(token, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  )
+
+async function exchangeOfAlice(address: Address): Promise<Parameters> {
+  const { body } = await postManagement(address, '', await managementToken(address), ISSUE)
+  return { ...exchangeOf(address, body.subjectToken), ...withActor(await signIn(address)) }
 }
 
-type Address = Pick<Example, 'baseUrl'>
-
-async function managementToken(example: Address, scope = 'subject-tokens:create'): Promise<string> {
-  const resource = `${example.baseUrl}/api`
-  const request = { grant_type: 'client_credentials', resource, scope }
-  return member(await postToken(example, request, supportBackend), 'access_token')
-}
-
-async function stopAll(example: Address, userId: string): Promise<unknown> {
-  const token = await managementToken(example, 'subject-tokens:revoke')
-  const response = await fetch(`${example.baseUrl}/api/subject-tokens/revocations`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ userId, by: 'robin', reason: 'a test' }),
-  })
-  return response.json()
-}
-
-async function postSubjectToken(example: Address, userId: string): Promise<Response> {
-  return fetch(`${example.baseUrl}/api/subject-tokens`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${await managementToken(example)}`,
-      'content-type': 'application/json',
-    },
-    body: JSON.stringify({ userId, actorId: 'sam', context: { reason: 'a test', ticketId: 'T-2' } }),
-  })
-}
-
-async function impersonate(example: Example, scope: string): Promise<string> {
-  const request = {
-    grant_type: TOKEN_EXCHANGE,
-    subject_token: await member(await postSubjectToken(example, 'alice'), 'subjectToken'),
-    subject_token_type: ACCESS_TOKEN_TYPE,
-    resource: `${example.baseUrl}/orders-api`,
-    scope,
-    ...withActor(await samsToken(example.baseUrl)),
-  }
-  return member(await postToken(example, request, supportDesk), 'access_token')
-}
-
-const samsToken = (baseUrl: string): Promise<string> =>
-  engineersToken(`${baseUrl}/oidc`, {
-    clientId: supportDesk.client_id,
-    callback: deskCallback(baseUrl),
-    answers: [{ account: 'sam' }, { decision: 'allow' }],
-  })
-
-async function member(response: Response, name: string): Promise<string> {
-  const body: unknown = await response.json()
-  const value: unknown = Reflect.get(Object(body), name)
-  if (typeof value !== 'string') throw new Error(`no ${name} in ${JSON.stringify(body)}`)
-  return value
-}
-
-function callApi({ baseUrl }: Example, method: string, where: string, token: string): Promise<Response> {
-  return fetch(`${baseUrl}/orders-api${where}`, { method, headers: { authorization: `Bearer ${token}` } })
+async function impersonate(address: Address, scope: string): Promise<string> {
+  const request = { ...(await exchangeOfAlice(address)), scope }
+  return (await postToken(address, request, supportDesk)).body.access_token
 }

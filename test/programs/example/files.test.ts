@@ -1,13 +1,10 @@
 /** How the example sends its files and pages: compressed, asked for again only when they change, and not indexed. */
-import { mkdtempSync, rmSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { get } from 'node:http'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { type Example, startExample } from '../../../example/deployment.ts'
+import { startEach } from './flow.ts'
 
 interface Sent {
   readonly status: number | undefined
@@ -16,17 +13,7 @@ interface Sent {
 }
 
 describe('the files of the example', () => {
-  let folder: string
-  let example: Example
-
-  before(async () => {
-    folder = mkdtempSync(path.join(tmpdir(), 'impersonation-files-'))
-    example = await startExample({ port: 0, storage: path.join(folder, 'test.sqlite') })
-  })
-  after(async () => {
-    await example.close()
-    rmSync(folder, { recursive: true })
-  })
+  const example = startEach()
 
   /** As it goes over the wire: `fetch` would decompress it. */
   const read = (address: string, headers: Record<string, string> = {}) =>
