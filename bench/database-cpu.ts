@@ -7,7 +7,7 @@ import type { DatabaseKind } from '../fixtures/databases.ts'
 const TICK = 10_000
 
 /** Microseconds that these processes have had so far, user and system. */
-export function cpuOf(pids: readonly number[]): number {
+function cpuOf(pids: readonly number[]): number {
   let ticks = 0
   for (const pid of pids) {
     const [user, system] = statOf(pid)?.slice(11, 13) ?? []
@@ -27,7 +27,7 @@ function statOf(pid: number): string[] | undefined {
 }
 
 /** The processes that serve a database: one for each connection of PostgreSQL, one for all databases of MariaDB. */
-export async function processesOf(kind: DatabaseKind, sequelize: Sequelize): Promise<readonly number[]> {
+async function processesOf(kind: DatabaseKind, sequelize: Sequelize): Promise<readonly number[]> {
   if (kind === 'sqlite') return []
   const [rows] = await sequelize.query(
     kind === 'postgres'

@@ -15,7 +15,6 @@ import type { Options } from './options.ts'
 export const ISSUER = 'https://id.example.com/oidc'
 export const MANAGEMENT = 'https://id.example.com/api'
 export const API = 'https://api.example.com'
-export const OPAQUE_API = 'https://opaque.example.com'
 /** Where the API passes its users on to. */
 export const BILLING = 'https://billing.example.com'
 export const SCOPE = 'orders:read'
@@ -66,12 +65,12 @@ export function createDeployment(sequelize: Sequelize, settings: DeploymentSetti
         resourceIndicators: {
           enabled: true,
           getResourceServerInfo(_ctx, name) {
-            if (![API, OPAQUE_API, BILLING].includes(name)) throw new errors.InvalidTarget()
+            if (![API, BILLING].includes(name)) throw new errors.InvalidTarget()
             return {
               scope: SCOPE,
               audience: name,
               accessTokenTTL: 600,
-              accessTokenFormat: name === OPAQUE_API ? 'opaque' : 'jwt',
+              accessTokenFormat: 'jwt',
               jwt: { sign: { alg: algorithm } },
             }
           },
@@ -104,16 +103,13 @@ export async function storeClients(sequelize: Sequelize): Promise<void> {
     await stored.upsert(client.client_id, client as AdapterPayload, DAY)
 }
 
-/** An opaque access token of an actor, as the authorization code grant issues it, with or without a Grant. */
-export async function issueActorToken(
-  provider: Provider,
-  { withGrant }: { withGrant: boolean },
-): Promise<string> {
+/** An opaque access token of an actor, as the authorization code grant issues it. */
+export async function issueActorToken(provider: Provider): Promise<string> {
   const clientId = CLIENTS.application.client_id
   const accountId = 'agent'
   const client = await provider.Client.find(clientId)
   if (!client) throw new Error(`no client ${clientId}`)
-  const grantId = withGrant ? await new provider.Grant({ clientId, accountId }).save() : ''
+  const grantId = await new provider.Grant({ clientId, accountId }).save()
   const token = new provider.AccessToken({
     client,
     accountId,

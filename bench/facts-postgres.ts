@@ -1,98 +1,47 @@
-/** The facts of PostgreSQL: bytes, write-ahead log, pages. On a server of its own, because others would write to its log. */
+/** The facts of PostgreSQL: bytes, write-ahead log, pages. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { atEndOfRun } from '../fixtures/end-of-run.ts'
-import { startPostgres } from '../fixtures/postgres.ts'
 import type { Run } from '../fixtures/runs.ts'
 import { epochTime } from '../src/clock.ts'
 import type { Row } from '../src/sequelize/database/text.ts'
 import { STOPS, TOKENS, USES } from '../src/sequelize/tables.ts'
 import { LONGEST_LIFE } from '../src/subject-tokens/subject-token.ts'
-import { cpuOf, processesOf } from './database-cpu.ts'
 import { ISSUER } from './deployment.ts'
-import { busyHour, lifeOf, OTHER_BACKEND, type Shape, unstopped } from './facts-fill.ts'
+import { unstopped } from './facts-fill.ts'
 import type { Facts } from './facts-ledger.ts'
-import { LISTS, type Listed, mostPages, NAMELESS_LISTS, runList, runNameless } from './facts-lists.ts'
-import { measureStatements } from './facts-statements.ts'
+import { mostPages, runLists } from './facts-lists.ts'
 import {
-  countMonth,
   exchangeMany,
   type Filled,
   issueMany,
-  killAll,
-  openFilled,
   stopAndReportMany,
   stopMany,
-  timed,
+  withFilled,
 } from './facts-work.ts'
-import type { Options } from './options.ts'
 
 type Tell = (text: string) => void
 
 /** As many as a WAL of single operations is the mean of. */
 const OPERATIONS = 10_000
 const SMALL = 20_000
-/** Beside which the pages of larger tables are printed. */
-const COMPARED = 100_000
-/** Enough that 70,000 of them are stopped. */
-const BUSY = 150_000
 
-export async function measurePostgres({ factRows }: Options, facts: Facts, tell: Tell): Promise<void> {
-  const server = await startPostgres({
-    // The log is measured: nothing may write to it that no one asked for. Commits need not reach the disk.
-    args: [
-      '-c',
-      'autovacuum=off',
-      '-c',
-      'fsync=off',
-      '-c',
-      'max_wal_size=16GB',
-      '-c',
-      'checkpoint_timeout=1d',
-    ],
-  })
-  if (!server) throw new Error('no PostgreSQL to start')
-  atEndOfRun(() => server.stop())
-  process.env.TEST_POSTGRES_URL = server.url
+export async function measureLife(filled: Filled, rows: number, facts: Facts, tell: Tell): Promise<void> {
+  await measureBytes(filled, rows, facts)
+  tell('PostgreSQL: lists')
+  await filled.sequelize.query('VACUUM ANALYZE')
+  await measureLists(filled, rows, facts)
+  await measureWrites(filled, facts, tell)
+}
 
-  const during = async (name: string, shape: Shape, work: (filled: Filled) => Promise<void>) => {
-    tell(`PostgreSQL: ${name}, ${shape.rows} rows`)
-    const filled = await openFilled('postgres', shape)
-    try {
-      await work(filled)
-    } finally {
-      await filled.close()
-    }
-  }
-
-  const before = new Map<string, number>()
-  if (factRows > COMPARED) {
-    await during('lists to compare with', lifeOf(COMPARED), async (filled) => {
-      await filled.sequelize.query('VACUUM ANALYZE')
-      for (const name of LISTS)
-        before.set(name, (await pagesOf(filled, await runList(filled.database, name))).pages)
+export async function measureTickets(facts: Facts): Promise<void> {
+  const bytesOf = async (tickets: boolean) => {
+    let bytes = Number.NaN
+    await withFilled('postgres', unstopped(SMALL, tickets), async (filled) => {
+      bytes = (await sizesOf(filled)).all / SMALL
     })
+    return bytes
   }
-  await during('life', lifeOf(factRows), async (filled) => {
-    await measureBytes(filled, factRows, facts)
-    tell('PostgreSQL: lists')
-    await filled.sequelize.query('VACUUM ANALYZE')
-    await measureLists(filled, factRows, facts, before)
-    await measureMonth(filled, facts)
-    await measureWrites(filled, facts, tell)
-  })
-  const plain = new Map<string, number>()
-  await during('without tickets', unstopped(SMALL, false), async (filled) => {
-    plain.set('bytes', (await sizesOf(filled)).all / SMALL)
-  })
-  await during('with tickets', unstopped(SMALL, true), async (filled) => {
-    const bytes = (await sizesOf(filled)).all / SMALL
-    facts.atMost('bytes that a ticket of nine characters adds', bytes - (plain.get('bytes') ?? 0), 75, ' B')
-  })
-  await during('no statistics', lifeOf(SMALL), (filled) =>
-    measureLists(filled, SMALL, facts, new Map(), ', without ANALYZE'),
-  )
-  await during('a busy hour', busyHour(BUSY), (filled) => measureBusyHour(filled, facts))
-  await measureStatements('postgres', facts)
+  const added = (await bytesOf(true)) - (await bytesOf(false))
+  facts.atMost('bytes that a ticket of nine characters adds', added, 75, ' B')
 }
 
 interface Sizes {
@@ -151,11 +100,7 @@ async function measureWrites(filled: Filled, facts: Facts, tell: Tell): Promise<
     drafts = await issueMany(filled, OPERATIONS)
   })
   facts.atMost('WAL of an issue, without context', issued, 650, ' B')
-  // By now every connection is open.
-  const pids = await processesOf('postgres', filled.sequelize)
-  const startOfSpends = cpuOf(pids)
   facts.atMost('WAL of an exchange', await wal(() => exchangeMany(filled, drafts)), 560, ' B')
-  const cpuOfSpend = (cpuOf(pids) - startOfSpends) / OPERATIONS
   const few = OPERATIONS / 5
   let constrained: typeof drafts = []
   const issuedConstrained = await wal(async () => {
@@ -179,10 +124,7 @@ async function measureWrites(filled: Filled, facts: Facts, tell: Tell): Promise<
 
   const others = await issueMany(filled, few)
   await exchangeMany(filled, others)
-  const startOfStops = cpuOf(pids)
   facts.atMost('WAL of a stop', await wal(() => stopMany(filled, others), few), 500, ' B')
-  facts.note('CPU of the server for an exchange (find, spend)', cpuOfSpend, ' µs')
-  facts.aim('CPU of the server for a stop', (cpuOf(pids) - startOfStops) / few, 2.5 * cpuOfSpend, ' µs')
 
   const more = await issueMany(filled, OPERATIONS)
   await exchangeMany(filled, more)
@@ -230,22 +172,15 @@ interface Node {
   readonly 'Shared Read Blocks': number
 }
 
-interface Explained {
-  readonly pages: number
-  readonly milliseconds: number
-}
-
 /** What a list reads, in the tables and indexes. The second time, because the first may note what has been committed. */
-async function pagesOf(filled: Filled, { runs }: Pick<Listed, 'runs'>): Promise<Explained> {
+async function pagesOf(filled: Filled, runs: readonly Run[]): Promise<number> {
   let pages = 0
-  let milliseconds = 0
   for (const run of runs) {
     await explain(filled, run)
-    const [plan, time] = await explain(filled, run)
+    const [plan] = await explain(filled, run)
     pages += plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-    milliseconds += time
   }
-  return { pages, milliseconds }
+  return pages
 }
 
 async function explain({ find }: Filled, { sql, bindings }: Run): Promise<readonly [Node, number]> {
@@ -254,31 +189,15 @@ async function explain({ find }: Filled, { sql, bindings }: Run): Promise<readon
   return [Plan, time]
 }
 
-async function measureLists(
-  filled: Filled,
-  size: number,
-  facts: Facts,
-  before: ReadonlyMap<string, number>,
-  aside = '',
-): Promise<void> {
-  const { database } = filled
-  for (const name of LISTS) {
-    const listed = await runList(database, name)
-    const { pages } = await pagesOf(filled, listed)
+async function measureLists(filled: Filled, size: number, facts: Facts): Promise<void> {
+  for await (const { name, runs, rows } of runLists(filled.database))
     facts.atMost(
-      `pages of a list ${name}, ${listed.rows} rows${aside}`,
-      pages,
-      mostPages(name, listed.rows, size),
+      `pages of a list ${name}, ${rows} rows`,
+      await pagesOf(filled, runs),
+      mostPages(name, rows, size),
     )
-    const compared = before.get(name)
-    if (compared !== undefined) facts.note(`  the same among ${COMPARED} rows`, compared)
-  }
-  for (const name of NAMELESS_LISTS) {
-    const { pages } = await pagesOf(filled, await runNameless(database, name))
-    facts.atMost(`pages of a list ${name} that no row has${aside}`, pages, 12)
-  }
   // Three tables, each by its key: one level more each from some millions of rows on.
-  facts.atMost(`pages of a find${aside}`, await pagesOfFind(filled), size > 1e6 ? 13 : 10)
+  facts.atMost('pages of a find', await pagesOfFind(filled), size > 1e6 ? 13 : 10)
 }
 
 async function pagesOfFind(filled: Filled): Promise<number> {
@@ -286,34 +205,23 @@ async function pagesOfFind(filled: Filled): Promise<number> {
   const [draft] = await issueMany(filled, 1)
   const from = database.runs.length
   if (draft) await filled.store.find(draft.issuer, draft.id)
-  const { pages } = await pagesOf(filled, { runs: database.runs.slice(from) })
-  return pages
+  return pagesOf(filled, database.runs.slice(from))
 }
 
-async function measureMonth(filled: Filled, facts: Facts): Promise<void> {
-  await timed(() => countMonth(filled))
-  const [milliseconds, rows] = await timed(() => countMonth(filled))
-  facts.aim(`summary of 30 days, ${rows} rows, as if 375,000`, (milliseconds * 375_000) / rows, 500, ' ms')
-}
-
-async function measureBusyHour(filled: Filled, facts: Facts): Promise<void> {
+export async function measureBusyHour(filled: Filled, facts: Facts): Promise<void> {
   const { database, store } = filled
   const from = database.runs.length
-  const stopped = await store.findStopped(ISSUER, 0)
+  const { length } = await store.findStopped(ISSUER, 0)
   const [run] = database.runs.slice(from)
-  if (run) {
-    let best = Number.POSITIVE_INFINITY
-    for (let time = 0; time < 5; time += 1) best = Math.min(best, (await explain(filled, run))[1])
-    facts.atMost(
-      `reading what was stopped, ${stopped.length} of them, as if 70,000`,
-      (best * 70_000) / stopped.length,
-      20,
-      ' ms',
-    )
+  let best = Number.NaN
+  for (let time = 0; run && time < 5; time += 1) {
+    const [, milliseconds] = await explain(filled, run)
+    best = best < milliseconds ? best : milliseconds
   }
-  const live = await runList(database, 'live')
-  const { pages } = await pagesOf(filled, live)
-  facts.note(`pages of a list live in a busy hour, ${live.rows} rows`, pages)
-  const [milliseconds, count] = await timed(() => killAll(filled, OTHER_BACKEND))
-  facts.aim(`a kill switch, ${count} live, as if 20,000`, (milliseconds * 20_000) / count, 1500, ' ms')
+  facts.atMost(
+    `reading what was stopped, ${length} of them, as if 70,000`,
+    (best * 70_000) / length,
+    20,
+    ' ms',
+  )
 }

@@ -9,7 +9,7 @@ import { issuersOf } from '../src/sequelize/tokens/issuers.ts'
 import { mintId } from '../src/subject-tokens/id.ts'
 import { hashToken, mintToken } from '../src/subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../src/subject-tokens/store.ts'
-import type { ActingParty, SubjectTokenDraft } from '../src/subject-tokens/subject-token.ts'
+import type { SubjectTokenDraft } from '../src/subject-tokens/subject-token.ts'
 import { API, ISSUER, SCOPE } from './deployment.ts'
 import { APPLICATION, BACKEND, BY_WHO_ACTED, ENGINEER, fill, type Shape } from './facts-fill.ts'
 
@@ -23,25 +23,23 @@ export interface Filled {
   readonly database: Database
   readonly sequelize: Sequelize
   readonly store: SubjectTokenStore
-  /** Of the issuer. */
-  readonly number: number
   readonly find: ReturnType<typeof databaseOf>['find']
-  close(): Promise<void>
 }
 
-export async function openFilled(kind: DatabaseKind, shape: Shape): Promise<Filled> {
+export async function withFilled(
+  kind: DatabaseKind,
+  shape: Shape,
+  work: (filled: Filled) => Promise<void>,
+): Promise<void> {
   const database = await openDatabase(kind)
-  const { sequelize } = database
-  const direct = databaseOf(sequelize, PATIENCE)
-  const number = await issuersOf(sequelize)(direct, ISSUER)
-  await fill(direct, number, shape)
-  return {
-    database,
-    sequelize,
-    store: createSubjectTokenStore(sequelize, { timeout: PATIENCE }),
-    number,
-    find: direct.find,
-    close: () => database.close(),
+  try {
+    const { sequelize } = database
+    const direct = databaseOf(sequelize, PATIENCE)
+    await fill(direct, await issuersOf(sequelize)(direct, ISSUER), shape)
+    const store = createSubjectTokenStore(sequelize, { timeout: PATIENCE })
+    await work({ database, sequelize, store, find: direct.find })
+  } finally {
+    await database.close()
   }
 }
 
@@ -76,26 +74,20 @@ export async function issueMany(
 }
 
 /** Finds and spends. */
-export const exchangeMany = (filled: Pick<Filled, 'store'>, drafts: readonly SubjectTokenDraft[]) =>
-  together(drafts, (draft) => exchangeOne(filled, draft))
-
-export async function exchangeOne(
-  { store }: Pick<Filled, 'store'>,
-  { id, actorId }: SubjectTokenDraft,
-  actor: ActingParty | undefined = actorId === undefined ? undefined : { sub: actorId },
-): Promise<void> {
-  const token = await store.find(ISSUER, id)
-  const at = epochTime()
-  const use = {
-    at,
-    clientId: APPLICATION,
-    ...(actor && { actor }),
-    resource: API,
-    scope: SCOPE,
-    accessToken: { format: 'jwt' as const, expiresAt: at + 3600 },
-  }
-  if (!token || !(await store.consume(token, at, use))) throw new Error('not exchanged')
-}
+export const exchangeMany = ({ store }: Pick<Filled, 'store'>, drafts: readonly SubjectTokenDraft[]) =>
+  together(drafts, async ({ id, actorId }) => {
+    const token = await store.find(ISSUER, id)
+    const at = epochTime()
+    const use = {
+      at,
+      clientId: APPLICATION,
+      ...(actorId !== undefined && { actor: { sub: actorId } }),
+      resource: API,
+      scope: SCOPE,
+      accessToken: { format: 'jwt' as const, expiresAt: at + 3600 },
+    }
+    if (!token || !(await store.consume(token, at, use))) throw new Error('not exchanged')
+  })
 
 export const stopMany = (filled: Pick<Filled, 'store'>, drafts: readonly SubjectTokenDraft[]) =>
   together(drafts, ({ id }) => stopOne(filled, id))

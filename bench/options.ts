@@ -32,7 +32,7 @@ export const USAGE = `npm run bench -- [options]
 
 What is measured
   (none)                 the table: client_credentials, issue, exchange, the whole flow, on behalf of, and the lower bounds
-  --facts                bytes, write-ahead log, pages and statements against their limits, on every database;
+  --facts                bytes, write-ahead log and pages against their limits, on every database;
                          one that is missed fails the run
 
 How the table is measured

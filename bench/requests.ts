@@ -24,17 +24,13 @@ export const managementToken = tokenRequest(CLIENTS.backend, {
 })
 
 /** An exchange whose subject token, of this length, is filled in later. */
-export function exchange({
-  actorToken = '',
-  resource = API,
-  length = PLACEHOLDER.length,
-} = {}): PreparedRequest {
+export function exchange({ actorToken = '', length = PLACEHOLDER.length } = {}): PreparedRequest {
   const placeholder = placeholderOf(length)
   const parameters = {
     grant_type: TOKEN_EXCHANGE,
     subject_token: placeholder,
     subject_token_type: ACCESS_TOKEN_TYPE,
-    resource,
+    resource: API,
     scope: SCOPE,
     ...(actorToken && { actor_token: actorToken, actor_token_type: ACCESS_TOKEN_TYPE }),
   }

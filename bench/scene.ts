@@ -12,9 +12,9 @@ import type { Options } from './options.ts'
 import { chooseCores, startWorker, taskset, type Worker } from './processes.ts'
 import { receivedTokens } from './received.ts'
 import { exchange, issue, managementToken } from './requests.ts'
-import type { ServerTasks, Settings, Started } from './server.ts'
+import type { ServerTasks, Started } from './server.ts'
 
-export interface Server extends Worker<ServerTasks>, Started {}
+interface Server extends Worker<ServerTasks>, Started {}
 
 export interface Scene {
   readonly server: Server
@@ -34,8 +34,6 @@ export interface Scene {
   readonly databaseCpu: () => Promise<number | undefined>
   /** Moves the database's processes off the server's core, if it is a PostgreSQL on this machine. */
   readonly pinDatabase: () => Promise<void>
-  /** One more server on the same database. The caller ends it. */
-  readonly addServer: (settings?: Partial<Settings>) => Promise<Server>
   close(): Promise<void>
 }
 
@@ -65,14 +63,11 @@ export async function openScene(
     if (!isOwn) migrateBy(folder, database.url)
     const sequelize = database.connect({ logging: false })
     const { algorithm, clients } = options
-    const base = { databaseUrl: database.url, algorithm, clients, signingKey: signingKey(algorithm) }
+    const settings = { databaseUrl: database.url, algorithm, clients, signingKey: signingKey(algorithm) }
     const module = pathToFileURL(path.join(folder, 'bench/server.ts'))
-    const addServer = async (settings: Partial<Settings> = {}): Promise<Server> => {
-      const worker = startWorker<ServerTasks>(module, CORES.server)
-      workers.push(worker)
-      return { ...worker, ...(await worker.ask('start', { ...base, countStatements: false, ...settings })) }
-    }
-    const server = await addServer()
+    const worker = startWorker<ServerTasks>(module, CORES.server)
+    workers.push(worker)
+    const server = { ...worker, ...(await worker.ask('start', settings)) }
     const generator = startWorker<LoadTasks>(GENERATOR, CORES.others)
     workers.push(generator)
     const { port } = server
@@ -82,7 +77,7 @@ export async function openScene(
       return (await generator.ask('run', { ...job, operations: count, collect: true })).issued
     }
     const [secret = ''] = await issueTokens(1)
-    const received = receivedTokens(await fetchExchanged(port, secret), base.signingKey)
+    const received = receivedTokens(await fetchExchanged(port, secret), settings.signingKey)
     const [receivedToken = ''] = await received(1)
     return {
       server,
@@ -95,7 +90,6 @@ export async function openScene(
       issueTokens,
       databaseCpu: cpuOfDatabase(database.kind, sequelize),
       pinDatabase: () => pinDatabase(database, sequelize),
-      addServer,
       close,
     }
   } catch (error) {
@@ -111,7 +105,7 @@ function migrateBy(folder: string, url: string): void {
 }
 
 /** Sends one prepared request outside the measurements, and resolves to the body of the response. */
-export async function fetchOnce(port: number, text: string): Promise<Record<string, unknown>> {
+async function fetchOnce(port: number, text: string): Promise<Record<string, unknown>> {
   const [head = '', body = ''] = text.split('\r\n\r\n')
   const [line = '', ...headers] = head.split('\r\n')
   const [method, path] = line.split(' ')

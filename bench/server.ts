@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import Koa from 'koa'
 import { QueryTypes, type Sequelize } from 'sequelize'
-import { type Run, watch } from '../fixtures/runs.ts'
 import { connect } from '../src/cli/connect.ts'
 import { databaseOf } from '../src/sequelize/database-of.ts'
 import { numberOf } from '../src/sequelize/tokens/issuers.ts'
@@ -17,10 +16,8 @@ import {
 } from './deployment.ts'
 import { serve } from './processes.ts'
 
-export interface Settings extends DeploymentSettings {
+interface Settings extends DeploymentSettings {
   readonly databaseUrl: string
-  /** Counts what is sent at the driver, for requests that are not measured. */
-  readonly countStatements: boolean
 }
 
 export interface Started {
@@ -28,7 +25,6 @@ export interface Started {
   /** The port of a Koa application that only responds with a small JSON. */
   readonly barePort: number
   readonly actorToken: string
-  readonly actorTokenWithoutGrant: string
 }
 
 interface Usage {
@@ -46,20 +42,17 @@ interface Work {
 export type ServerTasks = {
   start(settings: Settings): Promise<Started>
   usage(_: undefined): Usage
-  statements(_: undefined): number
   sign(seconds: number): Work
   query(job: { seconds: number; concurrency: number; id: string }): Promise<Work>
 }
 
 let settings: Settings
 let sequelize: Sequelize
-const runs: Run[] = []
 
 serve({
   async start(given) {
     settings = given
     sequelize = connect(settings.databaseUrl)
-    if (settings.countStatements) watch(sequelize, runs)
     const { provider, app } = createDeployment(sequelize, settings)
     if (settings.clients === 'stored') await storeClients(sequelize)
     const bare = new Koa()
@@ -72,8 +65,7 @@ serve({
     return {
       port: await listen(app.callback()),
       barePort: await listen(bare.callback()),
-      actorToken: await issueActorToken(provider, { withGrant: true }),
-      actorTokenWithoutGrant: await issueActorToken(provider, { withGrant: false }),
+      actorToken: await issueActorToken(provider),
     }
   },
 
@@ -81,8 +73,6 @@ serve({
     const { user, system } = process.cpuUsage()
     return { cpu: user + system, peakMemory: process.resourceUsage().maxRSS * 1024 }
   },
-
-  statements: () => runs.length,
 
   sign(seconds) {
     const { signingKey, algorithm } = settings

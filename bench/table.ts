@@ -16,7 +16,6 @@ import {
 import type { Options } from './options.ts'
 import * as report from './report.ts'
 import { openScene, type Scene } from './scene.ts'
-import { countStatements, type StatementCounts } from './statements.ts'
 
 const BASELINE: RowName = 'client_credentials'
 const REQUESTS: readonly RowName[] = [
@@ -54,7 +53,6 @@ interface Start {
 
 export async function measureTable(options: Options, tell: (text: string) => void): Promise<void> {
   const names = [...REQUESTS, ...FLOOR].filter((name) => options.actor || name !== 'exchange + actor')
-  const statements = await countOnce(options)
   const starts: Start[] = []
   const steady = () => starts.filter(({ unsteadiness }) => unsteadiness <= STEADY)
   while (steady().length < STARTS && starts.length < MOST_STARTS) {
@@ -70,27 +68,17 @@ export async function measureTable(options: Options, tell: (text: string) => voi
       `Of ${starts.length} starts ${steady().length} were steady: these times decide nothing. See --facts.`,
     )
   const own = samplesOf(names, counted, 'this')
-  const targets = targetsOf(options, own, statements)
+  const targets = targetsOf(own)
   console.log(`\n${formatRows(names, own)}`)
   if (options.against !== undefined) {
     console.log(`\nThis build, as a multiple of ${options.against}, within rounds:`)
     console.log(formatComparison(names, own, samplesOf(names, counted, 'other')))
   }
-  console.log(`\nStatements: ${JSON.stringify(statements).replace(/[{}"]/g, '').replace(/[:,]/g, '$& ')}`)
-  console.log(`Peak memory of the server: ${report.megabytes(peakOf(own))}\n`)
+  console.log(`\nPeak memory of the server: ${report.megabytes(peakOf(own))}\n`)
   console.log(report.targetTable(targets))
   if (!isStated(options))
     console.log('(the targets apply to postgres, ES256, concurrency 32 and static clients)')
-  save(options, { starts, statements, targets })
-}
-
-async function countOnce(options: Options): Promise<StatementCounts> {
-  const scene = await openScene(options)
-  try {
-    return await countStatements(scene)
-  } finally {
-    await scene.close()
-  }
+  save(options, starts, targets)
 }
 
 /** Every build anew: what V8 makes of a start differs from one to the next. */
@@ -209,7 +197,7 @@ function formatComparison(names: readonly RowName[], own: Samples, other: Sample
 const isStated = ({ database, algorithm, concurrency, clients }: Options): boolean =>
   database !== 'mysql' && algorithm === 'ES256' && concurrency === 32 && clients === 'static'
 
-function targetsOf(options: Options, samples: Samples, statements: StatementCounts): report.Target[] {
+function targetsOf(samples: Samples): report.Target[] {
   const against = (name: RowName, by: typeof ratio) => compare(samples[name], samples[BASELINE], by).median
   return [
     report.atLeast('exchange, × requests/s of client_credentials', against('exchange', ratio), 0.65),
@@ -223,32 +211,16 @@ function targetsOf(options: Options, samples: Samples, statements: StatementCoun
     ),
     report.atLeast('on behalf of, a new token', against('on behalf of, new token', ratio), 0.5),
     report.atLeast('on behalf of, a known token', against('on behalf of, known token', ratio), 0.75),
-    ...(options.clients === 'static' ? statementTargets(statements) : []),
   ]
 }
-
-const statementTargets = (counts: StatementCounts): report.Target[] => [
-  report.atMost('statements: issue', counts.issue, 1),
-  report.atMost('statements: exchange', counts.exchange, 2),
-  report.atMost('statements: with an opaque actor token', counts['with actor'], 3),
-  report.atMost('statements: with one that has a Grant', counts['with actor and Grant'], 4),
-  report.atMost('statements: with an opaque access token', counts['opaque token'], 4),
-  report.atMost('statements: on behalf of, with a JWT', counts['on behalf of'], 1),
-]
 
 const peakOf = (samples: Samples): number =>
   Math.max(...Object.values(samples).flatMap((own) => own.map(({ peakMemory }) => peakMemory)))
 
-interface Outcome {
-  readonly starts: readonly Start[]
-  readonly statements: StatementCounts
-  readonly targets: readonly report.Target[]
-}
-
-function save(options: Options, { starts, statements, targets }: Outcome): void {
+function save(options: Options, starts: readonly Start[], targets: readonly report.Target[]): void {
   const { database, algorithm, concurrency, clients } = options
   const machine = report.MACHINE
   const base = `${database}-${algorithm}-${concurrency}-${clients}`
-  const taken = { takenAt: new Date().toISOString(), machine, options, statements, targets, starts }
+  const taken = { takenAt: new Date().toISOString(), machine, options, targets, starts }
   console.log(`\n${report.writeResult(`${base}.json`, taken)}`)
 }

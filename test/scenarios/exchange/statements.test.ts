@@ -34,6 +34,13 @@ const exchanging =
     const actor = acting && withActor(await actorJwt(deployment, { act: chain(...acting) }))
     return () => exchange(deployment, { subject_token: subjectToken, ...changes, ...actor })
   }
+const exchangingOpaquely =
+  (withGrant: boolean): Work =>
+  async (deployment, token) => {
+    const { subjectToken } = await issue(deployment, {}, token)
+    const actor = withActor(await actorToken(deployment, { withGrant }))
+    return () => exchange(deployment, { subject_token: subjectToken, ...actor })
+  }
 const passing =
   (received: (deployment: Deployment) => Promise<string>, changes: Parameters = {}): Work =>
   async (deployment) => {
@@ -51,6 +58,10 @@ const COSTS: readonly [title: string, statements: readonly string[], Work][] = [
   ['to exchange with an actor', [READ, WRITE], exchanging({}, [])],
   ['to exchange with a chain', [READ, WRITE, WRITE], exchanging({}, ['carol'])],
   ['to exchange with a longer chain', [READ, WRITE, WRITE], exchanging({}, ['carol', 'dave'])],
+  // The second is the actor token; the third its Grant.
+  ['to exchange with an opaque actor', [READ, READ, WRITE], exchangingOpaquely(false)],
+  ['to exchange with an opaque actor that has a Grant', [READ, READ, READ, WRITE], exchangingOpaquely(true)],
+  ['to exchange for an opaque token', [READ, WRITE, WRITE, WRITE], exchanging(ofOpaque)],
   ['of a refusal', [READ], exchanging(UNKNOWN)],
   ['of a refusal of a chain', [READ], exchanging(UNKNOWN, ['carol'])],
   ['of what does not have our format', [], exchanging({ subject_token: 'malformed' })],
