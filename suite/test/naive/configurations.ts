@@ -1,7 +1,7 @@
 /** The naive server as the suite sees it, in its three modes. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Configuration, Driver, Profile, TokenKind, TokenRequest } from '../../src/driver.ts'
-import type { Fault, Mode } from './faults.ts'
+import type { Mode } from './faults.ts'
 import { signJwt } from './jwt.ts'
 import { directFetch, listen } from './server.ts'
 import {
@@ -22,8 +22,6 @@ const PROFILES: Readonly<Record<Mode, readonly Profile[]>> = {
   'access-tokens': ['access-token', 'delegation', 'chains', ...COMMON],
   'on-behalf-of': ['on-behalf-of', 'chains', ...COMMON],
 }
-
-export const MODES = Object.keys(PROFILES) as Mode[]
 
 /** How each kind of permission differs from a valid one. */
 const permissionChanges = (kind: TokenKind): Readonly<Record<string, unknown>> | undefined =>
@@ -110,7 +108,7 @@ const target = (uri: string) => ({
 })
 
 /** Over HTTP if nothing is wrong with it, and without a socket if something is: a self-test has hundreds of runs. */
-async function open(mode: Mode, faults: readonly Fault[]): Promise<Driver> {
+async function open(mode: Mode, faults: readonly string[]): Promise<Driver> {
   const state = newState(mode, new Set(faults))
   const direct = faults.length > 0
   const close = direct ? undefined : await listen(state)
@@ -142,7 +140,7 @@ async function open(mode: Mode, faults: readonly Fault[]): Promise<Driver> {
   }
 }
 
-export const naiveConfiguration = (mode: Mode, faults: readonly Fault[] = []): Configuration => ({
+export const naiveConfiguration = (mode: Mode, faults: readonly string[] = []): Configuration => ({
   name: `naive server, ${mode}${faults.length > 0 ? `, with ${faults.join(', ')}` : ''}`,
   profiles: PROFILES[mode],
   open: () => open(mode, faults),

@@ -1,6 +1,5 @@
 /** What the naive server issues: the response, the token and its claims. */
 import { randomUUID } from 'node:crypto'
-import type { Fault } from './faults.ts'
 import { signJwt, signShared } from './jwt.ts'
 import { ACCESS_TOKEN, parameter } from './request.ts'
 import {
@@ -46,7 +45,7 @@ interface Granted {
 
 export function respond(state: State, granted: Granted): Payload {
   const { faults } = state
-  const has = (fault: Fault) => faults.has(fault)
+  const has = (fault: string) => faults.has(fault)
   const { form, sender, subject, resource, scope } = granted
   const payload = claimsOf(state, granted)
   const access_token = tokenFor(state, resource, payload)
@@ -93,7 +92,7 @@ function cached({ cache }: State, { iat, exp, jti, ...payload }: Payload, token:
 
 function claimsOf(state: State, { form, sender, subject, actor, resource, scope }: Granted): Payload {
   const { faults, issuer } = state
-  const has = (fault: Fault) => faults.has(fault)
+  const has = (fault: string) => faults.has(fault)
   const unit = has('milliseconds') ? 1000 : 1
   const end = now() + LIFE
   const isLimited = state.mode === 'on-behalf-of' && !has('lives-longer')

@@ -6,7 +6,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
-import type { Fault, Mode } from './faults.ts'
+import type { Mode } from './faults.ts'
 
 /** A permission to become a user, as a management API would issue it. */
 export interface Permission {
@@ -35,7 +35,7 @@ export type Payload = Readonly<Record<string, unknown>>
 export interface State {
   issuer: string
   readonly mode: Mode
-  readonly faults: ReadonlySet<Fault>
+  readonly faults: ReadonlySet<string>
   readonly privateKey: KeyObject
   readonly publicKey: KeyObject
   readonly publicJwk: JsonWebKey & { readonly kid: string }
@@ -74,7 +74,7 @@ export const RESOURCES: readonly Resource[] = [
 /** One pair of keys for all servers: making keys is slow. */
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
-export function newState(mode: Mode, faults: ReadonlySet<Fault>): State {
+export function newState(mode: Mode, faults: ReadonlySet<string>): State {
   const publicKey = createPublicKey(privateKey)
   return {
     issuer: 'http://naive.example.com',
