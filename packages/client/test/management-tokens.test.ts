@@ -1,41 +1,12 @@
 /** When the client requests another management token, and what it keeps: against a provider in this process, without delay. */
 import { expect } from 'chai'
 import { stopClock } from '../../../fixtures/clock.ts'
-import { createImpersonationClient } from '../src/index.ts'
 import { Kept } from '../src/kept.ts'
-import { BACKEND, ID } from './calling.ts'
-
-const ISSUER = 'https://id.example.com/oidc'
-const METADATA = { issuer: ISSUER, token_endpoint: `${ISSUER}/token` }
+import { connect, ID } from './calling.ts'
 
 // Without a body: not even an empty one.
 const refuse = () => new Response(null, { status: 401 })
 const show = () => Response.json({ id: ID })
-
-/** A client, and the tokens that were requested for it. `api` responds to requests with them. */
-function connect({
-  expires_in,
-  api = show,
-}: {
-  expires_in?: number
-  api?: (token: string) => Response | Promise<Response>
-}) {
-  const tokens: string[] = []
-  const client = createImpersonationClient({
-    ...{ issuer: ISSUER, ...BACKEND },
-    fetch: async (input, init) => {
-      if (String(input).endsWith('/openid-configuration')) return Response.json(METADATA)
-      if (String(input) === METADATA.token_endpoint) {
-        const access_token = `token-${tokens.length + 1}`
-        tokens.push(access_token)
-        return Response.json({ access_token, token_type: 'Bearer', expires_in })
-      }
-      const [, token = ''] = new Headers(init?.headers).get('authorization')?.split(' ') ?? []
-      return api(token)
-    },
-  })
-  return { client, tokens }
-}
 
 describe('client: management tokens', () => {
   it('are requested again once for all calls that are refused in the same instant', async () => {
@@ -58,7 +29,7 @@ describe('client: management tokens', () => {
       const slow = client.get(ID)
       await Promise.race([asked.promise, slow])
       clock.tick(600)
-      expect(await client.get(ID)).to.deep.equal({ id: ID })
+      await client.get(ID)
       response.resolve(refuse())
       expect(await slow).to.deep.equal({ id: ID })
       expect(tokens).to.deep.equal(['token-1', 'token-2'])
@@ -70,7 +41,7 @@ describe('client: management tokens', () => {
   it('are kept for half a minute if the provider does not say how long they last', async () => {
     const clock = stopClock()
     try {
-      const { client, tokens } = connect({})
+      const { client, tokens } = connect()
       const requestedAfter = async (seconds: number) => {
         clock.tick(seconds)
         await client.get(ID)

@@ -60,8 +60,7 @@ describe('client: onBehalfOf, with a provider', () => {
     for (const [expected, attempt] of refused) {
       const error = await errorOf(attempt())
       expect(`${error.status} ${error.code}`).to.equal(expected)
-      const shown = shownOf(error)
-      for (const secret of [received, 'orders-secret', 'another-secret']) expect(shown).not.to.include(secret)
+      expect(shownOf(error)).not.to.include(received)
     }
   })
 

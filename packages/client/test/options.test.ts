@@ -2,8 +2,8 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { createImpersonationClient, type ImpersonationClientOptions } from '../src/index.ts'
+import { connect, ID } from './calling.ts'
 
-const ID = '0'.repeat(32)
 const valid = { issuer: 'https://id.example.com/oidc', clientId: 'backend', clientSecret: 'backend-secret' }
 
 describe('client: options', () => {
@@ -72,22 +72,10 @@ describe('client: options', () => {
     ['https://id.example.com/oidc/tenant', 'https://id.example.com/oidc/tenant/api'],
   ] as const) {
     it(`have ${resource} as management resource of ${issuer}, if none is given`, async () => {
-      const sent: string[] = []
-      const client = create({
-        issuer,
-        fetch: async (input: string, { body }: RequestInit) => {
-          if (input.endsWith('/openid-configuration'))
-            return Response.json({ issuer, token_endpoint: 'https://id.example.com/token' })
-          if (body instanceof URLSearchParams) {
-            sent.push(body.get('resource') ?? '')
-            return Response.json({ access_token: 'token', token_type: 'Bearer', expires_in: 600 })
-          }
-          sent.push(input)
-          return Response.json({ id: ID })
-        },
-      })
+      const { client, sent } = connect({}, { issuer })
       await client.get(ID)
-      expect(sent).to.deep.equal([resource, `${resource}/subject-tokens/${ID}`])
+      const [, token, api] = sent
+      expect([token?.form.resource, api?.url]).to.deep.equal([resource, `${resource}/subject-tokens/${ID}`])
     })
   }
 

@@ -1,14 +1,10 @@
 /** Errors of the client, when the token endpoint quotes the request in `error_description`. */
 import { generateKeyPairSync } from 'node:crypto'
-import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type ClientAuth, ClientSecretBasic, ClientSecretPost } from 'oauth4webapi'
 import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
-import {
-  createImpersonationClient,
-  type ImpersonationClientOptions,
-  ImpersonationError,
-} from '../src/index.ts'
+import { createImpersonationClient, type ImpersonationClientOptions } from '../src/index.ts'
+import { errorOf, shownOf } from './calling.ts'
 
 const EXCHANGE = {
   subjectToken: 'sub_a+b/c=',
@@ -31,13 +27,15 @@ describe('client: errors, when the response quotes the request', () => {
         }),
     })
     const client = createImpersonationClient({ issuer: standIn.issuer, clientId: 'backend', ...options })
-    const error = await client.exchange(EXCHANGE).catch((thrown: unknown) => thrown)
-    expect(error).to.be.instanceOf(ImpersonationError)
-    const shown = inspect(error, { depth: 9, showHidden: true })
+    const { actorToken: _, ...onBehalfOf } = EXCHANGE
+    const errors = [await errorOf(client.exchange(EXCHANGE)), await errorOf(client.onBehalfOf(onBehalfOf))]
+    for (const error of errors) expect(error).to.include({ status: 400, code: 'invalid_request' })
+    const shown = errors.map(shownOf).join('\n')
     // What is no secret stays.
-    expect(shown)
-      .to.include('resource of ')
-      .and.match(/https%3a%2f%2fapi\.example\.com/i)
+    for (const one of errors.map(shownOf)) {
+      expect(one).to.include('resource of ')
+      expect(one).to.match(/https%3a%2f%2fapi\.example\.com/i)
+    }
     for (const secret of [EXCHANGE.subjectToken, EXCHANGE.actorToken, SECRET]) {
       expect(shown).not.to.include(secret)
       expect(shown).not.to.include(encodeURIComponent(secret))
@@ -122,8 +120,10 @@ describe('client: errors, when the response quotes the request', () => {
         token: (response) => json(response, 400, { error: 'invalid_request', error_description: told }),
       })
       const client = createImpersonationClient({ issuer: standIn.issuer, clientId: 'backend', ...options })
-      const error = await client.exchange({ ...EXCHANGE, ...request }).catch((thrown: unknown) => thrown)
-      expect(error).to.include({ status: 400, description: shown })
+      expect(await errorOf(client.exchange({ ...EXCHANGE, ...request }))).to.include({
+        status: 400,
+        description: shown,
+      })
     })
   }
 })

@@ -3,8 +3,12 @@ import { createServer, type ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
-import { createImpersonationClient, type ImpersonationClientOptions } from '../src/index.ts'
-import { BACKEND, errorOf, ID, type Script, shownOf } from './calling.ts'
+import {
+  createImpersonationClient,
+  type ImpersonationClient,
+  type ImpersonationClientOptions,
+} from '../src/index.ts'
+import { BACKEND, errorOf, ID, type Script } from './calling.ts'
 
 const ISSUED = { subjectToken: `sub_${'a'.repeat(43)}`, expiresIn: 600 }
 const created = (response: ServerResponse) =>
@@ -14,6 +18,7 @@ const EXCHANGE = {
   actorToken: 'actor',
   resource: 'https://api.example.com',
 }
+const ON_BEHALF_OF = { subjectToken: 'eyJ.received.c2ln-_', resource: 'https://billing.example.com' }
 
 describe('client: a stand-in', () => {
   let standIn: StandIn
@@ -54,56 +59,35 @@ describe('client: a stand-in', () => {
       expect(token?.authorization).to.equal(`Basic ${btoa('backend:backend%2Dsecret')}`)
     })
 
-    it('stop by id, with who and why, and the kill switches', async () => {
-      const client = await connect({ api: (response) => json(response, 200, { revoked: 2 }) })
-      for (const request of [
+    const scopeOf = ([request]: StandIn['tokenRequests']) => new URLSearchParams(request?.body).get('scope')
+
+    it('stop by id, with who and why, and the kill switches, and resolves to what nothing could end', async () => {
+      const client = await connect({ api: (response) => json(response, 200, { revoked: 2, kept: 1 }) })
+      const requests = [
         { id: ID, by: 'dana', reason: 'ended by the customer' },
         { userId: 'alice' },
         { actorId: 'sam', by: 'dana' },
         { createdBy: 'backend' },
         { id: ID, cause: 'continued', continuedBy: ID },
-      ])
-        expect(await client.stop(request as { id: string })).to.deep.equal({ revoked: 2 })
-      expect(standIn.apiRequests.map(({ method, url, body }) => [method, url, body])).to.deep.equal([
-        [
-          'POST',
-          '/api/subject-tokens/revocations',
-          `{"id":"${ID}","by":"dana","reason":"ended by the customer"}`,
-        ],
-        ['POST', '/api/subject-tokens/revocations', '{"userId":"alice"}'],
-        ['POST', '/api/subject-tokens/revocations', '{"actorId":"sam","by":"dana"}'],
-        ['POST', '/api/subject-tokens/revocations', '{"createdBy":"backend"}'],
-        [
-          'POST',
-          '/api/subject-tokens/revocations',
-          `{"id":"${ID}","cause":"continued","continuedBy":"${ID}"}`,
-        ],
-      ])
-      expect(new URLSearchParams(standIn.tokenRequests[0]?.body).get('scope')).to.equal(
-        'subject-tokens:revoke',
+      ]
+      for (const request of requests)
+        expect(await client.stop(request as { id: string })).to.deep.equal({ revoked: 2, kept: 1 })
+      expect(standIn.apiRequests.map(({ method, url, body }) => [method, url, body])).to.deep.equal(
+        requests.map((request) => ['POST', '/api/subject-tokens/revocations', JSON.stringify(request)]),
       )
+      expect(scopeOf(standIn.tokenRequests)).to.equal('subject-tokens:revoke')
     })
 
     it('acknowledge with who and what, and the replay that was seen, with a token that may revoke', async () => {
       const client = await connect({ api: (response) => void response.writeHead(204).end() })
       const says = { by: 'dana', note: 'a double click' }
-      expect(await client.acknowledge(ID, says)).to.equal(undefined)
-      for (const replayedAt of [1795429830, null]) await client.acknowledge(ID, { ...says, replayedAt })
+      const requests = [says, { ...says, replayedAt: 1795429830 }, { ...says, replayedAt: null }]
+      for (const request of requests) expect(await client.acknowledge(ID, request)).to.equal(undefined)
       const url = `/api/subject-tokens/${ID}/acknowledgement`
-      expect(standIn.apiRequests.map((request) => [request.method, request.url, request.body])).to.deep.equal(
-        [
-          ['POST', url, '{"by":"dana","note":"a double click"}'],
-          ['POST', url, '{"by":"dana","note":"a double click","replayedAt":1795429830}'],
-          ['POST', url, '{"by":"dana","note":"a double click","replayedAt":null}'],
-        ],
+      expect(standIn.apiRequests.map((sent) => [sent.method, sent.url, sent.body])).to.deep.equal(
+        requests.map((request) => ['POST', url, JSON.stringify(request)]),
       )
-      const scope = new URLSearchParams(standIn.tokenRequests[0]?.body).get('scope')
-      expect(scope).to.equal('subject-tokens:revoke')
-    })
-
-    it('what nothing could end, where the response says so', async () => {
-      const client = await connect({ api: (response) => json(response, 200, { revoked: 2, kept: 1 }) })
-      expect(await client.stop({ id: ID, cause: 'self' })).to.deep.equal({ revoked: 2, kept: 1 })
+      expect(scopeOf(standIn.tokenRequests)).to.equal('subject-tokens:revoke')
     })
 
     it('every filter of a list, and the cursor of the page before', async () => {
@@ -125,58 +109,73 @@ describe('client: a stand-in', () => {
         `${query}&cursor=c2`,
       ])
     })
+
+    it('onBehalfOf with the token that the API received, as itself, and no actor token (RFC 8693 §2.1)', async () => {
+      const client = await connect({}, { clientId: 'orders-api', clientSecret: 'orders+secret' })
+      const expected = { accessToken: 'token-1', expiresIn: 600 }
+      expect(await client.onBehalfOf({ ...ON_BEHALF_OF, scope: 'invoices:read' })).to.deep.equal(expected)
+      const [request] = standIn.tokenRequests
+      expect([...new URLSearchParams(request?.body)]).to.have.deep.members([
+        ['grant_type', 'urn:ietf:params:oauth:grant-type:token-exchange'],
+        ['subject_token', ON_BEHALF_OF.subjectToken],
+        ['subject_token_type', 'urn:ietf:params:oauth:token-type:access_token'],
+        ['resource', ON_BEHALF_OF.resource],
+        ['scope', 'invoices:read'],
+      ])
+      expect(request?.authorization).to.equal(`Basic ${btoa('orders%2Dapi:orders%2Bsecret')}`)
+      expect(standIn.apiRequests).to.deep.equal([])
+    })
+
+    it('no scope unless one is given, and resolves to what was granted', async () => {
+      const granted = { access_token: 'a', token_type: 'Bearer', expires_in: 5, scope: 'invoices:read' }
+      const client = await connect({ token: (response) => json(response, 200, granted) })
+      expect(await client.onBehalfOf({ ...ON_BEHALF_OF, scope: undefined })).to.deep.equal({
+        accessToken: 'a',
+        expiresIn: 5,
+        scope: 'invoices:read',
+      })
+      expect(scopeOf(standIn.tokenRequests)).to.equal(null)
+    })
   })
 
-  describe('after a 401', () => {
-    it('requests another token, once, and then none for 30 seconds', async () => {
-      const clock = stopClock()
-      try {
-        const refuse = (response: ServerResponse) => json(response, 401, { error: 'invalid_token' })
-        const client = await connect({ api: refuse })
-        const counts = async () => {
-          const error = await errorOf(client.get(ID))
-          expect([error.status, error.code]).to.deep.equal([401, 'invalid_token'])
-          return [standIn.tokenRequests.length, standIn.apiRequests.length]
-        }
-        expect(await counts()).to.deep.equal([2, 2])
-        expect(standIn.apiRequests.map(({ authorization }) => authorization)).to.deep.equal([
-          'Bearer token-1',
-          'Bearer token-2',
-        ])
-        clock.tick(29)
-        expect(await counts()).to.deep.equal([2, 3])
-        clock.tick(1)
-        expect(await counts()).to.deep.equal([3, 5])
-      } finally {
-        clock.restore()
+  it('requests another token after a 401, once, and then none for 30 seconds', async () => {
+    const clock = stopClock()
+    try {
+      const refuse = (response: ServerResponse) => json(response, 401, { error: 'invalid_token' })
+      const client = await connect({ api: refuse })
+      const counts = async () => {
+        const error = await errorOf(client.get(ID))
+        expect([error.status, error.code]).to.deep.equal([401, 'invalid_token'])
+        return [standIn.tokenRequests.length, standIn.apiRequests.length]
       }
-    })
-
-    it('uses the token that another call has requested meanwhile', async () => {
-      const client = await connect({
-        api: (response, { authorization }) =>
-          authorization === 'Bearer token-1'
-            ? json(response, 401, { error: 'invalid_token' })
-            : created(response),
-      })
-      await Promise.all(Array.from({ length: 10 }, () => client.issue({ userId: 'alice' })))
-      expect(standIn.tokenRequests).to.have.length(2)
-    })
+      expect(await counts()).to.deep.equal([2, 2])
+      expect(standIn.apiRequests.map(({ authorization }) => authorization)).to.deep.equal([
+        'Bearer token-1',
+        'Bearer token-2',
+      ])
+      clock.tick(29)
+      expect(await counts()).to.deep.equal([2, 3])
+      clock.tick(1)
+      expect(await counts()).to.deep.equal([3, 5])
+    } finally {
+      clock.restore()
+    }
   })
 
   describe('when the response is lost', () => {
-    it('does not repeat an issue or an exchange', async () => {
-      const lose = (response: ServerResponse) => void response.destroy()
-      const client = await connect({ api: lose })
-      const issue = await errorOf(client.issue({ userId: 'alice' }))
-      expect([issue.status, issue.code]).to.deep.equal([0, 'no_answer'])
-      expect(standIn.apiRequests).to.have.length(1)
-      await standIn.close()
-      const other = await connect({ token: lose })
-      const exchange = await errorOf(other.exchange(EXCHANGE))
-      expect([exchange.status, exchange.code]).to.deep.equal([0, 'no_answer'])
-      expect(standIn.tokenRequests).to.have.length(1)
-    })
+    const lose = (response: ServerResponse) => void response.destroy()
+    for (const [title, script, call] of [
+      ['an issue', { api: lose }, (client) => client.issue({ userId: 'alice' })],
+      ['an exchange', { token: lose }, (client) => client.exchange(EXCHANGE)],
+      ['one on behalf of a user', { token: lose }, (client) => client.onBehalfOf(ON_BEHALF_OF)],
+    ] as const satisfies [string, Script, (client: ImpersonationClient) => unknown][]) {
+      it(`does not repeat ${title}`, async () => {
+        const client = await connect(script)
+        expect(await errorOf(call(client))).to.include({ status: 0, code: 'no_answer' })
+        const { apiRequests, tokenRequests } = standIn
+        expect(title === 'an issue' ? apiRequests : tokenRequests).to.have.length(1)
+      })
+    }
 
     it('gives up after the time limit, also in the middle of a body', async () => {
       const scripts: Script[] = [
@@ -197,13 +196,11 @@ describe('client: a stand-in', () => {
       standIn = await startStandIn()
     })
 
-    it('ends with the signal of the call, and sends nothing for one that has ended before', async () => {
+    it('ends with the signal of the call', async () => {
       const leaving = new AbortController()
       const client = await connect({ api: () => leaving.abort() })
       const pending = client.issue({ userId: 'alice' }, { signal: leaving.signal })
       expect(await pending.catch((error: unknown) => error)).to.equal(leaving.signal.reason)
-      const signal = AbortSignal.abort('late')
-      expect(await client.exchange(EXCHANGE, { signal }).catch(String)).to.equal('late')
       expect([standIn.apiRequests.length, standIn.tokenRequests.length]).to.deep.equal([1, 1])
     })
   })
@@ -265,6 +262,20 @@ describe('client: a stand-in', () => {
       })
     }
 
+    it('does not repeat a stop, of which some may be done, except after a 429, before which nothing was', async () => {
+      const statuses = [503, 429]
+      const client = await connect({
+        api: (response) => {
+          const status = statuses.shift()
+          if (status) unavailable(response, '0', status)
+          else json(response, 200, { revoked: 3 })
+        },
+      })
+      expect(await errorOf(client.stop({ userId: 'alice' }))).to.include({ status: 503 })
+      expect(await client.stop({ userId: 'alice' })).to.deep.equal({ revoked: 3 })
+      expect(standIn.apiRequests).to.have.length(3)
+    })
+
     for (const [title, retryAfter, requests] of [
       ['a second time', '0', 2],
       ['after the time limit', '10', 1],
@@ -284,37 +295,19 @@ describe('client: a stand-in', () => {
   })
 
   describe('takes no', () => {
-    it('secret of the request into an error, even if the response quotes it', async () => {
-      const quote = (
-        response: ServerResponse,
-        { body, authorization }: { body: string; authorization?: string | undefined },
-      ) =>
-        json(response, 400, {
-          error: 'invalid_request',
-          error_description: `${body} ${authorization} backend-secret`,
+    for (const first of [401, 403]) {
+      it(`management token into an error, the second one neither, after ${first}`, async () => {
+        const client = await connect({
+          api: (response, { authorization }) =>
+            json(response, authorization === 'Bearer token-1' ? first : 403, {
+              error: 'access_denied',
+              error_description: `not with ${authorization} instead of token-1`,
+            }),
         })
-      const client = await connect({ api: quote })
-      const shown = shownOf(await errorOf(client.issue({ userId: 'alice' })))
-      expect(shown).to.include('alice').and.not.include('token-1')
-      await standIn.close()
-      const other = await connect({ token: quote })
-      const exchange = shownOf(await errorOf(other.exchange(EXCHANGE)))
-      expect(exchange).to.include('resource')
-      for (const secret of [EXCHANGE.subjectToken, '=actor&', 'backend-secret'])
-        expect(exchange).not.to.include(secret)
-    })
-
-    it('second management token into an error either', async () => {
-      const client = await connect({
-        api: (response, { authorization }) =>
-          json(response, authorization === 'Bearer token-1' ? 401 : 403, {
-            error: 'access_denied',
-            error_description: `not with ${authorization} instead of token-1`,
-          }),
+        const description = 'not with Bearer … instead of …'
+        expect(await errorOf(client.get(ID))).to.include({ status: 403, description })
       })
-      const { status, description } = await errorOf(client.get(ID))
-      expect([status, description]).to.deep.equal([403, 'not with Bearer … instead of …'])
-    })
+    }
 
     it('redirect', async () => {
       let reached = 0
