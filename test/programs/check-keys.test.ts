@@ -37,7 +37,8 @@ describe('check: the provider of an example', () => {
     }
     await withDeployment({ resources }, async ({ impersonation }) => {
       const own = insideOf(impersonation)
-      const stage = await setStage(own, own.options, [await metadataOf(own, 'spa')])
+      const clients = ['spa', 'backend'].map((id) => metadataOf(own, id))
+      const stage = await setStage(own, own.options, await Promise.all(clients))
       try {
         const example = { userId: 'alice', createdBy: 'backend', clientId: 'spa', resource: API, context: {} }
         const token = await exchange(stage, example, await issue(stage, example, {}))

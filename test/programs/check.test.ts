@@ -164,9 +164,7 @@ const opaque = (name: string) =>
 const UNLIMITED = '! resources: may exchange for every resource: spa → give them token_exchange_resources'
 const basic = (client: string, what: string) =>
   `✗ secrets: "${client}": Authorization: Basic cannot carry its ${what} unencoded → ${UNENCODED}`
-const mute = (client: string, sign = '✗') =>
-  `${sign} actor tokens: who signs in at "${client}" gets a token for ${API}, because of defaultResource and useGrantedResource: it lacks openid, and cannot act → let useGrantedResource return false for "${client}"`
-const downstream = (text: string, advice: string, sign = '✗') => `${sign} downstream: ${text} → ${advice}`
+const MUTE = dry('actor_token at the exchange: without scope openid')
 
 type Row = readonly [mistake: string, given: Given, lines: readonly string[]]
 const table = (about: string, rows: readonly Row[]) =>
@@ -179,6 +177,7 @@ const crash = (): never => {
   throw new Error('no such table')
 }
 const none = { example: 'none' } as const
+const portal = webClient({ client_id: 'portal', grant_types: ['authorization_code'] })
 
 describe('check: a sound deployment', () => {
   it('has no trouble, and is told what was looked at', async () => {
@@ -200,7 +199,6 @@ describe('check: a sound deployment', () => {
       '✓ who may issue: backend',
       '✓ who may exchange: spa',
       '✓ resources: https://api.example.com: known, and the format of the access tokens is set',
-      '✓ actor tokens: those of spa can act',
       '✓ who may go downstream: orders-api',
       '✓ strangers: no one registers without an initial access token',
       '✓ options: none leaves a door open',
@@ -228,7 +226,7 @@ describe('check: a client that only a metadata document describes', () => {
     expect(fetched).to.deep.equal([])
     expect(lines).to.deep.equal([
       `✗ clients: "${id}" is not registered, and no metadata document of it was fetched → name a registered client: a subject token is for no other`,
-      opened(`there is no client ${id}`),
+      opened('clientId must be a client that is open to sessions'),
     ])
   })
 })
@@ -237,17 +235,20 @@ table('who may issue and exchange', [
   [
     'the named backend lacks the scope',
     { clients: [spa(), backend({ scope: 'subject-tokens:read' })] },
-    [
-      '✗ who may issue: "backend", which the example names, has no subject-tokens:create in its scope → add subject-tokens:create to the scope of "backend"',
-    ],
+    [NO_ISSUER, dry('the request at the issuance: requested scope is not allowed')],
   ],
   [
     'the named application lacks the grant',
     { clients: [spa({ grant_types: ['authorization_code'] }), backend()] },
     [
-      `✗ who may exchange: "spa", which the example names, has no ${TOKEN_EXCHANGE} in its grant_types → add ${TOKEN_EXCHANGE} to the grant_types of "spa"`,
-      `${STOPPED}the request at the issuance: clientId must be a client that may exchange subject tokens`,
+      NO_EXCHANGER,
+      dry('the request at the issuance: clientId must be a client that may exchange subject tokens'),
     ],
+  ],
+  [
+    'another application has the grant',
+    { clients: [spa(), portal, backend()], example: { clientId: 'portal' } },
+    [dry('the request at the issuance: clientId must be a client that may exchange subject tokens')],
   ],
   ['there is no client', { clients: [], ...none }, [NO_ISSUER, NO_EXCHANGER]],
   ['no client may issue', { clients: [spa()], ...none }, [NO_ISSUER]],
@@ -400,6 +401,15 @@ table('resources', [
     ],
   ],
   [
+    'information that never comes',
+    {
+      ...none,
+      options: { customClaimsTimeout: 2 },
+      indicators: { getResourceServerInfo: () => tooLate<ResourceServer>(2) },
+    },
+    [`✗ resources: "spa" may exchange for ${API}, which fails: it took more than 2 s → ${COMPARE}`],
+  ],
+  [
     'a default that is no text',
     {
       ...none,
@@ -461,60 +471,32 @@ table('resources', [
 const toApi: Partial<Indicators> = { defaultResource: () => API }
 const granted: Partial<Indicators> = { ...toApi, useGrantedResource: () => true }
 const onlyExchanging = spa({ grant_types: [TOKEN_EXCHANGE], response_types: [], redirect_uris: [] })
-const portal = webClient({ client_id: 'portal', grant_types: ['authorization_code'] })
 
 table('actor tokens', [
-  ['a default that is not used is none', { ...none, indicators: toApi }, []],
-  [
-    'tokens of an API',
-    { ...none, indicators: { ...toApi, useGrantedResource: async () => true } },
-    [mute('spa')],
-  ],
+  ['a default that is not used is none', { indicators: toApi }, []],
+  ['tokens of an API', { indicators: { ...toApi, useGrantedResource: async () => true } }, [MUTE]],
   [
     'tokens of an API that has the scope are none',
     {
-      ...none,
       indicators: { ...granted, getResourceServerInfo: () => ({ ...jwtsFor(API), scope: 'openid' }) },
+      example: { scope: undefined },
     },
     [],
   ],
-  ['no userinfo', { ...none, indicators: toApi, features: { userinfo: { enabled: false } } }, [mute('spa')]],
+  ['no userinfo', { indicators: toApi, features: { userinfo: { enabled: false } } }, [MUTE]],
   [
     'at one client of two, where the engineer of the example signs in',
     {
       clients: [spa(), portal, backend()],
       indicators: { ...toApi, useGrantedResource: (_ctx, { clientId }) => clientId === 'spa' },
     },
-    [mute('spa')],
+    [MUTE],
   ],
-  [
-    'at one client of two',
-    {
-      ...none,
-      clients: [spa(), portal, backend()],
-      indicators: { ...toApi, useGrantedResource: (_ctx, { clientId }) => clientId === 'spa' },
-    },
-    [mute('spa', '!')],
-  ],
-  [
-    'at a client that does not exchange',
-    { ...none, clients: [onlyExchanging, portal, backend()], indicators: granted },
-    [mute('portal')],
-  ],
-  ['they come from elsewhere', { ...none, clients: [onlyExchanging, backend()], indicators: granted }, []],
+  ['they come from elsewhere', { clients: [onlyExchanging, backend()], indicators: granted }, []],
   [
     'a function that throws',
-    { ...none, indicators: { ...toApi, useGrantedResource: crash } },
-    ['– actor tokens: not checked: no such table'],
-  ],
-  [
-    'a function that does not settle',
-    {
-      ...none,
-      options: { customClaimsTimeout: 2 },
-      indicators: { ...toApi, useGrantedResource: () => tooLate<boolean>(2) },
-    },
-    ['– actor tokens: not checked: useGrantedResource took more than 2 s'],
+    { indicators: { ...toApi, useGrantedResource: crash } },
+    [dry('the request at the exchange: oops! something went wrong: no such table (at …)')],
   ],
 ])
 
@@ -711,15 +693,11 @@ describe('check: addresses', () => {
     it(mistake, async () => expect(await troubles({ ...given, database })).to.deep.equal(lines))
 })
 
-const AUDIENCE = 'compare it, character by character, with what getResourceServerInfo returns as audience'
-const strange = (audience: string) =>
-  downstream(
-    `"orders-api" exchanges tokens for ${audience}, and no resource that is known here has that audience`,
-    AUDIENCE,
-    '!',
-  )
+const STEP = { clientId: 'orders-api', resource: BILLING, scope: 'orders:read' }
+const atStep = (text: string) => dry(`${text.replace(':', ' at the stage onBehalfOf:')}`)
+const elsewhere = atStep('subject_token: for another audience')
 const withApi = (metadata: Partial<ClientMetadata> = {}, given: Given = {}): Given => ({
-  ...none,
+  example: { onBehalfOf: STEP },
   ...given,
   clients: [spa(), backend(), api(metadata), ...(given.clients ?? [])],
   options: { onBehalfOf: true, ...given.options },
@@ -733,14 +711,7 @@ table('downstream', [
     'an audience that is not the name of its resource is none',
     withApi(
       { token_exchange_audiences: ['orders'] },
-      {
-        clients: [spa({ client_id: 'desk', token_exchange_resources: ['urn:orders'] })],
-        indicators: known({
-          [API]: jwtsFor(API),
-          [BILLING]: jwtsFor(BILLING),
-          'urn:orders': jwtsFor('orders'),
-        }),
-      },
+      { indicators: known({ [API]: jwtsFor('orders'), [BILLING]: jwtsFor(BILLING) }) },
     ),
     [],
   ],
@@ -759,158 +730,98 @@ table('downstream', [
   [
     'no API',
     withApi({ token_exchange_audiences: undefined }),
-    ['– who may go downstream: no static client, and none that an example names: others were not looked at'],
-  ],
-  [
-    'an API while onBehalfOf is off',
-    withApi({}, { options: { onBehalfOf: false } }),
     [
-      downstream(
-        'onBehalfOf is off, so these can exchange nothing, because of their token_exchange_audiences: orders-api',
-        'set onBehalfOf, or remove token_exchange_audiences',
-        '!',
-      ),
+      '– who may go downstream: no static client, and none that an example names: others were not looked at',
+      atStep('request: no token_exchange_audiences'),
     ],
   ],
   [
     'a public client',
     withApi({ token_endpoint_auth_method: 'none', client_secret: undefined }),
-    [
-      downstream(
-        '"orders-api" does not authenticate: anyone could send its id, so it is refused',
-        'give it a secret or a key, or remove token_exchange_audiences',
-      ),
-    ],
+    [atStep('request: the client does not authenticate')],
   ],
   [
     'an API without the grant',
     withApi({ grant_types: ['client_credentials'] }),
-    [
-      downstream(
-        '"orders-api" has token_exchange_audiences, and not the grant',
-        `add ${TOKEN_EXCHANGE} to its grant_types`,
-      ),
-    ],
+    [atStep('the request: requested grant type is not allowed for this client')],
   ],
-  [
-    'an API without audience',
-    withApi({ token_exchange_audiences: [] }),
-    [
-      downstream(
-        '"orders-api" has no audience: it can exchange no token',
-        'name in token_exchange_audiences what aud of its tokens says',
-      ),
-    ],
-  ],
-  [
-    'an audience that no resource has',
-    withApi({ token_exchange_audiences: [API, `${API}/`] }),
-    [strange(`${API}/`)],
-  ],
+  ['an API without audience', withApi({ token_exchange_audiences: [] }), [elsewhere]],
+  ['an audience that no resource has', withApi({ token_exchange_audiences: [`${API}/`] }), [elsewhere]],
   ...([undefined, []] as const).map(
     (list): Row => [
       `an API that may go nowhere: ${list ? 'an empty list' : 'no list'}`,
       withApi({ token_exchange_resources: list }),
-      [
-        downstream(
-          '"orders-api" may go nowhere: it has no token_exchange_resources',
-          'name in token_exchange_resources the resources of the APIs that it calls',
-        ),
-      ],
+      [atStep('target: not among the resources of the client')],
     ],
   ),
   [
     'an audience that another API has, too',
     withApi({}, { clients: [api({ client_id: 'reports' })] }),
     [
-      downstream(
-        `orders-api, reports all exchange tokens for ${API}`,
-        'leave the audience to the API that has it',
-        '!',
-      ),
+      `! downstream: orders-api, reports all exchange tokens for ${API} → leave the audience to the API that has it`,
     ],
   ],
 ])
 
-describe('check: downstream, where to', () => {
-  const targets: [what: string, given: Given, sign: string, text: RegExp][] = [
-    [
-      'is no resource',
-      withApi({ token_exchange_resources: ['urn:none'] }),
-      '✗',
-      /"orders-api" may go to urn:none, which is no resource for it/,
-    ],
-    [
-      'has opaque tokens',
-      withApi(
-        {},
-        toBilling(() => ({ ...opaqueFor(BILLING), accessTokenFormat: 'opaque' })),
-      ),
-      '✗',
-      /whose tokens are opaque/,
-    ],
-    [
-      'has a format that is not said, which the provider takes for opaque',
-      withApi(
-        {},
-        toBilling(() => opaqueFor(BILLING)),
-      ),
-      '✗',
-      /whose tokens are opaque/,
-    ],
-    ['cannot be told', withApi({}, toBilling(crash)), '✗', /getResourceServerInfo fails: no such table/],
-    [
-      'never comes',
-      withApi({}, { options: { customClaimsTimeout: 2 }, ...toBilling(() => tooLate<ResourceServer>(2)) }),
-      '✗',
-      /getResourceServerInfo fails: it took more than 2 s/,
-    ],
-    ['is the API itself', withApi({ token_exchange_resources: [API] }), '!', /which is the API itself/],
-    [
-      'is the API itself by another name',
-      withApi(
-        {},
-        toBilling(() => jwtsFor(API)),
-      ),
-      '!',
-      /the API itself/,
-    ],
-    [
-      'is known to another API only',
-      withApi(
-        {},
-        {
-          clients: [
-            api({
-              client_id: 'reports',
-              token_exchange_audiences: [BILLING],
-              token_exchange_resources: [BILLING],
-            }),
-          ],
-          indicators: {
-            getResourceServerInfo(_ctx, name, { clientId }) {
-              if (name === BILLING && clientId === 'orders-api') throw new errors.InvalidTarget()
-              return jwtsFor(name === BILLING ? 'invoices' : name)
-            },
+const toNone = { example: { onBehalfOf: { ...STEP, resource: 'urn:none' } } }
+
+table('downstream, where to', [
+  [
+    'is no resource',
+    withApi({ token_exchange_resources: ['urn:none'] }, toNone),
+    [atStep('the request: resource indicator is missing, or unknown')],
+  ],
+  [
+    'has opaque tokens',
+    withApi(
+      {},
+      toBilling(() => ({ ...opaqueFor(BILLING), accessTokenFormat: 'opaque' })),
+    ),
+    [atStep('target: its access tokens are opaque')],
+  ],
+  [
+    'has a format that is not said, which the provider takes for opaque',
+    withApi(
+      {},
+      toBilling(() => opaqueFor(BILLING)),
+    ),
+    [atStep('target: its access tokens are opaque')],
+  ],
+  [
+    'cannot be told',
+    withApi({}, toBilling(crash)),
+    [atStep('the request: oops! something went wrong: no such table (at …)')],
+  ],
+  [
+    'is the API itself',
+    withApi({ token_exchange_resources: [API] }, { example: { onBehalfOf: { ...STEP, resource: API } } }),
+    [atStep('target: the audience of the received token')],
+  ],
+  [
+    'is the API itself by another name',
+    withApi(
+      {},
+      toBilling(() => jwtsFor(API)),
+    ),
+    [atStep('target: the audience of the received token')],
+  ],
+  [
+    'is known to another API only',
+    withApi(
+      {},
+      {
+        indicators: {
+          getResourceServerInfo(_ctx, name, { clientId }) {
+            if (name === BILLING && clientId === 'orders-api') throw new errors.InvalidTarget()
+            return jwtsFor(name)
           },
         },
-      ),
-      '✗',
-      /"orders-api" may go to https:\/\/billing\.example\.com, which is no resource for it/,
-    ],
-  ]
-  for (const [what, given, sign, text] of targets) {
-    it(what, async () => {
-      const told = (await troubles(given)).filter((line) => line.includes('downstream: "orders-api" may go'))
-      expect(told).to.have.length(1)
-      expect(told[0]?.slice(0, 1)).to.equal(sign)
-      expect(told[0]).to.match(text)
-      expect(told[0]).to.match(/ → ./)
-    })
-  }
-})
+      },
+    ),
+    [atStep('the request: resource indicator is missing, or unknown')],
+  ],
+])
 
-const STEP = { clientId: 'orders-api', resource: BILLING, scope: 'orders:read' }
 const stepping = (options: Partial<ImpersonationOptions> = {}, example: Given['example'] = {}): Given => ({
   ...withApi({}, { options }),
   example: { onBehalfOf: STEP, ...(example as object) },
@@ -925,16 +836,15 @@ const PUBLIC_KEY = createPublicKey({ key: SIGNING_KEY as JsonWebKeyInput['key'],
 const ENCRYPT = { alg: 'dir', enc: 'A256GCM', key: Buffer.alloc(32, 2) } as const
 
 table('what an example is refused with', [
-  ['a user that there is not', { example: { userId: 'zoe' } }, [dry('findAccount: there is no account zoe')]],
+  [
+    'a user that there is not',
+    { example: { userId: 'zoe' } },
+    [dry('the request at the issuance: user not found')],
+  ],
   [
     'accounts that cannot be looked up',
     { configuration: { findAccount: crash } },
-    [dry('findAccount: no such table (at …)')],
-  ],
-  [
-    'accounts that are never found',
-    { configuration: { findAccount: () => tooLate(5) } },
-    [dry('findAccount: it took more than 5 s')],
+    [dry('findAccount at the issuance: findAccount failed: no such table (at …)')],
   ],
   [
     'an engineer without an account',
@@ -1280,7 +1190,16 @@ describe('check: an application that is refused', () => {
       opening({ clients: [shop({ impersonation_sessions: undefined })] }),
       /session: clientId/,
     ],
-    ['a client that there is not', opening({ example: { session: { clientId: 'nowhere' } } }), /nowhere/],
+    [
+      'a client that there is not',
+      opening({ example: { session: { clientId: 'nowhere' } } }),
+      /session: clientId/,
+    ],
+    [
+      'a client that may not ask for openid',
+      opening({ clients: [shop({ scope: 'profile' })] }),
+      /session: the arrival: .*scope/,
+    ],
     [
       'a request without openid',
       opening({ example: { session: { clientId: 'shop', scope: 'profile' } } }),
@@ -1372,35 +1291,44 @@ describe('check: what it asks, and leaves alone', () => {
 
   it('asks about each resource for each client, once', async () => {
     const asked: string[] = []
-    await troubles(
-      withApi(
-        { token_exchange_audiences: ['orders', API] },
-        {
-          indicators: {
-            getResourceServerInfo(_ctx, name, { clientId }) {
-              asked.push(`${clientId}: ${name}`)
-              return jwtsFor(name)
-            },
-          },
+    await troubles({
+      ...none,
+      clients: [spa(), spa({ client_id: 'desk', token_exchange_resources: [API, BILLING] }), backend()],
+      indicators: {
+        getResourceServerInfo(_ctx, name, { clientId }) {
+          asked.push(`${clientId}: ${name}`)
+          return jwtsFor(name)
         },
-      ),
-    )
-    const clients = ['spa', 'backend', 'orders-api']
-    expect(asked).to.have.members(clients.flatMap((client) => [`${client}: ${API}`, `${client}: ${BILLING}`]))
+      },
+    })
+    expect(asked).to.have.members([`spa: ${API}`, `desk: ${API}`, `desk: ${BILLING}`])
   })
 
-  it('waits for no function without end', async () => {
-    const findAccount: Configuration['findAccount'] = (_ctx, accountId) => {
-      if (accountId !== 'bob') return { accountId, claims: () => ({ sub: accountId }) }
-      setImmediate(() => mock.timers.tick(8_000))
-      return new Promise(() => {})
-    }
-    const change = () => mock.timers.enable({ apis: ['setTimeout'] })
-    const given = { options: { customClaimsTimeout: 1 }, configuration: { findAccount }, change }
-    expect(await troubles(given).finally(() => mock.timers.reset())).to.deep.equal([
-      dry('the request at the exchange: functions of the deployment took more than 8 s'),
-    ])
+  const never = () => {
+    setImmediate(() => mock.timers.tick(8_000))
+    return new Promise<never>(() => {})
+  }
+  const without = (name: string): Given => ({
+    configuration: {
+      findAccount: (_ctx, accountId) =>
+        accountId === name ? never() : { accountId, claims: () => ({ sub: accountId }) },
+    },
   })
+  const unsettled: readonly (readonly [what: string, given: Given, stage: string])[] = [
+    ['the account of the user', without('alice'), 'issuance'],
+    ['the account of the engineer', without('bob'), 'exchange'],
+    ['the token of a sign-in', { indicators: { ...toApi, useGrantedResource: never } }, 'exchange'],
+    ['the target of a step', withApi({}, toBilling(never)), 'stage onBehalfOf'],
+  ]
+  for (const [what, given, stage] of unsettled) {
+    it(`waits for no function without end: ${what}`, async () => {
+      const options = { ...given.options, customClaimsTimeout: 1 }
+      const change = () => mock.timers.enable({ apis: ['setTimeout'] })
+      expect(await troubles({ ...given, options, change }).finally(() => mock.timers.reset())).to.deep.equal([
+        dry(`the request at the ${stage}: functions of the deployment took more than 8 s`),
+      ])
+    })
+  }
 
   it('writes nothing, and tells no listener', async () => {
     const written = shared.statements.length

@@ -43,11 +43,9 @@ export async function lookAt(deployment: Deployment, example?: Example): Promise
   ]
 }
 
-const namesIn = ({ createdBy, clientId, actorId, resource, onBehalfOf: step, session }: Example) => ({
+const namesIn = ({ createdBy, clientId, resource, onBehalfOf: step, session }: Example) => ({
   clients: [createdBy, clientId, ...(step ? [step.clientId] : []), ...(session ? [session.clientId] : [])],
-  ...{ createdBy, clientId },
   resources: [resource],
-  actsAt: actorId && clientId,
 })
 
 const SIGNS = { ok: '✓', note: '–', warning: '!', fault: '✗' } as const

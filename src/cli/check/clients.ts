@@ -1,12 +1,24 @@
 /** Keys, algorithms and clients that contradict each other; who may issue and exchange. */
 import { type Client, type ClientMetadata, type Configuration, errors } from 'oidc-provider'
 import { CLIENT_CREDENTIALS, TOKEN_EXCHANGE } from '../../constants.ts'
-import { registeredManagementScopes, registeredResources, withoutDocument } from '../../provider/clients.ts'
-import { checkDownstream, isApi } from './downstream.ts'
-import { descriptionOf, type Finding, fault, namesOf, ok, someoneMay, warning } from './finding.ts'
+import {
+  registeredAudiences,
+  registeredManagementScopes,
+  registeredResources,
+  withoutDocument,
+} from '../../provider/clients.ts'
+import {
+  descriptionOf,
+  type Finding,
+  fault,
+  namedOrNone,
+  namesOf,
+  ok,
+  someoneMay,
+  warning,
+} from './finding.ts'
 import type { Deployment } from './module.ts'
-import { checkResources, resourceLookUp } from './resources.ts'
-import { checkSignIn } from './sign-in.ts'
+import { checkResources } from './resources.ts'
 
 /** What an example names. */
 interface Named {
@@ -14,14 +26,10 @@ interface Named {
   readonly clients?: readonly string[]
   /** Asked for beside those in the metadata. */
   readonly resources?: readonly string[]
-  readonly createdBy?: string
-  readonly clientId?: string
-  /** The client at which its engineer has signed in. */
-  readonly actsAt?: string | undefined
 }
 
 export async function checkClients(deployment: Deployment, named: Named = {}): Promise<Finding[]> {
-  const { provider, configuration } = deployment.inside
+  const { provider, configuration, options } = deployment.inside
   const findings: Finding[] = []
   const clients: Client[] = []
   const fixed = (configuration.clients ?? []).map(({ client_id: id }) => id)
@@ -40,14 +48,12 @@ export async function checkClients(deployment: Deployment, named: Named = {}): P
     findings.push(ok('clients', `the metadata of ${seen.join(' and ')} is valid`))
   }
   const exchangers = clients.filter((client) => client.grantTypes?.includes(TOKEN_EXCHANGE) && !isApi(client))
-  const lookUp = resourceLookUp(deployment)
   return [
     ...findings,
     ...checkSecrets(clients),
-    ...checkRoles(clients, exchangers, named),
-    ...(await checkResources(exchangers, lookUp, named.resources ?? [])),
-    ...(await checkSignIn(deployment, { clients, exchangers, actsAt: named.actsAt })),
-    ...(await checkDownstream(deployment, clients, lookUp)),
+    ...checkRoles(clients, exchangers),
+    ...(await checkResources(deployment, exchangers, named.resources ?? [])),
+    ...(options.onBehalfOf ? checkApis(clients.filter(isApi)) : []),
     ...checkStrangers(configuration),
   ]
 }
@@ -96,38 +102,33 @@ function isItself(text: string): boolean {
 
 const ISSUE = 'subject-tokens:create'
 
-function checkRoles(
-  clients: readonly Client[],
-  exchangers: readonly Client[],
-  { createdBy, clientId }: Named,
-): Finding[] {
+function checkRoles(clients: readonly Client[], exchangers: readonly Client[]): Finding[] {
   const issuers = clients.filter((client) => registeredManagementScopes(client).has(ISSUE))
-  const granted = clients.filter((client) => client.grantTypes?.includes(TOKEN_EXCHANGE))
-  const lacks = (id: string | undefined, holders: readonly Client[]) =>
-    clients.some((client) => client.clientId === id && !holders.includes(client))
   const unlimited = exchangers.filter((client) => registeredResources(client.metadata()) === undefined)
   const text = `may exchange for every resource: ${namesOf(unlimited)}`
+  const exchange = `add ${TOKEN_EXCHANGE} to the grant_types of your application`
   return [
-    lacks(createdBy, issuers)
-      ? fault(
-          'who may issue',
-          `"${createdBy}", which the example names, has no ${ISSUE} in its scope`,
-          `add ${ISSUE} to the scope of "${createdBy}"`,
-        )
-      : someoneMay('who may issue', issuers, `add ${ISSUE} to the scope of your backend`),
-    lacks(clientId, granted)
-      ? fault(
-          'who may exchange',
-          `"${clientId}", which the example names, has no ${TOKEN_EXCHANGE} in its grant_types`,
-          `add ${TOKEN_EXCHANGE} to the grant_types of "${clientId}"`,
-        )
-      : someoneMay(
-          'who may exchange',
-          exchangers,
-          `add ${TOKEN_EXCHANGE} to the grant_types of your application`,
-        ),
+    someoneMay('who may issue', issuers, `add ${ISSUE} to the scope of your backend`),
+    someoneMay('who may exchange', exchangers, exchange),
     ...(unlimited.length > 0 ? [warning('resources', text, 'give them token_exchange_resources')] : []),
   ]
+}
+
+const audiencesOf = (client: Client): readonly string[] | undefined => registeredAudiences(client.metadata())
+
+/** It exchanges the tokens it receives, and never a subject token. */
+const isApi = (client: Client): boolean => audiencesOf(client) !== undefined
+
+/** A client with an audience can exchange the tokens of that API. */
+function checkApis(apis: readonly Client[]): Finding[] {
+  const audiences = new Set(apis.flatMap((api) => audiencesOf(api) ?? []))
+  const shared = [...audiences].flatMap((audience) => {
+    const sharing = apis.filter((api) => audiencesOf(api)?.includes(audience))
+    if (sharing.length < 2) return []
+    const text = `${namesOf(sharing)} all exchange tokens for ${audience}`
+    return [warning('downstream', text, 'leave the audience to the API that has it')]
+  })
+  return [namedOrNone('who may go downstream', apis), ...shared]
 }
 
 /** Whether someone who is not known can get further than the deployment intends. */

@@ -1,14 +1,9 @@
 /** Tries an example with the deployment's own functions, and writes nothing. */
-import { errors } from 'oidc-provider'
-import { RecordError } from '../../http/errors.ts'
 import type { PolicyRequest, ResolvedOptions } from '../../options.ts'
-import { findAccount } from '../../provider/grants.ts'
-import { checkOf, reasonOf } from '../../refusals.ts'
-import { contextOf } from './context.ts'
-import { descriptionOf, type Finding, fault, note, ok, thrownOf, warning } from './finding.ts'
+import { descriptionOf, type Finding, fault, note, ok, warning } from './finding.ts'
 import { inTime } from './in-time.ts'
 import type { Deployment, Example } from './module.ts'
-import { exceptionIn, exchange, issue, open, ownClaims, passOn, Refused } from './rehearsal.ts'
+import { exchange, issue, open, ownClaims, passOn, Refused } from './rehearsal.ts'
 import { metadataOf, type Stage, setStage } from './stage.ts'
 
 const ABOUT = 'dry run'
@@ -22,29 +17,25 @@ export async function dryRun(
   example: Example,
   known: readonly Finding[] = [],
 ): Promise<Finding[]> {
-  const faulty = (...names: string[]) =>
-    known.some(({ level, about }) => level === 'fault' && names.includes(about))
-  const { userId, clientId, resource, onBehalfOf: step, session } = example
-  try {
-    const account = await inTime(inside, 'it', findAccount(contextOf(inside), userId))
-    if (!account) return [failed(`findAccount: there is no account ${userId}`)]
-  } catch (error) {
-    return [failed(`findAccount: ${thrownOf(error)}`)]
-  }
+  const isFaulty = (name: string) => known.some(({ level, about }) => level === 'fault' && about === name)
+  const { createdBy, clientId, resource, onBehalfOf: step, session } = example
   const { options, sawActor } = watchPolicy(inside.options)
-  const anywhere = faulty('resources') && { token_exchange_resources: [resource] }
-  const ids = new Set([clientId, ...(step ? [step.clientId] : []), ...(session ? [session.clientId] : [])])
+  const anywhere = isFaulty('resources') && { token_exchange_resources: [resource] }
+  const named = [
+    createdBy,
+    clientId,
+    ...(step ? [step.clientId] : []),
+    ...(session ? [session.clientId] : []),
+  ]
   const metadata = async (id: string) => {
     const client = await metadataOf(inside, id)
     return client && { ...client, ...(id === clientId && anywhere) }
   }
   const stoppedBy = ({ text, ofMetadata }: Pick<Stopped, 'text' | 'ofMetadata'>): Finding =>
-    ofMetadata && faulty('clients', 'downstream', 'who may issue', 'who may exchange')
-      ? note(ABOUT, `stopped by a fault above: ${text}`)
-      : failed(text)
+    ofMetadata && isFaulty('clients') ? note(ABOUT, `stopped by a fault above: ${text}`) : failed(text)
   let stage: Stage
   try {
-    stage = await setStage(inside, options, await Promise.all([...ids].map(metadata)))
+    stage = await setStage(inside, options, await Promise.all([...new Set(named)].map(metadata)))
   } catch (error) {
     const text = `the second provider cannot be set up: ${descriptionOf(error)}`
     return [stoppedBy({ text, ofMetadata: true })]
@@ -102,18 +93,12 @@ interface Stopped {
   readonly ofMetadata: boolean
 }
 
-function stoppedAt(where: string, thrown: unknown): Stopped {
-  const error = thrown instanceof RecordError ? (thrown.cause ?? thrown) : thrown
-  const own = error instanceof Error ? checkOf(error) : undefined
-  const check = error instanceof Refused ? error.check : own
-  const reason = own ? reasonOf(error as Error) : descriptionOf(error)
+function stoppedAt(where: string, error: unknown): Stopped {
+  const { check, isDenial = false, isFailure = false } = error instanceof Refused ? error : {}
   return {
-    text: `${check ?? 'the request'} at the ${where}: ${reason}${own ? exceptionIn(error) : ''}`,
-    isFailure:
-      error instanceof Refused
-        ? error.isFailure
-        : own !== undefined && !(error instanceof errors.OIDCProviderError),
-    isDenial: error instanceof Refused ? error.isDenial : error instanceof errors.AccessDenied,
+    text: `${check ?? 'the request'} at the ${where}: ${descriptionOf(error)}`,
+    isDenial,
+    isFailure,
     ofMetadata: check === undefined || check === 'request' || check === 'target',
   }
 }

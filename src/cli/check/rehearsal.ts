@@ -5,17 +5,14 @@ import { Socket } from 'node:net'
 import { decodeJwt } from 'jose'
 import { errors } from 'oidc-provider'
 import { epochTime } from '../../clock.ts'
-import { ACCESS_TOKEN_TYPE, RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../../constants.ts'
+import { ACCESS_TOKEN_TYPE, CLIENT_CREDENTIALS, RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../../constants.ts'
 import { withoutUndefined } from '../../plain-json.ts'
-import { findAccount } from '../../provider/grants.ts'
-import { issueSubjectToken, parseIssueRequest } from '../../records/issue.ts'
-import { checkOf } from '../../refusals.ts'
-import { contextOf } from './context.ts'
+import { checkOf, reasonOf } from '../../refusals.ts'
 import { thrownOf } from './finding.ts'
 import type { Example, Step } from './module.ts'
-import type { Stage } from './stage.ts'
+import type { Shown, Stage } from './stage.ts'
 
-/** What the provider has refused, and by which check of the exchange, if it was one. */
+/** What the provider has refused, and by which check of the plugin, if it was one. */
 export class Refused extends Error {
   readonly check: string | undefined
   readonly isDenial: boolean
@@ -33,30 +30,31 @@ export class Refused extends Error {
 }
 
 /** The exception of a function of the deployment behind a refusal, if there is one, to be added to its reason. */
-export function exceptionIn(error: unknown): string {
+function exceptionIn(error: unknown): string {
   if (!(error instanceof Error)) return ''
   const own = checkOf(error) !== undefined || error instanceof errors.OIDCProviderError
   const thrown = own ? error.cause : error
   return thrown === undefined || thrown instanceof errors.OIDCProviderError ? '' : `: ${thrownOf(thrown)}`
 }
 
-/** The backend issues. */
+/** The backend gets a token of the management API, and issues. */
 export async function issue(
   stage: Stage,
   { userId, createdBy, context }: Example,
   constraints: Readonly<Record<string, unknown>>,
 ): Promise<string> {
-  const request = parseIssueRequest(withoutUndefined({ userId, context, ...constraints }), stage)
-  const find = (name: string) => findAccount(contextOf(stage), name)
-  const caller = { id: createdBy, findAccount: find, report: () => {} }
-  return (await issueSubjectToken(stage, caller, request)).subjectToken
+  const resource = stage.settings.managementResource(stage.provider)
+  const form = { grant_type: CLIENT_CREDENTIALS, scope: 'subject-tokens:create', resource }
+  const { access_token: token } = await requestTokens(stage, createdBy, form)
+  const body = withoutUndefined({ userId, context, ...constraints })
+  return bodyOf(stage, await stage.sendToApi(token, body)).subjectToken
 }
 
 /** The application exchanges. The engineer, if there is one, has signed in there. */
 export async function exchange(stage: Stage, example: Example, subjectToken: string): Promise<string> {
   const { clientId, actorId } = example
   const actor = actorId !== undefined && {
-    actor_token: await userinfoToken(stage, clientId, actorId),
+    actor_token: await engineersToken(stage, clientId, actorId),
     actor_token_type: ACCESS_TOKEN_TYPE,
   }
   return exchangeAt(stage, example, { subject_token: subjectToken, ...actor })
@@ -75,20 +73,38 @@ async function exchangeAt(
   return String((await requestTokens(stage, clientId, { grant_type: TOKEN_EXCHANGE, ...form })).access_token)
 }
 
-async function requestTokens(stage: Stage, clientId: string, form: Readonly<Record<string, unknown>>) {
+async function requestTokens(
+  stage: Stage,
+  clientId: string,
+  form: Readonly<Record<string, string | undefined>>,
+) {
   const { client_id, client_secret } = stage.client(clientId)
   const to = stage.provider.urlFor('token')
-  const shown = await stage.send(to, { client_id, client_secret, ...form })
-  const body = JSON.parse(shown.text)
-  if (shown.status === 200) return body
+  return bodyOf(stage, await stage.send(to, { client_id, client_secret, ...form }))
+}
+
+function bodyOf(stage: Stage, { status, text }: Shown) {
+  const body = JSON.parse(text)
+  if (status < 300) return body
   const { told, thrown } = stage.refused()
-  const own = told && told.check !== told.error ? told : undefined
-  const text = `${own?.reason ?? body.error_description}${exceptionIn(thrown)}`
-  throw new Refused(text, {
+  const own = told && told.check !== told.error ? told : failureOf(thrown)
+  throw new Refused(`${own?.reason ?? body.error_description}${exceptionIn(thrown)}`, {
     check: own?.check,
     isDenial: told?.error === 'access_denied',
-    isFailure: shown.status >= 500,
+    isFailure: status >= 500,
   })
+}
+
+function failureOf(thrown: unknown) {
+  const check = thrown instanceof Error ? checkOf(thrown) : undefined
+  return check && { check, reason: reasonOf(thrown as Error) }
+}
+
+/** The access token of a sign-in at the application. An engineer who cannot sign in there has one from elsewhere. */
+async function engineersToken(stage: Stage, clientId: string, actorId: string): Promise<string> {
+  await signIn(stage, actorId)
+  const { code, redeem } = await authorize(stage, clientId, 'openid')
+  return code === undefined ? userinfoToken(stage, clientId, actorId) : (await redeem()).access_token
 }
 
 async function userinfoToken({ provider }: Stage, clientId: string, accountId: string): Promise<string> {
@@ -114,7 +130,6 @@ export async function ownClaims({ provider }: Stage, accessToken: string): Promi
  */
 export async function open(stage: Stage, example: Example): Promise<unknown> {
   const { session: { clientId = '', scope = 'openid' } = {}, actorId = '' } = example
-  const client = stage.client(clientId)
   const door = stage.door?.sessions.door.href ?? ''
   const refused = (step: string, why: string) => {
     const { told, thrown } = stage.refused()
@@ -129,24 +144,33 @@ export async function open(stage: Stage, example: Example): Promise<unknown> {
   const opened = await stage.send(`${door}/confirm`, { sealed })
   if (opened.status !== 200) throw refused('the button', `it responded with ${opened.status}`)
 
-  const verifier = randomBytes(32).toString('base64url')
-  const address = new URL(stage.provider.urlFor('authorization'))
-  const redirect = { redirect_uri: client.redirect_uris?.[0] ?? '' }
-  address.search = new URLSearchParams({
-    ...{ client_id: clientId, response_type: 'code', scope, ...redirect },
-    ...{ state: 'a-rehearsal', nonce: 'a-rehearsal', code_challenge_method: 'S256' },
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-  }).toString()
-  const arrival = await stage.send(address.href)
-  const answer = URL.parse(arrival.location)?.searchParams
-  const code = answer?.get('code')
-  if (!code)
-    throw refused('the arrival', answer?.get('error_description') ?? `it responded with ${arrival.status}`)
-  const form = { grant_type: 'authorization_code', code, ...redirect, code_verifier: verifier }
-  const { id_token } = await requestTokens(stage, clientId, form).catch((error) => {
+  const { code, answer, redeem } = await authorize(stage, clientId, scope)
+  if (code === undefined) throw refused('the arrival', answer)
+  const { id_token } = await redeem().catch((error) => {
     throw new Error(`the code: ${error.message}`)
   })
   return decodeJwt(id_token).act
+}
+
+/** The browser asks for a code of the application. Without one, `answer` is what the application or the person reads. */
+async function authorize(stage: Stage, clientId: string, scope: string) {
+  const { redirect_uris: [redirect_uri = ''] = [] } = stage.client(clientId)
+  const code_verifier = randomBytes(32).toString('base64url')
+  const address = new URL(stage.provider.urlFor('authorization'))
+  address.search = new URLSearchParams({
+    ...{ client_id: clientId, response_type: 'code', scope, redirect_uri },
+    ...{ state: 'a-rehearsal', nonce: 'a-rehearsal', code_challenge_method: 'S256' },
+    code_challenge: createHash('sha256').update(code_verifier).digest('base64url'),
+  }).toString()
+  const { status, location } = await stage.send(address.href)
+  const answered = URL.parse(location)?.searchParams
+  const code = answered?.get('code') ?? undefined
+  const form = { grant_type: 'authorization_code', code, redirect_uri, code_verifier }
+  return {
+    code,
+    answer: answered?.get('error_description') ?? `it responded with ${status}`,
+    redeem: () => requestTokens(stage, clientId, form),
+  }
 }
 
 /** The engineer's own session, as the provider keeps it. */

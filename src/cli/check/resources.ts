@@ -1,8 +1,9 @@
 /** The resources that applications exchange for, as the exchange would resolve them. */
-import { type Client, errors, type ResourceServerInstance } from 'oidc-provider'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { type Client, errors, type OIDCContext, type ResourceServerInstance } from 'oidc-provider'
 import { registeredResources } from '../../provider/clients.ts'
-import { requestedResourceServers } from '../../provider/grants.ts'
-import { contextOf } from './context.ts'
+import { type GrantContext, requestedResourceServers } from '../../provider/grants.ts'
 import { type Finding, fault, messageOf, ok } from './finding.ts'
 import { inTime } from './in-time.ts'
 import type { Deployment } from './module.ts'
@@ -11,33 +12,29 @@ import type { Deployment } from './module.ts'
  * The resource in a request of the client, or without a name the one that `defaultResource` gives it; `undefined`: this
  * client gets no token for it; a text: why that cannot be told.
  */
-export type LookUp = (
-  resource: string | undefined,
+async function lookUp(
+  { inside }: Deployment,
   client: Client,
-) => Promise<ResourceServerInstance | string | undefined>
-
-/** Asks the deployment's own functions, once for each resource and client. */
-export function resourceLookUp({ inside }: Deployment): LookUp {
-  const asked = new Map<string, ReturnType<LookUp>>()
-  const ask: LookUp = async (resource, client) => {
-    try {
-      const servers = requestedResourceServers(contextOf(inside, client, { resource }))
-      const [server] = await inTime(inside, 'it', servers)
-      return typeof (server?.identifier() ?? '') === 'string' ? server : 'defaultResource returns no string'
-    } catch (error) {
-      return error instanceof errors.InvalidTarget ? undefined : messageOf(error)
-    }
-  }
-  return (resource, client) => {
-    const key = JSON.stringify([resource, client.clientId])
-    const known = asked.get(key) ?? ask(resource, client)
-    asked.set(key, known)
-    return known
+  resource: string | undefined,
+): Promise<ResourceServerInstance | string | undefined> {
+  try {
+    const servers = requestedResourceServers(contextOf(inside, client, { resource }))
+    const [server] = await inTime(inside, 'it', servers)
+    return typeof (server?.identifier() ?? '') === 'string' ? server : 'defaultResource returns no string'
+  } catch (error) {
+    return error instanceof errors.InvalidTarget ? undefined : messageOf(error)
   }
 }
 
-/** What `aud` of its access tokens says. */
-export const audienceOf = (server: ResourceServerInstance): string => server.audience ?? server.identifier()
+/** The context of a request of this client to the token endpoint, which no one sent. */
+function contextOf({ provider }: Deployment['inside'], client: Client, params: object): GrantContext {
+  const request = new IncomingMessage(new Socket())
+  const ctx = provider.createContext(request, new ServerResponse(request))
+  const oidc: OIDCContext = new provider.OIDCContext(ctx as never)
+  Object.assign(oidc, { route: 'token', params })
+  oidc.entity('Client', client)
+  return Object.assign(ctx, { oidc }) as unknown as GrantContext
+}
 
 const ABOUT = 'resources'
 
@@ -52,8 +49,8 @@ const ANY = 'https://any.invalid'
 
 /** `named`: resources that are asked for beside those in `token_exchange_resources`. */
 export async function checkResources(
+  deployment: Deployment,
   clients: readonly Client[],
-  lookUp: LookUp,
   named: readonly string[],
 ): Promise<Finding[]> {
   const findings: Finding[] = []
@@ -63,11 +60,11 @@ export async function checkResources(
   for (const client of clients) {
     const list = listOf(client)
     for (const resource of new Set([...(list ?? (names.length > 0 ? names : [ANY])), undefined])) {
-      const found = await lookUp(resource, client)
+      const found = await lookUp(deployment, client, resource)
       if (typeof found === 'object') known.set(resource === ANY ? 'any resource' : found.identifier(), found)
       else if (resource === undefined ? found : list) {
         const other = otherSpelling(resource ?? '')
-        const meant = await lookUp(other, client)
+        const meant = await lookUp(deployment, client, other)
         if (typeof meant === 'object') known.set(other, meant)
         const start = `"${client.clientId}" may exchange for ${resource ?? 'what defaultResource returns'}`
         const why =

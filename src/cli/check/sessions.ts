@@ -26,7 +26,6 @@ export async function checkSessions(
     checkDoor(inside, door),
     checkKeys(door),
     namedOrNone('who can be opened', open),
-    ...checkScope(open),
     ...(await checkLogout(open, configuration.fetch === undefined)),
   ]
 }
@@ -61,14 +60,6 @@ function checkKeys({ given }: SessionService): Finding {
   if (short === 0) return ok(about, `the first of ${keys.length} cookies.keys seals, and all of them open`)
   const text = `${short} of ${keys.length} cookies.keys have fewer than ${SHORTEST_KEY} bytes: who guesses one can forge what the door seals`
   return warning(about, text, `use ${SHORTEST_KEY} random bytes for each`)
-}
-
-/** An arrival without `openid` is refused. */
-function checkScope(open: readonly Client[]): Finding[] {
-  const unable = open.filter(({ scope }) => scope !== undefined && !scope.split(' ').includes('openid'))
-  if (unable.length === 0) return []
-  const text = `cannot ask for the scope openid, without which no session begins: ${namesOf(unable)}`
-  return [fault('who can be opened', text, 'add openid to the scope of their metadata, or leave it out')]
 }
 
 async function checkLogout(open: readonly Client[], isOwnFetch: boolean): Promise<Finding[]> {

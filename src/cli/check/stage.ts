@@ -10,7 +10,13 @@ import {
   randomBytes,
 } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestListener,
+  request,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { calculateJwkThumbprint } from 'jose'
@@ -20,6 +26,7 @@ import {
   type ClientMetadata,
   type Configuration,
   type JWK,
+  type KoaContextWithOIDC,
   Provider,
   type ResourceServer,
 } from 'oidc-provider'
@@ -38,6 +45,8 @@ export interface Stage extends Inside {
   refused(): Refusal
   /** As a browser that has these cookies. */
   send(to: string, form?: Readonly<Record<string, string | undefined>>): Promise<Shown>
+  /** As a backend that issues a subject token. */
+  sendToApi(token: string, body: object): Promise<Shown>
   keep(cookies: readonly string[]): void
   close(): void
 }
@@ -47,7 +56,7 @@ interface Refusal {
   readonly thrown?: unknown
 }
 
-interface Shown {
+export interface Shown {
   readonly status: number
   readonly text: string
   readonly location: string
@@ -70,6 +79,7 @@ export async function setStage(
       features: featuresOf(own.configuration.features),
       clients: known,
       clientAuthMethods: ['client_secret_post', 'none'],
+      loadExistingGrant: consent,
       sectorIdentifierUriValidate: () => false,
       fetch: async () => {
         throw new Error('nothing is sent')
@@ -90,9 +100,9 @@ export async function setStage(
   }
   provider.on('server_error', keepThrown)
   provider.on('grant.error', keepThrown)
-  const server = createServer(
-    listenerOf(provider, inside.door && impersonation.handler({ only: 'door' }), own),
-  )
+  const api = impersonation.handler({ prefix: '/api', only: 'management' })
+  const door = inside.door && impersonation.handler({ only: 'door' })
+  const server = createServer(listenerOf(provider, { api, door }, own))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -100,6 +110,25 @@ export async function setStage(
   const keep = (cookies: readonly string[]) => {
     for (const [, name = '', value = ''] of cookies.map((line) => /^([^=]+)=([^;]*)/.exec(line) ?? []))
       jar.set(name, value)
+  }
+  async function ask(to: string, headers: OutgoingHttpHeaders = {}, body?: string): Promise<Shown> {
+    const { host, pathname, search, protocol } = new URL(to)
+    refused = {}
+    const sent = request({
+      ...{ host: '127.0.0.1', port, path: pathname + search, method: body === undefined ? 'GET' : 'POST' },
+      headers: {
+        host,
+        'x-forwarded-proto': protocol.slice(0, -1),
+        'sec-fetch-site': 'same-origin',
+        cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
+        ...headers,
+      },
+    })
+    sent.end(body)
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const { statusCode: status = 0, headers: received } = response
+    keep(received['set-cookie'] ?? [])
+    return { status, text: await text(response), location: received.location ?? '' }
   }
   return {
     ...inside,
@@ -110,30 +139,30 @@ export async function setStage(
     },
     refused: () => refused,
     keep,
-    async send(to, form) {
-      const { host, pathname, search, protocol } = new URL(to)
-      refused = {}
-      const sent = request({
-        ...{ host: '127.0.0.1', port, path: pathname + search, method: form ? 'POST' : 'GET' },
-        headers: {
-          host,
-          'x-forwarded-proto': protocol.slice(0, -1),
-          'sec-fetch-site': 'same-origin',
-          cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
-          ...(form && { 'content-type': 'application/x-www-form-urlencoded' }),
-        },
-      })
-      sent.end(form && encode(form))
-      const [response] = (await once(sent, 'response')) as [IncomingMessage]
-      const { statusCode: status = 0, headers } = response
-      keep(headers['set-cookie'] ?? [])
-      return { status, text: await text(response), location: headers.location ?? '' }
-    },
+    send: (to, form) =>
+      form ? ask(to, { 'content-type': 'application/x-www-form-urlencoded' }, encode(form)) : ask(to),
+    sendToApi: (token, body) =>
+      ask(
+        new URL(API, provider.issuer).href,
+        { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        JSON.stringify(body),
+      ),
     close() {
       server.closeAllConnections()
       server.close()
     },
   }
+}
+
+/** Whoever signs in at an application has consented to what it asks for. */
+async function consent({ oidc }: KoaContextWithOIDC) {
+  const { client, session, provider, params = {}, resourceServers = {} } = oidc
+  const grant = new provider.Grant({ clientId: client?.clientId, accountId: session?.accountId })
+  const scope = String(params.scope)
+  grant.addOIDCScope(scope)
+  for (const resource of Object.keys(resourceServers)) grant.addResourceScope(resource, scope)
+  await grant.save()
+  return grant
 }
 
 /** Of the same algorithms and ids, so that whatever names one of them fits. */
@@ -209,17 +238,22 @@ function optionsOf({ sessions, ...options }: ResolvedOptions): ImpersonationOpti
   }
 }
 
+/** Where a backend issues here, wherever the deployment has mounted it. */
+const API = '/api/subject-tokens'
+
+interface Handlers {
+  readonly api: NodeHandler
+  readonly door: NodeHandler | undefined
+}
+
 /** The provider where its issuer is, and the door at its own path: as behind the proxy of the deployment. */
-function listenerOf(
-  provider: Provider,
-  door: NodeHandler | undefined,
-  { door: own }: Inside,
-): RequestListener {
+function listenerOf(provider: Provider, { api, door }: Handlers, { door: own }: Inside): RequestListener {
   const serve = provider.callback()
   const mountedAt = new URL(provider.issuer).pathname.replace(/\/$/, '')
   const atDoor = own && [own.sessions.door.pathname, `${own.sessions.door.pathname}/confirm`]
   return (incoming, response) => {
     const { url = '' } = incoming
+    if (url === API) return api(incoming, response)
     if (door && atDoor?.includes(url)) return door(incoming, response)
     Object.assign(incoming, { originalUrl: url, url: url.slice(mountedAt.length) })
     return void serve(incoming, response)
