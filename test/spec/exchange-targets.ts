@@ -61,14 +61,11 @@ const LONG = `https://api.example.com/${'r'.repeat(5000)}`
 const LONG_SCOPE = Array.from({ length: 256 }, (_, index) => `scope-${index}-${'s'.repeat(60)}`).join(' ')
 
 const resources = [
-  refusesTarget('E71, none', 'no resource', { missing: null, blank: '' }),
+  refusesTarget('E71, none', 'no resource', { blank: '' }),
   values('E71, none, for a scope', { openid: 'openid orders:read' }, (scope) =>
     spares({ resource: null, scope }, invalidTarget('no resource')),
   ),
-  refusesTarget('E71, several', 'more than one resource', {
-    two: [API, OPAQUE_API],
-    'the same twice': [API, API],
-  }),
+  refusesTarget('E71, several', 'more than one resource', { two: [API, OPAQUE_API] }),
   refusesTarget('E71, no URI', NO_URI, {
     relative: '/orders',
     'without a scheme': 'api.example.com',
@@ -85,7 +82,6 @@ const resources = [
   }),
   refusesTarget('E71, unknown', 'InvalidTarget', {
     another: 'https://unknown.example.com',
-    'a slash after it': `${API}/`,
     'in capitals': API.toUpperCase(),
     '50,000 characters': `https://${'a'.repeat(50_000)}`,
   }),
@@ -113,7 +109,7 @@ const resources = [
     tokenSays({ aud: audience ?? API }),
     spent,
   ]),
-  values('E71, of the client', { 'not registered': narrow, 'none at all': barred }, (client) => [
+  values('E71, of the client', { 'none at all': barred }, (client) => [
     stored(client),
     ready,
     send({}, { client }),
@@ -206,7 +202,6 @@ const scopes = [
     'under a ceiling': { asked: null, ceiling: READ },
   }),
   grants('E72, what the resource has', {
-    some: { asked: `${READ} orders:delete`, granted: READ },
     all: { asked: BOTH, granted: BOTH },
     'in the order in which it was asked for': {
       asked: 'orders:write orders:read',
@@ -229,7 +224,6 @@ const scopes = [
     'not of the provider': { asked: 'orders:write', client: openidOnly, granted: 'orders:write' },
   }),
   grants('E75, offline_access', {
-    'beside others': { asked: `${READ} offline_access`, granted: READ },
     'although the ceiling names it': {
       asked: `offline_access ${READ}`,
       ceiling: `offline_access ${READ}`,
@@ -239,7 +233,6 @@ const scopes = [
   grants('E76, openid', {
     'with an actor': { asked: `openid ${READ}`, acting: true, granted: `openid ${READ}` },
     'outside the ceiling': { asked: `openid ${READ}`, acting: true, ceiling: READ, granted: READ },
-    'without one': { asked: `openid ${READ}`, granted: READ },
   }),
   values('E76, openid where no one acts through another', { 'beside others': READ }, (granted) => [
     on('one person deep'),
@@ -248,7 +241,6 @@ const scopes = [
     spent,
   ]),
   refuses('E77, none of', {
-    'the resource': { asked: 'orders:delete' },
     'the ceiling': { asked: 'orders:write', ceiling: READ },
     offline_access: { asked: 'offline_access' },
     openid: { asked: 'openid' },
@@ -264,22 +256,18 @@ const scopes = [
     succeeds(),
     spent,
   ]),
-  values(
-    'E45, too many',
-    { 257: [READ, ...names(256)], '20,000': Array(20_000).fill('x'), 'of one': Array(257).fill(READ) },
-    (scope) => [
-      ready,
-      send({ scope: scope.join(' ') }),
-      refused(400, 'invalid_scope', 'more than 256 scopes were requested'),
-      ({ events, calls }) => {
-        expect(events[0]?.payload).to.include({ check: 'scope' }).and.not.to.have.any.keys('id', 'scope')
-        expect(calls.filter((call) => call.startsWith('store.'))).to.deep.equal([])
-      },
-      send(),
-      succeeds(),
-      spent,
-    ],
-  ),
+  values('E45, too many', { 257: [READ, ...names(256)], '20,000': Array(20_000).fill('x') }, (scope) => [
+    ready,
+    send({ scope: scope.join(' ') }),
+    refused(400, 'invalid_scope', 'more than 256 scopes were requested'),
+    ({ events, calls }) => {
+      expect(events[0]?.payload).to.include({ check: 'scope' }).and.not.to.have.any.keys('id', 'scope')
+      expect(calls.filter((call) => call.startsWith('store.'))).to.deep.equal([])
+    },
+    send(),
+    succeeds(),
+    spent,
+  ]),
   texts(
     'E12, no scope',
     [' ', `${READ}  orders:write`, ` ${READ}`, `${READ}\t`, 'orders:"read"', 'ä'],

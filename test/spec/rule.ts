@@ -12,16 +12,16 @@ export type Cells<Form extends string> = Readonly<Record<Form, Cell>>
 /** A row of the matrix. */
 export interface Rule {
   /** As in docs/protocol.md. */
-  readonly id: string
-  /** The id and, where a rule has several rows, what this one is about. */
+  readonly ids: readonly string[]
+  /** The ids of the rules that it holds and, where a rule has several rows, what this one is about. */
   readonly title: string
   readonly cells: Readonly<Record<string, Cell>>
 }
 
-/** Makes rows that have a cell for each of these forms. A title begins with the id of the rule. */
+/** Makes rows that have a cell for each of these forms. A title begins with the ids of the rules that one request shows. */
 export const rowsOf =
   <const Form extends string>(_forms: readonly Form[]) =>
-  (title: string, cells: Cells<Form>): Rule => ({ id: title.replace(/,.*/, ''), title, cells })
+  (title: string, cells: Cells<Form>): Rule => ({ ids: title.replace(/,.*/, '').split(' '), title, cells })
 
 /** A cell for each of these forms. */
 export const each = <const Form extends string>(
