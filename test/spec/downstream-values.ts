@@ -4,7 +4,7 @@ import { withActor } from '../../fixtures/actor-tokens.ts'
 import { CERTIFICATE } from '../../fixtures/clients.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
-import { apiClient, BILLING, LEDGER, ledgerApi } from '../../fixtures/on-behalf-of.ts'
+import { apiClient, BILLING, LEDGER } from '../../fixtures/on-behalf-of.ts'
 import { exchange, issue } from '../../fixtures/requests.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import type { CustomClaimsRequest, PolicyRequest } from '../../src/options.ts'
@@ -25,7 +25,7 @@ import {
 } from './expectations.ts'
 import { fails, functions, issuedWith, on, passes, stored } from './given.ts'
 import { by, mustPresent, PRESENTED, proven, storedAs, theKey, variant } from './proofs.ts'
-import { type Rule, rowsOf, type Step, values } from './rule.ts'
+import { type Rule, type Step, values } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { LASTING } from './settings.ts'
 
@@ -96,15 +96,6 @@ export const downstreamValues: readonly Rule[] = [
   refusedJwts('D3, too many with the client', 'more than 2 APIs in the chain', {
     'two before': { act: through('a-api', 'b-api') },
   }),
-  everyPassed('D3, told newest first', [
-    send(),
-    passOn,
-    send(...LEDGER_BY_BILLING),
-    passOn,
-    send({ resource: API }, { client: ledgerApi() }),
-    ({ events }) => expect(events[0]?.payload).to.deep.include({ through: ['billing-api', 'orders-api'] }),
-    refusedToken('more than 2 APIs in the chain'),
-  ]),
   values(
     'D7, the whole form',
     {
@@ -134,13 +125,11 @@ export const downstreamValues: readonly Rule[] = [
       'an API behind a person': { sub: 'bob', act: { sub: 'a-api', client_id: 'a-api' } },
     }),
   }),
-  rowsOf(['where an actor is required'])('D8, first', {
-    'where an actor is required': [
-      on('with an actor always'),
-      send({}, { client: apiClient() }),
-      refusedToken('the client is an API'),
-    ],
-  }),
+  values('D8, first', { 'where an actor is required': apiClient() }, (client) => [
+    on('with an actor always'),
+    send({}, { client }),
+    refusedToken('the client is an API'),
+  ]),
   values('D12, to the second', { ending: 60 }, (left) => [
     passes(0),
     at(OWN),
@@ -161,10 +150,8 @@ export const downstreamValues: readonly Rule[] = [
     recordUnchanged,
   ]),
   refusedJwts('D14, one text, as it stands', 'for another audience', {
-    'other letters': { aud: API.toUpperCase() },
     'a slash more': { aud: `${API}/` },
     'a list of it': { aud: [API] },
-    'it and another': { aud: [API, BILLING] },
     'another and it': { aud: [BILLING, API] },
     none: { aud: undefined },
   }),
@@ -217,7 +204,7 @@ export const downstreamValues: readonly Rule[] = [
       recordUnchanged,
     ],
   ),
-  values('D17, opaque', { DPoP: { jkt: 'y'.repeat(43) }, 'a certificate': { 'x5t#S256': 'y' } }, (cnf) => [
+  values('D17, opaque', { 'a certificate': { 'x5t#S256': 'y' } }, (cnf) => [
     at("a user's own opaque token"),
     forged({ cnf }),
     send(),
@@ -312,7 +299,6 @@ export const downstreamValues: readonly Rule[] = [
   values(
     'D28, the shortest',
     {
-      'of what was received': [{}, 50, 50],
       'of the resource': [{}, 3000, 600],
       maxAccessTokenTTL: [{ resource: LASTING }, 3000, 900],
     } as const,

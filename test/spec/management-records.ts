@@ -146,76 +146,55 @@ const TAIL = 'A-z_9'.padEnd(22, '0')
 /** As an API has logged it. */
 const jtiOfItsToken: Step = lists(({ kept }) => ({ jti: decodeJwt(kept.accessToken ?? '').jti ?? '' }))
 const names = rowsOf(['finds', 'leaves out'])
+type Query = Of<Parameters>
+/** A query that finds the record, and one that leaves it out. */
+const selects = (title: string, steps: Steps, query: Query, other: Query): Rule =>
+  names(title, {
+    finds: [steps, lists(query), finds, changesNothing],
+    'leaves out': [steps, lists(other), findsNone, changesNothing],
+  })
+/** Among the records of its user. */
+const beside =
+  (parameters: Parameters): Query =>
+  (scene) => ({ ...ofItsUser(scene), ...parameters })
+const ofItsActor = ({ people: { actorId } }: Scene): Parameters => ({ actorId })
+/** What a time selects, before the second in which the record was created, in it, and after it. */
+const selectsByTime = (title: string, name: string, ...isFound: readonly boolean[]): Rule =>
+  rowsOf(['before', 'in that second', 'after'])(
+    title,
+    each(['before', 'in that second', 'after'], (when) => {
+      const seconds = ['before', 'in that second', 'after'].indexOf(when) - 1
+      return [
+        isIssued,
+        lists((scene) => ({ ...ofItsUser(scene), [name]: at(scene, seconds) })),
+        isFound[seconds + 1] ? finds : findsNone,
+        changesNothing,
+      ]
+    }),
+  )
 const filters = [
-  names('M33', {
-    finds: [isIssued, lists(ofItsUser), finds, changesNothing],
-    'leaves out': [isIssued, lists({ userId: unique('user') }), findsNone, changesNothing],
-  }),
-  names('M34, the constraint', {
-    finds: [issuedAlone, lists(({ people }) => ({ actorId: people.actorId })), finds, changesNothing],
-    'leaves out': [issuedAlone, lists({ actorId: unique('actor') }), findsNone, changesNothing],
-  }),
-  names('M34, the newest', {
-    finds: [isIssued, actsAlone, lists(({ people }) => ({ actorId: people.actorId })), finds, changesNothing],
-    'leaves out': [isIssued, actsAlone, lists({ actorId: unique('actor') }), findsNone, changesNothing],
-  }),
-  names('M34, an earlier one', {
-    finds: [
-      isIssued,
-      exchanged(actedByTwo),
-      lists((scene) => ({ actorId: 'carol', ...ofItsUser(scene) })),
-      finds,
-      changesNothing,
-    ],
-    'leaves out': [
-      isIssued,
-      exchanged(actedByTwo),
-      lists((scene) => ({ actorId: 'dave', ...ofItsUser(scene) })),
-      findsNone,
-      changesNothing,
-    ],
-  }),
-  names('M35, the constraint', {
-    finds: [
-      issuedWith({ clientId: 'web' }),
-      isIssued,
-      lists((scene) => ({ clientId: 'web', ...ofItsUser(scene) })),
-      finds,
-      changesNothing,
-    ],
-    'leaves out': [
-      issuedWith({ clientId: 'web' }),
-      isIssued,
-      lists((scene) => ({ clientId: 'spa', ...ofItsUser(scene) })),
-      findsNone,
-      changesNothing,
-    ],
-  }),
-  names('M35, the use', {
-    finds: [
-      isIssued,
-      exchanged(),
-      lists((scene) => ({ clientId: 'spa', ...ofItsUser(scene) })),
-      finds,
-      changesNothing,
-    ],
-    'leaves out': [
-      isIssued,
-      exchanged(),
-      lists((scene) => ({ clientId: 'web', ...ofItsUser(scene) })),
-      findsNone,
-      changesNothing,
-    ],
-  }),
-  names('M36', {
-    finds: [issuedAlone, lists(({ people }) => ({ createdBy: people.createdBy })), finds, changesNothing],
-    'leaves out': [
-      issuedAlone,
-      lists((scene) => ({ createdBy: 'backend', ...ofItsUser(scene) })),
-      findsNone,
-      changesNothing,
-    ],
-  }),
+  selects('M33', [isIssued], ofItsUser, { userId: unique('user') }),
+  selects('M34, the constraint', [issuedAlone], ofItsActor, { actorId: unique('actor') }),
+  selects('M34, the newest', [isIssued, actsAlone], ofItsActor, { actorId: unique('actor') }),
+  selects(
+    'M34, an earlier one',
+    [isIssued, exchanged(actedByTwo)],
+    beside({ actorId: 'carol' }),
+    beside({ actorId: 'dave' }),
+  ),
+  selects(
+    'M35, the constraint',
+    [issuedWith({ clientId: 'web' }), isIssued],
+    beside({ clientId: 'web' }),
+    beside({ clientId: 'spa' }),
+  ),
+  selects('M35, the use', [isIssued, exchanged()], beside({ clientId: 'spa' }), beside({ clientId: 'web' })),
+  selects(
+    'M36',
+    [issuedAlone],
+    ({ people }) => ({ createdBy: people.createdBy }),
+    beside({ createdBy: 'backend' }),
+  ),
   ...(['active', 'expired', 'consumed', 'revoked'] as const).map((state) =>
     filter(`M37, ${state}`, { state }, (of) => of.state === state),
   ),
@@ -229,9 +208,6 @@ const filters = [
     { unacknowledged: 'true' },
     ({ replayed, withoutActor, covered }) => Boolean(replayed || withoutActor) && !covered,
   ),
-  rowsOf(['false'])('M154, another value', {
-    false: [lists({ unacknowledged: 'false' }), wrongInput('unacknowledged must be true')],
-  }),
   rowsOf(['its id', 'a child', 'unused'])('M152, finds', {
     'its id': [isIssued, exchanged(), jtiOfItsToken, finds, changesNothing],
     'a child': [isIssued, exchanged(), lists(({ id }) => ({ jti: `${id}.${TAIL}` })), finds, changesNothing],
@@ -287,19 +263,13 @@ const filters = [
       changesNothing,
     ],
   }),
-  rowsOf(['255 code points', '256 code points', 'a number'])('M153, the ticket', {
+  rowsOf(['255 code points', 'a number'])('M153, the ticket', {
     '255 code points': [
       issuedWith({ context: { ticketId: '🎫'.repeat(255) } }),
       isIssued,
       lists((scene) => ({ ticketId: '🎫'.repeat(255), ...ofItsUser(scene) })),
       finds,
       changesNothing,
-    ],
-    '256 code points': [
-      issuedWith({ context: { ticketId: '🎫'.repeat(256) } }),
-      isIssued,
-      lists({ ticketId: '🎫'.repeat(256) }),
-      wrongInput('ticketId must be a string of 1 to 255 characters'),
     ],
     'a number': [
       issuedWith({ context: { ticketId: 153 } }),
@@ -309,47 +279,9 @@ const filters = [
       changesNothing,
     ],
   }),
-  rowsOf(['before', 'in that second', 'after'])('M41', {
-    before: [
-      isIssued,
-      lists((scene) => ({ ...ofItsUser(scene), createdAfter: at(scene, -1) })),
-      finds,
-      changesNothing,
-    ],
-    'in that second': [
-      isIssued,
-      lists((scene) => ({ ...ofItsUser(scene), createdAfter: at(scene, 0) })),
-      finds,
-      changesNothing,
-    ],
-    after: [
-      isIssued,
-      lists((scene) => ({ ...ofItsUser(scene), createdAfter: at(scene, 1) })),
-      findsNone,
-      changesNothing,
-    ],
-  }),
-  rowsOf(['before', 'in that second', 'after'])('M42', {
-    before: [
-      isIssued,
-      lists((scene) => ({ ...ofItsUser(scene), createdBefore: at(scene, -1) })),
-      findsNone,
-      changesNothing,
-    ],
-    'in that second': [
-      isIssued,
-      lists((scene) => ({ ...ofItsUser(scene), createdBefore: at(scene, 0) })),
-      findsNone,
-      changesNothing,
-    ],
-    after: [
-      isIssued,
-      lists((scene) => ({ ...ofItsUser(scene), createdBefore: at(scene, 1) })),
-      finds,
-      changesNothing,
-    ],
-  }),
-  rowsOf(['one', 'by default', 'none', 'too many'])('M43', {
+  selectsByTime('M41', 'createdAfter', true, true, false),
+  selectsByTime('M42', 'createdBefore', false, false, true),
+  rowsOf(['one', 'by default'])('M43', {
     one: [twoOfOneUser, lists((scene) => ({ ...ofItsUser(scene), limit: '1' })), finds, changesNothing],
     'by default': [
       many(51),
@@ -357,8 +289,6 @@ const filters = [
       answer(({ response }) => expect(response.body.items).to.have.length(50)),
       changesNothing,
     ],
-    none: [lists({ limit: '0' }), wrongInput('limit must be a whole number from 1 to 100')],
-    'too many': [lists({ limit: '101' }), wrongInput('limit must be a whole number from 1 to 100')],
   }),
   rowsOf(['older', 'not the one itself', 'of a record that was purged'])('M44', {
     older: [
@@ -427,37 +357,30 @@ const filters = [
   ),
 ]
 
-/** Every parameter, with a value that it takes and one that it does not. */
-const PARAMETERS: Readonly<Record<string, readonly [good: string, bad: string, text: string]>> = {
-  userId: ['alice', 'a\0', 'userId must be a string of 1 to 255 characters'],
-  actorId: ['bob', 'a'.repeat(256), 'actorId must be a string of 1 to 255 characters'],
-  clientId: ['spa', 'a\0', 'clientId must be a string of 1 to 255 characters'],
-  createdBy: ['backend', 'a\0', 'createdBy must be a string of 1 to 255 characters'],
-  jti: ['0'.repeat(32), 'a\0', 'jti must be a string of 1 to 255 characters'],
-  ticketId: ['T-1', 'a'.repeat(256), 'ticketId must be a string of 1 to 255 characters'],
-  state: ['active', 'Active', 'state must be one of active, expired, consumed, revoked'],
-  live: ['true', '1', 'live must be true or false'],
-  replayed: ['true', 'TRUE', 'replayed must be true or false'],
-  withoutActor: ['true', 'yes', 'withoutActor must be true or false'],
-  unacknowledged: ['true', 'false', 'unacknowledged must be true'],
-  createdAfter: ['1', '1.5', 'createdAfter must be whole seconds since the epoch'],
-  createdBefore: ['1', '-1', 'createdBefore must be whole seconds since the epoch'],
-  limit: ['1', '01', 'limit must be a whole number from 1 to 100'],
-  cursor: ['0'.repeat(32), 'x', 'cursor must be the id of a subject token'],
+/** Every parameter, with a value that it takes, and what is said of others. */
+const PARAMETERS: Readonly<Record<string, readonly [good: string, text: string]>> = {
+  userId: ['alice', 'userId must be a string of 1 to 255 characters'],
+  actorId: ['bob', 'actorId must be a string of 1 to 255 characters'],
+  clientId: ['spa', 'clientId must be a string of 1 to 255 characters'],
+  createdBy: ['backend', 'createdBy must be a string of 1 to 255 characters'],
+  jti: ['0'.repeat(32), 'jti must be a string of 1 to 255 characters'],
+  ticketId: ['T-1', 'ticketId must be a string of 1 to 255 characters'],
+  state: ['active', 'state must be one of active, expired, consumed, revoked'],
+  live: ['true', 'live must be true or false'],
+  replayed: ['true', 'replayed must be true or false'],
+  withoutActor: ['true', 'withoutActor must be true or false'],
+  unacknowledged: ['true', 'unacknowledged must be true'],
+  createdAfter: ['1', 'createdAfter must be whole seconds since the epoch'],
+  createdBefore: ['1', 'createdBefore must be whole seconds since the epoch'],
+  limit: ['1', 'limit must be a whole number from 1 to 100'],
+  cursor: ['0'.repeat(32), 'cursor must be the id of a subject token'],
 }
 const QUERY = Object.keys(PARAMETERS)
 const parameters = rowsOf(QUERY)
 const malformed = [
   parameters(
-    'M47, malformed',
-    each(QUERY, (name) => {
-      const [, bad = '', text = ''] = PARAMETERS[name] ?? []
-      return [lists({ [name]: bad }), wrongInput(text)]
-    }),
-  ),
-  parameters(
     'M47, blank',
-    each(QUERY, (name) => [lists({ [name]: '' }), wrongInput(PARAMETERS[name]?.[2] ?? '')]),
+    each(QUERY, (name) => [lists({ [name]: '' }), wrongInput(PARAMETERS[name]?.[1] ?? '')]),
   ),
   parameters(
     'M47, repeated',
@@ -466,10 +389,6 @@ const malformed = [
       return [lists({ [name]: [good, good] }), wrongInput(`${name} must not be repeated`)]
     }),
   ),
-  rowsOf(['another', 'another case'])('M47, unknown', {
-    another: [lists({ tenant: 'a' }), wrongInput('unknown parameter: tenant')],
-    'another case': [lists({ userid: 'a' }), wrongInput('unknown parameter: userid')],
-  }),
   rowsOf(['there are more', 'there are none'])('M48', {
     'there are more': [
       twoOfOneUser,

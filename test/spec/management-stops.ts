@@ -167,6 +167,7 @@ const one = [
     works('Grant.destroy'),
     stop(),
     ({ events }) => expect(events.map(({ name }) => name)).to.deep.equal(['subject_token.revoked']),
+    ({ events }) => expect(events[0]?.payload).to.include({ ended: 'now' }),
     tokenHasEnded,
     recordSays({ state: 'revoked', revocation }),
     stop(0),
