@@ -1,12 +1,50 @@
 /** `npm run fuzz`: see docs/fuzz.md. */
-import type { DatabaseKind } from '../fixtures/databases.ts'
+import { randomInt } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { KINDS } from '../fixtures/databases.ts'
 import { endRun } from '../fixtures/end-of-run.ts'
-import { type CommandLine, parseOptions, USAGE } from './options.ts'
-import { type Failure, type Report, run, seedOfPiece } from './run.ts'
+import { type RunOptions, run } from './run.ts'
 
-function optionsOrExit(): CommandLine {
+const USAGE = `npm run fuzz -- [options]
+
+  --count <n>      requests  (default 20000)
+  --kind <kind>    the database: ${KINDS.join(', ')}  (default sqlite)
+  --seed <n>       what is generated; printed at the start  (default: another one each time)
+  --path <path>    with --seed: one case, as a failure prints it
+  --help           this text
+`
+
+/** @throws {Error} naming the option that is wrong. */
+function parseOptions(): RunOptions | 'help' {
+  const { values } = parseArgs({
+    options: {
+      count: { type: 'string', default: '20000' },
+      kind: { type: 'string', default: 'sqlite' },
+      seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+      path: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return 'help'
+  const kind = KINDS.find((one) => one === values.kind)
+  if (!kind) throw new Error(`--kind must be one of ${KINDS.join(', ')}, not "${values.kind}"`)
+  const { path } = values
+  return {
+    kind,
+    seed: whole('seed', values.seed),
+    count: whole('count', values.count),
+    ...(path !== undefined && { path }),
+  }
+}
+
+function whole(name: string, text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`--${name} must be a whole number, not "${text}"`)
+  return Number(text)
+}
+
+function optionsOrExit(): RunOptions {
   try {
-    const options = parseOptions(process.argv.slice(2))
+    const options = parseOptions()
     if (options !== 'help') return options
     console.log(USAGE)
     process.exit(0)
@@ -16,75 +54,31 @@ function optionsOrExit(): CommandLine {
   }
 }
 
-interface Cost {
-  /** Milliseconds. */
-  readonly time: number
-  /** Microseconds of this process: the fuzzer, and the service that it tests. */
-  readonly cpu: number
-}
-
-async function measure<Value>(work: () => Promise<Value>): Promise<Cost & { readonly value: Value }> {
-  const [start, before] = [performance.now(), process.cpuUsage()]
-  const value = await work()
-  const { user, system } = process.cpuUsage(before)
-  return { value, time: performance.now() - start, cpu: user + system }
-}
-
-function print(kind: DatabaseKind, seed: string, { answers, requests }: Report, { time, cpu }: Cost): void {
-  const statuses = Object.entries(answers).map(([status, count]) => `${status}: ${count}`)
-  console.log([kind.padEnd(9), seed.padEnd(11), ...statuses].join(' '))
-  const each = (cpu / 1000 / Math.max(1, requests)).toFixed(2)
-  console.log(`${requests} requests in ${Math.round(time / 1000)} s, each ${each} ms of CPU`)
-}
-
-function printFailure({ seed, path, message, example }: Failure, kind: DatabaseKind): void {
-  console.error(`\n${message}\n\n${example}`)
-  if (path !== '') {
-    const options = `--kind ${kind} --seed ${seed} --path ${path}`
-    console.error(`\nTo see it again: npm run fuzz -- ${options}`)
-  }
-  process.exitCode = 1
-}
-
-const { pieces, count, seed: first, ...options } = optionsOrExit()
+const options = optionsOrExit()
 const { kind } = options
 let interrupted = false
 // The run ends after the cases that are under way, and tells what it saw.
 process.once('SIGINT', () => {
   interrupted = true
 })
-console.log(`seed ${first}, ${count} requests on ${kind}`)
+console.log(`seed ${options.seed}, ${options.count} requests on ${kind}`)
 const tell = (requests: number) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${requests}`)
 }
-
-function sumOf(reports: readonly Report[]): Report['answers'] {
-  const sum: Record<string, number> = {}
-  for (const [status, count] of reports.flatMap(({ answers }) => Object.entries(answers)))
-    sum[status] = (sum[status] ?? 0) + count
-  return sum
-}
-
-/** A failure ends its piece, and not the others. */
-async function runPieces(): Promise<Report[]> {
-  const reports: Report[] = []
-  for (let piece = 0; piece < pieces && !interrupted; piece += 1) {
-    const seed = seedOfPiece(first, piece)
-    const given = { ...options, seed, count: count / pieces, tell, isOver: () => interrupted }
-    const { value, ...cost } = await measure(() => run(given))
-    reports.push(value)
-    print(kind, `seed ${seed}`, value, cost)
-    console.log(`the heap grew by ${Math.round(value.growth / 1024)} KiB`)
-    if (value.failure) printFailure(value.failure, kind)
-  }
-  return reports
-}
-
 try {
-  const { value: reports, ...cost } = await measure(runPieces)
-  if (pieces > 1) {
-    const requests = reports.reduce((sum, report) => sum + report.requests, 0)
-    print(kind, 'all', { requests, answers: sumOf(reports), growth: 0 }, cost)
+  const { answers, growth, failure } = await run({ ...options, tell, isOver: () => interrupted })
+  console.log(
+    Object.entries(answers)
+      .map(([status, count]) => `${status}: ${count}`)
+      .join(' '),
+  )
+  console.log(`the heap grew by ${Math.round(growth / 1024)} KiB`)
+  if (failure) {
+    const { seed, path, message, example } = failure
+    console.error(`\n${message}\n\n${example}`)
+    if (path !== '')
+      console.error(`\nTo see it again: npm run fuzz -- --kind ${kind} --seed ${seed} --path ${path}`)
+    process.exitCode = 1
   }
 } finally {
   await endRun()

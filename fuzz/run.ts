@@ -1,7 +1,8 @@
 /** Runs walks until enough requests were sent, and says how to repeat a failure. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import type { DatabaseKind } from '../fixtures/databases.ts'
-import { heapAfterCollection } from './memory.ts'
 import { walks } from './walk/index.ts'
 import { openWorld, type World } from './world.ts'
 
@@ -19,7 +20,7 @@ export interface RunOptions {
   readonly isOver?: () => boolean
 }
 
-export interface Failure {
+interface Failure {
   readonly seed: number
   readonly path: string
   readonly message: string
@@ -41,25 +42,25 @@ export interface Report {
 /** In the second half of a run, when every cache is full. */
 const MOST_GROWTH = 16 * 1024 * 1024
 
-/** What no single case has done. */
-const NOWHERE = { seed: 0, path: '', example: '' }
-
-/** Parts of a run, between which its heap is looked at. */
-const TURNS = 10
+/** Cases that share a seed. A run of any length goes from one seed to the next. */
+const CASES = 25
 
 export async function run(options: RunOptions): Promise<Report> {
-  const { count, isOver = () => false } = options
+  const { seed: first, path, count, shrinks = true, tell, isOver = () => false } = options
   const world = await openWorld(options.kind)
-  const share = count / TURNS
+  const until = path === undefined ? count : Number.POSITIVE_INFINITY
   let failure: Failure | undefined
-  let half = 0
+  let half: number | undefined
   try {
-    for (let turn = 0; turn < TURNS && !failure && !isOver(); turn += 1) {
-      if (turn === TURNS / 2) half = heapAfterCollection()
-      failure = await runTurn(world, options, { turn, until: world.sent.count + share })
+    for (let seed = first; !failure && world.sent.count < count && !isOver(); seed += 1) {
+      failure = await check(world, { seed, path, shrinks, until })
+      tell?.(world.sent.count)
+      if (world.sent.count >= count / 2) half ??= heapAfterCollection()
+      if (path !== undefined) break
     }
-    const growth = failure || half === 0 ? 0 : heapAfterCollection() - half
-    if (growth > MOST_GROWTH) failure = { ...NOWHERE, message: `the heap grew by ${growth} bytes` }
+    const growth = failure || half === undefined ? 0 : heapAfterCollection() - half
+    if (growth > MOST_GROWTH)
+      failure = { seed: first, path: '', message: `the heap grew by ${growth} bytes`, example: '' }
     const answers = Object.fromEntries(world.answers)
     return { requests: world.sent.count, answers, growth, ...(failure && { failure }) }
   } finally {
@@ -67,35 +68,19 @@ export async function run(options: RunOptions): Promise<Report> {
   }
 }
 
-/** Cases that share a seed. A run of any length goes from one seed to the next. */
-const CASES = 25
-/** More than the seeds of a turn. */
-const SEEDS = 1_000_003
-/** More than the seeds of a run. */
-const SEEDS_OF_RUN = TURNS * SEEDS
-
-/** The seed of a piece of a longer run, by its number from 0. No two send the same requests. */
-export const seedOfPiece = (first: number, piece: number): number => (first + piece * SEEDS_OF_RUN) % 2 ** 31
-
-async function runTurn(
-  world: World,
-  { seed: first, path, shrinks = true, isOver = () => false, tell }: RunOptions,
-  { turn, until }: { readonly turn: number; readonly until: number },
-): Promise<Failure | undefined> {
-  if (path !== undefined) return check(world, { seed: first, path, shrinks, until: Number.POSITIVE_INFINITY })
-  for (let seed = first + turn * SEEDS; world.sent.count < until && !isOver(); seed += 1) {
-    const failure = await check(world, { seed, shrinks, until })
-    if (failure) return failure
-    tell?.(world.sent.count)
-    const token = await world.tokenInTables()
-    if (token !== undefined) return { ...NOWHERE, seed, message: `a column holds ${token}` }
-  }
-  return undefined
+/** In bytes, without garbage. */
+function heapAfterCollection(): number {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  // Twice: the first lets finalizers release what the second collects.
+  collect()
+  collect()
+  return process.memoryUsage().heapUsed
 }
 
 interface Cases {
   readonly seed: number
-  readonly path?: string
+  readonly path: string | undefined
   readonly shrinks: boolean
   readonly until: number
 }

@@ -1,6 +1,5 @@
 /** Everything that one run sends requests to, and what it has seen of it so far. */
 import { inspect } from 'node:util'
-import type { Sequelize } from 'sequelize'
 import { type StoppedClock, stopClock } from '../fixtures/clock.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../fixtures/databases.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../fixtures/deployment.ts'
@@ -18,7 +17,6 @@ import {
   type Rules,
   withBackends,
 } from './setting.ts'
-import { watchTables } from './tables.ts'
 
 /** Milliseconds until a request without response counts as one that hangs. */
 const HANGS = 30_000
@@ -36,12 +34,10 @@ export interface Issuer {
 }
 
 export interface World {
-  readonly kind: DatabaseKind
   readonly issuers: readonly [Issuer, Issuer]
   readonly clock: StoppedClock
   readonly people: People
   readonly secrets: Secrets
-  readonly sequelize: Sequelize
   /** Requests so far, and responses by status. */
   readonly sent: { count: number }
   readonly answers: Map<string, number>
@@ -49,8 +45,6 @@ export interface World {
   name(): string
   purge(retention: number): Promise<Purged>
   send(issuer: Issuer, request: Request): Promise<HttpResponse>
-  /** The beginning of a token in a row that was written since the last call. */
-  tokenInTables(): Promise<string | undefined>
   /** What went wrong beside the responses since the last call. */
   faults(): string[]
   close(): Promise<void>
@@ -89,12 +83,10 @@ export async function openWorld(kind: DatabaseKind): Promise<World> {
   }
 
   return {
-    kind,
     issuers,
     clock,
     people: everyone,
     secrets,
-    sequelize,
     sent,
     answers,
     name() {
@@ -104,7 +96,6 @@ export async function openWorld(kind: DatabaseKind): Promise<World> {
     purge: (retention) => purge(sequelize, { retention }),
     send: async ({ deployment }, { path, ...request }) =>
       answered(await send(deployment.baseUrl + path, { ...request, signal: AbortSignal.timeout(HANGS) })),
-    tokenInTables: watchTables(sequelize, secrets),
     faults: () => [
       ...texts().flatMap((text) => leakIn(secrets, text)),
       ...rejections.take().map((error) => `an unhandled rejection: ${inspect(error)}`),
