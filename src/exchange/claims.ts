@@ -7,8 +7,7 @@ import type { GrantContext } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
 import { statusClaim } from '../provider/status-reference.ts'
 import { chainOf, subsOf } from '../subject-tokens/act.ts'
-import type { Actor } from './actor.ts'
-import type { Subject } from './subject.ts'
+import type { Actor, Subject } from './subject.ts'
 
 interface ClaimsRequest {
   readonly draft: AccessTokenDraft

@@ -1,53 +1,67 @@
 import { assertPolicyAllows, type Policy } from '../callbacks/policy.ts'
+import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import { emit } from '../events.ts'
+import { timedLookup } from '../metrics/metrics.ts'
 import type { ResolvedOptions } from '../options.ts'
-import { draftAccessToken, issueAccessToken } from '../provider/access-token.ts'
+import {
+  type AccessTokenDraft,
+  assertLives,
+  draftAccessToken,
+  dropGrant,
+  issueAccessToken,
+  saveGrant,
+} from '../provider/access-token.ts'
+import { type ActorToken, certificateThumbprint, findActorToken } from '../provider/actor-token.ts'
 import { assertSecretInHeader, registeredAudiences, registeredResources } from '../provider/clients.ts'
-import { type GrantContext, verifySender } from '../provider/grants.ts'
+import {
+  findAccount,
+  type GrantContext,
+  recordProof,
+  type SenderConstraint,
+  verifySender,
+} from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
-import { invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
-import { type Actor, findActor } from './actor.ts'
+import { actorTokenRefused, invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
+import { findPresented, type SubjectTokenStore } from '../subject-tokens/store.ts'
+import { isSpent, type SubjectToken, type SubjectTokenUse, stateOf } from '../subject-tokens/subject-token.ts'
 import { collectClaims } from './claims.ts'
-import { consume } from './consume.ts'
 import { type ExchangeEvents, recordOutcome } from './outcome.ts'
+import { ReplayedSubjectToken } from './replay.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { findPermission, identifySubject, type Permission, reaches } from './subject.ts'
+import { type Actor, assertChain, findUser, identifySubject, reaches, type Subject } from './subject.ts'
 import { type Limits, resolveTarget, type Target } from './target.ts'
+
+/** A subject token of protocol.md §2.1: permission to become its user, once. */
+interface Permission extends Subject {
+  readonly record: SubjectToken
+}
 
 /**
  * Exchanges a subject token of the management API (protocol.md §3), stage by stage. Before `consume` every stage may
  * refuse and none writes; after it none may refuse.
  */
 export function exchangeSubjectToken(ctx: ExchangeContext, service: Service): Promise<void> {
-  const { store, options, settings, statusLists } = service
-  const { maxDelegationDepth } = options
+  const { store, options, settings } = service
   return recordOutcome(ctx, service, EVENTS, async (progress) => {
     assertSecretInHeader(ctx)
     const request = parseRequest(ctx)
     assertAdmitted(ctx, options, request)
     const sender = await verifySender(ctx)
 
-    const subject = await findPermission(ctx, store, request.subjectToken)
+    const subject = await findSubject(ctx, store, request)
     progress.subject = subject
     const sub = await identifySubject(ctx, settings, subject)
-    const actor = await findActor(ctx, service, { ...request, sender, subject, maxDelegationDepth })
+    const actor = await findActor(ctx, service, { request, sender, subject })
     progress.actor = actor
     const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, options, { subject, actor }))
     progress.target = target
 
     await assertExchangeAllowed(ctx, options, { subject, actor, target })
-    const { id: subjectTokenId, context: subjectTokenContext } = subject.record
-    const draft = await draftAccessToken(ctx, { ...options, ...subject, target, sender, jti: subjectTokenId })
-    const grant = {
-      type: TOKEN_EXCHANGE,
-      kind: 'impersonation',
-      subjectTokenId,
-      subjectTokenContext,
-    } as const
-    const claims = await collectClaims(ctx, service, { draft, sub, subject, grant, actor })
-    await consume(ctx, store, { sender, subject, actor, target, draft, statusLists })
+    const draft = await draftAccessToken(ctx, options, { subject, target, sender, jti: subject.record.id })
+    const claims = await collectClaims(ctx, service, { draft, sub, subject, grant: grantOf(subject), actor })
+    await consume(ctx, service, { sender, subject, actor, target, draft })
     ctx.body = await issueAccessToken(ctx, draft, claims)
     return { subject, actor, target, draft }
   })
@@ -62,6 +76,78 @@ function assertAdmitted(
   if (registeredAudiences(client)) throw subjectTokenRefused({ private: 'the client is an API' })
   if (requireActor && !actorToken)
     throw invalidParameter({ check: 'requireActor', public: 'actor_token is required' })
+}
+
+/** Finds the subject token and its user. A refusal does not tell the client why. */
+async function findSubject(
+  ctx: GrantContext,
+  store: Pick<SubjectTokenStore, 'find'>,
+  { subjectToken }: ExchangeRequest,
+): Promise<Permission> {
+  const record = await findPresented(store, ctx.oidc.issuer, subjectToken, 'exchange')
+  if (typeof record === 'string') throw subjectTokenRefused({ private: record })
+  assertUsable(record)
+  const { userId, clientId } = record
+  if (clientId !== undefined && clientId !== ctx.oidc.client.clientId) {
+    throw subjectTokenRefused({ private: 'bound to another client' })
+  }
+  const account = await findUser(ctx, userId)
+  return { userId, account, record, apis: [] }
+}
+
+/** Refuses a token that is spent, revoked or expired. A spent one is a replay, even if it is revoked too. */
+function assertUsable(token: SubjectToken): void {
+  if (isSpent(token)) throw new ReplayedSubjectToken(token)
+  const state = stateOf(token, epochTime())
+  if (state !== 'active') throw subjectTokenRefused({ private: state })
+}
+
+interface ActorRequest {
+  readonly request: ExchangeRequest
+  readonly sender: SenderConstraint
+  readonly subject: Permission
+}
+
+/** Verifies the actor token, and that its account may act as this user. `undefined` if none was sent. */
+async function findActor(
+  ctx: GrantContext,
+  service: Service,
+  { request: { actorToken }, sender, subject }: ActorRequest,
+): Promise<Actor | undefined> {
+  const { userId, record } = subject
+  const { actorId } = record
+  const { maxDelegationDepth } = service.options
+  if (!actorToken) {
+    if (actorId !== undefined) throw subjectTokenRefused({ private: 'bound to an actor, and none was sent' })
+    return undefined
+  }
+  const token = await findActorToken(ctx, service, actorToken)
+  if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
+  assertProven(token, sender, () => service.settings.getCertificate?.(ctx))
+  const account = await timedLookup(() => findAccount(ctx, token.accountId, token.model))
+  if (account?.accountId !== token.accountId)
+    throw actorTokenRefused({ private: 'its account is gone or disabled' })
+
+  const { accountId: sub, act, clientId, audiences } = token
+  const actor = { sub, act, clientId, audiences }
+  assertChain(actor, { userId, maxDelegationDepth, refused: actorTokenRefused })
+  if (actorId !== undefined && actorId !== actor.sub)
+    throw subjectTokenRefused({ private: 'bound to another actor' })
+  return actor
+}
+
+/** A token bound to a key is useless without it: the request must prove possession of the same key (RFC 7800 §3). */
+function assertProven(
+  { confirmation: { jkt, thumbprint } }: ActorToken,
+  sender: SenderConstraint,
+  certificate: () => Parameters<typeof certificateThumbprint>[0],
+): void {
+  if (jkt !== undefined && jkt !== sender.dPoP?.thumbprint) {
+    throw actorTokenRefused({ private: 'bound to a DPoP key that was not proven' })
+  }
+  if (thumbprint !== undefined && thumbprint !== certificateThumbprint(certificate())) {
+    throw actorTokenRefused({ private: 'bound to a client certificate that was not presented' })
+  }
 }
 
 function limitsOf(
@@ -100,6 +186,71 @@ async function assertExchangeAllowed(
     resource: target.resource,
     scope: target.scope,
   })
+}
+
+/** What the claims function learns of the subject token. */
+const grantOf = ({ record }: Permission) =>
+  ({
+    type: TOKEN_EXCHANGE,
+    kind: 'impersonation',
+    subjectTokenId: record.id,
+    subjectTokenContext: record.context,
+  }) as const
+
+interface Exchange {
+  readonly sender: SenderConstraint
+  readonly subject: Permission
+  readonly actor?: Actor
+  readonly target: Target
+  readonly draft: AccessTokenDraft
+}
+
+/**
+ * Spends the subject token. One conditional write decides between any number of concurrent requests; it is the
+ * last point of refusal. The record of the DPoP proof and the Grant of an opaque token are written just before it,
+ * so that nothing needs to be written between the spend and the access token.
+ */
+async function consume(ctx: GrantContext, service: Service, exchange: Exchange): Promise<void> {
+  const { store } = service
+  const { sender, subject, draft } = exchange
+  assertLives(draft)
+  await recordProof(ctx, sender)
+  if (draft.format === 'opaque') await saveGrant(ctx, draft)
+  let won = false
+  try {
+    const now = epochTime()
+    won = await store.consume(subject.record, now, useOf(ctx, service, { ...exchange, at: now }))
+  } finally {
+    // The loser's Grant has no token. If this fails, it still expires when that token would have.
+    if (!won && draft.format === 'opaque') await dropGrant(ctx, draft).catch(() => {})
+  }
+  if (won) return
+  const { issuer, id } = subject.record
+  const record = await store.find(issuer, id)
+  if (record) assertUsable(record)
+  throw subjectTokenRefused({ private: 'could not be spent' })
+}
+
+/** What the record will say of it. */
+function useOf(
+  ctx: GrantContext,
+  { statusLists }: Service,
+  { actor, target, draft, at }: Exchange & { readonly at: Seconds },
+): SubjectTokenUse {
+  return {
+    at,
+    clientId: ctx.oidc.client.clientId,
+    actor: actor && { sub: actor.sub, act: actor.act, clientId: actor.clientId },
+    resource: target.resource,
+    scope: target.scope,
+    accessToken: {
+      format: draft.format,
+      expiresAt: draft.exp,
+      // Without status lists, nothing ends a JWT.
+      ...(draft.format === 'jwt' && !statusLists && { kept: true }),
+    },
+    grantId: draft.format === 'opaque' ? draft.grantId : undefined,
+  }
 }
 
 const EVENTS: ExchangeEvents<Permission> = {

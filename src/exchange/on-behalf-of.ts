@@ -1,19 +1,32 @@
 import { randomBytes } from 'node:crypto'
 import { askDeployment } from '../callbacks/policy.ts'
 import { epochTime } from '../clock.ts'
-import { TOKEN_EXCHANGE } from '../constants.ts'
+import { RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../constants.ts'
 import { emit } from '../events.ts'
-import type { OnBehalfOfOptions } from '../options.ts'
-import { withoutUndefined } from '../plain-json.ts'
-import { draftAccessToken, issueAccessToken } from '../provider/access-token.ts'
+import { timedLookup } from '../metrics/metrics.ts'
+import type { OnBehalfOfOptions, ResolvedOptions } from '../options.ts'
+import { type JsonObject, withoutUndefined } from '../plain-json.ts'
+import {
+  assertLives,
+  draftAccessToken,
+  issueAccessToken,
+  subjectIdentifier,
+} from '../provider/access-token.ts'
 import {
   assertSecretInHeader,
   authenticates,
   registeredAudiences,
   registeredResources,
 } from '../provider/clients.ts'
-import { type GrantContext, recordProof, verifySender } from '../provider/grants.ts'
+import {
+  findAccount,
+  type GrantContext,
+  recordProof,
+  type SenderConstraint,
+  verifySender,
+} from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
+import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
 import type { Service } from '../provider/settings.ts'
 import {
   beyondRecord,
@@ -22,14 +35,30 @@ import {
   subjectTokenRefused,
   targetRefused,
 } from '../refusals.ts'
-import type { Actor } from './actor.ts'
+import { readAct, subsOf } from '../subject-tokens/act.ts'
+import type { ActingParty } from '../subject-tokens/subject-token.ts'
 import { collectClaims } from './claims.ts'
-import { assertLives } from './consume.ts'
 import { type ExchangeEvents, recordOutcome } from './outcome.ts'
-import { findPeople, findReceivedToken, type ReceivedToken } from './received-token.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { identifySubject, reaches } from './subject.ts'
+import { type Actor, assertChain, findUser, identifySubject, reaches, type Subject } from './subject.ts'
 import { type Limits, resolveTarget, type Target } from './target.ts'
+
+/** An access token that the client received as an API, to act for its user. */
+interface ReceivedToken extends Subject {
+  readonly notAfter: number
+  /** The people who act, newest first; absent if none does. */
+  readonly people?: ActingParty
+  /** The APIs that passed the user on before, newest first: client ids. */
+  readonly through: readonly string[]
+  /** The client that it was issued to. */
+  readonly clientId: string
+  readonly audience: string
+  readonly scope?: string
+  readonly bound: boolean
+  readonly jti?: string
+  /** Its claims that are not reserved. */
+  readonly claims: JsonObject
+}
 
 /**
  * Exchanges an access token that an API received (protocol.md §8), stage by stage: as often as it needs, until the token
@@ -47,22 +76,16 @@ export function exchangeReceivedToken(
     assertAdmitted(ctx, request)
     const sender = await verifySender(ctx)
 
-    const subject = await findReceivedToken(ctx, service, { ...request, sender })
+    const subject = await findReceivedToken(ctx, service, request, sender)
     progress.subject = subject
     const sub = await identifySubject(ctx, settings, subject)
-    const actor = await findPeople(ctx, subject, { ...options, hops: rules.hops })
+    const actor = await findPeople(ctx, options, rules, subject)
     progress.actor = actor
     const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, subject))
     progress.target = target
 
     await assertStepAllowed(ctx, options, { subject, actor, target })
-    const draft = await draftAccessToken(ctx, {
-      ...options,
-      ...subject,
-      target,
-      sender,
-      jti: jtiFor(subject),
-    })
+    const draft = await draftAccessToken(ctx, options, { subject, target, sender, jti: jtiFor(subject) })
     const claims = await collectClaims(ctx, service, { draft, sub, subject, grant: grantOf(subject), actor })
     // Again: the deployment's functions may have outlasted it.
     if (subject.notAfter <= epochTime()) throw subjectTokenRefused({ private: 'expired meanwhile' })
@@ -77,6 +100,100 @@ function assertAdmitted({ oidc: { client } }: GrantContext, { actorToken }: Exch
   if (actorToken) throw invalidParameter({ public: 'actor_token is not supported' })
   if (!registeredAudiences(client)) throw clientNotAdmitted({ private: 'no token_exchange_audiences' })
   if (!authenticates(client)) throw clientNotAdmitted({ private: 'the client does not authenticate' })
+}
+
+/** Verifies the access token, and finds its user. A refusal does not tell the client why. */
+async function findReceivedToken(
+  ctx: GrantContext,
+  service: Service,
+  { subjectToken }: ExchangeRequest,
+  sender: SenderConstraint,
+): Promise<ReceivedToken> {
+  const token = await findOwnToken({ ...service, ctx, refused: subjectTokenRefused }, subjectToken)
+  const audience = audienceOf(ctx, token)
+  const bound = token.cnf !== undefined
+  // The API cannot have the key that the token is bound to. What it gets must be no easier to use than that.
+  if (bound && !sender.dPoP && !sender.certificate)
+    throw subjectTokenRefused({ private: 'bound to a key, and the new token would not be' })
+  const act = readAct(token.act)
+  if (!act) throw subjectTokenRefused({ private: 'a malformed act claim' })
+  const { people, apis: through } = act
+  const { userId, actor } = await usersOf(ctx, service, { token, people })
+  const account = await findUser(ctx, userId, token.model)
+  const { record, exp, client, scope, jti } = token
+  return {
+    userId,
+    account,
+    ...(record && { record }),
+    ...(actor && { people: actor }),
+    through,
+    apis: [ctx.oidc.client.clientId, ...through],
+    notAfter: exp,
+    clientId: client.clientId,
+    audience,
+    scope,
+    bound,
+    jti,
+    claims: unreserved(token.claims),
+  }
+}
+
+/** One audience, which is this client: a token for several APIs would let each of them speak for the others. */
+function audienceOf(ctx: GrantContext, { aud }: OwnToken): string {
+  const own = registeredAudiences(ctx.oidc.client)?.find((audience) => audience === aud)
+  if (own === undefined) throw subjectTokenRefused({ private: 'for another audience' })
+  return own
+}
+
+/** The user, and the people who act. Of what began as an impersonation, its record says who they are. */
+async function usersOf(
+  ctx: GrantContext,
+  { settings }: Service,
+  { token, people }: { readonly token: OwnToken; readonly people: readonly string[] },
+): Promise<{ readonly userId: string; readonly actor?: ActingParty }> {
+  const { record, sub, client, model } = token
+  if (!record) {
+    if (people.length > 0) throw subjectTokenRefused({ private: 'someone acts, and it has no status' })
+    if (client.subjectType === 'pairwise')
+      throw subjectTokenRefused({ private: 'of a client with pairwise subjects, and it has no status' })
+    return { userId: sub }
+  }
+  const { userId, use } = record
+  // An opaque token holds the account id, whatever the subjects of its client are.
+  const named = model ? userId : await subjectIdentifier(ctx, settings, { accountId: userId, client })
+  if (sub !== named) throw subjectTokenRefused({ private: 'its status is of another user' })
+  if (people.length !== subsOf(use.actor).length)
+    throw subjectTokenRefused({ private: 'its status is of other people' })
+  return { userId, ...(use.actor && { actor: use.actor }) }
+}
+
+/** A token of ours is JSON throughout. */
+const unreserved = (claims: OwnToken['claims']): JsonObject =>
+  Object.fromEntries(Object.entries(claims).filter(([name]) => !RESERVED_CLAIMS.has(name))) as JsonObject
+
+/** The people who act through the APIs. All of them exist, and neither they nor the APIs are more than allowed. */
+async function findPeople(
+  ctx: GrantContext,
+  { maxDelegationDepth }: ResolvedOptions,
+  { hops }: OnBehalfOfOptions,
+  { userId, people, apis }: ReceivedToken,
+): Promise<Actor | undefined> {
+  if (new Set(apis).size < apis.length) throw subjectTokenRefused({ private: 'an API twice in the chain' })
+  if (apis.length > hops)
+    throw subjectTokenRefused({ check: 'hops', private: `more than ${hops} APIs in the chain` })
+  if (!people) return undefined
+  assertChain(people, { userId, maxDelegationDepth, refused: subjectTokenRefused })
+  if (!(await timedLookup(() => exist(ctx, subsOf(people)))))
+    throw subjectTokenRefused({ private: 'the account of an actor is gone or disabled' })
+  return people
+}
+
+async function exist(ctx: GrantContext, subs: readonly string[]): Promise<boolean> {
+  for (const sub of subs) {
+    const account = await findAccount(ctx, sub)
+    if (account?.accountId !== sub) return false
+  }
+  return true
 }
 
 function limitsOf({ oidc: { client } }: GrantContext, { audience, record, scope }: ReceivedToken): Limits {

@@ -13,9 +13,8 @@ import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
 import { checkOf, errorReadOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
 import { jtiOf } from '../subject-tokens/subject-token.ts'
-import type { Actor } from './actor.ts'
 import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
-import type { Subject } from './subject.ts'
+import type { Actor, Subject } from './subject.ts'
 import type { Target } from './target.ts'
 
 /** What a successful exchange has established. */

@@ -1,14 +1,13 @@
+/** Who a token is exchanged for, and who acts: what both exchanges ask about these people. */
 import type { Account } from 'oidc-provider'
-import { epochTime, type Seconds } from '../clock.ts'
+import type { Seconds } from '../clock.ts'
 import { timedLookup } from '../metrics/metrics.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { findAccount, type GrantContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
-import { subjectTokenRefused } from '../refusals.ts'
-import { readToken, type SubjectTokenPurpose, sameHash } from '../subject-tokens/secret.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
-import { isSpent, type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
-import { ReplayedSubjectToken } from './replay.ts'
+import { type Check, subjectTokenRefused } from '../refusals.ts'
+import { subsOf } from '../subject-tokens/act.ts'
+import type { ActClaim, ActingParty, SubjectToken } from '../subject-tokens/subject-token.ts'
 
 /** Whose token is exchanged, whatever its kind. */
 export interface Subject {
@@ -23,54 +22,11 @@ export interface Subject {
   readonly notAfter?: Seconds
 }
 
-/** A subject token of protocol.md §2.1: permission to become its user, once. */
-export interface Permission extends Subject {
-  readonly record: SubjectToken
+/** The person who acts (RFC 8693 §4.1), with those who acted before. Account ids, never pairwise. */
+export interface Actor extends ActingParty {
+  /** Every audience of the actor token, where this request sent one. */
+  readonly audiences?: readonly string[]
 }
-
-/** Finds the subject token and its user. A refusal does not tell the client why. */
-export async function findPermission(
-  ctx: GrantContext,
-  store: Pick<SubjectTokenStore, 'find'>,
-  subjectToken: string,
-): Promise<Permission> {
-  const record = await findPresented(store, ctx.oidc.issuer, subjectToken, 'exchange')
-  if (typeof record === 'string') throw subjectTokenRefused({ private: record })
-  assertUsable(record)
-  const { userId, clientId } = record
-  if (clientId !== undefined && clientId !== ctx.oidc.client.clientId) {
-    throw subjectTokenRefused({ private: 'bound to another client' })
-  }
-  const account = await findUser(ctx, userId)
-  return { userId, account, record, apis: [] }
-}
-
-/** Refuses a token that is spent, revoked or expired. A spent one is a replay, even if it is revoked too. */
-export function assertUsable(token: SubjectToken): void {
-  if (isSpent(token)) throw new ReplayedSubjectToken(token)
-  const state = stateOf(token, epochTime())
-  if (state !== 'active') throw subjectTokenRefused({ private: state })
-}
-
-/**
- * The record of a token that someone presents, in any state. `malformed`: it has not the form of a token, and nothing was
- * looked up; `unknown`: no record has it. A right id proves nothing, nor does a token for another purpose.
- */
-export async function findPresented(
-  store: Pick<SubjectTokenStore, 'find'>,
-  issuer: string,
-  presented: string,
-  purpose: SubjectTokenPurpose,
-): Promise<SubjectToken | 'malformed' | 'unknown'> {
-  const token = readToken(presented)
-  if (token?.purpose !== purpose) return 'malformed'
-  const found = await store.find(issuer, token.id)
-  return found?.purpose === purpose && sameHash(found.tokenHash, token.hash) ? found : 'unknown'
-}
-
-/** Whether the resource is among those of the record, if it names any. */
-export const reaches = ({ resource: allowed }: SubjectToken, resource: string): boolean =>
-  allowed === undefined || [allowed].flat().includes(resource)
 
 /** The user's account. `source` is the access token that names it, if there is one. */
 export async function findUser(ctx: GrantContext, userId: string, source?: object): Promise<Account> {
@@ -95,3 +51,27 @@ export async function identifySubject(
   }
   return identifier
 }
+
+interface ChainRules {
+  readonly userId: string
+  readonly maxDelegationDepth: number
+  /** The refusal of the token that holds the chain. */
+  readonly refused: (says: { readonly private: string; readonly check?: Check }) => Error
+}
+
+/** No person twice, not the user, and no more people than the deployment allows. */
+export function assertChain(newest: ActClaim, { userId, maxDelegationDepth, refused }: ChainRules): void {
+  const seen = new Set<string>()
+  for (const sub of subsOf(newest)) {
+    if (sub === userId) throw refused({ check: 'actorIsNotSubject', private: 'the actor is the subject' })
+    if (seen.has(sub)) throw refused({ private: 'an actor twice in the chain' })
+    seen.add(sub)
+    if (seen.size > maxDelegationDepth) {
+      throw refused({ check: 'maxDelegationDepth', private: `more than ${maxDelegationDepth} in the chain` })
+    }
+  }
+}
+
+/** Whether the resource is among those of the record, if it names any. */
+export const reaches = ({ resource: allowed }: SubjectToken, resource: string): boolean =>
+  allowed === undefined || [allowed].flat().includes(resource)

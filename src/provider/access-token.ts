@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { type AccessToken, type Client, errors, type Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../constants.ts'
+import type { ResolvedOptions } from '../options.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { misconfigured, proofRefused } from '../refusals.ts'
 import type { AccessTokenFormat } from '../subject-tokens/subject-token.ts'
@@ -26,15 +27,13 @@ export interface ShownAccessToken {
 }
 
 interface Draft {
-  readonly userId: string
+  /** It ends by `notAfter`, if that is given. */
+  readonly subject: { readonly userId: string; readonly notAfter?: Seconds }
   readonly target: {
     readonly resourceServer: NonNullable<AccessToken['resourceServer']>
     readonly scope?: string
   }
   readonly sender: SenderConstraint
-  readonly maxAccessTokenTTL: Seconds
-  /** It ends by then. Default: no such limit. */
-  readonly notAfter?: Seconds
   /** Of a JWT, so that it leads to its record. Default: random. */
   readonly jti?: string
 }
@@ -42,7 +41,8 @@ interface Draft {
 /** The access token as it will be issued, without its claims. Its life is the resource's own, within the cap. */
 export async function draftAccessToken(
   ctx: GrantContext,
-  { userId, target, sender, maxAccessTokenTTL, notAfter = Number.POSITIVE_INFINITY, jti }: Draft,
+  { maxAccessTokenTTL }: Pick<ResolvedOptions, 'maxAccessTokenTTL'>,
+  { subject: { userId, notAfter = Number.POSITIVE_INFINITY }, target, sender, jti }: Draft,
 ): Promise<AccessTokenDraft> {
   await assertUnreplaced(ctx)
   const { client, provider } = ctx.oidc
@@ -81,6 +81,11 @@ async function assertUnreplaced({ oidc: { provider, client } }: GrantContext): P
   if (!attached.read)
     throw misconfigured({ private: 'extraTokenClaims was replaced after impersonation.configure()' })
   if (!isKept) throw misconfigured({ private: 'formats was replaced after impersonation.configure()' })
+}
+
+/** The deployment's functions may have taken longer than a short-lived token lives. */
+export function assertLives({ exp }: AccessTokenDraft): void {
+  if (exp <= epochTime()) throw misconfigured({ private: 'the access token ended before it was issued' })
 }
 
 /** What the events tell of it. */

@@ -12,7 +12,7 @@ import { findAccount } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Session } from '../provider/sessions.ts'
 import { functionFailed, sessionRefused } from '../refusals.ts'
-import { sameHash } from '../subject-tokens/secret.ts'
+import { findRead } from '../subject-tokens/store.ts'
 import {
   isSpent,
   isUnexpired,
@@ -76,9 +76,9 @@ export async function admit(
 }
 
 async function findBrought({ provider, store }: SessionService, { id, hash }: Sealed): Promise<SubjectToken> {
-  const found = await store.find(provider.issuer, id)
-  if (found?.purpose === 'session' && sameHash(found.tokenHash, hash)) return found
-  throw sessionRefused({ private: 'unknown' })
+  const found = await findRead(store, provider.issuer, { id, hash, purpose: 'session' })
+  if (!found) throw sessionRefused({ private: 'unknown' })
+  return found
 }
 
 async function findOpenClient({ provider }: SessionService, { clientId = '' }: SubjectToken) {

@@ -16,7 +16,7 @@ import { emitRefusal } from '../provider/notices.ts'
 import { answerFrom, type Grant, headlessSession, type Session } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
 import { checkOf, reasonOf, sessionRefused, userCannotSignIn } from '../refusals.ts'
-import { sameHash } from '../subject-tokens/secret.ts'
+import { findRead } from '../subject-tokens/store.ts'
 import { type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
 import type { SignIn } from './engineer.ts'
 import { sessionName } from './names.ts'
@@ -117,8 +117,12 @@ async function findRecord(
   // Without an ID token, the application would get no `sid`, and could not be told of the end.
   if (!ctx.oidc.requestParamScopes.has('openid')) throw refused('openid was not requested')
   if (ctx.oidc.prompts.has('login')) throw userCannotSignIn()
-  const record = await store.find(provider.issuer, armed.id)
-  if (record?.purpose !== 'session' || !sameHash(record.tokenHash, armed.hash)) throw refused('unknown')
+  const record = await findRead(store, provider.issuer, {
+    id: armed.id,
+    hash: armed.hash,
+    purpose: 'session',
+  })
+  if (!record) throw refused('unknown')
   const state = stateOf(record, epochTime())
   if (state !== 'active') throw refused(state)
   if (record.clientId !== client.clientId) throw refused('bound to another client')

@@ -1,4 +1,5 @@
 import { type Seconds, TooLate, within } from '../clock.ts'
+import { type ReadToken, readToken, type SubjectTokenPurpose, sameHash } from './secret.ts'
 import type {
   Acknowledgement,
   NewSubjectToken,
@@ -370,4 +371,29 @@ export async function storeReady(store: SubjectTokenStore, issuer: string): Prom
     const forOperators = `the store did not respond within ${PATIENCE} s`
     throw new StoreFailure(forOperators, { forOperators })
   }
+}
+
+/**
+ * The record of a token that someone presents, in any state. `malformed`: it has not the form of a token, and nothing was
+ * looked up; `unknown`: no record has it.
+ */
+export async function findPresented(
+  store: Pick<SubjectTokenStore, 'find'>,
+  issuer: string,
+  presented: string,
+  purpose: SubjectTokenPurpose,
+): Promise<SubjectToken | 'malformed' | 'unknown'> {
+  const token = readToken(presented)
+  if (token?.purpose !== purpose) return 'malformed'
+  return (await findRead(store, issuer, token)) ?? 'unknown'
+}
+
+/** The record of a token that was read before. A right id proves nothing, nor does a token for another purpose. */
+export async function findRead(
+  store: Pick<SubjectTokenStore, 'find'>,
+  issuer: string,
+  { id, hash, purpose }: ReadToken,
+): Promise<SubjectToken | undefined> {
+  const found = await store.find(issuer, id)
+  return found?.purpose === purpose && sameHash(found.tokenHash, hash) ? found : undefined
 }

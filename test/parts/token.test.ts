@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
-import { findPresented } from '../../src/exchange/subject.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import {
   hashToken,
@@ -13,6 +12,7 @@ import {
   type SubjectTokenPurpose,
   sameHash,
 } from '../../src/subject-tokens/secret.ts'
+import { findPresented } from '../../src/subject-tokens/store.ts'
 import { createMemoryStore } from '../../src/testing/memory-store.ts'
 
 const ALPHABET = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_']
