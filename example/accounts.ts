@@ -1,6 +1,6 @@
 /** The people of the example, and which of them may be viewed. Yours come from your user database. */
 import type { FindAccount } from 'oidc-provider'
-import type { ConsoleRight } from '../src/console/index.ts' // yours: 'oidc-provider-impersonation/console'
+import type { ConsoleRight } from '../packages/console/src/index.ts' // yours: 'oidc-provider-impersonation-console'
 
 export interface Person {
   readonly id: string

@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import type { Provider } from 'oidc-provider'
-import { createConsole } from '../src/console/index.ts' // yours: 'oidc-provider-impersonation/console'
+import { createConsole } from '../packages/console/src/index.ts' // yours: 'oidc-provider-impersonation-console'
 import type { Impersonation } from '../src/index.ts' // yours: 'oidc-provider-impersonation'
 import { findPerson, searchPeople } from './accounts.ts'
 import { consoleCallback, consoleClient } from './clients.ts'

@@ -20,10 +20,14 @@ const STOREYS = [
   ['exchange', 'records', 'status-lists'],
   ['management', 'sessions'],
   ['impersonation.ts'],
-  ['index.ts'],
+  ['index.ts', 'inside.ts'],
 ]
-/** Rooms with a door of their own. */
-const GUESTS = ['sequelize', 'cli', 'testing', 'console']
+/** Rooms with an entry of their own. */
+const GUESTS = ['sequelize', 'cli', 'testing']
+
+const CORE = 'oidc-provider-impersonation'
+/** Packages for servers. The others run in browsers and in workers, too. */
+const FOR_NODE = [`${CORE}-console`, 'token-exchange-suite']
 
 interface Import {
   readonly from: string
@@ -205,12 +209,26 @@ describe('architecture: the packages beside this one', () => {
   for (const [name, folder] of [...PACKAGES].filter(([, place]) => place !== '.')) {
     const own = path.join(ROOT, folder, 'src')
 
-    it(`${name} imports its dependencies and itself, and nothing of the rest`, () => {
-      const found = importsIn(own)
+    const { version, dependencies, peerDependencies = {} } = readManifest(folder)
+
+    it(`${name} imports what it depends on and itself, and nothing of the rest`, () => {
+      const found = importsIn(own).filter(({ to }) => !(FOR_NODE.includes(name) && to.startsWith('node:')))
       const outside = found.map(({ to }) => to).filter((to) => !sourcesIn(own).includes(to))
-      expect([...new Set(outside)].sort()).to.deep.equal(Object.keys(readManifest(folder).dependencies ?? {}))
-      expect(circlesIn(own)).to.deep.equal([])
+      const needed = Object.keys({ ...dependencies, ...peerDependencies }).map((one) =>
+        one.replace('@types/', ''),
+      )
+      expect(new Set(outside.map((to) => to.replace(/\/inside$/, '')))).to.deep.equal(new Set(needed))
+      // Types of a check and of its session name each other.
+      if (name !== 'token-exchange-suite') expect(circlesIn(own)).to.deep.equal([])
     })
+
+    it(`${name} needs no other package of this repository than the core, and of it the same version`, () => {
+      expect(Object.keys(dependencies ?? {}).filter((one) => PACKAGES.has(one))).to.deep.equal([])
+      const peers = Object.entries(peerDependencies).filter(([one]) => PACKAGES.has(one))
+      expect(peers.filter(([one, range]) => one !== CORE || range !== version)).to.deep.equal([])
+    })
+
+    if (FOR_NODE.includes(name)) continue
 
     it(`${name} runs without Node, and silently: it uses no global of Node, and no console`, () => {
       const text = sourcesIn(own).map((file) => readFileSync(path.join(own, file), 'utf8'))

@@ -10,10 +10,10 @@ import { ROOT, readPage } from '../fixtures/markdown.ts'
 import { codeOf, rowsOf, sectionOf } from '../fixtures/page.ts'
 
 const NO_TEXT = /(package-lock\.json|\.(png|jpg|svg|gif|ico|tgz|tar|gz|zip))$/
-const PRODUCT = /^(src|packages\/[^/]+\/src)\/(?!.*\.(md|json)$)/
-const SUITE = /^suite\/src\//
+const SUITE = /^packages\/suite\/src\//
+const PRODUCT = /^(src|packages\/(?!suite\/)[^/]+\/src)\/(?!.*\.(md|json)$)/
 const WORKSHOP =
-  /^(?!packages\/[^/]+\/src\/|suite\/src\/)(test|fuzz|fixtures|suite|example|bench|tools|packages|applications)\/(?!.*\.md$)/
+  /^(?!packages\/[^/]+\/src\/)(test|fuzz|fixtures|example|bench|tools|packages|applications)\/(?!.*\.md$)/
 const TESTS = /^(test|packages\/[^/]+\/test)\//
 const PAGES = /^(?!(.*\/)?(CHANGELOG|LICENSE|CONTRIBUTING)\.md$|.*contributing\/).*\.md$/
 

@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import { now, type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { type ConsoleDeployment, DORA, startConsole } from '../../fixtures/console.ts'
-import { peopleFor } from '../../src/console/people.ts'
-import { stateCell } from '../../src/console/state.ts'
-import { countOf, lengthOf, sentenceOf, shorten, timeOf } from '../../src/console/words.ts'
+import { peopleFor } from '../../packages/console/src/people.ts'
+import { stateCell } from '../../packages/console/src/state.ts'
+import { countOf, lengthOf, sentenceOf, shorten, timeOf } from '../../packages/console/src/words.ts'
 import type { SubjectTokenRecord } from '../../src/records/record.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 

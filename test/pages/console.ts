@@ -5,7 +5,7 @@ import { isChromiumAvailable, openChromium } from '../../fixtures/chromium.ts'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
 import { allowMoreTime } from '../../fixtures/limits.ts'
 import { type AtWork, PEOPLE, peopleAtWork } from '../../fixtures/people-at-work.ts'
-import type { ConsoleOptions } from '../../src/console/index.ts'
+import type { ConsoleOptions } from '../../packages/console/src/index.ts'
 import { VIOLATION } from './desk.ts'
 
 export interface OpenConsole extends ConsoleDeployment {

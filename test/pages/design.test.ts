@@ -10,7 +10,7 @@ const BANNER = 'packages/banner/src/banner.js'
 /** What the banner sets on the page. */
 const BANNERS = /^--impersonation-banner-/
 /** They are served with the file itself. */
-const GUESTS = globSync(['src/console/**/*.css', 'example/**/*.css'], { cwd: ROOT })
+const GUESTS = globSync(['packages/console/src/**/*.css', 'example/**/*.css'], { cwd: ROOT })
 
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8')
 

@@ -26,7 +26,7 @@ describe('packages', () => {
   })
 
   it('name the repository in which they are, or npm publishes none: it compares that with who sends them', () => {
-    for (const folder of [...PACKAGES.values(), 'suite']) {
+    for (const folder of PACKAGES.values()) {
       const { repository, homepage, bugs } = readManifest(folder)
       const { type, url } = readManifest('.').repository
       expect(repository, folder).to.deep.equal({ type, url, ...(folder !== '.' && { directory: folder }) })
@@ -36,18 +36,16 @@ describe('packages', () => {
     }
   })
 
-  for (const workflow of ['release', 'release-suite']) {
-    it(`are not published by ${workflow}.yml while the repository has no address`, async () => {
-      const text = readPage(`.github/workflows/${workflow}.yml`)
-      const [, step = ''] = /address of the repository is known\n +run: "(.*)"\n/.exec(text) ?? []
-      const isKnown = await run('bash', ['-ec', step], { cwd: ROOT }).then(
-        () => true,
-        ({ code, stderr }) => code !== 1 || stderr !== '',
-      )
-      expect(step).to.match(/^! grep -rn/)
-      expect(isKnown).to.equal(!REPOSITORY.includes('/OWNER/'))
-    })
-  }
+  it('are not published while the repository has no address', async () => {
+    const text = readPage('.github/workflows/release.yml')
+    const [, step = ''] = /address of the repository is known\n +run: "(.*)"\n/.exec(text) ?? []
+    const isKnown = await run('bash', ['-ec', step], { cwd: ROOT }).then(
+      () => true,
+      ({ code, stderr }) => code !== 1 || stderr !== '',
+    )
+    expect(step).to.match(/^! grep -rn/)
+    expect(isKnown).to.equal(!REPOSITORY.includes('/OWNER/'))
+  })
 
   it('have their address filled in by the command of CONTRIBUTING, everywhere', async () => {
     const [command = ''] = /^git grep .*sed -i .*$/m.exec(readPage('CONTRIBUTING.md')) ?? []
@@ -62,17 +60,6 @@ describe('packages', () => {
       expect(left).to.equal('')
     } finally {
       rmSync(folder, { recursive: true })
-    }
-  })
-
-  it('depend on none of each other', () => {
-    for (const folder of PACKAGES.values()) {
-      const { dependencies, peerDependencies } = readManifest(folder)
-      const needed = Object.keys({ ...dependencies, ...peerDependencies })
-      expect(
-        needed.filter((one) => PACKAGES.has(one)),
-        folder,
-      ).to.deep.equal([])
     }
   })
 

@@ -5,9 +5,9 @@ import { API, type Deployment, OPAQUE_API, withDeployment } from '../../../fixtu
 import { list, show } from '../../../fixtures/management.ts'
 import { BILLING, downstream } from '../../../fixtures/on-behalf-of.ts'
 import { issue } from '../../../fixtures/requests.ts'
+import { deployment as configurationOf } from '../../../packages/suite/src/drivers/deployment.ts'
+import { type Report, run } from '../../../packages/suite/src/run.ts'
 import type { SubjectTokenRecord } from '../../../src/records/record.ts'
-import { deployment as configurationOf } from '../../../suite/src/drivers/deployment.ts'
-import { type Report, run } from '../../../suite/src/run.ts'
 
 const environmentOf = async (deployment: Deployment) => ({
   SUITE_ISSUER: deployment.issuer,

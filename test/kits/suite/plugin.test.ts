@@ -1,10 +1,10 @@
 /** The suite for RFC 8693 against this plugin in all its flows, and against a grant that is written by hand. */
 import { expect } from 'chai'
 import { readPage } from '../../../fixtures/markdown.ts'
-import plugin from '../../../suite/drivers/plugin.ts'
-import tutorial from '../../../suite/drivers/tutorial-grant.ts'
-import type { Configuration } from '../../../suite/src/driver.ts'
-import { type Outcome, type Report, run } from '../../../suite/src/run.ts'
+import plugin from '../../../packages/suite/drivers/plugin.ts'
+import tutorial from '../../../packages/suite/drivers/tutorial-grant.ts'
+import type { Configuration } from '../../../packages/suite/src/driver.ts'
+import { type Outcome, type Report, run } from '../../../packages/suite/src/run.ts'
 import { tableOf } from './result-table.ts'
 
 const idsOf = ({ results }: Report, ...outcomes: Outcome[]) =>

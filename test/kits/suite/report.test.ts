@@ -3,14 +3,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect } from 'chai'
-import { CATALOGUE } from '../../../suite/src/catalogue.ts'
-import { commandLine } from '../../../suite/src/command-line.ts'
-import type { Configuration } from '../../../suite/src/driver.ts'
-import { junit } from '../../../suite/src/report/junit.ts'
-import { run } from '../../../suite/src/run.ts'
-import { naiveConfiguration } from '../../../suite/test/naive/configurations.ts'
+import { naiveConfiguration } from '../../../packages/suite/naive/configurations.ts'
+import { CATALOGUE } from '../../../packages/suite/src/catalogue.ts'
+import { commandLine } from '../../../packages/suite/src/command-line.ts'
+import type { Configuration } from '../../../packages/suite/src/driver.ts'
+import { junit } from '../../../packages/suite/src/report/junit.ts'
+import { run } from '../../../packages/suite/src/run.ts'
 
-const NAIVE = path.resolve(import.meta.dirname, '../../../suite/test/naive/configurations.ts')
+const NAIVE = path.resolve(import.meta.dirname, '../../../packages/suite/naive/configurations.ts')
 
 describe('suite: reports', () => {
   let folder: string

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { ROOT, readPage } from '../../../fixtures/markdown.ts'
-import { CATALOGUE } from '../../../suite/src/catalogue.ts'
-import { FAULT_NAMES, MODES, planted } from '../../../suite/test/naive/faults.ts'
-import { areas, modesOf, probe, untested } from '../../../suite/test/self-test.ts'
+import { FAULT_NAMES, MODES, planted } from '../../../packages/suite/naive/faults.ts'
+import { areas, modesOf, probe, untested } from '../../../packages/suite/naive/self-test.ts'
+import { CATALOGUE } from '../../../packages/suite/src/catalogue.ts'
 
 describe('suite: self-test', () => {
   for (const mode of MODES) {
@@ -44,7 +44,7 @@ describe('suite: self-test', () => {
   })
 
   it('has in its table exactly the mistakes that the naive server can make', () => {
-    const folder = path.join(ROOT, 'suite/test/naive')
+    const folder = path.join(ROOT, 'packages/suite/naive')
     const sources = readdirSync(folder).filter((file) => file.endsWith('.ts'))
     const text = sources.map((file) => readFileSync(path.join(folder, file), 'utf8')).join('\n')
     const made = [...text.matchAll(/(?<!form\.)\bhas\('(.+?)'\)/g)].map(([, fault]) => fault)

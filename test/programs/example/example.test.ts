@@ -14,6 +14,7 @@ import { STATUS_LIST_TTL } from '../../../example/impersonation.ts'
 import { withActor } from '../../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { form, type Parameters, send } from '../../../fixtures/http.ts'
+import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
 import { type Address, exchangeOf, postToken, signIn, startEach, withToken } from './flow.ts'
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../../example')
@@ -48,7 +49,7 @@ describe('the example', () => {
     { env = {}, node = [] as string[], args = [] as string[] } = {},
   ): ChildProcess {
     const { DATABASE_URL: _, PORT: __, ...inherited } = process.env
-    return spawn(process.execPath, [...node, path.join(EXAMPLE, program), ...args], {
+    return spawn(process.execPath, [FROM_SOURCE, ...node, path.join(EXAMPLE, program), ...args], {
       cwd: folder,
       env: { ...inherited, TMPDIR: folder, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import { type ConsoleDeployment, startConsole } from '../../../fixtures/console.ts'
 import { readPage } from '../../../fixtures/markdown.ts'
 import { codeOf, namesOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
-import { type ConsoleRight, createConsole } from '../../../src/console/index.ts'
-import { ROUTES } from '../../../src/console/routes.ts'
+import { type ConsoleRight, createConsole } from '../../../packages/console/src/index.ts'
+import { ROUTES } from '../../../packages/console/src/routes.ts'
 
 const SECTION = sectionOf(readPage('docs/protocol.md'), '9. Console')
 const RIGHTS: readonly ConsoleRight[] = ['see', 'stop', 'stopAll']

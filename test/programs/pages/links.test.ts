@@ -11,7 +11,7 @@ const PAGES = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'bench/README.md',
-  'suite/README.md',
+  'packages/suite/README.md',
   ...globSync('packages/*/README.md', { cwd: ROOT }),
   ...DOCS,
 ]

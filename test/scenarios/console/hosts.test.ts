@@ -10,7 +10,7 @@ import Koa from 'koa'
 import mount from 'koa-mount'
 import { type ConsoleDeployment, DORA, startConsole } from '../../../fixtures/console.ts'
 import { show } from '../../../fixtures/management.ts'
-import { type ConsoleOptions, createConsole } from '../../../src/console/index.ts'
+import { type ConsoleOptions, createConsole } from '../../../packages/console/src/index.ts'
 import { createImpersonation } from '../../../src/index.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 

@@ -1,0 +1,72 @@
+/** Forms as browsers send them, and as pages show them again. */
+
+import type { Context } from 'koa'
+import { RecordError } from 'oidc-provider-impersonation'
+import {
+  type Html,
+  html,
+  invalidRequest,
+  isPlainObject,
+  parsedBody,
+  read,
+  type Value,
+} from 'oidc-provider-impersonation/inside'
+
+const notAForm = () => invalidRequest({ public: 'the body must be a form' })
+
+/** The form in the body, at most 64 KiB, as a browser sends it or as a parser of the host application has left it. */
+export async function readForm(ctx: Context): Promise<string> {
+  if (ctx.request.type.trim().toLowerCase() !== 'application/x-www-form-urlencoded') throw notAForm()
+  const body = parsedBody(ctx) ?? (await read(ctx))
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return body.toString()
+  if (!isPlainObject(body)) throw notAForm()
+  const form = new URLSearchParams()
+  for (const [name, values] of Object.entries(body)) {
+    for (const value of [values].flat()) {
+      if (typeof value !== 'string') throw notAForm()
+      form.append(name, value)
+    }
+  }
+  return String(form)
+}
+
+/** Fields with what was typed, right or wrong. */
+export type Typed<Name extends string = string> = Readonly<Partial<Record<Name, string | undefined>>>
+
+/** The first value of each field that is not blank. */
+export function typedIn<Name extends string>(form: string, names: readonly Name[]): Typed<Name> {
+  const given = new URLSearchParams(form)
+  return Object.fromEntries(names.map((name) => [name, given.get(name) || undefined])) as Typed<Name>
+}
+
+/** The result, or what was wrong with the input. Every other error is thrown on. */
+export async function tried<Result>(
+  work: () => Result | Promise<Result>,
+): Promise<{ readonly result?: Result; readonly error?: RecordError }> {
+  try {
+    return { result: await work() }
+  } catch (error) {
+    if (error instanceof RecordError && [400, 409].includes(error.status)) return { error }
+    throw error
+  }
+}
+
+/** An input with its label, and with what was typed before. */
+export const field = (label: Value, name: string, typed = '', attributes?: Html): Html =>
+  html`<label>${label}<input name="${name}" value="${typed}"${attributes}></label>`
+
+/** A text that people write for others to read; `wrong` is the error that the page shows of it. */
+export const textField = (label: Value, name: string, typed?: string, wrong?: unknown): Html =>
+  field(
+    label,
+    name,
+    typed,
+    html` required maxlength="1000"${wrong !== undefined && html` aria-invalid="true" aria-describedby="error"`}`,
+  )
+
+/** Without what is blank. */
+export function addressOf(path: string, fields: Typed): string {
+  const query = new URLSearchParams()
+  for (const [name, value = ''] of Object.entries(fields)) if (value !== '') query.set(name, value)
+  return `${path}?${query}`.replace(/\?$/, '')
+}

@@ -1,6 +1,0 @@
-/** `npm run suite` in this repository: the command line of the package, and the self-test, which is not published. */
-import { commandLine } from './src/command-line.ts'
-import { selfTest } from './test/self-test.ts'
-
-const args = process.argv.slice(2)
-process.exitCode = args.includes('--selftest') ? await selfTest() : await commandLine(args)
