@@ -8,25 +8,25 @@ interface Cookie {
 
 export class Browser {
   readonly #fetch: typeof fetch
-  readonly #onVisit: (method: string, url: URL, response: Response) => void
   readonly #application: string
   #cookies: Cookie[] = []
   #page = ''
+  #requests = 0
 
   /** `application` is the redirect URI of an application that the demo plays: the browser stops there, without a request. */
-  constructor(
-    send: typeof fetch,
-    onVisit: (method: string, url: URL, response: Response) => void,
-    application = '',
-  ) {
+  constructor(send: typeof fetch, application = '') {
     this.#fetch = send
-    this.#onVisit = onVisit
     this.#application = application
   }
 
   /** The HTML of the page that is open. */
   get page(): string {
     return this.#page
+  }
+
+  /** How many it has sent so far. */
+  get requests(): number {
+    return this.#requests
   }
 
   /** Opens a page, or posts a form to it, follows the redirects, and resolves to the final address. */
@@ -38,7 +38,7 @@ export class Browser {
       // What a browser says of the forms of a page of the same origin.
       const headers = { cookie: this.cookiesFor(url), ...(body && { 'sec-fetch-site': 'same-origin' }) }
       const response = await this.#fetch(url, { method, headers, body, redirect: 'manual' })
-      this.#onVisit(method, url, response)
+      this.#requests += 1
       for (const line of response.headers.getSetCookie()) this.#keep(line)
       const location = response.headers.get('location')
       if (!response.ok && !location) throw new Error(`${url.pathname} responded with ${response.status}`)

@@ -14,7 +14,8 @@ const aTime = new Rule('a time close to now, in epoch seconds', (value) => {
 })
 const header = { typ: 'at+jwt', alg: 'ES256', kid: anId }
 
-const NO_STORE = 'no-store'
+/** No response of the flow may be kept. */
+const sent = (body: object, status = 200) => ({ status, cacheControl: 'no-store', body })
 
 /** What the support desk asks for. The second one is for the API behind the orders API. */
 const SCOPE = 'orders:read payments:read'
@@ -22,17 +23,20 @@ const SCOPE = 'orders:read payments:read'
 /** All that the backend of the demo does. */
 export const MANAGEMENT_SCOPE = 'subject-tokens:create subject-tokens:read subject-tokens:revoke'
 
-export const actorResponse = {
-  status: 200,
-  cacheControl: NO_STORE,
-  body: { access_token: opaque, id_token: aJwt, token_type: 'Bearer', expires_in: 600, scope: 'openid' },
-}
+export const actorResponse = sent({
+  access_token: opaque,
+  id_token: aJwt,
+  token_type: 'Bearer',
+  expires_in: 600,
+  scope: 'openid',
+})
 
-export const managementResponse = {
-  status: 200,
-  cacheControl: NO_STORE,
-  body: { access_token: aJwt, token_type: 'Bearer', expires_in: 600, scope: MANAGEMENT_SCOPE },
-}
+export const managementResponse = sent({
+  access_token: aJwt,
+  token_type: 'Bearer',
+  expires_in: 600,
+  scope: MANAGEMENT_SCOPE,
+})
 
 export const managementToken = (baseUrl: string, clientId: string) => ({
   header,
@@ -49,72 +53,30 @@ export const managementToken = (baseUrl: string, clientId: string) => ({
   life: 600,
 })
 
-export const subjectTokenResponse = (baseUrl: string) => ({
-  status: 201,
-  cacheControl: NO_STORE,
+const issued = (baseUrl: string, subjectToken: Rule) => ({
+  ...sent({ subjectToken, expiresIn: 600 }, 201),
   location: new Rule(`${baseUrl}/api/subject-tokens/{id}`, (value) => {
     const [start, id = ''] = String(value).split('/subject-tokens/')
     return start === `${baseUrl}/api` && /^[\w-]+$/.test(id)
   }),
-  body: { subjectToken: matching('sub_, an id and 256 bits', /^sub_[\w-]{65}$/), expiresIn: 600 },
 })
 
-export const sessionTokenResponse = (baseUrl: string) => ({
-  ...subjectTokenResponse(baseUrl),
-  body: { subjectToken: matching('ses_, an id and 256 bits', /^ses_[\w-]{65}$/), expiresIn: 600 },
-})
+export const subjectTokenResponse = (baseUrl: string) =>
+  issued(baseUrl, matching('sub_, an id and 256 bits', /^sub_[\w-]{65}$/))
+
+export const sessionTokenResponse = (baseUrl: string) =>
+  issued(baseUrl, matching('ses_, an id and 256 bits', /^ses_[\w-]{65}$/))
 
 /** What the shop knows: whose account it shows, and who looks at it. `sid` is in its log, and leads to the record. */
-export const shopResponse = ({ userId, actorId }: Pick<Impersonated, 'userId' | 'actorId'>) => ({
-  status: 200,
-  cacheControl: NO_STORE,
-  body: {
+export const shopResponse = ({ userId, actorId }: Pick<Impersonated, 'userId' | 'actorId'>) =>
+  sent({
     state: 'open',
     customer: userId,
     actor: actorId,
     sid: matching('imp_ and the id of the record', /^imp_[0-9a-f]{32}$/),
-  },
-})
+  })
 
-export const shopEnded = { status: 200, cacheControl: NO_STORE, body: { state: 'ended' } }
-
-/** The application, and what it has said to the end. */
-export const sessionRecord = ({ userId, actorId, clientId, reason, ticketId }: Impersonated) => ({
-  status: 200,
-  cacheControl: NO_STORE,
-  body: {
-    id: anId,
-    use: 'session',
-    userId,
-    actorId,
-    actor: { sub: actorId },
-    context: { reason, ticketId },
-    createdBy: supportBackend.client_id,
-    clientId,
-    usedBy: clientId,
-    scope: 'openid',
-    createdAt: aTime,
-    expiresAt: aTime,
-    consumedAt: aTime,
-    revokedAt: aTime,
-    revocation: { cause: 'api', client: supportBackend.client_id, ...STOP },
-    session: { endsAt: aTime, logout: 'confirmed', logoutAt: aTime },
-    state: 'revoked',
-  },
-})
-
-/** No refresh token and no ID token, ever. */
-export const exchangeResponse = {
-  status: 200,
-  cacheControl: NO_STORE,
-  body: {
-    access_token: aJwt,
-    issued_token_type: ACCESS_TOKEN_TYPE,
-    token_type: 'Bearer',
-    expires_in: 300,
-    scope: SCOPE,
-  },
-}
+export const shopEnded = sent({ state: 'ended' })
 
 export interface Impersonated {
   readonly baseUrl: string
@@ -124,6 +86,45 @@ export interface Impersonated {
   readonly reason: string
   readonly ticketId: string
 }
+
+/** Who became whom, why and until when, and who stopped it. Never a token. */
+const recordOf = ({ userId, actorId, clientId, reason, ticketId }: Impersonated) => ({
+  id: anId,
+  userId,
+  actorId,
+  context: { reason, ticketId },
+  createdBy: supportBackend.client_id,
+  clientId,
+  usedBy: clientId,
+  createdAt: aTime,
+  expiresAt: aTime,
+  consumedAt: aTime,
+  revokedAt: aTime,
+  revocation: { cause: 'api', client: supportBackend.client_id, ...STOP },
+  state: 'revoked',
+})
+
+/** The application, and what it has said to the end. */
+export const sessionRecord = (who: Impersonated) =>
+  sent({
+    ...recordOf(who),
+    use: 'session',
+    actor: { sub: who.actorId },
+    scope: 'openid',
+    session: { endsAt: aTime, logout: 'confirmed', logoutAt: aTime },
+  })
+
+/** No refresh token and no ID token, ever. */
+const exchanged = (scope: string, life: number | Rule) =>
+  sent({
+    access_token: aJwt,
+    issued_token_type: ACCESS_TOKEN_TYPE,
+    token_type: 'Bearer',
+    expires_in: life,
+    scope,
+  })
+
+export const exchangeResponse = exchanged(SCOPE, 300)
 
 export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticketId }: Impersonated) => ({
   header,
@@ -143,18 +144,15 @@ export const accessToken = ({ baseUrl, userId, actorId, clientId, reason, ticket
   life: 300,
 })
 
-export const ordersResponse = ({ userId, actorId, reason, ticketId }: Impersonated) => ({
-  status: 200,
-  cacheControl: NO_STORE,
-  body: {
+export const ordersResponse = ({ userId, actorId, reason, ticketId }: Impersonated) =>
+  sent({
     customer: userId,
     actor: { sub: actorId },
     scope: SCOPE,
     impersonation: { id: anId, reason, ticket_id: ticketId },
     orders: new Rule('her two orders', (value) => Array.isArray(value) && value.length === 2),
     billing: paymentsOf({ userId, actorId }),
-  },
-})
+  })
 
 /** The orders API has passed it on. */
 const paymentsOf = ({ userId, actorId }: Pick<Impersonated, 'userId' | 'actorId'>) => ({
@@ -169,17 +167,7 @@ const whatIsLeft = new Rule('at most what the received token has left', (value) 
   return Number.isInteger(value) && Number(value) > 240 && Number(value) <= 300
 })
 
-export const downstreamResponse = {
-  status: 200,
-  cacheControl: NO_STORE,
-  body: {
-    access_token: aJwt,
-    issued_token_type: ACCESS_TOKEN_TYPE,
-    token_type: 'Bearer',
-    expires_in: whatIsLeft,
-    scope: 'payments:read',
-  },
-}
+export const downstreamResponse = exchanged('payments:read', whatIsLeft)
 
 /** The same user, the same engineer, the same place in the same status list; and the API that exchanged. */
 export const billingToken = (who: Impersonated) => {
@@ -199,53 +187,32 @@ export const billingToken = (who: Impersonated) => {
   }
 }
 
-export const paymentsResponse = (who: Impersonated) => ({
-  status: 200,
-  cacheControl: NO_STORE,
-  body: paymentsOf(who),
-})
+export const paymentsResponse = (who: Impersonated) => sent(paymentsOf(who))
 
 /** Who stops it, and why. */
 export const STOP = { by: 'robin', reason: 'The ticket is closed' }
 
-export const revocationResponse = { status: 200, cacheControl: NO_STORE, body: { revoked: 1 } }
+export const revocationResponse = sent({ revoked: 1 })
 
-/** Who became whom, why, where and until when; who stopped it, and that it was used again. Never a token. */
-export const recordResponse = ({ baseUrl, userId, actorId, clientId, reason, ticketId }: Impersonated) => ({
-  status: 200,
-  cacheControl: NO_STORE,
-  body: {
-    id: anId,
-    userId,
-    actorId,
-    actor: { sub: actorId, clientId },
-    context: { reason, ticketId },
-    createdBy: supportBackend.client_id,
-    clientId,
-    usedBy: clientId,
-    resource: `${baseUrl}/orders-api`,
+/** The API, and that someone used the subject token again. */
+export const recordResponse = (who: Impersonated) =>
+  sent({
+    ...recordOf(who),
+    actor: { sub: who.actorId, clientId: who.clientId },
+    resource: `${who.baseUrl}/orders-api`,
     scope: SCOPE,
-    createdAt: aTime,
-    expiresAt: aTime,
-    consumedAt: aTime,
-    revokedAt: aTime,
-    revocation: { cause: 'api', client: supportBackend.client_id, ...STOP },
-    replay: { at: aTime, clientId },
+    replay: { at: aTime, clientId: who.clientId },
     accessToken: { format: 'jwt', jti: theRecord, expiresAt: aTime },
-    state: 'revoked',
-  },
-})
+  })
 
 /** The same text for every bad access token. */
-export const stoppedResponse = {
-  status: 401,
-  cacheControl: NO_STORE,
-  body: { error: 'invalid_token', error_description: 'the access token is invalid' },
-}
+export const stoppedResponse = sent(
+  { error: 'invalid_token', error_description: 'the access token is invalid' },
+  401,
+)
 
 /** The same text for every bad subject token. */
-export const refusedResponse = {
-  status: 400,
-  cacheControl: NO_STORE,
-  body: { error: 'invalid_request', error_description: 'subject_token is invalid' },
-}
+export const refusedResponse = sent(
+  { error: 'invalid_request', error_description: 'subject_token is invalid' },
+  400,
+)

@@ -1,10 +1,13 @@
 /** What every chapter of the demo uses: requests that are printed, and responses that are checked. */
+import { setTimeout } from 'node:timers/promises'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import * as client from 'openid-client'
+import * as promises from './promises.ts'
 import * as screen from './screen.ts'
 import type { Wire } from './wire.ts'
 
-export interface Walk {
+/** How requests are sent, and what becomes of the responses. */
+export interface Way {
   readonly baseUrl: string
   /** Where the shop is. */
   readonly shop: string
@@ -14,9 +17,17 @@ export interface Walk {
   check(what: string, actual: unknown, expected: unknown): void
 }
 
+/** The applications that send them, and what they are about. */
+export interface Walk extends Way {
+  readonly desk: client.Configuration
+  readonly backend: client.Configuration
+  readonly managementToken: string
+  readonly who: promises.Impersonated
+}
+
 /** Reads the provider's metadata. Plain HTTP is for loopback only. */
 export async function connect(
-  { baseUrl, send, wire }: Walk,
+  { baseUrl, send, wire }: Way,
   clientId: string,
   authentication: client.ClientAuth,
 ): Promise<client.Configuration> {
@@ -30,7 +41,7 @@ export async function connect(
 
 /** Sends a request and checks the raw response, no matter what the client library makes of it. */
 export async function expecting<Result>(
-  { wire, check }: Walk,
+  { wire, check }: Way,
   what: string,
   promise: object,
   send: () => Promise<Result>,
@@ -42,9 +53,54 @@ export async function expecting<Result>(
   }
 }
 
+interface Managing {
+  /** What follows `/api/subject-tokens`. */
+  readonly path?: string
+  readonly body?: object
+}
+
+/** The backend calls the management API. */
+function manage(
+  given: Walk,
+  what: string,
+  promise: object,
+  { path = '', body }: Managing,
+): Promise<Response> {
+  const { baseUrl, backend, managementToken } = given
+  const url = new URL(`${baseUrl}/api/subject-tokens${path}`)
+  const [method, json] = body ? ['POST', JSON.stringify(body)] : ['GET']
+  const headers = new Headers(body && { 'content-type': 'application/json' })
+  return expecting(given, what, promise, () =>
+    client.fetchProtectedResource(backend, managementToken, url, method, json, headers),
+  )
+}
+
+export interface Issued {
+  readonly subjectToken: string
+  /** Of the record. */
+  readonly id: string
+}
+
+export async function issue(given: Walk, what: string, promise: object, more: object = {}): Promise<Issued> {
+  const { userId, actorId, clientId, reason, ticketId } = given.who
+  const body = { ...more, userId, actorId, clientId, context: { reason, ticketId } }
+  const response = await manage(given, what, promise, { body })
+  const { subjectToken } = (await response.json()) as Issued
+  return { subjectToken, id: response.headers.get('location')?.split('/').at(-1) ?? '' }
+}
+
+export const stop = (given: Walk, id: string): Promise<Response> =>
+  manage(given, 'revocation response', promises.revocationResponse, {
+    path: '/revocations',
+    body: { id, ...promises.STOP },
+  })
+
+export const showRecord = (given: Walk, id: string, what: string, promise: object): Promise<Response> =>
+  manage(given, what, promise, { path: `/${id}` })
+
 /** Shows a JWT and checks its members. Verifying the signature is the resource server's task. */
 export function lookInto(
-  { check }: Walk,
+  { check }: Way,
   what: string,
   jwt: string,
   promise: object,
@@ -58,4 +114,10 @@ export function lookInto(
   }
   screen.token(what, claims, marks)
   check(what, decoded, promise)
+}
+
+/** Asks several times a second, without showing it, for so many seconds. */
+export async function until(isSo: () => Promise<boolean>, seconds: number): Promise<void> {
+  const end = performance.now() + seconds * 1000
+  while (performance.now() < end && !(await isSo())) await setTimeout(250)
 }

@@ -75,7 +75,7 @@ describe(`docs: ${HEADING}`, () => {
         execute: [openid.allowInsecureRequests],
       })
       const pkceCodeVerifier = openid.randomPKCECodeVerifier()
-      const browser = new Browser(fetch, () => {}, CALLBACK)
+      const browser = new Browser(fetch, CALLBACK)
       const authorize = async (parameters = {}) =>
         browser.visit(
           openid.buildAuthorizationUrl(application, {
