@@ -1,8 +1,7 @@
 /** `oidc-impersonation check` of the programs of docs/integrate.md: none has a mistake that it looks for. */
-import { execFile } from 'node:child_process'
 import { expect } from 'chai'
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
-import { CLI } from './command.ts'
+import { run } from './command.ts'
 
 const PROGRAMS = typescriptOf(readPage('docs/integrate.md')).filter(({ code }) => code.includes('.listen('))
 
@@ -35,11 +34,7 @@ describe('oidc-impersonation check: the hosts of docs/integrate.md', () => {
   for (const [index, { heading, code }] of PROGRAMS.entries()) {
     it(`finds no fault in that of ${heading}, and the resources that it leaves to the reader`, async () => {
       const file = folder.write(`host-${index}.ts`, moduleOf(code))
-      const stdout = await new Promise<string>((resolve) => {
-        execFile(process.execPath, ['--no-warnings', CLI, 'check', file, '--json'], (_error, text) =>
-          resolve(text),
-        )
-      })
+      const { stdout } = await run(['check', file, '--json'])
       const findings: { level: string; about: string }[] = JSON.parse(stdout)
       const troubles = findings
         .filter(({ level }) => level !== 'ok')

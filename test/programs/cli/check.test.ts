@@ -1,29 +1,19 @@
 /** `oidc-impersonation check` as a command: what it takes, prints and ends with. What it finds is in ../check.test.ts. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
-import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 import { check } from '../../../src/cli/check/check.ts'
 import { run } from './command.ts'
-import { ROOT } from './deployment.ts'
+import { moduleOn, useFolder } from './deployment.ts'
 
 const SECRET = 'a+secret of the tests'
 
 /** The module of a deployment, whose last lines are given. */
-const moduleOf = (exports: string, secret = 'a-secret-of-the-tests'): string => `
-import Provider from 'oidc-provider'
-import { Sequelize } from 'sequelize'
-import { createImpersonation } from '${ROOT}/src/index.ts'
-import { createAdapter, createSubjectTokenStore, migrate, nodeSqlite } from '${ROOT}/src/sequelize/index.ts'
-const sequelize = new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: ':memory:', logging: false })
-await migrate(sequelize)
-const impersonation = createImpersonation({ store: createSubjectTokenStore(sequelize) })
-const provider = new Provider('http://127.0.0.1:3000/oidc', impersonation.configure({
-  adapter: createAdapter(sequelize),
-  jwks: ${JSON.stringify({ keys: [SIGNING_KEY] })},
-  cookies: { keys: ['a key'] },
-  clientDefaults: { id_token_signed_response_alg: 'ES256' },
-  clients: [
+const moduleOf = (exports: string, secret = 'a-secret-of-the-tests'): string =>
+  moduleOn(
+    `new Sequelize({ dialect: 'sqlite', dialectModule: nodeSqlite, storage: ':memory:', logging: false })
+await migrate(sequelize)`,
+    {
+      configuration: `clients: [
     { client_id: 'spa', redirect_uris: ['https://app.example.com/cb'], token_endpoint_auth_method: 'none',
       response_types: ['code'], grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:token-exchange'],
       token_exchange_resources: ['https://api.example.com'] },
@@ -31,31 +21,18 @@ const provider = new Provider('http://127.0.0.1:3000/oidc', impersonation.config
       grant_types: ['client_credentials'], scope: 'subject-tokens:create' },
   ],
   features: { devInteractions: { enabled: false }, resourceIndicators: { enabled: true,
-    getResourceServerInfo: () => ({ scope: 'orders:read', accessTokenFormat: 'jwt', jwt: { sign: { alg: 'ES256' } } }) } },
-}))
-impersonation.attach(provider)
-${exports}
-`
+    getResourceServerInfo: () => ({ scope: 'orders:read', accessTokenFormat: 'jwt', jwt: { sign: { alg: 'ES256' } } }) } },`,
+      exports,
+    },
+  )
 const EXPORTS = 'impersonation.router()\nexport { impersonation, provider, sequelize }'
 
 describe('oidc-impersonation check', () => {
-  let folder: string
-  before(() => {
-    folder = mkdtempSync(path.join(ROOT, 'test', '.check-'))
-  })
-  after(() => rmSync(folder, { recursive: true, force: true }))
-
-  let written = 0
-  const write = (text: string): string => {
-    written += 1
-    const file = path.join(folder, `deployment-${written}.ts`)
-    writeFileSync(file, text)
-    return file
-  }
+  const folder = useFolder()
   /** As a process. */
-  const command = (text: string, ...options: string[]) => run(['check', write(text), ...options])
+  const command = (text: string, ...options: string[]) => run(['check', folder.write(text), ...options])
   /** In this process. */
-  const look = (text: string) => check({ name: 'check', module: write(text), json: false })
+  const look = (text: string) => check({ name: 'check', module: folder.write(text), json: false })
 
   it('prints a table, with what to do below each trouble', async () => {
     const { code, stdout } = await command(moduleOf(EXPORTS))
@@ -97,7 +74,7 @@ describe('oidc-impersonation check', () => {
     expect((await look(moduleOf(exports))).text).to.match(
       /^✗ storage +not ready: {2}\[31mno route to postgres:\/\/\*\*\*@db\/x$/m,
     )
-    const { text } = await check({ name: 'check', module: write(moduleOf(exports)), json: true })
+    const { text } = await check({ name: 'check', module: folder.write(moduleOf(exports)), json: true })
     expect(text).not.to.match(/hun|ter2/)
     const { stderr, code } = await command(`throw new Error('${message}')`)
     expect(stderr).to.equal('oidc-impersonation:  [31mno route to postgres://***@db/x\n')
@@ -135,16 +112,9 @@ describe('oidc-impersonation check', () => {
     })
   }
 
-  it('refuses a command line that names no module', async () => {
-    const { code, stderr } = await run(['check'])
-    expect(stderr).to.include('check needs the file of a module')
-    expect(code).to.equal(2)
-  })
-
   it('refuses an example that is none, before it looks at the deployment, and a module that is not there', async () => {
-    const example = path.join(folder, 'example.json')
-    writeFileSync(example, '[]')
-    const none = path.join(folder, 'none.ts')
+    const example = folder.write('[]', 'example.json')
+    const none = path.join(folder.path, 'none.ts')
     expect(await run(['check', none, '--example', example])).to.deep.equal({
       ...{ code: 1, stdout: '' },
       stderr: `oidc-impersonation: ${example}: not a JSON object\n`,
@@ -163,7 +133,7 @@ describe('oidc-impersonation check', () => {
       ['', false],
       [`provider.Client.prototype.metadata = () => { throw new Error('no metadata') }\n`, true],
     ] as const) {
-      const module = write(moduleOf(start + exports))
+      const module = folder.write(moduleOf(start + exports))
       const error = await check({ name: 'check', module, json: false }).catch((error: Error) => error)
       expect(error instanceof Error).to.equal(fails)
       const { closed } = await import(module)

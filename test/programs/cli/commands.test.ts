@@ -15,31 +15,17 @@ describe('oidc-impersonation', () => {
   })
   after(() => database.close())
 
-  it('prints its usage', async () => {
+  it('prints its usage, also for each command, within 80 columns', async () => {
+    const commands = ['migrate', 'status', 'sql', 'purge', 'end-unspent', 'check']
     const { code, stdout } = await run(['--help'])
     expect(code).to.equal(0)
-    for (const word of [
-      'migrate',
-      'status',
-      'sql',
-      'purge',
-      'end-unspent',
-      'check',
-      '--retention',
-      'DATABASE_URL',
-    ])
-      expect(stdout).to.include(word)
-    expect(stdout).to.include('2 invalid usage')
-  })
-
-  for (const command of ['migrate', 'status', 'sql', 'purge', 'end-unspent', 'check']) {
-    it(`prints it for ${command}, within 80 columns`, async () => {
-      const { code, stdout } = await run([command, '--help'])
-      expect(code).to.equal(0)
+    for (const word of ['--retention', 'DATABASE_URL', '2 invalid usage']) expect(stdout).to.include(word)
+    expect(stdout.split('\n').filter((line) => line.length > 80)).to.deep.equal([])
+    for (const command of commands) {
       expect(stdout).to.include(`\n  ${command} `)
-      expect(stdout.split('\n').filter((line) => line.length > 80)).to.deep.equal([])
-    })
-  }
+      expect(await run([command, '--help'])).to.deep.equal({ code: 0, stdout, stderr: '' })
+    }
+  })
 
   it('migrates, then purges', async () => {
     expect(await run(['migrate'], database.url)).to.deep.equal({
@@ -117,45 +103,34 @@ describe('oidc-impersonation', () => {
     expect(stdout).to.include('ENGINE = InnoDB;')
   })
 
-  const wrong: Record<string, [args: string[], url: string | undefined, message: string]> = {
-    'no command': [[], 'sqlite:x', 'missing command'],
-    'an unknown command': [['drop'], 'sqlite:x', 'unknown command: drop'],
-    'an unknown option': [['purge', '--all'], 'sqlite:x', '--all'],
-    'a retention of days': [['purge', '--retention', '90d'], 'sqlite:x', 'must be whole seconds'],
-    'a retention below 0': [['purge', '--retention=-1'], 'sqlite:x', 'must be whole seconds'],
-    'a retention for migrate': [
-      ['migrate', '--retention', '1'],
-      'sqlite:x',
-      '--retention is only valid with purge',
-    ],
-    'an issuer for purge': [
-      ['purge', '--issuer', 'https://a'],
-      'sqlite:x',
-      '--issuer is only valid with end-unspent',
-    ],
-    'an issuer that is none': [['end-unspent', '--issuer', 'a'], 'sqlite:x', '--issuer must be the URL'],
-    'an unknown dialect': [
-      ['sql', '--dialect', 'oracle'],
-      undefined,
-      '--dialect must be sqlite, postgres, mysql',
-    ],
-    'what is no name of a role': [['sql', '--role', 'app; DROP'], undefined, '--role must be the name'],
-    'a dry run of a purge': [['purge', '--dry-run'], 'sqlite:x', '--dry-run is only valid with migrate'],
-    'JSON of a purge': [['purge', '--json'], 'sqlite:x', '--json is only valid with status and check'],
-    'no database': [['migrate'], undefined, 'DATABASE_URL is not set'],
-    'two modules': [['migrate', 'a.js', 'b.js'], 'sqlite:x', 'unexpected argument: b.js'],
-    'a module for SQL': [['sql', 'a.js'], 'sqlite:x', 'unexpected argument: a.js'],
-    'an unknown database': [['migrate'], 'oracle://x', 'DATABASE_URL must start with'],
-    'what is no URL': [['migrate'], 'mysql://u:p@ss word@[', 'DATABASE_URL is not a URL'],
-    'a certificate that is not there': [
-      ['migrate'],
-      'postgres://u@127.0.0.1:1/d?sslmode=verify-full&sslrootcert=/none.pem',
+  const WRONG: readonly [line: string, message: string, url?: string][] = [
+    ['', 'missing command'],
+    ['drop', 'unknown command: drop'],
+    ['purge --all', '--all'],
+    ['purge --retention 90d', 'must be whole seconds'],
+    ['purge --retention=-1', 'must be whole seconds'],
+    ['migrate --retention 1', '--retention is only valid with purge'],
+    ['purge --issuer https://a', '--issuer is only valid with end-unspent'],
+    ['end-unspent --issuer a', '--issuer must be the URL'],
+    ['sql --dialect oracle', '--dialect must be sqlite, postgres, mysql'],
+    ['sql --role app;DROP', '--role must be the name'],
+    ['purge --dry-run', '--dry-run is only valid with migrate'],
+    ['purge --json', '--json is only valid with status and check'],
+    ['check', 'check needs the file of a module'],
+    ['migrate a.js b.js', 'unexpected argument: b.js'],
+    ['sql a.js', 'unexpected argument: a.js'],
+    ['migrate', 'DATABASE_URL is not set', ''],
+    ['migrate', 'DATABASE_URL must start with', 'oracle://x'],
+    ['migrate', 'DATABASE_URL is not a URL', 'mysql://u:p@ss word@['],
+    [
+      'migrate',
       "no such file or directory, open '/none.pem'",
+      'postgres://u@127.0.0.1:1/d?sslmode=verify-full&sslrootcert=/none.pem',
     ],
-  }
-  for (const [what, [args, url, message]] of Object.entries(wrong)) {
-    it(`refuses ${what}, with exit code 2`, async () => {
-      const { code, stderr } = await run(args, url)
+  ]
+  for (const [line, message, url = 'sqlite:x'] of WRONG) {
+    it(`refuses "${line}" with exit code 2: ${message}`, async () => {
+      const { code, stderr } = await run(line === '' ? [] : line.split(' '), url || undefined)
       expect(stderr).to.include(message).and.include('--help')
       expect(code).to.equal(2)
     })

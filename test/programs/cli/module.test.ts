@@ -1,5 +1,4 @@
 /** The commands on the database of a deployment: that of the store of its module. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
@@ -8,22 +7,12 @@ import { onEachKind } from '../../../fixtures/on-database.ts'
 import { nameOf } from '../../../src/cli/database.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 import { run, tokenThatEnds } from './command.ts'
-import { moduleOf, ROOT } from './deployment.ts'
+import { moduleOn, useFolder } from './deployment.ts'
 
 /** Of `DATABASE_URL`, which a module makes meaningless. */
 const ELSEWHERE = 'postgres://nobody@127.0.0.1:1/none'
 
-let folder: string
-before(() => {
-  folder = mkdtempSync(path.join(ROOT, 'test', '.module-'))
-})
-after(() => rmSync(folder, { recursive: true, force: true }))
-
-function write(text: string): string {
-  const file = path.join(folder, 'deployment.ts')
-  writeFileSync(file, text)
-  return file
-}
+const folder = useFolder()
 
 onEachKind((kind) => {
   describe('oidc-impersonation with the module of a deployment', () => {
@@ -34,9 +23,10 @@ onEachKind((kind) => {
     after(() => database?.close())
 
     it('works on the database of its store, closes it, and leaves stdout to the command', async () => {
-      const file = write(
-        moduleOf(`connect(${JSON.stringify(database.url)})`, {
-          more: `console.log('noise'); process.stdout.write('more noise')
+      const file = folder.write(
+        moduleOn(`connect(${JSON.stringify(database.url)})`, {
+          exports: `export { impersonation, provider }
+            console.log('noise'); process.stdout.write('more noise')
             export const close = () => console.log('closed')
             setInterval(() => {}, 1000)`,
         }),
@@ -70,7 +60,7 @@ onEachKind((kind) => {
 describe('oidc-impersonation with a module', () => {
   const refused: Record<string, [text: string, message: string]> = {
     'whose store is not that of this package': [
-      moduleOf(`connect('sqlite::memory:')`, { store: '{ ...createSubjectTokenStore(sequelize) }' }),
+      moduleOn(`connect('sqlite::memory:')`, { store: '{ ...createSubjectTokenStore(sequelize) }' }),
       'the store of this deployment is not what createSubjectTokenStore returned: set DATABASE_URL',
     ],
     'without a provider': ['export const impersonation = {}', 'the module must export `provider`'],
@@ -79,13 +69,14 @@ describe('oidc-impersonation with a module', () => {
       'cannot reach postgres://***@db.example.com/id',
     ],
     'whose database cannot be had': [
-      moduleOf(`connect('mysql://u:SECRET@127.0.0.1:1/none')`),
+      moduleOn(`connect('mysql://u:SECRET@127.0.0.1:1/none')`),
       'no connection to mysql 127.0.0.1:1/none: connect ECONNREFUSED 127.0.0.1:1',
     ],
     // As where a name has two addresses, and both refuse.
     'whose driver has a code and no message': [
-      moduleOf(`connect('postgres://u:SECRET@127.0.0.1:1/d')`, {
-        more: `sequelize.addHook('beforeConnect', () => {
+      moduleOn(`connect('postgres://u:SECRET@127.0.0.1:1/d')`, {
+        exports: `export { impersonation, provider }
+        sequelize.addHook('beforeConnect', () => {
           throw Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
         })`,
       }),
@@ -94,7 +85,7 @@ describe('oidc-impersonation with a module', () => {
   }
   for (const [what, [text, message]] of Object.entries(refused)) {
     it(`fails on one ${what}, and shows no password`, async () => {
-      const { code, stdout, stderr } = await run(['status', write(text)], ELSEWHERE)
+      const { code, stdout, stderr } = await run(['status', folder.write(text)], ELSEWHERE)
       expect(stderr).to.include(`oidc-impersonation: `).and.include(message).and.not.include('--help')
       expect(stdout + stderr).not.to.match(/SEC ?RET/)
       expect(code).to.equal(1)
@@ -102,8 +93,8 @@ describe('oidc-impersonation with a module', () => {
   }
 
   it('fails where there is none', async () => {
-    const { code, stderr } = await run(['purge', path.join(folder, 'none.js')], ELSEWHERE)
-    expect(stderr).to.equal(`oidc-impersonation: there is no ${folder}/none.js\n`)
+    const { code, stderr } = await run(['purge', path.join(folder.path, 'none.js')], ELSEWHERE)
+    expect(stderr).to.equal(`oidc-impersonation: there is no ${folder.path}/none.js\n`)
     expect(code).to.equal(1)
   })
 

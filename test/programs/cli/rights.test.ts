@@ -1,7 +1,5 @@
 /** What a command says when its role, or its file, may not do what it takes. */
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { expect } from 'chai'
 import { type Database, openDatabase } from '../../../fixtures/databases.ts'
 import { beforeOn, describeOn } from '../../../fixtures/on-database.ts'
@@ -9,7 +7,7 @@ import { createRole } from '../../../fixtures/role.ts'
 import { createSubjectTokenStore, migrate } from '../../../src/sequelize/index.ts'
 import { grantsTo } from '../../../src/sequelize/schema/rights.ts'
 import { run } from './command.ts'
-import { moduleOf, ROOT } from './deployment.ts'
+import { moduleOn, useFolder } from './deployment.ts'
 
 interface Role {
   readonly name: string
@@ -123,16 +121,15 @@ describeOn('postgres', 'oidc-impersonation on a standby', () => {
 })
 
 describe('oidc-impersonation on a file of SQLite that can only be read', () => {
+  const folder = useFolder()
+
   it('says so', async () => {
     const database = await openDatabase('sqlite')
-    const folder = mkdtempSync(path.join(ROOT, 'test', '.read-only-'))
     try {
-      const file = path.join(folder, 'deployment.ts')
       const storage = database.url.slice('sqlite:'.length)
       const options = { dialect: 'sqlite', storage, dialectOptions: { mode: 1 }, logging: false }
-      writeFileSync(
-        file,
-        moduleOf(`new Sequelize({ ...${JSON.stringify(options)}, dialectModule: nodeSqlite })`),
+      const file = folder.write(
+        moduleOn(`new Sequelize({ ...${JSON.stringify(options)}, dialectModule: nodeSqlite })`),
       )
       expect(await run(['migrate', file])).to.include({ code: 0, stderr: '' })
       for (const command of ['status', 'purge']) {
@@ -143,7 +140,6 @@ describe('oidc-impersonation on a file of SQLite that can only be read', () => {
       await database.sequelize.query('DROP INDEX subject_tokens_open')
       expect((await run(['migrate', file])).stderr).to.match(/ can only be read\n$/)
     } finally {
-      rmSync(folder, { recursive: true })
       await database.close()
     }
   })

@@ -1,6 +1,6 @@
 /** The command line over TLS, against a server with a certificate of a CA that nothing else trusts. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
@@ -10,7 +10,7 @@ import { startPostgres } from '../../../fixtures/postgres.ts'
 import { IDENTITY, makeDataFolder, type OwnServer } from '../../../fixtures/server-process.ts'
 import { connect } from '../../../src/cli/connect.ts'
 import { run } from './command.ts'
-import { moduleOf, ROOT } from './deployment.ts'
+import { moduleOn, useFolder } from './deployment.ts'
 
 type Start = (certificate: string, key: string) => Promise<OwnServer | undefined>
 
@@ -88,25 +88,19 @@ overTls(
   'mysql',
   (certificate, key) => startMariadb({ args: [`--ssl-cert=${certificate}`, `--ssl-key=${key}`] }),
   (own) => {
-    let modules: string
+    const modules = useFolder()
     before(async () => {
-      modules = mkdtempSync(path.join(ROOT, 'test', '.tls-'))
       const administrator = connect(own.url)
       await administrator.query('SET GLOBAL require_secure_transport = ON')
       await administrator.close()
     })
-    after(() => rmSync(modules, { recursive: true }))
 
     it('is that of the Sequelize of a deployment', async () => {
       const migrate = (ca: string) => {
-        const file = path.join(modules, `${ca}.ts`)
         const ssl = `{ ca: readFileSync('${path.join(own.folder, ca)}'), verifyIdentity: true }`
         const options = `{ logging: false, dialectOptions: { ssl: ${ssl} } }`
-        writeFileSync(
-          file,
-          `import { readFileSync } from 'node:fs'
-          ${moduleOf(`new Sequelize('${own.url}', ${options})`)}`,
-        )
+        const before = `import { readFileSync } from 'node:fs'`
+        const file = modules.write(moduleOn(`new Sequelize('${own.url}', ${options})`, { before }))
         return run(['migrate', file])
       }
       expect((await run(['migrate'], own.url)).stderr).to.match(/no connection to mysql .*denied/)
