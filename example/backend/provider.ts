@@ -3,6 +3,7 @@ import * as client from 'openid-client'
 // Yours: 'oidc-provider-impersonation-client'.
 import { createImpersonationClient, type ImpersonationClient } from '../../packages/client/src/index.ts'
 import { supportBackend } from '../clients.ts'
+import { discoverOnce } from '../discovery.ts'
 import { unavailable } from './refusal.ts'
 
 /** Seconds. */
@@ -24,11 +25,7 @@ interface IntrospectionOptions {
 
 /** Asks every time: a sign-in that has ended ends here, too. */
 export function connectIntrospection({ issuer, log }: IntrospectionOptions): Introspect {
-  let metadata: Promise<client.Configuration> | undefined
-  const discover = () => {
-    metadata ??= discovery(issuer)
-    return metadata
-  }
+  const discover = discoverOnce(issuer, supportBackend, PATIENCE)
   return async (token) => {
     try {
       return await client.tokenIntrospection(await discover(), token)
@@ -36,15 +33,8 @@ export function connectIntrospection({ issuer, log }: IntrospectionOptions): Int
       // oidc-provider introspects no JWTs: it responds with an error instead of `active: false`.
       if (error instanceof client.ResponseBodyError && error.error === 'unsupported_token_type')
         return { active: false }
-      metadata = undefined
       // No response, no access: a provider that is down is a 503, never a yes and never a bad token.
       throw unavailable(log, error)
     }
   }
-}
-
-function discovery(issuer: string): Promise<client.Configuration> {
-  const authentication = client.ClientSecretBasic(supportBackend.client_secret)
-  const options = { execute: [client.allowInsecureRequests], timeout: PATIENCE } // plain HTTP: for loopback only
-  return client.discovery(new URL(issuer), supportBackend.client_id, undefined, authentication, options)
 }

@@ -1,19 +1,29 @@
-/** Consent becomes a Grant: what this person allows this application from now on. */
+/** What the provider is waiting for, and consent: it becomes a Grant, what this person allows this application from now on. */
 import type { Provider } from 'oidc-provider'
-import { askedBy, type Interaction } from './interaction.ts'
-import { missingFrom } from './missing.ts'
+
+/** A sign-in or a consent. */
+export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
+
+/** What the application asks for and the person has not allowed yet, as oidc-provider lists it in the consent prompt. */
+export interface Missing {
+  readonly missingOIDCScope?: readonly string[]
+  readonly missingOIDCClaims?: readonly string[]
+  /** By resource indicator. */
+  readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>>
+}
 
 /** Adds what was requested to the existing grant, or creates one. Resolves to its id. */
-export async function allowWhatIsMissing(provider: Provider, interaction: Interaction): Promise<string> {
-  const { grantId, session } = interaction
+export async function allowWhatIsMissing(
+  provider: Provider,
+  { grantId, session, params, prompt }: Interaction,
+): Promise<string> {
   const found = grantId && (await provider.Grant.find(grantId))
-  const grant =
-    found || new provider.Grant({ accountId: session?.accountId, clientId: askedBy(interaction).clientId })
-
-  const { scopes, claims, resourceScopes } = missingFrom(interaction)
-  if (scopes.length > 0) grant.addOIDCScope(scopes.join(' '))
-  if (claims.length > 0) grant.addOIDCClaims([...claims])
-  for (const [resource, names] of Object.entries(resourceScopes)) {
+  const owner = { accountId: session?.accountId, clientId: String(params.client_id) }
+  const grant = found || new provider.Grant(owner)
+  const { missingOIDCScope, missingOIDCClaims, missingResourceScopes = {} }: Missing = prompt.details
+  if (missingOIDCScope) grant.addOIDCScope(missingOIDCScope.join(' '))
+  if (missingOIDCClaims) grant.addOIDCClaims([...missingOIDCClaims])
+  for (const [resource, names] of Object.entries(missingResourceScopes)) {
     grant.addResourceScope(resource, names.join(' '))
   }
   return grant.save()

@@ -5,11 +5,8 @@ import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 import getRawBody from 'raw-body'
 import { findPerson } from '../accounts.ts'
 import { baseStyle, readServedFiles, serve } from '../files.ts'
-import { consentPage } from './consent-page.ts'
-import { expiredPage } from './error-page.ts'
-import { allowWhatIsMissing } from './grant.ts'
-import { askedBy, type Interaction } from './interaction.ts'
-import { signInPage } from './sign-in-page.ts'
+import { allowWhatIsMissing, type Interaction } from './grant.ts'
+import { consentPage, expiredPage, signInPage } from './pages.ts'
 
 export const loginUrl = (uid: string): string => `/login/${uid}`
 
@@ -55,7 +52,7 @@ export function loginRouter(provider: Provider): Router {
   async function ask(ctx: Context, interaction: Interaction): Promise<void> {
     if (interaction.prompt.name === 'login') return signInPage(ctx, interaction)
     const person = findPerson(interaction.session?.accountId ?? '')
-    const client = await provider.Client.find(askedBy(interaction).clientId)
+    const client = await provider.Client.find(String(interaction.params.client_id))
     if (!person || !client) return expiredPage(ctx)
     return consentPage(ctx, interaction, { client, person })
   }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import * as client from 'openid-client'
 import { shop } from '../clients.ts'
+import { discoverOnce } from '../discovery.ts'
 import type { Session } from './sessions.ts'
 
 /** Seconds. */
@@ -34,7 +35,7 @@ const now = () => Date.now() / 1000
 
 export function signInAt(issuer: string, baseUrl: string): SignIn {
   const waiting = new Map<string, Waiting>()
-  const provider = discoverOnce(issuer)
+  const provider = discoverOnce(issuer, shop, PATIENCE)
   const metadata = async () => (await provider()).serverMetadata()
 
   return {
@@ -102,27 +103,4 @@ function sessionOf(claims: client.IDToken, more: Pick<Session, 'name' | 'idToken
   // Better no sign-in than one that hides who acts.
   if (typeof actor !== 'string') throw new Error('act of the ID token names no one')
   return { ...session, actor, endsAt: exp }
-}
-
-/** A failure is not kept. */
-function discoverOnce(issuer: string): () => Promise<client.Configuration> {
-  let found: Promise<client.Configuration> | undefined
-  const discover = () =>
-    client.discovery(
-      new URL(issuer),
-      shop.client_id,
-      undefined,
-      client.ClientSecretBasic(shop.client_secret),
-      {
-        execute: [client.allowInsecureRequests], // plain HTTP: for loopback only
-        timeout: PATIENCE,
-      },
-    )
-  return () => {
-    found ??= discover().catch((error) => {
-      found = undefined
-      throw error
-    })
-    return found
-  }
 }
