@@ -17,8 +17,8 @@ const STOREYS = [
   ['options.ts', 'events.ts', 'outage.ts'],
   ['metrics'],
   ['callbacks', 'http', 'provider'],
-  ['exchange', 'records', 'status-lists'],
-  ['management', 'sessions'],
+  ['records', 'status-lists'],
+  ['exchange', 'management', 'sessions'],
   ['impersonation.ts'],
   ['index.ts', 'inside.ts'],
 ]

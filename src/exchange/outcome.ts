@@ -1,6 +1,7 @@
 /** The one place that reports how an exchange ended, so that no refusal is without an event. */
 
 import type { Provider } from 'oidc-provider'
+import { epochTime } from '../clock.ts'
 import type { SubjectTokenExchanged, SubjectTokenRefused } from '../events.ts'
 import { requestOf } from '../http/doors.ts'
 import { timeExchange } from '../metrics/metrics.ts'
@@ -8,14 +9,23 @@ import type { Kind } from '../metrics/series.ts'
 import { isRepeatable, isStorageUnavailable, RETRY_AFTER } from '../outage.ts'
 import { withoutUndefined } from '../plain-json.ts'
 import { type AccessTokenDraft, shownAccessToken } from '../provider/access-token.ts'
+import { authenticates } from '../provider/clients.ts'
 import type { GrantContext } from '../provider/grants.ts'
-import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
+import { endReplayed } from '../records/replay.ts'
 import { checkOf, errorReadOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
-import { jtiOf } from '../subject-tokens/subject-token.ts'
-import { endFirstUse, ReplayedSubjectToken } from './replay.ts'
+import type { SpentSubjectToken } from '../subject-tokens/subject-token.ts'
 import type { Actor, Subject } from './subject.ts'
 import type { Target } from './target.ts'
+
+/** A spent subject token was used again. Internal: what the client reads is made of it here. */
+export class ReplayedSubjectToken extends Error {
+  readonly token: SpentSubjectToken
+  constructor(token: SpentSubjectToken) {
+    super('used before')
+    this.token = token
+  }
+}
 
 /** What a successful exchange has established. */
 interface Exchanged<Found extends Subject> {
@@ -64,7 +74,7 @@ export async function recordOutcome<Found extends Subject>(
       end(isFailure(error) ? 'failed' : 'refused', told.check)
       throw error
     }
-    await emitReplayed(ctx, service, error)
+    await endFirstExchange(ctx, service, error)
     end('refused', 'subject_token')
     throw subjectTokenRefused({ private: 'used before' })
   }
@@ -112,28 +122,19 @@ function refusedOf(
   }
 }
 
-async function emitReplayed(
+/** What the first exchange produced ends, unless the same client may have sent its request twice. */
+async function endFirstExchange(
   ctx: GrantContext,
   service: Service,
   { token }: ReplayedSubjectToken,
 ): Promise<void> {
-  const { use } = token
-  const { ended, sameClient, secondsAfter } = await endFirstUse(ctx, service, token)
-  emitRefusal(ctx.oidc.provider, 'subject_token.replayed', {
-    id: token.id,
-    userId: token.userId,
-    clientId: ctx.oidc.client.clientId,
-    usedBy: use.clientId,
-    sameClient,
-    usedAt: use.at,
-    secondsAfter,
-    actor: actorOf(use.actor),
-    resource: use.resource,
-    scope: use.scope,
-    jti: jtiOf(token),
-    ended,
-    request: requestOf(ctx),
-  })
+  const { client } = ctx.oidc
+  const { clientId } = client
+  const { replayLeeway } = service.options
+  const sameClient = clientId === token.use.clientId
+  const isSoon = replayLeeway > 0 && epochTime() - token.use.at <= replayLeeway
+  const isForgiven = sameClient && authenticates(client) && isSoon
+  await endReplayed(service, token, { clientId, sameClient, isForgiven, request: requestOf(ctx) })
 }
 
 /** Named members only: this decides what an event contains. */

@@ -1,4 +1,3 @@
-import type { Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import { emit, type SubjectTokenRevoked } from '../events.ts'
 import { invalidRequest, isFailure } from '../http/errors.ts'
@@ -114,24 +113,19 @@ function stoppedBy(outcomes: readonly Outcome[]): Stopped {
  * Ends the access tokens of what was stopped, then reports and tells it: a report that storage refuses keeps no token
  * alive, and what could not be ended stays unreported, so that a repeated request completes it.
  */
-async function carryOut(
-  { provider, store, wakeSessions }: Service,
-  batch: readonly Revoked[],
-  call: Call,
-): Promise<Outcome> {
+async function carryOut(service: Service, batch: readonly Revoked[], call: Call): Promise<Outcome> {
+  const { provider, store } = service
   const failures: unknown[] = []
   const ended: RevokedToken[] = []
   const unreported = batch.filter((revoked) => revoked.unreported)
   await forEach(unreported, AT_ONCE, async ({ token }) => {
     try {
-      await end(provider, token)
+      await endProduced(service, token)
       ended.push(token)
     } catch (error) {
       failures.push(storageUnavailable(error))
     }
   })
-  // Also those that could not be ended: who tells the application ends the rest first. No stop waits for that.
-  if (unreported.some(({ token }) => isSession(token))) wakeSessions?.()
   if (ended.length === 0) return { told: [], failures }
   try {
     const ids = ended.map(({ id }) => id)
@@ -144,13 +138,20 @@ async function carryOut(
   }
 }
 
-async function end(provider: Provider, token: RevokedToken): Promise<void> {
-  const grantId = token.use?.grantId
-  if (grantId === undefined) return
-  await (isSession(token) ? endHeadlessSession : endAccessToken)(provider, grantId)
+/** Ends what a use has produced. Who tells the application of a session is woken, and not waited for. */
+export async function endProduced(
+  { provider, wakeSessions }: Service,
+  { use }: Pick<RevokedToken, 'use'>,
+): Promise<void> {
+  if (use?.grantId === undefined) return
+  if (use.accessToken.format !== 'session') return endAccessToken(provider, use.grantId)
+  try {
+    await endHeadlessSession(provider, use.grantId)
+  } finally {
+    // What has failed here is ended again before the application is told.
+    wakeSessions?.()
+  }
 }
-
-const isSession = ({ use }: RevokedToken): boolean => use?.accessToken.format === 'session'
 
 /** Tokens that are ended at the same time: they share the round trips of the adapter. */
 const AT_ONCE = 32

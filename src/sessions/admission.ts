@@ -4,24 +4,16 @@ import { type Account, errors } from 'oidc-provider'
 import { assertPolicyAllows } from '../callbacks/policy.ts'
 import { epochTime } from '../clock.ts'
 import { DOOR_CLIENT } from '../constants.ts'
-import type { AccessTokenEnd } from '../events.ts'
 import { requestOf } from '../http/doors.ts'
 import { storageUnavailable } from '../outage.ts'
 import { findClient } from '../provider/clients.ts'
 import { findAccount } from '../provider/grants.ts'
-import { emitRefusal } from '../provider/notices.ts'
 import type { Session } from '../provider/sessions.ts'
+import { endReplayed } from '../records/replay.ts'
 import { functionFailed, sessionRefused } from '../refusals.ts'
 import { findRead } from '../subject-tokens/store.ts'
-import {
-  isSpent,
-  isUnexpired,
-  type SpentSubjectToken,
-  type SubjectToken,
-  stateOf,
-} from '../subject-tokens/subject-token.ts'
+import { isSpent, type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
 import { policyRequest, tellRefused } from './arrival.ts'
-import { endSession } from './ending.ts'
 import { isOpen, type OpenClient } from './opt-in.ts'
 import type { Sealed } from './seal.ts'
 import type { SessionService } from './tokens.ts'
@@ -58,8 +50,10 @@ export async function admit(
   try {
     const { accountId } = session
     record = await findBrought(service, brought)
-    if (isSpent(record) && record.actorId !== accountId)
-      throw await replay(ctx, service, { record, by: accountId })
+    if (isSpent(record) && record.actorId !== accountId) {
+      await endReplayed(service, record, { by: accountId, request: requestOf(ctx) })
+      throw new Replayed('used before')
+    }
     const state = stateOf(record, epochTime())
     if (state !== 'active') throw sessionRefused({ private: state })
     if (record.actorId !== accountId) throw sessionRefused({ private: 'bound to another actor' })
@@ -110,31 +104,3 @@ async function findAccounts(
 
 /** A use after the spend, by someone else. */
 class Replayed extends errors.AccessDenied {}
-
-/** What the sign-in produced ends, because a copy of the token is in circulation. */
-async function replay(
-  ctx: Context,
-  service: SessionService,
-  { record, by }: { readonly record: SpentSubjectToken; readonly by: string },
-): Promise<Replayed> {
-  const { provider, store } = service
-  const { use } = record
-  const at = epochTime()
-  let ended: AccessTokenEnd = isUnexpired(record, at) ? 'before' : 'expired'
-  try {
-    if (!record.replay && (await store.recordReplay(record, { at, by }))) ended = 'now'
-    // Also where it was stopped before: that may have been cut short.
-    if (isUnexpired(record, at)) await endSession(service, record.id)
-  } catch {
-    ended = 'failed'
-  }
-  emitRefusal(provider, 'subject_token.replayed', {
-    ...{ id: record.id, userId: record.userId, by, usedBy: use.clientId, usedAt: use.at, ended },
-    secondsAfter: Math.max(0, at - use.at),
-    actor: use.actor && { sub: use.actor.sub },
-    resource: use.resource,
-    scope: use.scope,
-    request: requestOf(ctx),
-  })
-  return new Replayed('used before')
-}

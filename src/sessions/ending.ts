@@ -4,7 +4,6 @@ import { epochTime, type Seconds, TooLate, within } from '../clock.ts'
 import { emit } from '../events.ts'
 import { countLogout } from '../metrics/metrics.ts'
 import { endHeadlessSession, tellApplication } from '../provider/session-end.ts'
-import type { Service } from '../provider/settings.ts'
 import { nameOf } from '../refusals.ts'
 import type { DueSession, SessionStore } from '../subject-tokens/store.ts'
 import { sessionName } from './names.ts'
@@ -13,16 +12,6 @@ import { sessionName } from './names.ts'
 export interface Endings {
   readonly provider: Provider
   readonly sessions: SessionStore
-}
-
-/** Ends a session of this process that was stopped just now. Its application is told soon, and not waited for. */
-export async function endSession({ provider, wakeSessions }: Service, id: string): Promise<void> {
-  try {
-    await endHeadlessSession(provider, sessionName(id))
-  } finally {
-    // What has failed here is ended again before the application is told.
-    wakeSessions?.()
-  }
 }
 
 /** No attempt takes longer, whatever the application and a `fetch` of the deployment do. */

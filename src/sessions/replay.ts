@@ -1,15 +1,12 @@
 /** A code of a session was used again: someone has a copy. The session ends, and the record says why (protocol.md §10.6). */
 import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
-import { epochTime } from '../clock.ts'
-import type { AccessTokenEnd } from '../events.ts'
 import { requestOf } from '../http/doors.ts'
-import { emitRefusal } from '../provider/notices.ts'
 import { codeOfRequest } from '../provider/session-end.ts'
 import { onSimultaneousCodes } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
+import { endReplayed } from '../records/replay.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
-import { isSpent, isUnexpired, type SpentSubjectToken } from '../subject-tokens/subject-token.ts'
-import { endSession } from './ending.ts'
+import { isSpent } from '../subject-tokens/subject-token.ts'
 import { recordIdOf } from './names.ts'
 
 type Context = Pick<KoaContextWithOIDC, 'get'>
@@ -24,7 +21,7 @@ export function sessionGrantPolicy(given: Policy = providersOwn, service: () => 
     const code = await codeOfRequest(ctx)
     const id = recordIdOf(code?.grantId)
     if (id === undefined) return given(ctx)
-    await endReplayed(service(), id, ctx)
+    await endCopied(service(), id, ctx)
     return true
   }
 }
@@ -38,7 +35,7 @@ export function followGrants(service: Service): void {
   // Of two requests with one code at the same moment an adapter lets one win, and the provider asks no policy.
   onSimultaneousCodes(provider, async ({ grantId }, ctx) => {
     const id = recordIdOf(grantId)
-    if (id !== undefined) await endReplayed(service, id, ctx)
+    if (id !== undefined) await endCopied(service, id, ctx)
   })
   provider.on('grant.revoked', (ctx, grantId) => {
     const id = recordIdOf(grantId)
@@ -61,44 +58,10 @@ export async function signOut(
   await revokeSubjectToken(service, id, revocation, { request: requestOf(ctx) })
 }
 
-async function endReplayed(service: Service, id: string, ctx: Context | undefined): Promise<void> {
+async function endCopied(service: Service, id: string, ctx: Context | undefined): Promise<void> {
   const { provider, store } = service
   const token = await store.find(provider.issuer, id)
-  if (token && isSpent(token)) tell(service, token, await endFirstUse(service, token), ctx)
-}
-
-/** The record first: without its Grant the code cannot be used again, and nothing would repeat what fails here. */
-async function endFirstUse(service: Service, token: SpentSubjectToken): Promise<AccessTokenEnd> {
-  const at = epochTime()
-  const lives = isUnexpired(token, at)
-  try {
-    const stopped = await service.store.recordReplay(token, { at, clientId: token.use.clientId })
-    await endSession(service, token.id)
-    if (stopped) return 'now'
-    return lives ? 'before' : 'expired'
-  } catch {
-    return 'failed'
-  }
-}
-
-function tell(
-  { provider }: Service,
-  { id, userId, use }: SpentSubjectToken,
-  ended: AccessTokenEnd,
-  ctx: Context | undefined,
-): void {
-  emitRefusal(provider, 'subject_token.replayed', {
-    id,
-    userId,
-    clientId: use.clientId,
-    usedBy: use.clientId,
-    sameClient: true,
-    usedAt: use.at,
-    secondsAfter: Math.max(0, epochTime() - use.at),
-    actor: use.actor,
-    resource: use.resource,
-    scope: use.scope,
-    ended,
-    request: ctx && requestOf(ctx),
-  })
+  if (!token || !isSpent(token)) return
+  const { clientId } = token.use
+  await endReplayed(service, token, { clientId, sameClient: true, request: ctx && requestOf(ctx) })
 }

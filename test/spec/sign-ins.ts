@@ -577,6 +577,11 @@ export const signInRules: readonly Rule[] = [
         await shown(scene, await scene.signedIn('dave'), token)
         expect((await scene.record(id))?.replay).to.include({ by: 'carol' })
         expect(scene.eventsOf('subject_token.replayed').at(-1)).to.include({ by: 'dave', ended: 'before' })
+        await whileStopped(async (clock) => {
+          clock.tick(86_400)
+          await shown(scene, await scene.signedIn('dave'), token)
+        })
+        expect(scene.eventsOf('subject_token.replayed').at(-1)).to.include({ by: 'dave', ended: 'expired' })
       }),
     ),
   ]),
