@@ -18,21 +18,7 @@ function endless(chunk: Uint8Array) {
   return { stream, taken }
 }
 
-const streamOf = (...chunks: Uint8Array[]) => new Blob(chunks.map((chunk) => new Uint8Array(chunk))).stream()
-
 describe('resource server: what is read at most', () => {
-  it('puts the chunks of a stream together', async () => {
-    const bytes = await readUpTo(6, streamOf(Buffer.from('abc'), Buffer.from(''), Buffer.from('def')))
-    expect(Buffer.from(bytes).toString()).to.equal('abcdef')
-    expect(await readUpTo(0, streamOf())).to.have.length(0)
-  })
-
-  it('refuses a byte too much', async () => {
-    const thrown = await readUpTo(5, streamOf(Buffer.from('abcdef'))).catch((error) => error)
-    expect(thrown).to.be.instanceOf(TooLong)
-    expect(thrown.message).to.equal('more than 5 bytes')
-  })
-
   it('ends a stream that has no end', async () => {
     const { stream, taken } = endless(new Uint8Array(1000))
     expect(await readUpTo(10_000, stream).catch((error) => error)).to.be.instanceOf(TooLong)

@@ -5,7 +5,6 @@ import {
   type Changes,
   claimsOf,
   INTROSPECTION,
-  respondJson,
   signAnything,
   startIssuer,
   type TestIssuer,
@@ -13,8 +12,10 @@ import {
 } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
 
-const person = (sub: string, act?: object) => ({ sub, ...(act && { act }) })
-const api = (id: string, act?: object) => ({ sub: id, client_id: id, ...(act && { act }) })
+/** The `act` of these, newest first. The names of APIs end with their kind. */
+const actOf = ([sub, ...earlier]: readonly string[]): object | undefined =>
+  sub === undefined ? undefined : { sub, ...(isApi(sub) && { client_id: sub }), act: actOf(earlier) }
+const isApi = (name: string) => name.endsWith('-api')
 
 const KINDS = ['JWT', 'opaque token'] as const
 
@@ -31,69 +32,31 @@ describe('resource server: the caller', () => {
   /** The caller by a token that says so itself, or of which introspection says so. */
   const callerOf = async (claims: Changes, kind: (typeof KINDS)[number] = 'JWT') => {
     if (kind === 'JWT') return verify(withBearer(await issuer.token(claims)))
-    issuer.routes.set(INTROSPECTION, (_, response) =>
-      respondJson(response, { ...claimsOf(issuer.issuer), active: true, token_type: 'Bearer', ...claims }),
-    )
+    issuer.introspects(claims)
     return verify(withBearer('opaque'))
   }
   const statusAt = (uri: string) => ({ status_list: { idx: 7, uri } })
 
-  interface Row {
-    readonly title: string
-    readonly act?: object
-    readonly people?: readonly string[]
-    readonly through?: readonly string[]
-    readonly hasStatus?: boolean
-    readonly impersonated: boolean
-  }
-  const rows: readonly Row[] = [
-    { title: 'the user', impersonated: false },
-    { title: 'an engineer', act: person('bob'), people: ['bob'], impersonated: true },
-    {
-      title: 'an engineer for another one',
-      act: person('bob', person('carol', person('dave'))),
-      people: ['bob', 'carol', 'dave'],
-      impersonated: true,
-    },
-    { title: 'the user through an API', act: api('orders'), through: ['orders'], impersonated: false },
-    {
-      title: 'the user through two APIs',
-      act: api('billing', api('orders')),
-      through: ['billing', 'orders'],
-      impersonated: false,
-    },
-    {
-      title: 'an engineer through two APIs',
-      act: api('billing', api('orders', person('bob'))),
-      people: ['bob'],
-      through: ['billing', 'orders'],
-      impersonated: true,
-    },
-    { title: 'an impersonation without actor', hasStatus: true, impersonated: true },
-    {
-      title: 'an impersonation without actor through an API',
-      act: api('orders'),
-      through: ['orders'],
-      hasStatus: true,
-      impersonated: true,
-    },
-    {
-      title: 'people and APIs in turn',
-      act: person('bob', api('orders', person('carol', api('billing')))),
-      people: ['bob', 'carol'],
-      through: ['orders', 'billing'],
-      impersonated: true,
-    },
+  const rows: [title: string, links: readonly string[], hasStatus?: boolean][] = [
+    ['the user', []],
+    ['an engineer', ['bob']],
+    ['an engineer for another one', ['bob', 'carol', 'dave']],
+    ['the user through an API', ['orders-api']],
+    ['the user through two APIs', ['billing-api', 'orders-api']],
+    ['an engineer through two APIs', ['billing-api', 'orders-api', 'bob']],
+    ['an impersonation without actor', [], true],
+    ['an impersonation without actor through an API', ['orders-api'], true],
+    ['people and APIs in turn', ['bob', 'orders-api', 'carol', 'billing-api']],
   ]
   for (const kind of KINDS) {
-    for (const { title, act, people = [], through = [], hasStatus, impersonated } of rows) {
+    for (const [title, links, hasStatus = false] of rows) {
       it(`recognises ${title}, by the ${kind}`, async () => {
-        const status = hasStatus && statusAt(`${issuer.base}/0`)
-        const caller = await callerOf({ act, status }, kind)
-        const actors = people.map((sub) => ({ sub }))
-        const [actor] = actors
-        expect(caller).to.deep.include({ user: 'alice', actors, through, impersonated })
-        expect('actor' in caller ? caller.actor : 'absent').to.deep.equal(actor ?? 'absent')
+        const status = hasStatus ? statusAt(`${issuer.base}/0`) : undefined
+        const caller = await callerOf({ act: actOf(links), status }, kind)
+        const actors = links.filter((name) => !isApi(name)).map((sub) => ({ sub }))
+        const impersonated = hasStatus || actors.length > 0
+        expect(caller).to.deep.include({ user: 'alice', actors, through: links.filter(isApi), impersonated })
+        expect('actor' in caller ? caller.actor : 'absent').to.deep.equal(actors[0] ?? 'absent')
         if (impersonated) expect((await refusalOf(() => assertInPerson(caller))).status).to.equal(403)
         else expect(() => assertInPerson(caller)).not.to.throw()
       })
@@ -108,11 +71,9 @@ describe('resource server: the caller', () => {
   })
 
   it('follows a chain as long as a token can hold', async () => {
-    let act: object | undefined
-    for (let link = 0; link < 500; link += 1) act = person(`p${link}`, act)
-    const { actors, actor } = await callerOf({ act })
-    expect(actors).to.have.length(500)
-    expect(actor).to.deep.equal({ sub: 'p499' })
+    const people = Array.from({ length: 500 }, (_, link) => `p${link}`)
+    const { actors } = await callerOf({ act: actOf(people) })
+    expect(actors).to.deep.equal(people.map((sub) => ({ sub })))
   })
 
   const malformed: [title: string, act: unknown][] = [
@@ -132,7 +93,7 @@ describe('resource server: the caller', () => {
     ['whose client is an object', { sub: 'bob', client_id: {} }],
     ['nested and null', { sub: 'bob', act: null }],
     ['nested and malformed', { sub: 'bob', act: { sub: 'carol', act: {} } }],
-    ['nested in an API and malformed', api('orders', { sub: '' })],
+    ['nested in an API and malformed', { sub: 'orders', client_id: 'orders', act: { sub: '' } }],
   ]
   for (const [title, act] of malformed) {
     it(`refuses an act that is ${title}`, async () => {

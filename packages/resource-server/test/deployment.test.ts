@@ -34,13 +34,13 @@ import { expectInvalidToken, refusalOf } from './refusals.ts'
 const { client_id: clientId, client_secret: clientSecret = '' } = introspectingClient()
 const batch: ClientMetadata = machineClient({ client_id: 'batch', scope: undefined })
 const SCOPE = 'orders:read'
-
-const bearer = (resource: string, token: string) =>
-  new Request(`${resource}/x`, { headers: { authorization: `Bearer ${token}` } })
+const APIS = { orders: API, opaque: OPAQUE_API, billing: BILLING, ledger: LEDGER }
+type Name = keyof typeof APIS
+const KINDS = { JWT: 'orders', 'opaque token': 'opaque' } as const
 
 describe('resource server: with a provider', () => {
   let deployment: Deployment
-  let verifiers: Record<'orders' | 'opaque' | 'billing' | 'ledger', Verifier>
+  let verifiers: Map<string, Verifier>
   before(async () => {
     const options = {
       onBehalfOf: { hops: 2 },
@@ -48,16 +48,110 @@ describe('resource server: with a provider', () => {
       getCustomJwtClaims: () => ({ ticket: 'T-1' }),
     }
     deployment = await startDeployment(downstream(options, { clients: [loginClient(), batch] }))
-    const verifier = (audience: string, more = {}) =>
-      createVerifier({ issuer: deployment.issuer, audience, requireStatus: true, ...more })
-    verifiers = {
-      orders: verifier(API),
-      opaque: verifier(OPAQUE_API, { introspection: { clientId, clientSecret } }),
-      billing: verifier(BILLING),
-      ledger: verifier(LEDGER),
-    }
+    const { issuer } = deployment
+    verifiers = new Map(
+      Object.values(APIS).map((audience) => {
+        const introspection = audience === OPAQUE_API ? { clientId, clientSecret } : undefined
+        return [audience, createVerifier({ issuer, audience, requireStatus: true, introspection })]
+      }),
+    )
   })
   after(() => deployment.close())
+
+  /** Presents the token to an API. */
+  async function at(name: Name, token: string, dpop?: string): Promise<Caller> {
+    const authorization = `${dpop ? 'DPoP' : 'Bearer'} ${token}`
+    const request = new Request(`${APIS[name]}/x`, { headers: { authorization, ...(dpop && { dpop }) } })
+    return (verifiers.get(APIS[name]) as Verifier)(request)
+  }
+
+  /** The token of an exchange without actor. */
+  const exchanged = async (changes: Parameters = {}, headers = {}): Promise<string> => {
+    const { subjectToken } = await issue(deployment)
+    const request = { subject_token: subjectToken, scope: SCOPE, ...changes }
+    const response = await exchange(deployment, request, { headers })
+    expect(response.status, response.text).to.equal(200)
+    return response.body.access_token
+  }
+
+  for (const [kind, name] of Object.entries(KINDS)) {
+    const resource = APIS[name]
+    it(`reads everything that the ${kind} of an impersonation says`, async () => {
+      const { accessToken } = await viewed(deployment, { resource, scope: SCOPE })
+      const whole = await at(name, accessToken)
+      const { tokenId, claims, ...caller } = whole
+      expect(caller).to.deep.include({
+        user: 'alice',
+        actor: { sub: 'bob' },
+        actors: [{ sub: 'bob' }],
+        through: [],
+        impersonated: true,
+        clientId: 'spa',
+        scopes: [SCOPE],
+      })
+      expect(claims).to.include({ ticket: 'T-1' }).and.not.have.any.keys('active', 'token_type')
+      expect(tokenId).to.equal(claims.jti)
+      if (resource === API) expect(tokenId).to.match(/^[\w-]{20,}$/)
+      else expect(tokenId).to.equal(undefined)
+      expect(() => assertScope(whole, SCOPE)).not.to.throw()
+      expect((await refusalOf(() => assertScope(whole, 'orders:write'))).status).to.equal(403)
+    })
+
+    it(`takes a client's own ${kind} for the client's`, async () => {
+      const token = await managementToken(deployment, { client: batch, scope: null, resource })
+      const own = { user: 'batch', clientId: 'batch', impersonated: false }
+      expect(await at(name, token)).to.include(own)
+    })
+  }
+
+  const bound: [title: string, at: Name, request: (dpop: string) => Promise<string>][] = [
+    ...Object.entries(KINDS).map(([kind, name]): (typeof bound)[number] => [
+      kind,
+      name,
+      (dpop) => exchanged({ resource: APIS[name] }, { dpop }),
+    ]),
+    [
+      'token that an API exchanged',
+      'billing',
+      async (dpop) => {
+        const received = await ownToken(deployment)
+        return (await passedOn(deployment, received, { scope: SCOPE }, { headers: { dpop } })).accessToken
+      },
+    ],
+  ]
+  for (const [title, name, request] of bound) {
+    it(`holds a bound ${title} to its key`, async () => {
+      const key = await dpopKey()
+      const token = await request(await key.proof(deployment))
+      const ath = createHash('sha256').update(token).digest('base64url')
+      const proof = await key.proof({ tokenEndpoint: `${APIS[name]}/x` }, { htm: 'GET', ath })
+      expect(await at(name, token, proof)).to.include({ user: 'alice' })
+      await expectInvalidToken(at(name, token), 'presented as Bearer')
+    })
+  }
+
+  it('refuses what was not issued for it', async () => {
+    const { tokens } = await login(deployment)
+    const { orders, billing } = await treeOf((await viewed(deployment, { scope: SCOPE })).accessToken)
+    for (const [name, token] of [
+      ['orders', await managementToken(deployment)],
+      ['orders', await actorToken(deployment, { format: 'jwt', audience: OPAQUE_API })],
+      ['orders', tokens.id_token],
+      ['orders', billing],
+      ['billing', orders],
+      ['opaque', tokens.refresh_token],
+      ['opaque', tokens.access_token],
+      ['opaque', 'unknown'],
+    ] as const)
+      await expectInvalidToken(at(name, token))
+  })
+
+  it('refuses an opaque token at once when it was stopped', async () => {
+    const { accessToken, id } = await viewed(deployment, { resource: OPAQUE_API, scope: SCOPE })
+    expect(await at('opaque', accessToken)).to.include({ user: 'alice' })
+    expect((await manage(deployment, 'DELETE', `/${id}`)).status).to.equal(204)
+    await expectInvalidToken(at('opaque', accessToken), 'not active')
+  })
 
   interface Tree {
     readonly orders: string
@@ -73,197 +167,67 @@ describe('resource server: with a provider', () => {
     return { orders: received, billing, ledger }
   }
 
-  /** The token of an exchange without actor. */
-  const exchanged = async (changes: Parameters = {}, headers = {}): Promise<string> => {
-    const { subjectToken } = await issue(deployment)
-    const request = { subject_token: subjectToken, scope: SCOPE, ...changes }
-    const response = await exchange(deployment, request, { headers })
-    expect(response.status, response.text).to.equal(200)
-    return response.body.access_token
-  }
-
   const callersOf = async ({ orders, billing, ledger }: Tree): Promise<Caller[]> => [
-    await verifiers[orders.includes('.') ? 'orders' : 'opaque'](
-      bearer(orders.includes('.') ? API : OPAQUE_API, orders),
-    ),
-    await verifiers.billing(bearer(BILLING, billing)),
-    await verifiers.ledger(bearer(LEDGER, ledger)),
+    await at(orders.includes('.') ? 'orders' : 'opaque', orders),
+    await at('billing', billing),
+    await at('ledger', ledger),
   ]
 
-  const people = (callers: readonly Caller[]) => callers.map(({ actors }) => actors.map(({ sub }) => sub))
-  const apis = (callers: readonly Caller[]) => callers.map(({ through }) => through)
-
-  for (const [kind, resource] of Object.entries({ JWT: API, 'opaque token': OPAQUE_API })) {
-    it(`reads everything that the ${kind} of an impersonation says`, async () => {
-      const { accessToken } = await viewed(deployment, { resource, scope: SCOPE })
-      const verify = resource === API ? verifiers.orders : verifiers.opaque
-      const { tokenId, claims, ...caller } = await verify(bearer(resource, accessToken))
-      expect(caller).to.deep.include({
-        user: 'alice',
-        actor: { sub: 'bob' },
-        actors: [{ sub: 'bob' }],
-        through: [],
-        impersonated: true,
-        clientId: 'spa',
-        scopes: [SCOPE],
-      })
-      expect(claims).to.include({ ticket: 'T-1' }).and.not.have.any.keys('active', 'token_type')
-      if (resource === API)
-        expect(tokenId)
-          .to.equal(claims.jti)
-          .and.match(/^[\w-]{20,}$/)
-      else expect([tokenId, claims.jti]).to.deep.equal([undefined, undefined])
-      const whole = { ...caller, claims }
-      expect(() => assertScope(whole, SCOPE)).not.to.throw()
-      expect((await refusalOf(() => assertScope(whole, 'orders:write'))).status).to.equal(403)
-    })
-
-    it(`holds a bound ${kind} to its key`, async () => {
-      const key = await dpopKey()
-      const token = await exchanged({ resource }, { dpop: await key.proof(deployment) })
-      const url = `${resource}/orders`
-      const ath = createHash('sha256').update(token).digest('base64url')
-      const dpop = await key.proof({ tokenEndpoint: url }, { htm: 'GET', ath })
-      const verify = resource === API ? verifiers.orders : verifiers.opaque
-      const headers = { authorization: `DPoP ${token}`, dpop }
-      expect(await verify(new Request(url, { headers }))).to.include({ user: 'alice' })
-      await expectInvalidToken(verify(bearer(resource, token)), 'presented as Bearer')
-    })
-
-    it(`takes a client's own ${kind} for the client's`, async () => {
-      const token = await managementToken(deployment, { client: batch, scope: null, resource })
-      const verify = resource === API ? verifiers.orders : verifiers.opaque
-      expect(await verify(bearer(resource, token))).to.include({
-        user: 'batch',
-        clientId: 'batch',
-        impersonated: false,
-      })
-    })
-  }
-
-  it('refuses what was not issued for it', async () => {
-    const { tokens } = await login(deployment)
-    for (const token of [
-      await managementToken(deployment),
-      await actorToken(deployment, { format: 'jwt', audience: OPAQUE_API }),
-      tokens.id_token,
-    ])
-      await expectInvalidToken(verifiers.orders(bearer(API, token)))
-    for (const token of [tokens.refresh_token, tokens.access_token, 'unknown'])
-      await expectInvalidToken(verifiers.opaque(bearer(OPAQUE_API, token)))
-  })
-
-  it('refuses an opaque token at once when it was stopped', async () => {
-    const { accessToken, id } = await viewed(deployment, { resource: OPAQUE_API, scope: SCOPE })
-    const attempt = () => verifiers.opaque(bearer(OPAQUE_API, accessToken))
-    expect(await attempt()).to.include({ user: 'alice' })
-    expect((await manage(deployment, 'DELETE', `/${id}`)).status).to.equal(204)
-    await expectInvalidToken(attempt(), 'not active')
-  })
-
-  for (const [kind, resource] of Object.entries({ JWT: API, 'opaque token': OPAQUE_API })) {
-    it(`knows the engineer and every API in between, newest first, behind the ${kind} of an impersonation`, async () => {
-      const { accessToken } = await viewed(deployment, { resource, scope: SCOPE })
-      const callers = await callersOf(await treeOf(accessToken))
-      expect(callers.map(({ user }) => user)).to.deep.equal(['alice', 'alice', 'alice'])
-      expect(people(callers)).to.deep.equal([['bob'], ['bob'], ['bob']])
-      expect(apis(callers)).to.deep.equal([[], ['orders-api'], ['billing-api', 'orders-api']])
-      for (const caller of callers) {
-        expect(caller).to.deep.include({ actor: { sub: 'bob' }, impersonated: true })
-        expect((await refusalOf(() => assertInPerson(caller))).status).to.equal(403)
-        expect((await refusalOf(() => assertReadOnly(caller, 'DELETE'))).status).to.equal(403)
-      }
-    })
-  }
-
-  it('knows an impersonation without actor behind any number of APIs', async () => {
-    const callers = await callersOf(await treeOf(await exchanged()))
-    expect(people(callers)).to.deep.equal([[], [], []])
-    for (const caller of callers) {
-      expect(caller.impersonated).to.equal(true)
-      expect((await refusalOf(() => assertInPerson(caller))).body.error).to.equal('access_denied')
-    }
-  })
-
-  it('knows several people, newest first', async () => {
+  /** In which alice, who is viewed by bob, views carol. */
+  async function viewedByTwo(): Promise<string> {
     const { accessToken } = await viewed(deployment, { scope: `openid ${SCOPE}` })
     const { subjectToken } = await issue(deployment, { userId: 'carol' })
     const request = { subject_token: subjectToken, scope: SCOPE, ...withActor(accessToken) }
-    const { body } = await exchange(deployment, request)
-    const callers = await callersOf(await treeOf(body.access_token))
-    expect(callers.map(({ user }) => user)).to.deep.equal(['carol', 'carol', 'carol'])
-    expect(people(callers)).to.deep.equal(Array(3).fill(['alice', 'bob']))
-    expect(callers[2]).to.deep.include({ actor: { sub: 'alice' }, through: ['billing-api', 'orders-api'] })
-  })
+    return (await exchange(deployment, request)).body.access_token
+  }
 
-  it('lets the user pass who came through APIs', async () => {
-    const callers = await callersOf(await treeOf(await ownToken(deployment)))
-    expect(apis(callers)).to.deep.equal([[], ['orders-api'], ['billing-api', 'orders-api']])
-    for (const caller of callers) {
-      expect(caller).to.deep.include({ user: 'alice', actors: [], impersonated: false })
-      expect(() => assertInPerson(caller)).not.to.throw()
-      expect(() => assertReadOnly(caller, 'DELETE')).not.to.throw()
-    }
-  })
-
-  const stops: [how: string, stop: (id: string) => string][] = [
-    ['the record', (id) => `/${id}`],
-    ['the user', () => '?userId=alice'],
-    ['the engineer', () => '?actorId=bob'],
-    ['the backend', () => '?createdBy=backend'],
-  ]
-  for (const [how, stop] of stops) {
-    it(`refuses the whole tree within ttl and two seconds after ${how} was stopped`, async () => {
-      const { accessToken, id } = await viewed(deployment, { scope: SCOPE })
-      const tree = await treeOf(accessToken)
-      await callersOf(tree)
-      expect((await manage(deployment, 'DELETE', stop(id))).status).to.be.oneOf([200, 204])
-      const clock = stopClock()
-      try {
-        clock.tick(32)
-        await expectInvalidToken(verifiers.orders(bearer(API, tree.orders)), 'stopped')
-        await expectInvalidToken(verifiers.billing(bearer(BILLING, tree.billing)), 'stopped')
-        await expectInvalidToken(verifiers.ledger(bearer(LEDGER, tree.ledger)), 'stopped')
-        const { status, body } = await passOn(deployment, accessToken)
-        expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
-      } finally {
-        clock.restore()
+  interface Received {
+    readonly by: () => Promise<string>
+    readonly user?: string
+    readonly people: readonly string[]
+    readonly impersonated?: boolean
+  }
+  const viewedAt = async (resource: string) =>
+    (await viewed(deployment, { resource, scope: SCOPE })).accessToken
+  const received: Readonly<Record<string, Received>> = {
+    'the engineer behind the JWT of an impersonation': { by: () => viewedAt(API), people: ['bob'] },
+    'the engineer behind its opaque token': { by: () => viewedAt(OPAQUE_API), people: ['bob'] },
+    'an impersonation without actor': { by: () => exchanged(), people: [] },
+    'several people, newest first': { by: viewedByTwo, user: 'carol', people: ['alice', 'bob'] },
+    'the user alone': { by: () => ownToken(deployment), people: [], impersonated: false },
+  }
+  for (const [title, { by, user = 'alice', people, impersonated = true }] of Object.entries(received)) {
+    it(`knows ${title}, and every API in between, newest first`, async () => {
+      const callers = await callersOf(await treeOf(await by()))
+      const through = [[], ['orders-api'], ['billing-api', 'orders-api']]
+      expect(callers.map((caller) => caller.through)).to.deep.equal(through)
+      const actors = people.map((sub) => ({ sub }))
+      for (const caller of callers) {
+        expect(caller).to.deep.include({ user, actors, impersonated })
+        expect(caller.actor).to.deep.equal(actors[0])
+        for (const guard of [() => assertInPerson(caller), () => assertReadOnly(caller, 'DELETE')])
+          if (impersonated) expect((await refusalOf(guard)).body.error).to.equal('access_denied')
+          else expect(guard).not.to.throw()
       }
     })
   }
 
-  it('ends no other tree with it', async () => {
+  it('refuses the whole tree within ttl and two seconds after a stop, and no other one', async () => {
     const stopped = await viewed(deployment, { scope: SCOPE })
+    const tree = await treeOf(stopped.accessToken)
     const other = await treeOf((await viewed(deployment, { scope: SCOPE })).accessToken)
+    for (const one of [tree, other]) await callersOf(one)
     expect((await manage(deployment, 'DELETE', `/${stopped.id}`)).status).to.equal(204)
     const clock = stopClock()
     try {
       clock.tick(32)
-      expect(people(await callersOf(other))).to.deep.equal([['bob'], ['bob'], ['bob']])
+      for (const name of ['orders', 'billing', 'ledger'] as const)
+        await expectInvalidToken(at(name, tree[name]), 'stopped')
+      const { status, body } = await passOn(deployment, stopped.accessToken)
+      expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
+      expect((await callersOf(other)).map(({ actor }) => actor)).to.deep.equal(Array(3).fill({ sub: 'bob' }))
     } finally {
       clock.restore()
     }
-  })
-
-  it('refuses the token of one API at another', async () => {
-    const { orders, billing } = await treeOf((await viewed(deployment, { scope: SCOPE })).accessToken)
-    await expectInvalidToken(verifiers.billing(bearer(BILLING, orders)))
-    await expectInvalidToken(verifiers.orders(bearer(API, billing)))
-  })
-
-  it('holds the new token to the key of the API', async () => {
-    const key = await dpopKey()
-    const { accessToken } = await passedOn(
-      deployment,
-      await actorToken(deployment, { accountId: 'alice', format: 'jwt', scope: SCOPE }),
-      { scope: SCOPE },
-      { headers: { dpop: await key.proof(deployment) } },
-    )
-    await expectInvalidToken(verifiers.billing(bearer(BILLING, accessToken)), 'presented as Bearer')
-    const url = `${BILLING}/x`
-    const ath = createHash('sha256').update(accessToken).digest('base64url')
-    const dpop = await key.proof({ tokenEndpoint: url }, { htm: 'GET', ath })
-    const request = new Request(url, { headers: { authorization: `DPoP ${accessToken}`, dpop } })
-    expect(await verifiers.billing(request)).to.deep.include({ user: 'alice', through: ['orders-api'] })
   })
 })

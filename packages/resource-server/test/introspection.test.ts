@@ -3,7 +3,16 @@ import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import { dpopKey } from '../../../fixtures/dpop.ts'
 import type { Verifier } from '../src/index.ts'
-import { AUDIENCE, type Changes, formOf, INTROSPECTION, NOW, respondJson, withBearer } from './issuer.ts'
+import {
+  AUDIENCE,
+  type Changes,
+  claimsOf,
+  formOf,
+  INTROSPECTION,
+  NOW,
+  respondJson,
+  withBearer,
+} from './issuer.ts'
 import { expectInvalidToken } from './refusals.ts'
 import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
@@ -12,48 +21,33 @@ const introspection = { clientId: 'orders api', clientSecret: 'a:b+c/ü' }
 describe('resource server: opaque tokens', () => {
   let issuer: StoppedIssuer
   let verify: Verifier
-  let requests: { method?: string; headers: IncomingMessage['headers']; form: URLSearchParams }[]
   before(async () => {
     issuer = await startStoppedIssuer()
     verify = issuer.verifier({ introspection })
   })
   after(() => issuer.close())
   beforeEach(() => {
-    requests = []
-    respondWith({})
+    issuer.asked.length = 0
+    issuer.introspects()
   })
-
-  const active = () => ({
-    active: true,
-    token_type: 'Bearer',
-    iss: issuer.issuer,
-    aud: AUDIENCE,
-    sub: 'alice',
-    client_id: 'spa',
-    scope: 'orders:read',
-    iat: NOW,
-    exp: NOW + 600,
-  })
-  const respondWith = (changes: Changes) => {
-    issuer.routes.set(INTROSPECTION, async (request, response) => {
-      requests.push({ method: request.method, headers: request.headers, form: await formOf(request) })
-      respondJson(response, { ...active(), ...changes })
-    })
-  }
 
   it('asks the provider as the client, and shows whose token it is', async () => {
-    respondWith({ ticket: 'T-1' })
+    const requests: { method?: string; headers: IncomingMessage['headers']; form: URLSearchParams }[] = []
+    const { jti: _, ...claims } = { ...claimsOf(issuer.issuer), ticket: 'T-1' }
+    issuer.routes.set(INTROSPECTION, async (request, response) => {
+      requests.push({ method: request.method, headers: request.headers, form: await formOf(request) })
+      respondJson(response, { ...claims, active: true, token_type: 'Bearer' })
+    })
     const caller = await verify(withBearer('an-opaque_token'))
-    const { active: _, token_type: __, ...claims } = active()
     expect(caller).to.deep.equal({
       user: 'alice',
       actors: [],
       through: [],
       impersonated: false,
       clientId: 'spa',
-      scopes: ['orders:read'],
+      scopes: ['orders:read', 'orders:write'],
       expiresAt: NOW + 600,
-      claims: { ...claims, ticket: 'T-1' },
+      claims,
     })
     const [{ method, headers, form } = Object()] = requests
     expect(method).to.equal('POST')
@@ -70,25 +64,25 @@ describe('resource server: opaque tokens', () => {
 
   it('asks for every request anew', async () => {
     await verify(withBearer('opaque'))
-    respondWith({ active: false })
+    issuer.introspects({ active: false })
     await expectInvalidToken(verify(withBearer('opaque')), 'not active')
-    expect(requests).to.have.length(2)
+    expect(issuer.timesAsked(INTROSPECTION)).to.equal(2)
   })
 
   it("takes a client's own token, which names no subject, for the client's", async () => {
-    respondWith({ sub: undefined, client_id: 'batch' })
+    issuer.introspects({ sub: undefined, client_id: 'batch' })
     expect(await verify(withBearer('opaque'))).to.include({ user: 'batch', clientId: 'batch' })
   })
 
   it('holds a bound token to its proof', async () => {
-    respondWith({ token_type: 'DPoP', cnf: { jkt: (await dpopKey()).thumbprint } })
+    issuer.introspects({ token_type: 'DPoP', cnf: { jkt: (await dpopKey()).thumbprint } })
     await expectInvalidToken(verify(withBearer('opaque')), 'presented as Bearer')
-    respondWith({ cnf: { 'x5t#S256': 'a-certificate' } })
+    issuer.introspects({ cnf: { 'x5t#S256': 'a-certificate' } })
     await expectInvalidToken(verify(withBearer('opaque')), 'cannot be proven')
   })
 
   it('does not ask for a status that JWTs need', async () => {
-    respondWith({ act: { sub: 'bob' } })
+    issuer.introspects({ act: { sub: 'bob' } })
     const strict = issuer.verifier({ introspection, requireStatus: true })
     expect(await strict(withBearer('opaque'))).to.include({ impersonated: true })
   })
@@ -104,7 +98,7 @@ describe('resource server: opaque tokens', () => {
   ]
   for (const [title, changes] of accepted) {
     it(`takes one ${title}`, async () => {
-      respondWith(changes)
+      issuer.introspects(changes)
       expect(await verify(withBearer('opaque'))).to.include({ user: 'alice' })
     })
   }
@@ -117,7 +111,7 @@ describe('resource server: opaque tokens', () => {
       [{ nbf: NOW + 30 }],
       [{ nbf: NOW + 31 }, 'not yet valid'],
     ] as const) {
-      respondWith(changes)
+      issuer.introspects(changes)
       const attempt = tolerant(withBearer('opaque'))
       if (reason) await expectInvalidToken(attempt, reason)
       else expect(await attempt).to.include({ user: 'alice' })
@@ -153,25 +147,24 @@ describe('resource server: opaque tokens', () => {
     refused.push([`of the type ${token_type}`, { token_type }, 'not an access token'])
   for (const [title, changes, reason] of refused) {
     it(`refuses one ${title}`, async () => {
-      respondWith(changes)
+      issuer.introspects(changes)
       await expectInvalidToken(verify(withBearer('opaque')), reason)
     })
   }
 
   it('refuses all of them without the option, and asks no one', async () => {
-    const asked = issuer.asked.length
     await expectInvalidToken(issuer.verifier()(withBearer('opaque')), 'no option introspection')
-    expect(issuer.asked.length).to.equal(asked)
+    expect(issuer.asked).to.deep.equal([])
   })
 
   it('does not bother the provider with what is too long for a token', async () => {
     await expectInvalidToken(verify(withBearer('x'.repeat(2049))), 'too long')
-    expect(requests).to.deep.equal([])
+    expect(issuer.timesAsked(INTROSPECTION)).to.equal(0)
     expect(await verify(withBearer('x'.repeat(2048)))).to.include({ user: 'alice' })
   })
 
   it('never sends a JWT to introspection', async () => {
     await expectInvalidToken(verify(withBearer('a.b.c')))
-    expect(requests).to.deep.equal([])
+    expect(issuer.timesAsked(INTROSPECTION)).to.equal(0)
   })
 })

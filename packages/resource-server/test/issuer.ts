@@ -30,6 +30,7 @@ export interface TestIssuer {
   readonly base: string
   /** The paths that were asked for, oldest first. */
   readonly asked: string[]
+  timesAsked(path: string): number
   /** The public keys it publishes. */
   keys: JWK[]
   /** What it responds at a path, in place of what it would. */
@@ -39,6 +40,8 @@ export interface TestIssuer {
   verifier(options?: Partial<VerifierOptions>): Verifier
   /** An access token for this API, with `changes` to its claims; those that are `undefined` are left out. */
   token(changes?: Changes, signing?: Signing): Promise<string>
+  /** Has introspection say that every opaque token is active, with `changes` to its members. */
+  introspects(changes?: Changes): void
   /** A token that refers to index `idx` of a list. */
   tokenWithStatus(idx: number, changes?: Changes): Promise<string>
   /** Publishes list 0 with these indexes set. */
@@ -88,11 +91,18 @@ export async function startIssuer(): Promise<TestIssuer> {
     issuer,
     base,
     asked,
+    timesAsked: (path) => asked.filter((one) => one === path).length,
     keys: [publicPart(SIGNING_KEY)],
     routes,
     lists,
     verifier: (options) => createVerifier({ issuer, audience: AUDIENCE, ...options }),
     token: (changes, signing) => signJwt({ ...claimsOf(issuer), ...changes }, signing),
+    introspects(changes) {
+      routes.set(INTROSPECTION, (_, response) => {
+        const { jti: __, ...claims } = claimsOf(issuer)
+        respondJson(response, { ...claims, active: true, token_type: 'Bearer', ...changes })
+      })
+    },
     tokenWithStatus: (idx, changes) =>
       own.token({ status: { status_list: { idx, uri: `${base}/0` } }, ...changes }),
     async publish(stopped = [], changes = {}, signing = {}) {

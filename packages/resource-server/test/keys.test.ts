@@ -25,7 +25,6 @@ describe('resource server: keys', () => {
   })
   afterEach(() => issuer.close())
 
-  const timesAsked = (path: string) => issuer.asked.filter((one) => one === path).length
   const accepted = async (changes: Changes = {}, key = SIGNING_KEY) =>
     expect(await verify(withBearer(await issuer.token(changes, { key })))).to.include({ user: 'alice' })
   const withKid = async (kid: string) => withBearer(await issuer.token({}, { header: { kid } }))
@@ -71,8 +70,8 @@ describe('resource server: keys', () => {
       issuer.clock.tick(5)
       issuer.keys = [publicPart(SIGNING_KEY), publicPart(OTHER_KEY)]
       await accepted({}, OTHER_KEY)
-      expect(timesAsked(JWKS)).to.equal(2)
-      expect(timesAsked(METADATA)).to.equal(1)
+      expect(issuer.timesAsked(JWKS)).to.equal(2)
+      expect(issuer.timesAsked(METADATA)).to.equal(1)
     })
 
     const madeUp = () =>
@@ -85,10 +84,10 @@ describe('resource server: keys', () => {
     it('is looked for once in five seconds, however many kids are made up', async () => {
       await accepted()
       for (const _ of [1, 2, 3]) await madeUp()
-      expect(timesAsked(JWKS)).to.equal(1)
+      expect(issuer.timesAsked(JWKS)).to.equal(1)
       issuer.clock.tick(5)
       await madeUp()
-      expect(timesAsked(JWKS)).to.equal(2)
+      expect(issuer.timesAsked(JWKS)).to.equal(2)
     })
 
     it('is not looked for when a token is refused by its header alone', async () => {
@@ -101,7 +100,7 @@ describe('resource server: keys', () => {
         const head = Buffer.from(JSON.stringify({ typ: 'at+jwt', ...header })).toString('base64url')
         await expectInvalidToken(verify(withBearer(`${head}.e30.AAAA`)))
       }
-      expect(timesAsked(JWKS)).to.equal(1)
+      expect(issuer.timesAsked(JWKS)).to.equal(1)
     })
 
     it('that cannot be looked for leaves the token undecided, and the other keys good', async () => {
@@ -110,11 +109,11 @@ describe('resource server: keys', () => {
       issuer.routes.set(JWKS, (_, response) => respond(response, '', { status: 500 }))
       await expectUnavailable(verify(await withKid('unknown')), 'keys: HTTP status 500')
       await expectUnavailable(verify(await withKid('unknown')), 'keys: HTTP status 500')
-      expect(timesAsked(JWKS)).to.equal(2)
+      expect(issuer.timesAsked(JWKS)).to.equal(2)
       await accepted()
       issuer.clock.tick(1)
       await expectUnavailable(verify(await withKid('unknown')))
-      expect(timesAsked(JWKS)).to.equal(3)
+      expect(issuer.timesAsked(JWKS)).to.equal(3)
     })
   })
 
@@ -134,7 +133,7 @@ describe('resource server: keys', () => {
   /** So many requests for keys, those in the background too. */
   const asked = (times: number) => async () => {
     await settled()
-    expect(timesAsked(JWKS)).to.equal(times)
+    expect(issuer.timesAsked(JWKS)).to.equal(times)
   }
   const stories: Readonly<Record<string, readonly (Step | readonly Step[])[]>> = {
     'renews keys in the background from five minutes on': [

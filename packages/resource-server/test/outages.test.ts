@@ -6,7 +6,6 @@ import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 import { ProviderUnavailable, type VerifierOptions } from '../src/index.ts'
 import {
   type Changes,
-  claimsOf,
   INTROSPECTION,
   JWKS,
   LIST,
@@ -118,9 +117,7 @@ describe('resource server: an outage', () => {
 
   const recovers = () => {
     issuer.routes.clear()
-    issuer.routes.set(INTROSPECTION, (_, response) =>
-      respondJson(response, { ...claimsOf(issuer.issuer), active: true, token_type: 'Bearer' }),
-    )
+    issuer.introspects()
   }
   /** A token for which this is asked. */
   const requestFor = async (path: string) =>

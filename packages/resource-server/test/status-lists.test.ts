@@ -307,7 +307,7 @@ describe('resource server: status lists', () => {
     issuer.keys = [publicPart(SIGNING_KEY), publicPart(OTHER_KEY)]
     await issuer.publish([], {}, { key: OTHER_KEY })
     expect(await verify(withBearer(await issuer.tokenWithStatus(0)))).to.include({ impersonated: true })
-    expect(issuer.asked.filter((path) => path === JWKS)).to.have.length(2)
+    expect(issuer.timesAsked(JWKS)).to.equal(2)
   })
 
   describe('options', () => {
