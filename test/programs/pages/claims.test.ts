@@ -1,22 +1,16 @@
 /** docs/claims.md: the recipe for several organisations, in a deployment. */
-import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { webClient } from '../../../fixtures/clients.ts'
 import { withDeployment } from '../../../fixtures/deployment.ts'
-import { makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
+import { programsOf } from '../../../fixtures/markdown.ts'
 import { exchange, issue, postSubjectToken } from '../../../fixtures/requests.ts'
-
-const RECIPE = typescriptOf(readPage('docs/claims.md')).find(
-  ({ heading }) => heading === 'Several organisations',
-)
 
 describe('docs: the recipe for several organisations', () => {
   it('lets no one into another organisation', async () => {
-    const folder = makeFolder(0)
+    const programs = programsOf('docs/claims.md')
     try {
-      const file = folder.write('my-organisations.ts', runnable(RECIPE?.code ?? expect.fail()))
-      const { isAllowed } = await import(pathToFileURL(file).href)
+      const { isAllowed } = await programs.load('my-organisations.ts')
       await withDeployment({ options: { isAllowed } }, async (deployment) => {
         const attempt = async (request: object) => (await postSubjectToken(deployment, request)).status
         expect(await attempt({ userId: 'carol', actorId: 'bob' }), 'another user').to.equal(403)
@@ -30,7 +24,7 @@ describe('docs: the recipe for several organisations', () => {
         expect((await exchange(deployment, request)).status, 'spent').to.equal(200)
       })
     } finally {
-      folder.remove()
+      programs.remove()
     }
   })
 })

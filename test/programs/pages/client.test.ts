@@ -1,12 +1,11 @@
 /** The programs of docs/client.md, run against a deployment, and what the page says of options and methods. */
-import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Middleware } from 'koa'
 import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { webClient } from '../../../fixtures/clients.ts'
 import { API, type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
-import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
+import { type Programs, programsOf, readPage } from '../../../fixtures/markdown.ts'
 import { sectionOf } from '../../../fixtures/page.ts'
 import { createImpersonationClient, type ImpersonationError } from '../../../packages/client/src/index.ts'
 import { MARGIN, REST } from '../../../packages/client/src/management-tokens.ts'
@@ -16,33 +15,23 @@ const PAGE = readPage('docs/client.md')
 const VALID = { issuer: 'https://id.example.com/oidc', clientId: 'backend', clientSecret: 'secret' }
 
 describe('docs: client', () => {
-  const environment = { ...process.env }
   let deployment: Deployment
-  let folder: Folder
+  let programs: Programs
   before(async () => {
     const portal = webClient({ client_id: 'support-portal', client_secret: 'portal-secret' })
     deployment = await startDeployment({ clients: [portal] })
-    folder = makeFolder(Number(new URL(deployment.baseUrl).port))
     const secrets = { BACKEND_SECRET: 'backend-secret', PORTAL_SECRET: 'portal-secret' }
-    Object.assign(process.env, { ISSUER: deployment.issuer, ...secrets })
+    const variables = { ISSUER: deployment.issuer, ...secrets }
+    programs = programsOf('docs/client.md', { variables })
   })
   after(async () => {
-    for (const name of ['ISSUER', 'BACKEND_SECRET', 'PORTAL_SECRET']) {
-      if (environment[name] === undefined) delete process.env[name]
-      else process.env[name] = environment[name]
-    }
-    folder.remove()
+    programs.remove()
     await deployment.close()
   })
 
-  const load = (name: string) => {
-    const block = typescriptOf(PAGE).find(({ code }) => code.startsWith(`// ${name}\n`))
-    return import(pathToFileURL(folder.write(name, runnable(block?.code ?? ''))).href)
-  }
-
   it('has a backend that issues, looks and ends, and a portal that exchanges', async () => {
-    const { start, find, history, end, endAllOf } = await load('my-backend.ts')
-    const { become } = await load('my-portal.ts')
+    const { start, find, history, end, endAllOf } = await programs.load('my-backend.ts')
+    const { become } = await programs.load('my-portal.ts')
     const { subjectToken, expiresIn, id } = await start('bob', 'alice', 'T-1')
     expect(expiresIn).to.equal(60)
     const { accessToken, scope } = await become(subjectToken, await actorToken(deployment))

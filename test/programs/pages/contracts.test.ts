@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
+import { programsOf, runnable } from '../../../fixtures/markdown.ts'
 
 const SUITES = {
   'my-store.test.ts': 'docs/stores.md',
@@ -10,23 +10,17 @@ const SUITES = {
 }
 
 describe('docs: suites for a store and an adapter', () => {
-  let folder: Folder
-  beforeEach(() => {
-    folder = makeFolder(0)
-  })
-  afterEach(() => folder.remove())
-
   for (const [name, page] of Object.entries(SUITES)) {
     it(`${page} runs as written under node --test`, async () => {
-      const block = typescriptOf(readPage(page)).find(({ code }) => code.startsWith(`// ${name}\n`))
-      const file = folder.write(name, runnable(block?.code ?? expect.fail(`no block ${name}`)))
+      const programs = programsOf(page)
+      const file = programs.write(name, runnable(programs.code(name)))
       // Otherwise it takes itself for a file that another run of node --test started.
       const { NODE_TEST_CONTEXT: _, ...env } = process.env
       const { stdout } = await promisify(execFile)(
         process.execPath,
         ['--no-warnings', '--test', '--test-reporter=tap', file],
         { env },
-      )
+      ).finally(programs.remove)
       expect(Number(/^# pass (\d+)$/m.exec(stdout)?.[1])).to.be.greaterThan(20)
       expect(stdout).to.match(/^# fail 0$/m)
     })

@@ -1,7 +1,6 @@
 /** docs/downstream.md: its programs run, and the requests of its walkthroughs are sent, one by one. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata, ResourceServer } from 'oidc-provider'
@@ -10,7 +9,7 @@ import { stopClock } from '../../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, RESOURCES, startDeployment } from '../../../fixtures/deployment.ts'
 import { form, type HttpResponse, type Parameters, send } from '../../../fixtures/http.ts'
 import { manage } from '../../../fixtures/management.ts'
-import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
+import { type Programs, programsOf, readPage } from '../../../fixtures/markdown.ts'
 import { exchange, issue, postToken } from '../../../fixtures/requests.ts'
 import {
   createVerifier,
@@ -41,9 +40,8 @@ const api = (client_id: string, metadata: Partial<ClientMetadata>): ClientMetada
 })
 
 describe('docs: downstream', () => {
-  const environment = { ...process.env }
   let deployment: Deployment
-  let folder: Folder
+  let programs: Programs
   let server: Server
   /** Its resource indicator is where it is reached. */
   let billing: string
@@ -75,18 +73,14 @@ describe('docs: downstream', () => {
       },
     })
     verifyBilling = createVerifier({ issuer: deployment.issuer, audience: billing })
-    folder = makeFolder(Number(new URL(deployment.baseUrl).port))
-    Object.assign(process.env, {
-      ORDERS_API_SECRET: 'orders-api-secret',
-      TOOL_SERVER_SECRET: 'tool-server-secret',
+    programs = programsOf('docs/downstream.md', {
+      baseUrl: deployment.baseUrl,
+      variables: { ORDERS_API_SECRET: 'orders-api-secret', TOOL_SERVER_SECRET: 'tool-server-secret' },
+      adapted: (code) => code.replaceAll('https://billing.example.com', billing),
     })
   })
   after(async () => {
-    for (const name of ['ORDERS_API_SECRET', 'TOOL_SERVER_SECRET']) {
-      if (environment[name] === undefined) delete process.env[name]
-      else process.env[name] = environment[name]
-    }
-    folder.remove()
+    programs.remove()
     server.closeAllConnections()
     server.close()
     await deployment.close()
@@ -104,12 +98,6 @@ describe('docs: downstream', () => {
     started.listen(0, '127.0.0.1')
     await once(started, 'listening')
     return started
-  }
-
-  const load = (name: string) => {
-    const block = typescriptOf(PAGE).find(({ code }) => code.startsWith(`// ${name}\n`))
-    const code = (block?.code ?? '').replaceAll('https://billing.example.com', billing)
-    return import(pathToFileURL(folder.write(name, runnable(code))).href)
   }
 
   const SCOPE = 'orders:read invoices:read'
@@ -134,7 +122,7 @@ describe('docs: downstream', () => {
 
   describe('the orders API', () => {
     it('calls billing for the user, without losing who acts', async () => {
-      const { invoicesFor } = await load('my-billing-call.ts')
+      const { invoicesFor } = await programs.load('my-billing-call.ts')
       const own = await (await invoicesFor(await ownToken())).json()
       expect(own).to.deep.equal({
         user: 'alice',
@@ -151,7 +139,7 @@ describe('docs: downstream', () => {
     })
 
     it('says 401 for a token that was stopped, 403 for what is not allowed, 503 for an outage', async () => {
-      const { invoicesFor, statusOf } = await load('my-billing-call.ts')
+      const { invoicesFor, statusOf } = await programs.load('my-billing-call.ts')
       const statusFor = (received: string, signal?: AbortSignal) =>
         invoicesFor(received, signal).catch(statusOf)
       const { id, token } = await engineersToken(API)
@@ -220,7 +208,7 @@ describe('docs: downstream', () => {
       )
 
     it('names its metadata in the challenge, and its provider there (RFC 9728 §3, §5.1)', async () => {
-      const { default: handler } = await load('my-tool-server.ts')
+      const { default: handler } = await programs.load('my-tool-server.ts')
       const refused = await post(handler)
       expect(refused.status).to.equal(401)
       const challenge = refused.headers.get('www-authenticate') ?? ''
@@ -243,7 +231,7 @@ describe('docs: downstream', () => {
     })
 
     it('calls billing for the user who called the tool, and for the engineer who acts', async () => {
-      const { default: handler } = await load('my-tool-server.ts')
+      const { default: handler } = await programs.load('my-tool-server.ts')
       for (const [token, actor] of [
         [await ownToken(TOOLS), undefined],
         [(await engineersToken(TOOLS)).token, { sub: 'bob' }],
@@ -257,7 +245,7 @@ describe('docs: downstream', () => {
     })
 
     it('knows no other tool', async () => {
-      const { default: handler } = await load('my-tool-server.ts')
+      const { default: handler } = await programs.load('my-tool-server.ts')
       const body = { ...call, params: { name: 'delete_everything' } }
       expect(await (await post(handler, await ownToken(TOOLS), body)).json()).to.have.nested.property(
         'error.code',

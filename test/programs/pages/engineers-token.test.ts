@@ -1,5 +1,4 @@
 /** docs/integrate.md, "The engineer's token": one sign-in gives a token that acts, and one for the application's own API. */
-import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { Middleware } from 'koa'
@@ -11,11 +10,9 @@ import { withActor } from '../../../fixtures/actor-tokens.ts'
 import { CALLBACK, publicClient, webClient } from '../../../fixtures/clients.ts'
 import { API, type Deployment, withDeployment } from '../../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../../fixtures/http.ts'
-import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
+import { type Programs, programsOf } from '../../../fixtures/markdown.ts'
 import { exchange, introspect, issue } from '../../../fixtures/requests.ts'
 
-const HEADING = "The engineer's token"
-const BLOCKS = typescriptOf(readPage('docs/integrate.md')).filter(({ heading }) => heading === HEADING)
 const GRANTS = { grant_types: [...(publicClient().grant_types ?? []), 'refresh_token'] }
 const CLIENTS: Readonly<Record<string, ClientMetadata>> = {
   'public client': publicClient({ client_id: 'support-desk', ...GRANTS }),
@@ -31,19 +28,12 @@ interface SignIn {
   readonly checks: openid.AuthorizationCodeGrantChecks
 }
 
-describe(`docs: ${HEADING}`, () => {
-  let folder: Folder
-  // biome-ignore lint/suspicious/noExplicitAny: the exports of a block are checked when it is compiled
-  let load: (name: string) => Promise<any>
+describe("docs: the engineer's token", () => {
+  let programs: Programs
   before(() => {
-    folder = makeFolder(0)
-    load = async (name) => {
-      const block = BLOCKS.find(({ code }) => code.startsWith(`// ${name}\n`))
-      if (!block) throw new Error(`no block ${name}`)
-      return import(pathToFileURL(folder.write(name, runnable(block.code))).href)
-    }
+    programs = programsOf('docs/integrate.md')
   })
-  after(() => folder.remove())
+  after(() => programs.remove())
 
   /** The provider of the page, with `changes` to its resource indicators. */
   async function signingIn(
@@ -51,7 +41,7 @@ describe(`docs: ${HEADING}`, () => {
     changes: Readonly<Record<string, unknown>>,
     use: (deployment: Deployment, signIn: SignIn) => Promise<void>,
   ): Promise<void> {
-    const { features } = await load('engineers-token.ts')
+    const { features } = await programs.load('engineers-token.ts')
     const resourceIndicators = { ...features.resourceIndicators, ...changes }
     let deployment: Deployment
     /** The pages of the provider: they ask nothing. */
@@ -126,7 +116,7 @@ describe(`docs: ${HEADING}`, () => {
       })
 
       it('comes with the code, and a refresh brings the token of the API, and another that acts', async () => {
-        const { signedIn } = await load('engineers-sign-in.ts')
+        const { signedIn } = await programs.load('engineers-sign-in.ts')
         await signingIn(client, {}, async (deployment, { application, authorize, checks }) => {
           const tokens = await signedIn(application, await authorize(), checks)
           await expectActs(deployment, client, tokens.actorToken)
@@ -137,7 +127,7 @@ describe(`docs: ${HEADING}`, () => {
       })
 
       it('comes without a default resource, where the authorization request names the API', async () => {
-        const { signedIn } = await load('engineers-sign-in.ts')
+        const { signedIn } = await programs.load('engineers-sign-in.ts')
         const none = { defaultResource: undefined, useGrantedResource: undefined }
         await signingIn(client, none, async (deployment, { application, authorize, checks }) => {
           const tokens = await signedIn(application, await authorize({ resource: API }), checks)
@@ -159,7 +149,7 @@ describe(`docs: ${HEADING}`, () => {
   }
 
   it('needs prompt=consent for a refresh token', async () => {
-    const { signedIn } = await load('engineers-sign-in.ts')
+    const { signedIn } = await programs.load('engineers-sign-in.ts')
     const client = publicClient({ client_id: 'support-desk', ...GRANTS })
     await signingIn(client, {}, async (_deployment, { application, authorize, checks }) => {
       await authorize()

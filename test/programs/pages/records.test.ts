@@ -1,40 +1,29 @@
 /** The program of docs/records.md, run in a deployment: a customer sees who was in the account, and ends it. */
-import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { Context, Middleware } from 'koa'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
 import { send } from '../../../fixtures/http.ts'
 import { show } from '../../../fixtures/management.ts'
-import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
+import { type Programs, programsOf } from '../../../fixtures/markdown.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
-import type { Impersonation } from '../../../src/index.ts'
-
-const PAGE = readPage('docs/records.md')
 
 describe('docs: records', () => {
   let deployment: Deployment
-  let folder: Folder
+  let programs: Programs
   let page: Middleware
 
   before(async () => {
     deployment = await startDeployment({ before: [(ctx, next) => page(ctx, next)] })
-    folder = makeFolder(Number(new URL(deployment.baseUrl).port))
-    const { code } = typescriptOf(PAGE).find(({ code }) => code.startsWith('// my-accesses.ts\n')) ?? {
-      code: '',
-    }
-    const { accesses } = (await import(
-      pathToFileURL(folder.write('my-accesses.ts', runnable(code))).href
-    )) as {
-      accesses(given: Impersonation, userOf: (ctx: Context) => Promise<string | undefined>): Middleware
-    }
+    programs = programsOf('docs/records.md')
+    const { accesses } = await programs.load('my-accesses.ts')
     page = accesses(
       deployment.impersonation,
-      async (ctx) => ctx.get('Cookie').replace(/^user=/, '') || undefined,
+      async (ctx: Context) => ctx.get('Cookie').replace(/^user=/, '') || undefined,
     )
   })
   after(async () => {
-    folder.remove()
+    programs.remove()
     await deployment.close()
   })
 
@@ -46,8 +35,8 @@ describe('docs: records', () => {
     })
 
   it('has a page of about twenty lines', () => {
-    const [block] = typescriptOf(PAGE)
-    const lines = block?.code.slice(block.code.indexOf('export const accesses')).trim().split('\n') ?? []
+    const [, program = ''] = programs.code('my-accesses.ts').split('export const accesses')
+    const lines = program.trim().split('\n')
     expect(lines.length).to.be.within(15, 25)
   })
 

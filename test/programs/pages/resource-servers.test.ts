@@ -1,15 +1,7 @@
-import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { API, type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
-import {
-  type Folder,
-  makeFolder,
-  readPage,
-  runnable,
-  typescriptOf,
-  whileServing,
-} from '../../../fixtures/markdown.ts'
+import { type Programs, programsOf, readPage, runnable, whileServing } from '../../../fixtures/markdown.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 import { FRESH, UNKNOWN_KEY_REST, USABLE } from '../../../packages/resource-server/src/discovery.ts'
@@ -18,12 +10,6 @@ import { resolveOptions } from '../../../packages/resource-server/src/options.ts
 import { startIssuer, withBearer } from '../../../packages/resource-server/test/issuer.ts'
 
 const PAGE = readPage('docs/resource-servers.md')
-
-function block(name: string): string {
-  const found = typescriptOf(PAGE).find(({ code }) => code.startsWith(`// ${name}\n`))
-  if (!found) throw new Error(`no block ${name}`)
-  return found.code
-}
 
 type Send = (request: Request) => Promise<Response>
 
@@ -39,14 +25,14 @@ const actOf = ([newest, ...earlier]: readonly string[]): object | undefined =>
 
 describe('docs: resource servers', () => {
   let deployment: Deployment
-  let folder: Folder
+  let programs: Programs
   before(async () => {
     deployment = await startDeployment()
-    folder = makeFolder(Number(new URL(deployment.baseUrl).port))
-    folder.write('my-api.ts', runnable(block('my-api.ts')))
+    programs = programsOf('docs/resource-servers.md', deployment)
+    programs.write('my-api.ts', runnable(programs.code('my-api.ts')))
   })
   after(async () => {
-    folder.remove()
+    programs.remove()
     await deployment.close()
   })
 
@@ -54,15 +40,14 @@ describe('docs: resource servers', () => {
     it(`has a program for ${host} that lets the right ones pass`, async () => {
       const name = `${host}-api.ts`
       const baseUrl = `http://127.0.0.1:${await freePort()}`
-      await whileServing(folder, { name, code: block(name), baseUrl }, async () => {
+      await whileServing(programs, { name, code: programs.code(name), baseUrl }, async () => {
         await expectApi((request) => fetch(new Request(request.url.replace(API, baseUrl), request)))
       })
     })
   }
 
   it('has a fetch handler that lets the right ones pass', async () => {
-    const file = folder.write('fetch-api.ts', runnable(block('fetch-api.ts')))
-    const { default: handler } = await import(pathToFileURL(file).href)
+    const { default: handler } = await programs.load('fetch-api.ts')
     await expectApi(handler.fetch)
   })
 

@@ -1,42 +1,29 @@
 /** The programs of docs/sessions.md: the form of the desk leads into the application, which reads who acts. */
-import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
+import { type Programs, programsOf, readPage } from '../../../fixtures/markdown.ts'
 import { codeOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
 import { type Scene, shop, startScene } from '../../spec/arriving.ts'
 
 const PAGE = readPage('docs/sessions.md')
 
 describe('docs: sessions', () => {
-  const { ISSUER, BACKEND_SECRET, SHOP_SECRET } = process.env
   let scene: Scene
-  let folder: Folder
+  let programs: Programs
   before(async () => {
     scene = await startScene()
-    folder = makeFolder(Number(new URL(scene.baseUrl).port))
-    Object.assign(process.env, {
-      ISSUER: scene.issuer,
-      BACKEND_SECRET: 'backend-secret',
-      SHOP_SECRET: 'shop-secret',
-    })
+    const secrets = { BACKEND_SECRET: 'backend-secret', SHOP_SECRET: 'shop-secret' }
+    const variables = { ISSUER: scene.issuer, ...secrets }
+    programs = programsOf('docs/sessions.md', { baseUrl: scene.baseUrl, variables })
   })
   after(async () => {
-    for (const [name, value] of Object.entries({ ISSUER, BACKEND_SECRET, SHOP_SECRET }))
-      if (value === undefined) delete process.env[name]
-      else process.env[name] = value
-    folder.remove()
+    programs.remove()
     await scene.close()
   })
 
-  const load = (name: string) => {
-    const block = typescriptOf(PAGE).find(({ code }) => code.startsWith(`// ${name}\n`))
-    return import(pathToFileURL(folder.write(name, runnable(block?.code ?? ''))).href)
-  }
-
   it('has a form that opens the application, which knows both people and when to end', async () => {
-    const { formOf } = await load('my-desk.ts')
-    const { sessionOf } = await load('my-application.ts')
+    const { formOf } = await programs.load('my-desk.ts')
+    const { sessionOf } = await programs.load('my-application.ts')
     const form: string = await formOf('bob', 'alice', 'T-1')
     const [, action] = /<form method="post" action="([^"]+)"/.exec(form) ?? []
     expect(action).to.equal(scene.door)
@@ -54,7 +41,7 @@ describe('docs: sessions', () => {
   })
 
   it('has a provider that opens the application to sessions, and serves the door', async () => {
-    const { provider, routes } = await load('my-sessions.ts')
+    const { provider, routes } = await programs.load('my-sessions.ts')
     expect((await provider.Client.find('shop')).metadata()).to.include({ impersonation_sessions: true })
     const doors = routes.router.stack.map(({ path }: { path: unknown }) => path)
     expect(doors).to.include('/impersonate')

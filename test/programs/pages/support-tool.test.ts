@@ -9,39 +9,25 @@ import { publicClient } from '../../../fixtures/clients.ts'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
 import { manage } from '../../../fixtures/management.ts'
-import {
-  type Folder,
-  makeFolder,
-  readPage,
-  runnable,
-  typescriptOf,
-  whileServing,
-} from '../../../fixtures/markdown.ts'
+import { type Programs, programsOf, runnable, whileServing } from '../../../fixtures/markdown.ts'
 import { managementToken } from '../../../fixtures/requests.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 import { createVerifier, type Unauthorized } from '../../../packages/resource-server/src/index.ts'
 
-const PAGE = readPage('docs/support-tool.md')
 const REQUEST = { userId: 'alice', reason: 'order is missing', ticketId: 'T-1' }
-
-function block(name: string): string {
-  const found = typescriptOf(PAGE).find(({ code }) => code.startsWith(`// ${name}\n`))
-  if (!found) throw new Error(`no block ${name}`)
-  return found.code
-}
 
 describe('docs: support tool', () => {
   let deployment: Deployment
-  let folder: Folder
+  let programs: Programs
   let api: Server
   let backendUrl: string
   let engineersToken: string
 
   before(async () => {
     deployment = await startDeployment({ clients: [publicClient({ client_id: 'support-desk' })] })
-    folder = makeFolder(Number(new URL(deployment.baseUrl).port))
-    process.env.BACKEND_SECRET = 'backend-secret'
-    folder.write('my-engineer.ts', runnable(block('my-engineer.ts')))
+    const variables = { BACKEND_SECRET: 'backend-secret' }
+    programs = programsOf('docs/support-tool.md', { baseUrl: deployment.baseUrl, variables })
+    programs.write('my-engineer.ts', runnable(programs.code('my-engineer.ts')))
     backendUrl = `http://127.0.0.1:${await freePort()}`
     api = await startApi(deployment)
     engineersToken = await actorToken(deployment, { accountId: 'bob', clientId: 'support-desk' })
@@ -52,8 +38,7 @@ describe('docs: support tool', () => {
     for (const page of opened.splice(0)) await page.stop().catch(() => {})
   })
   after(async () => {
-    delete process.env.BACKEND_SECRET
-    folder.remove()
+    programs.remove()
     api.close()
     await deployment.close()
   })
@@ -61,10 +46,10 @@ describe('docs: support tool', () => {
   /** The resource is one with opaque tokens, whose stop an API sees at once. */
   const served = (use: () => Promise<void>) =>
     whileServing(
-      folder,
+      programs,
       {
         name: 'my-desk-backend.ts',
-        code: block('my-desk-backend.ts').replaceAll(API, OPAQUE_API),
+        code: programs.code('my-desk-backend.ts').replaceAll(API, OPAQUE_API),
         baseUrl: backendUrl,
         discovery: '/backend/view',
       },
@@ -75,14 +60,15 @@ describe('docs: support tool', () => {
   async function openTab(name: string) {
     const address = api.address()
     const port = typeof address === 'object' ? address?.port : undefined
-    const code = block('my-view.ts')
+    const code = programs
+      .code('my-view.ts')
       .replace('https://id.example.com/oidc', deployment.issuer)
       .replace('https://desk.example.com', backendUrl)
       .replace('resource: API', `resource: '${OPAQUE_API}'`)
       .replace(`API = '${API}'`, `API = 'http://127.0.0.1:${port}'`)
       .replace("('impersonation')", "('impersonation').unref()")
       .replace('5000', '50')
-    const page = await import(pathToFileURL(folder.write(`${name}.ts`, code)).href)
+    const page = await import(pathToFileURL(programs.write(`${name}.ts`, code)).href)
     opened.push(page)
     const ends: string[] = []
     return {
@@ -197,9 +183,7 @@ describe('docs: support tool', () => {
   })
 
   it('authenticates the engineer by a token of the desk, and by no other', async () => {
-    const { engineerOf } = await import(
-      pathToFileURL(folder.write('engineer.ts', runnable(block('my-engineer.ts')))).href
-    )
+    const { engineerOf } = await programs.load('my-engineer.ts')
     expect(await engineerOf(engineersToken)).to.equal('bob')
     expect(await engineerOf(await actorToken(deployment, { clientId: 'spa' }))).to.equal(undefined)
     expect(
