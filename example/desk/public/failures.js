@@ -1,12 +1,30 @@
 /** Tells a person what did not work, and what to do about it. */
 import { BackendError } from './backend.js'
 import { ExchangeRefused } from './exchange.js'
+import { alertPerson } from './messages.js'
 import { ApiError } from './orders.js'
 import { SignInOver } from './session.js'
 import * as oauth from './vendor/oauth4webapi.js'
 
 export const isSignInOver = (error) =>
   error instanceof SignInOver || (error instanceof BackendError && error.status === 401)
+
+let forgetEverything
+
+/** `listener` is called where the sign-in turns out to be over. */
+export const onSignInOver = (listener) => {
+  forgetEverything = listener
+}
+
+/** Runs an action that may fail, and tells the person if it does. */
+export async function attempt(action) {
+  try {
+    await action()
+  } catch (error) {
+    if (isSignInOver(error)) forgetEverything()
+    else alertPerson(explain(error))
+  }
+}
 
 export function explain(error) {
   if (error instanceof BackendError) return ofBackend(error)

@@ -1,7 +1,7 @@
 /** Puts the parts together: who is signed in, what is being viewed, and which view is shown. */
 import { readOpenView } from './backend.js'
 import { byId } from './element.js'
-import { explain, isSignInOver } from './failures.js'
+import { attempt, isSignInOver, onSignInOver } from './failures.js'
 import {
   askAndStart,
   endRefused,
@@ -15,9 +15,9 @@ import {
 } from './flow.js'
 import { runningImpersonation } from './impersonation.js'
 import { alertPerson, clearMessages } from './messages.js'
-import { go, show, viewAsked } from './navigation.js'
+import { go, onVisit, show, viewAsked, visit } from './navigation.js'
 import { askAndOpen, endShop, forgetShop, shopOpen, watchShop } from './open-shop.js'
-import { closeViewing, endOpenView, stopRecorded } from './record-stops.js'
+import { closeViewing, endOpenView } from './record-stops.js'
 import { engineer, finishSignIn, forgetSignIn, signIn, signOut } from './session.js'
 import { forgetStops, isStopping, tryNow } from './stops.js'
 import { onNews } from './tabs.js'
@@ -39,12 +39,14 @@ const SIGN_IN_OVER =
 let isIn = false
 let isLeaving = false
 
+onSignInOver(forgetEverything)
+onVisit(open)
 byId('sign-in').addEventListener('click', () => attempt(() => signIn(viewAsked() ?? 'customers')))
 byId('sign-in').disabled = false
 byId('sign-out').addEventListener('click', () => attempt(leave))
-document.addEventListener('end', () => attempt(() => endViewing(visit)))
-document.addEventListener('over', () => attempt(() => expire(visit)))
-document.addEventListener('more', () => attempt(() => viewOn(visit)))
+document.addEventListener('end', () => attempt(endViewing))
+document.addEventListener('over', () => attempt(expire))
+document.addEventListener('more', () => attempt(viewOn))
 window.addEventListener('hashchange', () => {
   if (viewAsked() || location.hash === '') attempt(open)
 })
@@ -53,12 +55,11 @@ window.addEventListener('pageshow', ({ persisted }) => {
   if (persisted) location.reload()
 })
 watchViews({
-  attempt,
   async onStopped(record) {
-    await endStopped(record, visit)
+    await endStopped(record)
     await findOpenView()
   },
-  onRefused: (error) => endRefused(error, visit),
+  onRefused: endRefused,
 })
 onNews(() => attempt(findOpenView))
 // The tab that shows the view may have been closed.
@@ -69,16 +70,6 @@ document.addEventListener('visibilitychange', () => {
 if (location.pathname === '/callback') await attempt(returnFromProvider)
 else if (location.search === '?stayed') await attempt(() => signIn('customers', { prompt: 'none' }))
 else await attempt(open)
-
-/** Runs an action that may fail, and tells the person if it does. */
-async function attempt(action) {
-  try {
-    await action()
-  } catch (error) {
-    if (isSignInOver(error)) forgetEverything()
-    else alertPerson(explain(error))
-  }
-}
 
 async function returnFromProvider() {
   const callback = new URL(location.href)
@@ -112,20 +103,19 @@ async function open() {
 async function showAsked() {
   const view = viewAsked()
   const running = runningImpersonation()
-  if (view === 'record') return showRecord({ stop: stopRecorded, attempt })
-  if (view === 'viewing' && running) return showViewing(running, { readInvoice: readOf, attempt })
+  if (view === 'record') return showRecord()
+  if (view === 'viewing' && running) return showViewing(running, readInvoice)
   if (view === 'viewing') go('customers', { instead: true })
   return showCustomers({
     onView: start,
-    onShop: (person) => attempt(() => askAndOpen(person, attempt, whatIsOpen())),
-    attempt,
+    onShop: (person) => attempt(() => askAndOpen(person, whatIsOpen())),
   })
 }
 
 function start(person) {
   return attempt(async () => {
     // What could not start may still be open.
-    if (await askAndStart(person, visit, whatIsOpen())) await findOpenView()
+    if (await askAndStart(person, whatIsOpen())) await findOpenView()
   })
 }
 
@@ -138,8 +128,6 @@ function whatIsOpen() {
   const name = record.names[record.userId] ?? record.userId
   return record.use ? `the shop as ${name}` : `your view of ${name}`
 }
-
-const readOf = (orderId) => readInvoice(orderId, visit)
 
 /** A view that this browser has started and this page does not show, whatever the reason. */
 async function findOpenView() {
@@ -154,18 +142,13 @@ async function findOpenView() {
   if (!record || !isIn || runningImpersonation()) return hideOpenView()
   if (record.use) {
     hideOpenView()
-    return watchShop(record, attempt)
+    return watchShop(record)
   }
   const customer = { id: record.userId, name: record.names[record.userId] }
   showOpenView(record, {
-    resume: ({ reason, ticketId }) => attempt(() => startViewing(customer, { reason, ticketId }, visit)),
+    resume: ({ reason, ticketId }) => attempt(() => startViewing(customer, { reason, ticketId })),
     stop: () => attempt(() => endOpenView(record)),
   })
-}
-
-async function visit(view) {
-  go(view)
-  await open()
 }
 
 /** What was typed stays in them. */
@@ -201,7 +184,7 @@ async function leave() {
   if (isLeaving) return
   isLeaving = true
   const open = openViewShown()
-  if (runningImpersonation()) attempt(() => endViewing(visit))
+  if (runningImpersonation()) attempt(endViewing)
   else if (open) attempt(() => endOpenView(open))
   else if (shopOpen()) attempt(endShop)
   await tryNow()

@@ -23,6 +23,18 @@ export function show(view, title) {
   byId('heading').focus()
 }
 
+let open
+
+/** `listener` shows the view that the address names. */
+export const onVisit = (listener) => {
+  open = listener
+}
+
+export async function visit(view) {
+  go(view)
+  await open()
+}
+
 /** Changes the address, and nothing else. `instead` leaves no entry of the present one in the history. */
 export function go(view, { instead = false } = {}) {
   if (viewAsked() === view) return

@@ -2,7 +2,7 @@
 import { readImpersonation, requestSession } from './backend.js'
 import { door } from './configuration.js'
 import { element } from './element.js'
-import { isSignInOver } from './failures.js'
+import { attempt, isSignInOver } from './failures.js'
 import { isStarting } from './flow.js'
 import { clearMessages, tellProgress } from './messages.js'
 import { closeViewing, stopOnRecord, stopsBefore } from './record-stops.js'
@@ -27,8 +27,8 @@ let isLooking = false
 /** The record of the shop that is open, or may be opened still. */
 export const shopOpen = () => (shown && canBeStopped(shown) ? shown : undefined)
 
-/** Asks for the reason, and opens the shop in a tab of its own, which ends what is open. `attempt` runs actions that may fail. */
-export async function askAndOpen(customer, attempt, ends) {
+/** Asks for the reason, and opens the shop in a tab of its own, which ends what is open. */
+export async function askAndOpen(customer, ends) {
   if (isOpening || isStarting()) return tellProgress('One moment: something else is starting.')
   const given = await askReason(customer, SHOP, ends)
   if (!given || isOpening) return
@@ -42,7 +42,7 @@ export async function askAndOpen(customer, attempt, ends) {
     clearMessages()
     clearRefusedRequests()
     forgetReason(customer)
-    watchShop(await readImpersonation(recordId), attempt)
+    watchShop(await readImpersonation(recordId))
   } finally {
     isOpening = false
     tellOtherTabs()
@@ -59,7 +59,7 @@ function bring(subjectToken) {
 }
 
 /** Shows what becomes of it, until the shop has said that it is over. */
-export function watchShop(record, attempt) {
+export function watchShop(record) {
   clearInterval(timer)
   timer = setInterval(() => attempt(look), EVERY)
   show(record)

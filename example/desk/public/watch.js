@@ -1,6 +1,6 @@
 /** Looks at the record of the running view: anyone may stop it, from anywhere. */
 import { BackendError, readImpersonation } from './backend.js'
-import { isSignInOver } from './failures.js'
+import { attempt, isSignInOver } from './failures.js'
 import { runningImpersonation } from './impersonation.js'
 import { alertPerson, clearMessages, messageShown } from './messages.js'
 import { onNews } from './tabs.js'
@@ -15,9 +15,9 @@ let underWay = 0
 
 /**
  * `onStopped` is called with the record, once, when it is revoked, and `onRefused` with the error when the backend does not
- * show it any more; `attempt` runs actions that may fail.
+ * show it any more.
  */
-export function watchViews({ attempt, ...listeners }) {
+export function watchViews(listeners) {
   async function look() {
     underWay++
     await attempt(() => lookAtRecord(listeners))

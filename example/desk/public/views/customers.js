@@ -1,6 +1,7 @@
 /** People to pick from, searched and page by page. Protected people have a button too, so that you can see the refusal. */
 import { listPeople } from '../backend.js'
 import { button, byId, element } from '../element.js'
+import { attempt } from '../failures.js'
 import { show } from '../navigation.js'
 import { wirePanel } from './wire-panel.js'
 
@@ -9,7 +10,6 @@ const PAUSE = 250
 
 let onView
 let onShop
-let attempt
 let next
 /** The list that was asked for last: an earlier one that arrives late is dropped. */
 let asked = 0
@@ -18,7 +18,6 @@ let isLoaded = false
 export async function showCustomers(given) {
   onView = given.onView
   onShop = given.onShop
-  attempt = given.attempt
   clearRefusedRequests()
   show('customers', 'Customers')
   if (!isLoaded) await load()

@@ -4,7 +4,6 @@ import { ordersApi } from '../configuration.js'
 import { copyButton } from '../copy.js'
 import { byId, element, fact } from '../element.js'
 import { clock } from '../times.js'
-import { chainOf } from './chain.js'
 import { wirePanel } from './wire-panel.js'
 
 const CURL = `curl -H "Authorization: Bearer $ACCESS_TOKEN" ${ordersApi}/orders`
@@ -36,6 +35,10 @@ export function showHow({ recordId, claims, orders, wire }) {
 export function clearHow() {
   for (const id of ['api-saw', 'copy', 'claims', 'wire']) byId(id).replaceChildren()
 }
+
+/** Whose data an API behind the orders API showed, and who stood in between: alice ← sam ← orders-api. */
+const chainOf = ({ customer, actor, through }) =>
+  [customer, ...(actor ? [actor.sub] : []), ...through.toReversed()].join(' ← ')
 
 const coded = (name, value) => fact(name, element('code', {}, written(value)))
 

@@ -1,6 +1,6 @@
 /** Says that the shop is open as a customer, or how it ended, and lets the engineer end it from here. */
 import { button, byId, element } from '../element.js'
-import { becomeOf } from '../shop-endings.js'
+import { becomeOf } from '../endings.js'
 import { canBeStopped } from '../states.js'
 
 let drawn

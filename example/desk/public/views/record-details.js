@@ -1,7 +1,7 @@
 /** Everything that the record says about one view. */
 import { copyButton } from '../copy.js'
 import { button, byId, element, fact } from '../element.js'
-import { heardOf } from '../shop-endings.js'
+import { heardOf } from '../endings.js'
 import { dayAndClock } from '../times.js'
 import { neighbours, stateSaid, viewingOf } from './record-table.js'
 

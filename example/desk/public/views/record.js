@@ -1,9 +1,10 @@
 /** The record, page by page, with its filters. It keeps itself up to date while it is shown. */
 import { listImpersonations, readImpersonation } from '../backend.js'
 import { byId, element } from '../element.js'
-import { isSignInOver } from '../failures.js'
+import { attempt, isSignInOver } from '../failures.js'
 import { clearMessages } from '../messages.js'
 import { show, viewAsked } from '../navigation.js'
+import { stopRecorded } from '../record-stops.js'
 import { onNews } from '../tabs.js'
 import { GLANCE, refreshMoments } from '../times.js'
 import { showDetails } from './record-details.js'
@@ -29,13 +30,8 @@ let filters = {}
 let asked = 0
 let underWay = 0
 let isLoaded = false
-let stop
-let attempt
 
-/** `stop` asks for a reason, stops one and returns its record; `attempt` runs actions that may fail. */
-export async function showRecord(given) {
-  stop = given.stop
-  attempt = given.attempt
+export async function showRecord() {
   show('record', 'Record')
   await Promise.all([load(), offerEngineers()])
 }
@@ -67,8 +63,8 @@ setInterval(() => {
   for (const { item, row } of shown.values()) if (!isCurrent(row, item)) replace(item)
   refreshMoments(byId('record-rows'))
 }, GLANCE)
-setInterval(() => attempt?.(refreshRecord), EVERY)
-onNews(() => attempt?.(refreshRecord))
+setInterval(() => attempt(refreshRecord), EVERY)
+onNews(() => attempt(refreshRecord))
 
 async function load() {
   clearMessages()
@@ -160,7 +156,7 @@ function add(item) {
   const row = recordRow(item, {
     onStop: (what) =>
       attempt(async () => {
-        const record = await stop(item, what)
+        const record = await stopRecorded(item, what)
         if (record) replace(record).querySelector('.state').focus()
       }),
     onDetails: () => showDetails(item, open),

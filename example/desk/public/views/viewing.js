@@ -1,13 +1,14 @@
 /** The view of a customer: first what the customer sees, then how it was obtained. */
 import { byId } from '../element.js'
+import { attempt } from '../failures.js'
 import { runningImpersonation } from '../impersonation.js'
 import { show } from '../navigation.js'
 import { clock } from '../times.js'
 import { clearHow, showHow } from './how.js'
 import { clearShop, showInvoice, showShop } from './shop.js'
 
-/** `readInvoice` reads one, or returns `undefined` if the view has ended; `attempt` runs actions that may fail. */
-export function showViewing(view, { readInvoice, attempt }) {
+/** `readInvoice` reads one, or returns `undefined` if the view has ended. */
+export function showViewing(view, readInvoice) {
   const { customer, endsAt, endsWithSignIn } = view
   byId('ends').textContent = endsWithSignIn
     ? `This view ends at ${clock(endsAt / 1000)}, with your sign-in.`
