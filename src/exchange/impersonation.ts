@@ -12,6 +12,7 @@ import {
   issueAccessToken,
   saveGrant,
 } from '../provider/access-token.ts'
+import { getAccount } from '../provider/accounts.ts'
 import { type ActorToken, certificateThumbprint, findActorToken } from '../provider/actor-token.ts'
 import { assertSecretInHeader, registeredAudiences, registeredResources } from '../provider/clients.ts'
 import {
@@ -123,11 +124,10 @@ async function findActor(
   const token = await findActorToken(ctx, service, actorToken)
   if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
   assertProven(token, sender, () => service.settings.getCertificate?.(ctx))
-  const account = await timedLookup(() => findAccount(ctx, token.accountId, token.model))
-  if (account?.accountId !== token.accountId)
-    throw actorTokenRefused({ private: 'its account is gone or disabled' })
+  const { accountId: sub, act, clientId, audiences, model } = token
+  const find = (id: string) => timedLookup(() => findAccount(ctx, id, model))
+  await getAccount(sub, find, () => actorTokenRefused({ private: 'its account is gone or disabled' }))
 
-  const { accountId: sub, act, clientId, audiences } = token
   const actor = { sub, act, clientId, audiences }
   assertChain(actor, { userId, maxDelegationDepth, refused: actorTokenRefused })
   if (actorId !== undefined && actorId !== actor.sub)

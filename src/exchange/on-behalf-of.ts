@@ -12,6 +12,7 @@ import {
   issueAccessToken,
   subjectIdentifier,
 } from '../provider/access-token.ts'
+import { isAccountOf } from '../provider/accounts.ts'
 import {
   assertSecretInHeader,
   authenticates,
@@ -190,8 +191,7 @@ async function findPeople(
 
 async function exist(ctx: GrantContext, subs: readonly string[]): Promise<boolean> {
   for (const sub of subs) {
-    const account = await findAccount(ctx, sub)
-    if (account?.accountId !== sub) return false
+    if (!isAccountOf(await findAccount(ctx, sub), sub)) return false
   }
   return true
 }

@@ -3,6 +3,7 @@ import type { Account } from 'oidc-provider'
 import type { Seconds } from '../clock.ts'
 import { timedLookup } from '../metrics/metrics.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
+import { getAccount } from '../provider/accounts.ts'
 import { findAccount, type GrantContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
 import { type Check, subjectTokenRefused } from '../refusals.ts'
@@ -30,8 +31,10 @@ export interface Actor extends ActingParty {
 
 /** The user's account. `source` is the access token that names it, if there is one. */
 export async function findUser(ctx: GrantContext, userId: string, source?: object): Promise<Account> {
-  const account = await timedLookup(() => findAccount(ctx, userId, source))
-  if (account?.accountId !== userId) throw subjectTokenRefused({ private: 'the user is gone or disabled' })
+  const find = (id: string) => timedLookup(() => findAccount(ctx, id, source))
+  const account = await getAccount(userId, find, () =>
+    subjectTokenRefused({ private: 'the user is gone or disabled' }),
+  )
   // Before the resource is resolved, because its scopes may depend on the user.
   ctx.oidc.entity('Account', account)
   return account

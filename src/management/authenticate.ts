@@ -4,6 +4,7 @@ import type { ManagementScope } from '../constants.ts'
 import { RecordError } from '../http/errors.ts'
 import { storageUnavailable } from '../outage.ts'
 import type { AccessTokenPayload } from '../provider/access-token-jwt.ts'
+import { inProvider } from '../provider/accounts.ts'
 import { findClient, registeredManagementScopes } from '../provider/clients.ts'
 import type { AccountContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
@@ -37,9 +38,8 @@ export function authenticator(
       throw new InsufficientScope(scope)
 
     // findAccount and the policy receive the context that they know from the provider's own endpoints.
-    const oidc = new provider.OIDCContext(ctx)
-    oidc.entity('Client', client)
-    return Object.assign(ctx, { oidc }) as ManagementContext
+    inProvider(provider, ctx).oidc.entity('Client', client)
+    return ctx as ManagementContext
   }
 }
 

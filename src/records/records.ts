@@ -1,12 +1,11 @@
 /** What the management API does, without HTTP: for pages and jobs of the host. */
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
 import type { Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../clock.ts'
 import { invalidRequest, recordErrorOf } from '../http/errors.ts'
 import { reportTo } from '../http/handler.ts'
 import { storageUnavailable } from '../outage.ts'
 import { isPlainObject, type JsonObject } from '../plain-json.ts'
+import { unsentRequest } from '../provider/accounts.ts'
 import { isClientId } from '../provider/clients.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
@@ -221,13 +220,11 @@ async function parseIssuer(provider: Provider, createdBy: unknown): Promise<stri
   return name
 }
 
-/** `findAccount` gets a context of the provider, of a request that no one has sent. */
+/** Outside any request. */
 export function lookupIn(provider: Provider): Lookup {
-  const request = new IncomingMessage(new Socket())
-  const ctx = provider.createContext(request, new ServerResponse(request))
-  const oidc = new provider.OIDCContext(ctx)
+  const ctx = unsentRequest(provider)
   return {
-    findAccount: (name) => findAccount(Object.assign(ctx, { oidc }), name),
+    findAccount: (name) => findAccount(ctx, name),
     report: (error) => reportTo(provider, error, ctx),
   }
 }

@@ -6,6 +6,7 @@ import { epochTime } from '../clock.ts'
 import { DOOR_CLIENT } from '../constants.ts'
 import { requestOf } from '../http/doors.ts'
 import { storageUnavailable } from '../outage.ts'
+import { inProvider } from '../provider/accounts.ts'
 import { findClient } from '../provider/clients.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Session } from '../provider/sessions.ts'
@@ -13,7 +14,7 @@ import { endReplayed } from '../records/replay.ts'
 import { functionFailed, sessionRefused } from '../refusals.ts'
 import { findRead } from '../subject-tokens/store.ts'
 import { isSpent, type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
-import { policyRequest, tellRefused } from './arrival.ts'
+import { getUser, policyRequest, tellRefused } from './arrival.ts'
 import { isOpen, type OpenClient } from './opt-in.ts'
 import type { Sealed } from './seal.ts'
 import type { SessionService } from './tokens.ts'
@@ -58,7 +59,7 @@ export async function admit(
     if (state !== 'active') throw sessionRefused({ private: state })
     if (record.actorId !== accountId) throw sessionRefused({ private: 'bound to another actor' })
     const client = await findOpenClient(service, record)
-    const account = await findAccounts(ctx, service, record)
+    const account = await getUser(record, accountsIn(ctx, service))
     await assertPolicyAllows(service.options, policyRequest({ record, account, session }))
     return { record, client }
   } catch (error) {
@@ -83,24 +84,13 @@ async function findOpenClient({ provider }: SessionService, { clientId = '' }: S
   throw sessionRefused({ private: 'the client is not open to sessions' })
 }
 
-/** The user's. That of the engineer must exist, too. */
-async function findAccounts(
-  ctx: Context,
-  { provider }: SessionService,
-  { userId, actorId = '' }: SubjectToken,
-): Promise<Account> {
-  const find = async (id: string) => {
-    const oidc = new provider.OIDCContext(ctx)
-    const account = await findAccount(Object.assign(Object.create(ctx), { oidc }), id).catch((cause) => {
+/** The accounts of a request, which stays as it is. */
+const accountsIn =
+  (ctx: Context, { provider }: SessionService) =>
+  (id: string): Promise<Account | undefined> =>
+    findAccount(inProvider(provider, Object.create(ctx)), id).catch((cause) => {
       throw functionFailed({ check: 'findAccount', private: 'failed', cause })
     })
-    if (account?.accountId === id) return account
-    const whose = id === userId ? 'the user' : 'the account of the actor'
-    throw sessionRefused({ check: 'findAccount', private: `${whose} is gone or disabled` })
-  }
-  await find(actorId)
-  return find(userId)
-}
 
 /** A use after the spend, by someone else. */
 class Replayed extends errors.AccessDenied {}

@@ -11,6 +11,7 @@ import { TOKEN_EXCHANGE } from '../constants.ts'
 import { requestOf } from '../http/doors.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
+import { getAccount } from '../provider/accounts.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import { answerFrom, type Grant, headlessSession, type Session } from '../provider/sessions.ts'
@@ -63,7 +64,7 @@ export async function arrive(
     const record = await findRecord(ctx, service, arriving)
     attempt.record = record
     const { client, session } = partiesOf(ctx)
-    const account = await findAccounts(ctx, service, record)
+    const account = await getUser(record, async (id) => service.given.findAccount?.(ctx, id))
     const { grant, scope, resources, claims: requested } = grantFor(ctx, service, record)
     Object.assign(attempt, { scope, resources })
     const granted = { ...(scope !== '' && { scope }), resources, claims: requested }
@@ -130,19 +131,15 @@ async function findRecord(
   return record
 }
 
-/** The user's. That of the engineer must exist, too. */
-async function findAccounts(
-  ctx: KoaContextWithOIDC,
-  { given }: SessionService,
+/** The user's account. That of the engineer must exist, too. */
+export async function getUser(
   { userId, actorId = '' }: SubjectToken,
+  find: (id: string) => Promise<Account | undefined>,
 ): Promise<Account> {
-  const actor = await given.findAccount?.(ctx, actorId)
-  if (actor?.accountId !== actorId)
-    throw sessionRefused({ check: 'findAccount', private: 'the account of the actor is gone or disabled' })
-  const account = await given.findAccount?.(ctx, userId)
-  if (account?.accountId !== userId)
-    throw sessionRefused({ check: 'findAccount', private: 'the user is gone or disabled' })
-  return account
+  const gone = (who: string) => () =>
+    sessionRefused({ check: 'findAccount', private: `${who} is gone or disabled` })
+  await getAccount(actorId, find, gone('the account of the actor'))
+  return getAccount(userId, find, gone('the user'))
 }
 
 /**

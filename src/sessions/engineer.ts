@@ -2,6 +2,7 @@
 import { callDeployment } from '../callbacks/call.ts'
 import { epochTime, type Seconds } from '../clock.ts'
 import { tellOf } from '../http/doors.ts'
+import { isAccountOf } from '../provider/accounts.ts'
 import type { Service } from '../provider/settings.ts'
 import { lookupIn } from '../records/records.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
@@ -79,7 +80,7 @@ export async function askAboutEngineer(service: Service, due: DueSession): Promi
   const account = await callDeployment('findAccount', options.customClaimsTimeout, () =>
     lookupIn(provider).findAccount(actorId),
   )
-  if (account?.accountId !== actorId) return endOfGone(service, id)
+  if (!isAccountOf(account, actorId)) return endOfGone(service, id)
   const signIn = await signInOf(service, id)
   if (signIn && (await isOver(service, signIn, actorId))) await signOut(service, id)
 }

@@ -18,6 +18,7 @@ import type { ResolvedSessions } from '../options.ts'
 import { RETRY_AFTER } from '../outage.ts'
 import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
+import { isAccountOf } from '../provider/accounts.ts'
 import { decide, jsonOf, unreserved } from '../provider/decided.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { noticeUndone } from '../provider/notices.ts'
@@ -136,13 +137,13 @@ export async function accountOfSession(
   if (!session || session.record.userId !== accountId) return undefined
   const { findAccount } = service.given
   const { actorId } = session
-  if ((await findAccount?.(ctx, actorId))?.accountId !== actorId) {
+  if (!isAccountOf(await findAccount?.(ctx, actorId), actorId)) {
     // What fails here is found again, once a minute.
     await endOfGone(service, recordId).catch(() => {})
     return undefined
   }
   const account = await findAccount?.(ctx, accountId, source)
-  return account?.accountId === accountId ? actedFor(ctx, service, account, session) : undefined
+  return isAccountOf(account, accountId) ? actedFor(ctx, service, account, session) : undefined
 }
 
 /**

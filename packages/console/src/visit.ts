@@ -5,6 +5,7 @@ import {
   findAccount,
   type Html,
   html,
+  inProvider,
   KILLED_BY,
   type Lookup,
   requestOf,
@@ -71,10 +72,7 @@ export function refusal({ service, now }: Visit, stoppedAt: Seconds): Html {
 
 /** `findAccount` gets a context of the provider. */
 export const lookupOf = (ctx: Context, provider: Provider): Lookup => ({
-  findAccount(name) {
-    const oidc = new provider.OIDCContext(ctx)
-    return findAccount(Object.assign(Object.create(ctx), { oidc }), name)
-  },
+  findAccount: (name) => findAccount(inProvider(provider, Object.create(ctx)), name),
   report: (error) => void ctx.app.emit('error', error, ctx),
   request: requestOf(ctx),
 })
