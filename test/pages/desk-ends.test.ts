@@ -6,10 +6,13 @@ import { stopClock } from '../../fixtures/clock.ts'
 import {
   ask,
   banner,
+  deskInChromium,
+  expectNothingViewed,
   heading,
-  inChromium,
+  hold,
   logged,
   record,
+  remaining,
   STATE,
   says,
   signIn,
@@ -17,10 +20,13 @@ import {
   view,
   WHY_STOPPED,
 } from './desk.ts'
-import { holdExchange, REFUSED } from './exchange.ts'
-import { expectNothingViewed, remaining } from './shown.ts'
 
-const OVER = { status: 401, body: '{}' }
+/** The message for every subject token that cannot be exchanged, for whatever reason. */
+const REFUSED =
+  'The identity provider refused the exchange: subject_token is invalid. Nothing is being viewed. ' +
+  "The reason is recorded in the operator's log only: " +
+  'the token may have been used before, stopped, or may have expired. ' +
+  'Start again to get a new one.'
 
 /** As a laptop does: its clock goes on meanwhile, and its timers do not. */
 async function sleep(page: Page, milliseconds: number): Promise<void> {
@@ -36,19 +42,51 @@ const replay = (request: Request): Promise<Response> =>
     body: request.postData(),
   })
 
-const states = async (page: Page) => (await record(page)).map((row) => row[STATE]?.split(' ')[0])
+const moreMinutes = (page: Page) => page.getByRole('button', { name: '5 more minutes' })
 
-inChromium('the support desk: the end of a view', (openDesk) => {
-  it('by a colleague, before it has started and while it runs: the page says who and why', async () => {
+deskInChromium('the support desk: the end of a view', (openDesk) => {
+  it('by its time: it offers more minutes before, also after a sleep, and the sign-in ends everything', async () => {
     const desk = await openDesk()
     const { page } = desk
     await page.clock.install()
     await signIn(page)
+    await view(page)
+    await sleep(page, 245_000)
+    await moreMinutes(page).click()
+    await heading(page, 'Viewing as Alice Archer')
+    await moreMinutes(page).waitFor({ state: 'hidden' })
+    const [first, second] = logged(desk, 'subject_token.issued')
+    expect(logged(desk, 'subject_token.revoked').map(({ revocation }) => revocation)).to.deep.equal([
+      { cause: 'continued', client: 'support-backend', by: 'sam', continuedBy: second?.id },
+    ])
+    expect(second?.id).not.to.equal(first?.id)
+    // Its own time ends after that of the sign-in: the page says so, and offers no minutes that there are not.
+    await page.getByText(/^This view ends at [\d:]{8}\.$/).waitFor()
+    await page.clock.fastForward((await remaining(page)) * 1000 + 1000)
+    await says(page, 'status', 'The view of Alice Archer has ended because its access token has expired.')
+    await expectNothingViewed(page)
+    await ask(page, 'Alice Archer', 'A kept secret')
+    await page.getByText(/^This view ends at [\d:]{8}, with your sign-in\.$/).waitFor()
+    expect(await page.getByRole('button', { name: 'more minutes' }).count()).to.equal(0)
+    // The end of its stop would have the last word.
+    await hold(page, '**/backend/api/impersonations/*/stop')
+    await sleep(page, 301_000)
+    await says(page, 'alert', 'Your sign-in has ended, and so has your view.')
+    await expectNothingViewed(page)
+    expect(await page.getByRole('navigation').count()).to.equal(0)
+    expect(await page.locator('#reason').inputValue()).to.equal('')
+  })
+
+  it('by a colleague, by security, by a thief, and where something does not respond: the page says who and why', async () => {
+    const desk = await openDesk()
+    const { page, log } = desk
+    await page.clock.install()
+    await signIn(page)
     const colleague = await desk.elsewhere()
     await signIn(colleague, 'Robin Reed')
-    const exchange = await holdExchange(page)
+    const exchange = await hold(page, '**/oidc/token')
     await ask(page, 'Alice Archer')
-    const route = await exchange.reached()
+    const route = await exchange.reached
     expect((await record(colleague))[0]?.[STATE]).to.equal('Not used yet')
     await stop(colleague)
     await says(colleague, 'status', 'Stopped. Its subject token can no longer be exchanged.')
@@ -84,69 +122,35 @@ inChromium('the support desk: the end of a view', (openDesk) => {
     expect(logged(desk, 'subject_token.revoked').at(-1)?.revocation).to.deep.equal({
       ...{ cause: 'api', client: 'support-backend', by: 'robin', reason: WHY_STOPPED },
     })
-  })
 
-  it('by its time: it offers more minutes before, also after a sleep, and the sign-in ends everything', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await page.clock.install()
-    await signIn(page)
+    // At the console.
+    await page.getByRole('link', { name: 'Customers' }).click()
     await view(page)
-    await sleep(page, 245_000)
-    await page.getByRole('button', { name: '5 more minutes' }).click()
-    await heading(page, 'Viewing as Alice Archer')
-    await page.getByRole('button', { name: '5 more minutes' }).waitFor({ state: 'hidden' })
-    const [first, second] = logged(desk, 'subject_token.issued')
-    expect(logged(desk, 'subject_token.revoked').map(({ revocation }) => revocation)).to.deep.equal([
-      { cause: 'continued', client: 'support-backend', by: 'sam', continuedBy: second?.id },
-    ])
-    expect(second?.id).not.to.equal(first?.id)
-    // Its own time ends after that of the sign-in: the page says so, and offers no minutes that there are not.
-    await page.getByText(/^This view ends at [\d:]{8}\.$/).waitFor()
-    await page.clock.fastForward((await remaining(page)) * 1000 + 1000)
-    await says(page, 'status', 'The view of Alice Archer has ended because its access token has expired.')
+    const security = await desk.elsewhere()
+    await security.goto('/impersonations')
+    await security.getByRole('button', { name: 'Dana Dorn' }).click()
+    const row = security.getByRole('row').filter({ hasText: 'Sam Sawyer' })
+    await row.getByText('Alice Archer').waitFor()
+    await row.getByRole('link', { name: 'Stop Sam Sawyer viewing Alice Archer' }).click()
+    await security.getByLabel(/reason/i).fill('Sam is off duty')
+    await security.getByRole('button', { name: /^Stop/ }).click()
+    await security.getByText('Sam is off duty').first().waitFor()
+    await page.clock.fastForward(2000)
+    const said = /^Dana Dorn stopped your view of Alice Archer at [\d:]{8}\. The reason: Sam is off duty$/
+    await says(page, 'alert', said)
     await expectNothingViewed(page)
-    await ask(page, 'Alice Archer', 'A kept secret')
-    await page.getByText(/^This view ends at [\d:]{8}, with your sign-in\.$/).waitFor()
-    expect(await page.getByRole('button', { name: 'more minutes' }).count()).to.equal(0)
-    await sleep(page, 301_000)
-    await says(page, 'alert', 'Your sign-in has ended, and so has your view.')
-    await expectNothingViewed(page)
-    expect(await page.getByRole('navigation').count()).to.equal(0)
-    expect(await page.locator('#reason').inputValue()).to.equal('')
-  })
-
-  it('by the engineer, while more minutes are about to start: neither of the two stays', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await page.clock.install()
-    await signIn(page)
-    await view(page)
-    await page.clock.fastForward(245_000)
-    const asked = Promise.withResolvers<() => Promise<void>>()
-    await page.route('**/backend/api/request-impersonation', (route) => asked.resolve(() => route.continue()))
-    await page.getByRole('button', { name: '5 more minutes' }).click()
-    const release = await asked.promise
-    await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
-    await says(page, 'status', 'The view of Alice Archer has ended.')
-    const stopped = page.waitForResponse('**/backend/api/impersonations/*/stop')
-    await release()
-    expect((await stopped).status()).to.equal(200)
     await heading(page, 'Customers')
-    await expectNothingViewed(page)
-    const issued = logged(desk, 'subject_token.issued').map(({ id }) => id)
-    expect(issued).to.have.length(2)
-    expect(logged(desk, 'subject_token.revoked').map(({ id }) => id)).to.deep.equal(issued)
-  })
+    expect(logged(desk, 'subject_token.revoked').at(-1)?.revocation).to.deep.equal({
+      ...{ cause: 'console', by: 'dana', reason: 'Sam is off duty' },
+    })
+    expect((await record(page))[0]?.[STATE]).to.match(/^Stopped by Dana Dorn \d+:\d\d “Sam is off duty”$/)
+    await page.getByRole('link', { name: 'Customers' }).click()
 
-  it('by a thief, who was faster, or who came second: the page says what has happened', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await signIn(page)
+    // A thief, who was faster, or who came second.
     for (const isFaster of [true, false]) {
-      const exchange = await holdExchange(page)
+      const exchange = await hold(page, '**/oidc/token')
       await ask(page, 'Alice Archer')
-      const route = await exchange.reached()
+      const route = await exchange.reached
       if (isFaster) expect((await replay(route.request())).status).to.equal(200)
       await route.continue()
       if (isFaster) await says(page, 'alert', REFUSED)
@@ -155,51 +159,35 @@ inChromium('the support desk: the end of a view', (openDesk) => {
         expect((await replay(route.request())).status).to.equal(400)
         // The page looks at its record when someone comes back to it.
         await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-        await says(
-          page,
-          'alert',
-          /^Your view of Alice Archer was stopped at .* its subject token was used twice/,
-        )
+        const told = /^Your view of Alice Archer was stopped at .* its subject token was used twice/
+        await says(page, 'alert', told)
       }
       await expectNothingViewed(page)
       expect((await record(page))[0]?.[STATE]).to.match(/^Used again \d:\d\d$/)
       await page.getByRole('link', { name: 'Customers' }).click()
     }
     expect(logged(desk, 'subject_token.replayed')).to.have.lengthOf(2)
-  })
 
-  it('in another tab, and is found again by a page that was loaded anew', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await signIn(page)
+    // The engineer, while more minutes are about to start: neither of the two stays.
+    log.length = 0
     await view(page)
-    const other = await page.context().newPage()
-    await other.goto('/')
-    await other.getByRole('button', { name: 'Sign in' }).click()
-    await heading(other, 'Customers')
-    await other.getByText('Your view of Alice Archer is still open on the record').waitFor()
-    await view(other, 'Bob Baker')
-    await says(page, 'alert', /^You stopped your view of Alice Archer at [\d:]{8}, in another tab\./)
+    await page.clock.fastForward(245_000)
+    const asked = await hold(page, '**/backend/api/request-impersonation')
+    await moreMinutes(page).click()
+    const next = await asked.reached
+    await banner(page).getByRole('button', { name: 'Stop viewing' }).click()
+    await says(page, 'status', 'The view of Alice Archer has ended.')
+    const stopped = page.waitForResponse('**/backend/api/impersonations/*/stop')
+    await next.continue()
+    expect((await stopped).status()).to.equal(200)
+    await heading(page, 'Customers')
     await expectNothingViewed(page)
-    await page.reload()
-    await heading(page, 'See what a customer sees')
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText('Your view of Bob Baker is still open on the record').waitFor()
-    await page.getByRole('button', { name: 'Continue here' }).click()
-    await heading(page, 'Viewing as Bob Baker')
-    expect(await states(page)).to.deep.equal(['Live', 'Continued', 'Ended'])
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('button', { name: 'Yes, sign me out' }).click()
-    await heading(page, 'See what a customer sees')
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await heading(page, 'Who are you?')
-  })
+    const issued = logged(desk, 'subject_token.issued').map(({ id }) => id)
+    expect(issued).to.have.length(2)
+    expect(logged(desk, 'subject_token.revoked').map(({ id }) => id)).to.deep.equal(issued)
 
-  it('where the API does not respond, or the backend lets the engineer in no more', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await page.clock.install()
-    await signIn(page)
+    // The API does not respond, or the backend lets the engineer in no more.
+    log.length = 0
     await page.route('**/orders-api/orders', (route) => route.abort(), { times: 1 })
     await ask(page, 'Alice Archer')
     await says(page, 'alert', 'No response. Check the connection and try again.')
@@ -213,7 +201,7 @@ inChromium('the support desk: the end of a view', (openDesk) => {
     await says(page, 'alert', `Refused. ${error_description}`)
     await expectNothingViewed(page)
     expect(await banner(page).count()).to.equal(0)
-    await page.route('**/backend/api/users?*', (route) => route.fulfill(OVER))
+    await page.route('**/backend/api/users?*', (route) => route.fulfill({ status: 401, body: '{}' }))
     await page.getByRole('searchbox').fill('a')
     await page.clock.runFor(1000)
     await says(page, 'alert', 'Your sign-in has ended')

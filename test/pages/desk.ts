@@ -1,34 +1,25 @@
-/** The support desk in a real browser: a deployment and a browser profile of its own for every test. */
+/** The support desk in a real browser: a deployment for every test, and what its pages show and send, as a person would say it. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect } from 'chai'
-import type { Browser, Page } from 'playwright-core'
+import type { BrowserContextOptions, Page, Request, Route } from 'playwright-core'
 import { type Example, startExample } from '../../example/deployment.ts'
-import { isChromiumAvailable, openChromium } from '../../fixtures/chromium.ts'
-import { allowMoreTime } from '../../fixtures/limits.ts'
-
-/** Long enough for a busy machine, and shorter than Mocha's own limit. */
-const PATIENCE = 15_000
+import { inChromium, type Visits } from '../../fixtures/chromium.ts'
 
 interface AuditEntry {
   readonly event: string
   readonly [member: string]: unknown
 }
 
-export interface Desk {
+export interface Desk extends Pick<Visits, 'problems'> {
   readonly baseUrl: string
   readonly page: Page
   /** The audit log so far. */
   readonly log: AuditEntry[]
-  /** What no page may do: throw, or violate its Content-Security-Policy. */
-  readonly problems: string[]
   /** A page in a browser profile of its own, as a colleague would have. */
-  elsewhere(): Promise<Page>
+  elsewhere(options?: BrowserContextOptions): Promise<Page>
 }
-
-/** How Chromium reports a violation in its console. */
-export const VIOLATION = /Content Security Policy|Trusted(HTML|Script|ScriptURL)' assignment/
 
 /** Starts a deployment that keeps its files in `folder`. */
 type Start = (folder: string, log: AuditEntry[]) => Promise<Example>
@@ -40,100 +31,62 @@ const startHere: Start = (folder, log) =>
     log: (entry) => log.push(entry as AuditEntry),
   })
 
-/** A `describe` whose tests open desks. Each desk is closed after its test, and must have obeyed its policy. */
-export function inChromium(title: string, tests: (openDesk: (start?: Start) => Promise<Desk>) => void): void {
-  describe(title, () => {
-    const opened: OpenDesk[] = []
-
-    before(async function () {
-      if (!isChromiumAvailable()) return this.skip()
-      await openChromium()
-    })
-    afterEach(async function () {
-      const desks = opened.splice(0)
-      await Promise.all(desks.map((desk) => desk.close()))
-      // If the test has failed, its own error says more.
-      if (this.currentTest?.isPassed()) expect(desks.flatMap(({ problems }) => problems)).to.deep.equal([])
-    })
-
+/** A `describe` whose tests open desks, each of which is closed after its test. */
+export function deskInChromium(
+  title: string,
+  tests: (openDesk: (start?: Start) => Promise<Desk>) => void,
+): void {
+  inChromium(title, ({ open, closing, problems }) =>
     tests(async (start = startHere) => {
-      const desk = await openDesk(await openChromium(), start)
-      opened.push(desk)
-      return desk
-    })
-  })
-}
-
-interface OpenDesk extends Desk {
-  close(): Promise<void>
-}
-
-async function openDesk(browser: Browser, start: Start): Promise<OpenDesk> {
-  allowMoreTime()
-  const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-desk-'))
-  const log: AuditEntry[] = []
-  const example = await start(folder, log)
-  const problems: string[] = []
-  const pages: Page[] = []
-
-  async function elsewhere(): Promise<Page> {
-    const context = await browser.newContext({ baseURL: example.baseUrl })
-    context.setDefaultTimeout(PATIENCE)
-    const page = await context.newPage()
-    pages.push(page)
-    page.on('pageerror', ({ message }) => problems.push(message))
-    page.on('console', (message) => {
-      if (VIOLATION.test(message.text())) problems.push(message.text())
-    })
-    return page
-  }
-
-  return {
-    baseUrl: example.baseUrl,
-    page: await elsewhere(),
-    log,
-    problems,
-    elsewhere,
-    async close() {
-      await Promise.all(pages.map((page) => page.context().close()))
-      await example.close()
-      rmSync(folder, { recursive: true })
-    },
-  }
+      const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-desk-'))
+      closing.push(() => rmSync(folder, { recursive: true }))
+      const log: AuditEntry[] = []
+      const { baseUrl, close } = await start(folder, log)
+      closing.push(close)
+      const elsewhere: Desk['elsewhere'] = (options) => open({ baseURL: baseUrl, ...options })
+      return { baseUrl, page: await elsewhere(), log, problems, elsewhere }
+    }),
+  )
 }
 
 /** Signs in at the provider, and waits for the customers. */
 export async function signIn(page: Page, name = 'Sam Sawyer'): Promise<void> {
-  await choose(page, name)
+  await page.goto('/')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name }).click()
   const entered = page.waitForResponse('**/backend/api/session')
   await page.getByRole('button', { name: 'Allow' }).click()
   await heading(page, 'Customers')
   await entered
 }
 
-/** Signs in, up to the consent page. */
-export async function choose(page: Page, name: string): Promise<void> {
-  await page.goto('/')
+/** Signs in on a page that was loaded anew: the provider still knows who it is. */
+export async function signInAgain(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('button', { name }).click()
+  await heading(page, 'Customers')
 }
 
 export const REASON = 'A teapot is missing'
 
-/** Picks a customer, enters a reason and a ticket, and starts. */
-export async function ask(page: Page, name: string, reason = REASON, ticket = 'T-1'): Promise<void> {
-  await page.getByRole('button', { name: `View as ${name}` }).click()
+/** Fills in the dialog of a reason and a ticket, and starts. */
+export async function giveReason(page: Page, reason = REASON, ticket = 'T-1'): Promise<void> {
   await page.getByRole('textbox', { name: 'Reason' }).fill(reason)
   await page.getByLabel('Ticket').fill(ticket)
   await page.getByRole('button', { name: 'Start' }).click()
+}
+
+/** Picks a customer, enters a reason and a ticket, and starts. */
+export async function ask(page: Page, name: string, reason?: string, ticket?: string): Promise<void> {
+  await page.getByRole('button', { name: `View as ${name}` }).click()
+  await giveReason(page, reason, ticket)
 }
 
 /** The same, and waits for the view. */
 export async function view(
   page: Page,
   name = 'Alice Archer',
-  reason = REASON,
-  ticket = 'T-1',
+  reason?: string,
+  ticket?: string,
 ): Promise<void> {
   await ask(page, name, reason, ticket)
   await heading(page, `Viewing as ${name}`)
@@ -154,27 +107,20 @@ export async function record(page: Page): Promise<string[][]> {
   await page.getByRole('link', { name: 'Record', exact: true }).click()
   await heading(page, 'Record')
   await page.locator('#record-rows[aria-busy=false]').waitFor({ state: 'attached' })
-  return rowsShown(page)
+  const rows = await page.locator('#record-rows tr').all()
+  const read = rows.map(async (row) => (await row.locator('td').allInnerTexts()).map(words))
+  return Promise.all(read)
 }
 
 export const WHY_STOPPED = 'The ticket is closed'
 
-/** Stops a view from the record, and says why. */
-export async function stop(
-  page: Page,
-  what = 'Stop Sam Sawyer viewing Alice Archer',
-  why = WHY_STOPPED,
-): Promise<void> {
-  await page.getByRole('button', { name: what }).click()
-  await page.getByRole('heading', { level: 2, name: what }).waitFor()
-  await page.getByLabel('Why').fill(why)
+/** Stops the view of Alice Archer from the record, and says why. */
+export async function stop(page: Page): Promise<void> {
+  const name = 'Stop Sam Sawyer viewing Alice Archer'
+  await page.getByRole('button', { name }).click()
+  await page.getByRole('heading', { level: 2, name }).waitFor()
+  await page.getByLabel('Why').fill(WHY_STOPPED)
   await page.getByRole('button', { name: 'Stop it' }).click()
-}
-
-export async function rowsShown(page: Page): Promise<string[][]> {
-  const rows = await page.locator('#record-rows tr').all()
-  const read = rows.map(async (row) => (await row.locator('td').allInnerTexts()).map(words))
-  return Promise.all(read)
 }
 
 /** The column of the record that holds the state. */
@@ -186,3 +132,44 @@ export const words = (text: string | null): string => (text ?? '').replace(/\s+/
 /** What was written to the audit log under this name. */
 export const logged = ({ log }: Desk, event: string): AuditEntry[] =>
   log.filter((entry) => entry.event === event)
+
+/** In seconds. */
+export async function remaining(page: Page): Promise<number> {
+  const [minutes, seconds] = (await page.getByRole('timer').innerText()).split(':').map(Number)
+  return Number(minutes) * 60 + Number(seconds)
+}
+
+/** The clock runs until it is stopped, which takes longer on a busy machine. */
+const AHEAD = 5000
+
+/** No time passes from then on but what the test lets pass; for a page whose clock is installed. */
+export async function stopTime(page: Page): Promise<void> {
+  await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + AHEAD)
+}
+
+/** What the banner says while it stays for a moment after the view. */
+const STOPPING = /Stopping …|Not stopped yet|Stopped \d\d:\d\d:\d\d/
+
+/** No banner but one that says what becomes of the stop, and nothing of the customer left in the document. */
+export async function expectNothingViewed(page: Page): Promise<void> {
+  await banner(page).filter({ hasNotText: STOPPING }).waitFor({ state: 'hidden' })
+  for (const id of ['orders', 'profile', 'invoice', 'api-saw', 'copy', 'claims', 'wire']) {
+    expect(await page.locator(`#${id}`).innerHTML(), id).to.equal('')
+  }
+}
+
+/** Everything that the page requests from now on, except its own files. */
+export function requestsOf(page: Page): Request[] {
+  const sent: Request[] = []
+  page.on('request', (request) => {
+    if (!new URL(request.url()).pathname.startsWith('/desk/')) sent.push(request)
+  })
+  return sent
+}
+
+/** Holds the next request to this address until the test lets it go on. Later ones pass. */
+export async function hold(page: Page, address: string): Promise<{ readonly reached: Promise<Route> }> {
+  const { promise, resolve } = Promise.withResolvers<Route>()
+  await page.route(address, resolve, { times: 1 })
+  return { reached: promise }
+}

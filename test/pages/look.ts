@@ -15,10 +15,10 @@ export const OVERFLOW = 'document.documentElement.scrollWidth - document.documen
 
 export async function look(page: Page, state: string): Promise<void> {
   allowMoreTime()
-  for (const width of [1280, 360]) {
+  for (const width of [360, 1280]) {
     await page.setViewportSize({ width, height: 800 })
     expect(await page.evaluate(OVERFLOW), `${state} at ${width} px`).to.equal(0)
-    for (const colorScheme of ['light', 'dark'] as const) {
+    for (const colorScheme of ['dark', 'light'] as const) {
       await page.emulateMedia({ colorScheme })
       const name = `${state}-${width}-${colorScheme}`
       expect(await violations(page), name).to.deep.equal([])
@@ -33,7 +33,8 @@ interface Violation {
   readonly nodes: readonly { readonly html: string }[]
 }
 
-async function violations(page: Page): Promise<string[]> {
+/** What axe-core finds. It waits for time to pass. */
+export async function violations(page: Page): Promise<string[]> {
   if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(`${axe.source}; undefined`)
   const found = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)')
   return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))

@@ -1,25 +1,40 @@
 /** The shop, opened from the desk as a customer: in, as whom, and out by every way. */
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { type Desk, inChromium, logged, REASON, record, STATE, signIn, stop, words } from './desk.ts'
-
-/** Presses the desk's button, confirms at the door, and returns the tab of the shop. */
-async function openShop(page: Page, name = 'Alice Archer'): Promise<Page> {
-  const door = await atDoor(page, name)
-  await door.getByRole('button', { name: `Open as ${name}` }).click()
-  await door.getByRole('heading', { level: 1, name: `Hello, ${name}` }).waitFor()
-  return door
-}
+import {
+  deskInChromium,
+  giveReason,
+  heading,
+  logged,
+  REASON,
+  record,
+  STATE,
+  signIn,
+  signInAgain,
+  stop,
+  words,
+} from './desk.ts'
+import { look } from './look.ts'
 
 /** The tab that the desk opens, with the question of the door. */
 async function atDoor(page: Page, name = 'Alice Archer'): Promise<Page> {
   await page.getByRole('button', { name: `Open the shop as ${name}` }).click()
-  await page.getByRole('textbox', { name: 'Reason' }).fill(REASON)
-  await page.getByLabel('Ticket').fill('T-1')
   const opened = page.context().waitForEvent('page')
-  await page.getByRole('button', { name: 'Start' }).click()
+  await giveReason(page)
   const door = await opened
   await door.getByRole('heading', { level: 1, name: 'Open The Corner Shop' }).waitFor()
+  return door
+}
+
+async function confirm(door: Page, name = 'Alice Archer'): Promise<void> {
+  await door.getByRole('button', { name: `Open as ${name}` }).click()
+  await heading(door, `Hello, ${name}`)
+}
+
+/** Presses the desk's button, confirms at the door, and returns the tab of the shop. */
+async function openShop(page: Page, name?: string): Promise<Page> {
+  const door = await atDoor(page, name)
+  await confirm(door, name)
   return door
 }
 
@@ -40,32 +55,13 @@ async function isClosed(shop: Page): Promise<void> {
   await goOn.waitFor()
   expect(words(await shop.locator('main').textContent())).to.equal('')
   await goOn.click()
-  await shop.getByRole('heading', { level: 1, name: 'This session has ended' }).waitFor()
+  await heading(shop, 'This session has ended')
 }
 
-const opened = async (openDesk: () => Promise<Desk>) => {
-  const desk = await openDesk()
-  await signIn(desk.page)
-  return { desk, shop: await openShop(desk.page) }
-}
-
-inChromium('example: the shop, opened as a customer', (openDesk) => {
-  it('shows what the customer sees, says who acts, and is on the record', async () => {
-    const { desk, shop } = await opened(openDesk)
-    expect(await shop.locator('main').innerText()).to.include('A teapot')
-    const banner = await shop.getByRole('region', { name: 'Impersonation of Alice Archer' }).innerText()
-    expect(words(banner)).to.include('Sam Sawyer')
-    await notes(desk.page, /The shop is open as Alice Archer in another tab, until/)
-    const [first] = await record(desk.page)
-    expect(first?.[STATE]).to.match(/^Live/)
-    const [shown] = logged(desk, 'shop.orders_shown')
-    expect(shown).to.include({ customer: 'alice', actor: 'sam' })
-    const [issued] = logged(desk, 'subject_token.issued')
-    expect(shown?.sid).to.equal(`imp_${issued?.id}`)
-  })
-
-  it('says at the door who acts, as whom, where, for how long and why, and waits for the button', async () => {
-    const { page, log } = await openDesk()
+deskInChromium('example: the shop, opened as a customer', (openDesk) => {
+  it('says at the door who acts and as whom, and shows what the customer sees, until it ends by whatever way', async () => {
+    const desk = await openDesk()
+    const { page, log } = desk
     await signIn(page)
     const door = await atDoor(page)
     const text = words(await door.locator('main').innerText())
@@ -73,79 +69,74 @@ inChromium('example: the shop, opened as a customer', (openDesk) => {
       expect(text).to.include(said)
     await notes(page, 'The shop waits for you in another tab')
     expect(log.filter(({ event }) => event.startsWith('shop.'))).to.deep.equal([])
-  })
+    await look(door, 'door')
 
-  it('ends at the desk, closes in view, and says that the shop has confirmed', async () => {
-    const { desk, shop } = await opened(openDesk)
-    await notes(desk.page, 'The shop is open')
-    await note(desk.page).getByRole('button', { name: 'End it' }).click()
-    await notes(desk.page, /You ended the shop as Alice Archer at/)
-    await notes(desk.page, CONFIRMED)
-    await isClosed(shop)
-    const [first] = await record(desk.page)
-    expect(first?.[STATE]).to.match(/^Ended by the engineer/)
-  })
+    await confirm(door)
+    expect(await door.locator('main').innerText()).to.include('A teapot')
+    const banner = await door.getByRole('region', { name: 'Impersonation of Alice Archer' }).innerText()
+    expect(words(banner)).to.include('Sam Sawyer')
+    await notes(page, /The shop is open as Alice Archer in another tab, until/)
+    const [shown] = logged(desk, 'shop.orders_shown')
+    expect(shown).to.include({ customer: 'alice', actor: 'sam' })
+    expect(shown?.sid).to.equal(`imp_${logged(desk, 'subject_token.issued')[0]?.id}`)
+    // The token is in neither page, address nor storage, nor in the log.
+    for (const one of [page, door]) expect(await one.evaluate<string>(EVERYTHING)).to.not.match(/ses_|eyJ/)
+    expect(JSON.stringify(log)).to.not.match(/ses_|eyJ/)
+    expect(door.url()).to.match(/^http:\/\/127\.0\.0\.1:\d+\/$/)
+    for (const cookie of await door.context().cookies())
+      if (cookie.name.startsWith('shop-')) expect(cookie).to.deep.include({ httpOnly: true, sameSite: 'Lax' })
+    await look(door, 'shop')
+    await look(page, 'shop-note')
 
-  it('ends by the button of its banner, which is no sign-out of the engineer', async () => {
-    const { desk, shop } = await opened(openDesk)
-    await shop.getByRole('button', { name: 'Stop viewing' }).click()
-    await isClosed(shop)
-    await notes(desk.page, 'You left the shop as Alice Archer')
-    expect(await colour(desk.page)).to.equal('over')
-    await openShop(desk.page, 'Bob Baker')
-    await notes(desk.page, 'The shop is open as Bob Baker')
-    expect(await colour(desk.page)).to.equal('')
-    await desk.page.getByRole('button', { name: 'View as Alice Archer' }).click()
-    await desk.page.getByText('This ends the shop as Bob Baker.').waitFor()
-  })
+    // The customer is signed in elsewhere, where no one acts for them, and stays so.
+    const customer = await desk.elsewhere()
+    await customer.goto(`${new URL(door.url()).origin}/login`)
+    await customer.getByRole('button', { name: 'Alice Archer' }).click()
+    await customer.getByRole('button', { name: 'Allow' }).click()
+    await heading(customer, 'Hello, Alice Archer')
+    expect(await customer.getByRole('region', { name: /^Impersonation/ }).count()).to.equal(0)
+    expect((await record(page))[0]?.[STATE]).to.match(/^Live/)
+    await note(page).getByRole('button', { name: 'End it' }).click()
+    await notes(page, /You ended the shop as Alice Archer at/)
+    await notes(page, CONFIRMED)
+    await isClosed(door)
+    await look(door, 'shop-ended')
+    await customer.reload()
+    await heading(customer, 'Hello, Alice Archer')
+    expect((await record(page))[0]?.[STATE]).to.match(/^Ended by the engineer/)
 
-  it('closes in view when a colleague stops it, and tells the engineer who did and why', async () => {
-    const { desk, shop } = await opened(openDesk)
+    // By the button of its banner, which is no sign-out of the engineer.
+    await page.getByRole('link', { name: 'Customers' }).click()
+    const left = await openShop(page)
+    await left.getByRole('button', { name: 'Stop viewing' }).click()
+    await isClosed(left)
+    await notes(page, 'You left the shop as Alice Archer')
+    expect(await colour(page)).to.equal('over')
+    const bobs = await openShop(page, 'Bob Baker')
+    await notes(page, 'The shop is open as Bob Baker')
+    expect(await colour(page)).to.equal('')
+    await page.getByRole('button', { name: 'View as Alice Archer' }).click()
+    await page.getByText('This ends the shop as Bob Baker.').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await bobs.close()
+
+    // By a colleague: the engineer is told who did and why.
+    const stopped = await openShop(page)
     const colleague = await desk.elsewhere()
     await signIn(colleague, 'Robin Reed')
     await record(colleague)
     await stop(colleague)
-    await isClosed(shop)
-    await notes(desk.page, /Robin Reed stopped your view of Alice Archer/)
-    await notes(desk.page, CONFIRMED)
-  })
+    await isClosed(stopped)
+    await notes(page, /Robin Reed stopped your view of Alice Archer/)
+    await notes(page, CONFIRMED)
 
-  it('keeps the token out of both pages, their addresses and storage, and of the log', async () => {
-    const { desk, shop } = await opened(openDesk)
-    for (const page of [desk.page, shop]) {
-      const everything = await page.evaluate<string>(EVERYTHING)
-      expect(everything).to.not.match(/ses_|eyJ/)
-    }
-    expect(JSON.stringify(desk.log)).to.not.match(/ses_|eyJ/)
-    expect(shop.url()).to.match(/^http:\/\/127\.0\.0\.1:\d+\/$/)
-    const cookies = await shop.context().cookies()
-    for (const cookie of cookies.filter(({ name }) => name.startsWith('shop-')))
-      expect(cookie).to.deep.include({ httpOnly: true, sameSite: 'Lax' })
-  })
-
-  it('is offered again by a page that was loaded anew, and ends with the sign-out', async () => {
-    const { desk, shop } = await opened(openDesk)
-    await desk.page.reload()
-    await desk.page.getByRole('button', { name: 'Sign in' }).click()
-    await notes(desk.page, 'The shop is open as Alice Archer')
-    await desk.page.getByRole('button', { name: 'Sign out' }).click()
-    await desk.page.getByRole('heading', { name: 'Sign out?' }).waitFor()
-    await isClosed(shop)
-  })
-
-  it('leaves the customer signed in elsewhere, and lets no one act there', async () => {
-    const desk = await openDesk()
-    await signIn(desk.page)
-    const customer = await desk.elsewhere()
-    const shop = await openShop(desk.page)
-    await customer.goto(`${new URL(shop.url()).origin}/login`)
-    await customer.getByRole('button', { name: 'Alice Archer' }).click()
-    await customer.getByRole('button', { name: 'Allow' }).click()
-    await customer.getByRole('heading', { name: 'Hello, Alice Archer' }).waitFor()
-    expect(await customer.getByRole('region', { name: /^Impersonation/ }).count()).to.equal(0)
-    await note(desk.page).getByRole('button', { name: 'End it' }).click()
-    await notes(desk.page, CONFIRMED)
-    await customer.reload()
-    await customer.getByRole('heading', { name: 'Hello, Alice Archer' }).waitFor()
+    // It is offered again by a page that was loaded anew, and ends with the sign-out.
+    const last = await openShop(page)
+    await page.reload()
+    await signInAgain(page)
+    await notes(page, 'The shop is open as Alice Archer')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await heading(page, 'Sign out?')
+    await isClosed(last)
   })
 })

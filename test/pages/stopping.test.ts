@@ -1,21 +1,30 @@
 /** A stop that cannot be missed or lost: it is seen to happen, it is tried again, and nothing comes before it. */
 import { expect } from 'chai'
-import type { Page, Route } from 'playwright-core'
-import { ask, banner, heading, inChromium, logged, record, STATE, says, signIn, stop, view } from './desk.ts'
-import { expectNothingViewed, stopTime } from './shown.ts'
+import type { Page } from 'playwright-core'
+import {
+  ask,
+  banner,
+  deskInChromium,
+  expectNothingViewed,
+  heading,
+  hold,
+  logged,
+  record,
+  STATE,
+  says,
+  signIn,
+  signInAgain,
+  stop,
+  stopTime,
+  view,
+} from './desk.ts'
+import { look } from './look.ts'
 
 const STOP = '**/backend/api/impersonations/*/stop'
 const stopButton = (page: Page) => banner(page).getByRole('button', { name: 'Stop viewing' })
 const unstopped = (page: Page) => page.getByRole('region', { name: 'Views that are not stopped yet' })
 const openView = (page: Page) => page.getByRole('region', { name: 'A view that is still open' })
 const signOut = (page: Page) => page.getByRole('button', { name: 'Sign out' })
-
-/** Holds the next stop until the test lets it go on. */
-async function holdStop(page: Page): Promise<{ readonly reached: Promise<Route> }> {
-  const held = Promise.withResolvers<Route>()
-  await page.route(STOP, (route) => held.resolve(route), { times: 1 })
-  return { reached: held.promise }
-}
 
 /** Stops get no response from now on. Returns how many were sent. */
 async function dropStops(page: Page): Promise<() => number> {
@@ -27,68 +36,41 @@ async function dropStops(page: Page): Promise<() => number> {
   return () => sent
 }
 
-const signInAgain = async (page: Page): Promise<void> => {
-  await page.reload()
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await heading(page, 'Customers')
-}
+const stillOpen = (page: Page, name: string) =>
+  openView(page).getByText(`Your view of ${name} is still open on the record`).waitFor()
 
-inChromium('the support desk: a stop', (openDesk) => {
-  it('keeps its row in place, says what becomes of it, and nothing else is hit by a double click', async () => {
+const hasEnded = (page: Page) => says(page, 'status', 'The view of Alice Archer has ended.')
+
+deskInChromium('the support desk: a stop', (openDesk) => {
+  it('that fails is tried again, by itself and at once, until it succeeds or nothing is left to stop', async () => {
     const desk = await openDesk()
-    const { page } = desk
+    const { page, log } = desk
     await page.clock.install()
     await signIn(page)
+    // The row stays in place and says what becomes of the stop; nothing else is hit by a double click.
     for (const width of [1000, 1180, 1280, 360]) {
       await page.setViewportSize({ width, height: 720 })
       await view(page)
       const before = await banner(page).boundingBox()
-      const held = await holdStop(page)
+      const held = await hold(page, STOP)
       await banner(page).getByRole('button', { name: 'Stop' }).dblclick()
       const route = await held.reached
       await banner(page).getByText('Stopping …').waitFor()
       await expectNothingViewed(page)
       await heading(page, 'Customers')
       await route.continue()
-      await banner(page)
-        .getByText(/^Stopped \d\d:\d\d:\d\d$/)
-        .waitFor()
+      const stopped = banner(page).getByText(/^Stopped \d\d:\d\d:\d\d$/)
+      await stopped.waitFor()
       expect(await banner(page).boundingBox()).to.deep.equal(before)
-      await says(page, 'status', 'The view of Alice Archer has ended.')
+      await hasEnded(page)
       await page.clock.runFor(3001)
       expect(await banner(page).count()).to.equal(0)
       expect(page.url()).to.equal(`${desk.baseUrl}/#customers`)
     }
     expect(logged(desk, 'subject_token.revoked')).to.have.lengthOf(4)
-  })
 
-  it('is sent also if the page is left at the same moment', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await signIn(page)
-    await view(page)
-    await page.evaluate(`{
-      const { fetch } = window
-      window.fetch = (url, init) => {
-        if (/\\/stop$/.test(url)) sessionStorage.setItem('kept', init.keepalive)
-        return fetch(url, init)
-      }
-    }`)
-    await page.evaluate(`{
-      document.querySelector('impersonation-banner').dispatchEvent(new Event('end', { bubbles: true }))
-      location.assign('/nowhere')
-    }`)
-    await page.waitForURL('**/nowhere')
-    expect(await page.evaluate("sessionStorage.getItem('kept')")).to.equal('true')
-    while (logged(desk, 'subject_token.revoked').length === 0)
-      await page.evaluate('new Promise((done) => setTimeout(done, 10))')
-  })
-
-  it('that fails is tried again by itself until it succeeds, and says so', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await page.clock.install()
-    await signIn(page)
+    await page.setViewportSize({ width: 1280, height: 720 })
+    log.length = 0
     await view(page)
     await stopTime(page)
     const sent = await dropStops(page)
@@ -115,44 +97,44 @@ inChromium('the support desk: a stop', (openDesk) => {
     await unstopped(page).getByText('(4)').waitFor()
     await page.unroute(STOP)
     await page.clock.runFor(8000)
-    await says(page, 'status', 'The view of Alice Archer has ended.')
+    await hasEnded(page)
     await banner(page).getByText('Stopped').waitFor()
     await unstopped(page).waitFor({ state: 'hidden' })
     expect(logged(desk, 'subject_token.revoked')).to.have.lengthOf(1)
-  })
 
-  for (const where of ['banner', 'note'] as const) {
-    it(`that fails is tried again at once when the ${where} is asked to`, async () => {
-      const { page } = await openDesk()
-      await page.clock.install()
-      await signIn(page)
+    // When the banner is asked to, or the note.
+    for (const where of [banner(page), unstopped(page)]) {
+      await page.getByRole('link', { name: 'Customers' }).click()
       await view(page)
-      await stopTime(page)
-      const sent = await dropStops(page)
+      const attempts = await dropStops(page)
       await stopButton(page).click()
-      const now = (where === 'banner' ? banner(page) : unstopped(page)).getByRole('button', {
-        name: 'Try now',
-      })
-      await now.click()
+      await where.getByRole('button', { name: 'Try now' }).click()
       await unstopped(page).getByText('(2)').waitFor()
-      expect(sent()).to.equal(2)
+      expect(attempts()).to.equal(2)
       await page.unroute(STOP)
-      await now.click()
-      await says(page, 'status', 'The view of Alice Archer has ended.')
+      await where.getByRole('button', { name: 'Try now' }).click()
+      await hasEnded(page)
       await unstopped(page).waitFor({ state: 'hidden' })
-    })
-  }
+    }
 
-  it('that fails is tried again while the backend refuses it, and until the token is over, but not longer', async () => {
-    const { page } = await openDesk()
-    await page.clock.install()
-    await signIn(page)
+    // From the record, too.
     await view(page)
-    await stopTime(page)
-    let sent = 0
+    await record(page)
+    await dropStops(page)
+    await stop(page)
+    await unstopped(page).getByText('Sam Sawyer viewing Alice Archer is still open on the record').waitFor()
+    await page.unroute(STOP)
+    await unstopped(page).getByRole('button', { name: 'Try now' }).click()
+    await says(page, 'status', 'Stopped. This page has discarded its access token.')
+    await expectNothingViewed(page)
+
+    // While the backend refuses it, until its token is over, and not longer.
+    await page.getByRole('link', { name: 'Customers' }).click()
+    await view(page)
+    let refused = 0
     const error_description = 'the provider cannot be reached'
     await page.route(STOP, (route) => {
-      sent++
+      refused++
       return route.fulfill({ status: 503, json: { error: 'temporarily_unavailable', error_description } })
     })
     await stopButton(page).click()
@@ -166,13 +148,15 @@ inChromium('the support desk: a stop', (openDesk) => {
     await says(page, 'status', over)
     expect(await banner(page).count()).to.equal(0)
     expect(await unstopped(page).count()).to.equal(0)
-    const before = sent
+    const before = refused
     await page.clock.runFor(100_000)
-    expect(sent).to.equal(before)
+    expect(refused).to.equal(before)
+    await page.unroute(STOP)
   })
 
-  it('that has failed is given up with the sign-in, and found again after the next one', async () => {
-    const { page } = await openDesk()
+  it('that has failed ends with the sign-in, is waited for by the sign-out, and is offered wherever a view is open', async () => {
+    const desk = await openDesk()
+    const { page, log } = desk
     await page.clock.install()
     await signIn(page)
     await view(page)
@@ -180,99 +164,75 @@ inChromium('the support desk: a stop', (openDesk) => {
     const sent = await dropStops(page)
     await stopButton(page).click()
     await unstopped(page).getByText('(1)').waitFor()
-    await page.route(
-      '**/backend/api/impersonations?*',
-      (route) => route.fulfill({ status: 401, body: '{}' }),
-      {
-        times: 1,
-      },
-    )
+    const over = { status: 401, body: '{}' }
+    await page.route('**/backend/api/impersonations?*', (route) => route.fulfill(over), { times: 1 })
     await page.getByRole('link', { name: 'Record', exact: true }).click()
     await says(page, 'alert', 'Your sign-in has ended')
     expect([await banner(page).count(), await unstopped(page).count()]).to.deep.equal([0, 0])
     await page.clock.runFor(60_000)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await heading(page, 'Record')
-    await openView(page).getByText('Your view of Alice Archer is still open on the record').waitFor()
+    await stillOpen(page, 'Alice Archer')
     expect(sent()).to.equal(1)
-  })
-
-  it('is waited for by the sign-out', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await signIn(page)
+    // The sign-out tries once more, and then goes on.
+    await page.getByRole('link', { name: 'Customers' }).click()
     await view(page)
-    const held = await holdStop(page)
-    await stopButton(page).click()
-    const route = await held.reached
-    await signOut(page).dblclick()
-    await page.getByRole('link', { name: 'Record', exact: true }).click()
-    await heading(page, 'Record')
-    await route.continue()
-    await heading(page, 'Sign out?')
-    expect(logged(desk, 'subject_token.revoked')).to.have.lengthOf(1)
-  })
-
-  it('is tried once more by the sign-out, which then goes on', async () => {
-    const { page } = await openDesk()
-    await page.clock.install()
-    await signIn(page)
-    await view(page)
-    await stopTime(page)
-    const sent = await dropStops(page)
     await stopButton(page).click()
     await unstopped(page).getByText('(1)').waitFor()
     await signOut(page).click()
     await heading(page, 'Sign out?')
-    expect(sent()).to.equal(2)
-  })
+    expect(sent()).to.equal(3)
+    await page.unroute(STOP)
+    await page.clock.resume()
 
-  it('from the note about an open view says so, is tried again, and the note stays until then', async () => {
-    const { page } = await openDesk()
-    await signIn(page)
-    await view(page)
+    // Left at the same moment.
+    await page.goto('/')
     await signInAgain(page)
-    const held = await holdStop(page)
+    await view(page)
+    log.length = 0
+    await page.evaluate(`{
+      const { fetch } = window
+      window.fetch = (url, init) => {
+        if (/\\/stop$/.test(url)) sessionStorage.setItem('kept', init.keepalive)
+        return fetch(url, init)
+      }
+    }`)
+    await page.evaluate(`{
+      document.querySelector('impersonation-banner').dispatchEvent(new Event('end', { bubbles: true }))
+      location.assign('/nowhere')
+    }`)
+    await page.waitForURL('**/nowhere')
+    expect(await page.evaluate("sessionStorage.getItem('kept')")).to.equal('true')
+    while (logged(desk, 'subject_token.revoked').length === 0)
+      await page.evaluate('new Promise((done) => setTimeout(done, 10))')
+
+    // From the note, which stays until then.
+    await page.goto('/')
+    await signInAgain(page)
+    await view(page)
+    await page.reload()
+    await signInAgain(page)
+    const held = await hold(page, STOP)
     await openView(page).getByRole('button', { name: 'Stop it' }).dblclick()
     const route = await held.reached
     await openView(page).getByRole('button', { name: 'Stopping …' }).waitFor()
     await route.abort()
-    await says(page, 'status', 'The view of Alice Archer has ended.')
+    await hasEnded(page)
     expect([await openView(page).count(), await unstopped(page).count()]).to.deep.equal([0, 0])
-  })
 
-  it('from the record is tried again, too', async () => {
-    const { page } = await openDesk()
-    await page.clock.install()
-    await signIn(page)
-    await view(page)
-    await record(page)
-    await stopTime(page)
-    await dropStops(page)
-    await stop(page)
-    await unstopped(page).getByText('Sam Sawyer viewing Alice Archer is still open on the record').waitFor()
-    await page.unroute(STOP)
-    await unstopped(page).getByRole('button', { name: 'Try now' }).click()
-    await says(page, 'status', 'Stopped. This page has discarded its access token.')
-    await expectNothingViewed(page)
-  })
-
-  it('of a view that is still open is offered whenever there is one', async () => {
-    const desk = await openDesk()
-    const { page } = desk
-    await signIn(page)
+    // A view that did not start, and could not be stopped.
     await page.route('**/orders-api/orders', (route) => route.abort(), { times: 1 })
     await page.route(STOP, (route) => route.abort(), { times: 1 })
     await ask(page, 'Alice Archer')
-    await openView(page).getByText('Your view of Alice Archer is still open on the record').waitFor()
+    await stillOpen(page, 'Alice Archer')
+    await look(page, 'still-open')
     await openView(page).getByRole('button', { name: 'Stop it' }).click()
-    await says(page, 'status', 'The view of Alice Archer has ended.')
+    await hasEnded(page)
 
     // In a tab that is closed without a word.
     const other = await page.context().newPage()
     await other.goto('/')
-    await other.getByRole('button', { name: 'Sign in' }).click()
-    await heading(other, 'Customers')
+    await signInAgain(other)
     await page.route('**/backend/api/session', (route) => route.abort(), { times: 1 })
     const missed = page.waitForRequest('**/backend/api/session')
     await view(other, 'Bob Baker')
@@ -280,8 +240,42 @@ inChromium('the support desk: a stop', (openDesk) => {
     await other.close()
     expect(await openView(page).count(), 'the page could not ask').to.equal(0)
     await record(page)
-    await openView(page).getByText('Your view of Bob Baker is still open on the record').waitFor()
+    await stillOpen(page, 'Bob Baker')
     await page.getByRole('link', { name: 'Customers' }).click()
-    await openView(page).getByText('Your view of Bob Baker is still open on the record').waitFor()
+    await stillOpen(page, 'Bob Baker')
+
+    // In another tab, which is found again by a page that was loaded anew.
+    await view(page)
+    const another = await page.context().newPage()
+    await another.goto('/')
+    await signInAgain(another)
+    await stillOpen(another, 'Alice Archer')
+    await view(another, 'Bob Baker')
+    await says(page, 'alert', /^You stopped your view of Alice Archer at [\d:]{8}, in another tab\./)
+    await expectNothingViewed(page)
+    await page.reload()
+    await heading(page, 'See what a customer sees')
+    await signInAgain(page)
+    await stillOpen(page, 'Bob Baker')
+    await page.getByRole('button', { name: 'Continue here' }).click()
+    await heading(page, 'Viewing as Bob Baker')
+    const states = (await record(page)).map((row) => row[STATE]?.split(' ')[0])
+    expect(states.slice(0, 3)).to.deep.equal(['Live', 'Continued', 'Ended'])
+
+    // The sign-out waits for it.
+    log.length = 0
+    const last = await hold(page, STOP)
+    await stopButton(page).click()
+    const awaited = await last.reached
+    await signOut(page).dblclick()
+    await page.getByRole('link', { name: 'Customers' }).click()
+    await heading(page, 'Customers')
+    await awaited.continue()
+    await heading(page, 'Sign out?')
+    expect(logged(desk, 'subject_token.revoked')).to.have.lengthOf(1)
+    await page.getByRole('button', { name: 'Yes, sign me out' }).click()
+    await heading(page, 'See what a customer sees')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await heading(page, 'Who are you?')
   })
 })

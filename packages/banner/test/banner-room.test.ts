@@ -1,6 +1,6 @@
 /** The place of the banner: the room that the page keeps free, the pill, either side, and paper. */
 import { expect } from 'chai'
-import { isFocused } from '../../../test/pages/shown.ts'
+import { isFocused } from '../../../fixtures/chromium.ts'
 import { onBannerPage } from './on-banner-page.ts'
 
 const ROOM = `return ['top', 'bottom', 'color'].map((name) =>

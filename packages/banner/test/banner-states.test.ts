@@ -1,6 +1,6 @@
 /** What becomes of the view, as the page tells the banner: stopping, not stopped yet, stopped, over. */
 import { expect } from 'chai'
-import { isFocused } from '../../../test/pages/shown.ts'
+import { isFocused } from '../../../fixtures/chromium.ts'
 import { onBannerPage } from './on-banner-page.ts'
 
 describe('the banner, when the view ends', function () {

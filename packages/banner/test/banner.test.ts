@@ -1,8 +1,8 @@
 /** The banner as it looks, and as its documentation uses it. */
 import { expect } from 'chai'
 import type { Locator } from 'playwright-core'
+import { isFocused } from '../../../fixtures/chromium.ts'
 import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
-import { isFocused } from '../../../test/pages/shown.ts'
 import { blockOf, onBannerPage, POLICY } from './on-banner-page.ts'
 import { ADDRESS, serveBannerPage } from './page.ts'
 

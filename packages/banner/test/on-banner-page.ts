@@ -2,9 +2,8 @@
 import axe from 'axe-core'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { isChromiumAvailable, openChromium } from '../../../fixtures/chromium.ts'
+import { isChromiumAvailable, openChromium, VIOLATION } from '../../../fixtures/chromium.ts'
 import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
-import { VIOLATION } from '../../../test/pages/desk.ts'
 import { type BannerPage, serveBannerPage } from './page.ts'
 
 const BLOCKS = blocksOf(readPage('docs/banner.md'))
