@@ -64,7 +64,7 @@ interface Note {
   readonly check?: Check
   readonly reason: string
 }
-const notes = new WeakMap<Error, Note>()
+const notes = new WeakMap<object, Note>()
 
 function note<Thrown extends Error>(error: Thrown, about: Note): Thrown {
   notes.set(error, about)
@@ -72,10 +72,10 @@ function note<Thrown extends Error>(error: Thrown, about: Note): Thrown {
 }
 
 /** The check an error names; `undefined` for errors that come from the provider. */
-export const checkOf = (error: Error): Check | undefined => notes.get(error)?.check
+export const checkOf = (thrown: unknown): Check | undefined => notes.get(Object(thrown))?.check
 
 /** The reason of an error, for operators: of one built here its text, of any other its name. */
-export const reasonOf = (error: Error): string => notes.get(error)?.reason ?? nameOf(error)
+export const reasonOf = (thrown: unknown): string => notes.get(Object(thrown))?.reason ?? nameOf(thrown)
 
 /**
  * What an error that was not built here is called: its code, else its class. Never its message, which may hold
@@ -95,6 +95,12 @@ export const errorReadOf = (thrown: unknown): string =>
   thrown instanceof errors.OIDCProviderError && thrown.expose ? thrown.error : 'server_error'
 
 type Build = (description: string, options: { readonly detail?: string }) => Error
+
+/** What the event of a refusal says of what was thrown. */
+export function toldOf(thrown: unknown) {
+  const error = errorReadOf(thrown)
+  return { error, check: checkOf(thrown) ?? error, reason: reasonOf(thrown) }
+}
 
 /** The one way to an error that a client reads. */
 export function refusal(build: Build, { check, public: text, private: detail }: Refusal): Error {

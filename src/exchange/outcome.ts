@@ -13,7 +13,7 @@ import { authenticates } from '../provider/clients.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
 import { endReplayed } from '../records/replay.ts'
-import { checkOf, errorReadOf, reasonOf, subjectTokenRefused } from '../refusals.ts'
+import { errorReadOf, subjectTokenRefused, toldOf } from '../refusals.ts'
 import type { SpentSubjectToken } from '../subject-tokens/subject-token.ts'
 import type { Actor, Subject } from './subject.ts'
 import type { Target } from './target.ts'
@@ -106,12 +106,8 @@ function refusedOf(
   { subject, actor, target }: Progress<Subject>,
   thrown: unknown,
 ): ToldRefused {
-  const error = thrown instanceof Error ? thrown : new Error('not an error')
-  const name = errorReadOf(error)
   return {
-    error: name,
-    check: checkOf(error) ?? name,
-    reason: reasonOf(error),
+    ...toldOf(thrown),
     clientId: ctx.oidc.client.clientId,
     id: subject?.record?.id,
     userId: subject?.userId,

@@ -44,17 +44,12 @@ export function tellOf(
   emit(provider, 'impersonation.failed', {
     door,
     status,
-    check: (thrown instanceof Error ? checkOf(thrown) : undefined) ?? error,
-    reason: whyOf(thrown),
+    check: checkOf(thrown) ?? error,
+    // Fixed texts only: the message of another error may repeat what was sent.
+    reason: thrown instanceof RecordError ? thrown.message : reasonOf(thrown),
     clientId: ctx.oidc?.client?.clientId,
     request: requestOf(ctx),
   })
-}
-
-/** Fixed texts only: the message of another error may repeat what was sent. */
-function whyOf(thrown: unknown): string {
-  if (thrown instanceof RecordError) return thrown.message
-  return thrown instanceof Error ? reasonOf(thrown) : 'not an error'
 }
 
 /** The sender's word. */

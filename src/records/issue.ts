@@ -16,7 +16,7 @@ import {
 import { findRegisteredClient, mayExchange } from '../provider/clients.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
-import { checkOf, functionFailed, misconfigured, reasonOf } from '../refusals.ts'
+import { functionFailed, misconfigured, toldOf } from '../refusals.ts'
 import { isResourceIndicator } from '../resource-indicator.ts'
 import { mintId, secondOf } from '../subject-tokens/id.ts'
 import {
@@ -134,9 +134,7 @@ async function assertIssuanceAllowed(
     if (error instanceof errors.AccessDenied) {
       emitRefusal(provider, 'subject_token.refused', {
         stage: 'issuance',
-        error: error.error,
-        check: checkOf(error) ?? error.error,
-        reason: reasonOf(error),
+        ...toldOf(error),
         clientId: createdBy,
         userId: account.accountId,
         actor: actorId === undefined ? undefined : { sub: actorId },

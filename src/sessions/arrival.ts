@@ -16,7 +16,7 @@ import type { GrantContext } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import { answerFrom, type Grant, headlessSession, type Session } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
-import { checkOf, reasonOf, sessionRefused, userCannotSignIn } from '../refusals.ts'
+import { checkOf, reasonOf, sessionRefused, toldOf, userCannotSignIn } from '../refusals.ts'
 import { findRead } from '../subject-tokens/store.ts'
 import { type SubjectToken, stateOf } from '../subject-tokens/subject-token.ts'
 import type { SignIn } from './engineer.ts'
@@ -283,14 +283,10 @@ export function tellRefused(
   { provider }: Pick<Service, 'provider'>,
   { error, clientId, actorId, record, scope, resources = [] }: Refused,
 ): void {
-  const thrown = error instanceof Error ? error : new Error('not an error')
-  const name = thrown instanceof errors.OIDCProviderError && thrown.expose ? thrown.error : 'server_error'
-  told.add(thrown)
+  told.add(Object(error))
   emitRefusal(provider, 'subject_token.refused', {
     stage: 'session',
-    error: name,
-    check: checkOf(thrown) ?? name,
-    reason: reasonOf(thrown),
+    ...toldOf(error),
     clientId,
     id: record?.id,
     userId: record?.userId,
