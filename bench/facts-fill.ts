@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { epochTime, type Seconds } from '../src/clock.ts'
 import type { Database } from '../src/sequelize/database/database.ts'
+import { insertInto } from '../src/sequelize/database/standard.ts'
 import type { Bound } from '../src/sequelize/database/text.ts'
 import { columnsOf, STOPS, TOKENS, USES } from '../src/sequelize/tables.ts'
 import { ISSUED, issuedRow, revocationText, USED, useRow } from '../src/sequelize/tokens/rows.ts'
@@ -73,9 +74,7 @@ export async function fill(database: Database, issuer: number, shape: Shape): Pr
       { table: TOKENS.name, columns: ISSUED },
       lives.map(({ token }) => issuedRow(dialect, issuer, token)),
     )
-    const used = lives.flatMap(({ token, use }) =>
-      use ? [useRow(dialect, { issuer, token: token, use, chain: undefined })] : [],
-    )
+    const used = lives.flatMap(({ token, use }) => (use ? [useRow(dialect, issuer, token, use)] : []))
     await insert(database, { table: USES.name, columns: USED }, used)
     if (!shape.stopped) continue
     const first = await numberOf(database, issuer, lives[0]?.token.id ?? '')
@@ -209,5 +208,5 @@ async function insert(
   rows: readonly (readonly Bound[])[],
 ): Promise<void> {
   if (rows.length === 0) return
-  await database.write(database.dialect.insert({ table, columns, rows: rows.length }), rows.flat())
+  await database.write(insertInto({ table, columns, rows: rows.length }), rows.flat())
 }

@@ -1,11 +1,10 @@
 /** What is measured: issues, exchanges and stops through the store, as many at once as a busy server has. */
 import type { Sequelize } from 'sequelize'
-import type { DatabaseKind } from '../fixtures/databases.ts'
-import { type Database, openDatabase } from '../fixtures/databases.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../fixtures/databases.ts'
 import { epochTime } from '../src/clock.ts'
-import { databaseOf } from '../src/sequelize/database-of.ts'
+import { databaseOf } from '../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../src/sequelize/index.ts'
-import { issuersOf } from '../src/sequelize/tokens/issuers.ts'
+import { placesOf } from '../src/sequelize/tokens/place.ts'
 import { mintId } from '../src/subject-tokens/id.ts'
 import { hashToken, mintToken } from '../src/subject-tokens/secret.ts'
 import type { SubjectTokenStore } from '../src/subject-tokens/store.ts'
@@ -35,7 +34,8 @@ export async function withFilled(
   try {
     const { sequelize } = database
     const direct = databaseOf(sequelize, PATIENCE)
-    await fill(direct, await issuersOf(sequelize)(direct, ISSUER), shape)
+    const { number } = await placesOf(direct)(ISSUER)
+    await fill(direct, number, shape)
     const store = createSubjectTokenStore(sequelize, { timeout: PATIENCE })
     await work({ database, sequelize, store, find: direct.find })
   } finally {

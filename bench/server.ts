@@ -5,8 +5,8 @@ import { createServer, type RequestListener } from 'node:http'
 import Koa from 'koa'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { connect } from '../src/cli/connect.ts'
-import { databaseOf } from '../src/sequelize/database-of.ts'
-import { numberOf } from '../src/sequelize/tokens/issuers.ts'
+import { databaseOf } from '../src/sequelize/drivers.ts'
+import { numberOf } from '../src/sequelize/tokens/place.ts'
 import {
   createDeployment,
   type DeploymentSettings,

@@ -1,7 +1,7 @@
 /** The database of a command: that of a deployment's module, or of `DATABASE_URL`. */
 import { Sequelize } from 'sequelize'
-import { codeOf } from '../sequelize/database/fate.ts'
-import { databaseOf } from '../sequelize/database-of.ts'
+import { codeOf } from '../sequelize/database/driver.ts'
+import { databaseOf } from '../sequelize/drivers.ts'
 import { isReadOnly, isRefused, missingRights } from '../sequelize/schema/rights.ts'
 import { sequelizeOf } from '../sequelize/tokens/store.ts'
 import { messageOf } from './check/finding.ts'

@@ -1,8 +1,10 @@
 import type { EventEmitter } from 'node:events'
 import type { Sequelize } from 'sequelize'
+import type { Seconds } from '../clock.ts'
+import { createDatabase, type Database } from './database/database.ts'
 import type { Driver } from './database/driver.ts'
-import { logOf } from './database/log.ts'
 import { createMysql } from './database/mysql/driver.ts'
+import { logOf } from './database/pool.ts'
 import { createPostgres } from './database/postgres/driver.ts'
 import { nodeDriver, sqlite3Driver } from './database/sqlite/driver.ts'
 import { nodeSqlite } from './database/sqlite/node-sqlite.ts'
@@ -50,7 +52,10 @@ function chooseDriver(sequelize: Sequelize): Driver {
   refuseSchema(sequelize)
   if (dialect === 'postgres') return createPostgres((text) => logOf(sequelize).log(text))
   if (dialect === 'mysql') return createMysql()
-  if (dialect === 'sqlite') return { ...(moduleOf(sequelize) === nodeSqlite ? nodeDriver : sqlite3Driver) }
+  if (dialect === 'sqlite')
+    return {
+      ...(Reflect.get(sequelize.connectionManager, 'lib') === nodeSqlite ? nodeDriver : sqlite3Driver),
+    }
   throw new TypeError(`dialect ${dialect} is not supported`)
 }
 
@@ -71,5 +76,25 @@ function refuseSchema(sequelize: Sequelize): void {
   }
 }
 
-/** The client library that Sequelize loaded, which its types do not show. */
-const moduleOf = (sequelize: Sequelize): unknown => Reflect.get(sequelize.connectionManager, 'lib')
+/** By the time limit of their statements. */
+const opened = new WeakMap<Sequelize, Map<Seconds, Database>>()
+
+/** The one `Database` of a Sequelize with this time limit. @throws {TypeError} for a dialect without a driver. */
+export function databaseOf(sequelize: Sequelize, timeout = TIMEOUT): Database {
+  const databases = opened.get(sequelize) ?? new Map<Seconds, Database>()
+  opened.set(sequelize, databases)
+  const database = databases.get(timeout) ?? createDatabase(sequelize, driverOf(sequelize), timeout)
+  databases.set(timeout, database)
+  return database
+}
+
+/** What storage may take unless a store is told otherwise. */
+export const TIMEOUT: Seconds = 10
+/** A write may wait for a connection, and then for the database: status lists look back for two minutes. */
+const LONGEST: Seconds = 30
+
+/** @throws {TypeError} for what is no time limit. */
+export function readTimeout(given: unknown = TIMEOUT): Seconds {
+  if (typeof given === 'number' && Number.isInteger(given) && given >= 1 && given <= LONGEST) return given
+  throw new TypeError(`option timeout must be whole seconds from 1 to ${LONGEST}`)
+}

@@ -46,21 +46,21 @@ export interface Index {
   readonly name: string
   readonly columns: readonly string[]
   /** A column without which a row is left out, where the database has such indexes. */
-  readonly unless?: string
+  readonly unless?: string | undefined
 }
 
 /** By a name, then by the key: a page of a list is found in the index alone, whatever share of the table a name has. */
 const byName = (name: string, id: string, unless?: string): Index => ({
   name,
   columns: [name, 'issuer', id],
-  ...(unless !== undefined && { unless }),
+  unless,
 })
 
 /** By a time. Only keys begin with the issuer: a planner without statistics would take another such index for one. */
 const byTime = (name: string, unless?: string): Index => ({
   name,
   columns: [name, 'issuer'],
-  ...(unless !== undefined && { unless }),
+  unless,
 })
 
 /** As issued. Never updated. The widest columns of whole numbers come first, so that rows have no gaps. */
@@ -259,17 +259,24 @@ export const MODELS = {
   written: 'MIN(written_at) / 1000000',
 } as const satisfies Table
 
+/**
+ * Seconds a row is found beyond its expiry. The provider judges `exp` itself and allows its clock tolerance
+ * (15 s unless configured); after the grace the row is not found, purged or not.
+ */
+export const GRACE = 60
+
 /** What belongs to a token. */
 export const PARTS: readonly Table[] = [USES, STOPS, ACTORS, ACKNOWLEDGEMENTS]
 
 /** Those of the store of subject tokens. */
 export const TOKEN_TABLES: readonly Table[] = [TOKENS, ...PARTS, ISSUERS]
 
-export const columnsOf = <Name extends string>({
-  columns,
-}: {
+/** Those with which the servers work. */
+export const SERVED: readonly Table[] = [...TOKEN_TABLES, STEPS, MODELS]
+
+export const columnsOf = <Name extends string>(table: {
   readonly columns: Readonly<Record<Name, unknown>>
-}): Name[] => Object.keys(columns) as Name[]
+}): Name[] => Object.keys(table.columns) as Name[]
 
 const shown = <Name extends string>(
   alias: string,
@@ -298,12 +305,8 @@ export const RECORDS_VIEW = {
     ...shown('u', USES, ['access_token_expires_at']),
     ...shown('s', STOPS, ['stopped_at', 'cause', 'revocation']),
     ...shown('s', STOPS, ['replayed_at', 'replayed_by', 'replayed_account']),
-  ],
+  ] satisfies readonly (readonly [Kind, string, string])[],
   from: `${TOKENS.name} t JOIN ${ISSUERS.name} i ON i.number = t.issuer
     LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token_id = t.id
     LEFT JOIN ${STOPS.name} s ON s.issuer = t.issuer AND s.token_id = t.id`,
-} as const satisfies {
-  readonly name: string
-  readonly columns: readonly (readonly [Kind, string, string])[]
-  readonly from: string
-}
+} as const

@@ -5,8 +5,8 @@ import { Sequelize } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { postgresDialect } from '../../src/sequelize/database/postgres/dialect.ts'
 import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
-import { databaseOf } from '../../src/sequelize/database-of.ts'
-import { driverOf } from '../../src/sequelize/drivers.ts'
+import { insertInto } from '../../src/sequelize/database/standard.ts'
+import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
 import {
   createAdapter,
   createSubjectTokenStore,
@@ -102,7 +102,7 @@ describe('a row that is written', () => {
 
   it('by an insert fails where its key exists, and changes nothing', async () => {
     const bound = databaseOf(database.sequelize)
-    const sql = bound.dialect.insert(ROW)
+    const sql = insertInto(ROW)
     expect(await bound.write(sql, ['a', 'one', 'one'])).to.equal(1)
     const failed = await bound.write(sql, ['a', 'two', 'two']).catch((error: unknown) => error)
     expect(failed).to.have.property('code', 'SQLITE_CONSTRAINT')

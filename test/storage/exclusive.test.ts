@@ -28,27 +28,27 @@ for (const kind of ['postgres', 'mysql'] as const)
 
     it('waits for a lock for a second, in a transaction of its own, and leaves the session as it was', async () => {
       const pool = database.connect({ pool: { max: 1 } })
-      const { schema } = driverOf(pool).dialect
+      const { dialect } = driverOf(pool)
       const transaction = await database.sequelize.transaction()
       await database.sequelize.query('SELECT 1 FROM subject_tokens', { transaction })
       const begun = performance.now()
-      const sql = schema.addColumn('subject_tokens', 'more BIGINT')
-      const failure = await schema.change(pool, sql).catch((error: unknown) => error)
+      const sql = dialect.addColumn('subject_tokens', 'more BIGINT')
+      const failure = await dialect.change(pool, sql).catch((error: unknown) => error)
       expect(performance.now() - begun).to.be.within(900, 5000)
-      expect(schema.isInTheWay(failure)).to.equal(true)
+      expect(dialect.isInTheWay(failure)).to.equal(true)
       if (kind === 'postgres') {
         const rows = await pool.query('SHOW lock_timeout', { type: QueryTypes.SELECT })
         expect(rows).to.deep.equal([{ lock_timeout: '0' }])
       }
       await transaction.commit()
-      await schema.change(pool, sql)
+      await dialect.change(pool, sql)
     })
 
     if (kind === 'mysql')
       it('is refused where it would copy the table', async () => {
-        const { schema } = driverOf(database.sequelize).dialect
+        const { dialect } = driverOf(database.sequelize)
         const sql = 'ALTER TABLE subject_tokens MODIFY context TEXT, ALGORITHM=INPLACE, LOCK=NONE'
-        const failure = await schema.change(database.sequelize, sql).catch((error: unknown) => error)
+        const failure = await dialect.change(database.sequelize, sql).catch((error: unknown) => error)
         expect(failure).to.have.property('code', 'ER_ALTER_OPERATION_NOT_SUPPORTED_REASON')
       })
   })
@@ -179,12 +179,12 @@ describe('a change that others are in the way of', () => {
   afterEach(() => database?.close())
 
   const migrateWhile = async (fails: () => boolean) => {
-    const { schema } = driverOf(database.sequelize).dialect
-    const { change } = schema
+    const { dialect } = driverOf(database.sequelize)
+    const { change } = dialect
     let attempts = 0
     let failure: unknown
     const pauses = await recordPauses(async () => {
-      Object.assign(schema, {
+      Object.assign(dialect, {
         change: async (...args: Parameters<typeof change>) => {
           if (!args[1].includes('subject_tokens_open')) return change(...args)
           attempts += 1
@@ -197,7 +197,7 @@ describe('a change that others are in the way of', () => {
       } catch (error) {
         failure = error
       } finally {
-        Object.assign(schema, { change })
+        Object.assign(dialect, { change })
       }
     })
     return { attempts, failure, pauses }

@@ -4,13 +4,11 @@ import { ConnectionAcquireTimeoutError, ConnectionRefusedError, type Sequelize }
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import type { Database } from '../../src/sequelize/database/database.ts'
-import type { Driver } from '../../src/sequelize/database/driver.ts'
-import type { Fate } from '../../src/sequelize/database/fate.ts'
+import type { Driver, Fate } from '../../src/sequelize/database/driver.ts'
 import { createMysql } from '../../src/sequelize/database/mysql/driver.ts'
 import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
 import { nodeDriver, sqlite3Driver } from '../../src/sequelize/database/sqlite/driver.ts'
-import { databaseOf } from '../../src/sequelize/database-of.ts'
-import { driverOf } from '../../src/sequelize/drivers.ts'
+import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 const postgres = createPostgres(() => {})

@@ -73,7 +73,7 @@ onEachKind((kind) => {
       const { dialect } = driverOf(database.sequelize)
       await migrate(database.sequelize)
       for (const { sql, makes } of allOf(dialect, ALL_STEPS)) {
-        const again = dialect.schema.change(database.sequelize, sql)
+        const again = dialect.change(database.sequelize, sql)
         // SQLite cannot be told to add a column only if it is missing.
         if (kind !== 'sqlite' || !makes.startsWith('column')) await again
         else expect(String(await again.catch((error: unknown) => error))).to.include('duplicate column name')
@@ -176,7 +176,7 @@ onEachKind((kind) => {
         const migrating = migrate(database.sequelize, { onWait })
         await waited
         const { dialect } = driverOf(other)
-        for (const { sql } of allOf(dialect, ALL_STEPS)) await dialect.schema.change(other, sql)
+        for (const { sql } of allOf(dialect, ALL_STEPS)) await dialect.change(other, sql)
         await migrating
       })
       expect(reasons).to.have.length(1)

@@ -3,10 +3,9 @@ import { mock } from 'node:test'
 import { expect } from 'chai'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { recordPauses } from '../../fixtures/pauses.ts'
-import type { Fate } from '../../src/sequelize/database/fate.ts'
+import type { Fate } from '../../src/sequelize/database/driver.ts'
 import { createPatience } from '../../src/sequelize/database/patience.ts'
-import { databaseOf } from '../../src/sequelize/database-of.ts'
-import { driverOf } from '../../src/sequelize/drivers.ts'
+import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
 
 describe('a statement that does not come back', () => {
   let database: Database

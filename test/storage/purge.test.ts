@@ -4,11 +4,11 @@ import { QueryTypes } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
-import { hexOf } from '../../src/sequelize/database/values.ts'
-import { databaseOf } from '../../src/sequelize/database-of.ts'
-import { driverOf } from '../../src/sequelize/drivers.ts'
+import { insertInto } from '../../src/sequelize/database/standard.ts'
+import { hexOf } from '../../src/sequelize/database/text.ts'
+import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../../src/sequelize/index.ts'
-import { numberOf } from '../../src/sequelize/tokens/issuers.ts'
+import { numberOf } from '../../src/sequelize/tokens/place.ts'
 import { stepOf } from '../../src/sequelize/tokens/rows.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
@@ -263,6 +263,6 @@ async function insertMany(database: Database, count: number, expiresAt: number):
       ...[dialect.bindId(idAt(expiresAt - 600)), numberOf(ISSUER), stepOf(expiresAt), 0, randomBytes(32)],
       ...[dialect.bindName('alice') ?? '', dialect.bindName('backend') ?? '', '{}', 1, expiresAt],
     ])
-    await databaseOf(database.sequelize).write(dialect.insert(row), rows.flat())
+    await databaseOf(database.sequelize).write(insertInto(row), rows.flat())
   }
 }

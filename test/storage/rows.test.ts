@@ -4,11 +4,14 @@ import { expect } from 'chai'
 import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import type { Database as Bound } from '../../src/sequelize/database/database.ts'
-import { textOf } from '../../src/sequelize/database/dialect.ts'
+import { insertInto, textOf } from '../../src/sequelize/database/standard.ts'
 import { StorageError } from '../../src/sequelize/database/storage-error.ts'
-import type { Binding, Intent } from '../../src/sequelize/database/text.ts'
-import { bytesOf, hexOf } from '../../src/sequelize/database/values.ts'
-import { databaseOf } from '../../src/sequelize/database-of.ts'
+import { type Binding, bytesOf, hexOf, type Intent } from '../../src/sequelize/database/text.ts'
+import { databaseOf } from '../../src/sequelize/drivers.ts'
+
+/** What each database says of a key that exists, and of a value that is missing. */
+const TAKEN = { postgres: '23505', mysql: 'ER_DUP_ENTRY', sqlite: 'SQLITE_CONSTRAINT' }
+const MISSING = { postgres: '23502', mysql: 'ER_BAD_NULL_ERROR', sqlite: 'SQLITE_CONSTRAINT' }
 
 const newId = () => randomBytes(16).toString('hex')
 const ISSUER = 7
@@ -96,10 +99,11 @@ for (const kind of DATABASES) {
         const [used = '', unused = '', none = '', foreign = ''] = Array.from({ length: 4 }, newId)
         await Promise.all([used, unused].map((hex) => insertToken(hex)))
         await insertToken(foreign, { issuer: OTHER })
-        await bound.write(
-          bound.dialect.insert({ table: 'uses', columns: ['token_id', 'issuer', 'used_by'] }),
-          [id(used), ISSUER, bound.dialect.bindName('spa')],
-        )
+        await bound.write(insertInto({ table: 'uses', columns: ['token_id', 'issuer', 'used_by'] }), [
+          id(used),
+          ISSUER,
+          bound.dialect.bindName('spa'),
+        ])
         const text = textOf(bound.dialect, FIND)
         const asked: [hex: string, issuer: number][] = [
           [used, ISSUER],
@@ -182,7 +186,7 @@ for (const kind of DATABASES) {
           'rejected',
         ])
         const [error] = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
-        expect(error).to.be.instanceOf(StorageError).with.property('keyExists', false)
+        expect(error).to.be.instanceOf(StorageError).with.property('code', MISSING[kind])
       })
 
       it('do not go with those that are inserted, which fail where the key exists', async () => {
@@ -197,7 +201,7 @@ for (const kind of DATABASES) {
         expect(claimed).to.deep.equal({ status: 'fulfilled', value: false })
         expect(inserted).to.have.property('status', 'rejected')
         const error: unknown = Reflect.get(Object(inserted), 'reason')
-        expect(error).to.be.instanceOf(StorageError).with.property('keyExists', true)
+        expect(error).to.be.instanceOf(StorageError).with.property('code', TAKEN[kind])
         expect(error).to.have.property('tookEffect', false)
       })
     })
@@ -231,52 +235,46 @@ for (const kind of DATABASES) {
 
       it('are all there, or none where a key exists', async () => {
         const [one = '', two = '', three = ''] = Array.from({ length: 3 }, newId)
-        await write(bound.dialect.insert, [stop(one, 1, 'a'), stop(two, 2, 'b')])
+        await write(insertInto, [stop(one, 1, 'a'), stop(two, 2, 'b')])
         expect(await kept(one)).to.deep.equal([1, 'a', null, null])
         expect(await kept(two)).to.deep.equal([2, 'b', null, null])
-        const error = await write(bound.dialect.insert, [stop(three, 3, 'c'), stop(one, 3, 'c')]).catch(
+        const error = await write(insertInto, [stop(three, 3, 'c'), stop(one, 3, 'c')]).catch(
           (thrown: unknown) => thrown,
         )
-        expect(error).to.be.instanceOf(StorageError).with.property('keyExists', true)
+        expect(error).to.be.instanceOf(StorageError).with.property('code', TAKEN[kind])
         expect(await kept(three)).to.equal(undefined)
       })
 
       it('leave those that exist as they are, and hide no other fault', async () => {
         const [one = '', two = ''] = Array.from({ length: 2 }, newId)
-        await write(bound.dialect.insert, [stop(one, 1, 'a')])
+        await write(insertInto, [stop(one, 1, 'a')])
         await write(bound.dialect.insertNew, [stop(one, 2, 'b'), stop(two, 2, 'b'), stop(two, 3, 'c')])
         expect(await kept(one)).to.deep.equal([1, 'a', null, null])
         expect(await kept(two)).to.deep.equal([2, 'b', null, null])
         const wrong = [...stop(newId(), 1, 'a')]
         wrong[2] = null
         const error = await write(bound.dialect.insertNew, [wrong]).catch((thrown: unknown) => thrown)
-        expect(error).to.be.instanceOf(StorageError).with.property('keyExists', false)
+        expect(error).to.be.instanceOf(StorageError).with.property('code', MISSING[kind])
       })
 
       it('take what they lack, all of a group at once, and nothing that they have', async () => {
         const [fresh = '', stopped = '', replayed = '', both = ''] = Array.from({ length: 4 }, newId)
-        await write(bound.dialect.insert, [
+        await write(insertInto, [
           stop(stopped, 1, null),
           stop(replayed, null, null, 11),
           stop(both, 1, 'a', 11),
         ])
         const writeOnce =
-          (once: [string, ...string[]][]) => (rows: { table: string; columns: string[]; rows: number }) =>
+          (once: [string, ...string[]]) => (rows: { table: string; columns: string[]; rows: number }) =>
             bound.dialect.writeOnce({ ...rows, key: KEY, once })
         const rows = [fresh, stopped, replayed, both].map((hex) => stop(hex, 2, 'b', 22))
-        await write(writeOnce([['stopped_at', 'reason']]), rows)
+        await write(writeOnce(['stopped_at', 'reason']), rows)
         expect(await kept(fresh)).to.deep.equal([2, 'b', 22, 'at 22'])
         expect(await kept(stopped)).to.deep.equal([1, null, null, null])
         expect(await kept(replayed)).to.deep.equal([2, 'b', 11, 'at 11'])
         expect(await kept(both)).to.deep.equal([1, 'a', 11, 'at 11'])
         const second = [fresh, stopped, replayed, both].map((hex) => stop(hex, 3, 'c', 33))
-        await write(
-          writeOnce([
-            ['stopped_at', 'reason'],
-            ['replayed_at', 'replayed_by'],
-          ]),
-          second,
-        )
+        await write(writeOnce(['replayed_at', 'replayed_by']), second)
         expect(await kept(fresh)).to.deep.equal([2, 'b', 22, 'at 22'])
         expect(await kept(stopped)).to.deep.equal([1, null, 33, 'at 33'])
         expect(await kept(replayed)).to.deep.equal([2, 'b', 11, 'at 11'])
@@ -294,7 +292,7 @@ for (const kind of DATABASES) {
                 columns: COLUMNS,
                 rows: ids.length,
                 key: KEY,
-                once: [['stopped_at', 'reason']],
+                once: ['stopped_at', 'reason'],
               }),
               ids.flatMap((hex) => stop(hex, index + 1, `by ${index + 1}`)),
             ),

@@ -11,7 +11,7 @@ import { recordRuns } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { findAll, insertAll, newTokens, sizes } from '../../fixtures/together.ts'
 import type { Database as Bound } from '../../src/sequelize/database/database.ts'
-import { databaseOf } from '../../src/sequelize/database-of.ts'
+import { databaseOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate, purge } from '../../src/sequelize/index.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 

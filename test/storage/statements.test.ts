@@ -6,14 +6,13 @@ import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { newTokens, sizes } from '../../fixtures/together.ts'
 import { type Database as Bound, createDatabase } from '../../src/sequelize/database/database.ts'
-import { textOf } from '../../src/sequelize/database/dialect.ts'
-import type { Driver } from '../../src/sequelize/database/driver.ts'
-import type { Fate } from '../../src/sequelize/database/fate.ts'
+import type { Driver, Fate } from '../../src/sequelize/database/driver.ts'
+import { textOf } from '../../src/sequelize/database/standard.ts'
 import { StorageError, withoutEffect } from '../../src/sequelize/database/storage-error.ts'
 import type { Binding, Text } from '../../src/sequelize/database/text.ts'
-import { TIMEOUT } from '../../src/sequelize/database/time-limit.ts'
-import { driverOf } from '../../src/sequelize/drivers.ts'
+import { driverOf, TIMEOUT } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
+import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 
 describe('a statement', () => {
   const sent: { text: Text; bindings: readonly Binding[] }[] = []
@@ -39,8 +38,8 @@ describe('a statement', () => {
     return createDatabase(database.sequelize, watched, TIMEOUT)
   }
 
-  /** Its first use in a process costs statements of its own. */
-  const knowIssuer = () => createSubjectTokenStore(database.sequelize).find(ISSUER, '0'.repeat(32))
+  /** Its first use by a store costs statements of its own. */
+  const knowIssuer = (store: SubjectTokenStore) => store.find(ISSUER, '0'.repeat(32))
 
   describe('on a cluster', () => {
     const SELECT = 'SELECT value FROM host WHERE id = $1'
@@ -177,7 +176,7 @@ describe('a statement', () => {
   it('goes with those of another store on the same Sequelize', async () => {
     const tokens = newTokens(4)
     const stores = tokens.map(() => createSubjectTokenStore(database.sequelize))
-    await knowIssuer()
+    await Promise.all(stores.map(knowIssuer))
     const runs = await recordRuns(database, () =>
       Promise.all(tokens.map((token, index) => stores[index]?.insert(token))),
     )
@@ -186,13 +185,10 @@ describe('a statement', () => {
 
   it('does not go with those of a store that has another time limit', async () => {
     const tokens = newTokens(2)
-    await knowIssuer()
+    const stores = [5, 6].map((timeout) => createSubjectTokenStore(database.sequelize, { timeout }))
+    await Promise.all(stores.map(knowIssuer))
     const runs = await recordRuns(database, () =>
-      Promise.all(
-        tokens.map((token, index) =>
-          createSubjectTokenStore(database.sequelize, { timeout: 5 + index }).insert(token),
-        ),
-      ),
+      Promise.all(tokens.map((token, index) => stores[index]?.insert(token))),
     )
     expect(sizes(runs)).to.deep.equal([1, 1])
   })

@@ -4,8 +4,7 @@ import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import { type BatchOptions, inBatches } from './batch.ts'
 import type { Dialect } from './dialect.ts'
-import type { Driver } from './driver.ts'
-import { AFTER, fateOf } from './fate.ts'
+import { AFTER, type Driver, fateOf } from './driver.ts'
 import { createPatience } from './patience.ts'
 import { createTally, onPool, type Tally } from './pool.ts'
 import { storageError } from './storage-error.ts'
@@ -39,36 +38,33 @@ export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Se
   const alone: Execute = async (statement) => (await run(statement.text, [statement]))[0] as Result
   const join = inBatches(run, batchOptions(driver))
   const together: Execute = (statement) => join(statement.text, statement)
-  const writing: Repetition = { driver }
-  const reading: Repetition = { driver, readsFor: timeout }
   const rare = (sql: string, bind: Binding): Statement => ({ text: { sql, rare: true }, bind })
-  const find = async (sql: string) => (await repeat(reading, () => alone(rare(sql, [])))).rows
-  const inSync = async (sql: string) => driver.inSync?.(sql, find)
+  const inSync = async (sql: string) =>
+    driver.inSync?.(sql, async (asked) => (await repeat(driver, () => alone(rare(asked, [])), timeout)).rows)
 
   /** On a cluster, a statement that found no row is run once more, when everything committed is visible. */
-  const execute = async (kind: Repetition, how: Execute, statement: Statement): Promise<Result> => {
-    const result = await repeat(kind, () => how(statement))
+  const execute = async (how: Execute, statement: Statement, readsFor?: Seconds): Promise<Result> => {
+    const result = await repeat(driver, () => how(statement), readsFor)
     if (result.rows.length > 0 || result.affected > 0) return result
     const { sql, rare = false, intent } = statement.text
     // What found its key taken has seen all that there is to see.
     if (intent?.to === 'claim') return result
     const complete = await inSync(sql)
     if (complete === undefined) return result
-    return repeat(kind, () => alone({ ...statement, text: { sql: complete, rare } }))
+    return repeat(driver, () => alone({ ...statement, text: { sql: complete, rare } }), readsFor)
   }
 
   return {
     dialect: driver.dialect,
     tally,
-    findRow: async (text, bind) => (await execute(reading, together, { text, bind })).rows[0],
-    writeRow: async (text, bind, row) =>
-      (await execute(writing, together, { text, bind, row })).affected === 1,
-    writeAlone: async (text, bind) => (await execute(writing, alone, { text, bind })).affected,
-    find: async (sql, bind) => (await execute(reading, alone, rare(sql, bind))).rows,
-    write: async (sql, bind) => (await execute(writing, alone, rare(sql, bind))).affected,
+    findRow: async (text, bind) => (await execute(together, { text, bind }, timeout)).rows[0],
+    writeRow: async (text, bind, row) => (await execute(together, { text, bind, row })).affected === 1,
+    writeAlone: async (text, bind) => (await execute(alone, { text, bind })).affected,
+    find: async (sql, bind) => (await execute(alone, rare(sql, bind), timeout)).rows,
+    write: async (sql, bind) => (await execute(alone, rare(sql, bind))).affected,
     async writeAll(sql, bind) {
       const complete = (await inSync(sql)) ?? sql
-      return (await repeat(writing, () => alone(rare(complete, bind)))).affected
+      return (await repeat(driver, () => alone(rare(complete, bind)))).affected
     },
   }
 }
@@ -91,16 +87,14 @@ const batchOptions = (driver: Driver): BatchOptions<Text, Statement> => ({
 
 const MAX_ATTEMPTS = 5
 
-interface Repetition {
-  readonly driver: Driver
-  /** The statement only reads: for so long it is sent again, too, when its connection has ended. */
-  readonly readsFor?: Seconds
-}
-
-/** Retries what was rolled back or never ran, and what only reads. A write whose connection is lost may have run. */
+/**
+ * Retries what was rolled back or never ran, and what only reads, for `readsFor`, when its connection has ended. A write whose
+ * connection is lost may have run.
+ */
 async function repeat<Value>(
-  { driver, readsFor = 0 }: Repetition,
+  driver: Driver,
   once: () => Promise<Value>,
+  readsFor: Seconds = 0,
 ): Promise<Value> {
   const begun = performance.now()
   let attempts = 0
@@ -115,9 +109,8 @@ async function repeat<Value>(
       return await once()
     } catch (error) {
       const fate = fateOf(error)
-      const after = AFTER[fate]
-      const inTime = performance.now() - begun < readsFor * 1000
-      if (!after.repeat && !(after.readAgain && inTime)) throw storageError(error, driver)
+      const readAgain = fate === 'lost' && performance.now() - begun < readsFor * 1000
+      if (!AFTER[fate].repeat && !readAgain) throw storageError(error, driver)
       const again = fate === 'locked' ? waitForLock() : backOff()
       if (!(await again)) throw storageError(error, driver)
     }

@@ -1,7 +1,7 @@
 /** What spells SQL for a database. Everything known of one database lies in the folder of its name. */
 import type { Sequelize } from 'sequelize'
 import type { Kind } from '../tables.ts'
-import type { Bound, Insertion, Intent, Text } from './text.ts'
+import type { Bound, Insertion } from './text.ts'
 
 /** The SQL that differs from database to database. */
 export interface Dialect {
@@ -10,12 +10,8 @@ export interface Dialect {
   /** The value to bind for a column of type `id`, of 32 hexadecimal digits. */
   bindId(hex: string): Bound
 
-  /** Inserts rows; fails if a key exists. */
-  insert(rows: Insert): string
   /** Inserts a row, or says that its key exists: by no row written, or by a failure that its driver takes for that. */
   claim(row: Insert): string
-  /** Whether what the client library threw says that a key exists. */
-  isDuplicateKey(error: unknown): boolean
   /** Inserts rows; writes nothing where the key exists. How many it wrote, only PostgreSQL and SQLite know. */
   insertNew(rows: Insert): string
   /**
@@ -29,7 +25,7 @@ export interface Dialect {
   selectNewest(slice: Slice): string
   /** Goes after a table: the index to read it by, whatever the planner expects of others. */
   by(index: string): string
-  /** Finds rows by ids, each by the index that begins with what the other conditions say. At most 1,000 ids, but one. */
+  /** Finds rows by ids, each by the index that begins with what the other conditions say. */
   idsFrom(first: number, ids: readonly string[]): Ids
   /**
    * Moves the sequence of a table ahead, for which a role needs a right. Absent where a row that is inserted with a
@@ -51,8 +47,35 @@ export interface Dialect {
   legible(column: string, kind: string): string
   /** A column of type `name`, written for an index. */
   indexed(column: string): string
-  /** How tables are changed while people work, and what there is of them. */
-  readonly schema: Schema
+
+  // Changes that no request waits for longer than a second, and questions to the catalogue.
+
+  /** Adds a column that a row may lack. */
+  addColumn(table: string, column: string): string
+  createIndex(index: Index): string
+  /** Removes what an interrupted `createIndex` has left. Absent where nothing is left. */
+  dropIndex?(name: string): string
+  /** Runs a change, which gives way when it has waited a second for a lock. Rejects with what the database says. */
+  change(sequelize: Sequelize, sql: string): Promise<void>
+  /** The same for a database administrator to run. */
+  printed(sql: string): string
+  /** Whether a change failed because of what others do at this moment. */
+  isInTheWay(error: unknown): boolean
+  /** Names of who may be in the way of changes to a table, as `id`. Absent where a database does not know. */
+  blockers?(table: string): string
+
+  /**
+   * What there is of these tables. Of each column its `name`, such as `column subject_tokens.open`, `shape`, its type as in
+   * `types` and `NOT NULL`, and the name of the table as `also`. Of each index `name`, `shape`, the columns and rows that it
+   * is on or why it is invalid, and as `also` what it makes a key, if no two rows share an entry: `key (…) of …`.
+   */
+  catalogue(tables: readonly string[]): string
+  /** How large a table is: `number` of rows, perhaps estimated, and `bytes`, if known. */
+  size(table: string): string
+  /** How long it takes to enter a row into an index, in microseconds. */
+  readonly perEntry: number
+  /** Whether rows can be left out of an index. */
+  readonly hasPartialIndexes: boolean
 }
 
 /** Ids as parameters. */
@@ -75,14 +98,12 @@ interface Move {
 export interface Insert extends Pick<Insertion, 'table' | 'columns'> {
   /** How many, if not one. Their values are bound row after row. */
   readonly rows?: number
-  /** Of how many columns, the first ones, all rows have the same values: they are bound once, before the others. */
-  readonly shared?: number
 }
 
 export interface WriteOnce extends Insert {
   readonly key: readonly string[]
-  /** Groups of columns: a row takes those of a group together, as long as the first of them is `NULL`. */
-  readonly once: readonly (readonly [string, ...string[]])[]
+  /** Columns that a row takes together, as long as the first of them is `NULL`. */
+  readonly once: readonly [string, ...string[]]
 }
 
 export interface Upsert extends Insert {
@@ -118,51 +139,10 @@ export interface Slice {
   readonly oldest?: true
 }
 
-/** Changes that no request waits for longer than a second, and questions to the catalogue. */
-export interface Schema {
-  /** Adds a column that a row may lack. */
-  addColumn(table: string, column: string): string
-  createIndex(index: Index): string
-  /** Removes what an interrupted `createIndex` has left. Absent where nothing is left. */
-  dropIndex?(name: string): string
-  /** Runs a change, which gives way when it has waited a second for a lock. Rejects with what the database says. */
-  change(sequelize: Sequelize, sql: string): Promise<void>
-  /** The same for a database administrator to run. */
-  printed(sql: string): string
-  /** Whether a change failed because of what others do at this moment. */
-  isInTheWay(error: unknown): boolean
-  /** Names of who may be in the way of changes to a table, as `id`. Absent where a database does not know. */
-  blockers?(table: string): string
-
-  /**
-   * What there is of these tables. Of each column its `name`, such as `column subject_tokens.open`, `shape`, its type as in
-   * `types` and `NOT NULL`, and the name of the table as `also`. Of each index `name`, `shape`, the columns and rows that it
-   * is on or why it is invalid, and as `also` what it makes a key, if no two rows share an entry: `key (…) of …`.
-   */
-  catalogue(tables: readonly string[]): string
-  /** How large a table is: `number` of rows, perhaps estimated, and `bytes`, if known. */
-  size(table: string): string
-  /** How long it takes to enter a row into an index, in microseconds. */
-  readonly perEntry: number
-  /** Whether rows can be left out of an index. */
-  readonly hasPartialIndexes: boolean
-}
-
 export interface Index {
   readonly name: string
   readonly table: string
   readonly columns: string
   /** ` WHERE …`, if rows are left out, where the database has such indexes. */
   readonly rows: string
-}
-
-/** The text of what is wanted of one row. */
-export const textOf = (dialect: Dialect, intent: Intent): Text => ({ sql: sqlOf(dialect, intent), intent })
-
-function sqlOf(dialect: Dialect, intent: Intent): string {
-  if (intent.to === 'insert') return dialect.insert(intent)
-  if (intent.to === 'claim') return dialect.claim(intent)
-  const tables = [intent.table, intent.join].filter(Boolean).join(' ')
-  const equal = [intent.key, ...intent.equal].map((column, index) => `${column} = $${index + 1}`)
-  return `SELECT ${intent.columns} FROM ${tables} WHERE ${equal.join(' AND ')}`
 }

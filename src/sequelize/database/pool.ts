@@ -2,11 +2,8 @@
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import type { StoreMeasures } from '../../subject-tokens/store.ts'
-import type { Driver } from './driver.ts'
-import { AFTER, Failure, type Fate } from './fate.ts'
-import { logOf } from './log.ts'
+import { AFTER, type Driver, Failure, type Fate } from './driver.ts'
 import type { Binding, Result, Text } from './text.ts'
-import { within } from './time-limit.ts'
 
 /** Runs a text once for each statement of it, in one transaction. Rejects with a `Failure`. */
 export type Run = (
@@ -82,3 +79,27 @@ async function countWait<Value>(tally: Tally, wait: Promise<Value>): Promise<Val
     tally.waited += (performance.now() - begun) / 1000
   }
 }
+
+/** Has the code that the system gives to a connection that timed out. */
+class TimedOut extends Error {
+  readonly code = 'ETIMEDOUT'
+}
+
+/** Settles as `work` does, or rejects when the time is over. What `work` comes to after that goes to `late`. */
+async function within<Value>(
+  timeout: Seconds,
+  work: Promise<Value>,
+  late: (value: Value) => void = () => {},
+): Promise<Value> {
+  const over = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    over.reject(new TimedOut('the time limit is over'))
+    work.then(late, () => {})
+  }, timeout * 1000)
+  // A process that has nothing else to do may end.
+  timer.unref()
+  return Promise.race([work, over.promise]).finally(() => clearTimeout(timer))
+}
+
+/** The log of a Sequelize, which its types do not show. */
+export const logOf = (sequelize: Sequelize) => sequelize as Sequelize & { log(text: string): void }

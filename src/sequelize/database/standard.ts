@@ -1,12 +1,21 @@
 /** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
 import type { Dialect, Ids, Index, Insert, Slice, Upsert, WriteOnce } from './dialect.ts'
+import type { Binding, Bound, Intent, Text } from './text.ts'
 
-export function into({ table, columns, rows = 1, shared = 0 }: Insert): string {
-  const own = columns.length - shared
-  const row = (skipped: number) =>
-    `(${columns.map((_, index) => `$${1 + index + (index < shared ? 0 : skipped)}`).join(', ')})`
-  const all = Array.from({ length: rows }, (_, index) => row(index * own))
-  return `INTO ${table} (${columns.join(', ')}) VALUES ${all.join(', ')}`
+/** Fails if a key exists. */
+export function insertInto({ table, columns, rows = 1 }: Insert): string {
+  const places = (row: number) => columns.map((_, index) => `$${row * columns.length + index + 1}`).join(', ')
+  const all = Array.from({ length: rows }, (_, row) => `(${places(row)})`)
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${all.join(', ')}`
+}
+
+/** The text of what is wanted of one row. */
+export function textOf(dialect: Dialect, intent: Intent): Text {
+  if (intent.to !== 'find')
+    return { sql: intent.to === 'insert' ? insertInto(intent) : dialect.claim(intent), intent }
+  const tables = [intent.table, intent.join].filter(Boolean).join(' ')
+  const equal = [intent.key, ...intent.equal].map((column, index) => `${column} = $${index + 1}`)
+  return { sql: `SELECT ${intent.columns} FROM ${tables} WHERE ${equal.join(' AND ')}`, intent }
 }
 
 /** The assignments of an upsert; `given` refers to the value that was to be inserted. */
@@ -18,35 +27,19 @@ export function replacing({ table, columns, key, kept }: Upsert, given: (column:
   ].join(', ')
 }
 
-/** Each column is assigned without a condition where one condition holds for all, so that the row is left alone if not. */
-function writeOnce(rows: WriteOnce): string {
-  const { table, key, once } = rows
-  const lacks = ([first]: readonly string[]) => `${table}.${first} IS NULL`
-  const value = (group: readonly string[], column: string) =>
-    once.length === 1
-      ? `excluded.${column}`
-      : `CASE WHEN ${lacks(group)} THEN excluded.${column} ELSE ${table}.${column} END`
-  const set = once.flatMap((group) => group.map((column) => `${column} = ${value(group, column)}`))
-  return `INSERT ${into(rows)} ON CONFLICT (${key.join(', ')}) DO UPDATE
-    SET ${set.join(', ')} WHERE ${once.map(lacks).join(' OR ')}`
-}
-
-/** A list of ids has one of few sizes, so that there are few texts; one that is repeated fills the size. */
-const SIZES = [1, 20, 101, 500, 1000]
-
-export const idsIn =
-  (bindId: Dialect['bindId']) =>
-  (first: number, ids: readonly string[]): Ids => {
-    const size = SIZES.find((rows) => rows >= ids.length) ?? ids.length
-    const places = Array.from({ length: size }, (_, index) => `$${first + index}`).join(', ')
-    const among = (column: string) => `${column} IN (${places})`
+export const byBytes = {
+  bindId: (hex: string): Buffer => Buffer.from(hex, 'hex'),
+  idsFrom(first: number, ids: readonly string[]): Ids {
+    const among = (column: string) =>
+      `${column} IN (${ids.map((_, index) => `$${first + index}`).join(', ')})`
     return {
       among,
       each: (table, alias, column) =>
         `${table} ${alias} WHERE ${alias}.issuer = $1 AND ${among(`${alias}.${column}`)}`,
-      bind: Array.from({ length: size }, (_, index) => bindId(ids[index] ?? ids[0] ?? '')),
+      bind: ids.map(byBytes.bindId),
     }
-  }
+  },
+}
 
 /** `hint` names the index to the planner. */
 export function selectSlice(
@@ -59,16 +52,21 @@ export function selectSlice(
     ORDER BY ${key} ${oldest ? '' : 'DESC'} LIMIT ${limit}`
 }
 
-const insertNew = (rows: Insert): string => `INSERT ${into(rows)} ON CONFLICT DO NOTHING`
+const insertNew = (rows: Insert): string => `${insertInto(rows)} ON CONFLICT DO NOTHING`
+
+const insertOrUpdate = (rows: WriteOnce | Upsert): string =>
+  `${insertInto(rows)} ON CONFLICT (${rows.key.join(', ')}) DO UPDATE SET`
+
+const excluded = (column: string): string => `excluded.${column}`
 
 export const standard = {
   bindName: (name: string | undefined) => name ?? null,
-  insert: (rows: Insert) => `INSERT ${into(rows)}`,
   claim: insertNew,
   insertNew,
-  writeOnce,
-  upsert: (row: Upsert) => `INSERT ${into(row)} ON CONFLICT (${row.key.join(', ')}) DO UPDATE
-    SET ${replacing(row, (column) => `excluded.${column}`)}`,
+  writeOnce: (rows: WriteOnce) =>
+    `${insertOrUpdate(rows)} ${rows.once.map((column) => `${column} = ${excluded(column)}`).join(', ')}
+      WHERE ${rows.table}.${rows.once[0]} IS NULL`,
+  upsert: (row: Upsert) => `${insertOrUpdate(row)} ${replacing(row, excluded)}`,
   tableOptions: '',
   byKey: '',
   indexed: (column: string) => column,
@@ -84,3 +82,23 @@ export const quoted = (names: readonly string[]): string => names.map((name) => 
 /** What an index is that was not finished, and one that is not yet. */
 export const UNFINISHED = 'invalid, because it was not finished'
 export const BEING_MADE = 'invalid, because it is being made'
+
+/** Of statements that run often: the text, and the parameter at each `?`. */
+const known = new Map<string, readonly [text: string, order: readonly number[]]>()
+
+/** For drivers without `$1`: the text with `?` instead, and the values in the order in which they appear in it. */
+export function toPositional({ sql, rare }: Text, bind: Binding): [text: string, bind: Bound[]] {
+  const statement = known.get(sql) ?? translate(sql)
+  if (!rare) known.set(sql, statement)
+  const [text, order] = statement
+  return [text, order.map((position) => bind[position - 1] ?? null)]
+}
+
+function translate(sql: string): readonly [text: string, order: readonly number[]] {
+  const order: number[] = []
+  const text = sql.replace(/\$(\d+)/g, (_, position: string) => {
+    order.push(Number(position))
+    return '?'
+  })
+  return [text, order]
+}

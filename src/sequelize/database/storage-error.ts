@@ -1,7 +1,6 @@
 import { ConnectionError } from 'sequelize'
 import { StoreFailure } from '../../subject-tokens/store.ts'
-import type { Driver } from './driver.ts'
-import { AFTER, codeOf, Failure, fateOf } from './fate.ts'
+import { AFTER, codeOf, type Driver, Failure, fateOf } from './driver.ts'
 
 /**
  * A database failure, reduced to its name and code. The driver's error holds the statement, its bound values and
@@ -11,12 +10,9 @@ export class StorageError extends StoreFailure {
   override readonly name = 'StorageError'
   /** What the database or the driver calls it, else the class of the error. */
   readonly code?: string
-  /** Whether it failed because a key exists. */
-  readonly keyExists: boolean
-  constructor(message: string, { code, forOperators, keyExists = false, tookEffect }: Details = {}) {
+  constructor(message: string, { code, forOperators, tookEffect }: Details = {}) {
     super(message, { forOperators, tookEffect })
     this.code = code
-    this.keyExists = keyExists
   }
 
   /** Whether a table or a column of ours is missing. */
@@ -25,29 +21,26 @@ export class StorageError extends StoreFailure {
   }
 }
 
-type Details = Partial<Pick<StorageError, 'code' | 'forOperators' | 'keyExists' | 'tookEffect'>>
+type Details = Partial<Pick<StorageError, 'code' | 'forOperators' | 'tookEffect'>>
 
 /** Missing, or those of an earlier version. */
-const SCHEMA_IS_BEHIND =
+export const SCHEMA_IS_BEHIND =
   'the tables are missing or not up to date: run `oidc-impersonation migrate`, or call migrate() at the start'
 
-export function schemaIsBehind(details: Pick<Details, 'code' | 'tookEffect'> = {}): StorageError {
-  return new StorageError(`storage failed: ${SCHEMA_IS_BEHIND}`, {
-    ...details,
-    forOperators: SCHEMA_IS_BEHIND,
-  })
-}
+/** For a reason that operators can do something about. */
+export const failedFor = (reason: string, details: Omit<Details, 'forOperators'> = {}): StorageError =>
+  new StorageError(`storage failed: ${reason}`, { ...details, forOperators: reason })
 
 /** What is told about a statement that failed. */
 export function storageError(
   failure: unknown,
-  { dialect, isSchemaBehind, adviceOn }: Pick<Driver, 'dialect' | 'isSchemaBehind' | 'adviceOn'>,
+  { isSchemaBehind, adviceOn }: Pick<Driver, 'isSchemaBehind' | 'adviceOn'>,
 ): StorageError {
   const error = failure instanceof Failure ? failure.cause : failure
   const tookEffect = AFTER[fateOf(failure)].harmless ? false : undefined
   if (!(error instanceof Error)) return new StorageError('storage failed', { tookEffect })
   const code = codeOf(error)
-  if (isSchemaBehind(error)) return schemaIsBehind({ code, tookEffect })
+  if (isSchemaBehind(error)) return failedFor(SCHEMA_IS_BEHIND, { code, tookEffect })
   // The message of a connection error is about the server only.
   const detail = error instanceof ConnectionError ? error.message : code
   const forOperators = adviceOn?.(error)
@@ -55,7 +48,6 @@ export function storageError(
   return new StorageError(message, {
     code: code ?? error.name,
     forOperators,
-    keyExists: dialect.isDuplicateKey(error),
     tookEffect,
   })
 }
@@ -66,7 +58,7 @@ export async function withoutEffect<Value>(work: Promise<Value>): Promise<Value>
     return await work
   } catch (error) {
     if (!(error instanceof StorageError)) throw error
-    const { message, code, forOperators, keyExists } = error
-    throw new StorageError(message, { code, forOperators, keyExists, tookEffect: false })
+    const { message, code, forOperators } = error
+    throw new StorageError(message, { code, forOperators, tookEffect: false })
   }
 }

@@ -1,4 +1,4 @@
-/** A statement, and what it says. */
+/** A statement, what it says, and the values that it reads. */
 
 export type Bound = string | number | Buffer | null
 /** The values of a statement's parameters; the first is `$1`. */
@@ -21,7 +21,7 @@ export interface Text {
 }
 
 /** What is wanted of one row. */
-export type Intent = Find | Insertion | Claim
+export type Intent = Find | Insertion
 
 /** Values are bound in the order of `key`, `equal`. */
 export interface Find {
@@ -40,16 +40,41 @@ export interface Find {
 }
 
 export interface Insertion {
-  readonly to: 'insert'
+  /**
+   * A claim inserts a row where its key is free. Of any number of these with one key, at the same time or not, one writes.
+   * The table has no other unique key.
+   */
+  readonly to: 'insert' | 'claim'
   readonly table: string
   /** In the order in which their values are bound. */
   readonly columns: readonly string[]
 }
 
-/**
- * Inserts a row where its key is free. Of any number of these with one key, at the same time or not, one writes. The
- * table has no other unique key.
- */
-export interface Claim extends Omit<Insertion, 'to'> {
-  readonly to: 'claim'
+/** Values come in a form of each database: names come back from MySQL as bytes. */
+export const text = (value: unknown): string =>
+  Buffer.isBuffer(value) ? value.toString('utf8') : String(value)
+
+export const optionalNumber = (value: unknown): number | undefined =>
+  value === null ? undefined : Number(value)
+
+export const optionalText = (value: unknown): string | undefined => (value === null ? undefined : text(value))
+
+/** The 32 hexadecimal digits of a value of type `id`. @throws {TypeError} for anything else. */
+export function hexOf(value: unknown): string {
+  const hex =
+    value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value).replaceAll('-', '')
+  if (!/^[0-9a-f]{32}$/.test(hex)) throw new TypeError('not an id')
+  return hex
+}
+
+/** The bytes of a value of type `hash`, which PostgreSQL returns as text. @throws {TypeError} for anything else. */
+export function bytesOf(value: unknown): Buffer {
+  if (value instanceof Uint8Array) return Buffer.from(value)
+  if (typeof value !== 'string') throw new TypeError('not bytes')
+  if (value.startsWith('\\x')) return Buffer.from(value.slice(2), 'hex')
+  // With `bytea_output = escape`.
+  const bytes = value.replace(/\\(\\|[0-3][0-7]{2})/g, (_, escaped: string) =>
+    escaped === '\\' ? escaped : String.fromCharCode(Number.parseInt(escaped, 8)),
+  )
+  return Buffer.from(bytes, 'latin1')
 }

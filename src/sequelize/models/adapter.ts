@@ -4,11 +4,11 @@ import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
 import { refuseUnknown } from '../../plain-json.ts'
 import type { Database } from '../database/database.ts'
-import { textOf, type Upsert } from '../database/dialect.ts'
-import type { Bound, Row, Text } from '../database/text.ts'
-import { readTimeout } from '../database/time-limit.ts'
-import { optionalText, text } from '../database/values.ts'
-import { databaseOf } from '../database-of.ts'
+import type { Upsert } from '../database/dialect.ts'
+import { textOf } from '../database/standard.ts'
+import { type Bound, optionalText, type Row, type Text, text } from '../database/text.ts'
+import { databaseOf, readTimeout } from '../drivers.ts'
+import { columnsOf, GRACE, MODELS } from '../tables.ts'
 
 /**
  * Models whose id is a credential, and that nothing looks up by anything else: their ids are stored as SHA-256,
@@ -39,12 +39,6 @@ const GRANTABLE: ReadonlySet<string> = new Set([
 
 const REPLAY_DETECTION = 'ReplayDetection'
 
-/**
- * Seconds a row is found beyond its expiry. The provider judges `exp` itself and allows its clock tolerance
- * (15 s unless configured); after the grace the row is not found, purged or not.
- */
-const GRACE = 60
-
 const WHERE_ID = 'namespace = $1 AND model = $2 AND id = $3'
 /** Here and below, bare columns would invite a planner without statistics to read all sessions for one. */
 const OF_MODEL = "COALESCE(namespace, '') = $1 AND COALESCE(model, '') = $2"
@@ -52,10 +46,10 @@ const ALIVE = `COALESCE(expires_at, ${Number.MAX_SAFE_INTEGER}) > $4`
 const COLUMNS = 'id, payload, consumed_at'
 
 const FIND = `SELECT ${COLUMNS} FROM oidc_models WHERE ${WHERE_ID} AND ${ALIVE}`
-const FIND_BY_UID = `SELECT ${COLUMNS} FROM oidc_models
-  WHERE uid = $3 AND ${OF_MODEL} AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
-const FIND_BY_USER_CODE = `SELECT ${COLUMNS} FROM oidc_models
-  WHERE user_code = $3 AND ${OF_MODEL} AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
+const findBy = (column: string) => `SELECT ${COLUMNS} FROM oidc_models
+  WHERE ${column} = $3 AND ${OF_MODEL} AND ${ALIVE} ORDER BY written_at DESC LIMIT 1`
+const FIND_BY_UID = findBy('uid')
+const FIND_BY_USER_CODE = findBy('user_code')
 const CONSUME = `UPDATE oidc_models SET consumed_at = $4 WHERE ${WHERE_ID} AND consumed_at IS NULL`
 /** `written_at` differs from what it was, so that MySQL counts the row whether it counts found or changed ones. */
 const REPLACE_EXPIRED = `UPDATE oidc_models SET payload = $4, written_at = $5, expires_at = $6
@@ -72,20 +66,9 @@ const RECORD = {
 } as const
 
 const ROW: Upsert = {
-  table: 'oidc_models',
-  columns: [
-    'namespace',
-    'model',
-    'id',
-    'payload',
-    'grant_id',
-    'user_code',
-    'uid',
-    'written_at',
-    'consumed_at',
-    'expires_at',
-  ],
-  key: ['namespace', 'model', 'id'],
+  table: MODELS.name,
+  columns: columnsOf(MODELS),
+  key: MODELS.key,
   // What was consumed stays consumed: a late save of the same model must not revive it.
   kept: ['consumed_at'],
 }
@@ -199,8 +182,7 @@ class SequelizeAdapter implements Adapter {
   /** Ends the rows of every grantable model: what the provider asks of one of them, it asks of all. */
   async revokeByGrantId(grantId: string): Promise<void> {
     const { database, namespace } = this.#place
-    const { dialect } = database
-    await database.writeAll(REVOKE_GRANT, [dialect.bindName(namespace), dialect.bindName(grantId)])
+    await database.writeAll(REVOKE_GRANT, [namespace, grantId].map(database.dialect.bindName))
   }
 
   async #endGrant(grantId: string): Promise<void> {
@@ -212,16 +194,14 @@ class SequelizeAdapter implements Adapter {
     // PostgreSQL refuses NUL, and no row has it.
     if (typeof value === 'string' && value.includes('\0')) return undefined
     const { database, namespace, model } = this.#place
-    const { dialect } = database
-    const bind = [dialect.bindName(namespace), model, value, epochTime() - GRACE]
+    const bind = [database.dialect.bindName(namespace), model, value, epochTime() - GRACE]
     const row = await database.findRow({ sql }, bind)
     return row && payloadOf(row, BEARERS.has(model) ? id : undefined)
   }
 
   #where(id: string): Bound[] {
     const { database, namespace, model } = this.#place
-    const { dialect } = database
-    return [dialect.bindName(namespace), model, this.#key(id)]
+    return [database.dialect.bindName(namespace), model, this.#key(id)]
   }
 
   #key(id: string): Bound {

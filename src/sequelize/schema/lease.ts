@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
 import type { Database } from '../database/database.ts'
-import { text } from '../database/values.ts'
+import { text } from '../database/text.ts'
 import { columnsOf, LEASE } from '../tables.ts'
 
 const LIFE: Seconds = 30
@@ -20,18 +20,7 @@ const END = `UPDATE ${LEASE.name} SET expires_at = 0 WHERE id = 1 AND holder = $
 const LOOK = `SELECT holder, expires_at FROM ${LEASE.name} WHERE id = 1`
 
 /** Held by one process at a time. */
-interface Lease {
-  /** Takes or renews it. Returns whether this process has it now. */
-  take(): Promise<boolean>
-  /** Runs `work`, and renews it meanwhile. */
-  during<Value>(work: () => Promise<Value>): Promise<Value>
-  /** Ends it, if this process has taken it. */
-  end(): Promise<void>
-  /** Seconds until it ends, whichever process holds it. */
-  left(): Promise<Seconds>
-}
-
-export function leaseOf(sequelize: Sequelize, database: Database): Lease {
+export function leaseOf(sequelize: Sequelize, database: Database) {
   // SQLite does not count: who writes there is alone while it does.
   const alone =
     sequelize.getDialect() !== 'sqlite' && Object(Reflect.get(sequelize, 'options')).pool?.max === 1
@@ -39,6 +28,7 @@ export function leaseOf(sequelize: Sequelize, database: Database): Lease {
   const life = alone ? LIFE_ON_ONE_CONNECTION : LIFE
   const first = database.dialect.insertNew({ table: LEASE.name, columns: columnsOf(LEASE) })
   let taken = false
+  /** Takes or renews it. Returns whether this process has it now. */
   const take = async (): Promise<boolean> => {
     const now = epochTime()
     const changed = await database.write(TAKE, [holder, now + life, now])
@@ -54,15 +44,18 @@ export function leaseOf(sequelize: Sequelize, database: Database): Lease {
   }
   return {
     take,
-    during(work) {
+    /** Runs `work`, and renews the lease meanwhile. */
+    during<Value>(work: () => Promise<Value>): Promise<Value> {
       // What fails here is noticed before the next statement.
       const renewal = setInterval(() => void take().catch(() => {}), (life / 3) * 1000)
       return work().finally(() => clearInterval(renewal))
     },
-    async end() {
+    /** Ends it, if this process has taken it. */
+    async end(): Promise<void> {
       if (taken) await database.write(END, [holder]).catch(() => {})
     },
-    async left() {
+    /** Until it ends, whichever process holds it. */
+    async left(): Promise<Seconds> {
       const [row] = await database.find(LOOK, [])
       return Math.max(0, Number(row?.expires_at ?? 0) - epochTime())
     },

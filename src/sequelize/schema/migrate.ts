@@ -3,12 +3,12 @@ import type { Sequelize } from 'sequelize'
 import { epochTime, type Seconds } from '../../clock.ts'
 import { isPlainObject, refuseUnknown } from '../../plain-json.ts'
 import type { Database } from '../database/database.ts'
-import { logOf } from '../database/log.ts'
+import { logOf } from '../database/pool.ts'
 import { BEING_MADE } from '../database/standard.ts'
-import { databaseOf } from '../database-of.ts'
+import { databaseOf } from '../drivers.ts'
 import { leaseOf } from './lease.ts'
 import { isReadOnly, isRefused } from './rights.ts'
-import { assertEntitled, type Found, look, THIS_VERSION, unsound, type Version } from './sound.ts'
+import { assertEntitled, look, THIS_VERSION, unsound, type Version } from './sound.ts'
 import type { Statement } from './steps.ts'
 
 /** What `migrate` can be told. */
@@ -66,7 +66,7 @@ export async function migrateTo(
   attempts = ATTEMPTS,
 ): Promise<void> {
   const database = databaseOf(sequelize)
-  const { schema } = database.dialect
+  const { dialect } = database
   const lease = leaseOf(sequelize, database)
   let found = await look(database, version)
   let givenUp = 0
@@ -92,15 +92,15 @@ export async function migrateTo(
       throw new Error(`${next.makes} is missing after ${attempts} attempts to make it: ${RENAMED}`)
     try {
       // What is left of an index that was not finished.
-      if (is !== undefined && schema.dropIndex)
-        await schema.change(sequelize, schema.dropIndex(next.makes.replace('index ', '')))
-      await schema.change(sequelize, next.sql)
+      if (is !== undefined && dialect.dropIndex)
+        await dialect.change(sequelize, dialect.dropIndex(next.makes.replace('index ', '')))
+      await dialect.change(sequelize, next.sql)
       return true
     } catch (error) {
       const { left } = await look(database, version)
       // Another process may have done the same at this moment.
       if (left[0]?.makes !== next.makes) return false
-      if (!schema.isInTheWay(error)) throw error
+      if (!dialect.isInTheWay(error)) throw error
       // Who is in the way is asked while they still are.
       if (times >= attempts) throw new Error(await obstacle(database, next.table, attempts))
       return pause()
@@ -117,7 +117,7 @@ export async function migrateTo(
   try {
     for (; found.left.length > 0 && !found.isStuck; found = await look(database, version)) await performAll()
   } catch (error) {
-    throw isRefused(error) ? unsound(forOwner(found)) : error
+    throw isRefused(error) ? unsound(forOwner(found.faults)) : error
   } finally {
     await lease.end()
   }
@@ -134,7 +134,7 @@ export async function migrateTo(
 const WAITING = 'waiting for another process, which is migrating or was killed while it did:'
 
 /** To a role that may not put it right. */
-const forOwner = ({ faults }: Found): string[] =>
+const forOwner = (faults: readonly string[]): string[] =>
   faults.map((fault) => fault.replace(/ migrate`$/, '$& with the role that owns the tables'))
 
 const RENAMED = 'was a table renamed, whose indexes keep their names?'
@@ -142,7 +142,7 @@ const RENAMED = 'was a table renamed, whose indexes keep their names?'
 const pause = () => sleep(200 + Math.random() * 1800, false)
 
 async function obstacle({ find, dialect }: Database, table: string, attempts: number): Promise<string> {
-  const sql = dialect.schema.blockers?.(table)
+  const sql = dialect.blockers?.(table)
   const rows = sql === undefined ? [] : await find(sql, []).catch(() => [])
   const who = rows.map(({ id }) => String(id)).join(', ')
   const by = who && `, by the connections ${who}`

@@ -5,10 +5,9 @@ import { refuseUnknown } from '../../plain-json.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import { LONGEST_LIFE, STATUS_SHOWN } from '../../subject-tokens/subject-token.ts'
 import type { Database } from '../database/database.ts'
-import type { Bound, Row } from '../database/text.ts'
-import { hexOf } from '../database/values.ts'
-import { databaseOf } from '../database-of.ts'
-import { ISSUERS, LOGOUTS, MODELS, NO_ISSUER, PARTS, TOKENS, USES } from '../tables.ts'
+import { type Bound, hexOf, type Row } from '../database/text.ts'
+import { databaseOf } from '../drivers.ts'
+import { GRACE, ISSUERS, LOGOUTS, MODELS, NO_ISSUER, PARTS, TOKENS, USES } from '../tables.ts'
 
 /** How `purge` works: what it keeps, and whom it informs. */
 export interface PurgeOptions {
@@ -29,8 +28,6 @@ export interface Purged {
 /** Rows a statement deletes: few enough that no one waits long for their locks. */
 const BATCH = 1000
 const DEFAULT_RETENTION: Seconds = 90 * 24 * 3600
-/** As long as the adapter still finds a row after its expiry. */
-const GRACE: Seconds = 60
 
 /** For one batch: no one waits for it but the purge itself. */
 const PATIENCE: Seconds = 300
@@ -79,29 +76,24 @@ export async function purge(sequelize: Sequelize, options: PurgeOptions = {}): P
     purged = { ...purged, ...more }
     onProgress?.(purged)
   }
-  let subjectTokens = 0
   // Status lists show a stop for so long, and a slow exchange finds out that it came too late.
   const until = now - Math.max(retention, STATUS_SHOWN)
-  for (const issuer of await issuersOf(database)) {
-    for await (const deleted of purgeTokens(database, issuer, { now, until })) {
-      subjectTokens += deleted
-      report({ subjectTokens })
+  const issuers = await database.find(`SELECT number FROM ${ISSUERS.name} ORDER BY number`, [])
+  for (const issuer of [NO_ISSUER, ...issuers.map(({ number }) => Number(number))]) {
+    for await (const deleted of purgeTokens(database, issuer, now, until)) {
+      report({ subjectTokens: purged.subjectTokens + deleted })
     }
   }
   await purgeModels(database, now - GRACE, (models) => report({ models }))
   return purged
 }
 
-async function issuersOf(database: Database): Promise<number[]> {
-  const rows = await database.find(`SELECT number FROM ${ISSUERS.name} ORDER BY number`, [])
-  return [NO_ISSUER, ...rows.map((row) => Number(row.number))]
-}
-
 /** Whatever ended before `until`, with all its rows. */
 async function* purgeTokens(
   database: Database,
   issuer: number,
-  { now, until }: { readonly now: Seconds; readonly until: Seconds },
+  now: Seconds,
+  until: Seconds,
 ): AsyncGenerator<number> {
   const { dialect } = database
   const below = dialect.bindId(earliestId(until))

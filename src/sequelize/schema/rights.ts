@@ -1,15 +1,13 @@
 import type { Sequelize } from 'sequelize'
 import type { Database } from '../database/database.ts'
-import { codeOf } from '../database/fate.ts'
-import { databaseOf } from '../database-of.ts'
-import { MODELS, type Right, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
+import { codeOf } from '../database/driver.ts'
+import { databaseOf } from '../drivers.ts'
+import { type Right, SERVED, type Table } from '../tables.ts'
 
 export interface MissingRight {
   readonly table: string
   readonly right: Right
 }
-
-const SERVED: readonly Table[] = [...TOKEN_TABLES, STEPS, MODELS]
 
 /** For the role that serves and purges. The one that migrates, and ends what is unspent, owns the tables. */
 export const grantsTo = (role: string): string[] =>
@@ -37,7 +35,7 @@ export async function missingRights(
   return missing
 }
 
-export async function hasRight(
+async function hasRight(
   database: Database,
   { name, key: [column = ''] }: Table,
   right: Right,

@@ -1,14 +1,60 @@
 /** Whether a version works with a database, and what is left to do: by its catalogue, its recorded steps, and rights. */
 import type { Sequelize } from 'sequelize'
 import type { Database } from '../database/database.ts'
-import { codeOf } from '../database/fate.ts'
-import { StorageError, schemaIsBehind } from '../database/storage-error.ts'
-import type { Row } from '../database/text.ts'
-import { text } from '../database/values.ts'
-import { LEASE, MODELS, RECORDS_VIEW, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
-import { type Catalogue, faultsOfShape, isMade, MIGRATE, RECREATE, readCatalogue } from './catalogue.ts'
+import type { Dialect } from '../database/dialect.ts'
+import { codeOf } from '../database/driver.ts'
+import { BEING_MADE, UNFINISHED } from '../database/standard.ts'
+import { failedFor, SCHEMA_IS_BEHIND, StorageError } from '../database/storage-error.ts'
+import { optionalText, type Row, text } from '../database/text.ts'
+import { LEASE, RECORDS_VIEW, SERVED, STEPS, type Table, TOKEN_TABLES } from '../tables.ts'
 import { isRefused, missingRights } from './rights.ts'
-import { ALL_STEPS, allOf, fingerprintOf, type Statement, type Step } from './steps.ts'
+import { ALL_STEPS, allOf, fingerprintOf, partsOf, type Step } from './steps.ts'
+
+/** What each thing is, in SQL, by names such as `table subject_tokens` and `column subject_tokens.open`. */
+type Catalogue = ReadonlyMap<string, string>
+
+export async function readCatalogue(
+  database: Database,
+  tables: readonly string[],
+): Promise<Map<string, string>> {
+  const found = new Map<string, string>()
+  for (const row of await database.find(database.dialect.catalogue(tables), [])) {
+    found.set(text(row.name), text(row.shape))
+    const also = optionalText(row.also)
+    if (also !== undefined) found.set(also, '')
+  }
+  return found
+}
+
+const isUnfinished = (shape: string | undefined): boolean => shape === UNFINISHED || shape === BEING_MADE
+
+/** Whether it is there, whatever it is. An index that was not finished is none. */
+const isMade = (catalogue: Catalogue, name: string): boolean =>
+  catalogue.has(name) && !isUnfinished(catalogue.get(name))
+
+const MIGRATE = 'run `oidc-impersonation migrate`'
+const RECREATE = 'dump and re-create'
+
+/** What is wrong, each in one sentence with what to do. What is more than ours is welcome. */
+export function faultsOfShape(dialect: Dialect, found: Catalogue, tables: readonly Table[]): string[] {
+  return tables.flatMap((table) => {
+    const [itself, ...parts] = partsOf(dialect, table)
+    const looked = found.has(`table ${table.name}`) ? parts : [itself]
+    return looked.flatMap((part) => (part ? faultOf(part, found.get(part.name)) : []))
+  })
+}
+
+function faultOf({ name, shape }: { name: string; shape: string }, is: string | undefined): string[] {
+  if (is === shape) return []
+  const byMigrate = /^(table|index)/.test(name)
+  if (is === undefined) {
+    const add = `add it${shape && ` as ${shape}`}, or ${RECREATE}`
+    return [`the ${name} is missing: ${byMigrate ? MIGRATE : add}`]
+  }
+  if (isUnfinished(is)) return [`the ${name} is ${is}: ${MIGRATE}`]
+  const change = byMigrate ? `drop it, and ${MIGRATE}` : `change it, or ${RECREATE}`
+  return [`the ${name} is ${is}, not ${shape}: ${change}`]
+}
 
 /** What a version makes. */
 export interface Version {
@@ -16,27 +62,12 @@ export interface Version {
   readonly tables: readonly Table[]
 }
 
-export const THIS_VERSION: Version = { steps: ALL_STEPS, tables: [...TOKEN_TABLES, STEPS, MODELS] }
-
-export interface Found {
-  /** And of each step that is recorded, as `step 001-subject-tokens`, its fingerprint. */
-  readonly catalogue: Catalogue
-  /** Names of steps: those that are recorded, those of the version that are not, and recorded ones of a later version. */
-  readonly applied: readonly string[]
-  readonly pending: readonly string[]
-  readonly unknown: readonly string[]
-  /** All that is wrong, but for rights: each in one sentence with what to do. */
-  readonly faults: readonly string[]
-  /** Whether no step may run. */
-  readonly isStuck: boolean
-  /** The statements of steps that have not done what they do, or of which a table or an index has gone since. */
-  readonly left: readonly Statement[]
-}
+export const THIS_VERSION: Version = { steps: ALL_STEPS, tables: SERVED }
 
 /** A table of builds before the first release. */
 const OTHERS = 'impersonation_migrations'
 
-export async function look(database: Database, { steps, tables }: Version): Promise<Found> {
+export async function look(database: Database, { steps, tables }: Version) {
   const { dialect } = database
   const recorded = await recordedSteps(database)
   const names = [...tables, LEASE, RECORDS_VIEW].map(({ name }) => name)
@@ -68,12 +99,17 @@ export async function look(database: Database, { steps, tables }: Version): Prom
       !(isView && catalogue.has(`step ${step}`)) || missing.some((one) => one.step === step && !one.isView),
   )
   return {
-    catalogue,
+    /** And of each step that is recorded, as `step 001-subject-tokens`, its fingerprint. */
+    catalogue: catalogue as Catalogue,
+    // Names of steps: those that are recorded, those of the version that are not, and recorded ones of a later version.
     applied: steps.filter((step) => !pending.includes(step)).map(({ name }) => name),
     pending: pending.map(({ name }) => name),
     unknown: later.map(({ name }) => text(name)),
+    /** All that is wrong, but for rights: each in one sentence with what to do. */
     faults: refusals.length > 0 ? refusals : faults,
+    /** Whether no step may run. */
     isStuck: refusals.length > 0 || (pending.length === 0 && faults.some((one) => !one.endsWith(MIGRATE))),
+    /** The statements of steps that have not done what they do, or of which a table or an index has gone since. */
     left: pending.length > 0 || left.some(({ step }) => step !== undefined) ? left : [],
   }
 }
@@ -91,16 +127,14 @@ async function recordedSteps(database: Database): Promise<readonly Row[]> {
   }
 }
 
-export function unsound(faults: readonly string[], cause?: unknown): StorageError {
-  const reason = faults.join('; ')
-  return new StorageError(`storage failed: ${reason}`, { code: codeOf(cause), forOperators: reason })
-}
+export const unsound = (faults: readonly string[], cause?: unknown): StorageError =>
+  failedFor(faults.join('; '), { code: codeOf(cause) })
 
 /** For what the store of subject tokens needs. @throws {StorageError} that says what is wrong, and what to do. */
 export async function assertSound(sequelize: Sequelize, database: Database): Promise<void> {
   const tables = [...TOKEN_TABLES, STEPS]
   const { faults, isStuck, pending } = await look(database, { steps: ALL_STEPS, tables })
-  if (pending.length > 0 && !isStuck) throw schemaIsBehind()
+  if (pending.length > 0 && !isStuck) throw failedFor(SCHEMA_IS_BEHIND)
   if (faults.length > 0) throw unsound(faults)
   await assertEntitled(sequelize)
 }

@@ -2,7 +2,7 @@
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../clock.ts'
 import { StorageError } from '../database/storage-error.ts'
-import { databaseOf } from '../database-of.ts'
+import { databaseOf } from '../drivers.ts'
 import { MODELS, TOKEN_TABLES, TOKENS } from '../tables.ts'
 import { grantsTo, missingRights } from './rights.ts'
 import { look, THIS_VERSION, unsound } from './sound.ts'
@@ -69,19 +69,19 @@ export interface Estimate {
 /** What `migrate` would do, and how long that takes. @throws {StorageError} for what it refuses. */
 export async function estimate(sequelize: Sequelize): Promise<Estimate[]> {
   const database = databaseOf(sequelize)
-  const { schema } = database.dialect
+  const { dialect } = database
   const { left, faults, isStuck, catalogue } = await look(database, THIS_VERSION)
   if (isStuck) throw unsound(faults)
   const estimates: Estimate[] = []
   for (const { step, sql, table, makes } of left) {
     if (step === undefined || makes === `step ${step}`) continue
-    const [size] = catalogue.has(`table ${table}`) ? await database.find(schema.size(table), []) : []
+    const [size] = catalogue.has(`table ${table}`) ? await database.find(dialect.size(table), []) : []
     const rows = Number(size?.number ?? 0)
     estimates.push({
       step,
-      sql: schema.printed(sql),
+      sql: dialect.printed(sql),
       ...(size && { rows, ...(Number(size.bytes) > 0 && { bytes: Number(size.bytes) }) }),
-      seconds: makes.startsWith('index') ? (rows * schema.perEntry) / 1e6 : 0,
+      seconds: makes.startsWith('index') ? (rows * dialect.perEntry) / 1e6 : 0,
     })
   }
   return estimates
@@ -91,7 +91,7 @@ export async function estimate(sequelize: Sequelize): Promise<Estimate[]> {
 export function ddlOf(sequelize: Sequelize, role?: string): string {
   const { dialect } = databaseOf(sequelize)
   const statements = [
-    ...allOf(dialect, ALL_STEPS).map(({ sql }) => dialect.schema.printed(sql)),
+    ...allOf(dialect, ALL_STEPS).map(({ sql }) => dialect.printed(sql)),
     ...(role === undefined ? [] : grantsTo(role)),
   ]
   const right = dialect.moveSequence?.(TOKENS.name, 'number', 0).right

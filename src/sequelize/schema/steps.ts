@@ -26,7 +26,7 @@ interface Part {
 
 /** The table first, with all its columns but those that come later. */
 export function partsOf(dialect: Dialect, table: Table, later: readonly string[] = []): Part[] {
-  const { types, schema } = dialect
+  const { types } = dialect
   const kindOf = (column: string) => (table.columns[column] ?? 'text').replace('?', '') as Kind
   const columns = Object.entries(table.columns).map(([column, kind]) => {
     const type = types[kindOf(column)]
@@ -35,7 +35,7 @@ export function partsOf(dialect: Dialect, table: Table, later: readonly string[]
     return {
       name: `column ${table.name}.${column}`,
       shape: `${type.replaceAll(/ (NOT NULL|UNIQUE|PRIMARY KEY)/g, '')}${must}`,
-      sql: schema.addColumn(table.name, definition),
+      sql: dialect.addColumn(table.name, definition),
       definition,
     }
   })
@@ -43,9 +43,9 @@ export function partsOf(dialect: Dialect, table: Table, later: readonly string[]
   const indexes = table.indexes.map(({ name: its, columns, unless }): Part => {
     const name = `${table.name}_${its}`
     const indexed = columns.map((column) => (kindOf(column) === 'name' ? dialect.indexed(column) : column))
-    const rows = unless !== undefined && schema.hasPartialIndexes ? ` WHERE ${unless} IS NOT NULL` : ''
+    const rows = unless !== undefined && dialect.hasPartialIndexes ? ` WHERE ${unless} IS NOT NULL` : ''
     const shape = `on (${columns.join(', ')})${rows}`
-    const sql = schema.createIndex({ name, table: table.name, columns: indexed.join(', '), rows })
+    const sql = dialect.createIndex({ name, table: table.name, columns: indexed.join(', '), rows })
     return { name: `index ${name}`, shape, sql }
   })
   const hasSequence = Object.values(table.columns).includes('sequence')

@@ -1,7 +1,7 @@
 /** Who has looked into the alarms of records: read for those that have some, and never for a token that is unspent. */
 import { type Acknowledgement, isAlarming, type SubjectToken } from '../../subject-tokens/subject-token.ts'
-import { textOf } from '../database/dialect.ts'
-import { hexOf, text } from '../database/values.ts'
+import { textOf } from '../database/standard.ts'
+import { hexOf, type Row, text } from '../database/text.ts'
 import { ACKNOWLEDGEMENTS, columnsOf } from '../tables.ts'
 import type { Place } from './place.ts'
 
@@ -45,17 +45,13 @@ async function acknowledgementsOf(
       ORDER BY acknowledged_at, covers_replay`,
     [number, ...bind],
   )
-  const found = new Map<string, Acknowledgement[]>()
-  for (const row of rows) {
-    const id = hexOf(row.token_id)
-    const given = found.get(id) ?? []
-    found.set(id, given)
-    given.push({
-      at: Number(row.acknowledged_at),
-      by: text(row.acknowledged_by),
-      note: text(row.note),
-      coversReplay: Number(row.covers_replay) === 1,
-    })
-  }
-  return found
+  const byToken = Map.groupBy(rows, (row) => hexOf(row.token_id))
+  return new Map([...byToken].map(([id, given]) => [id, given.map(readAcknowledgement)]))
 }
+
+const readAcknowledgement = (row: Row): Acknowledgement => ({
+  at: Number(row.acknowledged_at),
+  by: text(row.acknowledged_by),
+  note: text(row.note),
+  coversReplay: Number(row.covers_replay) === 1,
+})

@@ -17,8 +17,6 @@ const ENDED = `s.cause IN ('self', 'continued', 'signedOut')`
 const within = (alias: string, id = 'token_id'): string =>
   `${alias}.issuer = $1 AND ${alias}.${id} >= $2 AND ${alias}.${id} < $3`
 
-const STOPPED = `FROM ${STOPS.name} s WHERE ${within('s')}`
-
 /** A stop that came first has left a row among the uses, too; what had been spent by then is known to have none. */
 const countIn = (dialect: Dialect): string => `SELECT
   (SELECT COUNT(*) FROM ${TOKENS.name} t WHERE ${within('t', 'id')}) AS issued,
@@ -29,7 +27,7 @@ const countIn = (dialect: Dialect): string => `SELECT
     COUNT(s.replayed_at) AS replayed,
     COUNT(CASE WHEN s.ends IS NULL AND (SELECT u.issuer FROM ${USES.name} u
       WHERE u.issuer = s.issuer AND u.token_id = s.token_id AND u.used_at IS NULL) IS NOT NULL THEN 1 END) AS tombstones
-    ${STOPPED}) s`
+    FROM ${STOPS.name} s WHERE ${within('s')}) s`
 
 /** From the newest to the oldest. */
 export async function* summarize(
@@ -45,13 +43,12 @@ export async function* summarize(
     const first = last ?? oldest
     const bind = [number, dialect.bindId(first), dialect.bindId(below)]
     const [row = {}] = await database.find(countIn(dialect), bind)
-    const [stopped, ended] = [Number(row.stopped), Number(row.ended)]
     yield {
       issued: Number(row.issued),
       exchanged: Number(row.ended_rows) - Number(row.tombstones),
       withoutActor: Number(row.without_actor),
-      revoked: stopped - ended,
-      ended,
+      revoked: Number(row.stopped) - Number(row.ended),
+      ended: Number(row.ended),
       replayed: Number(row.replayed),
     }
     if (last === undefined) return
@@ -60,14 +57,13 @@ export async function* summarize(
 }
 
 /** Of what has not expired: by the index of that, bounded on both sides. A subselect: a planner would read all stops. */
-const countLiveIn = (dialect: Dialect): string => `SELECT COUNT(*) AS live
+export async function* countLive({ database, dialect, number }: Place, now: Seconds): AsyncGenerator<number> {
+  const bind = [number, stepOf(now), stepOf(now + 2 * LONGEST_LIFE), now]
+  const sql = `SELECT COUNT(*) AS live
   FROM ${USES.name} u ${dialect.by(`${USES.name}_live`)}
   WHERE u.issuer = $1 AND u.live >= $2 AND u.live <= $3 AND u.access_token_expires_at > $4
     AND (u.kept = 1 OR (SELECT s.stopped_at FROM ${STOPS.name} s
       WHERE s.issuer = u.issuer AND s.token_id = u.token_id) IS NULL)`
-
-export async function* countLive({ database, dialect, number }: Place, now: Seconds): AsyncGenerator<number> {
-  const bind = [number, stepOf(now), stepOf(now + 2 * LONGEST_LIFE), now]
-  const [row] = await database.find(countLiveIn(dialect), bind)
+  const [row] = await database.find(sql, bind)
   yield Number(row?.live)
 }

@@ -5,14 +5,12 @@ import { earliestId } from '../../subject-tokens/id.ts'
 import { type Revocation, STATUS_LIST_SIZE } from '../../subject-tokens/subject-token.ts'
 import type { Database } from '../database/database.ts'
 import type { Dialect } from '../database/dialect.ts'
-import { text } from '../database/values.ts'
-import { databaseOf } from '../database-of.ts'
-import { hasRight } from '../schema/rights.ts'
-import { ISSUERS, NO_ISSUER, type Right, STOPS, type Table, TOKENS, USES } from '../tables.ts'
-import { numberOf } from './issuers.ts'
-import { readStoppable } from './kill.ts'
-import { type Place, partsOf } from './place.ts'
-import { report, type Stoppable, stop } from './stop.ts'
+import { hexOf, type Row, text } from '../database/text.ts'
+import { databaseOf } from '../drivers.ts'
+import { missingRights } from '../schema/rights.ts'
+import { ISSUERS, NO_ISSUER, STOPS, type Table, TOKENS, USES } from '../tables.ts'
+import { type Place, partsOf, placesOf, readRows } from './place.ts'
+import { canStop, report, stop } from './stop.ts'
 import { unended } from './walks.ts'
 
 const REVOCATION: Revocation = { cause: 'command' }
@@ -40,64 +38,45 @@ export async function endUnspent(
   { issuer }: { readonly issuer?: string | undefined } = {},
 ): Promise<number> {
   const database = databaseOf(sequelize, PATIENCE)
-  await assertRights(database)
+  await assertRights(sequelize, database)
   const rows = await database.find(`SELECT number, issuer FROM ${ISSUERS.name}`, [])
   // Compared by name: a number alone does not say whose tokens they are.
   const named = rows.map((row) => text(row.issuer)).filter((name) => issuer === undefined || name === issuer)
   if (issuer !== undefined && named.length === 0)
     throw new Error(`no subject token is of ${issuer}: name an issuer as the tokens do`)
+  const at = placesOf(database)
   let ended = 0
-  for (const one of named) ended += await endAll(placeOf(database, one))
+  for (const one of named) ended += await endAll(await at(one))
   await moveAhead(database)
   return ended
 }
 
-const placeOf = (database: Database, issuer: string): Place => ({
-  database,
-  dialect: database.dialect,
-  issuer,
-  number: numberOf(issuer),
-  unreadable: () => {},
-})
-
-const isUnspent = ({ row }: Stoppable): boolean => row.u_used_at === null && row.s_stopped_at === null
+const idOf = ({ id }: Row): string => hexOf(id)
+const isUnspent = (row: Row): boolean => row.u_used_at === null && row.s_stopped_at === null
 
 /** Those without a use are reported at once: there is nothing else to end. */
 async function endAll(place: Place): Promise<number> {
   const now = epochTime()
   let ended = 0
-  for (const ids of partsOf([...(await unended(place, 'open', now)).keys()], [500])) {
-    const tokens = (await readStoppable(place, ids, now)).filter(isUnspent)
+  for (const ids of partsOf([...(await unended(place, 'open', now)).keys()], 500)) {
+    const tokens = (await readRows(place, ids)).filter((row) => isUnspent(row) && canStop(row, now))
     // Each by its own time: status lists look back only so far.
     const stopped = await stop(place, tokens, { now: epochTime(), revocation: REVOCATION })
-    const unspent = stopped.filter(({ row }) => row.u_used_at === null && row.s_reported === null)
-    const reported = await report(
-      place,
-      unspent.map(({ id }) => id),
-    )
-    ended += reported.length
+    const unspent = stopped.filter((row) => row.u_used_at === null && row.s_reported === null)
+    ended += (await report(place, unspent.map(idOf))).length
   }
   return ended
 }
 
-async function assertRights(database: Database): Promise<void> {
+async function assertRights(sequelize: Sequelize, database: Database): Promise<void> {
   const move = moveNumbers(database.dialect)
-  const needed: readonly (readonly [Table, Right])[] = [
-    [ISSUERS, 'SELECT'],
-    [TOKENS, 'SELECT'],
-    [USES, 'INSERT'],
-    [USES, 'UPDATE'],
-    [STOPS, 'INSERT'],
-    [STOPS, 'UPDATE'],
-    ...(move
-      ? []
-      : ([
-          [TOKENS, 'INSERT'],
-          [TOKENS, 'DELETE'],
-        ] as const)),
+  const needed: readonly Table[] = [
+    { ...ISSUERS, rights: ['SELECT'] },
+    { ...TOKENS, rights: move ? ['SELECT'] : TOKENS.rights },
+    ...[USES, STOPS].map((table) => ({ ...table, rights: ['INSERT', 'UPDATE'] as const })),
   ]
-  for (const [table, right] of needed)
-    if (!(await hasRight(database, table, right))) throw lacking(`${right} ON ${table.name}`)
+  const [missing] = await missingRights(sequelize, needed)
+  if (missing) throw lacking(`${missing.right} ON ${missing.table}`)
   if (move && (await database.find(move.mayMove, [])).length === 0) throw lacking(move.right)
 }
 

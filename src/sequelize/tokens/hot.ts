@@ -8,64 +8,41 @@ import type {
   SubjectTokenDraft,
   SubjectTokenUse,
 } from '../../subject-tokens/subject-token.ts'
-import { type Dialect, textOf } from '../database/dialect.ts'
+import { insertInto } from '../database/standard.ts'
 import { withoutEffect } from '../database/storage-error.ts'
 import type { Row } from '../database/text.ts'
-import { ACTORS, columnsOf, TOKENS, USES } from '../tables.ts'
-import { type Place, REST } from './place.ts'
-import { ISSUED, issuedRow, OPENED, RECORD, readHash, readToken, USED, useRow } from './rows.ts'
+import { ACTORS, columnsOf } from '../tables.ts'
+import type { Place } from './place.ts'
+import { issuedRow, readHash, readToken, useRow } from './rows.ts'
 
-const makeTexts = (dialect: Dialect) => ({
-  insert: textOf(dialect, { to: 'insert', table: TOKENS.name, columns: ISSUED }),
-  find: textOf(dialect, {
-    to: 'find',
-    table: `${TOKENS.name} t`,
-    join: REST,
-    columns: RECORD,
-    key: 't.id',
-    equal: ['t.issuer'],
-    index: 'PRIMARY',
-  }),
-  /** Makes a token single-use: of any number of rows with one key, a database takes one. */
-  spend: textOf(dialect, { to: 'claim', table: USES.name, columns: USED }),
-  open: textOf(dialect, { to: 'claim', table: USES.name, columns: OPENED }),
-})
-
-const texts = new WeakMap<Dialect, ReturnType<typeof makeTexts>>()
-
-function textsOf(dialect: Dialect): ReturnType<typeof makeTexts> {
-  const made = texts.get(dialect) ?? makeTexts(dialect)
-  texts.set(dialect, made)
-  return made
-}
-
-export async function insert({ database, dialect, number }: Place, token: NewSubjectToken): Promise<void> {
-  await database.writeRow(textsOf(dialect).insert, issuedRow(dialect, number, token), token.id)
+export async function insert(
+  { database, dialect, number, texts }: Place,
+  token: NewSubjectToken,
+): Promise<void> {
+  await database.writeRow(texts.insert, issuedRow(dialect, number, token), token.id)
 }
 
 /** The record of this id, with all that others have committed. */
-export const readRow = ({ database, dialect, number }: Place, id: string): Promise<Row | undefined> =>
-  database.findRow(textsOf(dialect).find, [dialect.bindId(id), number])
+export const readRow = ({ database, dialect, number, texts }: Place, id: string): Promise<Row | undefined> =>
+  database.findRow(texts.find, [dialect.bindId(id), number])
 
 export async function find(place: Place, id: string): Promise<StoredSubjectToken | undefined> {
   const row = await readRow(place, id)
   return row && { ...readToken(place, row, true), tokenHash: readHash(row) }
 }
 
-interface Spend {
-  readonly token: SubjectTokenDraft
-  readonly now: Seconds
-  readonly use: SubjectTokenUse
-}
-
 /** What the record says of the time needs no condition: it never changes. A stop is a row with the same key. */
-export async function consume(place: Place, { token, now, use }: Spend): Promise<boolean> {
+export async function consume(
+  place: Place,
+  token: SubjectTokenDraft,
+  now: Seconds,
+  use: SubjectTokenUse,
+): Promise<boolean> {
   if (token.expiresAt <= now) return false
-  const { database, dialect, number: issuer } = place
+  const { database, dialect, number: issuer, texts } = place
   const chain = await withoutEffect(writeFurtherActors(place, token.id, use.actor))
-  const { spend, open } = textsOf(dialect)
-  const row = useRow(dialect, { issuer, token, use, chain })
-  return database.writeRow(use.session ? open : spend, row, token.id)
+  const row = useRow(dialect, issuer, token, use, chain)
+  return database.writeRow(use.session ? texts.open : texts.spend, row, token.id)
 }
 
 /**
@@ -84,7 +61,7 @@ async function writeFurtherActors(
   const rows = [...links].map((sub) => [
     ...[dialect.bindId(id), number, dialect.bindName(sub), dialect.bindId(chain)],
   ])
-  const sql = dialect.insert({ table: ACTORS.name, columns: columnsOf(ACTORS), rows: rows.length })
+  const sql = insertInto({ table: ACTORS.name, columns: columnsOf(ACTORS), rows: rows.length })
   await database.writeAlone({ sql }, rows.flat())
   return chain
 }

@@ -4,9 +4,10 @@ import { matches, namesOf } from '../../subject-tokens/filter.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import type { KillFilter, Revoked } from '../../subject-tokens/store.ts'
 import { LONGEST_LIFE } from '../../subject-tokens/subject-token.ts'
+import { hexOf, type Row } from '../database/text.ts'
 import { type Place, partsOf, readRows } from './place.ts'
 import { readRevoked, readToken } from './rows.ts'
-import { canStop, lives, type Stop, type Stoppable, stop, stoppable } from './stop.ts'
+import { canStop, lives, type Stop, stop } from './stop.ts'
 import { NAMED, NEWEST, newestNamed, unended } from './walks.ts'
 
 /** Rows of a name that are looked at. A name with more is looked for among all that is open, and all that lives. */
@@ -16,20 +17,22 @@ const BATCH = 500
 /** Walks through the rows: more than one, because others commit meanwhile, but bounded, so that it ends. */
 const WALKS = 5
 
-interface Kill {
-  readonly place: Place
-  readonly filter: KillFilter
-  readonly how: Stop
-}
-
 /** Reads each batch before the next one is stopped: if the database fails, the caller misses one batch at most. */
-export async function* killInBatches({ place, filter, how }: Kill): AsyncGenerator<readonly Revoked[]> {
+export async function* killInBatches(
+  place: Place,
+  filter: KillFilter,
+  how: Stop,
+): AsyncGenerator<readonly Revoked[]> {
   const startedAt = Date.now()
   for (let walk = 0; walk < WALKS; walk += 1) {
     let found = 0
-    for (const part of partsOf(await idsOf(place, filter, how.now), [BATCH])) {
-      const left = (await readStoppable(place, part, how.now)).filter(
-        (one) => isLeft(one, walk > 0) && matches(readToken(place, one.row), namesOf(filter), how.now),
+    for (const part of partsOf(await idsOf(place, filter, how.now), BATCH)) {
+      const left = (await readRows(place, part)).filter(
+        // Someone could exchange it, or its access token has not expired.
+        (one) =>
+          canStop(one, how.now) &&
+          isLeft(one, walk > 0) &&
+          matches(readToken(place, one), namesOf(filter), how.now),
       )
       if (left.length === 0) continue
       found += left.length
@@ -37,9 +40,9 @@ export async function* killInBatches({ place, filter, how }: Kill): AsyncGenerat
       const passed = Math.floor(Math.max(0, Date.now() - startedAt) / 1000)
       const now = how.now + passed
       const stopped = await stop(place, left, { ...how, now })
-      const before = new Set(left.filter(({ row }) => row.s_stopped_at === null).map(({ id }) => id))
-      const told = stopped.filter((token) => before.has(token.id) || lives(token, now))
-      if (told.length > 0) yield told.map(({ row }) => readRevoked(place, row))
+      const before = new Set(left.filter((row) => row.s_stopped_at === null).map(({ id }) => hexOf(id)))
+      const told = stopped.filter((row) => before.has(hexOf(row.id)) || lives(row, now))
+      if (told.length > 0) yield told.map((row) => readRevoked(place, row))
     }
     if (found === 0) return
   }
@@ -57,16 +60,7 @@ async function idsOf(place: Place, filter: KillFilter, now: Seconds): Promise<re
   return [...new Map([...open, ...(await unended(place, 'live', now))]).keys()]
 }
 
-/** Of these what has not ended: someone could exchange it, or its access token has not expired. */
-export async function readStoppable(
-  place: Place,
-  ids: readonly string[],
-  now: Seconds,
-): Promise<readonly Stoppable[]> {
-  return (await readRows(place, ids)).map((row) => stoppable(row)).filter((one) => canStop(one, now))
-}
-
 /** No one has stopped it; or, at the first walk, the call that did may have died before it had ended it, or told of it. */
-const isLeft = ({ row }: Stoppable, again: boolean): boolean =>
+const isLeft = (row: Row, again: boolean): boolean =>
   row.s_stopped_at === null ||
   (!again && (row.u_token_id === null || (row.s_reported === null && row.u_used_at !== null)))

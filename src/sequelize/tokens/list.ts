@@ -32,7 +32,7 @@ export async function list(place: Place, filter: SubjectTokenFilter, page: Page)
   const isMeant = meantBy(filter, now)
   for await (const [ids, found] of walk(place, filter, page, most)) {
     walked.push(...ids)
-    const rows = await readRows(place, ids, { found, isMeant })
+    const rows = await readRows(place, ids, found, isMeant)
     const records = rows.map((row) => readToken(place, row))
     const told = filter.unacknowledged ? await withAcknowledgements(place, records) : records
     tokens.push(...told.filter((token) => matches(token, filter, now)))
@@ -104,7 +104,7 @@ async function* walk(
 /** The first are mostly enough. */
 function inParts(found: Found, most: number) {
   const ids = [...found.keys()].slice(0, most)
-  return [ids.slice(0, FIRST), ...partsOf(ids.slice(FIRST), [OTHERS])]
+  return [ids.slice(0, FIRST), ...partsOf(ids.slice(FIRST), OTHERS)]
     .filter((part) => part.length > 0)
     .map((part) => [part, found] as const)
 }

@@ -1,45 +1,60 @@
 /** The rows of one issuer: where they are, and how they are read. */
+import { createHash } from 'node:crypto'
 import type { Database } from '../database/database.ts'
 import type { Dialect, Ids } from '../database/dialect.ts'
-import type { Row } from '../database/text.ts'
-import { hexOf } from '../database/values.ts'
-import { STOPS, TOKENS, USES } from '../tables.ts'
-import { NO_ROW, partOf, type Reader } from './rows.ts'
+import { textOf } from '../database/standard.ts'
+import { failedFor } from '../database/storage-error.ts'
+import { hexOf, type Row, text } from '../database/text.ts'
+import { columnsOf, ISSUERS, STOPS, TOKENS, USES } from '../tables.ts'
+import { ISSUED, NO_ROW, OPENED, partOf, RECORD, type Reader, USED } from './rows.ts'
 
 export interface Place extends Reader {
   readonly database: Database
   readonly dialect: Dialect
   /** The issuer's number. */
   readonly number: number
+  readonly texts: ReturnType<typeof textsOf>
 }
 
 /** What of other tables belongs to a token: found by their keys. */
-export const REST = `LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token_id = t.id
+const REST = `LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token_id = t.id
   LEFT JOIN ${STOPS.name} s ON s.issuer = t.issuer AND s.token_id = t.id`
 
 /** The rows of a record. */
 export const RECORDS = `${TOKENS.name} t ${REST}`
 
+/** The statements of issue and exchange. */
+const textsOf = (dialect: Dialect) => ({
+  insert: textOf(dialect, { to: 'insert', table: TOKENS.name, columns: ISSUED }),
+  find: textOf(dialect, {
+    to: 'find',
+    table: `${TOKENS.name} t`,
+    join: REST,
+    columns: RECORD,
+    key: 't.id',
+    equal: ['t.issuer'],
+    index: 'PRIMARY',
+  }),
+  /** Makes a token single-use: of any number of rows with one key, a database takes one. */
+  spend: textOf(dialect, { to: 'claim', table: USES.name, columns: USED }),
+  open: textOf(dialect, { to: 'claim', table: USES.name, columns: OPENED }),
+})
+
 /** What a walk has read of the rows of records, by the ids of these, the newest first. */
 export type Found = ReadonlyMap<string, Row>
-
-/** Which rows are read: those of all ids, unless what is read first says otherwise. */
-interface Wanted {
-  readonly found?: Found
-  readonly isMeant?: (row: Row) => boolean
-}
 
 /**
  * The rows of these records, in the order of their ids. Table by table: a planner without statistics would read all of an
  * issuer to join them. The use comes last, so that what is read was true at one time: before a stop that was not seen. A
- * walk has found it before, at most where there was one, and that stays.
+ * walk has found it before, at most where there was one, and that stays. What has been read may say that a row is not meant.
  */
 export async function readRows(
   { database, dialect, number }: Place,
   ids: readonly string[],
-  { found, isMeant = () => true }: Wanted = {},
+  found: Found = new Map(),
+  isMeant: (row: Row) => boolean = () => true,
 ): Promise<readonly Row[]> {
-  const rows = new Map<string, Row>(ids.map((id) => [id, found?.get(id) ?? {}]))
+  const rows = new Map<string, Row>(ids.map((id) => [id, found.get(id) ?? {}]))
   const read = async (alias: 't' | 'u' | 's', key: string, from: (ids: Ids) => string) => {
     for (const [id, row] of rows) if (!isMeant(row)) rows.delete(id)
     const [first] = rows.values()
@@ -60,14 +75,57 @@ export async function readRows(
   return [...rows.values()].flatMap((row) => (row.id === undefined ? [] : [{ ...NO_ROW, ...row }]))
 }
 
-/** Parts of the sizes that come next, each of many: for rows that cannot be repeated. */
-export function partsOf<Value>(values: readonly Value[], sizes: readonly number[]): Value[][] {
-  const parts: Value[][] = []
-  for (let from = 0; from < values.length; ) {
-    const left = values.length - from
-    const size = sizes.find((rows) => rows <= left) ?? left
-    parts.push(values.slice(from, from + size))
-    from += size
+/** Parts of a size, the last one perhaps smaller. */
+export const partsOf = <Value>(values: readonly Value[], size: number): Value[][] =>
+  Array.from({ length: Math.ceil(values.length / size) }, (_, part) =>
+    values.slice(part * size, (part + 1) * size),
+  )
+
+// The issuers, by their numbers, which rows hold in place of their names. A number follows from the name, so that no cache
+// can be wrong; the first use of a store writes both down, and compares.
+
+const FIND = 'SELECT issuer FROM impersonation_issuers WHERE number = $1'
+
+const COLLISION = 'two issuers in this database have the same number: give one of them a database of its own'
+
+/** The first 32 bits of the SHA-256. */
+export const numberOf = (issuer: string): number =>
+  createHash('sha256').update(issuer).digest().readInt32BE(0)
+
+/** @throws {StorageError} where another issuer has the number. */
+async function registerIssuer(database: Database, issuer: string): Promise<number> {
+  const number = numberOf(issuer)
+  const find = async () => (await database.find(FIND, [number]))[0]
+  let found = await find()
+  if (!found) {
+    const { dialect } = database
+    const claim = textOf(dialect, { to: 'claim', table: ISSUERS.name, columns: columnsOf(ISSUERS) })
+    await database.writeAlone({ ...claim, rare: true }, [number, dialect.bindName(issuer)])
+    found = await find()
   }
-  return parts
+  if (found && text(found.issuer) === issuer) return number
+  throw failedFor(COLLISION, { tookEffect: false })
+}
+
+/** The place of an issuer: of one statement at its first use, or of two or three where it is new. */
+export function placesOf(
+  database: Database,
+  unreadable: Reader['unreadable'] = () => {},
+): (issuer: string) => Promise<Place> {
+  const { dialect } = database
+  const texts = textsOf(dialect)
+  const makePlace = async (issuer: string): Promise<Place> => {
+    const number = await registerIssuer(database, issuer)
+    return { database, dialect, issuer, number, texts, unreadable }
+  }
+  /** Remembered only after success. */
+  const places = new Map<string, Promise<Place>>()
+  return (issuer) => {
+    const begun = places.get(issuer) ?? makePlace(issuer)
+    if (!places.has(issuer)) {
+      places.set(issuer, begun)
+      begun.catch(() => places.delete(issuer))
+    }
+    return begun
+  }
 }

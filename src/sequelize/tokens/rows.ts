@@ -11,15 +11,13 @@ import type {
   Revocation,
   RevocationCause,
   SessionLogout,
-  SessionUse,
   SubjectToken,
   SubjectTokenDraft,
   SubjectTokenUse,
 } from '../../subject-tokens/subject-token.ts'
 import type { Dialect } from '../database/dialect.ts'
-import { StorageError } from '../database/storage-error.ts'
-import type { Bound, Row } from '../database/text.ts'
-import { bytesOf, hexOf, optionalText, text } from '../database/values.ts'
+import { failedFor } from '../database/storage-error.ts'
+import { type Bound, bytesOf, hexOf, optionalNumber, optionalText, type Row, text } from '../database/text.ts'
 import { columnsOf, LOGOUTS, STOPS, TOKENS, USES } from '../tables.ts'
 
 /** Seconds in which rows share what finds them by their end. */
@@ -70,15 +68,14 @@ export const USED = without(columnsOf(USES), 'session_due', 'session_logout', 's
 /** What a session writes: its mark, and what its application has said, in the same row. */
 export const OPENED = [...USED, 'session_due', 'session_logout'] as const
 
-interface Spend {
-  readonly issuer: number
-  readonly token: SubjectTokenDraft
-  readonly use: SubjectTokenUse
-  readonly chain: string | undefined
-}
-
 /** Of `USED`, or of `OPENED` for a session. */
-export function useRow(dialect: Dialect, { issuer, token, use, chain }: Spend): Bound[] {
+export function useRow(
+  dialect: Dialect,
+  issuer: number,
+  token: SubjectTokenDraft,
+  use: SubjectTokenUse,
+  chain?: string,
+): Bound[] {
   const name = dialect.bindName
   const { expiresAt, kept } = use.accessToken
   const { sub = '', act, clientId } = use.actor ?? {}
@@ -151,7 +148,7 @@ export function readToken(reader: Reader, row: Row, strictly = false): SubjectTo
     createdAt: Number(row.created_at),
     expiresAt: Number(row.expires_at),
     use: row.u_used_at === null ? undefined : readUse(row, parse(row.u_actor)),
-    revokedAt: row.s_stopped_at === null ? undefined : Number(row.s_stopped_at),
+    revokedAt: optionalNumber(row.s_stopped_at),
     revocation: readRevocation(row, parserOf(reader, id, false)),
     replay: readReplay(row),
   })
@@ -166,21 +163,8 @@ const UNTOLD: Row = { context: null, resource: null, u_resource: null }
 /** What a stop tells, without the rest of the record: many are in memory at a time. */
 export function readRevoked(reader: Reader, row: Row): Revoked {
   const { id, userId, clientId, actorId, use, revocation } = readToken(reader, { ...row, ...UNTOLD })
-  const used = use && {
-    clientId: use.clientId,
-    actor: use.actor && { sub: use.actor.sub },
-    accessToken: use.accessToken,
-    grantId: use.grantId,
-  }
   return {
-    token: withoutUndefined({
-      id,
-      userId,
-      clientId,
-      actorId,
-      revocation,
-      use: used && withoutUndefined(used),
-    }),
+    token: withoutUndefined({ id, userId, clientId, actorId, use, revocation }),
     unreported: row.s_stopped_at !== null && row.s_reported === null,
   }
 }
@@ -195,18 +179,14 @@ function readUse(row: Row, details: Record<string, unknown> | undefined): Subjec
     scope: optionalText(row.u_scope),
     accessToken: readAccessToken(row),
     grantId: optionalText(row.u_grant_id),
-    session: isSession(row) ? readSession(row) : undefined,
+    session: isSession(row)
+      ? withoutUndefined({ logout: readLogout(row), logoutAt: optionalNumber(row.u_session_logout_at) })
+      : undefined,
   })
 }
 
 /** That it has no Grant of its own does not tell it from an exchange. */
 const isSession = (row: Row): boolean => row.u_session_logout !== null
-
-const readSession = (row: Row): SessionUse =>
-  withoutUndefined({
-    logout: readLogout(row),
-    logoutAt: row.u_session_logout_at === null ? undefined : Number(row.u_session_logout_at),
-  })
 
 /** What cannot be read was not confirmed. */
 export function readLogout(row: Row): SessionLogout {
@@ -269,7 +249,7 @@ function parserOf({ unreadable }: Reader, id: string, strictly: boolean): Parse 
     const value = parsed(text(stored))
     if (isPlainObject(value)) return value
     unreadable(id)
-    if (strictly) throw new StorageError(`storage failed: ${UNREADABLE}`, { forOperators: UNREADABLE })
+    if (strictly) throw failedFor(UNREADABLE)
     return undefined
   }
 }

@@ -3,9 +3,7 @@ import type { Seconds } from '../../clock.ts'
 import { withoutUndefined } from '../../plain-json.ts'
 import { isId } from '../../subject-tokens/id.ts'
 import type { DueSession, SessionOutcome, SessionStore } from '../../subject-tokens/store.ts'
-import type { Dialect } from '../database/dialect.ts'
-import type { Row } from '../database/text.ts'
-import { hexOf, text } from '../database/values.ts'
+import { hexOf, optionalNumber, type Row, text } from '../database/text.ts'
 import { LOGOUTS, STOPS, TOKENS, USES } from '../tables.ts'
 import type { Place } from './place.ts'
 import { readActorId, readClientId, readLogout } from './rows.ts'
@@ -13,33 +11,13 @@ import { readActorId, readClientId, readLogout } from './rows.ts'
 /** No one has tried to end it. */
 const UNTRIED = 'u.session_due = u.access_token_expires_at'
 
-/**
- * In the order of the index of what is open. A stop is looked up for each, also of those that were tried: the pauses count
- * from it. The token is that of what is due.
- * Bounded on both sides, or a planner without statistics would begin at the issuer.
- */
-const findDueIn = (
-  dialect: Dialect,
-  limit: number,
-): string => `SELECT t.id, t.user_id, t.client_id, t.actor_id,
-    u.client_id AS u_client_id, u.actor_id AS u_actor_id, u.used_at, u.access_token_expires_at, u.session_due,
-    u.session_logout AS u_session_logout, s.stopped_at
-  FROM ${USES.name} u ${dialect.by(`${USES.name}_session_due`)}
-  LEFT JOIN ${STOPS.name} s ON s.issuer = u.issuer AND s.token_id = u.token_id
-  LEFT JOIN ${TOKENS.name} t ON t.issuer = u.issuer AND t.id = u.token_id
-  WHERE u.issuer = $1 AND u.session_due >= 0 AND u.session_due < ${Number.MAX_SAFE_INTEGER}
-    AND (u.session_due <= $2 OR (COALESCE(s.stopped_at, 0) > 0 AND ${UNTRIED}))
-  ORDER BY u.session_due LIMIT ${limit}`
-
 /** By the key: a bare column would invite a planner to begin at its index, where many may have one mark. */
 const MARK = 'issuer = $1 AND token_id = $2 AND COALESCE(session_due, -1)'
 
 const CLAIM = `UPDATE ${USES.name} SET session_due = $3 WHERE ${MARK} = $4`
 
-const SETTLE = `UPDATE ${USES.name} SET session_due = $3 WHERE ${MARK} >= 0`
-
-/** MySQL assigns from left to right: what decides is assigned last. */
-const ANSWER = `UPDATE ${USES.name} SET session_due = $3,
+/** What there is an answer to stays. MySQL assigns from left to right: what decides is assigned last. */
+const SETTLE = `UPDATE ${USES.name} SET session_due = $3,
   session_logout_at = CASE WHEN session_logout = ${LOGOUTS.pending} THEN $4 ELSE session_logout_at END,
   session_logout = CASE WHEN session_logout = ${LOGOUTS.pending} THEN $5 ELSE session_logout END
   WHERE ${MARK} >= 0`
@@ -58,13 +36,26 @@ export function sessionsAt(at: (issuer: string) => Promise<Place>): SessionStore
   }
 }
 
+/**
+ * In the order of the index of what is open. A stop is looked up for each, also of those that were tried: the pauses count
+ * from it. The token is that of what is due.
+ * Bounded on both sides, or a planner without statistics would begin at the issuer.
+ */
 async function findDue(
   { database, dialect, number }: Place,
   now: Seconds,
   limit: number,
 ): Promise<readonly DueSession[]> {
-  const rows = await database.find(findDueIn(dialect, Math.floor(limit)), [number, now])
-  return rows.map(readDue)
+  const sql = `SELECT t.id, t.user_id, t.client_id, t.actor_id,
+    u.client_id AS u_client_id, u.actor_id AS u_actor_id, u.used_at, u.access_token_expires_at, u.session_due,
+    u.session_logout AS u_session_logout, s.stopped_at
+  FROM ${USES.name} u ${dialect.by(`${USES.name}_session_due`)}
+  LEFT JOIN ${STOPS.name} s ON s.issuer = u.issuer AND s.token_id = u.token_id
+  LEFT JOIN ${TOKENS.name} t ON t.issuer = u.issuer AND t.id = u.token_id
+  WHERE u.issuer = $1 AND u.session_due >= 0 AND u.session_due < ${Number.MAX_SAFE_INTEGER}
+    AND (u.session_due <= $2 OR (COALESCE(s.stopped_at, 0) > 0 AND ${UNTRIED}))
+  ORDER BY u.session_due LIMIT ${Math.floor(limit)}`
+  return (await database.find(sql, [number, now])).map(readDue)
 }
 
 const readDue = (row: Row): DueSession =>
@@ -77,7 +68,7 @@ const readDue = (row: Row): DueSession =>
     endsAt: Number(row.access_token_expires_at),
     usedAt: Number(row.used_at),
     logout: readLogout(row),
-    revokedAt: row.stopped_at === null ? undefined : Number(row.stopped_at),
+    revokedAt: optionalNumber(row.stopped_at),
   })
 
 async function settle(
@@ -85,7 +76,6 @@ async function settle(
   id: string,
   { mark, logout, at }: SessionOutcome,
 ): Promise<void> {
-  const bind = [number, dialect.bindId(id), mark]
-  if (logout === undefined) await database.writeRow({ sql: SETTLE }, bind, id)
-  else await database.writeRow({ sql: ANSWER }, [...bind, at, LOGOUTS[logout]], id)
+  const answer = logout === undefined ? [null, LOGOUTS.pending] : [at, LOGOUTS[logout]]
+  await database.writeRow({ sql: SETTLE }, [number, dialect.bindId(id), mark, ...answer], id)
 }

@@ -3,7 +3,6 @@ import type { Seconds } from '../../clock.ts'
 import { earliestId } from '../../subject-tokens/id.ts'
 import type { StoppedToken } from '../../subject-tokens/store.ts'
 import type { Database } from '../database/database.ts'
-import type { Dialect } from '../database/dialect.ts'
 import { STOPS, TOKENS, USES } from '../tables.ts'
 import type { Place } from './place.ts'
 
@@ -11,18 +10,15 @@ import type { Place } from './place.ts'
  * Of stops alone: the use is read only where there was none at the stop. Bounded on both sides, or a planner without
  * statistics would begin at the issuer.
  */
-const findStoppedIn = (
-  dialect: Dialect,
-): string => `SELECT s.number, COALESCE(s.ends, (SELECT u.access_token_expires_at FROM ${USES.name} u
-    WHERE u.issuer = s.issuer AND u.token_id = s.token_id)) AS ends
-  FROM ${STOPS.name} s ${dialect.by(`${STOPS.name}_stopped_at`)}
-  WHERE s.issuer = $1 AND s.stopped_at >= $2 AND s.stopped_at < ${Number.MAX_SAFE_INTEGER}`
-
 export async function findStopped(
   { database, dialect, number }: Place,
   since: Seconds,
 ): Promise<StoppedToken[]> {
-  const rows = await database.find(findStoppedIn(dialect), [number, since])
+  const sql = `SELECT s.number, COALESCE(s.ends, (SELECT u.access_token_expires_at FROM ${USES.name} u
+    WHERE u.issuer = s.issuer AND u.token_id = s.token_id)) AS ends
+  FROM ${STOPS.name} s ${dialect.by(`${STOPS.name}_stopped_at`)}
+  WHERE s.issuer = $1 AND s.stopped_at >= $2 AND s.stopped_at < ${Number.MAX_SAFE_INTEGER}`
+  const rows = await database.find(sql, [number, since])
   return rows
     .filter(({ ends }) => ends !== null)
     .map((row) => ({ statusIndex: Number(row.number), expiresAt: Number(row.ends) }))

@@ -8,46 +8,36 @@ import type { Seconds } from '../../clock.ts'
 import type { Revoked } from '../../subject-tokens/store.ts'
 import type { Replay, Revocation, SpentSubjectToken } from '../../subject-tokens/subject-token.ts'
 import { StorageError } from '../database/storage-error.ts'
-import type { Binding, Bound, Row } from '../database/text.ts'
-import { hexOf } from '../database/values.ts'
+import { type Binding, type Bound, hexOf, type Row } from '../database/text.ts'
 import { STOPS, USES } from '../tables.ts'
 import { readRow } from './hot.ts'
 import { type Place, partsOf, readRows } from './place.ts'
 import { readRevoked, revocationText } from './rows.ts'
 
-/** Rows that one statement writes. */
-const SIZES = [500, 100, 20, 5, 2, 1]
+/** Rows that one statement writes at most. */
+const MOST = 500
 
 const STOP = {
   table: STOPS.name,
   columns: ['issuer', 'stopped_at', 'cause', 'revocation', 'token_id', 'number', 'ends'],
-  shared: 4,
   key: STOPS.key,
-  once: [['stopped_at', 'ends', 'cause', 'revocation']],
+  once: ['stopped_at', 'ends', 'cause', 'revocation'],
 } as const
 
-const TOMBSTONE = { table: USES.name, columns: ['issuer', 'token_id'], shared: 1 }
+const TOMBSTONE = { table: USES.name, columns: ['issuer', 'token_id'] }
 
-/** A record as it was before a stop. */
-export interface Stoppable {
-  readonly id: string
-  readonly row: Row
-}
-
-const isSpent = ({ row }: Stoppable): boolean => row.u_used_at !== null
+const isSpent = (row: Row): boolean => row.u_used_at !== null
 /** A use, or a tombstone. */
-const isEnded = ({ row }: Stoppable): boolean => row.u_token_id !== null
-const isStopped = ({ row }: Stoppable): boolean => row.s_stopped_at !== null
-const isReported = ({ row }: Stoppable): boolean => row.s_reported !== null
+const isEnded = (row: Row): boolean => row.u_token_id !== null
+const isStopped = (row: Row): boolean => row.s_stopped_at !== null
+const isReported = (row: Row): boolean => row.s_reported !== null
 
 /** Whether its access token has not expired. */
-export const lives = ({ row }: Stoppable, now: Seconds): boolean =>
-  row.u_used_at !== null && Number(row.u_access_token_expires_at) > now
+export const lives = (row: Row, now: Seconds): boolean =>
+  isSpent(row) && Number(row.u_access_token_expires_at) > now
 
-export const canStop = (one: Stoppable, now: Seconds): boolean =>
-  isSpent(one) ? lives(one, now) : Number(one.row.expires_at) > now
-
-export const stoppable = (row: Row): Stoppable => ({ id: hexOf(row.id), row })
+export const canStop = (row: Row, now: Seconds): boolean =>
+  isSpent(row) ? lives(row, now) : Number(row.expires_at) > now
 
 /** How, and when. */
 export interface Stop {
@@ -55,12 +45,12 @@ export interface Stop {
   readonly revocation: Revocation
 }
 
-/** Stops what is not stopped yet, and returns all of them as they are afterwards. */
-export async function stop(place: Place, tokens: readonly Stoppable[], how: Stop): Promise<Stoppable[]> {
-  const stopped: Stoppable[] = []
+/** Stops what is not stopped yet, by the rows of records, and returns all of them as they are afterwards. */
+export async function stop(place: Place, tokens: readonly Row[], how: Stop): Promise<Row[]> {
+  const stopped: Row[] = []
   // The same order in every process, so that no two wait for each other's rows.
-  const sorted = [...tokens].sort((one, other) => (one.id < other.id ? -1 : 1))
-  for (const part of partsOf(sorted, SIZES)) stopped.push(...(await stopPart(place, part, how)))
+  const sorted = [...tokens].sort((one, other) => (hexOf(one.id) < hexOf(other.id) ? -1 : 1))
+  for (const part of partsOf(sorted, MOST)) stopped.push(...(await stopPart(place, part, how)))
   return stopped
 }
 
@@ -76,39 +66,33 @@ async function write(
   return (await database.writeRow({ sql }, bind, first)) ? 1 : 0
 }
 
-async function stopPart(
-  place: Place,
-  tokens: readonly Stoppable[],
-  { now, revocation }: Stop,
-): Promise<Stoppable[]> {
+async function stopPart(place: Place, tokens: readonly Row[], { now, revocation }: Stop): Promise<Row[]> {
   const { dialect, number } = place
   const rows = tokens.length
-  const ids = tokens.map(({ id }) => id)
+  const ids = tokens.map(({ id }) => hexOf(id))
   if (!tokens.every(isStopped)) {
-    const shared = [number, now, revocation.cause, revocationText(revocation)]
-    const values = tokens.flatMap(({ id, row }): Bound[] => [
-      dialect.bindId(id),
+    const values = tokens.flatMap((row): Bound[] => [
+      ...[number, now, revocation.cause, revocationText(revocation), dialect.bindId(hexOf(row.id))],
       Number(row.number),
-      row.u_used_at === null ? null : Number(row.u_access_token_expires_at),
+      isSpent(row) ? Number(row.u_access_token_expires_at) : null,
     ])
-    await write(place, ids, dialect.writeOnce({ ...STOP, rows }), [...shared, ...values])
+    await write(place, ids, dialect.writeOnce({ ...STOP, rows }), values)
   }
   if (!tokens.every(isEnded)) {
-    const values = ids.map((id) => dialect.bindId(id))
-    await write(place, ids, dialect.insertNew({ ...TOMBSTONE, rows }), [number, ...values])
+    const values = ids.flatMap((id) => [number, dialect.bindId(id)])
+    await write(place, ids, dialect.insertNew({ ...TOMBSTONE, rows }), values)
   }
   const [first = ''] = ids
   const found = ids.length > 1 ? await readRows(place, ids) : [await readRow(place, first)]
-  return found.flatMap((row) => (row ? [stoppable(row)] : []))
+  return found.filter((row) => row !== undefined)
 }
 
 export async function revoke(place: Place, id: string, how: Stop): Promise<Revoked | undefined> {
   const row = await readRow(place, id)
   if (!row) return undefined
-  const token = stoppable(row)
-  const isOver = !canStop(token, how.now) || (isStopped(token) && isReported(token))
-  const [stopped = token] = isOver ? [] : await stop(place, [token], how)
-  return readRevoked(place, stopped.row)
+  const isOver = !canStop(row, how.now) || (isStopped(row) && isReported(row))
+  const [stopped = row] = isOver ? [] : await stop(place, [row], how)
+  return readRevoked(place, stopped)
 }
 
 /** Names a call: who finds its own number in a row has written it. */
@@ -117,7 +101,7 @@ const nameOfCall = (): number => randomInt(2 ** 48 - 1)
 /** Returns those of the tokens that no other call has returned. To be called with all that their events say at hand. */
 export async function report(place: Place, ids: readonly string[]): Promise<readonly string[]> {
   const reported: string[] = []
-  for (const part of partsOf([...new Set(ids)], [1000])) reported.push(...(await reportPart(place, part)))
+  for (const part of partsOf([...new Set(ids)], 1000)) reported.push(...(await reportPart(place, part)))
   return reported
 }
 
@@ -158,7 +142,7 @@ const REPLAY = {
   ],
   key: STOPS.key,
   // A row without a replay is one of a stop, which stays.
-  once: [['replayed_at', 'replayed', 'replayed_by', 'replayed_account']],
+  once: ['replayed_at', 'replayed', 'replayed_by', 'replayed_account'],
 } as const
 
 const REPORTED = `SELECT reported FROM ${STOPS.name} WHERE issuer = $1 AND token_id = $2`

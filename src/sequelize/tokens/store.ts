@@ -3,18 +3,16 @@ import type { Seconds } from '../../clock.ts'
 import { isPlainObject, refuseUnknown } from '../../plain-json.ts'
 import { isId } from '../../subject-tokens/id.ts'
 import type { SubjectTokenStore } from '../../subject-tokens/store.ts'
-import { logOf } from '../database/log.ts'
+import { logOf } from '../database/pool.ts'
 import { withoutEffect } from '../database/storage-error.ts'
-import { readTimeout } from '../database/time-limit.ts'
-import { databaseOf } from '../database-of.ts'
+import { databaseOf, readTimeout } from '../drivers.ts'
 import { assertSound } from '../schema/sound.ts'
 import { acknowledge } from './acknowledgements.ts'
 import { countLive, summarize } from './counts.ts'
 import { consume, find, insert } from './hot.ts'
-import { issuersOf } from './issuers.ts'
 import { killInBatches } from './kill.ts'
 import { list } from './list.ts'
-import { type Place, RECORDS } from './place.ts'
+import { placesOf, RECORDS } from './place.ts'
 import { RECORD, readToken } from './rows.ts'
 import { sessionsAt } from './sessions.ts'
 import { findStatusLists, findStopped } from './status-lists.ts'
@@ -33,7 +31,7 @@ const FIND_BY_NUMBER = `SELECT ${RECORD} FROM ${RECORDS} WHERE t.number = $1 AND
 
 /**
  * Subject tokens in the tables `subject_token…`, which `migrate` makes. One statement each for insert, find and consume;
- * one more to consume with a chain of several actors, and for the first use of an issuer in a process.
+ * one more to consume with a chain of several actors, and for the first use of an issuer.
  *
  * @throws {TypeError} for a dialect other than `sqlite`, `postgres` and `mysql`, and for an unknown or wrong option.
  * @example
@@ -44,19 +42,15 @@ export function createSubjectTokenStore(
   options: SubjectTokenStoreOptions = {},
 ): SubjectTokenStore {
   const database = databaseOf(sequelize, timeoutOf(options))
-  const numberOf = issuersOf(sequelize)
   const unreadable = tellOnce((id) => logOf(sequelize).log(`the record ${id} cannot be read as a whole`))
-  const at = async (issuer: string): Promise<Place> => {
-    const number = await numberOf(database, issuer)
-    return { database, dialect: database.dialect, issuer, number, unreadable }
-  }
+  const at = placesOf(database, unreadable)
 
   const store: SubjectTokenStore = {
     insert: async (token) => insert(await at(token.issuer), token),
 
     find: async (issuer, id) => (isId(id) ? find(await at(issuer), id) : undefined),
 
-    consume: async (token, now, use) => consume(await withoutEffect(at(token.issuer)), { token, now, use }),
+    consume: async (token, now, use) => consume(await withoutEffect(at(token.issuer)), token, now, use),
 
     list: async (issuer, filter, page) => list(await at(issuer), filter, page),
 
@@ -72,7 +66,7 @@ export function createSubjectTokenStore(
       isId(id) ? revoke(await at(issuer), id, { now, revocation }) : undefined,
 
     async *revokeWhere(issuer, filter, now, revocation) {
-      yield* killInBatches({ place: await at(issuer), filter, how: { now, revocation } })
+      yield* killInBatches(await at(issuer), filter, { now, revocation })
     },
 
     report: async (issuer, ids) => report(await at(issuer), ids),

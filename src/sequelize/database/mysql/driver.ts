@@ -1,12 +1,10 @@
 /** MariaDB and MySQL, one statement at a time. */
 
-import type { Driver } from '../driver.ts'
-import { codeOf, isCut } from '../fate.ts'
-import { toPositional } from '../positional.ts'
-import type { Bound, Result, Text } from '../text.ts'
-import { text } from '../values.ts'
+import { codeOf, type Driver, isCut } from '../driver.ts'
+import { toPositional } from '../standard.ts'
+import { type Bound, type Result, type Text, text } from '../text.ts'
 import { mysqlDialect } from './dialect.ts'
-import { type GroupTexts, most, runGroup } from './group.ts'
+import { most, runGroup } from './group.ts'
 
 interface Client {
   readonly stream: { destroy(): void }
@@ -52,35 +50,25 @@ const INTERRUPTED = /^(08|70100)/
 const KILLED = 1927
 
 /** The driver of one pool, which remembers whether it leads to a cluster. */
-export function createMysql(): Driver {
-  return {
-    ...mysql,
-    run: createRun(),
-    inSync: createInSync(),
-  }
-}
+export const createMysql = (): Driver => ({ ...mysql, inSync: createInSync() })
 
-function createRun(): Driver['run'] {
-  const texts: GroupTexts = new WeakMap()
-  return async (connection, text, bindings) => {
-    const execute = executeOn(connection as Client)
-    const [bind = []] = bindings
-    if (text.intent && bindings.length > 1) return runGroup({ execute, texts }, text.intent, bindings)
-    const [sql, values] = toPositional(text.sql, bind)
-    try {
-      return [await execute({ ...text, sql }, values)]
-    } catch (error) {
-      if (text.intent?.to === 'claim' && mysqlDialect.isDuplicateKey(error))
-        return [{ rows: [], affected: 0 }]
-      throw error
-    }
-  }
-}
-
-const mysql: Omit<Driver, 'run' | 'inSync'> = {
+const mysql: Driver = {
   dialect: mysqlDialect,
   makesClients: 'createConnection',
   most,
+
+  async run(connection, text, bindings) {
+    const execute = executeOn(connection as Client)
+    const [bind = []] = bindings
+    if (text.intent && bindings.length > 1) return runGroup(execute, text.intent, bindings)
+    const [sql, values] = toPositional(text, bind)
+    try {
+      return [await execute({ ...text, sql }, values)]
+    } catch (error) {
+      if (text.intent?.to !== 'claim' || codeOf(error) !== 'ER_DUP_ENTRY') throw error
+      return [{ rows: [], affected: 0 }]
+    }
+  },
 
   fateOf(error) {
     const code = codeOf(error) ?? ''

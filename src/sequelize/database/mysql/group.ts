@@ -6,57 +6,35 @@
  * with repeated keys, which change nothing. Rows to insert cannot be, and have a text for each size: in two parts they were
  * two commits.
  */
-import type { Binding, Bound, Claim, Find, Insertion, Intent, Result, Row, Text } from '../text.ts'
+import type { Binding, Bound, Find, Intent, Result, Row, Text } from '../text.ts'
 
 /** More would save little, and make the first wait for the last. */
 const MOST = 16
 
 export const most = ({ intent }: Text): number => (intent ? MOST : 1)
 
-/** The texts of groups that a pool has written, by their sizes. */
-export type GroupTexts = WeakMap<Intent, Map<number, Text>>
-
-interface Connection {
-  /** Runs one statement, whose parameters are written `?`. */
-  execute(text: Text, values: readonly Bound[]): Promise<Result>
-  /** Those of its pool. */
-  readonly texts: GroupTexts
-}
+/** Runs one statement, whose parameters are written `?`. */
+type Execute = (text: Text, values: readonly Bound[]) => Promise<Result>
 
 /** Does for each of several bindings what is wanted of its row. */
-export function runGroup(
-  connection: Connection,
+export async function runGroup(
+  execute: Execute,
   intent: Intent,
   bindings: readonly Binding[],
 ): Promise<readonly Result[]> {
-  return intent.to === 'find'
-    ? findAll(connection, intent, bindings)
-    : insertAll(connection, intent, bindings)
-}
-
-async function insertAll(
-  { execute, texts }: Connection,
-  intent: Insertion | Claim,
-  bindings: readonly Binding[],
-): Promise<Result[]> {
-  const text = known(texts, intent, bindings.length, () => {
-    const row = `(${placeholders(intent.columns.length)})`
-    const rows = bindings.map(() => row).join(', ')
-    return `INSERT INTO ${intent.table} (${intent.columns.join(', ')}) VALUES ${rows}`
-  })
-  await execute(text, bindings.flat())
+  if (intent.to === 'find') return findAll(execute, intent, bindings)
+  const row = `(${placeholders(intent.columns)})`
+  const rows = bindings.map(() => row).join(', ')
+  const sql = `INSERT INTO ${intent.table} (${intent.columns.join(', ')}) VALUES ${rows}`
+  await execute({ sql }, bindings.flat())
   return bindings.map(() => ({ rows: [], affected: 1 }))
 }
 
 /** What one statement finds has all but its keys in common. */
-async function findAll(
-  connection: Connection,
-  intent: Find,
-  bindings: readonly Binding[],
-): Promise<Result[]> {
+async function findAll(execute: Execute, intent: Find, bindings: readonly Binding[]): Promise<Result[]> {
   const results = new Map<Binding, Result>()
   for (const alike of Map.groupBy(bindings, ([, ...others]) => JSON.stringify(others.map(bytes))).values()) {
-    const found = await findAlike(connection, intent, alike)
+    const found = await findAlike(execute, intent, alike)
     for (const bind of alike) {
       const row = found.get(bytes(bind[0]))
       results.set(bind, { rows: row ? [row] : [], affected: 0 })
@@ -65,23 +43,18 @@ async function findAll(
   return bindings.map((bind) => results.get(bind) ?? { rows: [], affected: 0 })
 }
 
-/** The rows by their keys. */
+/** The rows by their keys. The planner would read the whole of a table that it believes to be small. */
 async function findAlike(
-  { execute, texts }: Connection,
-  intent: Find,
+  execute: Execute,
+  { table, join = '', columns, key, equal, index }: Find,
   bindings: readonly Binding[],
 ): Promise<ReadonlyMap<string, Row>> {
-  const { columns, key, equal } = intent
   const keys = filled(bindings).map(([value = null]) => value)
   const [[, ...others] = []] = bindings
-  // The planner would read the whole of a table that it believes to be small.
-  const text = known(texts, intent, keys.length, () =>
-    [
-      `SELECT ${columns}, ${key} AS found_by ${from(intent, keys)}`,
-      ...equal.map((column) => `${column} = ?`),
-    ].join(' AND '),
-  )
-  const { rows } = await execute(text, [...keys, ...others])
+  const conditions = [`${key} IN (${placeholders(keys)})`, ...equal.map((column) => `${column} = ?`)]
+  const sql = `SELECT ${columns}, ${key} AS found_by FROM ${table} FORCE INDEX (${index}) ${join}
+    WHERE ${conditions.join(' AND ')}`
+  const { rows } = await execute({ sql }, [...keys, ...others])
   return new Map(rows.map((row) => [bytes(row.found_by), row]))
 }
 
@@ -89,26 +62,10 @@ async function findAlike(
 const bytes = (value: unknown): string =>
   (Buffer.isBuffer(value) ? value : Buffer.from(String(value))).toString('latin1')
 
-const placeholders = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
-
-const from = (
-  { table, join, key, index }: Pick<Find, 'table' | 'join' | 'key' | 'index'>,
-  keys: readonly unknown[],
-): string =>
-  [`FROM ${table} FORCE INDEX (${index})`, join, `WHERE ${key} IN (${placeholders(keys.length)})`]
-    .filter(Boolean)
-    .join(' ')
+const placeholders = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 
 /** Filled up to a size with the last one. */
 function filled(bindings: readonly Binding[]): Binding[] {
   const size = 2 ** Math.ceil(Math.log2(bindings.length))
   return Array.from({ length: size }, (_, index) => bindings[index] ?? bindings.at(-1) ?? [])
-}
-
-function known(texts: GroupTexts, intent: Intent, size: number, sql: () => string): Text {
-  const sizes = texts.get(intent) ?? new Map<number, Text>()
-  texts.set(intent, sizes)
-  const text = sizes.get(size) ?? { sql: sql() }
-  sizes.set(size, text)
-  return text
 }

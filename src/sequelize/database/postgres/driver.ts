@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Driver } from '../driver.ts'
-import { codeOf, isCut } from '../fate.ts'
+import { codeOf, type Driver, isCut } from '../driver.ts'
 import type { Result } from '../text.ts'
 import { postgresDialect } from './dialect.ts'
 import { type Parsed, PostgresStatement } from './statement.ts'
@@ -60,14 +59,14 @@ export function createPostgres(log: (text: string) => void): Driver {
     ...postgres,
     run: (connection, { sql, rare }, bindings) =>
       new Promise((resolve, reject) => {
-        const statement = known(parsed, sql)
-        const name = named && !rare ? statement.name : ''
+        const statement = rare ? { name: '', text: sql } : known(parsed, sql)
+        const name = named ? statement.name : ''
         const done = (error: Error | null, results: readonly Result[] = []) => {
           if (!error) return resolve(results)
           giveUpNames(error)
           reject(error)
         }
-        ;(connection as Client).query(new PostgresStatement(statement, { name, bindings, done }))
+        ;(connection as Client).query(new PostgresStatement(statement, name, bindings, done))
       }),
   }
 }

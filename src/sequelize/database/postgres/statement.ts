@@ -26,13 +26,6 @@ export interface Parsed {
   shape?: Row
 }
 
-interface Execution {
-  /** Of the prepared statement; empty for none. */
-  readonly name: string
-  readonly bindings: readonly Binding[]
-  readonly done: Done
-}
-
 /**
  * A statement in the form that node-postgres takes from extensions such as `pg-cursor`: the client calls `submit`,
  * then one method for each message from the server. The client's own query asks for a description of the columns
@@ -42,7 +35,7 @@ interface Execution {
  * the server is ready for the next query, and rolled back when it reports an error.
  */
 export class PostgresStatement {
-  /** The client reads both. Without a name the text is parsed each time. */
+  /** The client reads both. With an empty name the text is parsed each time. */
   readonly name: string
   readonly text: string
   /** The client replaces it when a query has a time limit. */
@@ -50,16 +43,14 @@ export class PostgresStatement {
   readonly #parsed: Parsed
   readonly #bindings: readonly Binding[]
   readonly #results: Result[] = []
-  #shape: Row | undefined
   #rows: Row[] = []
 
-  constructor(parsed: Parsed, { name, bindings, done }: Execution) {
+  constructor(parsed: Parsed, name: string, bindings: readonly Binding[], done: Done) {
     this.name = name
     this.text = parsed.text
     this.callback = done
     this.#parsed = parsed
     this.#bindings = bindings
-    this.#shape = parsed.shape
   }
 
   submit(wire: Wire): null {
@@ -71,7 +62,7 @@ export class PostgresStatement {
       if (!(name in wire.parsedStatements)) wire.parse({ name, text })
       for (const values of this.#bindings) {
         wire.bind({ statement: name, values, valueMapper: toWire })
-        if (!this.#shape) wire.describe({ type: 'P', name: '' })
+        if (!this.#parsed.shape) wire.describe({ type: 'P', name: '' })
         wire.execute({})
       }
       wire.sync()
@@ -82,12 +73,12 @@ export class PostgresStatement {
   }
 
   handleRowDescription({ fields }: { fields: readonly { name: string }[] }): void {
-    this.#shape = Object.fromEntries(fields.map(({ name }) => [name, null]))
+    this.#parsed.shape = Object.fromEntries(fields.map(({ name }) => [name, null]))
   }
 
   /** Values come as text, whatever their type. */
   handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
-    const row: Record<string, unknown> = { ...this.#shape }
+    const row: Record<string, unknown> = { ...this.#parsed.shape }
     let column = 0
     for (const name in row) row[name] = fields[column++]
     this.#rows.push(row)
@@ -100,7 +91,7 @@ export class PostgresStatement {
   }
 
   handleReadyForQuery(): void {
-    this.#parsed.shape = this.#shape ?? {}
+    this.#parsed.shape ??= {}
     this.callback(null, this.#results)
   }
 

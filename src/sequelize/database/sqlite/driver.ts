@@ -1,6 +1,5 @@
-import type { Driver } from '../driver.ts'
-import { codeOf } from '../fate.ts'
-import { toPositional } from '../positional.ts'
+import { codeOf, type Driver } from '../driver.ts'
+import { toPositional } from '../standard.ts'
 import type { Binding, Bound, Row } from '../text.ts'
 import { sqliteDialect } from './dialect.ts'
 import { isNodeSqlite } from './node-sqlite.ts'
@@ -23,12 +22,12 @@ const sqlite: Omit<Driver, 'most' | 'run'> = {
 export const nodeDriver: Driver = {
   ...sqlite,
   most: () => 32,
-  async run(connection, { sql }, bindings) {
+  async run(connection, text, bindings) {
     if (!isNodeSqlite(connection)) throw new TypeError('not a connection of nodeSqlite')
-    const [text] = toPositional(sql, [])
+    const [sql] = toPositional(text, [])
     return connection.runAll(
-      text,
-      bindings.map((bind) => toPositional(sql, bind)[1]),
+      sql,
+      bindings.map((bind) => toPositional(text, bind)[1]),
     )
   },
 }
@@ -42,16 +41,16 @@ interface Sqlite3 {
 export const sqlite3Driver: Driver = {
   ...sqlite,
   most: () => 1,
-  run: (connection, { sql }, [bind = []]) =>
+  run: (connection, text, [bind = []]) =>
     new Promise((resolve, reject) => {
       const sqlite3 = connection as Sqlite3
-      const [text, values] = toPositional(sql, bind)
-      if (text.startsWith('SELECT')) {
-        sqlite3.all(text, values, (error, rows = []) =>
+      const [sql, values] = toPositional(text, bind)
+      if (sql.startsWith('SELECT')) {
+        sqlite3.all(sql, values, (error, rows = []) =>
           error ? reject(error) : resolve([{ rows, affected: 0 }]),
         )
       } else {
-        sqlite3.run(text, values, function (error) {
+        sqlite3.run(sql, values, function (error) {
           if (error) reject(error)
           else resolve([{ rows: [], affected: this.changes }])
         })

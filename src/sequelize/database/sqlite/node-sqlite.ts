@@ -82,7 +82,7 @@ class Database {
 
   /** By a savepoint, because a database in memory has one connection, which may be inside a transaction of the host. */
   #atomically<Value>(work: () => Value): Value {
-    const execute = (sql: string) => this.#prepare(sql).run()
+    const execute = (sql: string) => void this.#prepare(sql).run()
     const outermost = !this.#database.isTransaction
     execute('SAVEPOINT together')
     try {
@@ -90,19 +90,11 @@ class Database {
       execute('RELEASE together')
       return value
     } catch (error) {
+      // Releasing the outermost savepoint commits, which may be what has just failed: only a rollback always ends it.
+      const ending = outermost ? ['ROLLBACK'] : ['ROLLBACK TO together', 'RELEASE together']
       // After some failures SQLite has ended the transaction by itself.
-      if (this.#database.isTransaction) this.#rollBack(execute, outermost)
+      if (this.#database.isTransaction) ending.forEach(execute)
       throw error
-    }
-  }
-
-  /** Releasing the outermost savepoint commits, which may be what has just failed. Only a rollback always ends it. */
-  #rollBack(execute: (sql: string) => unknown, outermost: boolean): void {
-    if (outermost) {
-      execute('ROLLBACK')
-    } else {
-      execute('ROLLBACK TO together')
-      execute('RELEASE together')
     }
   }
 
@@ -159,15 +151,14 @@ function open(filename: string, readOnly: boolean): DatabaseSync {
 
 /** Runs `work` now, and again after pauses while something is locked; then `done`, always in a later microtask. */
 function untilUnlocked<Value>(work: () => Value, done: (error: Error | null, value?: Value) => void): void {
-  let wait: (() => Promise<boolean>) | undefined
+  const wait = createPatience()
   const attempt = async (): Promise<void> => {
     try {
       const value = work()
       queueMicrotask(() => done(null, value))
     } catch (thrown) {
       const error = asSqliteError(thrown)
-      if (isLocked(error)) wait ??= createPatience()
-      if (isLocked(error) && (await wait?.())) return attempt()
+      if (isLocked(error) && (await wait())) return attempt()
       queueMicrotask(() => done(error))
     }
   }
