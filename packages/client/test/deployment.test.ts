@@ -4,7 +4,6 @@ import { decodeJwt } from 'jose'
 import { ClientSecretPost, None } from 'oauth4webapi'
 import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { machineClient, webClient } from '../../../fixtures/clients.ts'
-import { stopClock } from '../../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
 import { signingKey } from '../../../fixtures/keys.ts'
 import { createImpersonationClient, type ImpersonationClientOptions, type ListRequest } from '../src/index.ts'
@@ -248,28 +247,6 @@ describe('client: a deployment', () => {
       expect([count('/openid-configuration'), count('/oidc/token')]).to.deep.equal([1, 1])
       await Promise.all(issued.map(({ id }) => backend.get(id)))
       expect([count('/openid-configuration'), count('/oidc/token')]).to.deep.equal([1, 2])
-    })
-
-    it('anew before they end', async () => {
-      const clock = stopClock()
-      try {
-        const { fetch: send, count } = watched()
-        const backend = connect({ fetch: send })
-        const issue = async () => {
-          await backend.issue({ userId: 'alice' })
-          return count('/oidc/token')
-        }
-        expect(await issue()).to.equal(1)
-        clock.tick(569)
-        expect(await issue()).to.equal(1)
-        clock.tick(1)
-        expect(await issue()).to.equal(2)
-        clock.tick(3600)
-        expect(await issue()).to.equal(3)
-        expect(count('/openid-configuration')).to.equal(2)
-      } finally {
-        clock.restore()
-      }
     })
 
     it('also when the caller who caused it has gone, for the others', async () => {

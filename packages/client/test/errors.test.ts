@@ -4,200 +4,110 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { json } from '../../../fixtures/stand-in.ts'
 import type { ImpersonationClient } from '../src/index.ts'
-import { connect, errorOf, ID, METADATA, type Script, withStandIn } from './calling.ts'
+import { connect, errorOf, ID, ISSUER, METADATA, withStandIn } from './calling.ts'
 
 type Try = (client: ImpersonationClient) => Promise<unknown>
 
 const get: Try = (client) => client.get(ID)
 const issue: Try = (client) => client.issue({ userId: 'alice' })
+const stop: Try = (client) => client.stop({ id: ID })
 const exchange: Try = (client) => client.exchange({ subjectToken: 'sub_x' })
 const onBehalfOf: Try = (client) => client.onBehalfOf({ subjectToken: 'sub_x', resource: 'urn:billing' })
 
-const respond =
-  (status: number, body: unknown, headers = {}) =>
-  (response: ServerResponse) =>
-    json(response, status, body, headers)
-const page = (response: ServerResponse) => void response.writeHead(200).end('<html>')
+/** A status, a body (a text as it is, all else as JSON), and headers. */
+type Reply = readonly [status: number, body: unknown, headers?: Readonly<Record<string, string>>]
 
 const ISSUED = { subjectToken: `sub_${'a'.repeat(65)}`, expiresIn: 600 }
+const issuedAt = (location?: string): Reply => [201, ISSUED, location === undefined ? {} : { location }]
+const listPage: Try = (client) => client.listPage()
 const read = async (client: ImpersonationClient, cursor?: string) => {
   for await (const _ of client.list({ cursor })) expect.fail('a record')
 }
+const readOn: Try = (client) => read(client, 'c0')
 /** Pages without records, each with its next cursor. */
-const pages = (...cursors: unknown[]): Script => ({
-  api: (response) => json(response, 200, { items: [], nextCursor: cursors.shift() }),
-})
-const DISCOVERY = 'invalid_response: discovery at {issuer}/.well-known/openid-configuration:'
+const pages = (...cursors: unknown[]): Reply[] =>
+  cursors.map((nextCursor) => [200, { items: [], nextCursor }])
 
-/** What comes, the call, and what its error says after so many requests of the management API. */
-const told: readonly (readonly [
-  title: string,
-  call: Try,
-  script: Script,
-  status: number,
-  message: string,
-  requests?: number,
-])[] = [
-  [
-    'the page of something that stands between',
-    get,
-    { api: (response) => void response.writeHead(502).end('<html>') },
-    502,
-    'invalid_response: HTTP status 502',
-  ],
-  [
-    'a refusal without a code',
-    get,
-    { api: respond(400, { error: '', error_description: 'no' }) },
-    400,
-    'invalid_response: HTTP status 400',
-  ],
-  [
-    'a refusal without a description',
-    get,
-    { api: respond(500, { error: 'server_error' }) },
-    500,
-    'server_error: HTTP status 500',
-  ],
-  ['a page instead of a record', get, { api: page }, 200, 'invalid_response: not JSON'],
-  [
-    'another record',
-    get,
-    { api: respond(200, { id: '1'.repeat(32) }) },
-    200,
-    'invalid_response: not this record',
-  ],
-  [
-    'no records',
-    (client) => client.listPage(),
-    { api: respond(200, { items: 'none' }) },
-    200,
-    'invalid_response: not a page of records',
-  ],
-  ...[5, '', null].map(
-    (cursor) =>
-      [
-        `${JSON.stringify(cursor)} as cursor`,
-        read,
-        pages(cursor),
-        200,
-        'invalid_response: not a page of records',
-      ] as const,
-  ),
-  ['the cursor that was sent', read, pages('c1', 'c1'), 200, 'invalid_response: a list without end', 2],
-  ['an earlier cursor', read, pages('c1', 'c2', 'c1'), 200, 'invalid_response: a list without end', 3],
-  [
-    'the first cursor again',
-    (client) => read(client, 'c0'),
-    pages('c0'),
-    200,
-    'invalid_response: a list without end',
-  ],
-  ...[
-    undefined,
-    ID,
-    `/x/${ID}?y#z`,
-    '/x/',
-    `/x/a%2F${ID}`,
-    `/x/${ID}0`,
-    '/x/summary',
-    `/x/${'A'.repeat(32)}`,
-  ].map(
+/** What comes, to which call, one reply after the other; and what its error says is wrong with the last one. */
+const told: readonly (readonly [title: string, call: Try, replies: readonly Reply[], wrong: string])[] = [
+  ['the page of something that stands between', get, [[502, '<html>']], 'HTTP status 502'],
+  ['a refusal without a code', get, [[400, { error: '', error_description: 'no' }]], 'HTTP status 400'],
+  ['a list as a refusal', issue, [[400, ['invalid_request']]], 'HTTP status 400'],
+  ['a page instead of a record', get, [[200, '<html>']], 'not JSON'],
+  ['another record', get, [[200, { id: '1'.repeat(32) }]], 'not this record'],
+  ['no records', listPage, [[200, { items: 'none' }]], 'not a page of records'],
+  ['a number as cursor', read, pages(5), 'not a page of records'],
+  ['an empty cursor', read, pages(''), 'not a page of records'],
+  ['null as cursor', read, pages(null), 'not a page of records'],
+  ['the cursor that was sent', read, pages('c1', 'c1'), 'a list without end'],
+  ['an earlier cursor', read, pages('c1', 'c2', 'c1'), 'a list without end'],
+  ['the first cursor again', readOn, pages('c0'), 'a list without end'],
+  ['a subject token at no address', issue, [issuedAt()], 'not a subject token'],
+  ...[ID, `/x/${ID}?y#z`, '/x/', `/x/a%2F${ID}`, `/x/${ID}0`, '/x/summary', `/x/${'A'.repeat(32)}`].map(
     (location) =>
-      [
-        `a subject token at ${location}`,
-        issue,
-        { api: respond(201, ISSUED, location === undefined ? {} : { location }) },
-        201,
-        'invalid_response: not a subject token',
-      ] as const,
+      [`a subject token at ${location}`, issue, [issuedAt(location)], 'not a subject token'] as const,
   ),
+  ['no subject token', issue, [[201, { expiresIn: 1 }, { location: `/x/${ID}` }]], 'not a subject token'],
   [
-    'an issue without a subject token',
+    'a subject token whose life is text',
     issue,
-    { api: respond(201, { expiresIn: 1 }, { location: `/x/${ID}` }) },
-    201,
-    'invalid_response: not a subject token',
+    [[201, { ...ISSUED, expiresIn: '600' }, { location: `/${ID}` }]],
+    'not a subject token',
   ],
+  ['a subject token and something behind it', issue, [[201, `${JSON.stringify(ISSUED)}x`]], 'not JSON'],
+  ['no number of what was stopped', stop, [[200, { revoked: '1' }]], 'not a number of records'],
   [
-    'a subject token and something behind it',
-    issue,
-    { api: (response) => void response.writeHead(201).end(`${JSON.stringify(ISSUED)}x`) },
-    201,
-    'invalid_response: not JSON',
-  ],
-  [
-    'a list as a refusal',
-    issue,
-    { api: respond(400, ['invalid_request']) },
-    400,
-    'invalid_response: HTTP status 400',
-  ],
-  [
-    'a subject token without its life in seconds',
-    issue,
-    { api: respond(201, { subjectToken: 'sub_x', expiresIn: '600' }, { location: `/${ID}` }) },
-    201,
-    'invalid_response: not a subject token',
-  ],
-  [
-    'no number of what was stopped',
-    (client) => client.stop({ id: ID }),
-    { api: respond(200, { revoked: '1' }) },
-    200,
-    'invalid_response: not a number of records',
+    'a token without its life',
+    exchange,
+    [[200, { access_token: 'a', token_type: 'Bearer' }]],
+    'a token without expires_in',
   ],
   ...[exchange, onBehalfOf].flatMap(
     (call) =>
       [
-        [
-          'no token',
-          call,
-          { token: respond(200, { quoted: 'sub_x' }) },
-          200,
-          'invalid_response: not a token',
-        ],
-        [
-          'no refusal',
-          call,
-          { token: respond(502, { quoted: 'sub_x' }) },
-          502,
-          'invalid_response: HTTP status 502',
-        ],
+        ['no token', call, [[200, { quoted: 'sub_x' }]], 'not a token'],
+        ['no refusal', call, [[502, { quoted: 'sub_x' }]], 'HTTP status 502'],
       ] as const,
   ),
-  [
-    'a token without its life',
-    exchange,
-    { token: respond(200, { access_token: 'a', token_type: 'Bearer' }) },
-    200,
-    'invalid_response: a token without expires_in',
-  ],
-  [
-    'metadata of another issuer',
-    exchange,
-    { metadata: () => ({ issuer: 'https://id.example.com/oidc/' }) },
-    200,
-    `${DISCOVERY} another issuer: expected "{issuer}", got "https://id.example.com/oidc/"`,
-  ],
-  [
-    'metadata with the issuer in another spelling',
-    exchange,
-    { metadata: (issuer) => ({ issuer: issuer.replace('http', 'HTTP') }) },
-    200,
-    `${DISCOVERY} another issuer: expected "{issuer}", got "HTTP{rest}"`,
-  ],
 ]
 
 describe('client: errors', () => {
-  for (const [title, call, script, status, message, requests] of told) {
-    it(`name what is wrong with a response: ${title}`, () =>
-      withStandIn(script, async (client, { issuer, apiRequests }) => {
+  for (const [title, call, replies, wrong] of told) {
+    it(`name what is wrong with a response: ${title}`, () => {
+      const left = [...replies]
+      const reply = (response: ServerResponse) => {
+        const [status, body, headers] = left.shift() ?? [500, '']
+        response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body))
+      }
+      const isOfToken = call === exchange || call === onBehalfOf
+      return withStandIn(isOfToken ? { token: reply } : { api: reply }, async (client) => {
         const error = await errorOf(call(client))
-        const text = message.replaceAll('{issuer}', issuer).replace('{rest}', issuer.replace('http', ''))
-        expect([error.status, String(error)]).to.deep.equal([status, `ImpersonationError: ${text}`])
-        if (requests !== undefined) expect(apiRequests).to.have.length(requests)
-      }))
+        expect(String(error)).to.equal(`ImpersonationError: invalid_response: ${wrong}`)
+        expect(error.status).to.equal(replies.at(-1)?.[0])
+        expect(left).to.deep.equal([])
+      })
+    })
+  }
+
+  it('name the code of a refusal without a description', async () => {
+    const api = (response: ServerResponse) => json(response, 500, { error: 'server_error' })
+    const error = await withStandIn({ api }, (client) => errorOf(get(client)))
+    expect([error.status, String(error)]).to.deep.equal([
+      500,
+      'ImpersonationError: server_error: HTTP status 500',
+    ])
+  })
+
+  for (const issuer of [`${ISSUER}/`, ISSUER.replace('https', 'HTTPS')]) {
+    it(`name the issuer of the metadata, which is another: ${issuer}`, async () => {
+      const { client } = connect({ metadata: { issuer } })
+      const wrong = `another issuer: expected "${ISSUER}", got "${issuer}"`
+      const error = await errorOf(exchange(client))
+      expect(error.status).to.equal(200)
+      expect(String(error)).to.equal(
+        `ImpersonationError: invalid_response: discovery at ${METADATA}: ${wrong}`,
+      )
+    })
   }
 
   it('come of a token endpoint that is not protected, which is sent nothing', async () => {

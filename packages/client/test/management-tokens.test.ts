@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { Kept } from '../src/kept.ts'
-import { connect, ID } from './calling.ts'
+import { connect, ID, METADATA } from './calling.ts'
 
 // Without a body: not even an empty one.
 const refuse = () => new Response(null, { status: 401 })
@@ -38,22 +38,33 @@ describe('client: management tokens', () => {
     }
   })
 
-  it('are kept for half a minute if the provider does not say how long they last', async () => {
-    const clock = stopClock()
-    try {
-      const { client, tokens } = connect()
-      const requestedAfter = async (seconds: number) => {
-        clock.tick(seconds)
-        await client.get(ID)
-        return tokens.length
+  /** How long they last, and how many were requested after so many seconds more. */
+  const lives: [
+    title: string,
+    expires_in: number | undefined,
+    ...requested: [after: number, tokens: number][],
+  ][] = [
+    ['until half a minute before they end', 600, [0, 1], [569, 1], [1, 2], [3600, 3]],
+    ['for half a minute if the provider does not say how long they last', undefined, [0, 1], [29, 1], [1, 2]],
+  ]
+  for (const [title, expires_in, ...requested] of lives) {
+    it(`are kept ${title}, and the metadata for an hour`, async () => {
+      const clock = stopClock()
+      try {
+        const { client, tokens, to } = connect({ expires_in })
+        let passed = 0
+        for (const [seconds, times] of requested) {
+          clock.tick(seconds)
+          passed += seconds
+          await client.get(ID)
+          expect(tokens, `after ${passed} s`).to.have.length(times)
+        }
+        expect(to(METADATA)).to.have.length(passed > 3600 ? 2 : 1)
+      } finally {
+        clock.restore()
       }
-      expect(await requestedAfter(0)).to.equal(1)
-      expect(await requestedAfter(29)).to.equal(1)
-      expect(await requestedAfter(1)).to.equal(2)
-    } finally {
-      clock.restore()
-    }
-  })
+    })
+  }
 })
 
 describe('client: what is kept', () => {

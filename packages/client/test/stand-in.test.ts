@@ -1,5 +1,5 @@
 /** The client against a provider that fails, waits and refuses as a test tells it to, and records what was sent. */
-import { createServer, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
@@ -8,7 +8,7 @@ import {
   type ImpersonationClient,
   type ImpersonationClientOptions,
 } from '../src/index.ts'
-import { BACKEND, errorOf, ID, type Script } from './calling.ts'
+import { BACKEND, errorOf, ID, type Script, withStandIn } from './calling.ts'
 
 const ISSUED = { subjectToken: `sub_${'a'.repeat(43)}`, expiresIn: 600 }
 const created = (response: ServerResponse) =>
@@ -31,15 +31,11 @@ describe('client: a stand-in', () => {
 
   describe('sends', () => {
     it('issue as it was given, to the address of the API, with a token for its name', async () => {
-      const options = { managementResource: 'https://id.example.com/api' }
       standIn = await startStandIn({ api: created })
-      const managementUrl = `${standIn.issuer.replace('/oidc', '/internal')}/`
-      const client = createImpersonationClient({
-        ...BACKEND,
-        issuer: standIn.issuer,
-        ...options,
-        managementUrl,
-      })
+      const { issuer } = standIn
+      const managementResource = 'https://id.example.com/api'
+      const managementUrl = `${issuer.replace('/oidc', '/internal')}/`
+      const client = createImpersonationClient({ ...BACKEND, issuer, managementResource, managementUrl })
       const request = { userId: 'alice', context: { ticketId: 'T-1' }, actorId: undefined }
       expect(await client.issue(request)).to.deep.equal({ ...ISSUED, id: ID })
       expect(standIn.apiRequests).to.deep.equal([
@@ -53,7 +49,7 @@ describe('client: a stand-in', () => {
       const [token] = standIn.tokenRequests
       expect(Object.fromEntries(new URLSearchParams(token?.body))).to.deep.equal({
         grant_type: 'client_credentials',
-        resource: options.managementResource,
+        resource: managementResource,
         scope: 'subject-tokens:create',
       })
       expect(token?.authorization).to.equal(`Basic ${btoa('backend:backend%2Dsecret')}`)
@@ -183,17 +179,14 @@ describe('client: a stand-in', () => {
         { api: (response) => void response.writeHead(201).write('{') },
         { token: () => {} },
       ]
+      const limit = { timeout: 1 }
       const errors = await Promise.all(
-        scripts.map(async (script) => {
-          const own = await startStandIn(script)
-          const client = createImpersonationClient({ ...BACKEND, issuer: own.issuer, timeout: 1 })
-          const error = await errorOf(client.issue({ userId: 'alice' }))
-          await own.close()
-          return [error.status, error.code, error.description]
-        }),
+        scripts.map((script) =>
+          withStandIn(script, (client) => errorOf(client.issue({ userId: 'alice' })), limit),
+        ),
       )
-      expect(errors).to.deep.equal(Array(3).fill([0, 'timeout', 'no response within the time limit']))
-      standIn = await startStandIn()
+      const description = 'no response within the time limit'
+      for (const error of errors) expect(error).to.include({ status: 0, code: 'timeout', description })
     })
 
     it('ends with the signal of the call', async () => {
@@ -310,22 +303,15 @@ describe('client: a stand-in', () => {
     }
 
     it('redirect', async () => {
-      let reached = 0
-      const elsewhere = createServer((_request, response) => {
-        reached += 1
-        response.end()
-      }).listen(0, '127.0.0.1')
-      await new Promise((resolve) => elsewhere.once('listening', resolve))
-      const { port } = elsewhere.address() as { port: number }
-      const redirect = (response: ServerResponse) =>
-        void response.writeHead(307, { location: `http://127.0.0.1:${port}/` }).end()
-      const client = await connect({ api: redirect })
-      expect((await errorOf(client.issue({ userId: 'alice' }))).status).to.equal(307)
-      await standIn.close()
-      const other = await connect({ token: redirect })
-      expect((await errorOf(other.exchange(EXCHANGE))).status).to.equal(307)
-      expect(reached).to.equal(0)
-      elsewhere.close()
+      await withStandIn({}, async (_, elsewhere) => {
+        const redirect = (response: ServerResponse) =>
+          void response.writeHead(307, { location: `${elsewhere.issuer}/token` }).end()
+        for (const script of [{ api: redirect }, { token: redirect }])
+          await withStandIn(script, async (client) => {
+            expect((await errorOf(client.issue({ userId: 'alice' }))).status).to.equal(307)
+          })
+        expect(elsewhere.tokenRequests).to.deep.equal([])
+      })
     })
   })
 })
