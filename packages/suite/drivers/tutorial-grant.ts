@@ -1,81 +1,126 @@
 /** A bare oidc-provider with a token exchange grant written by hand, as tutorials show it: what is left to do then. */
-import { introspectingClient, webClient } from '../../../fixtures/clients.ts'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { errors } from 'oidc-provider'
+import { introspectingClient, storedModels, webClient } from '../../../fixtures/clients.ts'
 import { now } from '../../../fixtures/clock.ts'
+import { API, OPAQUE_API, RESOURCES } from '../../../fixtures/deployment.ts'
 import { signJwt } from '../../../fixtures/jwts.ts'
+import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 import type { Configuration, Driver, TokenRequest } from '../src/driver.ts'
 import { clientOf } from './plugin/deployment.ts'
-import { startTutorialServer, TARGETS, type TutorialServer } from './tutorial-grant/server.ts'
+import { tutorialProvider } from './tutorial-grant/grant.ts'
 
+const CLIENTS = [
+  webClient(),
+  webClient({ client_id: 'other-web', client_secret: 'other-secret' }),
+  introspectingClient(),
+]
 const SCOPE = 'openid orders:read orders:write'
 
-/** What the provider's own authorization code grant would have issued. */
-async function accessToken(
-  { provider }: TutorialServer,
-  accountId: string,
-  { clientId = 'web', scope = SCOPE } = {},
-): Promise<string> {
-  const client = await provider.Client.find(clientId)
-  if (!client) throw new Error(`no client ${clientId}`)
-  const grantId = await new provider.Grant({ clientId, accountId }).save()
-  return new provider.AccessToken({ accountId, client, grantId, gty: 'authorization_code', scope }).save()
+function getResourceServerInfo(_ctx: unknown, resource: string) {
+  const info = RESOURCES[resource]
+  if (!info) throw new errors.InvalidTarget()
+  return info
 }
 
-/** Time that has passed is written into the storage. */
-async function expired(server: TutorialServer, accountId: string, seconds: number): Promise<string> {
-  const token = await accessToken(server, accountId)
-  Object.assign(server.models.payloads.get(`AccessToken:${token}`) ?? {}, { exp: now() - seconds })
-  return token
+/** The provider behind a socket, and its storage. */
+async function start() {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { adapter, payloads } = storedModels(CLIENTS)
+  const provider = tutorialProvider({
+    issuer,
+    getResourceServerInfo,
+    configuration: {
+      adapter,
+      jwks: { keys: [SIGNING_KEY] },
+      cookies: { keys: ['a key of the suite'] },
+      clientDefaults: { id_token_signed_response_alg: 'ES256' },
+      scopes: ['openid', 'offline_access', 'profile'],
+      findAccount: async (_ctx, accountId) =>
+        accountId === 'mallory' ? undefined : { accountId, claims: () => ({ sub: accountId }) },
+      ttl: { AccessToken: 600, Grant: 3600, RefreshToken: 3600, IdToken: 600, ClientCredentials: 600 },
+      features: {
+        devInteractions: { enabled: false },
+        introspection: { enabled: true, allowedPolicy: () => true },
+        resourceIndicators: { enabled: true, getResourceServerInfo },
+      },
+    },
+  })
+  server.on('request', provider.callback())
+  const close = async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  }
+  return { issuer, provider, payloads, close }
 }
+type Tutorial = Awaited<ReturnType<typeof start>>
 
 async function tokenOf(
-  server: TutorialServer,
+  { issuer, provider, payloads }: Tutorial,
   accountId: string,
   { kind }: TokenRequest,
 ): Promise<string | undefined> {
-  const { provider } = server
+  const clientOfId = async (clientId: string) => {
+    const client = await provider.Client.find(clientId)
+    if (!client) throw new Error(`no client ${clientId}`)
+    return client
+  }
+  /** What the provider's own authorization code grant would have issued. */
+  const accessToken = async ({ sub = accountId, clientId = 'web', scope = SCOPE } = {}) => {
+    const client = await clientOfId(clientId)
+    const grantId = await new provider.Grant({ clientId, accountId: sub }).save()
+    const gty = 'authorization_code'
+    return new provider.AccessToken({ accountId: sub, client, grantId, gty, scope }).save()
+  }
+  /** Time that has passed is written into the storage. */
+  const expired = async (seconds: number) => {
+    const token = await accessToken()
+    Object.assign(payloads.get(`AccessToken:${token}`) ?? {}, { exp: now() - seconds })
+    return token
+  }
   switch (kind) {
     case 'valid':
-      return accessToken(server, accountId)
+      return accessToken()
     case 'narrow':
-      return accessToken(server, accountId, { scope: 'openid orders:read' })
+      return accessToken({ scope: 'openid orders:read' })
     case 'other-client':
-      return accessToken(server, accountId, { clientId: 'other-web' })
+      return accessToken({ clientId: 'other-web' })
     case 'user-gone':
-      return accessToken(server, 'mallory')
+      return accessToken({ sub: 'mallory' })
     case 'expired':
-      return expired(server, accountId, 3600)
+      return expired(3600)
     case 'just-expired':
-      return expired(server, accountId, 2)
+      return expired(2)
     case 'revoked': {
-      const token = await accessToken(server, accountId)
+      const token = await accessToken()
       await (await provider.AccessToken.find(token))?.destroy()
       return token
     }
     case 'id-token':
       return signJwt(
-        { iss: server.issuer, sub: accountId, aud: 'web', iat: now(), exp: now() + 600 },
+        { iss: issuer, sub: accountId, aud: 'web', iat: now(), exp: now() + 600 },
         { header: { typ: 'JWT' } },
       )
     case 'client':
-      return new provider.ClientCredentials({ client: await web(server), scope: SCOPE }).save()
+      return new provider.ClientCredentials({ client: await clientOfId('web'), scope: SCOPE }).save()
     case 'refresh-token': {
+      const client = await clientOfId('web')
       const grantId = await new provider.Grant({ clientId: 'web', accountId }).save()
-      const client = await web(server)
       return new provider.RefreshToken({ accountId, client, grantId, scope: SCOPE, gty: 'x' }).save()
     }
   }
   return undefined
 }
 
-async function web({ provider }: TutorialServer) {
-  const client = await provider.Client.find('web')
-  if (!client) throw new Error('the provider has no client web')
-  return client
-}
-
 async function open(): Promise<Driver> {
-  const server = await startTutorialServer()
-  const { issuer } = server
+  const tutorial = await start()
+  const { issuer, close } = tutorial
   const introspecting = clientOf(introspectingClient())
   return {
     issuer,
@@ -84,12 +129,15 @@ async function open(): Promise<Driver> {
     introspectionEndpoint: `${issuer}/token/introspection`,
     metadata: `${issuer}/.well-known/openid-configuration`,
     clients: { main: clientOf(webClient()), withoutGrant: introspecting, introspecting },
-    targets: TARGETS,
+    targets: {
+      jwt: { parameters: { resource: API }, audience: API, scopes: ['orders:read', 'orders:write'] },
+      opaque: { parameters: { resource: OPAQUE_API }, audience: OPAQUE_API, scopes: ['orders:read'] },
+    },
     subject: 'alice',
     actor: 'bob',
-    subjectToken: (request) => tokenOf(server, 'alice', request),
-    actorToken: (request) => tokenOf(server, 'bob', request),
-    close: server.close,
+    subjectToken: (request) => tokenOf(tutorial, 'alice', request),
+    actorToken: (request) => tokenOf(tutorial, 'bob', request),
+    close,
   }
 }
 
