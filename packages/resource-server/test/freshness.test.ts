@@ -18,13 +18,14 @@ import {
   signList,
   withBearer,
 } from './issuer.ts'
-import { expectInvalidToken, expectUnavailable } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+import { expectInvalidToken, expectUnavailable, outcomeOf } from './refusals.ts'
+import { type StoppedIssuer, startStoppedIssuer, tellStories } from './stopped-issuer.ts'
 
 describe('resource server: freshness of status lists', () => {
   let issuer: StoppedIssuer
   let verify: Verifier
   let reports: StatusListReport[]
+  let open: ServerResponse[]
   beforeEach(async () => {
     issuer = await startStoppedIssuer()
     reports = []
@@ -36,17 +37,13 @@ describe('resource server: freshness of status lists', () => {
   const fetched = (path = LIST) => issuer.timesAsked(path)
   const seen = async (idx = 0) => {
     const token = await issuer.tokenWithStatus(idx, { exp: NOW + 86_400 })
-    return verify(withBearer(token)).then(
-      () => 'valid',
-      ({ reason, name }) => (name === 'Unauthorized' ? reason : name),
-    )
+    return outcomeOf(verify(withBearer(token)))
   }
   const fails = () => issuer.routes.set(LIST, (_, response) => respond(response, '', { status: 500 }))
   /** Leaves requests for the list without response, and collects them. */
-  const hangs = (): ServerResponse[] => {
-    const open: ServerResponse[] = []
+  const hangs = () => {
+    open = []
     issuer.routes.set(LIST, (_, response) => void open.push(response))
-    return open
   }
   const recovers = () => issuer.routes.delete(LIST)
   /** Lets the background work until then. */
@@ -54,15 +51,29 @@ describe('resource server: freshness of status lists', () => {
     while (!(await condition())) await fetch(`${issuer.issuer}/waiting`)
   }
 
-  type Step = () => unknown
   /** What becomes of the token at index 0, so many times, after so many requests for the list in all. */
   const sees = (expected: string, { times = 1, requests }: { times?: number; requests?: number } = {}) =>
     async function look() {
       for (let round = 0; round < times; round += 1) expect(await seen()).to.equal(expected)
       if (requests === undefined) return
-      await fetch(`${issuer.issuer}/waiting`)
+      await issuer.settled()
       expect(fetched()).to.equal(requests)
     }
+  /** It is neither valid nor invalid, for this reason, after so many requests. */
+  const isDown = (reason: string, requests: number) =>
+    async function look() {
+      const token = await issuer.tokenWithStatus(0)
+      await expectUnavailable(verify(withBearer(token)), `^status list: ${reason}$`)
+      expect(fetched()).to.equal(requests)
+    }
+  /** A list in which it is stopped comes for the one request that waits. */
+  const comes = async () => {
+    await until(() => open.length > 0)
+    expect(await seen()).to.equal('valid')
+    expect(open).to.have.length(1)
+    respond(open[0] as ServerResponse, await signList(`${issuer.base}/0`, { status_list: listOf([0]) }))
+    await until(async () => (await seen()) === 'stopped')
+  }
   const publishes = (stopped: readonly number[], changes?: Changes) => () => issuer.publish(stopped, changes)
   const passes = (seconds: number) => () => issuer.clock.tick(seconds)
   const isSetBack = () => issuer.clock.setBack(3600)
@@ -73,7 +84,7 @@ describe('resource server: freshness of status lists', () => {
     () =>
       expect(reports).to.deep.equal(expected.map((report) => ({ uri: `${issuer.base}/0`, ...report })))
 
-  const stories: Readonly<Record<string, readonly (Step | readonly Step[])[]>> = {
+  tellStories({
     'asks for nothing during the first half of ttl': [
       sees('valid'),
       passes(14),
@@ -162,11 +173,23 @@ describe('resource server: freshness of status lists', () => {
       isSetBack,
       sees(DOWN),
     ],
-  }
-  for (const [title, steps] of Object.entries(stories))
-    it(title, async () => {
-      for (const step of steps.flat()) await step()
-    })
+    'renews in the background during the second half, one request at a time': [
+      [sees('valid'), passes(15), hangs, sees('valid', { times: 5 }), comes],
+      () => expect(fetched()).to.equal(2),
+    ],
+    'lets no request wait for a provider that was just found not to respond': [
+      [sees('valid'), fails, passes(30), sees('valid')],
+      [hangs, passes(1), sees('valid', { times: 5 }), comes],
+    ],
+    'uses no list past its exp, and asks for no other one in the second in which it came': [
+      [publishes([], { exp: NOW + 0.4 }), sees('valid'), passes(0.5), isDown('expired', 1)],
+    ],
+    'says that only an older list can be had, once the newer one has ended': [
+      [publishes([0], { iat: NOW, exp: NOW + 30.4 }), sees('stopped'), passes(30)],
+      [publishes([], { iat: NOW - 1, exp: NOW + 600 }), sees('stopped')],
+      [passes(0.5), isDown('older than before', 2)],
+    ],
+  })
 
   for (const [title, onStatusList] of Object.entries({
     throws: () => {
@@ -203,52 +226,6 @@ describe('resource server: freshness of status lists', () => {
     const status = { status_list: { idx: 0, uri: `${issuer.base}/1` } }
     await expectInvalidToken(verify(withBearer(await issuer.token({ status }))), 'stopped')
     expect([fetched(), fetched('/api/status-lists/1')]).to.deep.equal([1, 1])
-  })
-
-  it('renews in the background during the second half, one request at a time', async () => {
-    await seen()
-    issuer.clock.tick(15)
-    const open = hangs()
-    for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('valid')
-    await until(() => open.length > 0)
-    expect(await seen()).to.equal('valid')
-    expect(open).to.have.length(1)
-    respond(open[0] as ServerResponse, await signList(`${issuer.base}/0`, { status_list: listOf([0]) }))
-    await until(async () => (await seen()) === 'stopped')
-    expect(fetched()).to.equal(2)
-  })
-
-  it('uses no list past its exp, and asks for no other one in the second in which it came', async () => {
-    await issuer.publish([], { exp: NOW + 0.4 })
-    expect(await seen()).to.equal('valid')
-    issuer.clock.tick(0.5)
-    const token = await issuer.tokenWithStatus(0)
-    await expectUnavailable(verify(withBearer(token)), '^status list: expired$')
-    expect(fetched()).to.equal(1)
-  })
-
-  it('says that only an older list can be had, once the newer one has ended', async () => {
-    await issuer.publish([0], { iat: NOW, exp: NOW + 30.4 })
-    expect(await seen()).to.equal('stopped')
-    issuer.clock.tick(30)
-    await issuer.publish([], { iat: NOW - 1, exp: NOW + 600 })
-    expect(await seen()).to.equal('stopped')
-    issuer.clock.tick(0.5)
-    const token = await issuer.tokenWithStatus(0)
-    await expectUnavailable(verify(withBearer(token)), '^status list: older than before$')
-  })
-
-  it('lets no request wait for a provider that was just found not to respond', async () => {
-    await seen()
-    fails()
-    issuer.clock.tick(30)
-    expect(await seen()).to.equal('valid')
-    const open = hangs()
-    issuer.clock.tick(1)
-    for (let round = 0; round < 5; round += 1) expect(await seen()).to.equal('valid')
-    await until(() => open.length === 1)
-    respond(open[0] as ServerResponse, await signList(`${issuer.base}/0`, { status_list: listOf([0]) }))
-    await until(async () => (await seen()) === 'stopped')
   })
 
   it('gives up in time what it renews in the background, whatever the option timeout says', async () => {
@@ -347,7 +324,7 @@ describe('resource server: freshness of status lists', () => {
 
       it('has each request fetch for itself, because none can wait for what another one began', async () => {
         await verify(withBearer(await issuer.token()))
-        const open = hangs()
+        hangs()
         const results = [seen(), seen(), seen()]
         await until(() => open.length === 3)
         for (const response of open) respond(response, issuer.lists.get(0) ?? '')
@@ -380,7 +357,7 @@ describe('resource server: freshness of status lists', () => {
         await seen()
         issuer.clock.tick(29)
         expect(await seen()).to.equal('valid')
-        await fetch(`${issuer.issuer}/waiting`)
+        await issuer.settled()
         expect(fetched()).to.equal(1)
         await issuer.publish([0])
         issuer.clock.tick(1)

@@ -13,7 +13,7 @@ import {
   respondJson,
   withBearer,
 } from './issuer.ts'
-import { expectInvalidToken } from './refusals.ts'
+import { expectInvalidToken, outcomeOf } from './refusals.ts'
 import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const introspection = { clientId: 'orders api', clientSecret: 'a:b+c/ü' }
@@ -105,16 +105,14 @@ describe('resource server: opaque tokens', () => {
 
   it('lets the clocks differ as the option says', async () => {
     const tolerant = issuer.verifier({ introspection, clockTolerance: 30 })
-    for (const [changes, reason] of [
-      [{ exp: NOW - 29 }],
+    for (const [changes, outcome] of [
+      [{ exp: NOW - 29 }, 'valid'],
       [{ exp: NOW - 30 }, 'expired'],
-      [{ nbf: NOW + 30 }],
+      [{ nbf: NOW + 30 }, 'valid'],
       [{ nbf: NOW + 31 }, 'not yet valid'],
     ] as const) {
       issuer.introspects(changes)
-      const attempt = tolerant(withBearer('opaque'))
-      if (reason) await expectInvalidToken(attempt, reason)
-      else expect(await attempt).to.include({ user: 'alice' })
+      expect(await outcomeOf(tolerant(withBearer('opaque')))).to.equal(outcome)
     }
   })
 

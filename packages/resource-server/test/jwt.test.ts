@@ -16,7 +16,7 @@ import {
   signAnything,
   withBearer,
 } from './issuer.ts'
-import { expectInvalidToken } from './refusals.ts'
+import { expectInvalidToken, outcomeOf } from './refusals.ts'
 import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -245,16 +245,12 @@ describe('resource server: JWT', () => {
 
   it('allows the clocks to differ as the option says', async () => {
     const tolerant = issuer.verifier({ clockTolerance: 10 })
-    const seen = async (claims: Changes) =>
-      tolerant(withBearer(await issuer.token(claims))).then(
-        () => 'accepted',
-        ({ name }) => name,
-      )
-    expect(await seen({ exp: NOW - 9 })).to.equal('accepted')
-    expect(await seen({ exp: NOW - 10 })).to.equal('Unauthorized')
-    expect(await seen({ nbf: NOW + 10 })).to.equal('accepted')
-    expect(await seen({ nbf: NOW + 11 })).to.equal('Unauthorized')
-    expect(await seen({ iat: NOW + 60 })).to.equal('accepted')
+    const seen = async (claims: Changes) => outcomeOf(tolerant(withBearer(await issuer.token(claims))))
+    expect(await seen({ exp: NOW - 9 })).to.equal('valid')
+    expect(await seen({ exp: NOW - 10 })).to.match(/exp$/)
+    expect(await seen({ nbf: NOW + 10 })).to.equal('valid')
+    expect(await seen({ nbf: NOW + 11 })).to.match(/nbf$/)
+    expect(await seen({ iat: NOW + 60 })).to.equal('valid')
     const very = issuer.verifier({ clockTolerance: 300 })
     expect(await very(withBearer(await issuer.token({ iat: NOW + 300 })))).to.include({ user: 'alice' })
   })

@@ -14,7 +14,7 @@ import {
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+import { type StoppedIssuer, startStoppedIssuer, tellStories } from './stopped-issuer.ts'
 
 describe('resource server: keys', () => {
   let issuer: StoppedIssuer
@@ -28,10 +28,6 @@ describe('resource server: keys', () => {
   const accepted = async (changes: Changes = {}, key = SIGNING_KEY) =>
     expect(await verify(withBearer(await issuer.token(changes, { key })))).to.include({ user: 'alice' })
   const withKid = async (kid: string) => withBearer(await issuer.token({}, { header: { kid } }))
-  /** Lets what runs in the background finish: the next request to the issuer comes after it. */
-  const settled = async () => {
-    for (let turn = 0; turn < 5; turn += 1) await fetch(`${issuer.issuer}/settled`)
-  }
 
   it('asks for nothing before the first request, and then once for all', async () => {
     expect(issuer.asked).to.deep.equal([])
@@ -117,7 +113,6 @@ describe('resource server: keys', () => {
     })
   })
 
-  type Step = () => unknown
   const passes = (seconds: number) => () => issuer.clock.tick(seconds)
   const valid = () => accepted()
   const isWithdrawn = () => void Object.assign(issuer, { keys: [publicPart(OTHER_KEY)] })
@@ -132,16 +127,16 @@ describe('resource server: keys', () => {
   const recovers = () => issuer.routes.clear()
   /** So many requests for keys, those in the background too. */
   const asked = (times: number) => async () => {
-    await settled()
+    await issuer.settled()
     expect(issuer.timesAsked(JWKS)).to.equal(times)
   }
-  const stories: Readonly<Record<string, readonly (Step | readonly Step[])[]>> = {
+  tellStories({
     'renews keys in the background from five minutes on': [
       [valid, passes(299), valid, asked(1)],
       [passes(1), valid, asked(2), valid, asked(2)],
     ],
     'forgets a key that was withdrawn within ten minutes': [
-      [valid, isWithdrawn, passes(599), valid, settled, unknownKey],
+      [valid, isWithdrawn, passes(599), valid, () => issuer.settled(), unknownKey],
     ],
     'forgets a key that was withdrawn while no one asked': [[valid, isWithdrawn, passes(600), unknownKey]],
     'keeps verifying for an hour without the provider, and then does not': [
@@ -149,11 +144,7 @@ describe('resource server: keys', () => {
       [passes(1), unavailable, recovers, unavailable, passes(1), valid],
     ],
     'asks anew when its own clock was set back': [[valid, () => issuer.clock.setBack(3600), valid, asked(2)]],
-  }
-  for (const [title, steps] of Object.entries(stories))
-    it(title, async () => {
-      for (const step of steps.flat()) await step()
-    })
+  })
 
   it('has a key of its own for each verifier', async () => {
     const other = await startIssuer()

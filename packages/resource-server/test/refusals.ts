@@ -1,6 +1,6 @@
 /** What an API sends when the verifier throws, and what it never says. */
 import { expect } from 'chai'
-import { Forbidden, ProviderUnavailable, Unauthorized } from '../src/index.ts'
+import { type Caller, Forbidden, ProviderUnavailable, Unauthorized } from '../src/index.ts'
 
 type Refusal = Unauthorized | Forbidden | ProviderUnavailable
 
@@ -50,3 +50,10 @@ export async function expectUnavailable(
   if (reason !== undefined) expect(refusal.reason).to.match(new RegExp(reason))
   return refusal.reason
 }
+
+/** What becomes of a token: `valid`, the reason why it is not, or the name of an outage. */
+export const outcomeOf = (attempt: Promise<Caller>): Promise<string> =>
+  attempt.then(
+    () => 'valid',
+    ({ name, reason }) => (name === 'Unauthorized' ? reason : name),
+  )

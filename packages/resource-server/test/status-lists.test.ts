@@ -21,7 +21,7 @@ import {
   signList,
   withBearer,
 } from './issuer.ts'
-import { expectInvalidToken, expectUnavailable, refusalOf } from './refusals.ts'
+import { expectInvalidToken, expectUnavailable, outcomeOf, refusalOf } from './refusals.ts'
 import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
 
 const lstOf = (bytes: Buffer) => deflateSync(bytes).toString('base64url')
@@ -37,12 +37,7 @@ describe('resource server: status lists', () => {
 
   const statusOf = async (idx: number, list: Changes) => {
     await issuer.publish([], { status_list: list })
-    return issuer
-      .verifier()(withBearer(await issuer.tokenWithStatus(idx)))
-      .then(
-        () => 'valid',
-        ({ reason }) => reason,
-      )
+    return outcomeOf(issuer.verifier()(withBearer(await issuer.tokenWithStatus(idx))))
   }
   const askedForLists = () => issuer.asked.filter((path) => path.startsWith('/api/'))
 
