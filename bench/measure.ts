@@ -1,21 +1,39 @@
 /** Measures one row of the table for a few seconds, and summarises many such samples. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readToken } from '../src/subject-tokens/secret.ts'
 import type { JobResult, PreparedRequest } from './load.ts'
-import { bare, clientCredentials, exchange, issue, onBehalfOf } from './requests.ts'
+import { clientCredentials, exchange, issue, onBehalfOf } from './requests.ts'
 import type { Scene } from './scene.ts'
 
-export type RowName =
-  | 'client_credentials'
-  | 'issue'
-  | 'exchange'
-  | 'exchange + actor'
-  | 'issue, exchange'
-  | 'on behalf of, new token'
-  | 'on behalf of, known token'
-  | 'bare Koa'
-  | 'one signature'
-  | 'one statement'
+/** A row of the table: what one operation sends, one request after the other. */
+interface Row {
+  readonly requests: (scene: Scene) => readonly PreparedRequest[]
+  /** Makes a new subject token for each operation, where the row needs that. */
+  readonly fresh?: 'issueTokens' | 'receivedTokens'
+}
+
+const ROWS = {
+  client_credentials: { requests: () => [clientCredentials] },
+  issue: { requests: ({ managementToken }) => [issue(managementToken)] },
+  exchange: { requests: ({ tokenLength: length }) => [exchange({ length })], fresh: 'issueTokens' },
+  'exchange + actor': {
+    requests: ({ server: { actorToken }, tokenLength: length }) => [exchange({ actorToken, length })],
+    fresh: 'issueTokens',
+  },
+  'issue, exchange': {
+    requests: ({ managementToken, tokenLength: length }) => [issue(managementToken), exchange({ length })],
+  },
+  'on behalf of, new token': {
+    requests: ({ receivedToken }) => [onBehalfOf({ length: receivedToken.length })],
+    fresh: 'receivedTokens',
+  },
+  'on behalf of, known token': { requests: ({ receivedToken }) => [onBehalfOf({ value: receivedToken })] },
+} as const satisfies Readonly<Record<string, Row>>
+
+type RequestName = keyof typeof ROWS
+/** The signature is the lower bound, and tells how steady the machine is. */
+export type RowName = RequestName | 'one signature'
+
+export const REQUESTS = Object.keys(ROWS) as readonly RequestName[]
 
 export interface Sample {
   readonly operations: number
@@ -75,52 +93,17 @@ async function prepare(
   row: RowName,
   { seconds, concurrency, operations }: Window,
 ): Promise<Load> {
-  const { server } = scene
+  const { server, generator } = scene
   if (row === 'one signature') return () => server.ask('sign', seconds)
-  if (row === 'one statement') {
-    const [token = ''] = await scene.issueTokens(1)
-    const { id = '' } = readToken(token) ?? {}
-    return () => server.ask('query', { seconds, concurrency, id })
-  }
-  const port = row === 'bare Koa' ? server.barePort : server.port
-  const requests = requestsOf(row, scene)
-  const fresh = freshTokens(scene, row)
-  const subjectTokens = await fresh?.(operations ?? enough(row, seconds))
-  const job = { port, concurrency, seconds, requests, ...(operations !== undefined && { operations }) }
-  return () => scene.generator.ask('run', { ...job, ...(subjectTokens && { subjectTokens }) })
-}
-
-/** Makes a new subject token for each operation, where the row needs that. */
-function freshTokens(
-  scene: Scene,
-  row: RowName,
-): ((count: number) => Promise<readonly string[]>) | undefined {
-  if (row === 'on behalf of, new token') return scene.receivedTokens
-  return row.startsWith('exchange') ? scene.issueTokens : undefined
-}
-
-function requestsOf(
-  row: Exclude<RowName, 'one signature' | 'one statement'>,
-  { managementToken, receivedToken, tokenLength: length, server: { actorToken } }: Scene,
-): PreparedRequest[] {
-  switch (row) {
-    case 'client_credentials':
-      return [clientCredentials]
-    case 'issue':
-      return [issue(managementToken)]
-    case 'exchange':
-      return [exchange({ length })]
-    case 'exchange + actor':
-      return [exchange({ actorToken, length })]
-    case 'issue, exchange':
-      return [issue(managementToken), exchange({ length })]
-    case 'on behalf of, new token':
-      return [onBehalfOf({ length: receivedToken.length })]
-    case 'on behalf of, known token':
-      return [onBehalfOf({ value: receivedToken })]
-    case 'bare Koa':
-      return [bare]
-  }
+  const { requests, fresh }: Row = ROWS[row]
+  const subjectTokens = fresh && (await scene[fresh](operations ?? enough(row, seconds)))
+  const job = { port: server.port, concurrency, seconds, requests: requests(scene) }
+  return () =>
+    generator.ask('run', {
+      ...job,
+      ...(operations !== undefined && { operations }),
+      ...(subjectTokens && { subjectTokens }),
+    })
 }
 
 /** The highest number of operations per second so far. */

@@ -14,7 +14,6 @@ export interface Options {
   readonly algorithm: (typeof ALGORITHMS)[number]
   readonly concurrency: number
   readonly clients: (typeof CLIENTS)[number]
-  readonly actor: boolean
   readonly rounds: number
   readonly seconds: number
   /** Requests of each row before the first round of a start. */
@@ -31,7 +30,7 @@ export interface Options {
 export const USAGE = `npm run bench -- [options]
 
 What is measured
-  (none)                 the table: client_credentials, issue, exchange, the whole flow, on behalf of, and the lower bounds
+  (none)                 the table: client_credentials, issue, exchange, the whole flow, and on behalf of
   --facts                bytes, write-ahead log and pages against their limits, on every database;
                          one that is missed fails the run
 
@@ -40,7 +39,6 @@ How the table is measured
   --algorithm <alg>      ${ALGORITHMS.join(', ')}  (default ES256)
   --concurrency <n>      1, 8, 32                         (default 32)
   --clients <where>      static: in the configuration, stored: in the database (default static)
-  --[no-]actor           with or without the exchange with an actor token (default with)
   --rounds <n>           rounds of each start, interleaved over all rows (default 20)
   --seconds <s>          length of each row in each round (default 0.35)
   --warm-up <n>          requests of each row before the first round of a start (default 15000)
@@ -57,13 +55,11 @@ How the facts are
 export function parseOptions(args: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...args],
-    allowNegative: true,
     options: {
       database: { type: 'string' },
       algorithm: { type: 'string', default: 'ES256' },
       concurrency: { type: 'string', default: '32' },
       clients: { type: 'string', default: 'static' },
-      actor: { type: 'boolean', default: true },
       rounds: { type: 'string', default: '20' },
       seconds: { type: 'string', default: '0.35' },
       'warm-up': { type: 'string', default: '15000' },
@@ -83,7 +79,6 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
     algorithm: oneOf('algorithm', ALGORITHMS, values.algorithm),
     concurrency: Number(oneOf('concurrency', CONCURRENCIES, values.concurrency)),
     clients: oneOf('clients', CLIENTS, values.clients),
-    actor: values.actor,
     rounds: number('rounds', values.rounds, { from: 1, to: 1000 }),
     seconds: number('seconds', values.seconds, { from: 0.1, to: 600, whole: false }),
     warmUp: number('warm-up', values['warm-up'], { from: 1, to: 1_000_000 }),

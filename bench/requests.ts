@@ -56,8 +56,6 @@ export function issue(token: string): PreparedRequest {
   return post('/api/subject-tokens', headers, body, { status: 201 })
 }
 
-export const bare: PreparedRequest = { before: 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', status: 200 }
-
 function tokenRequest(
   client: ClientMetadata,
   parameters: Record<string, string>,

@@ -1,10 +1,11 @@
-/** The table: every row against `client_credentials`, the lower bounds, and the targets. */
+/** The table: every row against `client_credentials`, and the targets. */
 import type { Seconds } from '../src/clock.ts'
 import {
   compare,
   cpuBeyond,
   cpuRatio,
   interleave,
+  REQUESTS,
   type RowName,
   ratio,
   type Sample,
@@ -18,16 +19,7 @@ import * as report from './report.ts'
 import { openScene, type Scene } from './scene.ts'
 
 const BASELINE: RowName = 'client_credentials'
-const REQUESTS: readonly RowName[] = [
-  BASELINE,
-  'issue',
-  'exchange',
-  'exchange + actor',
-  'issue, exchange',
-  'on behalf of, new token',
-  'on behalf of, known token',
-]
-const FLOOR: readonly RowName[] = ['bare Koa', 'one signature', 'one statement']
+const SIGNATURE: RowName = 'one signature'
 
 /** Starts that count, and starts that are tried for them. */
 const STARTS = 3
@@ -52,12 +44,11 @@ interface Start {
 }
 
 export async function measureTable(options: Options, tell: (text: string) => void): Promise<void> {
-  const names = [...REQUESTS, ...FLOOR].filter((name) => options.actor || name !== 'exchange + actor')
   const starts: Start[] = []
   const steady = () => starts.filter(({ unsteadiness }) => unsteadiness <= STEADY)
   while (steady().length < STARTS && starts.length < MOST_STARTS) {
     const nth = `start ${starts.length + 1}`
-    starts.push(await measureStart(options, names, (text) => tell(`${nth}, ${text}`)))
+    starts.push(await measureStart(options, (text) => tell(`${nth}, ${text}`)))
   }
   tell('')
   const counted = steady().length === STARTS ? steady() : starts
@@ -67,12 +58,12 @@ export async function measureTable(options: Options, tell: (text: string) => voi
     console.log(
       `Of ${starts.length} starts ${steady().length} were steady: these times decide nothing. See --facts.`,
     )
-  const own = samplesOf(names, counted, 'this')
+  const own = samplesOf(counted, 'this')
   const targets = targetsOf(own)
-  console.log(`\n${formatRows(names, own)}`)
+  console.log(`\n${formatRows(own)}`)
   if (options.against !== undefined) {
     console.log(`\nThis build, as a multiple of ${options.against}, within rounds:`)
-    console.log(formatComparison(names, own, samplesOf(names, counted, 'other')))
+    console.log(formatComparison(own, samplesOf(counted, 'other')))
   }
   console.log(`\nPeak memory of the server: ${report.megabytes(peakOf(own))}\n`)
   console.log(report.targetTable(targets))
@@ -82,23 +73,19 @@ export async function measureTable(options: Options, tell: (text: string) => voi
 }
 
 /** Every build anew: what V8 makes of a start differs from one to the next. */
-async function measureStart(
-  options: Options,
-  names: readonly RowName[],
-  tell: (text: string) => void,
-): Promise<Start> {
+async function measureStart(options: Options, tell: (text: string) => void): Promise<Start> {
   const scenes = new Map<Build, Scene>()
   try {
     scenes.set('this', await openScene(options))
     if (options.against !== undefined)
       scenes.set('other', await openScene(options, { folder: options.against }))
     for (const [build, scene] of scenes)
-      await warmUp(scene, rowsOf(build, names), options, (text) => tell(`${build}: ${text}`))
+      await warmUp(scene, rowsOf(build), options, (text) => tell(`${build}: ${text}`))
     // Plans that were made for a few rows would stay until autovacuum looks, which is at another time in each run.
     if (options.database === 'postgres')
       for (const { sequelize } of scenes.values()) await sequelize.query('ANALYZE')
     const series = [...scenes.keys()].flatMap((build) =>
-      rowsOf(build, names).map((name): Series => `${build}: ${name}`),
+      rowsOf(build).map((name): Series => `${build}: ${name}`),
     )
     const take = (one: Series) => {
       const [build, name] = one.split(': ') as [Build, RowName]
@@ -114,9 +101,8 @@ async function measureStart(
   }
 }
 
-/** The lower bounds are no matter of a build. */
-const rowsOf = (build: Build, names: readonly RowName[]): readonly RowName[] =>
-  build === 'this' ? names : names.filter((name) => REQUESTS.includes(name))
+/** A signature is no matter of a build. */
+const rowsOf = (build: Build): readonly RowName[] => (build === 'this' ? [...REQUESTS, SIGNATURE] : REQUESTS)
 
 /** By a number of requests: within the first 20,000 of a process, what an exchange costs changes against the baseline. */
 async function warmUp(
@@ -127,23 +113,20 @@ async function warmUp(
 ): Promise<void> {
   for (const name of names) {
     tell(`warm-up, ${name}`)
-    const isRequest = name !== 'one signature' && name !== 'one statement'
-    await takeSample(scene, name, {
-      concurrency,
-      ...(isRequest ? { seconds: ENOUGH, operations } : { seconds }),
-    })
+    const window = name === SIGNATURE ? { seconds } : { seconds: ENOUGH, operations }
+    await takeSample(scene, name, { concurrency, ...window })
   }
 }
 
-const samplesOf = (names: readonly RowName[], starts: readonly Start[], build: Build): Samples =>
+const samplesOf = (starts: readonly Start[], build: Build): Samples =>
   Object.fromEntries(
-    rowsOf(build, names).map((name) => [name, starts.flatMap(({ samples }) => samples[`${build}: ${name}`])]),
+    rowsOf(build).map((name) => [name, starts.flatMap(({ samples }) => samples[`${build}: ${name}`])]),
   ) as unknown as Samples
 
 const withInterval = ({ median, low, high }: Spread): string =>
   `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`
 
-function formatRows(names: readonly RowName[], samples: Samples): string {
+function formatRows(samples: Samples): string {
   const head = [
     '',
     '/s',
@@ -158,14 +141,14 @@ function formatRows(names: readonly RowName[], samples: Samples): string {
     'server',
     'generator',
   ]
-  const lines = names.map((name) => {
+  const lines = rowsOf('this').map((name) => {
     const own = samples[name]
     const speed = spreadOf(own.map(({ perSecond }) => perSecond))
     const median = (member: 'cpu' | 'serverBusy' | 'generatorBusy') =>
       spreadOf(own.map((sample) => sample[member])).median
     const optional = (member: 'p50' | 'p99' | 'databaseCpu') =>
       own[0]?.[member] === undefined ? undefined : spreadOf(own.map((sample) => sample[member] ?? 0)).median
-    const compared = REQUESTS.includes(name)
+    const compared = name !== SIGNATURE
     const database = optional('databaseCpu')
     return [
       name,
@@ -185,8 +168,8 @@ function formatRows(names: readonly RowName[], samples: Samples): string {
   return report.table(head, lines)
 }
 
-function formatComparison(names: readonly RowName[], own: Samples, other: Samples): string {
-  const lines = rowsOf('other', names).map((name) => [
+function formatComparison(own: Samples, other: Samples): string {
+  const lines = rowsOf('other').map((name) => [
     name,
     withInterval(compare(own[name], other[name], ratio)),
     withInterval(compare(own[name], other[name], cpuRatio)),
