@@ -1,6 +1,6 @@
 /**
  * Rehearses an upgrade: `npm run rehearse`, with 1,000,000 rows, on each database that there is. `-- <folder>` takes the
- * unpacked package of another version as the version before; `--rows` and `--databases` make it smaller. Prints a table,
+ * unpacked package of another version as the version before; `--rows` and `--databases` make it smaller. Prints a line for each,
  * and fails if a request failed or waited for too long, a token had a fate that it may not have, or the tables do not fit.
  */
 import { parseArgs } from 'node:util'
@@ -9,7 +9,6 @@ import { endRun } from '../fixtures/end-of-run.ts'
 import {
   describeRehearsal,
   disturbancesOf,
-  HEAD,
   reasonsAgainst,
   rehearse,
 } from '../fixtures/rehearsal/rehearse.ts'
@@ -21,7 +20,6 @@ const { values, positionals } = parseArgs({
 const [before] = positionals
 const wanted = values.databases?.split(',') ?? DATABASES
 let passed = true
-console.log(HEAD)
 for (const kind of KINDS.filter((name) => wanted.includes(name))) {
   if (!(await isAvailable(kind))) continue
   for (const disturbance of disturbancesOf(kind)) {
