@@ -18,6 +18,8 @@ import { type Json, readDescription } from '../fixtures/openapi.ts'
 import { codeOf } from '../fixtures/page.ts'
 import { exchange, issue } from '../fixtures/requests.ts'
 import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
+import { resolveOptions as ofClient } from '../packages/client/src/options.ts'
+import { resolveOptions as ofVerifier } from '../packages/resource-server/src/options.ts'
 import { PARAMETERS } from '../src/exchange/request.ts'
 import { EVENTS } from '../src/index.ts'
 import { resolveOptions } from '../src/options.ts'
@@ -35,22 +37,14 @@ interface Table {
 
 const named = (names: readonly string[]): Rows => new Map(names.map((name) => [name, []]))
 
-function options(): Rows {
-  const inWords: Readonly<Record<string, string | undefined>> = {
-    store: 'required',
-    managementResource: undefined,
-    statusList: '`{ ttl: 30 }`',
-    sessions: 'off',
-    isAllowed: undefined,
-    getCustomJwtClaims: undefined,
-  }
-  const given = { ...resolveOptions({ store }), ...inWords }
-  const shown = (value: unknown) =>
-    typeof value === 'number' ? String(value) : `\`${JSON.stringify(value)}\``
-  return new Map(
-    Object.entries(given).map(([name, value]) => [name, [name in inWords ? inWords[name] : shown(value)]]),
+/** The page says a default in words where it is no number and no switch. */
+const options = (resolved: object, inWords: Readonly<Record<string, string>> = {}): Rows =>
+  new Map(
+    Object.entries(resolved).map(([name, value]) => {
+      const isShort = typeof value === 'number' || typeof value === 'boolean'
+      return [name, [inWords[name] ?? (isShort ? `\`${value}\`` : undefined)]]
+    }),
   )
-}
 
 async function metrics(): Promise<Rows> {
   const meter = countingMeter()
@@ -150,8 +144,15 @@ const protocol = (heading: string, column: string, rows: Rows): Table => ({
   ...{ page: 'docs/protocol.md', heading, column, rows },
 })
 
+const inWords = { store: 'required', statusList: '`{ ttl: 30 }`', sessions: 'off' }
+const coreOptions = options(resolveOptions({ store }), inWords)
+const clientOptions = options(ofClient({ issuer: 'https://a', clientId: 'a', clientSecret: 'a' }))
+const verifierOptions = options(ofVerifier({ issuer: 'https://a', audience: 'https://b' }))
+
 const TABLES: readonly Table[] = [
-  { page: 'docs/reference.md', heading: 'Options', column: 'option', rows: options() },
+  { page: 'docs/reference.md', heading: 'Options', column: 'option', rows: coreOptions },
+  { page: 'docs/client.md', heading: 'Options', column: 'option', rows: clientOptions },
+  { page: 'docs/resource-servers.md', heading: 'Options', column: 'option', rows: verifierOptions },
   { page: 'docs/operate.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
   { page: 'docs/events.md', heading: 'All events', column: 'event', rows: named(EVENTS) },
   protocol('1.1 Options', 'option', named(Object.keys(resolveOptions({ store })))),

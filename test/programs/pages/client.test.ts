@@ -9,7 +9,6 @@ import { type Programs, programsOf, readPage } from '../../../fixtures/markdown.
 import { sectionOf } from '../../../fixtures/page.ts'
 import { createImpersonationClient, type ImpersonationError } from '../../../packages/client/src/index.ts'
 import { MARGIN, REST } from '../../../packages/client/src/management-tokens.ts'
-import { resolveOptions } from '../../../packages/client/src/options.ts'
 
 const PAGE = readPage('docs/client.md')
 const VALID = { issuer: 'https://id.example.com/oidc', clientId: 'backend', clientSecret: 'secret' }
@@ -72,19 +71,6 @@ describe('docs: client', () => {
       expect(await refused({ body: { error: 'slow_down' }, retryAfter: '60' })).to.equal('slow_down')
       expect(told).to.include(`\`${await refused({ body: 'slow down' })}\``)
     })
-  })
-
-  it('lists every option with its default', () => {
-    const rows = new Map(
-      [...PAGE.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)].map(([, name, value]) => [name, value]),
-    )
-    const options = { ...resolveOptions(VALID) }
-    for (const [name, value] of Object.entries(options)) {
-      if (typeof value === 'number') expect(rows.get(name)).to.equal(`\`${value}\``)
-      else expect(rows.get(name), name).to.be.a('string')
-    }
-    const { managementResource, managementUrl } = options
-    expect([managementResource, managementUrl]).to.deep.equal(Array(2).fill('https://id.example.com/api'))
   })
 
   it('lists every method', () => {

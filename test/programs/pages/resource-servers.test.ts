@@ -6,7 +6,6 @@ import { exchange, issue } from '../../../fixtures/requests.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 import { FRESH, UNKNOWN_KEY_REST, USABLE } from '../../../packages/resource-server/src/discovery.ts'
 import { WINDOW } from '../../../packages/resource-server/src/dpop.ts'
-import { resolveOptions } from '../../../packages/resource-server/src/options.ts'
 import { startIssuer, withBearer } from '../../../packages/resource-server/test/issuer.ts'
 
 const PAGE = readPage('docs/resource-servers.md')
@@ -74,18 +73,6 @@ describe('docs: resource servers', () => {
     }
     expect(rows).to.have.length(7)
     await issuer.close()
-  })
-
-  it('lists every option with its default', () => {
-    const rows = new Map(
-      [...PAGE.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)].map(([, name, value]) => [name, value]),
-    )
-    const options = resolveOptions({ issuer: 'https://id.example.com/oidc', audience: API })
-    for (const [name, value] of Object.entries(options)) {
-      const isNumberOrSwitch = typeof value === 'number' || typeof value === 'boolean'
-      if (isNumberOrSwitch) expect(rows.get(name)).to.equal(`\`${value}\``)
-      else expect(rows.get(name), name).to.be.a('string')
-    }
   })
 
   it('tells the numbers of the code', () => {
