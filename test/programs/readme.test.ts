@@ -7,17 +7,17 @@ import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { actorToken, withActor } from '../../fixtures/actor-tokens.ts'
+import { withActor } from '../../fixtures/actor-tokens.ts'
 import { machineClient, publicClient } from '../../fixtures/clients.ts'
 import { withDeployment } from '../../fixtures/deployment.ts'
 import { engineersToken } from '../../fixtures/engineers-sign-in.ts'
 import { credentials, form, send } from '../../fixtures/http.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { blocksOf, compile, makeFolder, ROOT, readPage, whileRunning } from '../../fixtures/markdown.ts'
+import { viewed } from '../../fixtures/on-behalf-of.ts'
 import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../../fixtures/packed-package.ts'
 import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 import { expectWholeFlow, readersManagementToken } from '../../fixtures/readers-flow.ts'
-import { exchange, issue } from '../../fixtures/requests.ts'
 import { freePort } from '../../fixtures/server-process.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
@@ -169,14 +169,7 @@ describe('README', () => {
   it('decodes a token that has the claims of one with an actor, and no other', async () => {
     const shown = JSON.parse(blockOf('json'))
     await withDeployment({}, async (deployment) => {
-      const { subjectToken } = await issue(deployment)
-      const actor = withActor(await actorToken(deployment))
-      const { body } = await exchange(deployment, {
-        subject_token: subjectToken,
-        scope: 'orders:read',
-        ...actor,
-      })
-      const claims = decodeJwt(body.access_token)
+      const claims = decodeJwt((await viewed(deployment)).accessToken)
       expect(Object.keys(shown)).to.have.members(Object.keys(claims))
       expect(Object.keys(shown.act)).to.deep.equal(Object.keys(claims.act ?? {}))
       expect(shown.status.status_list).to.have.all.keys(Object.keys(Object(claims.status).status_list))

@@ -4,12 +4,13 @@ import { createServer, type Server } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata, ResourceServer } from 'oidc-provider'
-import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
+import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API, RESOURCES, startDeployment } from '../../../fixtures/deployment.ts'
 import { form, type HttpResponse, type Parameters, send } from '../../../fixtures/http.ts'
 import { manage } from '../../../fixtures/management.ts'
 import { type Programs, programsOf, readPage } from '../../../fixtures/markdown.ts'
-import { exchange, issue, postToken } from '../../../fixtures/requests.ts'
+import { viewed } from '../../../fixtures/on-behalf-of.ts'
+import { exchange, postToken } from '../../../fixtures/requests.ts'
 import {
   createVerifier,
   type Unauthorized,
@@ -110,13 +111,9 @@ describe('docs: downstream', () => {
     })
 
   /** One for alice in which bob acts. */
-  async function engineersToken(target: string): Promise<{ id: string; token: string }> {
-    const { subjectToken, id } = await issue(deployment, { userId: 'alice' })
-    const actor = withActor(await actorToken(deployment))
-    const request = { subject_token: subjectToken, resource: target, scope: 'invoices:read', ...actor }
-    const { body, text } = await exchange(deployment, request)
-    expect(body.access_token, text).to.be.a('string')
-    return { id, token: body.access_token }
+  async function engineersToken(resource: string): Promise<{ id: string; token: string }> {
+    const { id, accessToken } = await viewed(deployment, { resource, scope: 'invoices:read' })
+    return { id, token: accessToken }
   }
 
   describe('the orders API', () => {

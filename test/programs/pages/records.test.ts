@@ -1,12 +1,12 @@
 /** The program of docs/records.md, run in a deployment: a customer sees who was in the account, and ends it. */
 import { expect } from 'chai'
 import type { Context, Middleware } from 'koa'
-import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
 import { send } from '../../../fixtures/http.ts'
 import { show } from '../../../fixtures/management.ts'
 import { type Programs, programsOf } from '../../../fixtures/markdown.ts'
-import { exchange, issue } from '../../../fixtures/requests.ts'
+import { viewed } from '../../../fixtures/on-behalf-of.ts'
+import { issue } from '../../../fixtures/requests.ts'
 
 describe('docs: records', () => {
   let deployment: Deployment
@@ -41,12 +41,7 @@ describe('docs: records', () => {
   })
 
   it('shows the customer who was there and why, and no one else', async () => {
-    const { subjectToken } = await issue(deployment, {
-      userId: 'alice',
-      context: { reason: '<order> "lost"' },
-    })
-    const acting = withActor(await actorToken(deployment))
-    expect((await exchange(deployment, { subject_token: subjectToken, ...acting })).status).to.equal(200)
+    await viewed(deployment, {}, { context: { reason: '<order> "lost"' } })
     await issue(deployment, { userId: 'dave', context: { reason: 'another matter' } })
     const { status, text } = await visit()
     expect(status).to.equal(200)

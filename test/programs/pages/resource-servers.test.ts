@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
+import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { API, type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
 import { type Programs, programsOf, readPage, runnable, whileServing } from '../../../fixtures/markdown.ts'
-import { exchange, issue } from '../../../fixtures/requests.ts'
+import { viewed } from '../../../fixtures/on-behalf-of.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 import { FRESH, UNKNOWN_KEY_REST, USABLE } from '../../../packages/resource-server/src/discovery.ts'
 import { WINDOW } from '../../../packages/resource-server/src/dpop.ts'
@@ -87,15 +87,18 @@ describe('docs: resource servers', () => {
   async function expectApi(send: Send): Promise<void> {
     const call = (method: string, path: string, token?: string) =>
       send(new Request(API + path, { method, headers: token ? { authorization: `Bearer ${token}` } : {} }))
-    const [own, engineer] = await Promise.all([ownToken('orders:read'), engineersToken('orders:read')])
+    const [own, engineer] = await Promise.all([
+      ownToken('orders:read'),
+      viewed(deployment, { scope: 'orders:read' }),
+    ])
 
     expect(await (await call('GET', '/orders', own)).json()).to.deep.equal({ user: 'alice' })
     expect((await call('PUT', '/email', own)).status).to.equal(204)
-    expect(await (await call('GET', '/orders', engineer)).json()).to.deep.equal({
+    expect(await (await call('GET', '/orders', engineer.accessToken)).json()).to.deep.equal({
       user: 'alice',
       actor: 'bob',
     })
-    await expectRefused(await call('PUT', '/email', engineer), 403, 'access_denied')
+    await expectRefused(await call('PUT', '/email', engineer.accessToken), 403, 'access_denied')
     const lacking = await call('GET', '/orders', await ownToken('orders:write'))
     expect(lacking.headers.get('www-authenticate')).to.include('scope="orders:read"')
     await expectRefused(lacking, 403, 'insufficient_scope')
@@ -115,12 +118,4 @@ describe('docs: resource servers', () => {
   }
 
   const ownToken = (scope: string) => actorToken(deployment, { accountId: 'alice', format: 'jwt', scope })
-
-  async function engineersToken(scope: string): Promise<string> {
-    const { subjectToken } = await issue(deployment)
-    const actor = withActor(await actorToken(deployment))
-    const { body, text } = await exchange(deployment, { subject_token: subjectToken, scope, ...actor })
-    expect(body.access_token, text).to.be.a('string')
-    return body.access_token
-  }
 })
