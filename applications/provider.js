@@ -2,7 +2,7 @@
 import { exportJWK, generateKeyPair } from 'jose'
 import Provider from 'oidc-provider'
 import { createImpersonation } from '../src/index.ts'
-import { createMemoryStore } from '../src/testing/index.ts'
+import { createMemoryStore } from '../packages/store-contract/src/index.ts'
 
 const findAccount = (_ctx, accountId) =>
   /^(sam|alice-.+)$/.test(accountId) ? { accountId, claims: () => ({ sub: accountId }) } : undefined

@@ -1,4 +1,4 @@
-/** What `oidc-impersonation check` looks at: the provider and its database as the deployment builds them, and no server. */
+/** What `oidc-impersonation-check` looks at: the provider and its database as the deployment builds them, and no server. */
 import { openDatabase } from './database.ts'
 import { provide } from './provider.ts'
 

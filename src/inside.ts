@@ -1,5 +1,11 @@
 /** For packages of this repository and of the same version alone: no promise to anyone else, and no name stays for long. */
-export { createMemory, epochTime, within } from './clock.ts'
+import type { Sequelize } from 'sequelize'
+import type { MissingRight } from './sequelize/schema/rights.ts'
+
+export { closeDeployment, type Deployment, loadDeployment } from './cli/deployment.ts'
+export { messageOf, runCommand, UsageError, versionOf, withoutCredentials } from './cli/process.ts'
+export { createMemory, epochTime, TooLate, within } from './clock.ts'
+export { CLIENT_CREDENTIALS, RESERVED_CLAIMS } from './constants.ts'
 export { parsedBody, read } from './http/body.ts'
 export { DESIGN, documentsOf, readAsset } from './http/document.ts'
 export { enter, requestOf } from './http/doors.ts'
@@ -11,10 +17,19 @@ export { isOfThisOrigin } from './http/origin.ts'
 export { refuse } from './http/respond.ts'
 export { type Inside, insideOf } from './impersonation.ts'
 export { assertNoQuery, single } from './management/query.ts'
-export { isPlainObject, isStorableName, refuseUnknown } from './plain-json.ts'
+export type { ResolvedOptions } from './options.ts'
+export { isPlainObject, isStorableName, refuseUnknown, withoutUndefined } from './plain-json.ts'
 export { inProvider } from './provider/accounts.ts'
-export { findAccount } from './provider/grants.ts'
-export type { Service } from './provider/settings.ts'
+export {
+  findRegisteredClient,
+  registeredAudiences,
+  registeredManagementScopes,
+  registeredResources,
+  withoutDocument,
+} from './provider/clients.ts'
+export { findAccount, type GrantContext, requestedResourceServers } from './provider/grants.ts'
+export { defaultManagementResource, type Service } from './provider/settings.ts'
+export { defaultBase, resolveStatusLists } from './provider/status-reference.ts'
 export type { Lookup } from './records/accounts.ts'
 export { onlyOne, parseName, parseText, required } from './records/fields.ts'
 export {
@@ -28,5 +43,24 @@ export {
 } from './records/record.ts'
 export { recordsOf } from './records/records.ts'
 export { KILLED_BY } from './records/stop-request.ts'
-export { isId } from './subject-tokens/id.ts'
-export { LONGEST_LIFE } from './subject-tokens/subject-token.ts'
+export { checkOf, reasonOf } from './refusals.ts'
+export type { MissingRight } from './sequelize/schema/rights.ts'
+export { canBeTold, isOpen } from './sessions/opt-in.ts'
+export { keysOf } from './sessions/seal.ts'
+export type { SessionService } from './sessions/tokens.ts'
+export { isCreatedIn, matches, namesOf } from './subject-tokens/filter.ts'
+export { earliestId, isId, mintId } from './subject-tokens/id.ts'
+export { hashToken, mintToken } from './subject-tokens/secret.ts'
+export {
+  isEnd,
+  isLive,
+  isSpent,
+  isStoppable,
+  LONGEST_LIFE,
+  stateOf,
+} from './subject-tokens/subject-token.ts'
+
+/** Loaded at the call, because not every store of a deployment needs Sequelize. */
+export async function missingRights(sequelize: Sequelize): Promise<readonly MissingRight[]> {
+  return (await import('./sequelize/schema/rights.ts')).missingRights(sequelize)
+}

@@ -23,11 +23,11 @@ const STOREYS = [
   ['index.ts', 'inside.ts'],
 ]
 /** Rooms with an entry of their own. */
-const GUESTS = ['sequelize', 'cli', 'testing']
+const GUESTS = ['sequelize', 'cli']
 
 const CORE = 'oidc-provider-impersonation'
 /** Packages for servers. The others run in browsers and in workers, too. */
-const FOR_NODE = [`${CORE}-console`, 'token-exchange-suite']
+const FOR_NODE = [`${CORE}-console`, `${CORE}-check`, `${CORE}-store-contract`, 'token-exchange-suite']
 
 interface Import {
   readonly from: string
@@ -86,7 +86,7 @@ describe('architecture', () => {
 
   it('lets a room build only on rooms below it, and on none beside it', () => {
     const wrong = inside.filter(({ from, to }) => {
-      if (roomOf(from) === roomOf(to) || GUESTS.includes(roomOf(from))) return false
+      if (roomOf(from) === roomOf(to) || [...GUESTS, 'inside.ts'].includes(roomOf(from))) return false
       return storeyOf(to) === -1 || storeyOf(from) <= storeyOf(to)
     })
     expect(wrong.map(show)).to.deep.equal([])
@@ -120,19 +120,8 @@ describe('architecture', () => {
 
   it('opens storage through its own entry point only', () => {
     const wrong = inside.filter(
-      ({ from, to }) => roomOf(to) === 'sequelize' && !['sequelize', 'cli'].includes(roomOf(from)),
-    )
-    expect(wrong.map(show)).to.deep.equal([])
-  })
-
-  it('tests stores and adapters by what the domain says of them, and lends its store to check alone', () => {
-    const own = inside.filter(({ from, to }) => [roomOf(from), roomOf(to)].includes('testing'))
-    expect(own.length).to.be.greaterThan(10)
-    const rooms = ['clock.ts', 'subject-tokens', 'testing']
-    const wrong = own.filter(({ from, to }) =>
-      roomOf(from) === 'testing'
-        ? !rooms.includes(roomOf(to))
-        : to !== 'testing/memory-store.ts' || !from.startsWith('cli/check/'),
+      ({ from, to }) =>
+        roomOf(to) === 'sequelize' && !['sequelize', 'cli', 'inside.ts'].includes(roomOf(from)),
     )
     expect(wrong.map(show)).to.deep.equal([])
   })
@@ -142,7 +131,7 @@ describe('architecture', () => {
     expect(files).to.deep.equal([path.join('provider', 'grants.ts')])
   })
 
-  it('lets no command but check load the provider, an optional peer whose load takes longer than the command', () => {
+  it('lets no command load the provider, an optional peer whose load takes longer than the command', () => {
     // What `import()` loads is not in the way of the others.
     const loaded = (file: string) =>
       [
@@ -213,7 +202,7 @@ describe('architecture: the packages beside this one', () => {
 
     it(`${name} imports what it depends on and itself, and nothing of the rest`, () => {
       const found = importsIn(own).filter(({ to }) => !(FOR_NODE.includes(name) && to.startsWith('node:')))
-      const outside = found.map(({ to }) => to).filter((to) => !sourcesIn(own).includes(to))
+      const outside = found.map(({ to }) => to).filter((to) => ![name, ...sourcesIn(own)].includes(to))
       const needed = Object.keys({ ...dependencies, ...peerDependencies }).map((one) =>
         one.replace('@types/', ''),
       )
@@ -222,10 +211,12 @@ describe('architecture: the packages beside this one', () => {
       if (name !== 'token-exchange-suite') expect(circlesIn(own)).to.deep.equal([])
     })
 
-    it(`${name} needs no other package of this repository than the core, and of it the same version`, () => {
-      expect(Object.keys(dependencies ?? {}).filter((one) => PACKAGES.has(one))).to.deep.equal([])
-      const peers = Object.entries(peerDependencies).filter(([one]) => PACKAGES.has(one))
-      expect(peers.filter(([one, range]) => one !== CORE || range !== version)).to.deep.equal([])
+    it(`${name} needs the core as a peer, if at all, and of what is released together the same version`, () => {
+      const needed = Object.entries({ ...dependencies, ...peerDependencies }).filter(([one]) =>
+        PACKAGES.has(one),
+      )
+      expect(needed.filter(([, range]) => range !== version)).to.deep.equal([])
+      expect(dependencies ?? {}).not.to.have.property(CORE)
     })
 
     if (FOR_NODE.includes(name)) continue

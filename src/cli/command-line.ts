@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { Seconds } from '../clock.ts'
+import { UsageError } from './process.ts'
 
 export const HELP = `Usage: oidc-impersonation <command> [<module>] [options]
 
@@ -10,22 +11,17 @@ Commands
   purge        delete what ended longer ago than the retention, or has expired
   end-unspent  revoke every subject token that can still be exchanged: after a
                restore, or a failover that may have lost commits
-  check        look at a deployment before its users do; writes nothing
 
 Module
   The file of a deployment, for its database. It exports \`provider\` and
-  \`impersonation\` (and \`sequelize\`, to have check look at rights), or a
-  function as default that returns them. Without it: DATABASE_URL, except for
-  check. sql takes none, and does not connect.
+  \`impersonation\`, or a function as default that returns both. Without it:
+  DATABASE_URL. sql takes none, and does not connect.
 
 Options
   --retention <seconds>  with purge: how long records of ended impersonations
                          are kept (default 7776000: 90 days)
   --issuer <url>         with end-unspent: only this issuer's (default: all)
-  --example <file>       with check: JSON of an impersonation to try: userId,
-                         createdBy, clientId, resource; actorId, scope, context,
-                         onBehalfOf and expect ("denied") as needed
-  --json                 with check and status: print JSON
+  --json                 with status: print JSON
   --dry-run              with migrate: only print the statements, the rows and
                          bytes of their tables, and how long each may take
   --role <name>          with sql: print the grants of this role too, which
@@ -39,20 +35,16 @@ Environment
   DATABASE_URL  sqlite:<file>, postgres://…, mysql://… or mariadb://…
                 TLS for PostgreSQL: ?sslmode=verify-full&sslrootcert=<file>
 
-Exit code: 0 done, 1 the database failed, or status or check found a fault,
+Exit code: 0 done, 1 the database failed, or status found a fault,
 2 invalid usage.
 `
-
-export class UsageError extends Error {}
 
 const DIALECTS = ['sqlite', 'postgres', 'mysql'] as const
 type DialectName = (typeof DIALECTS)[number]
 
-export type Command = DatabaseCommand | CheckCommand
-
 /** A command that works on a database. */
 export interface DatabaseCommand {
-  readonly name: Exclude<CommandName, 'check'>
+  readonly name: CommandName
   /** The file of the deployment whose database it is; that of `DATABASE_URL` without it. */
   readonly module?: string
   readonly retention?: Seconds
@@ -63,14 +55,6 @@ export interface DatabaseCommand {
   readonly json: boolean
 }
 
-export interface CheckCommand {
-  readonly name: 'check'
-  /** The file of the module to look at. */
-  readonly module: string
-  readonly example?: string
-  readonly json: boolean
-}
-
 /** The options that each command takes. */
 const COMMANDS = {
   migrate: ['dry-run'],
@@ -78,14 +62,17 @@ const COMMANDS = {
   sql: ['dialect', 'role'],
   purge: ['retention'],
   'end-unspent': ['issuer'],
-  check: ['example', 'json'],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 type CommandName = keyof typeof COMMANDS
 
 const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name)
 
 /** @throws {UsageError} saying what is wrong. */
-export function parseCommandLine(args: string[]): Command | 'help' | 'version' {
+export function parseCommandLine(args: string[]): DatabaseCommand | 'help' | 'version' {
+  if (args[0] === 'check')
+    throw new UsageError(
+      'check is the command oidc-impersonation-check, of the package oidc-provider-impersonation-check',
+    )
   const { positionals, values } = parse(args)
   const { help, version, ...options } = values
   if (help) return 'help'
@@ -94,13 +81,9 @@ export function parseCommandLine(args: string[]): Command | 'help' | 'version' {
   if (name === undefined) throw new UsageError('missing command')
   if (!isCommand(name)) throw new UsageError(`unknown command: ${name}`)
   assertTaken(name, Object.keys(options))
-  const { example, json = false } = options
+  const { json = false } = options
   const module = name === 'sql' ? undefined : others.shift()
   if (others.length > 0) throw new UsageError(`unexpected argument: ${others.join(' ')}`)
-  if (name === 'check') {
-    if (module === undefined) throw new UsageError('check needs the file of a module')
-    return { name, module, json, ...(example !== undefined && { example }) }
-  }
   return {
     name,
     ...(module !== undefined && { module }),
@@ -132,7 +115,6 @@ function parse(args: string[]) {
         retention: { type: 'string' },
         issuer: { type: 'string' },
         dialect: { type: 'string' },
-        example: { type: 'string' },
         json: { type: 'boolean' },
         'dry-run': { type: 'boolean' },
         role: { type: 'string' },

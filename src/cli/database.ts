@@ -4,9 +4,9 @@ import { codeOf } from '../sequelize/database/driver.ts'
 import { databaseOf } from '../sequelize/drivers.ts'
 import { isReadOnly, isRefused, missingRights } from '../sequelize/schema/rights.ts'
 import { sequelizeOf } from '../sequelize/tokens/store.ts'
-import { messageOf } from './check/finding.ts'
-import { type DatabaseCommand, UsageError } from './command-line.ts'
+import type { DatabaseCommand } from './command-line.ts'
 import { connect } from './connect.ts'
+import { messageOf, UsageError } from './process.ts'
 
 export interface Opened {
   readonly sequelize: Sequelize
@@ -22,7 +22,7 @@ export async function open({ module, dialect }: DatabaseCommand): Promise<Opened
 
 /** The provider, an optional peer, is loaded for this only. */
 async function openDeployment(module: string): Promise<Opened> {
-  const { closeDeployment, loadDeployment } = await import('./check/module.ts')
+  const { closeDeployment, loadDeployment } = await import('./deployment.ts')
   const deployment = await loadDeployment(module)
   const sequelize = sequelizeOf(deployment.inside.options.store)
   if (sequelize) return { sequelize, close: () => closeDeployment({ ...deployment, sequelize }) }

@@ -2,10 +2,14 @@
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
+import {
+  adapterContract,
+  createMemoryStore,
+  subjectTokenStoreContract,
+} from '../../packages/store-contract/src/index.ts'
+import { tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import type { SessionStore, SubjectTokenStore } from '../../src/index.ts'
 import { SESSION_METHODS, STORE_METHODS } from '../../src/subject-tokens/store.ts'
-import { adapterContract, createMemoryStore, subjectTokenStoreContract } from '../../src/testing/index.ts'
-import { tokensIn } from '../../src/testing/store/tokens.ts'
 import { type Declare, describeLapses, failuresOf } from './lapses.ts'
 import { MapAdapter, type Row } from './map-adapter.ts'
 import { strict } from './strict-store.ts'
@@ -101,7 +105,7 @@ describe('the contract of a store of subject tokens', () => {
 
   describeLapses(
     'store-lapses.txt',
-    '../../src/testing/memory-store.ts',
+    '../../packages/store-contract/src/memory-store.ts',
     (module: { createMemoryStore(): SubjectTokenStore }) => contractOf(module.createMemoryStore),
     / where storage fails/,
   )

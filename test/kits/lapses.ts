@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import type { TestRunner } from '../../src/testing/index.ts'
+import type { TestRunner } from '../../packages/store-contract/src/index.ts'
 
 export type Declare = (runner: TestRunner) => void
 
@@ -64,7 +64,9 @@ async function load<Module>(file: string, { edits }: Pick<Lapse, 'edits'>, folde
     text = text.replace(find, () => replace)
   }
   const base = new URL(file, import.meta.url)
-  const imports = text.replace(/(?<= from ')\..*(?='$)/gm, (specifier) => new URL(specifier, base).href)
+  const imports = text.replace(/(?<= from ')(\.|oidc-provider-impersonation).*(?='$)/gm, (specifier) =>
+    specifier.startsWith('.') ? new URL(specifier, base).href : import.meta.resolve(specifier),
+  )
   const changed = path.join(folder, `${randomUUID()}.ts`)
   writeFileSync(changed, `import { setImmediate as turn } from 'node:timers/promises'\n${imports}`)
   return import(pathToFileURL(changed).href)

@@ -1,9 +1,9 @@
 /** The store in memory keeps the contract of every store, and what only its own tests can know of it. */
 import { expect } from 'chai'
+import { createMemoryStore, subjectTokenStoreContract } from '../../packages/store-contract/src/index.ts'
+import { NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import { earliestId } from '../../src/subject-tokens/id.ts'
 import { SESSION_METHODS } from '../../src/subject-tokens/store.ts'
-import { createMemoryStore, subjectTokenStoreContract } from '../../src/testing/index.ts'
-import { NOW, tokensIn } from '../../src/testing/store/tokens.ts'
 
 describe('the store in memory', () => {
   subjectTokenStoreContract({ describe, it, create: async () => ({ store: createMemoryStore() }) })

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
+import { createMemoryStore } from '../../packages/store-contract/src/memory-store.ts'
 import { mintId } from '../../src/subject-tokens/id.ts'
 import {
   hashToken,
@@ -13,7 +14,6 @@ import {
   sameHash,
 } from '../../src/subject-tokens/secret.ts'
 import { findPresented } from '../../src/subject-tokens/store.ts'
-import { createMemoryStore } from '../../src/testing/memory-store.ts'
 
 const ALPHABET = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_']
 /** `sub_` and the id. */

@@ -1,4 +1,4 @@
-/** `oidc-impersonation check`: deployment × finding × sentence. A sound deployment has none, and each mistake has its own alone. */
+/** `oidc-impersonation-check`: deployment × finding × sentence. A sound deployment has none, and each mistake has its own alone. */
 import { createPublicKey, type JsonWebKeyInput } from 'node:crypto'
 import { mock } from 'node:test'
 import { expect } from 'chai'
@@ -18,9 +18,11 @@ import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
 import { createRole, type Role } from '../../fixtures/role.ts'
 import { reachesLoopback, shopClient } from '../../fixtures/sessions.ts'
 import { newToken } from '../../fixtures/subject-tokens.ts'
-import { lookAt } from '../../src/cli/check/check.ts'
-import { withoutCredentials } from '../../src/cli/check/finding.ts'
-import type { Deployment, Example } from '../../src/cli/check/module.ts'
+import { lookAt } from '../../packages/check/src/check.ts'
+import type { Example } from '../../packages/check/src/example.ts'
+import { createMemoryStore } from '../../packages/store-contract/src/index.ts'
+import type { Deployment } from '../../src/cli/deployment.ts'
+import { withoutCredentials } from '../../src/cli/process.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import {
   AccessDenied,
@@ -30,7 +32,6 @@ import {
   TOKEN_EXCHANGE,
 } from '../../src/index.ts'
 import { MODELS, STEPS, TOKEN_TABLES } from '../../src/sequelize/tables.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const API = 'https://api.example.com'

@@ -15,6 +15,7 @@ import {
   shopClient,
   startApplication,
 } from '../../fixtures/sessions.ts'
+import { createMemoryStore } from '../../packages/store-contract/src/index.ts'
 import type { SessionOptions } from '../../src/options.ts'
 import { sessionName } from '../../src/sessions/names.ts'
 import { type Purpose, sealOf } from '../../src/sessions/seal.ts'
@@ -26,7 +27,6 @@ import type {
   SubjectToken,
   SubjectTokenUse,
 } from '../../src/subject-tokens/subject-token.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
 import { answer, type Rule, record, rowsOf, type Steps } from './rule.ts'
 
 export const CALLBACK = 'https://shop.example.com/callback'

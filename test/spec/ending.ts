@@ -12,9 +12,9 @@ import {
   shopClient,
   startApplication,
 } from '../../fixtures/sessions.ts'
+import { createMemoryStore } from '../../packages/store-contract/src/index.ts'
 import { insideOf } from '../../src/impersonation.ts'
 import { type SessionWatch, watchSessions } from '../../src/sessions/watch.ts'
-import { createMemoryStore } from '../../src/testing/index.ts'
 import { answer, record, type Steps } from './rule.ts'
 
 export interface Scene {

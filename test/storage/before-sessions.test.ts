@@ -4,10 +4,10 @@ import { DATABASES, type Database, openDatabase } from '../../fixtures/databases
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { findEntry, importStorage, type Storage } from '../../fixtures/rehearsal/version.ts'
 import { unpackRelease } from '../../fixtures/releases.ts'
+import { ENDS_AT, sessionsIn } from '../../packages/store-contract/src/store/sessions.ts'
+import { all, BY_API, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import { ENDS_AT, sessionsIn } from '../../src/testing/store/sessions.ts'
-import { all, BY_API, NOW, tokensIn } from '../../src/testing/store/tokens.ts'
 
 describe('the version before sessions', () => {
   let version: Storage

@@ -5,12 +5,12 @@
 import { expect } from 'chai'
 import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
+import { adapterContract, subjectTokenStoreContract } from '../../packages/store-contract/src/index.ts'
 import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate, purge } from '../../src/sequelize/index.ts'
 import { statusOf } from '../../src/sequelize/schema/status.ts'
 import { columnsOf, LEASE, MODELS, STEPS, TOKEN_TABLES } from '../../src/sequelize/tables.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
-import { adapterContract, subjectTokenStoreContract } from '../../src/testing/index.ts'
 
 const TABLES = [...TOKEN_TABLES, MODELS, STEPS, LEASE]
 /** What statements call a value of their own. */

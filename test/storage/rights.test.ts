@@ -4,12 +4,12 @@ import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { readPage } from '../../fixtures/markdown.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { createRole, createServing, type Role } from '../../fixtures/role.ts'
+import { BY_API, chainOf, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import { StorageError } from '../../src/sequelize/database/storage-error.ts'
 import { createSubjectTokenStore, migrate, purge } from '../../src/sequelize/index.ts'
 import { grantsTo, missingRights } from '../../src/sequelize/schema/rights.ts'
 import { statusOf } from '../../src/sequelize/schema/status.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
-import { BY_API, chainOf, NOW, tokensIn } from '../../src/testing/store/tokens.ts'
 
 const OTHERS = [
   ...['oidc_models', 'impersonation_issuers', 'subject_token_uses', 'subject_token_stops'],

@@ -5,13 +5,13 @@ import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { losingResults } from '../../fixtures/lost-results.ts'
 import { itOn, onEachKind } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
+import { BY_API, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
 import { numberOf } from '../../src/sequelize/tokens/place.ts'
 import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
 import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import { BY_API, NOW, tokensIn } from '../../src/testing/store/tokens.ts'
 
 const SIZE = 131_072
 

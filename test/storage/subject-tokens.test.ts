@@ -4,6 +4,8 @@ import { losingResults } from '../../fixtures/lost-results.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
+import { ENDS_AT, LATER, sessionsIn } from '../../packages/store-contract/src/store/sessions.ts'
+import { BY_API, chainOf, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import { text } from '../../src/sequelize/database/text.ts'
 import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
@@ -14,8 +16,6 @@ import {
   type SubjectTokenFilter,
   type SubjectTokenStore,
 } from '../../src/subject-tokens/store.ts'
-import { ENDS_AT, LATER, sessionsIn } from '../../src/testing/store/sessions.ts'
-import { BY_API, chainOf, NOW, tokensIn } from '../../src/testing/store/tokens.ts'
 
 /** What the store over Sequelize does beyond the contract of every store: how much it reads, and in which statements. */
 onEachKind((kind) => {

@@ -1,4 +1,4 @@
-/** `oidc-impersonation check` ends with its exit code when its output is written, whatever the deployment keeps open. */
+/** `oidc-impersonation-check` ends with its exit code when its output is written, whatever the deployment keeps open. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
@@ -6,7 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { openDatabase } from '../../../fixtures/databases.ts'
 import { itOn } from '../../../fixtures/on-database.ts'
-import { CLI } from './command.ts'
+import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
+import { CHECK } from './command.ts'
 import { moduleOf, useFolder } from './deployment.ts'
 
 /** Milliseconds that `check` waits for `close` of the module. */
@@ -21,7 +22,7 @@ const fault = (message: string) => `impersonation.ready = async () => { throw ne
 const LONG = `'x'.repeat(1_000_000)`
 const FAULT = fault(`'no such table'`)
 
-describe('oidc-impersonation check, of a deployment that holds the process', () => {
+describe('oidc-impersonation-check, of a deployment that holds the process', () => {
   const folder = useFolder()
 
   /** `open`: what the module keeps open. */
@@ -29,7 +30,7 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
     const file = folder.write(`${moduleOf()}\n${open}`)
     // One that does not end by itself has no exit code. A busy machine takes seconds to load it, and none to end it.
     const limit = { timeout: 45_000, killSignal: 'SIGKILL' } as const
-    const args = ['--no-warnings', CLI, 'check', file]
+    const args = ['--no-warnings', FROM_SOURCE, CHECK, file]
     const started = spawn(process.execPath, args, { ...limit, stdio: 'pipe' })
     started.stdout.once('readable', () => {
       const ending = setTimeout(() => started.kill('SIGKILL'), CLOSING + 3_000)
@@ -105,6 +106,6 @@ describe('oidc-impersonation check, of a deployment that holds the process', () 
 
   it('ends if the module cannot be looked at', async () => {
     const { code, stdout, stderr } = await run(`${INTERVAL}\nthrow new Error('no settings')`)
-    expect([code, stdout, stderr]).to.deep.equal([1, '', 'oidc-impersonation: no settings\n'])
+    expect([code, stdout, stderr]).to.deep.equal([1, '', 'oidc-impersonation-check: no settings\n'])
   })
 })

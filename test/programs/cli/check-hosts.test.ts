@@ -1,11 +1,11 @@
-/** `oidc-impersonation check` of the programs of docs/integrate.md: none has a mistake that it looks for. */
+/** `oidc-impersonation-check` of the programs of docs/integrate.md: none has a mistake that it looks for. */
 import { expect } from 'chai'
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
-import { run } from './command.ts'
+import { runCheck } from './command.ts'
 
 const PROGRAMS = typescriptOf(readPage('docs/integrate.md')).filter(({ code }) => code.includes('.listen('))
 
-describe('oidc-impersonation check: the hosts of docs/integrate.md', () => {
+describe('oidc-impersonation-check: the hosts of docs/integrate.md', () => {
   let folder: Folder
   before(() => {
     folder = makeFolder(0)
@@ -34,7 +34,7 @@ describe('oidc-impersonation check: the hosts of docs/integrate.md', () => {
   for (const [index, { heading, code }] of PROGRAMS.entries()) {
     it(`finds no fault in that of ${heading}, and the resources that it leaves to the reader`, async () => {
       const file = folder.write(`host-${index}.ts`, moduleOf(code))
-      const { stdout } = await run(['check', file, '--json'])
+      const { stdout } = await runCheck(file, '--json')
       const findings: { level: string; about: string }[] = JSON.parse(stdout)
       const troubles = findings
         .filter(({ level }) => level !== 'ok')

@@ -1,9 +1,10 @@
-/** `oidc-impersonation check`: the files that it is given, which are refused before anything is looked at. */
+/** `oidc-impersonation-check`: the files that it is given, which are refused before anything is looked at. */
 import path from 'node:path'
 import { mock } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { loadDeployment, readExample } from '../../../src/cli/check/module.ts'
+import { readExample } from '../../../packages/check/src/example.ts'
+import { loadDeployment } from '../../../src/cli/deployment.ts'
 import { moduleOf, useFolder } from './deployment.ts'
 
 const EXAMPLE = {
@@ -14,7 +15,7 @@ const EXAMPLE = {
 }
 const STEP = { clientId: 'orders-api', resource: 'https://billing.example.com' }
 
-describe('oidc-impersonation check: an example', () => {
+describe('oidc-impersonation-check: an example', () => {
   const folder = useFolder()
   const write = (text: string) => folder.write(text, 'example.json')
   const read = (example: object) => readExample(write(JSON.stringify(example)))
@@ -74,7 +75,7 @@ describe('oidc-impersonation check: an example', () => {
   }
 })
 
-describe('oidc-impersonation check: a module', () => {
+describe('oidc-impersonation-check: a module', () => {
   const folder = useFolder()
   afterEach(() => mock.timers.reset())
 

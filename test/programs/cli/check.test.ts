@@ -1,8 +1,8 @@
-/** `oidc-impersonation check` as a command: what it takes, prints and ends with. What it finds is in ../check.test.ts. */
+/** `oidc-impersonation-check` as a command: what it takes, prints and ends with. What it finds is in ../check.test.ts. */
 import path from 'node:path'
 import { expect } from 'chai'
-import { check } from '../../../src/cli/check/check.ts'
-import { run } from './command.ts'
+import { check } from '../../../packages/check/src/check.ts'
+import { runCheck } from './command.ts'
 import { moduleOn, useFolder } from './deployment.ts'
 
 const SECRET = 'a+secret of the tests'
@@ -27,12 +27,12 @@ await migrate(sequelize)`,
   )
 const EXPORTS = 'impersonation.router()\nexport { impersonation, provider, sequelize }'
 
-describe('oidc-impersonation check', () => {
+describe('oidc-impersonation-check', () => {
   const folder = useFolder()
   /** As a process. */
-  const command = (text: string, ...options: string[]) => run(['check', folder.write(text), ...options])
+  const command = (text: string, ...options: string[]) => runCheck(folder.write(text), ...options)
   /** In this process. */
-  const look = (text: string) => check({ name: 'check', module: folder.write(text), json: false })
+  const look = (text: string) => check({ module: folder.write(text) })
 
   it('prints a table, with what to do below each trouble', async () => {
     const { code, stdout } = await command(moduleOf(EXPORTS))
@@ -74,10 +74,10 @@ describe('oidc-impersonation check', () => {
     expect((await look(moduleOf(exports))).text).to.match(
       /^✗ storage +not ready: {2}\[31mno route to postgres:\/\/\*\*\*@db\/x$/m,
     )
-    const { text } = await check({ name: 'check', module: folder.write(moduleOf(exports)), json: true })
+    const { text } = await check({ module: folder.write(moduleOf(exports)), json: true })
     expect(text).not.to.match(/hun|ter2/)
     const { stderr, code } = await command(`throw new Error('${message}')`)
-    expect(stderr).to.equal('oidc-impersonation:  [31mno route to postgres://***@db/x\n')
+    expect(stderr).to.equal('oidc-impersonation-check:  [31mno route to postgres://***@db/x\n')
     expect(code).to.equal(1)
   })
 
@@ -115,11 +115,11 @@ describe('oidc-impersonation check', () => {
   it('refuses an example that is none, before it looks at the deployment, and a module that is not there', async () => {
     const example = folder.write('[]', 'example.json')
     const none = path.join(folder.path, 'none.ts')
-    expect(await run(['check', none, '--example', example])).to.deep.equal({
+    expect(await runCheck(none, '--example', example)).to.deep.equal({
       ...{ code: 1, stdout: '' },
-      stderr: `oidc-impersonation: ${example}: not a JSON object\n`,
+      stderr: `oidc-impersonation-check: ${example}: not a JSON object\n`,
     })
-    const error = await check({ name: 'check', module: none, json: false }).catch(String)
+    const error = await check({ module: none }).catch(String)
     expect(error).to.equal(`Error: there is no ${none}`)
   })
 
@@ -134,7 +134,7 @@ describe('oidc-impersonation check', () => {
       [`provider.Client.prototype.metadata = () => { throw new Error('no metadata') }\n`, true],
     ] as const) {
       const module = folder.write(moduleOf(start + exports))
-      const error = await check({ name: 'check', module, json: false }).catch((error: Error) => error)
+      const error = await check({ module }).catch((error: Error) => error)
       expect(error instanceof Error).to.equal(fails)
       const { closed } = await import(module)
       expect(closed).to.deep.equal(['module', 'sequelize'])

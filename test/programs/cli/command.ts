@@ -1,10 +1,12 @@
 /** The command `oidc-impersonation` as a process, and tokens for it. */
 import { execFile } from 'node:child_process'
 import path from 'node:path'
+import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
 import { earliestId, mintId } from '../../../src/subject-tokens/id.ts'
 import { hashToken, mintToken } from '../../../src/subject-tokens/secret.ts'
 
 export const CLI = path.resolve(import.meta.dirname, '../../../src/cli/main.ts')
+export const CHECK = path.resolve(import.meta.dirname, '../../../packages/check/src/main.ts')
 
 interface Outcome {
   readonly code: number
@@ -16,24 +18,28 @@ interface How {
   /** Options of Node. */
   readonly node?: readonly string[]
   readonly variables?: NodeJS.ProcessEnv
+  readonly program?: string
 }
 
 export function run(
   args: readonly string[],
   databaseUrl?: string,
-  { node = ['--no-warnings'], variables }: How = {},
+  { node = ['--no-warnings', FROM_SOURCE], variables, program = CLI }: How = {},
 ): Promise<Outcome> {
   const { DATABASE_URL: _, ...inherited } = process.env
   const env = { ...inherited, ...variables }
   return new Promise((resolve) => {
     execFile(
       process.execPath,
-      [...node, CLI, ...args],
+      [...node, program, ...args],
       { env: databaseUrl === undefined ? env : { ...env, DATABASE_URL: databaseUrl } },
       (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
     )
   })
 }
+
+export const runCheck = (...args: readonly string[]): Promise<Outcome> =>
+  run(args, undefined, { program: CHECK })
 
 export const ISSUER = 'https://id.example.com/oidc'
 

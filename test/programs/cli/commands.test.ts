@@ -16,7 +16,7 @@ describe('oidc-impersonation', () => {
   after(() => database.close())
 
   it('prints its usage, also for each command, within 80 columns', async () => {
-    const commands = ['migrate', 'status', 'sql', 'purge', 'end-unspent', 'check']
+    const commands = ['migrate', 'status', 'sql', 'purge', 'end-unspent']
     const { code, stdout } = await run(['--help'])
     expect(code).to.equal(0)
     for (const word of ['--retention', 'DATABASE_URL', '2 invalid usage']) expect(stdout).to.include(word)
@@ -103,8 +103,11 @@ describe('oidc-impersonation', () => {
     ['sql --dialect oracle', '--dialect must be sqlite, postgres, mysql'],
     ['sql --role app;DROP', '--role must be the name'],
     ['purge --dry-run', '--dry-run is only valid with migrate'],
-    ['purge --json', '--json is only valid with status and check'],
-    ['check', 'check needs the file of a module'],
+    ['purge --json', '--json is only valid with status'],
+    [
+      'check deployment.ts --example a.json',
+      'the command oidc-impersonation-check, of the package oidc-provider-impersonation-check',
+    ],
     ['migrate a.js b.js', 'unexpected argument: b.js'],
     ['sql a.js', 'unexpected argument: a.js'],
     ['migrate', 'DATABASE_URL is not set', ''],

@@ -29,7 +29,7 @@ export const moduleOf = ({
 }: Parts = {}): string => `
 import Provider from 'oidc-provider'
 import { createImpersonation } from '${ROOT}/src/index.ts'
-import { createMemoryStore } from '${ROOT}/src/testing/index.ts'
+import { createMemoryStore } from '${ROOT}/packages/store-contract/src/index.ts'
 ${before}
 const impersonation = createImpersonation({ store: ${store}, ${options} })
 const provider = new Provider('http://127.0.0.1:3000/oidc', impersonation.configure({

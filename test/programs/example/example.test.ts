@@ -194,8 +194,8 @@ describe('the example', () => {
     const { close } = await startExample({ port: 0, storage: path.join(folder, 'example.sqlite') })
     await close()
     const [module = '', example = ''] = ['check.ts', 'check.json'].map((name) => path.join(EXAMPLE, name))
-    const args = ['check', module, '--example', example, '--json']
-    const { stdout } = await finished(run('../src/cli/main.ts', { args }))
+    const args = [module, '--example', example, '--json']
+    const { stdout } = await finished(run('../packages/check/src/main.ts', { args }))
     const findings: { level: string; about: string }[] = JSON.parse(stdout)
     const inOrder = findings.filter(({ level }) => level === 'ok').map(({ about }) => about)
     expect(inOrder).to.include.members(['storage', 'rights', 'management API', 'clients', 'dry run'])

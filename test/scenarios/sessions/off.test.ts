@@ -5,8 +5,8 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { type Configuration, Provider } from 'oidc-provider'
 import { SIGNING_KEY } from '../../../fixtures/keys.ts'
+import { createMemoryStore } from '../../../packages/store-contract/src/index.ts'
 import { createImpersonation } from '../../../src/index.ts'
-import { createMemoryStore } from '../../../src/testing/index.ts'
 
 describe('without the option sessions', () => {
   /** A code that is used again, a sign-out of the engineer, and one of an application. Unnamed: the middleware of the latter. */

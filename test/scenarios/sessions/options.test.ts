@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import { type Configuration, Provider } from 'oidc-provider'
 import { SIGNING_KEY } from '../../../fixtures/keys.ts'
+import { createMemoryStore } from '../../../packages/store-contract/src/index.ts'
 import { createImpersonation, type ImpersonationOptions } from '../../../src/index.ts'
-import { createMemoryStore } from '../../../src/testing/index.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const DOOR = 'https://id.example.com/impersonate'

@@ -10,12 +10,12 @@ import { now } from '../../../fixtures/clock.ts'
 import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 import { reachesLoopback, shopClient } from '../../../fixtures/sessions.ts'
 import { until } from '../../../fixtures/until.ts'
+import { createMemoryStore } from '../../../packages/store-contract/src/index.ts'
 import { insideOf } from '../../../src/impersonation.ts'
 import { createImpersonation, type SessionOptions } from '../../../src/index.ts'
 import { type SessionWatch, watchSessions } from '../../../src/sessions/watch.ts'
 import { mintId } from '../../../src/subject-tokens/id.ts'
 import type { DueSession, SessionStore } from '../../../src/subject-tokens/store.ts'
-import { createMemoryStore } from '../../../src/testing/index.ts'
 
 /** What has begun is done as far as it can be. */
 const settled = async () => {
