@@ -1,4 +1,4 @@
-/** `npm run fuzz`: see docs/fuzz.md. */
+/** `npm run fuzz`: see docs/contributing/fuzz.md. */
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { KINDS } from '../fixtures/databases.ts'

@@ -12,7 +12,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     'SECURITY.md',
     'bench/README.md',
     // Without the pages for those who have the repository.
-    ...globSync('docs/!(README|architecture|conformance|fuzz).md'),
+    ...globSync('docs/!(README|conformance).md'),
     'docs/observability/alerts.yml',
     'openapi.json',
   ],

@@ -101,7 +101,7 @@ async function storage(): Promise<Table[]> {
     return rows.map(({ name }) => name)
   }
   const tables: Table[] = []
-  const page = 'docs/architecture.md'
+  const page = 'docs/contributing/architecture.md'
   for (const table of await ask(
     `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'impersonation_%'`,
   )) {

@@ -1,4 +1,4 @@
-/** A short run of `npm run fuzz` on every database: docs/fuzz.md says what it looks at. */
+/** A short run of `npm run fuzz` on every database: docs/contributing/fuzz.md says what it looks at. */
 import { expect } from 'chai'
 import { itOn } from '../../../fixtures/on-database.ts'
 import { run } from '../../../fuzz/run.ts'

@@ -11,8 +11,7 @@ const PAGES = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'bench/README.md',
-  'packages/suite/README.md',
-  ...globSync('packages/*/README.md', { cwd: ROOT }),
+  ...globSync(['packages/*/README.md', 'docs/contributing/*.md'], { cwd: ROOT }),
   ...DOCS,
 ]
 

@@ -1,5 +1,5 @@
 /**
- * What an impersonation costs the database (docs/architecture.md, The tables): one statement to issue, two to exchange, and
+ * What an impersonation costs the database (docs/contributing/architecture.md, The tables): one statement to issue, two to exchange, and
  * one for an API that passes it on.
  */
 import { expect } from 'chai'
