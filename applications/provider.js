@@ -1,8 +1,8 @@
 /** The provider that the applications sign in at, with pages as small as can be, and the door to them as someone else. */
 import { exportJWK, generateKeyPair } from 'jose'
 import Provider from 'oidc-provider'
-import { createImpersonation } from '../src/index.ts'
 import { createMemoryStore } from '../packages/store-contract/src/index.ts'
+import { createImpersonation } from '../src/index.ts'
 
 const findAccount = (_ctx, accountId) =>
   /^(sam|alice-.+)$/.test(accountId) ? { accountId, claims: () => ({ sub: accountId }) } : undefined
