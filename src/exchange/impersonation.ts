@@ -1,7 +1,6 @@
 import { assertPolicyAllows, type Policy } from '../callbacks/policy.ts'
 import { epochTime, type Seconds } from '../clock.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
-import { emit } from '../events.ts'
 import { timedLookup } from '../metrics/metrics.ts'
 import type { ResolvedOptions } from '../options.ts'
 import {
@@ -22,21 +21,15 @@ import {
   type SenderConstraint,
   verifySender,
 } from '../provider/grants.ts'
-import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
 import { actorTokenRefused, invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
 import { findPresented, type SubjectTokenStore } from '../subject-tokens/store.ts'
 import { isSpent, type SubjectToken, type SubjectTokenUse, stateOf } from '../subject-tokens/subject-token.ts'
 import { collectClaims } from './claims.ts'
-import { type ExchangeEvents, ReplayedSubjectToken, recordOutcome } from './outcome.ts'
+import { ReplayedSubjectToken, recordOutcome } from './outcome.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { type Actor, assertChain, findUser, identifySubject, reaches, type Subject } from './subject.ts'
+import { type Actor, assertChain, findUser, identifySubject, type Permission, reaches } from './subject.ts'
 import { type Limits, resolveTarget, type Target } from './target.ts'
-
-/** A subject token of protocol.md §2.1: permission to become its user, once. */
-interface Permission extends Subject {
-  readonly record: SubjectToken
-}
 
 /**
  * Exchanges a subject token of the management API (protocol.md §3), stage by stage. Before `consume` every stage may
@@ -44,7 +37,7 @@ interface Permission extends Subject {
  */
 export function exchangeSubjectToken(ctx: ExchangeContext, service: Service): Promise<void> {
   const { store, options, settings } = service
-  return recordOutcome(ctx, service, EVENTS, async (progress) => {
+  return recordOutcome(ctx, service, 'impersonation', async (progress) => {
     assertSecretInHeader(ctx)
     const request = parseRequest(ctx)
     assertAdmitted(ctx, options, request)
@@ -250,11 +243,4 @@ function useOf(
     },
     grantId: draft.format === 'opaque' ? draft.grantId : undefined,
   }
-}
-
-const EVENTS: ExchangeEvents<Permission> = {
-  kind: 'impersonation',
-  exchanged: (provider, told, { record: { id, createdBy } }) =>
-    emit(provider, 'subject_token.exchanged', { ...told, id, createdBy }),
-  refused: (provider, told) => emitRefusal(provider, 'subject_token.refused', { stage: 'exchange', ...told }),
 }

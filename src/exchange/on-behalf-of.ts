@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { askDeployment } from '../callbacks/policy.ts'
 import { epochTime } from '../clock.ts'
 import { RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../constants.ts'
-import { emit } from '../events.ts'
 import { timedLookup } from '../metrics/metrics.ts'
 import type { OnBehalfOfOptions, ResolvedOptions } from '../options.ts'
 import { type JsonObject, withoutUndefined } from '../plain-json.ts'
@@ -26,7 +25,6 @@ import {
   type SenderConstraint,
   verifySender,
 } from '../provider/grants.ts'
-import { emitRefusal } from '../provider/notices.ts'
 import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
 import type { Service } from '../provider/settings.ts'
 import {
@@ -39,27 +37,10 @@ import {
 import { readAct, subsOf } from '../subject-tokens/act.ts'
 import type { ActingParty } from '../subject-tokens/subject-token.ts'
 import { collectClaims } from './claims.ts'
-import { type ExchangeEvents, recordOutcome } from './outcome.ts'
+import { recordOutcome } from './outcome.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { type Actor, assertChain, findUser, identifySubject, reaches, type Subject } from './subject.ts'
+import { type Actor, assertChain, findUser, identifySubject, type ReceivedToken, reaches } from './subject.ts'
 import { type Limits, resolveTarget, type Target } from './target.ts'
-
-/** An access token that the client received as an API, to act for its user. */
-interface ReceivedToken extends Subject {
-  readonly notAfter: number
-  /** The people who act, newest first; absent if none does. */
-  readonly people?: ActingParty
-  /** The APIs that passed the user on before, newest first: client ids. */
-  readonly through: readonly string[]
-  /** The client that it was issued to. */
-  readonly clientId: string
-  readonly audience: string
-  readonly scope?: string
-  readonly bound: boolean
-  readonly jti?: string
-  /** Its claims that are not reserved. */
-  readonly claims: JsonObject
-}
 
 /**
  * Exchanges an access token that an API received (protocol.md §8), stage by stage: as often as it needs, until the token
@@ -71,7 +52,7 @@ export function exchangeReceivedToken(
   rules: OnBehalfOfOptions,
 ): Promise<void> {
   const { options, settings } = service
-  return recordOutcome(ctx, service, EVENTS, async (progress) => {
+  return recordOutcome(ctx, service, 'onBehalfOf', async (progress) => {
     assertSecretInHeader(ctx)
     const request = parseRequest(ctx)
     assertAdmitted(ctx, request)
@@ -262,15 +243,3 @@ const grantOf = ({ record, through, claims }: ReceivedToken) =>
     through,
     subjectTokenClaims: claims,
   }) as const
-
-const EVENTS: ExchangeEvents<ReceivedToken> = {
-  kind: 'onBehalfOf',
-  exchanged(provider, told, { record, through, jti }) {
-    const ids = { id: record?.id, createdBy: record?.createdBy, parentJti: jti }
-    emit(provider, 'access_token.exchanged', { ...told, ...ids, through })
-  },
-  refused(provider, told, subject) {
-    const { through, jti } = subject ?? {}
-    emitRefusal(provider, 'access_token.refused', { stage: 'onBehalfOf', ...told, through, parentJti: jti })
-  },
-}

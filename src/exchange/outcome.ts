@@ -1,8 +1,7 @@
 /** The one place that reports how an exchange ended, so that no refusal is without an event. */
 
-import type { Provider } from 'oidc-provider'
 import { epochTime } from '../clock.ts'
-import type { SubjectTokenExchanged, SubjectTokenRefused } from '../events.ts'
+import { emit } from '../events.ts'
 import { requestOf } from '../http/doors.ts'
 import { timeExchange } from '../metrics/metrics.ts'
 import type { Kind } from '../metrics/series.ts'
@@ -11,11 +10,12 @@ import { withoutUndefined } from '../plain-json.ts'
 import { type AccessTokenDraft, shownAccessToken } from '../provider/access-token.ts'
 import { authenticates } from '../provider/clients.ts'
 import type { GrantContext } from '../provider/grants.ts'
+import { emitRefusal, isFailure } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
 import { endReplayed } from '../records/replay.ts'
-import { errorReadOf, subjectTokenRefused, toldOf } from '../refusals.ts'
+import { subjectTokenRefused, toldOf } from '../refusals.ts'
 import type { SpentSubjectToken } from '../subject-tokens/subject-token.ts'
-import type { Actor, Subject } from './subject.ts'
+import type { Actor, Permission, ReceivedToken } from './subject.ts'
 import type { Target } from './target.ts'
 
 /** A spent subject token was used again. Internal: what the client reads is made of it here. */
@@ -28,87 +28,74 @@ export class ReplayedSubjectToken extends Error {
 }
 
 /** What a successful exchange has established. */
-interface Exchanged<Found extends Subject> {
-  readonly subject: Found
+interface Exchanged {
+  readonly subject: Permission | ReceivedToken
   readonly actor: Actor | undefined
   readonly target: Target
   readonly draft: AccessTokenDraft
 }
 /** Each stage adds what it has established, so that the event of a refusal tells how far the request came. */
-type Progress<Found extends Subject> = Partial<{
-  -readonly [Name in 'subject' | 'actor' | 'target']: Exchanged<Found>[Name]
-}>
-
-/** What the events of every exchange tell. */
-type ToldExchanged = Omit<SubjectTokenExchanged, 'id' | 'createdBy' | 'kind' | 'resource' | 'resources'> & {
-  readonly resource: string
-}
-type ToldRefused = Omit<SubjectTokenRefused, 'stage' | 'resource'> & { readonly resource?: string }
-
-/** Emits the events of one kind of exchange. */
-export interface ExchangeEvents<Found extends Subject> {
-  readonly kind: Kind
-  exchanged(provider: Provider, told: ToldExchanged, subject: Found): void
-  /** `subject` is absent if the request did not get that far. */
-  refused(provider: Provider, told: ToldRefused, subject?: Found): void
-}
+type Progress = Partial<{ -readonly [Name in 'subject' | 'actor' | 'target']: Exchanged[Name] }>
 
 /** Runs an exchange, and emits exactly one event about it. */
-export async function recordOutcome<Found extends Subject>(
+export async function recordOutcome(
   ctx: GrantContext,
   service: Service,
-  events: ExchangeEvents<Found>,
-  exchange: (progress: Progress<Found>) => Promise<Exchanged<Found>>,
+  kind: Exclude<Kind, 'session'>,
+  exchange: (progress: Progress) => Promise<Exchanged>,
 ): Promise<void> {
-  const { provider } = ctx.oidc
-  const end = timeExchange(events.kind)
-  const progress: Progress<Found> = {}
-  let exchanged: Exchanged<Found>
+  const end = timeExchange(kind)
+  const progress: Progress = {}
+  let exchanged: Exchanged
   try {
     exchanged = await exchange(progress)
   } catch (error) {
     if (isStorageUnavailable(error) && isRepeatable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
-      const told = refusedOf(ctx, progress, error)
-      events.refused(provider, told, progress.subject)
-      end(isFailure(error) ? 'failed' : 'refused', told.check)
+      const told = toldOf(error)
+      emitRefused(ctx, kind, progress, told)
+      end(isFailure(told) ? 'failed' : 'refused', told.check)
       throw error
     }
     await endFirstExchange(ctx, service, error)
     end('refused', 'subject_token')
     throw subjectTokenRefused({ private: 'used before' })
   }
-  events.exchanged(provider, exchangedOf(ctx, exchanged), exchanged.subject)
+  emitExchanged(ctx, exchanged)
   end('done')
 }
 
-/** Whether the client gets 5xx. */
-const isFailure = (error: unknown): boolean =>
-  errorReadOf(error) === 'server_error' || isStorageUnavailable(error)
-
-function exchangedOf(
-  ctx: GrantContext,
-  { subject, actor, target, draft }: Exchanged<Subject>,
-): ToldExchanged {
-  return {
+function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Exchanged): void {
+  const { provider, client } = ctx.oidc
+  const told = {
     userId: subject.userId,
-    clientId: ctx.oidc.client.clientId,
+    clientId: client.clientId,
     actor: actorOf(actor),
     resource: target.resource,
     scope: target.scope,
     accessToken: shownAccessToken(draft),
     request: requestOf(ctx),
   }
+  if (!isReceived(subject)) {
+    const { id, createdBy } = subject.record
+    emit(provider, 'subject_token.exchanged', { ...told, id, createdBy })
+    return
+  }
+  const { record, through, jti: parentJti } = subject
+  const { id, createdBy } = record ?? {}
+  emit(provider, 'access_token.exchanged', { ...told, id, createdBy, parentJti, through })
 }
 
-function refusedOf(
+function emitRefused(
   ctx: GrantContext,
-  { subject, actor, target }: Progress<Subject>,
-  thrown: unknown,
-): ToldRefused {
-  return {
-    ...toldOf(thrown),
-    clientId: ctx.oidc.client.clientId,
+  kind: Kind,
+  { subject, actor, target }: Progress,
+  error: ReturnType<typeof toldOf>,
+): void {
+  const { provider, client } = ctx.oidc
+  const told = {
+    ...error,
+    clientId: client.clientId,
     id: subject?.record?.id,
     userId: subject?.userId,
     actor: actorOf(actor),
@@ -116,7 +103,15 @@ function refusedOf(
     scope: target?.scope,
     request: requestOf(ctx),
   }
+  if (kind === 'impersonation') {
+    emitRefusal(provider, 'subject_token.refused', { stage: 'exchange', ...told })
+    return
+  }
+  const { through, jti: parentJti } = subject && isReceived(subject) ? subject : {}
+  emitRefusal(provider, 'access_token.refused', { stage: 'onBehalfOf', ...told, through, parentJti })
 }
+
+const isReceived = (subject: Exchanged['subject']): subject is ReceivedToken => 'through' in subject
 
 /** What the first exchange produced ends, unless the same client may have sent its request twice. */
 async function endFirstExchange(

@@ -2,6 +2,7 @@
 import type { Account } from 'oidc-provider'
 import type { Seconds } from '../clock.ts'
 import { timedLookup } from '../metrics/metrics.ts'
+import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { getAccount } from '../provider/accounts.ts'
 import { findAccount, type GrantContext } from '../provider/grants.ts'
@@ -21,6 +22,28 @@ export interface Subject {
   readonly apis: readonly string[]
   /** The access token that will be issued ends by then. */
   readonly notAfter?: Seconds
+}
+
+/** A subject token of protocol.md §2.1: permission to become its user, once. */
+export interface Permission extends Subject {
+  readonly record: SubjectToken
+}
+
+/** An access token that the client received as an API, to act for its user. */
+export interface ReceivedToken extends Subject {
+  readonly notAfter: number
+  /** The people who act, newest first; absent if none does. */
+  readonly people?: ActingParty
+  /** The APIs that passed the user on before, newest first: client ids. */
+  readonly through: readonly string[]
+  /** The client that it was issued to. */
+  readonly clientId: string
+  readonly audience: string
+  readonly scope?: string
+  readonly bound: boolean
+  readonly jti?: string
+  /** Its claims that are not reserved. */
+  readonly claims: JsonObject
 }
 
 /** The person who acts (RFC 8693 §4.1), with those who acted before. Account ids, never pairwise. */

@@ -39,12 +39,12 @@ export function emitRefusal<Name extends RefusalEvent>(
 /** Every replay passes here, and every refusal of a session. Those of an exchange are counted with their time. */
 function count(payload: ImpersonationEvents[RefusalEvent]): void {
   if ('ended' in payload) countReplay(payload.ended, payload.sameClient === true)
-  else if (payload.stage === 'session')
-    countSession(FAILURES.includes(payload.error) ? 'failed' : 'refused', payload.check)
+  else if (payload.stage === 'session') countSession(isFailure(payload) ? 'failed' : 'refused', payload.check)
 }
 
-/** The errors of a 5xx. */
-const FAILURES = ['server_error', 'temporarily_unavailable']
+/** Whether the client gets 5xx, by the `error` that it reads. */
+export const isFailure = ({ error }: { readonly error: string }): boolean =>
+  error === 'server_error' || error === 'temporarily_unavailable'
 
 /** The provider's default is an opaque token, where most deployments expect a JWT. */
 export function noticeOpaqueByDefault({ resourceServer }: Pick<AccessToken, 'resourceServer'>): void {
