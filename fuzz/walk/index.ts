@@ -82,36 +82,19 @@ async function exchangeAndPass(walk: Walk, lane: Lane, step: Exchange): Promise<
   if (given && step.pass) await passOn(walk, lane, step.pass, given)
 }
 
-function take(walk: Walk, lane: Lane, step: Step): Promise<void> | void {
-  switch (step.kind) {
-    case 'issue':
-      return issue(walk, lane, step)
-    case 'exchange':
-      return exchangeAndPass(walk, lane, step)
-    case 'pass':
-      return pass(walk, lane, step)
-    case 'login':
-      return login(walk, lane, step)
-    case 'show':
-      return show(walk, lane, step)
-    case 'look':
-      return look(walk, lane, step)
-    case 'list':
-      return list(walk, lane, step)
-    case 'end':
-      return end(walk, lane, step)
-    case 'revoke':
-      return revoke(walk, lane, step)
-    case 'misrevoke':
-      return misrevoke(walk, lane, step)
-    case 'acknowledge':
-      return acknowledge(walk, lane, step)
-    case 'kill':
-      return kill(walk, lane, step)
-    case 'account':
-      return changeAccount(walk, lane, step)
-  }
+type Taken<Kind> = (walk: Walk, lane: Lane, step: Extract<Step, { kind: Kind }>) => Promise<void> | void
+
+/** How each step is taken. */
+const TAKEN: { readonly [Kind in Step['kind']]: Taken<Kind> } = {
+  ...{ issue, exchange: exchangeAndPass, pass, login, show, look, list },
+  ...{ end, revoke, misrevoke, acknowledge, kill, account: changeAccount },
 }
+
+const take = <Kind extends Step['kind']>(
+  walk: Walk,
+  lane: Lane,
+  step: Extract<Step, { kind: Kind }>,
+): Promise<void> | void => TAKEN[step.kind as Kind](walk, lane, step)
 
 /** Just before or just at the next expiry, or a number of seconds. */
 function secondsOf({ lanes }: Walk, time: Round['time']): number {
