@@ -7,7 +7,6 @@ import { STOPS, TOKENS, USES } from '../src/sequelize/tables.ts'
 import { LONGEST_LIFE } from '../src/subject-tokens/subject-token.ts'
 import { ISSUER } from './deployment.ts'
 import { unstopped } from './facts-fill.ts'
-import type { Facts } from './facts-ledger.ts'
 import { mostPages, runLists } from './facts-lists.ts'
 import {
   exchangeMany,
@@ -17,6 +16,7 @@ import {
   stopMany,
   withFilled,
 } from './facts-work.ts'
+import type { Facts } from './ledger.ts'
 
 type Tell = (text: string) => void
 

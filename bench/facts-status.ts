@@ -7,7 +7,7 @@ import { jwtSigner } from '../src/provider/keys.ts'
 import { statusListOf } from '../src/status-lists/status-list.ts'
 import { STATUS_LIST_SIZE } from '../src/subject-tokens/subject-token.ts'
 import { DAY, ISSUER } from './deployment.ts'
-import type { Facts } from './facts-ledger.ts'
+import type { Facts } from './ledger.ts'
 
 const SHARE = 60
 const TIMES = 20

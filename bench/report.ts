@@ -29,33 +29,6 @@ export function table(head: readonly string[], lines: readonly (readonly string[
     .join('\n')
 }
 
-export interface Target {
-  readonly claim: string
-  readonly goal: string
-  readonly measured: string
-  readonly met: boolean
-}
-
-export const atLeast = (claim: string, measured: number, goal: number): Target => ({
-  claim,
-  goal: `≥ ${goal}`,
-  measured: measured.toFixed(2),
-  met: measured >= goal,
-})
-
-export const atMost = (claim: string, measured: number, goal: number, unit = ''): Target => ({
-  claim,
-  goal: `≤ ${goal}${unit}`,
-  measured: `${measured.toFixed(unit ? 0 : 2)}${unit}`,
-  met: measured <= goal,
-})
-
-export const targetTable = (targets: readonly Target[]): string =>
-  table(
-    ['target', 'goal', 'measured', ''],
-    targets.map(({ claim, goal, measured, met }) => [claim, goal, measured, met ? 'met' : 'MISSED']),
-  )
-
 export const whole = (value: number): string => Math.round(value).toLocaleString('en')
 export const percent = (share: number): string => `${Math.round(share * 100)} %`
 export const megabytes = (bytes: number): string => `${whole(bytes / 2 ** 20)} MiB`

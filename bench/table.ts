@@ -1,5 +1,6 @@
-/** The table: every row against `client_credentials`, and the targets. */
+/** The table: every row against `client_credentials`, and the aims. */
 import type { Seconds } from '../src/clock.ts'
+import { Ledger } from './ledger.ts'
 import {
   compare,
   cpuBeyond,
@@ -59,17 +60,17 @@ export async function measureTable(options: Options, tell: (text: string) => voi
       `Of ${starts.length} starts ${steady().length} were steady: these times decide nothing. See --facts.`,
     )
   const own = samplesOf(counted, 'this')
-  const targets = targetsOf(own)
+  const aims = aimsOf(own)
   console.log(`\n${formatRows(own)}`)
   if (options.against !== undefined) {
     console.log(`\nThis build, as a multiple of ${options.against}, within rounds:`)
     console.log(formatComparison(own, samplesOf(counted, 'other')))
   }
   console.log(`\nPeak memory of the server: ${report.megabytes(peakOf(own))}\n`)
-  console.log(report.targetTable(targets))
+  console.log(aims.table())
   if (!isStated(options))
-    console.log('(the targets apply to postgres, ES256, concurrency 32 and static clients)')
-  save(options, starts, targets)
+    console.log('(the aims apply to postgres, ES256, concurrency 32 and static clients)')
+  save(options, starts, aims)
 }
 
 /** Every build anew: what V8 makes of a start differs from one to the next. */
@@ -180,30 +181,26 @@ function formatComparison(own: Samples, other: Samples): string {
 const isStated = ({ database, algorithm, concurrency, clients }: Options): boolean =>
   database !== 'mysql' && algorithm === 'ES256' && concurrency === 32 && clients === 'static'
 
-function targetsOf(samples: Samples): report.Target[] {
+function aimsOf(samples: Samples): Ledger {
+  const ledger = new Ledger(1)
+  const facts = ledger.of('× client_credentials')
   const against = (name: RowName, by: typeof ratio) => compare(samples[name], samples[BASELINE], by).median
-  return [
-    report.atLeast('exchange, × requests/s of client_credentials', against('exchange', ratio), 0.65),
-    report.atLeast('  the same, stretch', against('exchange', ratio), 0.75),
-    report.atLeast('issue, × requests/s of client_credentials', against('issue', ratio), 1),
-    report.atMost(
-      'exchange, CPU in excess of client_credentials',
-      against('exchange', cpuBeyond),
-      160,
-      ' µs',
-    ),
-    report.atLeast('on behalf of, a new token', against('on behalf of, new token', ratio), 0.5),
-    report.atLeast('on behalf of, a known token', against('on behalf of, known token', ratio), 0.75),
-  ]
+  facts.aimAbove('exchange', against('exchange', ratio), 0.65)
+  facts.aimAbove('exchange, stretch', against('exchange', ratio), 0.75)
+  facts.aimAbove('issue', against('issue', ratio), 1)
+  facts.aimAbove('on behalf of, a new token', against('on behalf of, new token', ratio), 0.5)
+  facts.aimAbove('on behalf of, a known token', against('on behalf of, known token', ratio), 0.75)
+  ledger.of('CPU beyond client_credentials').aim('exchange', against('exchange', cpuBeyond), 160, ' µs')
+  return ledger
 }
 
 const peakOf = (samples: Samples): number =>
   Math.max(...Object.values(samples).flatMap((own) => own.map(({ peakMemory }) => peakMemory)))
 
-function save(options: Options, starts: readonly Start[], targets: readonly report.Target[]): void {
+function save(options: Options, starts: readonly Start[], { lines: aims }: Ledger): void {
   const { database, algorithm, concurrency, clients } = options
   const machine = report.MACHINE
   const base = `${database}-${algorithm}-${concurrency}-${clients}`
-  const taken = { takenAt: new Date().toISOString(), machine, options, targets, starts }
+  const taken = { takenAt: new Date().toISOString(), machine, options, aims, starts }
   console.log(`\n${report.writeResult(`${base}.json`, taken)}`)
 }

@@ -1,7 +1,7 @@
 /** The bench of facts: what it says of one that is missed, and the exit code. */
 import { spawnSync } from 'node:child_process'
 import { expect } from 'chai'
-import { Ledger } from '../../bench/facts-ledger.ts'
+import { Ledger } from '../../bench/ledger.ts'
 
 describe('bench of facts', () => {
   it('ends with exit code 1 where a fact is missed, and names it, its limit and what was measured', function () {

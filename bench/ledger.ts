@@ -15,6 +15,8 @@ export interface Facts {
   atMost(fact: string, measured: number, limit: number, unit?: string): void
   /** Fails nothing: it depends on the machine. */
   aim(fact: string, measured: number, limit: number, unit?: string): void
+  /** The same of what is to be more. */
+  aimAbove(fact: string, measured: number, limit: number): void
   /** Stands beside others. */
   note(fact: string, measured: number, unit?: string): void
 }
@@ -43,6 +45,13 @@ export class Ledger {
       },
       aim: (fact, measured, limit, unit = '') =>
         add(fact, { limit, measured, unit, verdict: measured <= limit ? 'aim' : 'aim missed' }),
+      aimAbove: (fact, measured, limit) =>
+        add(`${fact}, at least`, {
+          limit,
+          measured,
+          unit: '',
+          verdict: measured >= limit ? 'aim' : 'aim missed',
+        }),
       note: (fact, measured, unit = '') => add(fact, { limit: undefined, measured, unit, verdict: '' }),
     }
   }
