@@ -21,8 +21,8 @@ export interface Dialect {
   writeOnce(rows: WriteOnce): string
   /** Inserts a row, or updates the row with the same key. */
   upsert(row: Upsert): string
-  /** Selects the newest keys of one value of an index, or the oldest, by that index, whatever the planner expects of other indexes. */
-  selectNewest(slice: Slice): string
+  /** Reads the newest rows, or the oldest, by that index, whatever the planner expects of other indexes. */
+  selectNewest(walk: Walk, limit: number, oldest?: true): string
   /** Goes after a table: the index to read it by, whatever the planner expects of others. */
   by(index: string): string
   /** Finds rows by ids, each by the index that begins with what the other conditions say. */
@@ -121,22 +121,20 @@ interface Delete {
   readonly limit: number
 }
 
-/** The keys, as `found`, that an index holds for one value, from `from` on and below `below`. */
-export interface Slice {
+/** Rows of one value of an index that goes on with the issuer, `$1`, and an id: from `$2` on, and below `$3`. */
+export interface Walk {
   readonly table: string
-  /** Absent for the primary key, which `equal` and `key` make up. */
+  /** The column, which is read as `found`. */
+  readonly id: string
+  /** Absent: the key of the table. */
   readonly index?: string
-  /** The columns before the key, in the order of the index. */
-  readonly equal: Readonly<Record<string, string>>
-  readonly key: string
+  /** Absent: all rows of the issuer. */
+  readonly column?: string
+  /** Of the column, in SQL. Absent: a name, `$4`. */
+  readonly value?: string
+  readonly where?: string
   /** What is read of each row besides. */
   readonly columns?: string
-  /** What else must be true of the rows. */
-  readonly where?: string
-  readonly from: string
-  readonly below: string
-  readonly limit: number
-  readonly oldest?: true
 }
 
 export interface Index {

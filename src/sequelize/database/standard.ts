@@ -1,5 +1,5 @@
 /** SQL that PostgreSQL and SQLite share, and pieces that MySQL shares too. */
-import type { Dialect, Ids, Index, Insert, Slice, Upsert, WriteOnce } from './dialect.ts'
+import type { Dialect, Ids, Index, Insert, Upsert, Walk, WriteOnce } from './dialect.ts'
 import type { Binding, Bound, Intent, Text } from './text.ts'
 
 /** Fails if a key exists. */
@@ -42,14 +42,12 @@ export const byBytes = {
 }
 
 /** `hint` names the index to the planner. */
-export function selectSlice(
-  { table, equal, key, columns, where = '1 = 1', from, below, limit, oldest }: Slice,
-  hint: string,
-): string {
-  const values = Object.entries(equal).map(([column, value]) => `${column} = ${value}`)
-  return `SELECT ${[`${key} AS found`, columns].filter(Boolean).join(', ')} FROM ${table} ${hint}
-    WHERE ${values.join(' AND ')} AND ${key} >= ${from} AND ${key} < ${below} AND ${where}
-    ORDER BY ${key} ${oldest ? '' : 'DESC'} LIMIT ${limit}`
+export function selectBy(hint: string, walk: Walk, limit: number, oldest?: true): string {
+  const { table, id, column, value = '$4', columns, where = '1 = 1' } = walk
+  const equal = column === undefined ? '' : `${column} = ${value} AND`
+  return `SELECT ${[`${id} AS found`, columns].filter(Boolean).join(', ')} FROM ${table} ${hint}
+    WHERE ${equal} issuer = $1 AND ${id} >= $2 AND ${id} < $3 AND ${where}
+    ORDER BY ${id} ${oldest ? '' : 'DESC'} LIMIT ${limit}`
 }
 
 const insertNew = (rows: Insert): string => `${insertInto(rows)} ON CONFLICT DO NOTHING`

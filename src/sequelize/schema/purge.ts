@@ -35,10 +35,7 @@ const PATIENCE: Seconds = 300
 /** When the oldest tokens ended, by the time in their ids: no index of their ends is kept for this. */
 async function oldestTokens(database: Database, issuer: number, from: Bound, below: Bound) {
   const { dialect } = database
-  const oldest = dialect.selectNewest({
-    ...{ table: TOKENS.name, equal: { issuer: '$1' }, key: 'id' },
-    ...{ from: '$2', below: '$3', limit: BATCH, oldest: true },
-  })
+  const oldest = dialect.selectNewest({ table: TOKENS.name, id: 'id' }, BATCH, true)
   const ids = (await database.find(oldest, [issuer, from, below])).map(({ found }) => hexOf(found))
   if (ids.length === 0) return []
   const { among, bind } = dialect.idsFrom(2, ids)

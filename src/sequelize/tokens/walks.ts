@@ -5,35 +5,15 @@
 import type { Seconds } from '../../clock.ts'
 import type { SubjectTokenFilter } from '../../subject-tokens/store.ts'
 import { LONGEST_LIFE } from '../../subject-tokens/subject-token.ts'
+import type { Walk } from '../database/dialect.ts'
 import { hexOf, type Row } from '../database/text.ts'
 import { ACTORS, STOPS, TOKENS, USES } from '../tables.ts'
 import type { Found, Place } from './place.ts'
 import { partOf, stepOf } from './rows.ts'
 
-/** Ids from the first on, older than the second. */
-interface Span {
-  readonly from: string
-  readonly below: string
-}
-
 /** Older than every id, and newer. */
 const OLDEST = '0'.repeat(32)
 export const NEWEST = 'f'.repeat(32)
-
-/** Rows of one value of an index that goes on with the issuer and the id. */
-interface Walk {
-  readonly table: string
-  readonly id: string
-  /** Absent: the key of the table. */
-  readonly index?: string
-  /** Absent: all rows of the issuer. */
-  readonly column?: string
-  /** Of the column, in SQL. Absent: a name that is bound. */
-  readonly value?: string
-  readonly where?: string
-  /** The alias of the table, if its rows are read too. */
-  readonly rows?: 's' | 'u'
-}
 
 const byColumn = ({ name }: { readonly name: string }, column: string): Walk => ({
   table: name,
@@ -64,29 +44,18 @@ export type Named = keyof typeof BY_NAME
 /** Names with few rows come first, because a list walks the rows of the first that is given. */
 export const NAMED = Object.keys(BY_NAME) as readonly Named[]
 
-export interface Sought extends Span {
+/** Ids from the first on, older than the second. */
+export interface Sought {
+  readonly from: string
+  readonly below: string
   readonly limit: number
 }
 
 async function follow(place: Place, walk: Walk, name: string | undefined, { from, below, limit }: Sought) {
   const { database, dialect, number } = place
-  const { table, id, index, column, value = '$4', where, rows } = walk
-  const sql = dialect.selectNewest({
-    table: rows === undefined ? table : `${table} ${rows}`,
-    ...(index !== undefined && { index }),
-    equal: { ...(column !== undefined && { [column]: value }), issuer: '$1' },
-    key: id,
-    ...(rows !== undefined && { columns: partOf(rows) }),
-    ...(where !== undefined && { where }),
-    ...{ from: '$2', below: '$3', limit },
-  })
-  const bind = [
-    number,
-    dialect.bindId(from),
-    dialect.bindId(below),
-    ...(name === undefined ? [] : [dialect.bindName(name)]),
-  ]
-  return database.find(sql, bind)
+  const names = name === undefined ? [] : [dialect.bindName(name)]
+  const bind = [number, dialect.bindId(from), dialect.bindId(below), ...names]
+  return database.find(dialect.selectNewest(walk, limit), bind)
 }
 
 /** What several walks find, each once. One after the other: a request holds one connection. */
@@ -97,7 +66,7 @@ async function newestOf(
 ): Promise<Found> {
   const rows = new Map<string, Row>()
   for (const [walk, name] of walks)
-    for (const { found, of_first: _, ...row } of await follow(place, walk, name, sought))
+    for (const { found, of_issuer: _, ...row } of await follow(place, walk, name, sought))
       rows.set(hexOf(found), row)
   const ids = [...rows.keys()].sort().reverse()
   return new Map(ids.slice(0, sought.limit).map((id) => [id, rows.get(id) ?? {}]))
@@ -116,13 +85,18 @@ export function newestNamed(
 /** What rows have in common that have no name in common. */
 const REPLAYED: Walk = { ...byColumn(STOPS, 'replayed'), value: '1' }
 const WITHOUT_ACTOR: Walk = { ...byColumn(USES, 'actor_id'), value: `''` }
+/** Of walks that read the rows, too. */
+const ROWS = {
+  u: { table: `${USES.name} u`, columns: partOf('u') },
+  s: { table: `${STOPS.name} s`, columns: partOf('s') },
+}
 const IN_COMMON = {
   issued: [{ table: TOKENS.name, id: 'id' }],
   /** Tombstones included. */
-  used: [{ table: USES.name, id: 'token_id', rows: 'u' }],
-  revoked: [{ table: STOPS.name, id: 'token_id', where: 'stopped_at IS NOT NULL', rows: 's' }],
-  replayed: [{ ...REPLAYED, rows: 's' }],
-  withoutActor: [{ ...WITHOUT_ACTOR, rows: 'u' }],
+  used: [{ id: 'token_id', ...ROWS.u }],
+  revoked: [{ id: 'token_id', where: 'stopped_at IS NOT NULL', ...ROWS.s }],
+  replayed: [{ ...REPLAYED, ...ROWS.s }],
+  withoutActor: [{ ...WITHOUT_ACTOR, ...ROWS.u }],
   /** Something to look into. */
   alarming: [REPLAYED, WITHOUT_ACTOR],
 } as const satisfies Readonly<Record<string, readonly Walk[]>>

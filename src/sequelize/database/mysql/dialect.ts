@@ -1,7 +1,7 @@
 import type { Dialect } from '../dialect.ts'
 import { codeOf } from '../driver.ts'
 import { logOf } from '../pool.ts'
-import { byBytes, insertInto, quoted, replacing, selectSlice } from '../standard.ts'
+import { byBytes, insertInto, quoted, replacing, selectBy } from '../standard.ts'
 
 interface Client {
   query(sql: string, done: (error: Error | null, result: unknown) => void): void
@@ -31,7 +31,7 @@ export const mysqlDialect: Dialect = {
   },
   upsert: (row) =>
     `${insertInto(row)} ON DUPLICATE KEY UPDATE ${replacing(row, (column) => `VALUES(${column})`)}`,
-  selectNewest: (slice) => selectSlice(slice, by(slice.index ?? 'PRIMARY')),
+  selectNewest: (walk, ...others) => selectBy(by(walk.index ?? 'PRIMARY'), walk, ...others),
   by,
 
   deleteOldest: ({ table, where, age, limit }) =>

@@ -17,21 +17,19 @@ export const postgresDialect: Dialect = {
    * list has an order that no other index gives. The lower bound stands outside: with both, a planner that does not know
    * their values would expect few keys between them, and collect all of them.
    */
-  selectNewest({ table, equal, key, columns, where = 'true', from, below, limit, oldest }) {
-    const [[first, value] = [], ...others] = Object.entries(equal)
-    const selected = [`${key} AS found`, columns].filter(Boolean).join(', ')
+  selectNewest({ table, id, column, value = '$4', columns, where = 'true' }, limit, oldest) {
+    const selected = [`${id} AS found`, columns].filter(Boolean).join(', ')
     // By a primary key of two columns a pair is compared: a planner expects more of that than of equality, and keeps the order.
-    if (others.length === 0) {
-      const [bound, direction] = oldest ? [`>= (${value}, ${from})`, ''] : [`< (${value}, ${below})`, 'DESC']
-      return `SELECT * FROM (SELECT ${selected}, ${first} AS of_first FROM ${table}
-        WHERE (${first}, ${key}) ${bound} AND ${where} ORDER BY ${first} ${direction}, ${key} ${direction} LIMIT ${limit}) newest
-        WHERE of_first = ${value} AND found >= ${from} AND found < ${below}`
+    if (column === undefined) {
+      const [bound, direction] = oldest ? ['>= ($1, $2)', ''] : ['< ($1, $3)', 'DESC']
+      return `SELECT * FROM (SELECT ${selected}, issuer AS of_issuer FROM ${table}
+        WHERE (issuer, ${id}) ${bound} AND ${where} ORDER BY issuer ${direction}, ${id} ${direction} LIMIT ${limit}) newest
+        WHERE of_issuer = $1 AND found >= $2 AND found < $3`
     }
-    const equals = others.map(([column, its]) => `${column} = ${its}`).join(' AND ')
     return `SELECT * FROM (SELECT ${selected} FROM ${table}
-        WHERE ${first} = ANY (ARRAY[${value}]) AND ${equals} AND ${key} < ${below} AND ${where}
-        ORDER BY ${first} DESC, ${key} DESC LIMIT ${limit}) newest
-      WHERE found >= ${from}`
+        WHERE ${column} = ANY (ARRAY[${value}]) AND issuer = $1 AND ${id} < $3 AND ${where}
+        ORDER BY ${column} DESC, ${id} DESC LIMIT ${limit}) newest
+      WHERE found >= $2`
   },
   by: () => '',
   // A planner without statistics would rather read all rows of the issuer, if it expects those to be few. OFFSET keeps it

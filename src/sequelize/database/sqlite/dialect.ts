@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts'
 import { codeOf } from '../driver.ts'
-import { byBytes, indexOn, quoted, selectSlice, standard } from '../standard.ts'
+import { byBytes, indexOn, quoted, selectBy, standard } from '../standard.ts'
 
 const tablesOf = (tables: readonly string[]) =>
   `m.type IN ('table', 'view') AND m.name IN (${quoted(tables)})`
@@ -11,7 +11,8 @@ export const sqliteDialect: Dialect = {
   ...byBytes,
   ...standard,
 
-  selectNewest: (slice) => selectSlice(slice, slice.index === undefined ? '' : by(slice.index)),
+  selectNewest: (walk, ...others) =>
+    selectBy(walk.index === undefined ? '' : by(walk.index), walk, ...others),
   by,
 
   deleteOldest: ({ table, key, where, age, limit }) => `DELETE FROM ${table} WHERE (${key.join(', ')}) IN
