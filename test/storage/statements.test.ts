@@ -4,7 +4,7 @@ import { ConnectionRefusedError } from 'sequelize'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
-import { newTokens, sizes } from '../../fixtures/together.ts'
+import { knowIssuer, newTokens, sizes, spend } from '../../fixtures/together.ts'
 import { type Database as Bound, createDatabase } from '../../src/sequelize/database/database.ts'
 import type { Driver, Fate } from '../../src/sequelize/database/driver.ts'
 import { textOf } from '../../src/sequelize/database/standard.ts'
@@ -12,7 +12,6 @@ import { StorageError, withoutEffect } from '../../src/sequelize/database/storag
 import type { Binding, Text } from '../../src/sequelize/database/text.ts'
 import { driverOf, TIMEOUT } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
-import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
 
 describe('a statement', () => {
   const sent: { text: Text; bindings: readonly Binding[] }[] = []
@@ -37,9 +36,6 @@ describe('a statement', () => {
     }
     return createDatabase(database.sequelize, watched, TIMEOUT)
   }
-
-  /** Its first use by a store costs statements of its own. */
-  const knowIssuer = (store: SubjectTokenStore) => store.find(ISSUER, '0'.repeat(32))
 
   describe('on a cluster', () => {
     const SELECT = 'SELECT value FROM host WHERE id = $1'
@@ -181,6 +177,10 @@ describe('a statement', () => {
       Promise.all(tokens.map((token, index) => stores[index]?.insert(token))),
     )
     expect(sizes(runs)).to.deep.equal([4])
+    const spends = await recordRuns(database, () =>
+      Promise.all(stores.map((store, index) => spend(store, tokens[index] ?? expect.fail()))),
+    )
+    expect(sizes(spends)).to.deep.equal([4])
   })
 
   it('does not go with those of a store that has another time limit', async () => {

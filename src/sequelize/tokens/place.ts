@@ -40,6 +40,9 @@ const textsOf = (dialect: Dialect) => ({
   open: textOf(dialect, { to: 'claim', table: USES.name, columns: OPENED }),
 })
 
+/** One for all stores, whose statements go together. */
+const texts = new WeakMap<Dialect, ReturnType<typeof textsOf>>()
+
 /** What a walk has read of the rows of records, by the ids of these, the newest first. */
 export type Found = ReadonlyMap<string, Row>
 
@@ -113,10 +116,11 @@ export function placesOf(
   unreadable: Reader['unreadable'] = () => {},
 ): (issuer: string) => Promise<Place> {
   const { dialect } = database
-  const texts = textsOf(dialect)
+  const known = texts.get(dialect) ?? textsOf(dialect)
+  texts.set(dialect, known)
   const makePlace = async (issuer: string): Promise<Place> => {
     const number = await registerIssuer(database, issuer)
-    return { database, dialect, issuer, number, texts, unreadable }
+    return { database, dialect, issuer, number, texts: known, unreadable }
   }
   /** Remembered only after success. */
   const places = new Map<string, Promise<Place>>()
