@@ -15,7 +15,7 @@ import {
   servedFile,
   versionOf,
 } from '../files.ts'
-import { PAGE_HEADERS } from '../headers.ts'
+import { pageHeaders, SCRIPTS } from '../headers.ts'
 
 const FILES = readServedFiles(`${import.meta.dirname}/public`, '/desk')
 /** In a program of your own: `import.meta.resolve('oidc-provider-impersonation-banner')`. */
@@ -43,19 +43,8 @@ const PAGES = {
   ),
 }
 
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  // The provider, the backend and the orders API. If they have origins of their own, add each of them here.
-  "connect-src 'self'",
-  "img-src 'self'",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ')
+// If the provider, the backend and the orders API have origins of their own, add each of them to `connect-src`.
+const HEADERS = pageHeaders({ ...SCRIPTS, 'form-action': "'self'" })
 
 export function deskRouter(baseUrl: string): Router {
   const { host } = new URL(baseUrl)
@@ -74,7 +63,7 @@ export function deskRouter(baseUrl: string): Router {
 }
 
 function sendPage(ctx: Context, page: ServedFile): void {
-  ctx.set({ ...PAGE_HEADERS, 'Content-Security-Policy': CONTENT_SECURITY_POLICY })
+  ctx.set(HEADERS)
   ctx.vary('Accept-Encoding')
   sendFile(ctx, page)
 }

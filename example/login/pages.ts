@@ -2,8 +2,8 @@
 import type { Middleware, ParameterizedContext } from 'koa'
 import type { Client, ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { findPerson, PEOPLE, type Person } from '../accounts.ts'
-import { PAGE_HEADERS } from '../headers.ts'
-import { Html, html } from '../html.ts'
+import { pageHeaders } from '../headers.ts'
+import { documentOf, Html, html } from '../html.ts'
 import type { Interaction, Missing } from './grant.ts'
 
 interface Page {
@@ -14,35 +14,15 @@ interface Page {
 }
 
 function sendPage(ctx: ParameterizedContext, { title, content, leadsTo }: Page): void {
-  ctx.set({
-    ...PAGE_HEADERS,
-    'Content-Security-Policy': [
-      "default-src 'none'",
-      "style-src 'self'",
-      "img-src 'self'",
-      // Chromium applies this to the redirects after a form as well, so the application's origin belongs here.
-      `form-action 'self' ${leadsTo ? webOrigin(leadsTo) : ''}`.trim(),
-      "base-uri 'none'",
-      "frame-ancestors 'none'",
-    ].join('; '),
-  })
+  // Chromium applies this to the redirects after a form as well, so the application's origin belongs here.
+  ctx.set(pageHeaders({ 'form-action': `'self' ${leadsTo ? webOrigin(leadsTo) : ''}`.trim() }))
   ctx.type = 'html'
-  ctx.body = html`<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<link rel="icon" href="/login/public/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/login/public/base.css">
-<link rel="stylesheet" href="/login/public/login.css">
-<main>
+  const body = html`<main>
   <p class="issuer">Identity provider of the example</p>
   <h1>${title}</h1>
   ${content}
-</main>
-</html>
-`.text
+</main>`
+  ctx.body = documentOf({ title, folder: '/login/public', style: 'login.css', body }).text
 }
 
 /** A native application's own scheme has no origin, and does not need one here. */

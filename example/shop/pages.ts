@@ -1,7 +1,7 @@
 /** The shop's pages. The banner is in each of them: where no one acts, it is in the way of going on unnoticed. */
 import type { Context } from 'koa'
-import { PAGE_HEADERS } from '../headers.ts'
-import { type Html, html } from '../html.ts'
+import { pageHeaders, SCRIPTS } from '../headers.ts'
+import { documentOf, type Html, html } from '../html.ts'
 import { ordersOf } from '../orders.ts'
 import type { Session } from './sessions.ts'
 
@@ -10,21 +10,6 @@ interface Page {
   readonly content: Html
   readonly session?: Session
 }
-
-/** `provider` is the origin that a sign-out leads to: Chromium applies `form-action` to redirects as well. */
-const policy = (provider: string): string =>
-  [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self'",
-    "connect-src 'self'",
-    `form-action 'self' ${provider}`,
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ].join('; ')
 
 export interface Pages {
   account(ctx: Context, session: Session): void
@@ -48,14 +33,14 @@ interface Around {
 
 export function pagesOf({ issuer, desk, nameOf }: Around): Pages {
   const headers = {
-    ...PAGE_HEADERS,
+    // A sign-out leads to the provider, and Chromium applies `form-action` to redirects as well.
+    ...pageHeaders({ ...SCRIPTS, 'form-action': `'self' ${new URL(issuer).origin}` }),
     'X-Frame-Options': 'DENY',
-    'Content-Security-Policy': policy(new URL(issuer).origin),
   }
   const show = (ctx: Context, page: Page) => {
     ctx.set(headers)
     ctx.type = 'html'
-    ctx.body = documentOf(page, nameOf).text
+    ctx.body = pageOf(page, nameOf).text
   }
   const whoEnded = ({ by, reason }: Ending) =>
     html`${by && html`<p>${nameOf(by)} stopped it${reason && html`: ${reason}`}.</p>`}<p>The <a href="${desk}">support desk</a> has the record.</p>`
@@ -78,24 +63,19 @@ export function pagesOf({ issuer, desk, nameOf }: Around): Pages {
   }
 }
 
-const documentOf = ({ title, content, session }: Page, nameOf: Around['nameOf']): Html => html`<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} · The Corner Shop</title>
-<link rel="icon" href="/public/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/public/base.css">
-<link rel="stylesheet" href="/public/shop.css">
-<script type="module" src="/public/shop.js"></script>
+const pageOf = ({ title, content, session }: Page, nameOf: Around['nameOf']): Html =>
+  documentOf({
+    title: `${title} · The Corner Shop`,
+    folder: '/public',
+    style: 'shop.css',
+    body: html`<script type="module" src="/public/shop.js"></script>
 <header><a href="/">The Corner Shop</a></header>
 ${bannerOf(session, nameOf)}
 <main${session ? html` data-open` : ''}>
   <h1>${title}</h1>
   ${content}
-</main>
-</html>
-`
+</main>`,
+  })
 
 /** Without `act` it shows nothing, unless this tab has shown a view before: then it says once that the view is over. */
 const bannerOf = (session: Session | undefined, nameOf: Around['nameOf']): Html =>
