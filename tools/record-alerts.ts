@@ -10,26 +10,23 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { QueryTypes, Sequelize } from 'sequelize'
+import { QueryTypes, type Sequelize } from 'sequelize'
 import { serveMetrics } from '../example/metrics.ts'
 import { watchStatusLists } from '../example/status-list-metrics.ts'
 import { INTERVAL, keepRun, type Run, readScrape, type Scrape } from '../fixtures/alerts/recording.ts'
-import type { Database } from '../fixtures/databases.ts'
 import { API, type Deployment, startDeployment } from '../fixtures/deployment.ts'
 import { postRevocation } from '../fixtures/management.ts'
 import { startPostgres } from '../fixtures/postgres.ts'
 import { exchange, idFrom, postSubjectToken } from '../fixtures/requests.ts'
-import { freePort, type OwnServer } from '../fixtures/server-process.ts'
+import { freePort } from '../fixtures/server-process.ts'
 import { createVerifier } from '../packages/resource-server/src/index.ts'
-import { migrate } from '../src/sequelize/index.ts'
 
 /** What a fault has in its hands. */
 interface Scene {
-  readonly server: OwnServer
-  readonly deployment: Deployment
   /** As a host of its own, past the pool of the service. */
   readonly admin: Sequelize
-  hangs: boolean
+  /** Whether `isAllowed` never returns from now on. */
+  readonly hang: (value: boolean) => void
 }
 
 interface Fault {
@@ -62,12 +59,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   'function hangs': {
     lasts: 90,
-    async begin(scene) {
-      scene.hangs = true
-    },
-    async end(scene) {
-      scene.hangs = false
-    },
+    begin: async ({ hang }) => hang(true),
+    end: async ({ hang }) => hang(false),
   },
 }
 
@@ -76,9 +69,9 @@ const BEFORE = 60
 const AFTER = 90
 
 async function work(
-  { deployment, hangs }: Scene,
+  deployment: Deployment,
   verify: (token: string) => Promise<unknown>,
-  nth: number,
+  stops: boolean,
 ): Promise<void> {
   const issued = await postSubjectToken(deployment, { userId: 'alice', expiresIn: 60 })
   if (issued.status !== 201) return
@@ -88,39 +81,32 @@ async function work(
   })
   if (status !== 200) return
   await verify(body.access_token)
-  if (nth % 10 === 0 && !hangs) await postRevocation(deployment, { id: idFrom(issued), cause: 'self' })
+  if (stops) await postRevocation(deployment, { id: idFrom(issued), cause: 'self' })
 }
 
 async function record(name: string): Promise<void> {
   const fault = FAULTS[name]
   if (!fault && name !== QUIET)
     throw new Error(`a run is one of ${[QUIET, ...Object.keys(FAULTS)].join(', ')}`)
-  const server = (await startPostgres()) ?? fail('no PostgreSQL from npm')
   const port = await freePort()
   const metrics = await serveMetrics(port)
-  const sequelize = new Sequelize(server.url, { logging: false })
-  await migrate(sequelize)
-  const admin = new Sequelize(server.url, { logging: false, pool: { max: 1 } })
-  const database: Database = {
-    kind: 'postgres',
-    sequelize,
-    url: server.url,
-    statements: [],
-    runs: [],
-    connect: () => sequelize,
-    close: async () => {},
+  let hangs = false
+  const isAllowed = () => (hangs ? new Promise<boolean>(() => {}) : true)
+  const deployment = await startDeployment({ database: 'postgres', options: { isAllowed } })
+  const admin = deployment.database.connect({ pool: { max: 1 } })
+  const scene: Scene = {
+    admin,
+    hang: (value) => {
+      hangs = value
+    },
   }
-  const scene: Scene = { server, admin, hangs: false, deployment: undefined as never }
-  const isAllowed = () => (scene.hangs ? new Promise<boolean>(() => {}) : true)
-  const deployment = await startDeployment({ database, options: { isAllowed } })
-  Object.assign(scene, { deployment })
   const verify = verifierOf(deployment)
 
   const scrapes: Scrape[] = []
   const length = (fault ? BEFORE + fault.lasts + AFTER : 600) / INTERVAL + 1
   const load = setInterval(() => {
     nth += 1
-    void work(scene, verify, nth).catch(() => {})
+    void work(deployment, verify, nth % 10 === 0 && !hangs).catch(() => {})
   }, 200)
   let nth = 0
   const begun = Date.now()
@@ -137,8 +123,7 @@ async function record(name: string): Promise<void> {
   keepRun(name, scrapes, span)
   await metrics.close()
   await sleep(1000)
-  await Promise.race([Promise.all([sequelize.close(), admin.close(), deployment.close()]), sleep(15_000)])
-  await server.stop()
+  await Promise.race([deployment.close(), sleep(15_000)])
 }
 
 function verifierOf({ issuer }: Deployment): (token: string) => Promise<unknown> {
@@ -147,9 +132,9 @@ function verifierOf({ issuer }: Deployment): (token: string) => Promise<unknown>
     verify(new Request('http://127.0.0.1/orders', { headers: { authorization: `Bearer ${token}` } }))
 }
 
-const fail = (message: string): never => {
-  throw new Error(message)
-}
-
+const server = await startPostgres()
+if (!server) throw new Error('no PostgreSQL from npm')
+process.env.TEST_POSTGRES_URL = server.url
 for (const name of process.argv.slice(2)) await record(name)
+await server.stop()
 process.exit(0)
