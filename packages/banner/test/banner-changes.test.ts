@@ -2,9 +2,8 @@
 import { expect } from 'chai'
 import { NOW, onBannerPage } from './on-banner-page.ts'
 
-describe('the banner, as it changes', function () {
-  const { page, bar, timer, button, news, heard, time, inPage, styleOf, show, put, from, violations } =
-    onBannerPage(this)
+onBannerPage('the banner, as it changes', (banner) => {
+  const { page, bar, timer, button, news, heard, time, inPage, styleOf, show, put, from, violations } = banner
 
   it('counts down, marks the last minute and says so once, and emits `over` once', async () => {
     await show()

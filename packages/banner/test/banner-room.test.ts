@@ -12,9 +12,8 @@ async function until<T>(look: () => Promise<T>, isSo: (seen: T) => boolean): Pro
   while (!isSo(await look()));
 }
 
-describe('the banner, and the room that it takes', function () {
-  const { page, bar, button, fold, heard, time, inPage, styleOf, show, put, from, violations } =
-    onBannerPage(this)
+onBannerPage('the banner, and the room that it takes', (banner) => {
+  const { page, bar, button, fold, heard, time, inPage, styleOf, show, put, from, violations } = banner
   const top = async () => (await bar().boundingBox())?.y
   const padding = () =>
     page().evaluate<number>('parseFloat(getComputedStyle(document.documentElement).paddingTop)')

@@ -3,9 +3,9 @@ import { expect } from 'chai'
 import { isFocused } from '../../../fixtures/chromium.ts'
 import { onBannerPage } from './on-banner-page.ts'
 
-describe('the banner, when the view ends', function () {
+onBannerPage('the banner, when the view ends', (banner) => {
   const { page, bar, timer, button, fold, news, heard, time, inPage, styleOf, show, put, from, violations } =
-    onBannerPage(this)
+    banner
   const again = () => page().getByRole('button', { name: 'Try now' })
   const cover = () => page().getByRole('dialog')
   const goOn = () => page().getByRole('button', { name: 'Continue as' })

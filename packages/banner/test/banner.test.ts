@@ -12,9 +12,8 @@ async function edge(control: Locator): Promise<number> {
   return x + width
 }
 
-describe('the banner', function () {
-  const { fold, page, bar, button, heard, time, inPage, styleOf, show, put, from, violations } =
-    onBannerPage(this)
+onBannerPage('the banner', (banner) => {
+  const { fold, page, bar, button, heard, time, inPage, styleOf, show, put, from, violations } = banner
 
   it('works under the policy of the documentation, in which text cannot become HTML or style', async () => {
     expect(POLICY).to.match(/^default-src 'none'; script-src 'self'; require-trusted-types-for 'script'/)

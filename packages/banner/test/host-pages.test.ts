@@ -3,10 +3,10 @@ import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import type { Frame, Page } from 'playwright-core'
-import { isChromiumAvailable, openChromium } from '../../../fixtures/chromium.ts'
+import { inChromium } from '../../../fixtures/chromium.ts'
 import { FRAME, HOST_PAGES, type HostPage } from './host-pages.ts'
 import { blockOf } from './on-banner-page.ts'
-import { type BannerPage, serveBannerPage } from './page.ts'
+import { serveBannerPage } from './page.ts'
 
 const SCREENSHOTS = path.resolve(import.meta.dirname, '../../../test/pages/screenshots')
 const SIZES = [
@@ -37,35 +37,21 @@ const CORNERS_HIDDEN = `(() => {
   return corners.filter(([x, y]) => !header.contains(document.elementFromPoint(x, y))).length
 })()`
 
-describe('the banner in pages of other people', function () {
-  this.timeout(60_000)
-  let server: BannerPage
+inChromium('the banner in pages of other people', ({ open: openPage, closing }) => {
   let page: Page
-  const problems: string[] = []
 
-  before(function () {
-    if (!isChromiumAvailable()) return this.skip()
-    mkdirSync(SCREENSHOTS, { recursive: true })
-  })
-  afterEach(async function () {
-    await page?.context().close()
-    server?.close()
-    if (this.currentTest?.isPassed()) expect(problems).to.deep.equal([])
-  })
+  before(() => mkdirSync(SCREENSHOTS, { recursive: true }))
 
   /** The frame that shows the page, with a banner. */
   async function open(name: string, { policy, html, css }: HostPage): Promise<Frame> {
-    problems.length = 0
     const others = {
       '/page.css': css,
       '/frame': FRAME.html.replace('page.css', 'frame.css'),
       '/frame.css': FRAME.css,
     }
-    server = await serveBannerPage(policy, html, blockOf('js'), others)
-    const context = await (await openChromium()).newContext({ baseURL: server.baseUrl })
-    context.setDefaultTimeout(15_000)
-    page = await context.newPage()
-    page.on('pageerror', ({ message }) => problems.push(message))
+    const server = await serveBannerPage(policy, html, blockOf('js'), others)
+    closing.push(() => server.close())
+    page = await openPage({ baseURL: server.baseUrl })
     await page.goto(name === 'iframe' ? '/frame' : '/')
     const frame = page.frames().at(-1) ?? page.mainFrame()
     await frame.waitForLoadState()

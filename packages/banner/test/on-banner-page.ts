@@ -1,9 +1,8 @@
 /** The banner on the page that docs/banner.md shows, in a real browser: what every test of it begins with. */
-import axe from 'axe-core'
-import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { isChromiumAvailable, openChromium, VIOLATION } from '../../../fixtures/chromium.ts'
+import { inChromium } from '../../../fixtures/chromium.ts'
 import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
+import { violations } from '../../../test/pages/look.ts'
 import { type BannerPage, serveBannerPage } from './page.ts'
 
 const BLOCKS = blocksOf(readPage('docs/banner.md'))
@@ -15,48 +14,38 @@ export const POLICY =
 /** Seconds since the epoch. */
 export const NOW = 1_800_000_000
 
-/** Opens a page before each test of the suite, and says what is done to it and seen on it. */
-export function onBannerPage(suite: Mocha.Suite) {
-  suite.timeout(60_000)
-  let server: BannerPage
-  let page: Page
-  const problems: string[] = []
-
-  before(async function () {
-    if (!isChromiumAvailable()) return this.skip()
-    server = await serveBannerPage(POLICY, blockOf('html'), blockOf('js'))
-  })
-  after(() => server?.close())
-  beforeEach(async () => {
-    problems.length = 0
-    const context = await (await openChromium()).newContext({ baseURL: server.baseUrl })
-    context.setDefaultTimeout(10_000)
-    page = await context.newPage()
-    page.on('pageerror', ({ message }) => problems.push(message))
-    page.on('console', (message) => {
-      if (VIOLATION.test(message.text())) problems.push(message.text())
+/** A `describe` whose tests begin on this page, with what is done to it and seen on it. */
+export function onBannerPage(title: string, tests: (banner: ReturnType<typeof bannerOn>) => void): void {
+  inChromium(title, ({ open }) => {
+    let server: BannerPage
+    let page: Page
+    before(async () => {
+      server = await serveBannerPage(POLICY, blockOf('html'), blockOf('js'))
     })
-    // The clock runs until it is stopped, which takes longer on a busy machine.
-    await page.clock.install({ time: (NOW - 60) * 1000 })
-    await page.clock.pauseAt(NOW * 1000 + 1)
-    await page.goto('/')
-    await page.clock.runFor(999)
+    after(() => server?.close())
+    beforeEach(async () => {
+      page = await open({ baseURL: server.baseUrl })
+      // The clock runs until it is stopped, which takes longer on a busy machine.
+      await page.clock.install({ time: (NOW - 60) * 1000 })
+      await page.clock.pauseAt(NOW * 1000 + 1)
+      await page.goto('/')
+      await page.clock.runFor(999)
+    })
+    tests(bannerOn(() => page))
   })
-  afterEach(async function () {
-    await page?.context().close()
-    if (this.currentTest?.isPassed()) expect(problems).to.deep.equal([])
-  })
+}
 
-  const bar = () => page.getByRole('region', { name: 'Impersonation of' })
-  const timer = () => page.getByRole('timer', { name: 'Time left' })
-  const button = () => page.getByRole('button', { name: 'Stop' })
-  const fold = () => page.getByRole('button', { name: /^(Unf|F)old$/ })
-  const news = () => page.getByRole('status').textContent()
-  const heard = () => page.evaluate<string[]>('window.heard')
+function bannerOn(page: () => Page) {
+  const bar = () => page().getByRole('region', { name: 'Impersonation of' })
+  const timer = () => page().getByRole('timer', { name: 'Time left' })
+  const button = () => page().getByRole('button', { name: 'Stop' })
+  const fold = () => page().getByRole('button', { name: /^(Unf|F)old$/ })
+  const news = () => page().getByRole('status').textContent()
+  const heard = () => page().evaluate<string[]>('window.heard')
   const time = async () => ((await timer().count()) === 0 ? undefined : timer().textContent())
   /** Runs in the page with `banner`, the first one. */
   const inPage = <T = unknown>(code: string): Promise<T> =>
-    page.evaluate<T>(`(() => { const banner = document.querySelector('impersonation-banner'); ${code} })()`)
+    page().evaluate<T>(`(() => { const banner = document.querySelector('impersonation-banner'); ${code} })()`)
 
   const styleOf = (part: string, name: string) =>
     inPage(`return getComputedStyle(banner.shadowRoot.querySelector('${part}')).${name}`)
@@ -69,14 +58,14 @@ export function onBannerPage(suite: Mocha.Suite) {
     left = 184,
   } = {}) => {
     const given = { customer: user, engineer, ticket, expiresIn: left }
-    await page.evaluate(`import('/page.js').then(({ showView }) => {
+    await page().evaluate(`import('/page.js').then(({ showView }) => {
       window.heard ??= []
       showView(${JSON.stringify(given)}, (type) => window.heard.push(type))
     })`)
   }
   /** Written as HTML would be: attributes only. */
   const put = (attributes: Record<string, string>) =>
-    page.evaluate(`import('/page.js').then(() => {
+    page().evaluate(`import('/page.js').then(() => {
       window.heard ??= []
       const banner = document.createElement('impersonation-banner')
       for (const type of ['end', 'over', 'continue']) banner.addEventListener(type, () => window.heard.push(type))
@@ -85,14 +74,8 @@ export function onBannerPage(suite: Mocha.Suite) {
     })`)
   const from = (seconds: number) => String(NOW + 1 + seconds)
 
-  async function violations(): Promise<string[]> {
-    if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(`${axe.source}; undefined`)
-    const found = await page.evaluate<{ id: string }[]>('axe.run().then(({ violations }) => violations)')
-    return found.map(({ id }) => id)
-  }
-
   return {
-    page: () => page,
+    page,
     bar,
     timer,
     button,
@@ -105,6 +88,6 @@ export function onBannerPage(suite: Mocha.Suite) {
     show,
     put,
     from,
-    violations,
+    violations: () => violations(page()),
   }
 }
