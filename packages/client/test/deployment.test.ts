@@ -1,4 +1,4 @@
-/** The client against a whole deployment: issue, get, list, exchange, as a backend calls them. */
+/** The client against a whole deployment, as a backend and an API call it. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { ClientSecretPost, None } from 'oauth4webapi'
@@ -6,8 +6,10 @@ import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { machineClient, webClient } from '../../../fixtures/clients.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
 import { signingKey } from '../../../fixtures/keys.ts'
+import { manage } from '../../../fixtures/management.ts'
+import { apiClient, BILLING, downstream, LEDGER, ownToken, viewed } from '../../../fixtures/on-behalf-of.ts'
 import { createImpersonationClient, type ImpersonationClientOptions, type ListRequest } from '../src/index.ts'
-import { errorOf, shownOf } from './calling.ts'
+import { errorOf, ID, shownOf } from './calling.ts'
 
 const KEY = signingKey('ES256', 'of-the-backend')
 const { d: _, ...PUBLIC } = KEY as Record<string, unknown>
@@ -15,19 +17,18 @@ const { d: _, ...PUBLIC } = KEY as Record<string, unknown>
 describe('client: a deployment', () => {
   let deployment: Deployment
   before(async () => {
-    deployment = await startDeployment({
-      clients: [
-        machineClient({ client_id: 'creator', scope: 'subject-tokens:create' }),
-        machineClient({
-          client_id: 'signer',
-          client_secret: undefined,
-          token_endpoint_auth_method: 'private_key_jwt',
-          token_endpoint_auth_signing_alg: 'ES256',
-          jwks: { keys: [PUBLIC] } as never,
-        }),
-        machineClient({ client_id: 'poster', token_endpoint_auth_method: 'client_secret_post' }),
-      ],
-    })
+    const clients = [
+      machineClient({ client_id: 'creator', scope: 'subject-tokens:create' }),
+      machineClient({
+        client_id: 'signer',
+        client_secret: undefined,
+        token_endpoint_auth_method: 'private_key_jwt',
+        token_endpoint_auth_signing_alg: 'ES256',
+        jwks: { keys: [PUBLIC] } as never,
+      }),
+      machineClient({ client_id: 'poster', token_endpoint_auth_method: 'client_secret_post' }),
+    ]
+    deployment = await startDeployment(downstream({}, { clients }))
   })
   after(() => deployment.close())
 
@@ -40,6 +41,13 @@ describe('client: a deployment', () => {
     })
   const connectWeb = () =>
     connect({ clientId: webClient().client_id, clientSecret: String(webClient().client_secret) })
+
+  /** The ids of a list, read to its end. */
+  const idsOf = async (request: ListRequest): Promise<string[]> => {
+    const ids: string[] = []
+    for await (const { id } of connect().list(request)) ids.push(id)
+    return ids
+  }
 
   /** The real `fetch`, and what it was asked for. */
   function watched() {
@@ -97,17 +105,12 @@ describe('client: a deployment', () => {
     const backend = connect({ fetch: send })
     const ids: string[] = []
     for (const _ of Array(5)) ids.unshift((await backend.issue({ userId: 'carol' })).id)
-    const read: string[] = []
-    for await (const { id } of backend.list({ userId: 'carol', limit: 2 })) read.push(id)
-    expect(read).to.deep.equal(ids)
+    expect(await idsOf({ userId: 'carol', limit: 2 })).to.deep.equal(ids)
     const before = count('/api/subject-tokens')
     for await (const _ of backend.list({ userId: 'carol', limit: 2 })) break
     expect(count('/api/subject-tokens') - before).to.equal(1)
     const [, second = ''] = ids
-    const rest = backend.list({ userId: 'carol', cursor: second, state: undefined })
-    const older: string[] = []
-    for await (const { id } of rest) older.push(id)
-    expect(older).to.deep.equal(ids.slice(2))
+    expect(await idsOf({ userId: 'carol', cursor: second, state: undefined })).to.deep.equal(ids.slice(2))
   })
 
   it('stops one, with who and why, and everything of a user, an actor or a backend', async () => {
@@ -117,7 +120,7 @@ describe('client: a deployment', () => {
     expect(await backend.stop({ id, ...words })).to.deep.equal({ revoked: 1 })
     expect(await backend.stop({ id, by: 'someone else' })).to.deep.equal({ revoked: 0 })
     expect((await backend.get(id)).revocation).to.deep.equal({ cause: 'api', client: 'backend', ...words })
-    const unknown = await errorOf(backend.stop({ id: '0'.repeat(32) }))
+    const unknown = await errorOf(backend.stop({ id: ID }))
     expect([unknown.status, unknown.code]).to.deep.equal([404, 'not_found'])
 
     for (const whom of [{ userId: 'erin' }, { actorId: 'frank' }, { createdBy: 'creator' }]) {
@@ -157,12 +160,7 @@ describe('client: a deployment', () => {
     const replayed = await errorOf(web.exchange({ subjectToken, resource: API }))
     const description = 'subject_token is invalid'
     expect(replayed).to.include({ status: 400, code: 'invalid_request', description })
-    const open = async () => {
-      const found: string[] = []
-      const filters = { userId: 'bob', unacknowledged: true, ticketId: 'T-7', jti: id } as const
-      for await (const record of backend.list(filters)) found.push(record.id)
-      return found
-    }
+    const open = () => idsOf({ userId: 'bob', unacknowledged: true, ticketId: 'T-7', jti: id })
     expect(await open()).to.deep.equal([id])
     const { replay } = await backend.get(id)
     expect((await errorOf(backend.acknowledge(id, { ...says, replayedAt: null }))).status).to.equal(409)
@@ -174,11 +172,7 @@ describe('client: a deployment', () => {
   it('lists what is live, was replayed, or had no actor, and what is of a time', async () => {
     const backend = connect()
     const web = connectWeb()
-    const ids = async (filters: ListRequest) => {
-      const found: string[] = []
-      for await (const { id } of backend.list({ userId: 'dave', ...filters })) found.push(id)
-      return found
-    }
+    const ids = (filters: ListRequest) => idsOf({ userId: 'dave', ...filters })
     const unspent = await backend.issue({ userId: 'dave' })
     const live = await backend.issue({ userId: 'dave' })
     const replayed = await backend.issue({ userId: 'dave' })
@@ -263,7 +257,7 @@ describe('client: a deployment', () => {
   })
 
   it('rejects with what the provider says', async () => {
-    const missing = await errorOf(connect().get('0'.repeat(32)))
+    const missing = await errorOf(connect().get(ID))
     expect(missing).to.include({ status: 404, code: 'not_found', description: 'subject token not found' })
     const malformed = await errorOf(connect().issue({ userId: 'alice', expiresIn: 0.5 }))
     expect([malformed.status, malformed.code]).to.deep.equal([400, 'invalid_request'])
@@ -272,5 +266,65 @@ describe('client: a deployment', () => {
     expect([stranger.status, stranger.code]).to.deep.equal([401, 'invalid_client'])
     const nameless = await errorOf(connect({ clientAuthentication: None() }).issue({ userId: 'alice' }))
     expect([nameless.status, nameless.code]).to.deep.equal([401, 'invalid_client'])
+  })
+
+  describe('on behalf of a user', () => {
+    const connectApi = (clientSecret = String(apiClient().client_secret)) =>
+      connect({ clientId: apiClient().client_id, clientSecret })
+
+    it('exchanges a token as often as it is needed, and keeps who acts', async () => {
+      const { accessToken: received } = await viewed(deployment)
+      const request = { subjectToken: received, resource: BILLING, scope: 'orders:read' }
+      const orders = connectApi()
+      const tokens = [await orders.onBehalfOf(request), await orders.onBehalfOf(request)]
+      for (const token of tokens) {
+        expect(token).to.have.all.keys('accessToken', 'expiresIn', 'scope')
+        expect([token.scope, token.expiresIn <= 600]).to.deep.equal(['orders:read', true])
+        expect(decodeJwt(token.accessToken)).to.deep.include({
+          sub: 'alice',
+          aud: BILLING,
+          act: { sub: 'orders-api', client_id: 'orders-api', act: { sub: 'bob' } },
+        })
+      }
+      const [one, other] = tokens.map(({ accessToken }) => decodeJwt(accessToken).jti)
+      expect(one).not.to.equal(other)
+    })
+
+    it('resolves to no scope unless one is requested', async () => {
+      const token = await connectApi().onBehalfOf({
+        subjectToken: await ownToken(deployment),
+        resource: BILLING,
+      })
+      expect(token).to.have.all.keys('accessToken', 'expiresIn')
+    })
+
+    it('rejects with what the provider says, and holds no token', async () => {
+      const { accessToken: received, id } = await viewed(deployment)
+      const request = { subjectToken: received, resource: BILLING, scope: 'orders:read' }
+      const refused: [expected: string, attempt: () => Promise<unknown>][] = [
+        ['400 invalid_target', () => connectApi().onBehalfOf({ ...request, resource: LEDGER })],
+        ['400 invalid_scope', () => connectApi().onBehalfOf({ ...request, scope: 'bills:read' })],
+        ['401 invalid_client', () => connectApi('another-secret').onBehalfOf(request)],
+        ['400 invalid_request', () => connectApi().onBehalfOf({ ...request, subjectToken: `${received}x` })],
+        [
+          '400 invalid_request',
+          async () => {
+            expect((await manage(deployment, 'DELETE', `/${id}`)).status).to.equal(204)
+            return connectApi().onBehalfOf(request)
+          },
+        ],
+      ]
+      for (const [expected, attempt] of refused) {
+        const error = await errorOf(attempt())
+        expect(`${error.status} ${error.code}`).to.equal(expected)
+        expect(shownOf(error)).not.to.include(received)
+      }
+    })
+
+    it('is refused for an application that is not registered as an API', async () => {
+      const request = { subjectToken: await ownToken(deployment), resource: BILLING }
+      const error = await errorOf(connectWeb().onBehalfOf(request))
+      expect([error.status, error.code]).to.deep.equal([400, 'unauthorized_client'])
+    })
   })
 })

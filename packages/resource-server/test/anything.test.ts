@@ -10,20 +10,7 @@ const RUNS = { numRuns: 300 }
 /** A JSON value, and the members that matter more often than chance would have them. */
 const json = fc.jsonValue({ maxDepth: 4 })
 const claims = fc.dictionary(
-  fc.constantFrom(
-    'iss',
-    'aud',
-    'sub',
-    'client_id',
-    'exp',
-    'iat',
-    'nbf',
-    'jti',
-    'scope',
-    'act',
-    'cnf',
-    'status',
-  ),
+  fc.constantFrom(...Object.keys(claimsOf('')), 'nbf', 'act', 'cnf', 'status'),
   fc.oneof(json, fc.record({ sub: json, client_id: json, act: json }, { requiredKeys: [] })),
 )
 

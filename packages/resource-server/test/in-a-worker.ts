@@ -5,30 +5,14 @@ import { fileURLToPath } from 'node:url'
 import vm from 'node:vm'
 import { AUDIENCE, signList, startIssuer } from './issuer.ts'
 
+const NAMES = `
+  AbortSignal Blob DecompressionStream Headers ReadableStream Request Response TextDecoder TextEncoder
+  URL URLSearchParams btoa atob crypto CryptoKey fetch structuredClone
+`
 const web = Object.fromEntries(
-  [
-    ...[
-      'AbortSignal',
-      'Blob',
-      'DecompressionStream',
-      'Headers',
-      'ReadableStream',
-      'Request',
-      'Response',
-      'TextDecoder',
-    ],
-    ...[
-      'TextEncoder',
-      'URL',
-      'URLSearchParams',
-      'btoa',
-      'atob',
-      'crypto',
-      'CryptoKey',
-      'fetch',
-      'structuredClone',
-    ],
-  ].map((name) => [name, Reflect.get(globalThis, name)]),
+  NAMES.trim()
+    .split(/\s+/)
+    .map((name) => [name, Reflect.get(globalThis, name)]),
 )
 // Of this realm, as the bytes are that its APIs give.
 const context = vm.createContext({ ...web, Uint8Array, ArrayBuffer, Object, Error, TypeError, Promise })
