@@ -4,6 +4,8 @@ import { createVerifier } from '../src/index.ts'
 
 const VALID = { issuer: 'https://id.example.com/oidc', audience: 'https://api.example.com' }
 
+const words = (text: string): string[] => text.trim().split(/\s+/)
+
 describe('resource server: options', () => {
   const accepted: object[] = [
     {},
@@ -43,28 +45,13 @@ describe('resource server: options', () => {
     [
       'issuer',
       'an https: URL without query and fragment (http: on loopback hosts only)',
-      undefined,
-      null,
-      '',
-      7,
-      'id.example.com',
-      'ftp://id.example.com',
-      'http://id.example.com/oidc',
-      'http://localhost.example.com',
-      'http://127.0.0.1.example.com',
-      'http://notlocalhost',
-      'http://10.0.0.1',
-      'http://[::2]',
-      'https://id.example.com/oidc?x',
-      'https://id.example.com/oidc#x',
-      'https://me@id.example.com',
-      'https://id.example.com/"',
-      'https://id.example.com/ ',
-      'https://id.example.com/é',
-      'https://',
-      'https://id.example.com:99999',
-      'http://0.0.0.0',
-      ['https://id.example.com'],
+      ...[undefined, null, '', 7, ['https://id.example.com'], 'https://id.example.com/ '],
+      ...words(`
+        id.example.com ftp://id.example.com http://id.example.com/oidc http://localhost.example.com
+        http://127.0.0.1.example.com http://notlocalhost http://10.0.0.1 http://[::2] http://0.0.0.0
+        https://id.example.com/oidc?x https://id.example.com/oidc#x https://me@id.example.com
+        https://id.example.com/" https://id.example.com/é https:// https://id.example.com:99999
+      `),
     ],
     ['audience', 'a non-empty string', undefined, null, '', 7, [], ['https://api.example.com']],
     ['introspection', 'an object', null, true, 'api:secret'],
@@ -84,18 +71,11 @@ describe('resource server: options', () => {
     [
       'statusLists',
       'an http(s) URL without query and fragment, or false',
-      null,
-      true,
-      '',
-      7,
-      '/lists',
-      'ftp://x/lists',
-      'https://x/lists?a',
-      'https://x/lists#',
-      'https://a@x/l',
-      'shttps://x/lists',
-      'https://x:99999/lists',
-      ['https://x/lists'],
+      ...[null, true, '', 7, ['https://x/lists']],
+      ...words(`
+        /lists ftp://x/lists shttps://x/lists https://x/lists?a https://x/lists# https://a@x/l
+        https://x:99999/lists
+      `),
     ],
     ['requireStatus', 'a boolean', null, 'yes', 1],
     ['clockTolerance', 'a whole number from 0 to 300', null, -1, 301, 1.5, '5', Number.NaN],
@@ -104,13 +84,8 @@ describe('resource server: options', () => {
     [
       'origin',
       'an origin such as https://api.example.com',
-      null,
-      '',
-      7,
-      'api.example.com',
-      'https://api.example.com/',
-      'https://api.example.com/orders',
-      'ws://x',
+      ...[null, '', 7],
+      ...words('api.example.com https://api.example.com/ https://api.example.com/orders ws://x'),
     ],
   ]
   for (const [option, mustBe, ...values] of refused) {
