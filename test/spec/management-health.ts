@@ -1,9 +1,7 @@
 /** The health route (docs/protocol.md §2.5). */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { send } from '../../fixtures/http.ts'
+import { whileListening } from '../../fixtures/listening.ts'
 import { changesNothing, lookAgain, recordUnchanged } from './expectations.ts'
 import { fails, passes, works } from './given.ts'
 import { requests } from './managing.ts'
@@ -53,14 +51,11 @@ export const healthRules = [
       lookAgain,
       requests(async ({ setting }) => {
         const { impersonation, baseUrl } = setting
-        const handled = createServer(impersonation.handler({ prefix: '/node', only: 'health' }))
-        handled.listen(0, '127.0.0.1')
-        await once(handled, 'listening')
-        const other = `http://127.0.0.1:${(handled.address() as AddressInfo).port}/node/health`
-        const all = [`${baseUrl}/probes/health`, other, other, `${baseUrl}/probes/health`]
-        const responses = await Promise.all(all.map((url) => send(url)))
-        handled.closeAllConnections()
-        handled.close()
+        const handler = impersonation.handler({ prefix: '/node', only: 'health' })
+        const responses = await whileListening(handler, (other) => {
+          const urls = [`${baseUrl}/probes/health`, `${other}/node/health`]
+          return Promise.all([...urls, ...urls].map((url) => send(url)))
+        })
         expect(responses.map(({ status, text }) => `${status}${text}`)).to.deep.equal(Array(4).fill('200'))
         return responses[1] ?? expect.fail()
       }),

@@ -1,7 +1,6 @@
 /** Requests of the management API: each route as a backend sends it, with one thing changed. */
 import type { HttpResponse } from '../../fixtures/http.ts'
-import { send } from '../../fixtures/http.ts'
-import { show } from '../../fixtures/management.ts'
+import { manage, show } from '../../fixtures/management.ts'
 import { exchange, idFrom, issue, keptToken } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
 import type { ManagementScope } from '../../src/constants.ts'
@@ -145,17 +144,9 @@ export async function manages(scene: Scene, request: Request & Changes): Promise
   const { method, path, query = '', body, scope, headers, token } = request
   // Before the request: to fetch one is a request of its own.
   const bearer = token === undefined ? await keptToken(scene.setting, scope) : token
-  const init = {
-    method,
-    headers: {
-      ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    ...(body !== undefined && { body: isWritten(body) ? body : JSON.stringify(body) }),
-  }
-  const url = `${scene.setting.subjectTokens}${path}${query}`
-  const response = await scene.request(() => (method === 'HEAD' ? sendForHead(url, init) : send(url, init)))
+  const response = await scene.request(() =>
+    manage(scene.setting, method, path + query, { token: bearer, body, ...(headers && { headers }) }),
+  )
   // A host that parses bodies may leave another one.
   if (headers?.['x-host-parses'] === undefined)
     expectDescribed({ method, path: path + query, body: await textOf(body) }, response)
@@ -163,15 +154,6 @@ export async function manages(scene: Scene, request: Request & Changes): Promise
 }
 
 const textOf = (body: unknown): unknown => (body instanceof Blob ? body.text() : body)
-
-/** As it is to be sent. */
-const isWritten = (body: unknown): body is string | Blob => typeof body === 'string' || body instanceof Blob
-
-/** A content type does not mean that there is a body. */
-async function sendForHead(url: string, init: RequestInit): Promise<HttpResponse> {
-  const { status, headers } = await fetch(url, init)
-  return { status, headers, text: '', body: undefined }
-}
 
 /** A subject token is asked for, by default one of alice. */
 export const issues = (body: Of<Readonly<Record<string, unknown>>> = {}, changes: Changes = {}): Step =>

@@ -1,7 +1,5 @@
 /** Sign-ins as the user: the door (docs/protocol.md §10.1–§10.3). */
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { expect } from 'chai'
 import express from 'express'
 import { decodeJwt } from 'jose'
@@ -11,6 +9,7 @@ import type { Answer, Browser } from '../../fixtures/browser.ts'
 import { now } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { send } from '../../fixtures/http.ts'
+import { whileListening } from '../../fixtures/listening.ts'
 import { exchange } from '../../fixtures/requests.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { AccessDenied } from '../../src/index.ts'
@@ -464,16 +463,11 @@ export const signInRules: readonly Rule[] = [
   ),
   values('A36', MOUNTS, (listener, name) =>
     unspent(async ({ impersonation, browser, token }) => {
-      const server = createServer(listener(impersonation)).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const { port } = server.address() as AddressInfo
       const [path, expected] = name.includes('below') ? ['/api/impersonate', 404] : ['/impersonate', 303]
-      try {
-        const { status } = await bring(`http://127.0.0.1:${port}${path}`, browser(), token)
-        expect(status).to.equal(expected)
-      } finally {
-        server.close()
-      }
+      const { status } = await whileListening(listener(impersonation), (baseUrl) =>
+        bring(baseUrl + path, browser(), token),
+      )
+      expect(status).to.equal(expected)
     }),
   ),
   rule(

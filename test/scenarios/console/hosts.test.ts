@@ -1,14 +1,13 @@
 /** Where the console is mounted, in hosts of several kinds, who is at it there, and what `createConsole` refuses. */
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { expect } from 'chai'
 import express from 'express'
 import express4 from 'express4'
 import Koa from 'koa'
 import mount from 'koa-mount'
 import { type ConsoleDeployment, DORA, startConsole } from '../../../fixtures/console.ts'
+import { whileListening } from '../../../fixtures/listening.ts'
 import { show } from '../../../fixtures/management.ts'
 import { type ConsoleOptions, createConsole } from '../../../packages/console/src/index.ts'
 import { createImpersonation } from '../../../src/index.ts'
@@ -24,18 +23,6 @@ describe('console: hosts', () => {
   const authorize = () => DORA
   const make = (options: Partial<ConsoleOptions> = {}) =>
     createConsole(deployment.impersonation, { authorize, ...options })
-
-  async function serving(listener: RequestListener, use: (baseUrl: string) => Promise<void>): Promise<void> {
-    const server = createServer(listener).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    try {
-      await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    } finally {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    }
-  }
 
   const post = (url: string, fields?: Record<string, string>) =>
     fetch(url, {
@@ -87,16 +74,16 @@ describe('console: hosts', () => {
   for (const [title, make] of Object.entries(hosts))
     it(title, async () => {
       const [path, host] = make()
-      await serving(host, (baseUrl) => expectConsole(baseUrl, path))
+      await whileListening(host, (baseUrl) => expectConsole(baseUrl, path))
     })
 
   it('pass on what is not below the prefix', async () => {
     const host = express().use(handler(), (_request, response) => void response.send('mine'))
-    await serving(host, async (baseUrl) => {
+    await whileListening(host, async (baseUrl) => {
       for (const path of ['/other', '/impersonationss', '/Impersonations', '/impersonation', '/'])
         expect(await (await fetch(baseUrl + path)).text(), path).to.equal('mine')
     })
-    await serving(handler(), async (baseUrl) => {
+    await whileListening(handler(), async (baseUrl) => {
       const elsewhere = await fetch(`${baseUrl}/a/c`)
       expect(elsewhere.status).to.equal(404)
       expect(elsewhere.headers.get('content-security-policy')).to.match(/^default-src 'none'/)
@@ -104,7 +91,7 @@ describe('console: hosts', () => {
   })
 
   it('may take an address that ends with a slash', () =>
-    serving(express().use('/impersonations', handler()), async (baseUrl) => {
+    whileListening(express().use('/impersonations', handler()), async (baseUrl) => {
       for (const path of ['/impersonations/', '/impersonations/?cursor='])
         expect((await fetch(baseUrl + path)).status, path).to.equal(200)
     }))
@@ -114,7 +101,7 @@ describe('console: hosts', () => {
     const own = handler()
     const rewrite: RequestListener = (request, response) =>
       own(Object.assign(request, { originalUrl: `//evil.example${request.url}` }), response)
-    await serving(rewrite, async (baseUrl) => {
+    await whileListening(rewrite, async (baseUrl) => {
       const text = await (await fetch(`${baseUrl}/impersonations`)).text()
       expect(text).to.include(toHistory).and.not.to.include('evil.example')
     })
@@ -123,7 +110,7 @@ describe('console: hosts', () => {
       ctx.path = ctx.path.replace('/desk', '/impersonations')
       return next()
     })
-    await serving(app.use(make().routes()).callback(), async (baseUrl) => {
+    await whileListening(app.use(make().routes()).callback(), async (baseUrl) => {
       expect(await (await fetch(`${baseUrl}/desk`)).text()).to.include(toHistory)
     })
   })
@@ -138,7 +125,7 @@ describe('console: hosts', () => {
     ] as const) {
       const parse: express.RequestHandler = (request, _response, next) =>
         next(void Object.assign(request, { body }))
-      await serving(express().use(parse, handler()), async (baseUrl) => {
+      await whileListening(express().use(parse, handler()), async (baseUrl) => {
         const response = await post(`${baseUrl}/impersonations/stop`)
         expect([response.status, await response.text()].join()).to.match(new RegExp(`^400,.*${text}`, 's'))
       })
@@ -149,7 +136,7 @@ describe('console: hosts', () => {
   it('that are not Koa have failures reported to the provider', async () => {
     deployment.errors.length = 0
     const failing = make({ authorize: () => expect.fail('private') })
-    await serving(failing.handler(), async (baseUrl) => {
+    await whileListening(failing.handler(), async (baseUrl) => {
       expect((await fetch(`${baseUrl}/impersonations`)).status).to.equal(500)
     })
     expect(deployment.errors).to.have.length(1)
@@ -177,7 +164,7 @@ describe('console: hosts', () => {
       '',
     ]
     for (const host of [console.handler(), new Koa().use(console.routes()).callback()])
-      await serving(host, async (baseUrl) => {
+      await whileListening(host, async (baseUrl) => {
         const statuses = cookies.map(
           async (cookie) => (await fetch(`${baseUrl}/impersonations`, { headers: { cookie } })).status,
         )

@@ -1,8 +1,6 @@
 /** The routes in hosts of every kind (docs/protocol.md §2): which paths are ours, and what a host has done before and sees afterwards. */
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, METHODS, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, METHODS, type RequestListener } from 'node:http'
 import { expect } from 'chai'
 import connect from 'connect'
 import express, { type Express } from 'express'
@@ -13,6 +11,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { machineClient } from '../../../fixtures/clients.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
 import { type HttpResponse, send } from '../../../fixtures/http.ts'
+import { whileListening } from '../../../fixtures/listening.ts'
 import { rawRequest } from '../../../fixtures/raw-request.ts'
 import { managementToken } from '../../../fixtures/requests.ts'
 import { uncalledStore } from '../../../fixtures/uncalled-store.ts'
@@ -31,19 +30,6 @@ const koa = (useRoutes: (app: Koa) => unknown): RequestListener => {
 }
 const connected = () => connect() as unknown as Express
 const old = () => express4() as unknown as Express
-
-async function whileListening(host: RequestListener, use: (baseUrl: string) => Promise<void>) {
-  const server = createServer(host)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  } finally {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  }
-}
 
 /** Sends a path as it is, which `fetch` would normalise. */
 async function ask(baseUrl: string, method: string, path: string) {

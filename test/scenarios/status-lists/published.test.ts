@@ -1,8 +1,5 @@
 /** How status lists are signed and served: by the keys of the provider, in other hosts, as openapi.json says. */
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import Koa from 'koa'
@@ -10,6 +7,7 @@ import { ExternalSigningKey, type JWK } from 'oidc-provider'
 import { type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
 import { type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
+import { whileListening } from '../../../fixtures/listening.ts'
 import { description } from '../../../fixtures/openapi.ts'
 import { askList, fetchList } from '../../../fixtures/status-lists.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
@@ -74,29 +72,26 @@ describe('status lists: the route', () => {
     app.use(impersonation.router({ prefix: '/public', only: 'status-lists' }).routes())
     const handle = impersonation.handler({ prefix: '/node' })
     const koa = app.callback()
-    const server = createServer((request, response) =>
-      handle(request, response, () => koa(request, response)),
-    )
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
     // What the tests before have read is forgotten.
     clock.tick(2)
     const before = database.statements.length
-    for (const [path, status] of Object.entries({
-      '/node/status-lists/0': 200,
-      '/node/status-lists/7': 404,
-      '/all/status-lists/0': 200,
-      '/public/status-lists/0': 200,
-      '/internal/status-lists/0': 404,
-      '/internal/subject-tokens': 401,
-      '/public/subject-tokens': 404,
-    }))
-      expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).to.equal(status)
+    await whileListening(
+      (request, response) => handle(request, response, () => koa(request, response)),
+      async (baseUrl) => {
+        for (const [path, status] of Object.entries({
+          '/node/status-lists/0': 200,
+          '/node/status-lists/7': 404,
+          '/all/status-lists/0': 200,
+          '/public/status-lists/0': 200,
+          '/internal/status-lists/0': 404,
+          '/internal/subject-tokens': 401,
+          '/public/subject-tokens': 404,
+        }))
+          expect((await fetch(baseUrl + path)).status, path).to.equal(status)
+      },
+    )
     // What is remembered is the process's, not the router's.
     expect(database.statements.slice(before)).to.have.length(2)
-    server.close()
-    server.closeAllConnections()
   })
 
   it('cannot be asked for without status lists', () =>
