@@ -11,9 +11,7 @@ import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { authorizationCode, login } from '../../fixtures/logins.ts'
 import { askForManagementToken } from '../../fixtures/registration.ts'
 import { managementToken, postToken } from '../../fixtures/requests.ts'
-import { uncalledStore } from '../../fixtures/uncalled-store.ts'
 import { unique } from '../../fixtures/unique.ts'
-import { createImpersonation } from '../../src/index.ts'
 import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
 import { actedBy, exchanged } from './exchanging.ts'
 import {
@@ -42,7 +40,7 @@ import {
   requests,
   routeOf,
 } from './managing.ts'
-import { answer, each, record, rowsOf, type Step, type Steps, values } from './rule.ts'
+import { answer, each, rowsOf, type Step, type Steps, values } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { portal } from './settings.ts'
 
@@ -494,18 +492,7 @@ const management = [
       changesNothing,
     ],
   }),
-  rowsOf(['a static client', 'a stored client'])('M121', {
-    'a static client': [
-      answer(() => {
-        const impersonation = createImpersonation({ store: uncalledStore })
-        const clients = [{ ...publicMachine, scope: READ }]
-        expect(() => impersonation.configure({ clients, jwks: { keys: [SIGNING_KEY] } })).to.throw(
-          TypeError,
-          'public-machine',
-        )
-      }),
-      record(() => {}),
-    ],
+  rowsOf(['a stored client'])('M121', {
     'a stored client': [
       stored({ ...publicMachine, scope: READ }),
       asksForToken(publicMachine),
