@@ -10,7 +10,8 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { inChromium, type Visits } from '../../fixtures/chromium.ts'
-import { CHALLENGE, KEY, type Scene, shop, startScene } from '../spec/arriving.ts'
+import { CHALLENGE } from '../../fixtures/clients.ts'
+import { KEY, type Scene, shop, startScene } from '../spec/arriving.ts'
 import { OVERFLOW } from './look.ts'
 
 /** A certificate for this machine, which no browser trusts. */

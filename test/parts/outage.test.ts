@@ -102,19 +102,6 @@ describe('an outage of the store', () => {
     })
   }
 
-  const spends: [title: string, thrown: unknown, isSpendable: boolean, reason: string][] = [
-    ['promises that nothing was spent', failure({ tookEffect: false }), true, 'StoreFailure'],
-    ['promises nothing', failure(), false, `${UNKNOWN}StoreFailure`],
-    ['promises it, and is no StoreFailure', lost({ tookEffect: false }), false, `${UNKNOWN}Error`],
-    ['is no error', { tookEffect: false }, false, `${UNKNOWN}not an error`],
-  ]
-  for (const [title, thrown, isSpendable, reason] of spends) {
-    it(`${isSpendable ? 'lets' : 'does not let'} a client repeat a spend whose failure ${title}`, async () => {
-      const error = await failureOf('consume', thrown)
-      expect([isRepeatable(error), reasonOf(error)]).to.deep.equal([isSpendable, reason])
-    })
-  }
-
   it('adds no sessions to a store without them', () => {
     const { sessions: _, ...others } = storeOf(() => undefined)
     expect(reportOutage(others)).not.to.have.property('sessions')

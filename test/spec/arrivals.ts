@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { type Answer, Browser } from '../../fixtures/browser.ts'
-import { storedModels } from '../../fixtures/clients.ts'
+import { CHALLENGE, storedModels } from '../../fixtures/clients.ts'
 import { now, type StoppedClock } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { form, send } from '../../fixtures/http.ts'
@@ -17,7 +17,6 @@ import {
   armed,
   armedCookies,
   CALLBACK,
-  CHALLENGE,
   cell,
   errorOf,
   type Given,

@@ -1,9 +1,10 @@
 /** A provider with sessions, an engineer's browser, and applications that it opens: what the tests of the way in share. */
-import { createHash } from 'node:crypto'
+
 import { expect } from 'chai'
 import type { Middleware } from 'koa'
 import type { ClientMetadata, Configuration, Provider } from 'oidc-provider'
 import { type Answer, Browser } from '../../fixtures/browser.ts'
+import { CHALLENGE, VERIFIER } from '../../fixtures/clients.ts'
 import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
 import { form, type HttpResponse, send } from '../../fixtures/http.ts'
@@ -30,8 +31,6 @@ import type {
 import { answer, type Rule, record, rowsOf, type Steps } from './rule.ts'
 
 export const CALLBACK = 'https://shop.example.com/callback'
-export const VERIFIER = 'v'.repeat(43)
-export const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
 /** Each client knows a person by an identifier of its own. */
 export const PAIRWISE: Configuration = {

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { AdapterFactory } from 'oidc-provider'
-import { storedModels } from '../../fixtures/clients.ts'
+import { CHALLENGE, storedModels } from '../../fixtures/clients.ts'
 import { now, type StoppedClock } from '../../fixtures/clock.ts'
 import { form, send } from '../../fixtures/http.ts'
 import { postRevocation, revoke } from '../../fixtures/management.ts'
@@ -15,7 +15,6 @@ import {
   type Arrived,
   arrived,
   CALLBACK,
-  CHALLENGE,
   type Given,
   hasEnded,
   leftOf,

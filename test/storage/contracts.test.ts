@@ -5,8 +5,9 @@
 import { expect } from 'chai'
 import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
+import { around } from '../../fixtures/runs.ts'
 import { adapterContract, subjectTokenStoreContract } from '../../packages/store-contract/src/index.ts'
-import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
+import { databaseOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate, purge } from '../../src/sequelize/index.ts'
 import { statusOf } from '../../src/sequelize/schema/status.ts'
 import { columnsOf, LEASE, MODELS, STEPS, TOKEN_TABLES } from '../../src/sequelize/tables.ts'
@@ -29,15 +30,11 @@ async function widen({ kind, sequelize }: Database): Promise<void> {
 }
 
 /** Tells of statements that return a column which this version does not know. */
-function watchRows(pool: Database['sequelize'], tell: (sql: string) => void): void {
-  const driver = driverOf(pool)
-  const { run } = driver
-  driver.run = async (connection, text, bindings) => {
-    const results = await run(connection, text, bindings)
-    if (results.some(({ rows }) => rows.some((row) => 'of_a_later_version' in row))) tell(text.sql)
-    return results
-  }
-}
+const watchRows = (pool: Database['sequelize'], tell: (sql: string) => void) =>
+  around(pool, {
+    after: (sql, results) =>
+      results.some(({ rows }) => rows.some((row) => 'of_a_later_version' in row)) && tell(sql),
+  })
 
 /** Each call goes to the next one, as calls do that come from several processes. */
 function inTurn<T extends object>(all: readonly T[]): T {

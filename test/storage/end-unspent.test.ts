@@ -4,8 +4,8 @@ import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
+import { around } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
-import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
 import { earliestId } from '../../src/subject-tokens/id.ts'
@@ -95,13 +95,9 @@ onEachKind((kind) => {
       const soon = await Promise.all(Array.from({ length: 500 }, () => insert({ expiresAt: NOW + 60 })))
       const later = await insert({ expiresAt: NOW + 3000 })
       const pool = database.connect()
-      const driver = driverOf(pool)
-      const { run } = driver
-      driver.run = async (connection, text, bindings) => {
-        const results = await run(connection, text, bindings)
-        if (/^INSERT INTO subject_token_stops .*stopped_at/.test(text.sql)) clock.tick(20)
-        return results
-      }
+      around(pool, {
+        after: (sql) => /^INSERT INTO subject_token_stops .*stopped_at/.test(sql) && clock.tick(20),
+      })
       expect(await endUnspent(pool)).to.equal(501)
       const dates = await Promise.all([...soon, later].map(async (token) => (await get(token)).revokedAt))
       expect(dates.sort()).to.deep.equal([...soon.map(() => NOW), NOW + 20])
@@ -110,18 +106,12 @@ onEachKind((kind) => {
     it('reports what no one spent, and leaves what was spent meanwhile to the next kill switch', async () => {
       const [unspent, spent] = [await insert(), await insert()]
       const pool = database.connect()
-      const driver = driverOf(pool)
-      const { run } = driver
       let spend: () => unknown = async () => {
         spend = () => {}
         expect(await store.consume(spent, NOW, newUse())).to.equal(true)
       }
-      driver.run = async (connection, text, bindings) => {
-        const results = await run(connection, text, bindings)
-        // Between the stop and its tombstone.
-        if (text.sql.startsWith('INSERT INTO subject_token_stops')) await spend()
-        return results
-      }
+      // Between the stop and its tombstone.
+      around(pool, { after: (sql) => sql.startsWith('INSERT INTO subject_token_stops') && spend() })
       expect(await endUnspent(pool)).to.equal(1)
       const issuer = spent.issuer
       expect(await store.report(issuer, [unspent.id])).to.deep.equal([])

@@ -3,7 +3,9 @@ import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { overtaking } from '../../fixtures/hooks.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
+import { around } from '../../fixtures/runs.ts'
 import { insertInto } from '../../src/sequelize/database/standard.ts'
 import { hexOf } from '../../src/sequelize/database/text.ts'
 import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
@@ -80,16 +82,10 @@ onEachKind((kind) => {
       await insert(now - 91 * DAY)
       await insert(now - 91 * DAY + 60)
       const pool = database.connect()
-      const driver = driverOf(pool)
-      const { run } = driver
       let late: string | undefined
-      driver.run = async (connection, text, bindings) => {
-        if (late === undefined && text.sql.startsWith('DELETE FROM subject_tokens ')) {
-          late = 'being written'
-          late = await insert(now + 600, now + 900, undefined, now - 91 * DAY - 570)
-        }
-        return run(connection, text, bindings)
-      }
+      overtaking(pool)(/^DELETE FROM subject_tokens /, async () => {
+        late = await insert(now + 600, now + 900, undefined, now - 91 * DAY - 570)
+      })
       expect(await purge(pool)).to.include({ subjectTokens: 2 })
       expect(await left()).to.deep.equal([late])
       expect(await idsIn('subject_token_uses')).to.deep.equal([late])
@@ -185,14 +181,12 @@ onEachKind((kind) => {
       const id = await insert(now - 92 * DAY, now - 91 * DAY)
       const store = createSubjectTokenStore(database.sequelize)
       const pool = database.connect()
-      const driver = driverOf(pool)
-      const { run } = driver
       const seen: string[] = []
-      driver.run = async (connection, text, bindings) => {
+      const look = async () => {
         const token = await store.find(ISSUER, id)
         seen.push(token ? stateOf(token, now) : 'none')
-        return run(connection, text, bindings)
       }
+      around(pool, { before: look })
       await purge(pool)
       expect([...new Set(seen)]).to.deep.equal(['consumed', 'none'])
     })

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { losingResults } from '../../fixtures/lost-results.ts'
+import { losingResults } from '../../fixtures/hooks.ts'
 import { itOn, onEachKind } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
+import { around } from '../../fixtures/runs.ts'
 import { BY_API, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
-import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
 import { numberOf } from '../../src/sequelize/tokens/place.ts'
@@ -137,16 +137,14 @@ onEachKind((kind) => {
       const token = await insert()
       const pool = database.connect()
       const walks: string[] = []
-      const driver = driverOf(pool)
-      const { run } = driver
-      driver.run = async (connection, text, bindings) => {
-        const [, walk] = /AS found FROM .* (open|live) >= /s.exec(text.sql) ?? []
-        if (walk !== undefined && !walks.includes(walk)) {
+      around(pool, {
+        before: async (sql) => {
+          const [, walk] = /AS found FROM .* (open|live) >= /s.exec(sql) ?? []
+          if (walk === undefined || walks.includes(walk)) return
           walks.push(walk)
           if (walks.length === 2) await store.consume(token, NOW, newUse())
-        }
-        return run(connection, text, bindings)
-      }
+        },
+      })
       await allOf(createSubjectTokenStore(pool).revokeWhere(issuer, { userId: 'alice' }, NOW, BY_API))
       expect(walks).to.have.length(2)
       expect((await stored(token.id)).revokedAt).to.equal(NOW)

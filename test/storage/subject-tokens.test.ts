@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { losingResults } from '../../fixtures/lost-results.ts'
+import { losingResults } from '../../fixtures/hooks.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
-import { recordRuns } from '../../fixtures/runs.ts'
+import { around, recordRuns } from '../../fixtures/runs.ts'
 import { ENDS_AT, LATER, sessionsIn } from '../../packages/store-contract/src/store/sessions.ts'
 import { BY_API, chainOf, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import { text } from '../../src/sequelize/database/text.ts'
-import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
+import { databaseOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { numberOf } from '../../src/sequelize/tokens/place.ts'
 import {
@@ -307,15 +307,13 @@ onEachKind((kind) => {
         const first = await insert({ clientId: 'web' })
         const many = (count: number) => Promise.all(Array.from({ length: count }, () => insert()))
         await many(999)
-        const driver = driverOf(database.sequelize)
-        const { run } = driver
-        driver.run = async (connection, statement, bindings) => {
-          const results = await run(connection, statement, bindings)
-          driver.run = run
+        const leave = around(database.sequelize, {
           // Between the statement that finds where to stop, and the one that reads.
-          await many(50)
-          return results
-        }
+          after: () => {
+            leave()
+            return many(50)
+          },
+        })
         const filter = { createdBy: 'backend', clientId: 'web' }
         const { tokens, next } = await store.list(one, filter, { limit: 100, now: NOW })
         expect([tokens.map(({ id }) => id), next]).to.deep.equal([[first.id], first.id])

@@ -1,8 +1,8 @@
 /** What the methods of the client do with arguments that cannot be sent. */
 import { expect } from 'chai'
-import { type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
 import { createImpersonationClient, type ImpersonationClient } from '../src/index.ts'
 import { BACKEND, ID } from './calling.ts'
+import { type StandIn, startStandIn } from './stand-in.ts'
 
 const cyclic: Record<string, unknown> = { secret: 'in the context' }
 cyclic.self = cyclic

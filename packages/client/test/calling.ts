@@ -1,13 +1,13 @@
 /** A client whose provider a test writes itself, over HTTP or in this process, and what becomes of its calls. */
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
 import {
   createImpersonationClient,
   type ImpersonationClient,
   type ImpersonationClientOptions,
   ImpersonationError,
 } from '../src/index.ts'
+import { type StandIn, startStandIn } from './stand-in.ts'
 
 export const ID = '0'.repeat(32)
 export const BACKEND = { clientId: 'backend', clientSecret: 'backend-secret' }

@@ -2,9 +2,9 @@
 import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { json } from '../../../fixtures/stand-in.ts'
 import type { ImpersonationClient } from '../src/index.ts'
 import { connect, errorOf, ID, ISSUER, METADATA, withStandIn } from './calling.ts'
+import { json } from './stand-in.ts'
 
 type Try = (client: ImpersonationClient) => Promise<unknown>
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { readPage } from '../../../fixtures/markdown.ts'
 import { type Json, readDescription } from '../../../fixtures/openapi.ts'
-import { membersOf } from '../../../fixtures/source.ts'
+import { membersOf } from './source.ts'
 
 const sourceOf = (file: string): string => readPage(`packages/client/src/${file}`)
 const { paths, components } = readDescription()

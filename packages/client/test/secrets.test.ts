@@ -2,9 +2,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { type ClientAuth, ClientSecretBasic, ClientSecretPost } from 'oauth4webapi'
-import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
 import { createImpersonationClient, type ImpersonationClientOptions } from '../src/index.ts'
 import { errorOf, shownOf } from './calling.ts'
+import { json, type StandIn, startStandIn } from './stand-in.ts'
 
 const EXCHANGE = {
   subjectToken: 'sub_a+b/c=',

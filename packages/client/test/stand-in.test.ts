@@ -2,13 +2,13 @@
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { stopClock } from '../../../fixtures/clock.ts'
-import { json, type StandIn, startStandIn } from '../../../fixtures/stand-in.ts'
 import {
   createImpersonationClient,
   type ImpersonationClient,
   type ImpersonationClientOptions,
 } from '../src/index.ts'
 import { BACKEND, errorOf, ID, type Script, withStandIn } from './calling.ts'
+import { json, type StandIn, startStandIn } from './stand-in.ts'
 
 const ISSUED = { subjectToken: `sub_${'a'.repeat(43)}`, expiresIn: 600 }
 const created = (response: ServerResponse) =>

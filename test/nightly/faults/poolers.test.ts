@@ -4,10 +4,10 @@ import type { Options, Sequelize } from 'sequelize'
 import { ISSUER } from '../../../fixtures/cluster.ts'
 import { type Database, isAvailable, openDatabase } from '../../../fixtures/databases.ts'
 import { startPgbouncer } from '../../../fixtures/pgbouncer.ts'
-import { startPgpool } from '../../../fixtures/pgpool.ts'
 import type { OwnServer } from '../../../fixtures/server-process.ts'
 import { NOW, newToken, newUse } from '../../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../../src/sequelize/index.ts'
+import { startPgpool } from './pgpool.ts'
 
 const USE = newUse()
 

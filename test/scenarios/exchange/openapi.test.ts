@@ -5,9 +5,9 @@ import { API, type Deployment, startDeployment } from '../../../fixtures/deploym
 import { readPage } from '../../../fixtures/markdown.ts'
 import { description, type Json } from '../../../fixtures/openapi.ts'
 import { codeOf, errorsOf, namesOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
-import { textsFor } from '../../../fixtures/probes.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/constants.ts'
+import { textsFor } from './probes.ts'
 
 const { document, flat, schemaFaults } = description()
 const { TokenExchangeRequest, TokenExchangeResponse } = document.components.schemas

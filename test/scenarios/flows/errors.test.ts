@@ -8,9 +8,9 @@ import {
   startDeployment,
   withDeployment,
 } from '../../../fixtures/deployment.ts'
-import { expectResponse } from '../../../fixtures/raw-http.ts'
 import { issue, managementToken } from '../../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
+import { expectResponse } from './raw-http.ts'
 
 const JSON_TYPE = 'application/json'
 const FORM_TYPE = 'application/x-www-form-urlencoded'

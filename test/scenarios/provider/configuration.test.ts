@@ -63,12 +63,6 @@ describe('configure', () => {
   it('needs no features', () =>
     expect(configure({ features: undefined } as never).features?.resourceIndicators?.enabled).to.equal(true))
 
-  it('configures one provider', () => {
-    const impersonation = createImpersonation({ store })
-    impersonation.configure(minimal)
-    expect(() => impersonation.configure(minimal)).to.throw(TypeError, 'configure')
-  })
-
   describe('with static clients that do not authenticate', () => {
     const kiosk = publicClient({ client_id: 'kiosk', scope: 'openid subject-tokens:read' })
     const { token_endpoint_auth_method: _, ...unsaid } = kiosk
@@ -172,21 +166,6 @@ describe('configure', () => {
       new Provider(ISSUER, configuration)
       expect(Object.keys(configuration.features?.registration?.policies ?? {})).to.deep.equal(policies)
     }
-  })
-})
-
-describe('attach', () => {
-  it('refuses a provider that was not built from what configure returned, and comes before the router', () => {
-    const impersonation = createImpersonation({ store })
-    const refused = (provider: Provider) =>
-      expect(() => impersonation.attach(provider)).to.throw(TypeError, 'configure')
-    refused(new Provider(ISSUER, minimal))
-    const configuration = impersonation.configure(minimal)
-    refused(new Provider(ISSUER, minimal))
-    refused(new Provider(ISSUER, configure()))
-    expect(() => impersonation.router()).to.throw(TypeError, 'attach')
-    impersonation.attach(new Provider(ISSUER, configuration))
-    impersonation.router()
   })
 })
 

@@ -4,12 +4,13 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
+import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
 import { hashToken } from '../../../src/subject-tokens/secret.ts'
 
 describe('a sign-in as the user', () => {
   it('opens the application until it is stopped, and no page, address, cookie, event or log holds the token', async () => {
     const child = fork(path.join(import.meta.dirname, 'one-good-case.ts'), {
-      execArgv: ['--no-warnings'],
+      execArgv: ['--no-warnings', FROM_SOURCE],
       env: { ...process.env, DEBUG: '*', NODE_DEBUG: 'http' },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })

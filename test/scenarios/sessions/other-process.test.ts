@@ -2,15 +2,17 @@
  * Another process of the same provider that has not the option: an earlier version, or one that is configured otherwise
  * (protocol.md §10.5). Whatever of a session reaches it is refused, because there it would be the user's own.
  */
+
 import { expect } from 'chai'
 import type { Answer } from '../../../fixtures/browser.ts'
+import { VERIFIER } from '../../../fixtures/clients.ts'
 import { openDatabase } from '../../../fixtures/databases.ts'
 import { type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
 import { form, send } from '../../../fixtures/http.ts'
 import { onEachKind } from '../../../fixtures/on-database.ts'
 import { until } from '../../../fixtures/until.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
-import { CALLBACK, type Scene, shop, startScene, VERIFIER } from '../../spec/arriving.ts'
+import { CALLBACK, type Scene, shop, startScene } from '../../spec/arriving.ts'
 
 const AUTHORIZATION = `Basic ${Buffer.from('shop:shop-secret').toString('base64')}`
 const post = (issuer: string, path: string, body: Record<string, string>) =>

@@ -6,11 +6,11 @@ import { expect } from 'chai'
 import type { Configuration, Provider } from 'oidc-provider'
 import { storedModels } from '../../../fixtures/clients.ts'
 import { SIGNING_KEY } from '../../../fixtures/keys.ts'
-import { type Patch, patchedProvider } from '../../../fixtures/patched-provider.ts'
 import { createMemoryStore } from '../../../packages/store-contract/src/index.ts'
 import { createImpersonation } from '../../../src/index.ts'
 import { armedCookie } from '../../../src/sessions/seal.ts'
 import { inScene, type Scene, sealed } from '../../spec/arriving.ts'
+import { type Patch, patchedProvider } from './patched-provider.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const CONFIGURATION: Configuration = {
