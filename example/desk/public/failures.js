@@ -1,13 +1,12 @@
 /** Tells a person what did not work, and what to do about it. */
-import { BackendError } from './backend.js'
 import { ExchangeRefused } from './exchange.js'
 import { alertPerson } from './messages.js'
-import { ApiError } from './orders.js'
+import { ServiceError } from './send.js'
 import { SignInOver } from './session.js'
 import * as oauth from './vendor/oauth4webapi.js'
 
 export const isSignInOver = (error) =>
-  error instanceof SignInOver || (error instanceof BackendError && error.status === 401)
+  error instanceof SignInOver || (error.service === 'backend' && error.status === 401)
 
 let forgetEverything
 
@@ -27,9 +26,8 @@ export async function attempt(action) {
 }
 
 export function explain(error) {
-  if (error instanceof BackendError) return ofBackend(error)
+  if (error instanceof ServiceError) return error.service === 'backend' ? ofBackend(error) : ofApi(error)
   if (error instanceof ExchangeRefused) return ofExchange(error)
-  if (error instanceof ApiError) return ofApi(error)
   if (error instanceof oauth.AuthorizationResponseError) return ofSignIn(error)
   if (error instanceof TypeError) return 'No response. Check the connection and try again.'
   return `This did not work: ${error.message}.`

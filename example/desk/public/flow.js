@@ -4,7 +4,6 @@ import { explain, isSignInOver } from './failures.js'
 import { readCustomersInvoice, runningImpersonation, startImpersonation } from './impersonation.js'
 import { alertPerson, tellPerson, tellProgress } from './messages.js'
 import { viewAsked, visit } from './navigation.js'
-import { ApiError } from './orders.js'
 import { closeViewing, discardView, inRecord, recordOf, stopOnRecord } from './record-stops.js'
 import { tryNow } from './stops.js'
 import { tellOtherTabs } from './tabs.js'
@@ -137,7 +136,7 @@ export async function readInvoice(orderId) {
   try {
     return await readCustomersInvoice(orderId)
   } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 401) throw error
+    if (error.service !== 'API' || error.status !== 401) throw error
     await lookAtRecord({ onStopped: endStopped, onRefused: endRefused })
     if (starting || runningImpersonation() !== view) return undefined
     closeViewing()

@@ -1,5 +1,5 @@
 /** Looks at the record of the running view: anyone may stop it, from anywhere. */
-import { BackendError, readImpersonation } from './backend.js'
+import { readImpersonation } from './backend.js'
 import { attempt, isSignInOver } from './failures.js'
 import { runningImpersonation } from './impersonation.js'
 import { alertPerson, clearMessages, messageShown } from './messages.js'
@@ -50,4 +50,4 @@ export async function lookAtRecord({ onStopped, onRefused }) {
 }
 
 /** A decision of the backend, unlike a failure. */
-const isRefusal = (error) => error instanceof BackendError && [403, 404].includes(error.status)
+const isRefusal = ({ service, status }) => service === 'backend' && [403, 404].includes(status)

@@ -1,5 +1,4 @@
 /** Says which views are still open because their stop has failed so far, and lets it be tried at once. */
-import { BackendError } from '../backend.js'
 import { button, byId, element } from '../element.js'
 import { clock } from '../times.js'
 
@@ -9,7 +8,7 @@ const notes = new Map()
 /** `what` is a view, `endsAt` the end of its token in milliseconds, and `stopNow` makes the next attempt at once. */
 export function showUnstopped({ id, what, endsAt, attempts, error, stopNow }) {
   hideUnstopped(id)
-  const why = error instanceof BackendError ? error.message : 'no response'
+  const why = error.service === 'backend' ? error.message : 'no response'
   // Not said again by screen readers each time.
   const count = element('span', { ariaLive: 'off' }, ` (${attempts})`)
   const note = element(
