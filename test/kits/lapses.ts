@@ -39,10 +39,10 @@ function lapsesOf([head = '', ...lines]: readonly string[]): Lapse[] {
   const edits: { find: string[]; replace: string[] }[] = []
   let last = ''
   for (const line of lines) {
-    if (line.startsWith('-') && last !== '-') edits.push({ find: [], replace: [] })
+    if (/^[=-]/.test(line) && !/[=-]/.test(last)) edits.push({ find: [], replace: [] })
     last = line.slice(0, 1)
-    if (last === '-') edits.at(-1)?.find.push(line.slice(2))
-    if (last === '+') edits.at(-1)?.replace.push(line.slice(2))
+    if (/[=-]/.test(last)) edits.at(-1)?.find.push(line.slice(2))
+    if (/[=+]/.test(last)) edits.at(-1)?.replace.push(line.slice(2))
     if (last === '>') found.push(line.slice(2))
   }
   const textsOf = (find: string[], replace: string[]) => ({
