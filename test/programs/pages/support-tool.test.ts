@@ -1,17 +1,16 @@
 /** The programs of docs/support-tool.md, run against a deployment: an engineer views a customer, and it ends. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../../fixtures/clients.ts'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
-import { manage } from '../../../fixtures/management.ts'
+import { list, postRevocation } from '../../../fixtures/management.ts'
 import { type Programs, programsOf, runnable, whileServing } from '../../../fixtures/markdown.ts'
-import { managementToken } from '../../../fixtures/requests.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
+import { until } from '../../../fixtures/until.ts'
 import { createVerifier, type Unauthorized } from '../../../packages/resource-server/src/index.ts'
 
 const REQUEST = { userId: 'alice', reason: 'order is missing', ticketId: 'T-1' }
@@ -87,7 +86,7 @@ describe('docs: support tool', () => {
       expect((await tab.read()).body).to.deep.equal({ user: 'alice', actor: 'bob' })
       await tab.stop()
       expect(tab.ends).to.deep.equal(['You have ended it.'])
-      const { body } = await listed('?userId=alice&limit=1')
+      const { body } = await list(deployment, { userId: 'alice', limit: '1' })
       expect(body.items[0]).to.deep.include({
         state: 'revoked',
         context: { reason: REQUEST.reason, ticketId: 'T-1' },
@@ -125,10 +124,10 @@ describe('docs: support tool', () => {
       // Whichever it sees first: that its record was stopped, or that there is a newer one.
       expect(first.ends.join()).to.match(/^You have (ended it elsewhere|started another view)\.$/)
       expect((await second.read()).status).to.equal(200)
-      const { body } = await listed('?live=true')
+      const { body } = await list(deployment, { live: 'true' })
       expect(body.items).to.have.length(1)
       expect(body.items[0].context).to.include({ ticketId: 'T-2' })
-      const former = (await listed('?state=revoked&limit=1')).body.items[0]
+      const former = (await list(deployment, { state: 'revoked', limit: '1' })).body.items[0]
       expect(former.revocation).to.include({ cause: 'continued', continuedBy: body.items[0].id })
       await second.stop()
     })
@@ -192,20 +191,8 @@ describe('docs: support tool', () => {
     expect(await engineerOf('nothing')).to.equal(undefined)
   })
 
-  const listed = async (query: string) =>
-    manage(deployment, 'GET', query, {
-      token: await managementToken(deployment, { scope: 'subject-tokens:read' }),
-    })
-
-  const kill = async (body: object) => {
-    const token = await managementToken(deployment, { scope: 'subject-tokens:revoke' })
-    const response = await fetch(`${deployment.subjectTokens}/revocations`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
-    expect(await response.json()).to.deep.equal({ revoked: 1 })
-  }
+  const kill = async (body: object) =>
+    expect((await postRevocation(deployment, body)).body).to.deep.equal({ revoked: 1 })
 })
 
 async function startApi({ issuer }: Deployment): Promise<Server> {
@@ -220,8 +207,4 @@ async function startApi({ issuer }: Deployment): Promise<Server> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return server
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let attempts = 0; attempts < 400 && !holds(); attempts += 1) await sleep(25)
 }
