@@ -28,7 +28,6 @@ import {
 import type { SubjectTokenDraft } from '../subject-tokens/subject-token.ts'
 import type { Caller } from './accounts.ts'
 import { assertKnown, parseName, required } from './fields.ts'
-import { assertSessionForm, assertSomeoneElse, parseUse } from './issue-session.ts'
 
 interface Issued {
   /** Shown once: only its hash is stored. */
@@ -191,6 +190,30 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, limi
   const field = `context.${missing}`
   throw invalidRequest({ field, public: `${field} is required, and must not be blank` })
 }
+
+/** `session` only where the deployment has sessions. */
+function parseUse(value: unknown, { isOpenToSessions }: Limits): SubjectTokenPurpose {
+  if (value === undefined || value === 'exchange') return 'exchange'
+  if (value === 'session' && isOpenToSessions) return 'session'
+  const uses = isOpenToSessions ? 'exchange or session' : 'exchange'
+  throw invalidRequest({ field: 'use', public: `use must be ${uses}` })
+}
+
+/** One application, and one other person. Its resources are those that the application asks for. */
+function assertSessionForm({ userId, clientId, actorId, resource }: IssueRequest): void {
+  if (clientId === undefined) throw required('clientId')
+  if (actorId === undefined) throw required('actorId')
+  if (actorId === userId) throw actsAsSelf()
+  if (resource !== undefined)
+    throw invalidRequest({ field: 'resource', public: 'resource must not come with use session' })
+}
+
+/** Once the account is known, because `userId` may be an alias of the actor's. */
+function assertSomeoneElse({ actorId }: IssueRequest, { accountId }: Account): void {
+  if (actorId === accountId) throw actsAsSelf()
+}
+
+const actsAsSelf = () => invalidRequest({ field: 'actorId', public: 'actorId must not be the user' })
 
 function parseContext(value: unknown): JsonObject {
   if (isContext(value)) {

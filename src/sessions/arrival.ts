@@ -23,7 +23,7 @@ import type { SignIn } from './engineer.ts'
 import { sessionName } from './names.ts'
 import { isOpen } from './opt-in.ts'
 import type { Sealed } from './seal.ts'
-import { actedFor, bear, type SessionService } from './tokens.ts'
+import { actedFor, remember, type SessionService } from './tokens.ts'
 
 /** An authorization request that the armed browser of an engineer has sent. */
 export interface Arriving {
@@ -38,6 +38,9 @@ export interface Attempt {
   record?: SubjectToken
   scope?: string
   resources?: readonly string[]
+  /** Once all of it was accepted. */
+  arrival?: Arrival
+  isTold?: boolean
 }
 
 /** An authorization request that will be answered for the user. */
@@ -59,7 +62,7 @@ export async function arrive(
   service: SessionService,
   arriving: Arriving,
   attempt: Attempt,
-): Promise<{ readonly account: Account; readonly arrival: Arrival }> {
+): Promise<Account> {
   try {
     const record = await findRecord(ctx, service, arriving)
     attempt.record = record
@@ -79,9 +82,10 @@ export async function arrive(
       state: { claims, signIn: { uid: session.uid, exp: session.exp } satisfies SignIn },
     })
     answerFrom(ctx, headless)
-    bear(ctx, { record, actorId, clientId, endsAt })
+    remember(ctx, { record, actorId, clientId, endsAt })
     const arrival = { record, actorId, clientId, grant, session: headless, scope, resources, endsAt }
-    return { account: actedFor(ctx, service, account, arrival), arrival }
+    attempt.arrival = arrival
+    return actedFor(ctx, service, account, arrival)
   } catch (error) {
     throw asRefused(error)
   }

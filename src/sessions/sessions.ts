@@ -21,10 +21,9 @@ import {
 } from '../provider/sessions.ts'
 import type { Service, Settings } from '../provider/settings.ts'
 import { sessionRefused } from '../refusals.ts'
-import { type Arrival, type Attempt, arrive, tellRefused } from './arrival.ts'
+import { type Attempt, arrive, tellRefused } from './arrival.ts'
 import { TO_ARRIVE } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'
-import { onlyBorneTokens } from './guard.ts'
 import { logoutOfSessions } from './logout.ts'
 import { recordIdOf } from './names.ts'
 import { doorClient, isOpen, validateOptIn } from './opt-in.ts'
@@ -42,10 +41,11 @@ import {
 import { spend } from './spend.ts'
 import {
   accountOfSession,
+  assertIssuedAsConfigured,
   assertOfSession,
   claimsOfSession,
   type Kind,
-  reach,
+  markStage,
   type SessionService,
   ttlOf,
 } from './tokens.ts'
@@ -72,7 +72,7 @@ const covers = (path: string, to: string): boolean =>
   path === to || to.startsWith(path.endsWith('/') ? path : `${path}/`)
 
 /** Authorization requests that are answered for the user, or were refused. */
-const attempts = new WeakMap<object, Attempt & { arrival?: Arrival; isTold?: boolean }>()
+const attempts = new WeakMap<object, Attempt>()
 
 /** The given configuration, with every function that decides about a session. `service` throws before `attach`. */
 export function extendForSessions(
@@ -126,7 +126,7 @@ const jwtOfSession =
     const recordId = recordOf(token)
     if (recordId !== undefined) {
       assertOfSession(token, jwt, recordId)
-      reach(ctx, 'jwt')
+      markStage(ctx, 'jwt')
     }
     await given(ctx, token, jwt)
   }
@@ -166,10 +166,12 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
     /** The last, before the code is saved. */
     async expiresWithSession(ctx, source) {
       const attempt = attempts.get(ctx)
-      if (attempt?.arrival) {
-        await told(ctx, attempt, () =>
-          enter(ctx, service(), attempt.arrival as Arrival, source as AuthorizationCode),
-        )
+      const arrival = attempt?.arrival
+      if (arrival) {
+        await told(ctx, attempt, async () => {
+          await spend(ctx, service(), arrival, source as AuthorizationCode)
+          service().opened(arrival.endsAt)
+        })
         return true
       }
       return given.expiresWithSession
@@ -216,7 +218,7 @@ async function answerFor(
     return undefined
   // A silent renewal, of another tab perhaps, and a request that shows no one anything.
   if (ctx.oidc.prompts.has('none') || ctx.method === 'HEAD') return undefined
-  const attempt: Attempt & { arrival?: Arrival } = { actorId: accountId }
+  const attempt: Attempt = { actorId: accountId }
   return told(ctx, attempt, async () => {
     const all = await findArmed(ctx, service, client.clientId)
     if (all.length === 0) return undefined
@@ -232,20 +234,8 @@ async function answerFor(
     // This may be the tab of one that is over: it does not get the user of the one that is not.
     if (!armed || others.length > 0) throw sessionRefused({ private: 'armed too long ago' })
     writeDoorCookie(ctx, service, takeAway(keptCookie(client.clientId)))
-    const { account, arrival } = await arrive(ctx, service, { armed, actorId: accountId }, attempt)
-    attempt.arrival = arrival
-    return account
+    return arrive(ctx, service, { armed, actorId: accountId }, attempt)
   })
-}
-
-async function enter(
-  ctx: KoaContextWithOIDC,
-  service: SessionService,
-  arrival: Arrival,
-  code: AuthorizationCode,
-): Promise<void> {
-  await spend(ctx, service, arrival, code)
-  service.opened(arrival.endsAt)
 }
 
 /** The engineer's sign-in at the door issues nothing: there is nothing to consent to. */
@@ -281,7 +271,7 @@ export function attachSessions(
   provider.on('authorization.error', (ctx, error) => tellOnce(ctx, error))
   provider.on('server_error', (ctx, error) => tellOnce(ctx, error))
   provider.use(neverACookie)
-  provider.use(onlyBorneTokens(service))
+  provider.use(assertIssuedAsConfigured(service))
   endSessions(service, given)
   return service
 }

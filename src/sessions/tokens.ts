@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { decodeJwt } from 'jose'
 import {
   type AccessToken,
   type Account,
@@ -25,6 +26,7 @@ import { noticeUndone } from '../provider/notices.ts'
 import { stateOfSession } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
 import { statusClaim } from '../provider/status-reference.ts'
+import { revokeSubjectToken } from '../records/stop.ts'
 import { isLive, isSpent, type SubjectToken } from '../subject-tokens/subject-token.ts'
 import { endOfGone } from './engineer.ts'
 import { recordIdOf, sessionName } from './names.ts'
@@ -54,15 +56,33 @@ export interface SessionImpersonation {
 }
 
 /** A session as a request knows it. */
-export interface Bearing {
+export interface SessionFacts {
   readonly record: SubjectToken
   readonly actorId: string
   readonly clientId: string
   readonly endsAt: Seconds
 }
 
-const bearings = new WeakMap<object, Bearing>()
-const impersonations = new WeakMap<object, SessionImpersonation>()
+/** What has had its say in the tokens of a request. */
+type Stage = Kind | 'claims' | 'jwt'
+
+/** What is known of a request of a session. */
+interface RequestState {
+  facts?: SessionFacts
+  shown?: SessionImpersonation
+  readonly stages: Set<Stage>
+  /** Each record is looked up once for a request. */
+  readonly found: Map<string, Promise<SubjectToken | undefined>>
+}
+
+/** By the request: written and read in this file alone, and dropped with it. */
+const states = new WeakMap<object, RequestState>()
+
+function stateOf(ctx: object): RequestState {
+  const state = states.get(ctx) ?? { stages: new Set(), found: new Map() }
+  states.set(ctx, state)
+  return state
+}
 
 /**
  * Whom a request of oidc-provider is about, if it belongs to a session of the option `sessions`: the authorization request
@@ -74,36 +94,26 @@ const impersonations = new WeakMap<object, SessionImpersonation>()
  *   if (!impersonationOf(ctx)) mailAboutSignIn(ctx.oidc.account.accountId)
  * })
  */
-export const impersonationOf = (ctx: object): SessionImpersonation | undefined => impersonations.get(ctx)
+export const impersonationOf = (ctx: object): SessionImpersonation | undefined => states.get(ctx)?.shown
 
 /** From now on, this request is one of the session. */
-export function bear(ctx: object, bearing: Bearing): void {
-  const { record, actorId, clientId } = bearing
-  bearings.set(ctx, bearing)
+export function remember(ctx: object, facts: SessionFacts): void {
+  const { record, actorId, clientId } = facts
   const { id, userId } = record
-  impersonations.set(ctx, Object.freeze({ id, userId, actor: Object.freeze({ sub: actorId }), clientId }))
+  const shown = Object.freeze({ id, userId, actor: Object.freeze({ sub: actorId }), clientId })
+  Object.assign(stateOf(ctx), { facts, shown })
 }
 
-/** What has had its say in the tokens of a request. */
-type Stage = Kind | 'claims' | 'jwt'
-
-const stages = new WeakMap<object, Set<Stage>>()
-
-export function reach(ctx: object, stage: Stage): void {
-  stages.set(ctx, (stages.get(ctx) ?? new Set()).add(stage))
+export function markStage(ctx: object, stage: Stage): void {
+  stateOf(ctx).stages.add(stage)
 }
 
-export const hasReached = (ctx: object, stage: Stage): boolean => stages.get(ctx)?.has(stage) ?? false
-
-/** Each record is looked up once for a request. */
-const looked = new WeakMap<object, Map<string, Promise<SubjectToken | undefined>>>()
-
-function lookUp(ctx: KoaContextWithOIDC, { provider, store }: Service, id: string) {
-  const known = looked.get(ctx) ?? new Map<string, Promise<SubjectToken | undefined>>()
-  looked.set(ctx, known)
-  const found = known.get(id) ?? store.find(provider.issuer, id).catch((thrown: unknown) => fail(ctx, thrown))
-  known.set(id, found)
-  return found
+function findRecord(ctx: KoaContextWithOIDC, { provider, store }: Service, id: string) {
+  const { found } = stateOf(ctx)
+  const record =
+    found.get(id) ?? store.find(provider.issuer, id).catch((thrown: unknown) => fail(ctx, thrown))
+  found.set(id, record)
+  return record
 }
 
 /** Without the record, no one knows. */
@@ -117,14 +127,14 @@ function fail(ctx: KoaContextWithOIDC, thrown: unknown): never {
 
 /** The session that a Grant belongs to, if it lives. */
 async function liveSession(ctx: KoaContextWithOIDC, service: SessionService, id: string) {
-  const record = await lookUp(ctx, service, id)
+  const record = await findRecord(ctx, service, id)
   if (!record || !isSpent(record) || record.purpose !== 'session' || !isLive(record, epochTime()))
     return undefined
   const { clientId, actor, accessToken } = record.use
   if (!actor) return undefined
-  const bearing = { record, actorId: actor.sub, clientId, endsAt: accessToken.expiresAt }
-  bear(ctx, bearing)
-  return bearing
+  const facts = { record, actorId: actor.sub, clientId, endsAt: accessToken.expiresAt }
+  remember(ctx, facts)
+  return facts
 }
 
 /** The account of a token of a session; `undefined` when the session has ended, as if there were no such account. */
@@ -154,9 +164,9 @@ export function actedFor(
   ctx: KoaContextWithOIDC,
   service: SessionService,
   account: Account,
-  bearing: Bearing,
+  facts: SessionFacts,
 ): Account {
-  const { record } = bearing
+  const { record } = facts
   const claims: Account['claims'] = async (use, scope, requested, rejected) => {
     // What it changes in place has no effect: `sid` is among what is requested, and `act` is not rejected.
     const [asked, left] = [structuredClone(requested), [...rejected]]
@@ -165,7 +175,7 @@ export function actedFor(
     }
     if (!isDeepStrictEqual([asked, left], [requested, rejected]))
       noticeUndone('claims() of an account', ['what is requested and rejected'])
-    return { ...unreserved(own), sub: record.userId, act: await actOf(ctx, service, bearing) }
+    return { ...unreserved(own), sub: record.userId, act: await actOf(ctx, service, facts) }
   }
   return new Proxy(Object.create(Object.getPrototypeOf(account)), {
     get(_, member) {
@@ -180,7 +190,7 @@ export function actedFor(
 }
 
 /** Who acts (RFC 8693 §4.1), by the identifier that the client knows: pairwise like `sub`. */
-async function actOf(ctx: KoaContextWithOIDC, { settings }: Service, { actorId }: Bearing) {
+async function actOf(ctx: KoaContextWithOIDC, { settings }: Service, { actorId }: SessionFacts) {
   const { client } = ctx.oidc
   if (!client) throw new Error('a token of a session without its client')
   return { sub: await subjectIdentifier(ctx as GrantContext, settings, { accountId: actorId, client }) }
@@ -195,7 +205,7 @@ export async function claimsOfSession(
   const session = await liveSession(ctx, service, recordId)
   if (!session) throw new errors.InvalidGrant('the session has ended')
   const { claims } = await stateOfSession(ctx, sessionName(recordId))
-  reach(ctx, 'claims')
+  markStage(ctx, 'claims')
   return {
     ...unreserved(jsonOf(own)),
     ...(claims as JsonObject | undefined),
@@ -204,7 +214,7 @@ export async function claimsOfSession(
   }
 }
 
-const reservedOf = ({ statusLists }: Service, { record }: Bearing): JsonObject =>
+const reservedOf = ({ statusLists }: Service, { record }: SessionFacts): JsonObject =>
   statusLists ? { status: statusClaim(statusLists, record.statusIndex) } : {}
 
 /** A JWT that is about to be signed: who acts stands in it, and its id leads to its record. */
@@ -253,13 +263,13 @@ export function ttlOf(
         : typeof own === 'number'
           ? own
           : DEFAULT_TTL[kind](token)
-    const bearing = ctx && bearings.get(ctx)
-    if (bearing) reach(ctx, kind)
-    if (kind === 'IdToken') return bearing ? within(life, bearing.endsAt - 1) : life
+    const facts = ctx && states.get(ctx)?.facts
+    if (facts) markStage(ctx, kind)
+    if (kind === 'IdToken') return facts ? within(life, facts.endsAt - 1) : life
     if (recordId === undefined) return life
     // Fails closed: no token of a session without its record.
-    if (bearing?.record.id !== recordId) throw new Error('a token of a session whose record was not read')
-    const left = within(kind === 'AuthorizationCode' ? Math.min(life, LONGEST_CODE) : life, bearing.endsAt)
+    if (facts?.record.id !== recordId) throw new Error('a token of a session whose record was not read')
+    const left = within(kind === 'AuthorizationCode' ? Math.min(life, LONGEST_CODE) : life, facts.endsAt)
     token.exp = epochTime() + left
     return left
   }
@@ -269,4 +279,37 @@ function within(life: Seconds, endsAt: Seconds): Seconds {
   const left = endsAt - epochTime()
   if (left < 1) throw new errors.InvalidGrant('the session has ended')
   return Math.min(life, left)
+}
+
+/**
+ * Tokens of a session leave only if all that decides about them was asked. A deployment that replaces what `configure`
+ * returned would get tokens that name no one who acts.
+ */
+export const assertIssuedAsConfigured =
+  (service: SessionService) =>
+  async (ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> => {
+    await next()
+    const { route, entities } = ctx.oidc ?? {}
+    const id = recordIdOf(entities?.AuthorizationCode?.grantId)
+    if (route !== 'token' || ctx.status !== 200 || id === undefined || isAsConfigured(ctx)) return
+    Object.assign(ctx, { status: 500, body: '' })
+    await revokeSubjectToken(service, id, {
+      cause: 'host',
+      reason: 'its tokens were not issued as configured',
+    })
+    throw new Error('tokens of a session need the configuration that impersonation.configure() returned')
+  }
+
+function isAsConfigured(ctx: KoaContextWithOIDC): boolean {
+  const { id_token: idToken, access_token: accessToken, refresh_token: refreshToken } = Object(ctx.body)
+  const { stages } = stateOf(ctx)
+  const isJwt = String(accessToken).includes('.')
+  // What is encrypted for the client cannot be read here.
+  const isReadable = String(idToken).split('.').length === 3
+  return (
+    refreshToken === undefined &&
+    (['IdToken', 'AccessToken', 'claims'] as const).every((stage) => stages.has(stage)) &&
+    (!isJwt || stages.has('jwt')) &&
+    (!isReadable || decodeJwt(idToken).act !== undefined)
+  )
 }
