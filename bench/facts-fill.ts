@@ -1,13 +1,13 @@
 /** Impersonations as in life, loaded in bulk: issued, spent, and most of them stopped by who acted, minutes later. */
 import { randomBytes } from 'node:crypto'
-import { epochTime, type Seconds } from '../src/clock.ts'
+import { epochTime, type Seconds } from '../src/base/clock.ts'
 import type { Database } from '../src/sequelize/database/database.ts'
 import { insertInto } from '../src/sequelize/database/standard.ts'
 import type { Bound } from '../src/sequelize/database/text.ts'
 import { columnsOf, STOPS, TOKENS, USES } from '../src/sequelize/tables.ts'
 import { ISSUED, issuedRow, revocationText, USED, useRow } from '../src/sequelize/tokens/rows.ts'
-import type { TokenHash } from '../src/subject-tokens/secret.ts'
-import type { SubjectTokenUse } from '../src/subject-tokens/subject-token.ts'
+import type { TokenHash } from '../src/tokens/secret.ts'
+import type { SubjectTokenUse } from '../src/tokens/subject-token.ts'
 import { API, DAY, ISSUER, SCOPE } from './deployment.ts'
 
 /** What a database is filled with. */

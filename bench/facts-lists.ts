@@ -1,9 +1,9 @@
 /** The lists whose cost is a fact: what they search for, and what a page of them may read. */
 import type { Database } from '../fixtures/databases.ts'
 import { type Run, recordRuns } from '../fixtures/runs.ts'
-import { epochTime } from '../src/clock.ts'
+import { epochTime } from '../src/base/clock.ts'
 import { createSubjectTokenStore } from '../src/sequelize/index.ts'
-import type { SubjectTokenFilter } from '../src/subject-tokens/store.ts'
+import type { SubjectTokenFilter } from '../src/tokens/store.ts'
 import { DAY, ISSUER } from './deployment.ts'
 import {
   APPLICATION,

@@ -1,10 +1,10 @@
 /** The facts of PostgreSQL: bytes, write-ahead log, pages. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Run } from '../fixtures/runs.ts'
-import { epochTime } from '../src/clock.ts'
+import { epochTime } from '../src/base/clock.ts'
 import type { Row } from '../src/sequelize/database/text.ts'
 import { STOPS, TOKENS, USES } from '../src/sequelize/tables.ts'
-import { LONGEST_LIFE } from '../src/subject-tokens/subject-token.ts'
+import { LONGEST_LIFE } from '../src/tokens/subject-token.ts'
 import { ISSUER } from './deployment.ts'
 import { unstopped } from './facts-fill.ts'
 import { mostPages, runLists } from './facts-lists.ts'

@@ -2,10 +2,10 @@
 import { randomInt } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { SIGNING_KEY } from '../fixtures/keys.ts'
-import { epochTime } from '../src/clock.ts'
+import { epochTime } from '../src/base/clock.ts'
 import { jwtSigner } from '../src/provider/keys.ts'
-import { statusListOf } from '../src/status-lists/status-list.ts'
-import { STATUS_LIST_SIZE } from '../src/subject-tokens/subject-token.ts'
+import { statusListOf } from '../src/router/status-lists/status-list.ts'
+import { STATUS_LIST_SIZE } from '../src/tokens/subject-token.ts'
 import { DAY, ISSUER } from './deployment.ts'
 import type { Facts } from './ledger.ts'
 

@@ -1,6 +1,6 @@
 /** Requests as clients send them, ready to be written to a socket. */
 import type { ClientMetadata } from 'oidc-provider'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../src/constants.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../src/base/constants.ts'
 import { API, BILLING, CLIENTS, MANAGEMENT, SCOPE } from './deployment.ts'
 import type { PreparedRequest } from './load.ts'
 

@@ -1,5 +1,5 @@
 /** The table: every row against `client_credentials`, and the aims. */
-import type { Seconds } from '../src/clock.ts'
+import type { Seconds } from '../src/base/clock.ts'
 import { Ledger } from './ledger.ts'
 import {
   compare,

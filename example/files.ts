@@ -23,7 +23,7 @@ export function servedFile(type: string, identity: Buffer): ServedFile {
   return { type, etag, content: { br: brotliCompressSync(identity), gzip: gzipSync(identity), identity } }
 }
 
-const BASE = ['../src/http/design.css', 'base.css'].map((file) => path.join(import.meta.dirname, file))
+const BASE = ['../src/pages/design.css', 'base.css'].map((file) => path.join(import.meta.dirname, file))
 
 /** The design of the console, and what all pages here share. */
 export const baseStyle = servedFile('.css', Buffer.concat(BASE.map((file) => readFileSync(file))))

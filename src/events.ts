@@ -1,13 +1,8 @@
 import type { Provider } from 'oidc-provider'
-import type { Seconds } from './clock.ts'
-import { frozenCopy, withoutUndefined } from './plain-json.ts'
-import type { Check } from './refusals.ts'
-import type {
-  AccessTokenFormat,
-  ActingParty,
-  SessionUse,
-  ShownRevocation,
-} from './subject-tokens/subject-token.ts'
+import type { Seconds } from './base/clock.ts'
+import type { Check } from './base/errors.ts'
+import { frozenCopy, withoutUndefined } from './base/json.ts'
+import type { AccessTokenFormat, ActingParty, SessionUse, ShownRevocation } from './tokens/subject-token.ts'
 
 /**
  * What became of an access token. `now`: this occurrence ended it: an opaque token is inactive, a JWT is invalid in its

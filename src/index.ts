@@ -1,5 +1,7 @@
-export type { Seconds } from './clock.ts'
-export { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from './constants.ts'
+export type { Seconds } from './base/clock.ts'
+export { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from './base/constants.ts'
+export { AccessDenied, type Check, RecordError } from './base/errors.ts'
+export type { JsonObject, JsonValue } from './base/json.ts'
 export {
   type AccessTokenEnd,
   type AccessTokenExchanged,
@@ -16,9 +18,6 @@ export {
   type SubjectTokenReplayed,
   type SubjectTokenRevoked,
 } from './events.ts'
-export { RecordError } from './http/errors.ts'
-export type { NodeHandler } from './http/handler.ts'
-export type { Mounting } from './http/mounting.ts'
 export { createImpersonation, type Impersonation } from './impersonation.ts'
 export type {
   CustomClaimsRequest,
@@ -29,7 +28,6 @@ export type {
   PolicyRequest,
   SessionOptions,
 } from './options.ts'
-export type { JsonObject, JsonValue } from './plain-json.ts'
 export type { RecordPage, RecordQuery } from './records/list.ts'
 export type { SubjectTokenRecord } from './records/record.ts'
 export type {
@@ -42,9 +40,10 @@ export type {
 } from './records/records.ts'
 export type { Stopped } from './records/stop.ts'
 export type { RecordSummary } from './records/summary.ts'
-export { AccessDenied, type Check } from './refusals.ts'
+export type { NodeHandler } from './router/handler.ts'
+export type { Mounting } from './router/mounting.ts'
 export { impersonationOf, type SessionImpersonation } from './sessions/tokens.ts'
-export type { SubjectTokenPurpose, TokenHash } from './subject-tokens/secret.ts'
+export type { SubjectTokenPurpose, TokenHash } from './tokens/secret.ts'
 export {
   type DueSession,
   type KillFilter,
@@ -59,7 +58,7 @@ export {
   type SubjectTokenFilter,
   type SubjectTokenPage,
   type SubjectTokenStore,
-} from './subject-tokens/store.ts'
+} from './tokens/store.ts'
 export type {
   AccessTokenFormat,
   Acknowledgement,
@@ -79,4 +78,4 @@ export type {
   SubjectTokenDraft,
   SubjectTokenState,
   SubjectTokenUse,
-} from './subject-tokens/subject-token.ts'
+} from './tokens/subject-token.ts'

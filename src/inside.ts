@@ -2,23 +2,18 @@
 import type { Sequelize } from 'sequelize'
 import type { MissingRight } from './sequelize/schema/rights.ts'
 
+export { parsedBody, read } from './base/body.ts'
+export { createMemory, epochTime, TooLate, within } from './base/clock.ts'
+export { CLIENT_CREDENTIALS, RESERVED_CLAIMS } from './base/constants.ts'
+export { checkOf, invalidRequest, methodNotAllowed, notFound, reasonOf } from './base/errors.ts'
+export { isPlainObject, isStorableName, refuseUnknown, withoutUndefined } from './base/json.ts'
 export { closeDeployment, type Deployment, loadDeployment } from './cli/deployment.ts'
 export { messageOf, runCommand, UsageError, versionOf, withoutCredentials } from './cli/process.ts'
-export { createMemory, epochTime, TooLate, within } from './clock.ts'
-export { CLIENT_CREDENTIALS, RESERVED_CLAIMS } from './constants.ts'
-export { parsedBody, read } from './http/body.ts'
-export { DESIGN, documentsOf, readAsset } from './http/document.ts'
-export { enter, requestOf } from './http/doors.ts'
-export { invalidRequest, methodNotAllowed, notFound } from './http/errors.ts'
-export { createHandler, originalPathOf } from './http/handler.ts'
-export { type Html, html, linked, type Value } from './http/html.ts'
-export { resolveMounting } from './http/mounting.ts'
-export { isOfThisOrigin } from './http/origin.ts'
-export { refuse } from './http/respond.ts'
 export { type Inside, insideOf } from './impersonation.ts'
-export { assertNoQuery, single } from './management/query.ts'
 export type { ResolvedOptions } from './options.ts'
-export { isPlainObject, isStorableName, refuseUnknown, withoutUndefined } from './plain-json.ts'
+export { DESIGN, documentsOf, readAsset } from './pages/document.ts'
+export { type Html, html, linked, type Value } from './pages/html.ts'
+export { isOfThisOrigin } from './pages/origin.ts'
 export { inProvider } from './provider/accounts.ts'
 export {
   findRegisteredClient,
@@ -27,6 +22,7 @@ export {
   registeredResources,
   withoutDocument,
 } from './provider/clients.ts'
+export { enter, requestOf } from './provider/failures.ts'
 export { findAccount, type GrantContext, requestedResourceServers } from './provider/grants.ts'
 export { defaultManagementResource, type Service } from './provider/settings.ts'
 export { defaultBase, resolveStatusLists } from './provider/status-reference.ts'
@@ -43,14 +39,17 @@ export {
 } from './records/record.ts'
 export { recordsOf } from './records/records.ts'
 export { KILLED_BY } from './records/stop-request.ts'
-export { checkOf, reasonOf } from './refusals.ts'
+export { createHandler, originalPathOf } from './router/handler.ts'
+export { resolveMounting } from './router/mounting.ts'
+export { assertNoQuery, single } from './router/query.ts'
+export { refuse } from './router/respond.ts'
 export type { MissingRight } from './sequelize/schema/rights.ts'
 export { canBeTold, isOpen } from './sessions/opt-in.ts'
 export { keysOf } from './sessions/seal.ts'
 export type { SessionService } from './sessions/tokens.ts'
-export { isCreatedIn, matches, namesOf } from './subject-tokens/filter.ts'
-export { earliestId, isId, mintId } from './subject-tokens/id.ts'
-export { hashToken, mintToken } from './subject-tokens/secret.ts'
+export { isCreatedIn, matches, namesOf } from './tokens/filter.ts'
+export { earliestId, isId, mintId } from './tokens/id.ts'
+export { hashToken, mintToken } from './tokens/secret.ts'
 export {
   isEnd,
   isLive,
@@ -58,7 +57,7 @@ export {
   isStoppable,
   LONGEST_LIFE,
   stateOf,
-} from './subject-tokens/subject-token.ts'
+} from './tokens/subject-token.ts'
 
 /** Loaded at the call, because not every store of a deployment needs Sequelize. */
 export async function missingRights(sequelize: Sequelize): Promise<readonly MissingRight[]> {

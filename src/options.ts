@@ -1,10 +1,10 @@
 import type { Account } from 'oidc-provider'
-import type { Seconds } from './clock.ts'
-import { frozenCopy, isPlainJson, isPlainObject, type JsonObject, refuseUnknown } from './plain-json.ts'
-import { isResourceIndicator } from './resource-indicator.ts'
-import type { SubjectTokenPurpose } from './subject-tokens/secret.ts'
-import { isSubjectTokenStore, STORE_METHODS, type SubjectTokenStore } from './subject-tokens/store.ts'
-import { type ActClaim, LONGEST_LIFE } from './subject-tokens/subject-token.ts'
+import type { Seconds } from './base/clock.ts'
+import { frozenCopy, isPlainJson, isPlainObject, type JsonObject, refuseUnknown } from './base/json.ts'
+import { isResourceIndicator } from './base/resource-indicator.ts'
+import type { SubjectTokenPurpose } from './tokens/secret.ts'
+import { isSubjectTokenStore, STORE_METHODS, type SubjectTokenStore } from './tokens/store.ts'
+import { type ActClaim, LONGEST_LIFE } from './tokens/subject-token.ts'
 
 /**
  * What `isAllowed` decides about. Frozen, except `account`. All ids are account ids and client ids, never pairwise.

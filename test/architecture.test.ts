@@ -12,13 +12,14 @@ const SRC = path.join(ROOT, 'src')
  * itself and what lies below its storey. Type imports count.
  */
 const STOREYS = [
-  ['clock.ts', 'constants.ts', 'plain-json.ts', 'refusals.ts', 'resource-indicator.ts'],
-  ['subject-tokens'],
-  ['options.ts', 'events.ts', 'outage.ts'],
-  ['metrics'],
-  ['callbacks', 'http', 'provider'],
-  ['records', 'status-lists'],
-  ['exchange', 'management', 'sessions'],
+  ['base'],
+  ['tokens'],
+  ['options.ts', 'events.ts'],
+  ['metrics', 'pages'],
+  ['provider'],
+  ['records'],
+  ['exchange', 'router'],
+  ['sessions'],
   ['impersonation.ts'],
   ['index.ts', 'inside.ts'],
 ]
@@ -106,14 +107,12 @@ describe('architecture', () => {
   })
 
   it('lets storage import contracts of the domain, and nothing else', () => {
-    const allowed = ['filter', 'id', 'secret', 'store', 'subject-token'].map(
-      (file) => `subject-tokens/${file}.ts`,
-    )
+    const allowed = ['filter', 'id', 'secret', 'store', 'subject-token'].map((file) => `tokens/${file}.ts`)
     const wrong = inside.filter(
       ({ from, to }) =>
         roomOf(from) === 'sequelize' &&
         roomOf(to) !== 'sequelize' &&
-        !['clock.ts', 'plain-json.ts', ...allowed].includes(to),
+        !['base/clock.ts', 'base/json.ts', ...allowed].includes(to),
     )
     expect(wrong.map(show)).to.deep.equal([])
   })
@@ -150,21 +149,21 @@ describe('architecture', () => {
   })
 
   it('keeps HTTP and SQL out of the domain, not even one step away', () => {
-    const reached = new Set(sources.filter((file) => roomOf(file) === 'subject-tokens'))
+    const reached = new Set(sources.filter((file) => roomOf(file) === 'tokens'))
     for (const file of reached) {
       for (const { to } of inside.filter(({ from }) => from === file)) reached.add(to)
     }
     expect(reached.size).to.be.greaterThan(4)
     const packages = imports.filter(({ from, to }) => reached.has(from) && !to.endsWith('.ts'))
     expect(packages.map(show).sort()).to.deep.equal([
-      'subject-tokens/id.ts → node:crypto',
-      'subject-tokens/secret.ts → node:crypto',
+      'tokens/id.ts → node:crypto',
+      'tokens/secret.ts → node:crypto',
     ])
   })
 
   it('keeps HTTP out of what the management API does: a caller without a request can do the same', () => {
     const wrong = imports.filter(
-      ({ from, to }) => roomOf(from) === 'records' && /koa|raw-body|http\/(body|mounting|respond)/.test(to),
+      ({ from, to }) => roomOf(from) === 'records' && /koa|raw-body|base\/body|router/.test(to),
     )
     expect(wrong.map(show)).to.deep.equal([])
   })
@@ -173,8 +172,8 @@ describe('architecture', () => {
     const files = sources.filter((file) =>
       readFileSync(path.join(SRC, file), 'utf8').includes('randomBytes(32).toString'),
     )
-    expect(files.filter((file) => roomOf(file) === 'subject-tokens')).to.deep.equal([
-      path.join('subject-tokens', 'secret.ts'),
+    expect(files.filter((file) => roomOf(file) === 'tokens')).to.deep.equal([
+      path.join('tokens', 'secret.ts'),
     ])
   })
 

@@ -6,7 +6,7 @@ import type {
   ActingParty,
   Replay,
   Revocation,
-} from '../../src/subject-tokens/subject-token.ts'
+} from '../../src/tokens/subject-token.ts'
 import type { Rules } from '../setting.ts'
 
 interface Use {

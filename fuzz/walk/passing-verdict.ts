@@ -1,6 +1,6 @@
 /** What must become of an exchange by an API: granted, or refused by the first rule that it breaks (docs/protocol.md §8). */
 import type { ClientMetadata } from 'oidc-provider'
-import { TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { TOKEN_EXCHANGE } from '../../src/base/constants.ts'
 import type { People, Rules } from '../setting.ts'
 import { type AccessToken, isGood, linksOf, reaches, type Token } from './model.ts'
 import {

@@ -1,7 +1,7 @@
 /** Steps that stop: one record, or all of a person or a backend (docs/protocol.md §2.2). */
 import { expect } from 'chai'
 import { now } from '../../fixtures/clock.ts'
-import type { Revocation } from '../../src/subject-tokens/subject-token.ts'
+import type { Revocation } from '../../src/tokens/subject-token.ts'
 import { expectError, expectNoSecret } from '../oracles.ts'
 import { introspect } from './introspecting.ts'
 import { type Lane, linksOf, shownRevocation, stop, type Token } from './model.ts'

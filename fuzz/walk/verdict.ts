@@ -1,7 +1,7 @@
 /** What must become of an exchange: granted, or refused by the first rule that it breaks (docs/protocol.md §3.1). */
 import type { ClientMetadata } from 'oidc-provider'
 import { ACTOR_TOKEN_REFUSED, SUBJECT_TOKEN_REFUSED } from '../../fixtures/refused.ts'
-import { TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { TOKEN_EXCHANGE } from '../../src/base/constants.ts'
 import type { People, Rules } from '../setting.ts'
 import { type AccessToken, isGood, linksOf, reaches, stateOf, type Token } from './model.ts'
 

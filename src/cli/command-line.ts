@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import type { Seconds } from '../clock.ts'
+import type { Seconds } from '../base/clock.ts'
 import { UsageError } from './process.ts'
 
 export const HELP = `Usage: oidc-impersonation <command> [<module>] [options]

@@ -1,6 +1,6 @@
 /** What each command does. Returns what it prints. */
 import type { Sequelize } from 'sequelize'
-import type { Seconds } from '../clock.ts'
+import type { Seconds } from '../base/clock.ts'
 import { migrate } from '../sequelize/schema/migrate.ts'
 import { type Purged, purge } from '../sequelize/schema/purge.ts'
 import { ddlOf, type Estimate, estimate, type Status, statusOf } from '../sequelize/schema/status.ts'

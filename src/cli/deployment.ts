@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
-import { type Seconds, TooLate, within } from '../clock.ts'
+import { type Seconds, TooLate, within } from '../base/clock.ts'
 import { ATTACHED, type AttachedIssuer, type Impersonation, type Inside, insideOf } from '../impersonation.ts'
 
 /** A deployment as its module exports it. */

@@ -1,12 +1,12 @@
-import { askCustomClaims, askExtraTokenClaims } from '../callbacks/claims.ts'
+import type { JsonObject } from '../base/json.ts'
 import type { CustomClaimsRequest } from '../options.ts'
-import type { JsonObject } from '../plain-json.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
+import { askCustomClaims, askExtraTokenClaims } from '../provider/custom-claims.ts'
 import { askAbout } from '../provider/decided.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
 import { statusClaim } from '../provider/status-reference.ts'
-import { chainOf, subsOf } from '../subject-tokens/act.ts'
+import { chainOf, subsOf } from '../tokens/act.ts'
 import type { Actor, Subject } from './subject.ts'
 
 interface ClaimsRequest {

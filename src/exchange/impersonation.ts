@@ -1,6 +1,6 @@
-import { assertPolicyAllows, type Policy } from '../callbacks/policy.ts'
-import { epochTime, type Seconds } from '../clock.ts'
-import { TOKEN_EXCHANGE } from '../constants.ts'
+import { epochTime, type Seconds } from '../base/clock.ts'
+import { TOKEN_EXCHANGE } from '../base/constants.ts'
+import { actorTokenRefused, invalidParameter, subjectTokenRefused, targetRefused } from '../base/errors.ts'
 import { timedLookup } from '../metrics/metrics.ts'
 import type { ResolvedOptions } from '../options.ts'
 import {
@@ -21,10 +21,10 @@ import {
   type SenderConstraint,
   verifySender,
 } from '../provider/grants.ts'
+import { assertPolicyAllows, type Policy } from '../provider/policy.ts'
 import type { Service } from '../provider/settings.ts'
-import { actorTokenRefused, invalidParameter, subjectTokenRefused, targetRefused } from '../refusals.ts'
-import { findPresented, type SubjectTokenStore } from '../subject-tokens/store.ts'
-import { isSpent, type SubjectToken, type SubjectTokenUse, stateOf } from '../subject-tokens/subject-token.ts'
+import { findPresented, type SubjectTokenStore } from '../tokens/store.ts'
+import { isSpent, type SubjectToken, type SubjectTokenUse, stateOf } from '../tokens/subject-token.ts'
 import { collectClaims } from './claims.ts'
 import { ReplayedSubjectToken, recordOutcome } from './outcome.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'

@@ -1,10 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { askDeployment } from '../callbacks/policy.ts'
-import { epochTime } from '../clock.ts'
-import { RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../constants.ts'
+import { epochTime } from '../base/clock.ts'
+import { RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../base/constants.ts'
+import {
+  beyondRecord,
+  clientNotAdmitted,
+  invalidParameter,
+  subjectTokenRefused,
+  targetRefused,
+} from '../base/errors.ts'
+import { type JsonObject, withoutUndefined } from '../base/json.ts'
 import { timedLookup } from '../metrics/metrics.ts'
 import type { OnBehalfOfOptions, ResolvedOptions } from '../options.ts'
-import { type JsonObject, withoutUndefined } from '../plain-json.ts'
 import {
   assertLives,
   draftAccessToken,
@@ -26,16 +32,10 @@ import {
   verifySender,
 } from '../provider/grants.ts'
 import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
+import { askDeployment } from '../provider/policy.ts'
 import type { Service } from '../provider/settings.ts'
-import {
-  beyondRecord,
-  clientNotAdmitted,
-  invalidParameter,
-  subjectTokenRefused,
-  targetRefused,
-} from '../refusals.ts'
-import { readAct, subsOf } from '../subject-tokens/act.ts'
-import type { ActingParty } from '../subject-tokens/subject-token.ts'
+import { readAct, subsOf } from '../tokens/act.ts'
+import type { ActingParty } from '../tokens/subject-token.ts'
 import { collectClaims } from './claims.ts'
 import { recordOutcome } from './outcome.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'

@@ -1,14 +1,14 @@
 import type { TokenEndpointGrantContext } from 'oidc-provider'
-import { ACCESS_TOKEN_TYPE } from '../constants.ts'
-import { isStorableName } from '../plain-json.ts'
+import { ACCESS_TOKEN_TYPE } from '../base/constants.ts'
 import {
   audienceRefused,
   grantNotAllowed,
   invalidParameter,
   scopeRefused,
   targetRefused,
-} from '../refusals.ts'
-import { isResourceIndicator } from '../resource-indicator.ts'
+} from '../base/errors.ts'
+import { isStorableName } from '../base/json.ts'
+import { isResourceIndicator } from '../base/resource-indicator.ts'
 
 /** A token exchange request that keeps the rules of RFC 8693 §2.1. */
 export interface ExchangeRequest {

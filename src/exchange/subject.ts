@@ -1,15 +1,15 @@
 /** Who a token is exchanged for, and who acts: what both exchanges ask about these people. */
 import type { Account } from 'oidc-provider'
-import type { Seconds } from '../clock.ts'
+import type { Seconds } from '../base/clock.ts'
+import { type Check, subjectTokenRefused } from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
 import { timedLookup } from '../metrics/metrics.ts'
-import type { JsonObject } from '../plain-json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { getAccount } from '../provider/accounts.ts'
 import { findAccount, type GrantContext } from '../provider/grants.ts'
 import type { Settings } from '../provider/settings.ts'
-import { type Check, subjectTokenRefused } from '../refusals.ts'
-import { subsOf } from '../subject-tokens/act.ts'
-import type { ActClaim, ActingParty, SubjectToken } from '../subject-tokens/subject-token.ts'
+import { subsOf } from '../tokens/act.ts'
+import type { ActClaim, ActingParty, SubjectToken } from '../tokens/subject-token.ts'
 
 /** Whose token is exchanged, whatever its kind. */
 export interface Subject {

@@ -1,8 +1,8 @@
 import type { ResourceServerInstance } from 'oidc-provider'
 import { errors } from 'oidc-provider'
+import { scopeRefused, targetRefused } from '../base/errors.ts'
 import { assertConfigured } from '../provider/configuration.ts'
 import { clientMayRequest, type GrantContext, requestedResourceServers } from '../provider/grants.ts'
-import { scopeRefused, targetRefused } from '../refusals.ts'
 
 /** Where the access token may be used, and for what. */
 export interface Target {

@@ -1,7 +1,7 @@
 /** What requests report, to the SDK of OpenTelemetry that the application has registered. Without one, to no one. */
 import type { MeterProvider } from '@opentelemetry/api'
+import type { CallbackName } from '../base/errors.ts'
 import type { AccessTokenEnd, ImpersonationFailed } from '../events.ts'
-import type { CallbackName } from '../refusals.ts'
 import { createInstruments, type Instruments } from './instruments.ts'
 import { registeredMeterProvider } from './registry.ts'
 import { attributes, type Ending, type Kind, type Logout, type Operation, type Outcome } from './series.ts'

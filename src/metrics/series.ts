@@ -1,7 +1,7 @@
 /** The values of the attributes, all of them few and known beforehand, and the series that begin at zero. */
 import type { Attributes } from '@opentelemetry/api'
+import type { CallbackName, Check } from '../base/errors.ts'
 import type { AccessTokenEnd, ImpersonationFailed } from '../events.ts'
-import type { CallbackName, Check } from '../refusals.ts'
 
 /** What kind of exchange: of a subject token for an access token or a session, or by an API that received a token. */
 export type Kind = 'impersonation' | 'onBehalfOf' | 'session'

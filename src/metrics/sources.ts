@@ -1,6 +1,6 @@
 /** What is read when a reader of metrics asks, and costs requests nothing. */
 import type { Meter } from '@opentelemetry/api'
-import { epochTime, type Seconds } from '../clock.ts'
+import { epochTime, type Seconds } from '../base/clock.ts'
 import { attributes } from './series.ts'
 
 /** What a store has counted. */

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { createLocalJWKSet, type JWK, type JWTPayload, jwtVerify } from 'jose'
-import { epochTime } from '../clock.ts'
-import { frozenCopy } from '../plain-json.ts'
-import { nameOf } from '../refusals.ts'
+import { epochTime } from '../base/clock.ts'
+import { nameOf } from '../base/errors.ts'
+import { frozenCopy } from '../base/json.ts'
 import { type PublicJwk, withKeyId } from './keys.ts'
 
 /** What every JWT access token of this provider holds (RFC 9068 §2.2). */

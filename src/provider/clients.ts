@@ -7,10 +7,10 @@ import {
   TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_AUDIENCES,
   TOKEN_EXCHANGE_RESOURCES,
-} from '../constants.ts'
-import { isStorableName } from '../plain-json.ts'
-import { secretInBody } from '../refusals.ts'
-import { isResourceIndicator } from '../resource-indicator.ts'
+} from '../base/constants.ts'
+import { secretInBody } from '../base/errors.ts'
+import { isStorableName } from '../base/json.ts'
+import { isResourceIndicator } from '../base/resource-indicator.ts'
 
 /**
  * The client that is registered under this id. One whose metadata is no longer valid, or whose metadata document

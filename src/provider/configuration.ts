@@ -16,8 +16,8 @@ import {
   TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_AUDIENCES,
   TOKEN_EXCHANGE_RESOURCES,
-} from '../constants.ts'
-import { misconfigured, targetRefused } from '../refusals.ts'
+} from '../base/constants.ts'
+import { misconfigured, targetRefused } from '../base/errors.ts'
 import { readClaims } from './access-token.ts'
 import { assertSecretInHeader, authenticates, mayUseDocument, registeredManagementScopes } from './clients.ts'
 import { validateClientMetadata } from './registration.ts'

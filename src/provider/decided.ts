@@ -5,8 +5,8 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { AccessToken, Configuration, KoaContextWithOIDC, ResourceServer } from 'oidc-provider'
-import { RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../constants.ts'
-import { isPlainObject } from '../plain-json.ts'
+import { RESERVED_CLAIMS, TOKEN_EXCHANGE } from '../base/constants.ts'
+import { isPlainObject } from '../base/json.ts'
 import { noticeUndone } from './notices.ts'
 
 type Formats = NonNullable<Configuration['formats']>

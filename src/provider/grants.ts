@@ -6,7 +6,7 @@ import type { X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import type { Account, Client, errors, Provider, TokenEndpointGrantContext } from 'oidc-provider'
 import * as module from 'oidc-provider/lib/helpers/grants.js'
-import { proofRefused } from '../refusals.ts'
+import { proofRefused } from '../base/errors.ts'
 
 /** A request as the provider passes it to the handler of a grant. The handler knows its parameters. */
 export type GrantContext = TokenEndpointGrantContext

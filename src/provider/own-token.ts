@@ -3,9 +3,9 @@
  * tolerance. Opaque tokens are looked up, JWTs are verified; a token with a `status` is looked up by it, too.
  */
 import type { AccessToken, Client } from 'oidc-provider'
-import { epochTime, type Seconds } from '../clock.ts'
-import { TOKEN_EXCHANGE } from '../constants.ts'
-import type { SpentSubjectToken } from '../subject-tokens/subject-token.ts'
+import { epochTime, type Seconds } from '../base/clock.ts'
+import { TOKEN_EXCHANGE } from '../base/constants.ts'
+import type { SpentSubjectToken } from '../tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
 import type { GrantContext } from './grants.ts'

@@ -12,7 +12,7 @@ import {
   TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_AUDIENCES,
   TOKEN_EXCHANGE_RESOURCES,
-} from '../constants.ts'
+} from '../base/constants.ts'
 import { isAudienceList, isResourceList, managementScopesIn, type RawMetadata } from './clients.ts'
 
 /** The text is public: the sender of the registration reads it (RFC 7591 §3.2.2). */

@@ -1,7 +1,7 @@
 /** How a session of protocol.md §10 ends at the provider, and what of the provider's own ends it. */
 import { decodeJwt, type JWTPayload } from 'jose'
 import type { AuthorizationCode, Client, KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { nameOf } from '../refusals.ts'
+import { nameOf } from '../base/errors.ts'
 import { endAccessToken } from './access-token.ts'
 import { findClient } from './clients.ts'
 import { sendLogoutToken, verifyIdToken } from './sessions.ts'

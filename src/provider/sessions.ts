@@ -10,7 +10,7 @@ import {
   type KoaContextWithOIDC,
   type Provider,
 } from 'oidc-provider'
-import { isPlainObject } from '../plain-json.ts'
+import { isPlainObject } from '../base/json.ts'
 
 export type Session = InstanceType<Provider['Session']>
 export type Grant = InstanceType<Provider['Grant']>

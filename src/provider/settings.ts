@@ -1,6 +1,6 @@
 import type { Client, Configuration, Provider } from 'oidc-provider'
 import type { ResolvedOptions } from '../options.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import type { SubjectTokenStore } from '../tokens/store.ts'
 import { type AccessTokenVerifier, createAccessTokenVerifier, rememberVerified } from './access-token-jwt.ts'
 import { assertSigningKeys, type JwtSigner, jwtSigner, type SigningAlgorithm } from './keys.ts'
 import { assertStaticClients } from './registration.ts'

@@ -1,8 +1,8 @@
 /** Where the status of a token stands (draft-ietf-oauth-status-list §6.2): at an index of a list of ours. */
-import type { Seconds } from '../clock.ts'
+import type { Seconds } from '../base/clock.ts'
+import { isPlainObject, type JsonObject } from '../base/json.ts'
 import { isStatusListBase, type StatusListOptions } from '../options.ts'
-import { isPlainObject, type JsonObject } from '../plain-json.ts'
-import { STATUS_LIST_SIZE } from '../subject-tokens/subject-token.ts'
+import { STATUS_LIST_SIZE } from '../tokens/subject-token.ts'
 
 /** The status lists of one provider. */
 export interface StatusLists {

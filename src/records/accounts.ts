@@ -1,8 +1,8 @@
 import type { Account } from 'oidc-provider'
-import { callDeployment } from '../callbacks/call.ts'
-import type { Seconds } from '../clock.ts'
-import { isStorableName } from '../plain-json.ts'
-import type { KillFilter, SubjectTokenFilter } from '../subject-tokens/store.ts'
+import type { Seconds } from '../base/clock.ts'
+import { isStorableName } from '../base/json.ts'
+import { callDeployment } from '../provider/call.ts'
+import type { KillFilter, SubjectTokenFilter } from '../tokens/store.ts'
 
 /** How the accounts behind names are found. */
 export interface Lookup {

@@ -1,7 +1,7 @@
-import { epochTime, type Seconds } from '../clock.ts'
-import { invalidRequest } from '../http/errors.ts'
+import { epochTime, type Seconds } from '../base/clock.ts'
+import { invalidRequest } from '../base/errors.ts'
 import type { Service } from '../provider/settings.ts'
-import { isAlarming, isUnacknowledged } from '../subject-tokens/subject-token.ts'
+import { isAlarming, isUnacknowledged } from '../tokens/subject-token.ts'
 import { assertKnown, parseName, parseText, required } from './fields.ts'
 import { recordNotFound, tokenBy } from './record.ts'
 

@@ -1,5 +1,5 @@
-import { invalidRequest } from '../http/errors.ts'
-import { isStorableName, isStorableWithin, MAX_NAME_LENGTH } from '../plain-json.ts'
+import { invalidRequest } from '../base/errors.ts'
+import { isStorableName, isStorableWithin, MAX_NAME_LENGTH } from '../base/json.ts'
 
 /** A name that comes from outside: of an account, a client or a resource. */
 export function parseName(field: string, value: unknown): string {

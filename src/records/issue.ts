@@ -1,31 +1,19 @@
 import { type Account, errors } from 'oidc-provider'
-import { assertPolicyAllows, missingContext } from '../callbacks/policy.ts'
-import { epochTime, type Seconds } from '../clock.ts'
+import { epochTime, type Seconds } from '../base/clock.ts'
+import { functionFailed, invalidRequest, isFailure, misconfigured, notFound, toldOf } from '../base/errors.ts'
+import { isPlainJson, isPlainObject, isStorableName, type JsonObject, MAX_NAME_LENGTH } from '../base/json.ts'
+import { isResourceIndicator } from '../base/resource-indicator.ts'
 import { emit } from '../events.ts'
-import { invalidRequest, isFailure, notFound } from '../http/errors.ts'
 import { timed, timedLookup } from '../metrics/metrics.ts'
 import type { ResolvedOptions } from '../options.ts'
-import { storageUnavailable } from '../outage.ts'
-import {
-  isPlainJson,
-  isPlainObject,
-  isStorableName,
-  type JsonObject,
-  MAX_NAME_LENGTH,
-} from '../plain-json.ts'
 import { findRegisteredClient, mayExchange } from '../provider/clients.ts'
 import { emitRefusal } from '../provider/notices.ts'
+import { storageUnavailable } from '../provider/outage.ts'
+import { assertPolicyAllows, missingContext } from '../provider/policy.ts'
 import type { Service } from '../provider/settings.ts'
-import { functionFailed, misconfigured, toldOf } from '../refusals.ts'
-import { isResourceIndicator } from '../resource-indicator.ts'
-import { mintId, secondOf } from '../subject-tokens/id.ts'
-import {
-  hashToken,
-  mintToken,
-  type SubjectTokenPurpose,
-  type SubjectTokenText,
-} from '../subject-tokens/secret.ts'
-import type { SubjectTokenDraft } from '../subject-tokens/subject-token.ts'
+import { mintId, secondOf } from '../tokens/id.ts'
+import { hashToken, mintToken, type SubjectTokenPurpose, type SubjectTokenText } from '../tokens/secret.ts'
+import type { SubjectTokenDraft } from '../tokens/subject-token.ts'
 import type { Caller } from './accounts.ts'
 import { assertKnown, parseName, required } from './fields.ts'
 

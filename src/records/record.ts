@@ -1,8 +1,8 @@
-import { epochTime, type Seconds } from '../clock.ts'
-import { notFound } from '../http/errors.ts'
-import { type JsonObject, withoutUndefined } from '../plain-json.ts'
+import { epochTime, type Seconds } from '../base/clock.ts'
+import { notFound } from '../base/errors.ts'
+import { type JsonObject, withoutUndefined } from '../base/json.ts'
 import type { Service } from '../provider/settings.ts'
-import { isId } from '../subject-tokens/id.ts'
+import { isId } from '../tokens/id.ts'
 import {
   type AccessTokenFormat,
   type Acknowledgement,
@@ -19,7 +19,7 @@ import {
   type SubjectTokenUse,
   shownRevocation,
   stateOf,
-} from '../subject-tokens/subject-token.ts'
+} from '../tokens/subject-token.ts'
 
 /**
  * What is known of one impersonation, from its subject token to its end (docs/protocol.md §2.2). Ids of people are account

@@ -1,10 +1,10 @@
 /** A spent subject token was used again, or the code that came of it: someone has a copy (protocol.md §6, §10.6). */
-import { epochTime } from '../clock.ts'
+import { epochTime } from '../base/clock.ts'
+import { withoutUndefined } from '../base/json.ts'
 import type { AccessTokenEnd } from '../events.ts'
-import { withoutUndefined } from '../plain-json.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
-import { isUnexpired, jtiOf, type SpentSubjectToken } from '../subject-tokens/subject-token.ts'
+import { isUnexpired, jtiOf, type SpentSubjectToken } from '../tokens/subject-token.ts'
 import { endProduced } from './stop.ts'
 
 /** Who has used it again. */

@@ -1,6 +1,6 @@
-import { invalidRequest } from '../http/errors.ts'
-import type { KillFilter } from '../subject-tokens/store.ts'
-import type { Revocation } from '../subject-tokens/subject-token.ts'
+import { invalidRequest } from '../base/errors.ts'
+import type { KillFilter } from '../tokens/store.ts'
+import type { Revocation } from '../tokens/subject-token.ts'
 import { assertKnown, onlyOne, parseName, parseText } from './fields.ts'
 
 /** What is to be stopped, and what is said of it, each member checked (protocol.md §2.2). */

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { createMemory, epochTime, type Seconds } from '../clock.ts'
+import { createMemory, epochTime, type Seconds } from '../base/clock.ts'
 import type { Service } from '../provider/settings.ts'
-import type { SubjectTokenCounts, SubjectTokenStore } from '../subject-tokens/store.ts'
+import type { SubjectTokenCounts, SubjectTokenStore } from '../tokens/store.ts'
 import { assertKnown } from './fields.ts'
 import { type Given, parseWhole } from './list.ts'
 

@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import type { Sequelize } from 'sequelize'
-import type { Seconds } from '../clock.ts'
+import type { Seconds } from '../base/clock.ts'
 import { createDatabase, type Database } from './database/database.ts'
 import type { Driver } from './database/driver.ts'
 import { createMysql } from './database/mysql/driver.ts'

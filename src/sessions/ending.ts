@@ -1,11 +1,11 @@
 /** One attempt to end a session: its part at the provider, and the application, which is told until it confirms. */
 import type { Provider } from 'oidc-provider'
-import { epochTime, type Seconds, TooLate, within } from '../clock.ts'
+import { epochTime, type Seconds, TooLate, within } from '../base/clock.ts'
+import { nameOf } from '../base/errors.ts'
 import { emit } from '../events.ts'
 import { countLogout } from '../metrics/metrics.ts'
 import { endHeadlessSession, tellApplication } from '../provider/session-end.ts'
-import { nameOf } from '../refusals.ts'
-import type { DueSession, SessionStore } from '../subject-tokens/store.ts'
+import type { DueSession, SessionStore } from '../tokens/store.ts'
 import { sessionName } from './names.ts'
 
 /** Where sessions are, and who is told. */

@@ -1,12 +1,13 @@
 /** The engineer who opened a session can lose it: with the account, or with the sign-in at the provider (protocol.md §10.5). */
-import { callDeployment } from '../callbacks/call.ts'
-import { epochTime, type Seconds } from '../clock.ts'
-import { tellOf } from '../http/doors.ts'
+
+import { epochTime, type Seconds } from '../base/clock.ts'
 import { isAccountOf } from '../provider/accounts.ts'
+import { callDeployment } from '../provider/call.ts'
+import { tellOf } from '../provider/failures.ts'
 import type { Service } from '../provider/settings.ts'
 import { lookupIn } from '../records/records.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
-import type { DueSession } from '../subject-tokens/store.ts'
+import type { DueSession } from '../tokens/store.ts'
 import { recordIdOf, sessionName } from './names.ts'
 
 /** What a headless session keeps of the engineer's session, so that a sign-out ends it. */

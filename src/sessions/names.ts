@@ -2,7 +2,7 @@
  * The names of what a session leaves at the provider, made from the id of its record: so everything is found from the
  * record, and the record from everything.
  */
-import { isId } from '../subject-tokens/id.ts'
+import { isId } from '../tokens/id.ts'
 
 const PREFIX = 'imp_'
 

@@ -1,5 +1,5 @@
-import { epochTime, type Seconds } from '../clock.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
+import { epochTime, type Seconds } from '../base/clock.ts'
+import type { SubjectTokenStore } from '../tokens/store.ts'
 
 /** How old the number may be. */
 const AGE: Seconds = 10

@@ -5,7 +5,7 @@ import {
   IMPERSONATION_SESSIONS,
   IMPERSONATION_SESSIONS_UNENDED,
   TOKEN_EXCHANGE_AUDIENCES,
-} from '../constants.ts'
+} from '../base/constants.ts'
 
 type RawMetadata = { readonly [member: string]: unknown }
 

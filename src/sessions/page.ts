@@ -1,9 +1,9 @@
 /** The one page of the door: it asks, it leads to the application, or it refuses. It has no script. */
 import type { Context } from 'koa'
-import type { Seconds } from '../clock.ts'
-import { DESIGN, documentsOf, readAsset } from '../http/document.ts'
-import { type Html, html } from '../http/html.ts'
-import type { JsonObject, JsonValue } from '../plain-json.ts'
+import type { Seconds } from '../base/clock.ts'
+import type { JsonObject, JsonValue } from '../base/json.ts'
+import { DESIGN, documentsOf, readAsset } from '../pages/document.ts'
+import { type Html, html } from '../pages/html.ts'
 
 const { headers, documentOf } = documentsOf({
   style: `${DESIGN}\n${readAsset(new URL('./page.css', import.meta.url))}`,

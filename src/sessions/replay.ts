@@ -1,12 +1,12 @@
 /** A code of a session was used again: someone has a copy. The session ends, and the record says why (protocol.md §10.6). */
 import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
-import { requestOf } from '../http/doors.ts'
+import { requestOf } from '../provider/failures.ts'
 import { codeOfRequest } from '../provider/session-end.ts'
 import { onSimultaneousCodes } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
 import { endReplayed } from '../records/replay.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
-import { isSpent } from '../subject-tokens/subject-token.ts'
+import { isSpent } from '../tokens/subject-token.ts'
 import { recordIdOf } from './names.ts'
 
 type Context = Pick<KoaContextWithOIDC, 'get'>

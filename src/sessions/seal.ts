@@ -3,11 +3,11 @@ import { hash, hkdfSync } from 'node:crypto'
 import { EncryptJWT, errors, type JWTPayload, jwtDecrypt } from 'jose'
 import type { Context } from 'koa'
 import type { Configuration, Provider } from 'oidc-provider'
-import { epochTime, type Seconds } from '../clock.ts'
+import { epochTime, type Seconds } from '../base/clock.ts'
+import { sessionRefused } from '../base/errors.ts'
 import type { ResolvedSessions } from '../options.ts'
-import { sessionRefused } from '../refusals.ts'
-import { isId } from '../subject-tokens/id.ts'
-import type { TokenHash } from '../subject-tokens/secret.ts'
+import { isId } from '../tokens/id.ts'
+import type { TokenHash } from '../tokens/secret.ts'
 
 /**
  * What each is for: a token that was brought to the door; the page that asks; a browser that may arrive at the application;

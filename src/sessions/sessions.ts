@@ -9,7 +9,8 @@ import type {
   Configuration,
   KoaContextWithOIDC,
 } from 'oidc-provider'
-import { DOOR_CLIENT, IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED } from '../constants.ts'
+import { DOOR_CLIENT, IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED } from '../base/constants.ts'
+import { sessionRefused } from '../base/errors.ts'
 import type { ResolvedSessions } from '../options.ts'
 import { askAbout } from '../provider/decided.ts'
 import {
@@ -20,7 +21,6 @@ import {
   showHeadlessGrants,
 } from '../provider/sessions.ts'
 import type { Service, Settings } from '../provider/settings.ts'
-import { sessionRefused } from '../refusals.ts'
 import { type Attempt, arrive, tellRefused } from './arrival.ts'
 import { TO_ARRIVE } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'

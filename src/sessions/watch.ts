@@ -1,7 +1,7 @@
 /** Finds the sessions whose time has come, of every process, and ends them. */
-import { epochTime, type Seconds } from '../clock.ts'
+import { epochTime, type Seconds } from '../base/clock.ts'
 import type { Service } from '../provider/settings.ts'
-import type { DueSession } from '../subject-tokens/store.ts'
+import type { DueSession } from '../tokens/store.ts'
 import { type Endings, endDueSession } from './ending.ts'
 
 /** What another process has left is found in this many seconds at the latest. */

@@ -9,7 +9,7 @@ import {
 } from '../../packages/store-contract/src/index.ts'
 import { tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import type { SessionStore, SubjectTokenStore } from '../../src/index.ts'
-import { SESSION_METHODS, STORE_METHODS } from '../../src/subject-tokens/store.ts'
+import { SESSION_METHODS, STORE_METHODS } from '../../src/tokens/store.ts'
 import { type Declare, describeLapses, failuresOf } from './lapses.ts'
 import { MapAdapter, type Row } from './map-adapter.ts'
 import { strict } from './strict-store.ts'

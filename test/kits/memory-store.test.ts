@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import { createMemoryStore, subjectTokenStoreContract } from '../../packages/store-contract/src/index.ts'
 import { NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
-import { earliestId } from '../../src/subject-tokens/id.ts'
-import { SESSION_METHODS } from '../../src/subject-tokens/store.ts'
+import { earliestId } from '../../src/tokens/id.ts'
+import { SESSION_METHODS } from '../../src/tokens/store.ts'
 
 describe('the store in memory', () => {
   subjectTokenStoreContract({ describe, it, create: async () => ({ store: createMemoryStore() }) })

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { now } from '../../fixtures/clock.ts'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
 import { by, PEOPLE } from '../../fixtures/people-at-work.ts'
-import { earliestId } from '../../src/subject-tokens/id.ts'
+import { earliestId } from '../../src/tokens/id.ts'
 
 const ROWS = 25
 const ORDINARY = 30_000

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { ROOT } from '../../fixtures/markdown.ts'
 
-const DESIGN = 'src/http/design.css'
+const DESIGN = 'src/pages/design.css'
 /** In a page of someone else's, it keeps a copy of the values. */
 const BANNER = 'packages/banner/src/banner.js'
 /** What the banner sets on the page. */

@@ -1,8 +1,8 @@
 /** HTML is made by templates alone, which escape every value; a document names its style and its script by hash. */
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { DESIGN, documentsOf } from '../../src/http/document.ts'
-import { Html, html, linked } from '../../src/http/html.ts'
+import { DESIGN, documentsOf } from '../../src/pages/document.ts'
+import { Html, html, linked } from '../../src/pages/html.ts'
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 

@@ -1,8 +1,8 @@
 /** How a function of the deployment is called (protocol.md §5): under a time limit, which leaves nothing running. */
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { callDeployment } from '../../src/callbacks/call.ts'
-import { AccessDenied, checkOf, reasonOf } from '../../src/refusals.ts'
+import { AccessDenied, checkOf, reasonOf } from '../../src/base/errors.ts'
+import { callDeployment } from '../../src/provider/call.ts'
 
 /** Timers that keep the process alive. Mocha sets its own once a test has returned its promise. */
 const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length

@@ -1,7 +1,7 @@
 /** What is kept of what takes long to find (protocol.md §2.2, §4.1): for how long, how many, and one at a time. */
 import { expect } from 'chai'
 import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
-import { createMemory, onceASecond } from '../../src/clock.ts'
+import { createMemory, onceASecond } from '../../src/base/clock.ts'
 
 const AGE = 60
 

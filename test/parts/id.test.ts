@@ -1,11 +1,11 @@
 /** The public ids of subject tokens sort by creation (protocol.md §2.2), whatever the clock does. */
 import { expect } from 'chai'
 
-type Ids = typeof import('../../src/subject-tokens/id.ts')
+type Ids = typeof import('../../src/tokens/id.ts')
 
 /** A generator that has handed out nothing yet, and what reads its ids. */
 const freshIds = (): Promise<Ids> =>
-  import(`${import.meta.resolve('../../src/subject-tokens/id.ts')}?${Math.random()}`)
+  import(`${import.meta.resolve('../../src/tokens/id.ts')}?${Math.random()}`)
 
 const millisecondOf = (id: string): number => Number.parseInt(id.slice(0, 12), 16)
 const sequenceOf = (id: string): number => Number.parseInt(id.slice(12, 16), 16)

@@ -1,9 +1,9 @@
 /** What becomes of a store's results and of its failures (protocol.md §3.2). */
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
-import { isRepeatable, isStorageUnavailable, reportOutage } from '../../src/outage.ts'
-import { reasonOf } from '../../src/refusals.ts'
-import { type SessionStore, StoreFailure, type SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+import { isStorageUnavailable, reasonOf } from '../../src/base/errors.ts'
+import { isRepeatable, reportOutage } from '../../src/provider/outage.ts'
+import { type SessionStore, StoreFailure, type SubjectTokenStore } from '../../src/tokens/store.ts'
 
 type Method = Exclude<keyof SubjectTokenStore, 'ready' | 'measures' | 'sessions'>
 

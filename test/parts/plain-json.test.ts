@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { frozenCopy, isPlainJson } from '../../src/plain-json.ts'
+import { frozenCopy, isPlainJson } from '../../src/base/json.ts'
 
 const LEVELS = 8
 

@@ -6,7 +6,7 @@ import { withDeployment } from '../../fixtures/deployment.ts'
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { uncalledStore } from '../../fixtures/uncalled-store.ts'
 import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import { type SubjectTokenStore, storeReady } from '../../src/subject-tokens/store.ts'
+import { type SubjectTokenStore, storeReady } from '../../src/tokens/store.ts'
 
 const reasonOf = (asking: Promise<void>): Promise<unknown> =>
   asking.then(

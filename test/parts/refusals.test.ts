@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import { errors } from 'oidc-provider'
 import { ConnectionAcquireTimeoutError, DatabaseError } from 'sequelize'
+import { checkOf, nameOf, proofRefused, reasonOf } from '../../src/base/errors.ts'
 import { AccessDenied } from '../../src/index.ts'
-import { storageUnavailable } from '../../src/outage.ts'
-import { checkOf, nameOf, proofRefused, reasonOf } from '../../src/refusals.ts'
+import { storageUnavailable } from '../../src/provider/outage.ts'
 import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
 import { storageError } from '../../src/sequelize/database/storage-error.ts'
 

@@ -1,7 +1,7 @@
 /** What counts as a store: a value with every method that the plugin calls. */
 import { expect } from 'chai'
 import { uncalledStore } from '../../fixtures/uncalled-store.ts'
-import { isSubjectTokenStore, SESSION_METHODS, STORE_METHODS } from '../../src/subject-tokens/store.ts'
+import { isSubjectTokenStore, SESSION_METHODS, STORE_METHODS } from '../../src/tokens/store.ts'
 
 describe('a subject token store', () => {
   it('has every method, and may be made by a class', () => {

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createMemoryStore } from '../../packages/store-contract/src/memory-store.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
+import { mintId } from '../../src/tokens/id.ts'
 import {
   hashToken,
   hasTokenForm,
@@ -12,8 +12,8 @@ import {
   readToken,
   type SubjectTokenPurpose,
   sameHash,
-} from '../../src/subject-tokens/secret.ts'
-import { findPresented } from '../../src/subject-tokens/store.ts'
+} from '../../src/tokens/secret.ts'
+import { findPresented } from '../../src/tokens/store.ts'
 
 const ALPHABET = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_']
 /** `sub_` and the id. */

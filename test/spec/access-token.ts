@@ -5,7 +5,7 @@ import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { BILLING } from '../../fixtures/on-behalf-of.ts'
-import { RESERVED_CLAIMS } from '../../src/constants.ts'
+import { RESERVED_CLAIMS } from '../../src/base/constants.ts'
 import {
   actedBy,
   actedByTwo,

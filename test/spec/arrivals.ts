@@ -8,9 +8,9 @@ import { API } from '../../fixtures/deployment.ts'
 import { form, send } from '../../fixtures/http.ts'
 import { AccessDenied, impersonationOf } from '../../src/index.ts'
 import { armedCookie, sealOf } from '../../src/sessions/seal.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashToken } from '../../src/subject-tokens/secret.ts'
-import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
+import { mintId } from '../../src/tokens/id.ts'
+import { hashToken } from '../../src/tokens/secret.ts'
+import type { NewSubjectToken } from '../../src/tokens/subject-token.ts'
 import {
   ARMED,
   type Armed,

@@ -20,14 +20,10 @@ import { createMemoryStore } from '../../packages/store-contract/src/index.ts'
 import type { SessionOptions } from '../../src/options.ts'
 import { sessionName } from '../../src/sessions/names.ts'
 import { type Purpose, sealOf } from '../../src/sessions/seal.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import { hashToken, mintToken, readToken } from '../../src/subject-tokens/secret.ts'
-import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import type {
-  NewSubjectToken,
-  SubjectToken,
-  SubjectTokenUse,
-} from '../../src/subject-tokens/subject-token.ts'
+import { mintId } from '../../src/tokens/id.ts'
+import { hashToken, mintToken, readToken } from '../../src/tokens/secret.ts'
+import type { SubjectTokenStore } from '../../src/tokens/store.ts'
+import type { NewSubjectToken, SubjectToken, SubjectTokenUse } from '../../src/tokens/subject-token.ts'
 import { answer, type Rule, record, rowsOf, type Steps } from './rule.ts'
 
 export const CALLBACK = 'https://shop.example.com/callback'

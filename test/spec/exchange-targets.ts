@@ -8,7 +8,7 @@ import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { type Parameters, send as request } from '../../fixtures/http.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { introspect } from '../../fixtures/requests.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/base/constants.ts'
 import { actedBy, exchanged, ready, send } from './exchanging.ts'
 import {
   answers,

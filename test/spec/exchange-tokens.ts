@@ -8,7 +8,7 @@ import type { Parameters } from '../../fixtures/http.ts'
 import { revoke } from '../../fixtures/management.ts'
 import { exchange, keptToken, managementToken } from '../../fixtures/requests.ts'
 import { StoreFailure } from '../../src/index.ts'
-import { hashToken, mintToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
+import { hashToken, mintToken, type SubjectTokenText } from '../../src/tokens/secret.ts'
 import { actors, bearers, borneAs, impersonated, sends, statusAt, token, tokenRefused } from './bearing.ts'
 import { actedBy, exchanged, type Of, ready, type Sender, send } from './exchanging.ts'
 import {

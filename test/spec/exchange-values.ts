@@ -9,7 +9,7 @@ import { API } from '../../fixtures/deployment.ts'
 import { form, type Parameters, send as request } from '../../fixtures/http.ts'
 import { signingKey } from '../../fixtures/keys.ts'
 import { managementToken } from '../../fixtures/requests.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/base/constants.ts'
 import { type Of, ready, send } from './exchanging.ts'
 import {
   answers,

@@ -11,9 +11,9 @@ import { EVERYTHING } from '../../fixtures/metadata-documents.ts'
 import { apiClient, BILLING, ledgerApi, viewed } from '../../fixtures/on-behalf-of.ts'
 import { statusOf } from '../../fixtures/status-lists.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
-import { ACCESS_TOKEN_TYPE } from '../../src/constants.ts'
+import { ACCESS_TOKEN_TYPE } from '../../src/base/constants.ts'
 import { AccessDenied, type ActClaim, StoreFailure } from '../../src/index.ts'
-import { mintToken } from '../../src/subject-tokens/secret.ts'
+import { mintToken } from '../../src/tokens/secret.ts'
 import {
   actors,
   afresh,

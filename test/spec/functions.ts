@@ -7,7 +7,7 @@ import { now, tooLate } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import { BILLING, billingApi, LEDGER } from '../../fixtures/on-behalf-of.ts'
 import { postToken } from '../../fixtures/requests.ts'
-import { TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { TOKEN_EXCHANGE } from '../../src/base/constants.ts'
 import { AccessDenied, type CustomClaimsRequest, type PolicyRequest } from '../../src/index.ts'
 import {
   actedBy,

@@ -9,7 +9,7 @@ import { now } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { CLIENT_ID } from '../../fixtures/metadata-documents.ts'
 import { idFrom, keptToken, managementToken } from '../../fixtures/requests.ts'
-import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
+import { hashToken, type SubjectTokenText } from '../../src/tokens/secret.ts'
 import { actedBy, doors, everyDoor, ready, received, send } from './exchanging.ts'
 import {
   answers,

@@ -12,12 +12,8 @@ import { BY_API, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
-import { mintId, secondOf } from '../../src/subject-tokens/id.ts'
-import type {
-  NewSubjectToken,
-  SpentSubjectToken,
-  SubjectTokenUse,
-} from '../../src/subject-tokens/subject-token.ts'
+import { mintId, secondOf } from '../../src/tokens/id.ts'
+import type { NewSubjectToken, SpentSubjectToken, SubjectTokenUse } from '../../src/tokens/subject-token.ts'
 import { actedBy, actedByTwo, exchanged, made, type Of } from './exchanging.ts'
 import {
   answers,

@@ -12,7 +12,7 @@ import { authorizationCode, login } from '../../fixtures/logins.ts'
 import { askForManagementToken } from '../../fixtures/registration.ts'
 import { managementToken, postToken } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
-import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
+import { hashToken, type SubjectTokenText } from '../../src/tokens/secret.ts'
 import { actedBy, exchanged } from './exchanging.ts'
 import {
   answers,

@@ -13,7 +13,7 @@ import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { rawRequest } from '../../fixtures/raw-request.ts'
 import { askForManagementToken } from '../../fixtures/registration.ts'
 import { exchange, idFrom, issue, keptToken, managementToken, postToken } from '../../fixtures/requests.ts'
-import { hashToken, type SubjectTokenText } from '../../src/subject-tokens/secret.ts'
+import { hashToken, type SubjectTokenText } from '../../src/tokens/secret.ts'
 import { exchanged } from './exchanging.ts'
 import {
   answers,

@@ -11,7 +11,7 @@ import { apiClient, BILLING } from '../../fixtures/on-behalf-of.ts'
 import { HARMLESS, privileges, register, update } from '../../fixtures/registration.ts'
 import { exchange, managementToken, postToken } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
-import { TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { TOKEN_EXCHANGE } from '../../src/base/constants.ts'
 import { afresh, everyBearer, isReceived, jwtOnly, sends, token, tokenRefused } from './bearing.ts'
 import { ready, send } from './exchanging.ts'
 import {

@@ -15,7 +15,7 @@ import {
   update,
 } from '../../fixtures/registration.ts'
 import { postToken } from '../../fixtures/requests.ts'
-import { TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { TOKEN_EXCHANGE } from '../../src/base/constants.ts'
 import { answers, changesNothing, expectMembers, succeeds } from './expectations.ts'
 import { on } from './given.ts'
 import { answer, type Named, type Rule, record, type Step, type Steps, values } from './rule.ts'

@@ -7,7 +7,7 @@ import { now } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { exchange, introspect } from '../../fixtures/requests.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/base/constants.ts'
 import {
   type Armed,
   armed,

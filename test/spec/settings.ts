@@ -21,7 +21,7 @@ import { type MetadataWeb, metadataWeb } from '../../fixtures/metadata-documents
 import { downstream } from '../../fixtures/on-behalf-of.ts'
 import { unique } from '../../fixtures/unique.ts'
 import type { ConsoleOptions } from '../../packages/console/src/index.ts'
-import { MANAGEMENT_SCOPES, TOKEN_EXCHANGE } from '../../src/constants.ts'
+import { MANAGEMENT_SCOPES, TOKEN_EXCHANGE } from '../../src/base/constants.ts'
 import type { ImpersonationOptions } from '../../src/options.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
 

@@ -13,8 +13,8 @@ import { whileListening } from '../../fixtures/listening.ts'
 import { exchange } from '../../fixtures/requests.ts'
 import { UNKNOWN_TOKEN } from '../../fixtures/subject-tokens.ts'
 import { AccessDenied } from '../../src/index.ts'
-import { readToken } from '../../src/subject-tokens/secret.ts'
-import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
+import { readToken } from '../../src/tokens/secret.ts'
+import type { NewSubjectToken } from '../../src/tokens/subject-token.ts'
 import {
   ARMED,
   armed,

@@ -25,9 +25,9 @@ import type { Binding, Text } from '../../src/sequelize/database/text.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { numberOf } from '../../src/sequelize/tokens/place.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
-import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import type { NewSubjectToken } from '../../src/subject-tokens/subject-token.ts'
+import { mintId } from '../../src/tokens/id.ts'
+import type { SubjectTokenStore } from '../../src/tokens/store.ts'
+import type { NewSubjectToken } from '../../src/tokens/subject-token.ts'
 
 /** How many calls go together: 40, and 41 to find. */
 const GROUPS = {

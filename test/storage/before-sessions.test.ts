@@ -7,7 +7,7 @@ import { unpackRelease } from '../../fixtures/releases.ts'
 import { ENDS_AT, sessionsIn } from '../../packages/store-contract/src/store/sessions.ts'
 import { all, BY_API, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
-import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+import type { SubjectTokenStore } from '../../src/tokens/store.ts'
 
 describe('the version before sessions', () => {
   let version: Storage

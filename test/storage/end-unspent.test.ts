@@ -8,13 +8,9 @@ import { around } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
-import { earliestId } from '../../src/subject-tokens/id.ts'
-import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
-import {
-  LONGEST_LIFE,
-  type NewSubjectToken,
-  STATUS_LIST_SIZE,
-} from '../../src/subject-tokens/subject-token.ts'
+import { earliestId } from '../../src/tokens/id.ts'
+import type { SubjectTokenStore } from '../../src/tokens/store.ts'
+import { LONGEST_LIFE, type NewSubjectToken, STATUS_LIST_SIZE } from '../../src/tokens/subject-token.ts'
 
 /** Makes the last statement of `end-unspent` fail, once its rows are there. */
 const INTERRUPTED = {

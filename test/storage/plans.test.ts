@@ -27,7 +27,7 @@ import { BY_API } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { ACKNOWLEDGEMENTS, ACTORS, MODELS, STOPS, TOKENS, USES } from '../../src/sequelize/tables.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
-import type { KillFilter, SubjectTokenFilter } from '../../src/subject-tokens/store.ts'
+import type { KillFilter, SubjectTokenFilter } from '../../src/tokens/store.ts'
 
 interface Read {
   /** Returns how many rows it is about: listed, counted, ended, deleted. */

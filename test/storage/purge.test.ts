@@ -12,14 +12,14 @@ import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, type Purged, purge } from '../../src/sequelize/index.ts'
 import { numberOf } from '../../src/sequelize/tokens/place.ts'
 import { stepOf } from '../../src/sequelize/tokens/rows.ts'
-import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
-import { hashToken, mintToken } from '../../src/subject-tokens/secret.ts'
+import { earliestId, mintId } from '../../src/tokens/id.ts'
+import { hashToken, mintToken } from '../../src/tokens/secret.ts'
 import {
   type ActClaim,
   type SessionUse,
   type SubjectTokenUse,
   stateOf,
-} from '../../src/subject-tokens/subject-token.ts'
+} from '../../src/tokens/subject-token.ts'
 
 const DAY = 24 * 3600
 const ISSUER = 'https://id.example.com'

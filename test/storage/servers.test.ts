@@ -13,7 +13,7 @@ import { findAll, insertAll, newTokens, sizes } from '../../fixtures/together.ts
 import type { Database as Bound } from '../../src/sequelize/database/database.ts'
 import { databaseOf } from '../../src/sequelize/drivers.ts'
 import { createAdapter, createSubjectTokenStore, migrate, purge } from '../../src/sequelize/index.ts'
-import { mintId } from '../../src/subject-tokens/id.ts'
+import { mintId } from '../../src/tokens/id.ts'
 
 const USE = newUse()
 

@@ -10,8 +10,8 @@ import { BY_API, NOW, tokensIn } from '../../packages/store-contract/src/store/t
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
 import { numberOf } from '../../src/sequelize/tokens/place.ts'
-import { earliestId, mintId } from '../../src/subject-tokens/id.ts'
-import type { SubjectTokenStore } from '../../src/subject-tokens/store.ts'
+import { earliestId, mintId } from '../../src/tokens/id.ts'
+import type { SubjectTokenStore } from '../../src/tokens/store.ts'
 
 const SIZE = 131_072
 

@@ -15,7 +15,7 @@ import {
   SESSION_METHODS,
   type SubjectTokenFilter,
   type SubjectTokenStore,
-} from '../../src/subject-tokens/store.ts'
+} from '../../src/tokens/store.ts'
 
 /** What the store over Sequelize does beyond the contract of every store: how much it reads, and in which statements. */
 onEachKind((kind) => {

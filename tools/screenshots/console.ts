@@ -1,7 +1,7 @@
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
 import { by, PEOPLE, peopleAtWork } from '../../fixtures/people-at-work.ts'
-import { epochTime } from '../../src/clock.ts'
-import { earliestId } from '../../src/subject-tokens/id.ts'
+import { epochTime } from '../../src/base/clock.ts'
+import { earliestId } from '../../src/tokens/id.ts'
 import type { Scenery } from './scenery.ts'
 
 const DAY = 86_400

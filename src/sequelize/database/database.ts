@@ -1,7 +1,7 @@
 /** Runs bound statements through a Sequelize: on its pool and into its log, but past its query layer. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sequelize } from 'sequelize'
-import type { Seconds } from '../../clock.ts'
+import type { Seconds } from '../../base/clock.ts'
 import { type BatchOptions, inBatches } from './batch.ts'
 import type { Dialect } from './dialect.ts'
 import { AFTER, type Driver, fateOf } from './driver.ts'

@@ -1,7 +1,7 @@
 /** Runs statements on connections of a Sequelize's own pool, past its query layer. */
 import type { Sequelize } from 'sequelize'
-import type { Seconds } from '../../clock.ts'
-import type { StoreMeasures } from '../../subject-tokens/store.ts'
+import type { Seconds } from '../../base/clock.ts'
+import type { StoreMeasures } from '../../tokens/store.ts'
 import { AFTER, type Driver, Failure, type Fate } from './driver.ts'
 import type { Binding, Result, Text } from './text.ts'
 

@@ -1,5 +1,5 @@
 import { ConnectionError } from 'sequelize'
-import { StoreFailure } from '../../subject-tokens/store.ts'
+import { StoreFailure } from '../../tokens/store.ts'
 import { AFTER, codeOf, type Driver, Failure, fateOf } from './driver.ts'
 
 /**

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Sequelize } from 'sequelize'
-import { epochTime, type Seconds } from '../../clock.ts'
+import { epochTime, type Seconds } from '../../base/clock.ts'
 import type { Database } from '../database/database.ts'
 import { text } from '../database/text.ts'
 import { columnsOf, LEASE } from '../tables.ts'

@@ -1,6 +1,6 @@
 /** What operators are told: what a database holds, what `migrate` would do, and its statements for someone else to run. */
 import type { Sequelize } from 'sequelize'
-import type { Seconds } from '../../clock.ts'
+import type { Seconds } from '../../base/clock.ts'
 import { StorageError } from '../database/storage-error.ts'
 import { databaseOf } from '../drivers.ts'
 import { MODELS, TOKEN_TABLES, TOKENS } from '../tables.ts'

@@ -1,6 +1,6 @@
 /** The parts of our tables, each with the statement that makes it, and the steps by which they come: while people work. */
 import { createHash } from 'node:crypto'
-import { epochTime } from '../../clock.ts'
+import { epochTime } from '../../base/clock.ts'
 import type { Dialect } from '../database/dialect.ts'
 import {
   columnsOf,

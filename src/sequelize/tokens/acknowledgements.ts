@@ -1,5 +1,5 @@
 /** Who has looked into the alarms of records: read for those that have some, and never for a token that is unspent. */
-import { type Acknowledgement, isAlarming, type SubjectToken } from '../../subject-tokens/subject-token.ts'
+import { type Acknowledgement, isAlarming, type SubjectToken } from '../../tokens/subject-token.ts'
 import { textOf } from '../database/standard.ts'
 import { hexOf, type Row, text } from '../database/text.ts'
 import { ACKNOWLEDGEMENTS, columnsOf } from '../tables.ts'

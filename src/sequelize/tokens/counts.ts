@@ -1,8 +1,8 @@
 /** Counts, in slices: a driver that is synchronous blocks the event loop for one of them at a time. */
-import type { Seconds } from '../../clock.ts'
-import { earliestId } from '../../subject-tokens/id.ts'
-import type { SubjectTokenCounts } from '../../subject-tokens/store.ts'
-import { LONGEST_LIFE } from '../../subject-tokens/subject-token.ts'
+import type { Seconds } from '../../base/clock.ts'
+import { earliestId } from '../../tokens/id.ts'
+import type { SubjectTokenCounts } from '../../tokens/store.ts'
+import { LONGEST_LIFE } from '../../tokens/subject-token.ts'
 import type { Dialect } from '../database/dialect.ts'
 import { STOPS, TOKENS, USES } from '../tables.ts'
 import type { Place } from './place.ts'

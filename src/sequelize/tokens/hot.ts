@@ -1,13 +1,13 @@
 /** Issue and exchange: one statement to insert, one to find, one to spend, and one more for a chain of several actors. */
 import { randomBytes } from 'node:crypto'
-import type { Seconds } from '../../clock.ts'
+import type { Seconds } from '../../base/clock.ts'
 import type {
   ActClaim,
   NewSubjectToken,
   StoredSubjectToken,
   SubjectTokenDraft,
   SubjectTokenUse,
-} from '../../subject-tokens/subject-token.ts'
+} from '../../tokens/subject-token.ts'
 import { insertInto } from '../database/standard.ts'
 import { withoutEffect } from '../database/storage-error.ts'
 import type { Row } from '../database/text.ts'

@@ -1,7 +1,7 @@
 /** A record of the domain, and the rows of `subject_tokens`, `subject_token_uses` and `subject_token_stops` it is made of. */
-import { isPlainObject, isStorableName, type JsonObject, withoutUndefined } from '../../plain-json.ts'
-import type { TokenHash } from '../../subject-tokens/secret.ts'
-import type { Revoked } from '../../subject-tokens/store.ts'
+import { isPlainObject, isStorableName, type JsonObject, withoutUndefined } from '../../base/json.ts'
+import type { TokenHash } from '../../tokens/secret.ts'
+import type { Revoked } from '../../tokens/store.ts'
 import type {
   ActClaim,
   ActingParty,
@@ -14,7 +14,7 @@ import type {
   SubjectToken,
   SubjectTokenDraft,
   SubjectTokenUse,
-} from '../../subject-tokens/subject-token.ts'
+} from '../../tokens/subject-token.ts'
 import type { Dialect } from '../database/dialect.ts'
 import { failedFor } from '../database/storage-error.ts'
 import { type Bound, bytesOf, hexOf, optionalNumber, optionalText, type Row, text } from '../database/text.ts'

@@ -1,8 +1,8 @@
 /** The sessions that are open: a mark in their uses finds them, and a conditional write decides who ends one. */
-import type { Seconds } from '../../clock.ts'
-import { withoutUndefined } from '../../plain-json.ts'
-import { isId } from '../../subject-tokens/id.ts'
-import type { DueSession, SessionOutcome, SessionStore } from '../../subject-tokens/store.ts'
+import type { Seconds } from '../../base/clock.ts'
+import { withoutUndefined } from '../../base/json.ts'
+import { isId } from '../../tokens/id.ts'
+import type { DueSession, SessionOutcome, SessionStore } from '../../tokens/store.ts'
 import { hexOf, optionalNumber, type Row, text } from '../database/text.ts'
 import { LOGOUTS, STOPS, TOKENS, USES } from '../tables.ts'
 import type { Place } from './place.ts'

@@ -1,7 +1,7 @@
 /** What the status lists read: which tokens were stopped, and which lists there are. */
-import type { Seconds } from '../../clock.ts'
-import { earliestId } from '../../subject-tokens/id.ts'
-import type { StoppedToken } from '../../subject-tokens/store.ts'
+import type { Seconds } from '../../base/clock.ts'
+import { earliestId } from '../../tokens/id.ts'
+import type { StoppedToken } from '../../tokens/store.ts'
 import type { Database } from '../database/database.ts'
 import { STOPS, TOKENS, USES } from '../tables.ts'
 import type { Place } from './place.ts'

@@ -4,9 +4,9 @@
  * completes it.
  */
 import { randomInt } from 'node:crypto'
-import type { Seconds } from '../../clock.ts'
-import type { Revoked } from '../../subject-tokens/store.ts'
-import type { Replay, Revocation, SpentSubjectToken } from '../../subject-tokens/subject-token.ts'
+import type { Seconds } from '../../base/clock.ts'
+import type { Revoked } from '../../tokens/store.ts'
+import type { Replay, Revocation, SpentSubjectToken } from '../../tokens/subject-token.ts'
 import { StorageError } from '../database/storage-error.ts'
 import { type Binding, type Bound, hexOf, type Row } from '../database/text.ts'
 import { STOPS, USES } from '../tables.ts'

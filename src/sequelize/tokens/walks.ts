@@ -2,9 +2,9 @@
  * Finds the ids of records, the newest first, with the parts of their rows that cost nothing more. Each walk reads one index
  * of one table, as far as its limit.
  */
-import type { Seconds } from '../../clock.ts'
-import type { SubjectTokenFilter } from '../../subject-tokens/store.ts'
-import { LONGEST_LIFE } from '../../subject-tokens/subject-token.ts'
+import type { Seconds } from '../../base/clock.ts'
+import type { SubjectTokenFilter } from '../../tokens/store.ts'
+import { LONGEST_LIFE } from '../../tokens/subject-token.ts'
 import type { Walk } from '../database/dialect.ts'
 import { hexOf, type Row } from '../database/text.ts'
 import { ACTORS, STOPS, TOKENS, USES } from '../tables.ts'

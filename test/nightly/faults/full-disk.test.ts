@@ -21,7 +21,7 @@ import type { OwnServer } from '../../../fixtures/server-process.ts'
 import { mountSmallDisk, type SmallDisk } from '../../../fixtures/small-disk.ts'
 import { type Impersonation, impersonate, statusOf, stoppedIndexes } from '../../../fixtures/status-lists.ts'
 import { connect } from '../../../src/cli/connect.ts'
-import { hashToken, type SubjectTokenText } from '../../../src/subject-tokens/secret.ts'
+import { hashToken, type SubjectTokenText } from '../../../src/tokens/secret.ts'
 
 const CLI = path.resolve(import.meta.dirname, '../../../src/cli/main.ts')
 const MEGABYTES = 64

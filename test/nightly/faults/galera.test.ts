@@ -9,8 +9,8 @@ import { BY_API, newToken, newUse } from '../../../fixtures/subject-tokens.ts'
 import { findAll, insertAll, newTokens, spendAll } from '../../../fixtures/together.ts'
 import { connect } from '../../../src/cli/connect.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../../src/sequelize/index.ts'
-import { mintId } from '../../../src/subject-tokens/id.ts'
-import type { SubjectTokenUse } from '../../../src/subject-tokens/subject-token.ts'
+import { mintId } from '../../../src/tokens/id.ts'
+import type { SubjectTokenUse } from '../../../src/tokens/subject-token.ts'
 import { LONG, race, tell } from '../race/race.ts'
 
 const TOKENS = LONG ? 2000 : 100

@@ -8,7 +8,7 @@ import { recordRuns } from '../../../fixtures/runs.ts'
 import { type SilentProxy, startSilentProxy } from '../../../fixtures/silent-proxy.ts'
 import { NOW, newToken, newUse } from '../../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore } from '../../../src/sequelize/index.ts'
-import { mintId } from '../../../src/subject-tokens/id.ts'
+import { mintId } from '../../../src/tokens/id.ts'
 
 const USE = newUse()
 const UNKNOWN = mintId()

@@ -15,7 +15,7 @@ import { signJwt } from '../../../fixtures/jwts.ts'
 import { beforeOn } from '../../../fixtures/on-database.ts'
 import { createVerifier, type Verifier } from '../../../packages/resource-server/src/index.ts'
 import { withBearer } from '../../../packages/resource-server/test/issuer.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/constants.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
 import { LONG } from '../race/race.ts'
 
 const [PROCESSES, VERIFIERS, TOKENS] = LONG ? [8, 4, 9999] : [3, 2, 42]

@@ -15,7 +15,7 @@ import { startPostgres } from '../../../fixtures/postgres.ts'
 import type { OwnServer } from '../../../fixtures/server-process.ts'
 import { connect } from '../../../src/cli/connect.ts'
 import { createSubjectTokenStore, migrate } from '../../../src/sequelize/index.ts'
-import { mintId } from '../../../src/subject-tokens/id.ts'
+import { mintId } from '../../../src/tokens/id.ts'
 import { LONG, race, tell } from '../race/race.ts'
 
 const TOKENS = LONG ? 2000 : 60

@@ -1,7 +1,7 @@
 /** What must be true of a token after two calls have met: judged by what each call returned, and by the record. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Answer } from '../../../fixtures/racers.ts'
-import type { SubjectToken } from '../../../src/subject-tokens/subject-token.ts'
+import type { SubjectToken } from '../../../src/tokens/subject-token.ts'
 
 /** A call that was to spend the token. */
 type Spend = Pick<Answer, 'client' | 'began' | 'won'>

@@ -2,8 +2,8 @@
 import { ISSUER } from '../../../fixtures/cluster.ts'
 import type { Answer, Racers, Racing } from '../../../fixtures/racers.ts'
 import { NOW, newToken, newUse } from '../../../fixtures/subject-tokens.ts'
-import type { SubjectTokenStore } from '../../../src/subject-tokens/store.ts'
-import type { ActingParty, NewSubjectToken, SubjectToken } from '../../../src/subject-tokens/subject-token.ts'
+import type { SubjectTokenStore } from '../../../src/tokens/store.ts'
+import type { ActingParty, NewSubjectToken, SubjectToken } from '../../../src/tokens/subject-token.ts'
 
 type Doing = 'use' | 'revoke' | 'userId' | 'actorId' | 'createdBy'
 

@@ -5,7 +5,7 @@ import { machineClient } from '../../../fixtures/clients.ts'
 import { type Cluster, ISSUER } from '../../../fixtures/cluster.ts'
 import { API } from '../../../fixtures/deployment.ts'
 import { credentials, form, type HttpResponse, send } from '../../../fixtures/http.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/constants.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
 
 /** The form of `npm run race`, and of `npm run race -- --minutes 10`: short, again and again. */
 export const LONG = process.env.RACE === 'long'

@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
-import { earliestId, mintId } from '../../../src/subject-tokens/id.ts'
-import { hashToken, mintToken } from '../../../src/subject-tokens/secret.ts'
+import { earliestId, mintId } from '../../../src/tokens/id.ts'
+import { hashToken, mintToken } from '../../../src/tokens/secret.ts'
 
 export const CLI = path.resolve(import.meta.dirname, '../../../src/cli/main.ts')
 export const CHECK = path.resolve(import.meta.dirname, '../../../packages/check/src/main.ts')

@@ -1,7 +1,7 @@
 /** The desk and the console say the same of a record. */
 import { expect } from 'chai'
 import { stateCell } from '../../../packages/console/src/state.ts'
-import { epochTime } from '../../../src/clock.ts'
+import { epochTime } from '../../../src/base/clock.ts'
 import type { SubjectTokenRecord } from '../../../src/records/record.ts'
 
 const AT_THE_DESK: string = '../../../example/desk/public/states.js'

@@ -6,7 +6,7 @@ import { readPage } from '../../../fixtures/markdown.ts'
 import { description, type Json } from '../../../fixtures/openapi.ts'
 import { codeOf, errorsOf, namesOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/constants.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
 import { textsFor } from './probes.ts'
 
 const { document, flat, schemaFaults } = description()

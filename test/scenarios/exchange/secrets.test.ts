@@ -9,7 +9,7 @@ import { onEachKind } from '../../../fixtures/on-database.ts'
 import { exchange, issue, managementToken, postSubjectToken } from '../../../fixtures/requests.ts'
 import { AccessDenied } from '../../../src/index.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
-import { hashToken, type SubjectTokenText } from '../../../src/subject-tokens/secret.ts'
+import { hashToken, type SubjectTokenText } from '../../../src/tokens/secret.ts'
 
 /** Every value of every table, as the database returns it. Bytes may be text, or what a text stands for. */
 async function dump({ sequelize }: Database): Promise<string> {

@@ -11,7 +11,7 @@ import { list, manage, postRevocation, show } from '../../../fixtures/management
 import { description, type Json, readDescription } from '../../../fixtures/openapi.ts'
 import { exchange, issue, managementToken, postSubjectToken } from '../../../fixtures/requests.ts'
 import { LIST_NUMBER } from '../../../src/provider/status-reference.ts'
-import { LONGEST_LIFE } from '../../../src/subject-tokens/subject-token.ts'
+import { LONGEST_LIFE } from '../../../src/tokens/subject-token.ts'
 import { isHead, ROUTES, type RouteName, routeOf } from '../../spec/managing.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')

@@ -4,7 +4,7 @@ import { stopClock } from '../../../fixtures/clock.ts'
 import { type CountingMeter, countingMeter, withMeter } from '../../../fixtures/counting-meter.ts'
 import { countLogout } from '../../../src/metrics/metrics.ts'
 import { rememberOpen } from '../../../src/sessions/open.ts'
-import type { SessionStore } from '../../../src/subject-tokens/store.ts'
+import type { SessionStore } from '../../../src/tokens/store.ts'
 import { startScene } from '../../spec/arriving.ts'
 import { withScene } from '../../spec/ending.ts'
 

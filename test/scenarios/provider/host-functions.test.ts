@@ -6,7 +6,7 @@ import { API, type Deployment, startDeployment, withDeployment } from '../../../
 import { CLIENT_ID, EVERYTHING, metadataWeb } from '../../../fixtures/metadata-documents.ts'
 import { HARMLESS, register } from '../../../fixtures/registration.ts'
 import { postToken } from '../../../fixtures/requests.ts'
-import { TOKEN_EXCHANGE } from '../../../src/constants.ts'
+import { TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
 
 type Extra = NonNullable<Configuration['extraClientMetadata']>
 interface Call {

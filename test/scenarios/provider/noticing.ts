@@ -6,7 +6,7 @@ import { OPAQUE_API, RESOURCES, startDeployment } from '../../../fixtures/deploy
 import { downstream, passOn } from '../../../fixtures/on-behalf-of.ts'
 import { exchange, issue, postSubjectToken } from '../../../fixtures/requests.ts'
 import { UNKNOWN_TOKEN } from '../../../fixtures/subject-tokens.ts'
-import { TOKEN_EXCHANGE } from '../../../src/constants.ts'
+import { TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
 import { AccessDenied, EVENTS } from '../../../src/index.ts'
 
 const UNNAMED_FORMAT = 'https://unnamed.example.com'

@@ -8,7 +8,7 @@ import { decodeJwt } from 'jose'
 import type { Answer, Browser } from '../../../fixtures/browser.ts'
 import { storedModels } from '../../../fixtures/clients.ts'
 import { API } from '../../../fixtures/deployment.ts'
-import { mintId } from '../../../src/subject-tokens/id.ts'
+import { mintId } from '../../../src/tokens/id.ts'
 import { ARMED, consent, inScene, type Scene, shop, shown } from '../../spec/arriving.ts'
 
 const REQUESTS = Number(process.env.SESSION_REQUESTS ?? 1000)

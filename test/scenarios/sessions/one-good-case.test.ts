@@ -5,7 +5,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
-import { hashToken } from '../../../src/subject-tokens/secret.ts'
+import { hashToken } from '../../../src/tokens/secret.ts'
 
 describe('a sign-in as the user', () => {
   it('opens the application until it is stopped, and no page, address, cookie, event or log holds the token', async () => {

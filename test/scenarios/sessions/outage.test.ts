@@ -1,6 +1,6 @@
 /** Storage that is down while someone signs in as the user: a 503 that says when to come back, told by one event. */
 import { expect } from 'chai'
-import { StoreFailure } from '../../../src/subject-tokens/store.ts'
+import { StoreFailure } from '../../../src/tokens/store.ts'
 import { errorOf, inScene, replace, type Scene } from '../../spec/arriving.ts'
 
 const DOWN = Object.assign(new Error('secret text'), { code: 'ECONNREFUSED' })

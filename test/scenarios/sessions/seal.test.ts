@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import { EncryptJWT } from 'jose'
 import { now } from '../../../fixtures/clock.ts'
 import { sealOf } from '../../../src/sessions/seal.ts'
-import { mintId } from '../../../src/subject-tokens/id.ts'
-import { hashToken, mintToken } from '../../../src/subject-tokens/secret.ts'
+import { mintId } from '../../../src/tokens/id.ts'
+import { hashToken, mintToken } from '../../../src/tokens/secret.ts'
 
 const ISSUER = 'https://id.example.com'
 const sealBy = (...keys: (string | Buffer)[]) => sealOf(ISSUER, { cookies: { keys: keys as never } })

@@ -14,8 +14,8 @@ import { createMemoryStore } from '../../../packages/store-contract/src/index.ts
 import { insideOf } from '../../../src/impersonation.ts'
 import { createImpersonation, type SessionOptions } from '../../../src/index.ts'
 import { type SessionWatch, watchSessions } from '../../../src/sessions/watch.ts'
-import { mintId } from '../../../src/subject-tokens/id.ts'
-import type { DueSession, SessionStore } from '../../../src/subject-tokens/store.ts'
+import { mintId } from '../../../src/tokens/id.ts'
+import type { DueSession, SessionStore } from '../../../src/tokens/store.ts'
 
 /** What has begun is done as far as it can be. */
 const settled = async () => {

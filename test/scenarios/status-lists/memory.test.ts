@@ -2,10 +2,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'chai'
 import { now, type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
-import { publishLists, rememberNumbers } from '../../../src/status-lists/lists.ts'
-import { statusListOf } from '../../../src/status-lists/status-list.ts'
-import { rememberStopped } from '../../../src/status-lists/stopped.ts'
-import type { StoppedToken } from '../../../src/subject-tokens/store.ts'
+import { publishLists, rememberNumbers } from '../../../src/router/status-lists/lists.ts'
+import { statusListOf } from '../../../src/router/status-lists/status-list.ts'
+import { rememberStopped } from '../../../src/router/status-lists/stopped.ts'
+import type { StoppedToken } from '../../../src/tokens/store.ts'
 
 const DAY = 86_400
 const ISSUER = 'https://id.example.com/oidc'

@@ -1,6 +1,6 @@
-import { type Seconds, within } from '../clock.ts'
+import { type Seconds, within } from '../base/clock.ts'
+import { isPlainObject } from '../base/json.ts'
 import type { SessionOptions } from '../options.ts'
-import { isPlainObject } from '../plain-json.ts'
 
 /** Seconds that a page waits for names. */
 const PATIENCE: Seconds = 1

@@ -1,6 +1,6 @@
-import { type Seconds, TooLate, within } from '../clock.ts'
+import { type Seconds, TooLate, within } from '../base/clock.ts'
+import { AccessDenied, type CallbackName, denied, functionFailed } from '../base/errors.ts'
 import { timeCall } from '../metrics/metrics.ts'
-import { AccessDenied, type CallbackName, denied, functionFailed } from '../refusals.ts'
 
 /**
  * Calls one of the deployment's functions, sync or async, under the time limit.

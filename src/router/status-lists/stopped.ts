@@ -1,7 +1,7 @@
 /** What this process remembers of tokens that were stopped. */
-import { epochTime, onceASecond, type Seconds } from '../clock.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
-import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../subject-tokens/subject-token.ts'
+import { epochTime, onceASecond, type Seconds } from '../../base/clock.ts'
+import type { SubjectTokenStore } from '../../tokens/store.ts'
+import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../../tokens/subject-token.ts'
 
 /** The bits of one list. */
 export interface StoppedList {

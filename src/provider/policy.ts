@@ -1,6 +1,6 @@
+import { denied, functionFailed } from '../base/errors.ts'
+import { frozenCopy, type JsonObject, type JsonValue } from '../base/json.ts'
 import type { ImpersonationPolicyRequest, PolicyRequest, ResolvedOptions } from '../options.ts'
-import { frozenCopy, type JsonObject, type JsonValue } from '../plain-json.ts'
-import { denied, functionFailed } from '../refusals.ts'
 import { callDeployment } from './call.ts'
 
 /** The options that decide whether an impersonation is allowed. */

@@ -1,9 +1,8 @@
 import type { Context, Middleware } from 'koa'
 import type { Provider } from 'oidc-provider'
+import { RETRY_AFTER, type RecordError, recordErrorOf } from '../base/errors.ts'
 import type { ImpersonationFailed } from '../events.ts'
-import { RETRY_AFTER } from '../outage.ts'
-import { enter, tellFailure } from './doors.ts'
-import { type RecordError, recordErrorOf } from './errors.ts'
+import { enter, tellFailure } from '../provider/failures.ts'
 
 /** Begins the response to an error, tells the operator of a failure, and returns what the client may read. */
 export function refuse(ctx: Context, thrown: unknown): RecordError {

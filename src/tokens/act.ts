@@ -1,5 +1,5 @@
 /** Chains of those who act (RFC 8693 §4.1): the newest outermost, each earlier one in its `act`. */
-import { isPlainObject } from '../plain-json.ts'
+import { isPlainObject } from '../base/json.ts'
 import type { ActClaim } from './subject-token.ts'
 
 /** Every `sub` of a chain, newest first. */

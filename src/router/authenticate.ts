@@ -1,12 +1,12 @@
 import type { Context } from 'koa'
 import type { Client, OIDCContext, Provider } from 'oidc-provider'
-import type { ManagementScope } from '../constants.ts'
-import { RecordError } from '../http/errors.ts'
-import { storageUnavailable } from '../outage.ts'
+import type { ManagementScope } from '../base/constants.ts'
+import { RecordError } from '../base/errors.ts'
 import type { AccessTokenPayload } from '../provider/access-token-jwt.ts'
 import { inProvider } from '../provider/accounts.ts'
 import { findClient, registeredManagementScopes } from '../provider/clients.ts'
 import type { AccountContext } from '../provider/grants.ts'
+import { storageUnavailable } from '../provider/outage.ts'
 import type { Settings } from '../provider/settings.ts'
 
 /** A request of the management API whose client is known. */

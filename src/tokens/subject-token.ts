@@ -1,5 +1,5 @@
-import type { Seconds } from '../clock.ts'
-import { type JsonObject, withoutUndefined } from '../plain-json.ts'
+import type { Seconds } from '../base/clock.ts'
+import { type JsonObject, withoutUndefined } from '../base/json.ts'
 import type { SubjectTokenPurpose, TokenHash } from './secret.ts'
 
 /** No subject token lives longer than this, and no access token longer after the spend: a day. */

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import getRawBody from 'raw-body'
-import { isPlainObject } from '../plain-json.ts'
 import { invalidRequest } from './errors.ts'
+import { isPlainObject } from './json.ts'
 
 export const LIMIT = 64 * 1024
 

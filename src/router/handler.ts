@@ -2,8 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
-import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { notFound } from './errors.ts'
+import type { Provider } from 'oidc-provider'
+import { notFound } from '../base/errors.ts'
+import { reportTo } from '../provider/failures.ts'
 import { inJson } from './respond.ts'
 
 /**
@@ -17,7 +18,7 @@ export type NodeHandler = (
 ) => void
 
 /** What to serve, and where. */
-export interface Routes {
+interface Routes {
   readonly provider: Provider
   /** Of the paths. */
   readonly prefix: string
@@ -73,15 +74,6 @@ function applicationFor(routes: Routes): Koa {
   })
   app.use(routes.serve)
   return app
-}
-
-/** A listener that throws must not keep the client from its response. */
-export function reportTo(provider: Provider, error: unknown, ctx: Context): void {
-  // Listeners expect it, as on every context of the provider. It is missing before the client is known.
-  if (!ctx.oidc) Object.assign(ctx, { oidc: new provider.OIDCContext(ctx) })
-  try {
-    provider.emit('server_error', ctx as KoaContextWithOIDC, error)
-  } catch {}
 }
 
 /** A proxy's client names the origin, too (RFC 9112 §3.2.2). */

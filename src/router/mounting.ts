@@ -1,4 +1,4 @@
-import { isPlainObject, refuseUnknown } from '../plain-json.ts'
+import { isPlainObject, refuseUnknown } from '../base/json.ts'
 
 /** Where the host application mounts the routes. */
 export interface Mounting {

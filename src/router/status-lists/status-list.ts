@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflate } from 'node:zlib'
-import { epochTime, type Seconds } from '../clock.ts'
-import type { JwtSigner } from '../provider/keys.ts'
-import { STATUS_LIST_SIZE } from '../subject-tokens/subject-token.ts'
+import { epochTime, type Seconds } from '../../base/clock.ts'
+import type { JwtSigner } from '../../provider/keys.ts'
+import { STATUS_LIST_SIZE } from '../../tokens/subject-token.ts'
 import type { Stopped, StoppedList } from './stopped.ts'
 
 /** A list as it is sent. */

@@ -1,4 +1,4 @@
-import { type Seconds, TooLate, within } from '../clock.ts'
+import { type Seconds, TooLate, within } from '../base/clock.ts'
 import { type ReadToken, readToken, type SubjectTokenPurpose, sameHash } from './secret.ts'
 import type {
   Acknowledgement,

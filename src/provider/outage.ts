@@ -1,10 +1,7 @@
 /** An outage of storage: kept apart from every other error, and never reported as "invalid token". */
 import { errors } from 'oidc-provider'
-import { checkOf, nameOf, refusal } from './refusals.ts'
-import { type SessionStore, StoreFailure, type SubjectTokenStore } from './subject-tokens/store.ts'
-
-/** Seconds that a client should wait before it tries again: `Retry-After` of a 503. */
-export const RETRY_AFTER = 5
+import { nameOf, refusal } from '../base/errors.ts'
+import { type SessionStore, StoreFailure, type SubjectTokenStore } from '../tokens/store.ts'
 
 const unavailable = (text: string, options: { readonly detail?: string }) =>
   Object.assign(new errors.TemporarilyUnavailable(text, options), { status: 503, statusCode: 503 })
@@ -30,9 +27,6 @@ function spendUnknown(cause: unknown): Error {
   unrepeatable.add(error)
   return error
 }
-
-export const isStorageUnavailable = (error: unknown): error is Error =>
-  error instanceof Error && checkOf(error) === 'storage'
 
 /** Whether the client may send the same request again. */
 export const isRepeatable = (error: Error): boolean => !unrepeatable.has(error)

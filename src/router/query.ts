@@ -1,5 +1,5 @@
 /** The query of a request, as values: a parameter that is not spelled as one stays text, which no rule accepts. */
-import { invalidRequest } from '../http/errors.ts'
+import { invalidRequest } from '../base/errors.ts'
 import { unknownName } from '../records/fields.ts'
 import type { Given } from '../records/list.ts'
 

@@ -1,7 +1,7 @@
 /**
- * The errors of the token endpoint, all in one shape: the client reads `public`, a fixed text; the operator reads
- * `private`, in `error_detail` (which oidc-provider logs and never sends) and in the events. Named members, so that
- * neither can take the place of the other.
+ * Every error, all in one shape: the client reads `public`, a fixed text; the operator reads `private`, in the events, the
+ * `error_detail` of the token endpoint (which oidc-provider logs and never sends) and the `cause` of a `RecordError`, which
+ * is that of every other route. Named members, so that neither can take the place of the other.
  */
 import { errors } from 'oidc-provider'
 
@@ -107,7 +107,7 @@ export function refusal(build: Build, { check, public: text, private: detail }: 
   return note(build(text, { detail }), { check, reason: detail ?? text })
 }
 
-const invalidRequest: Build = (text, options) => new errors.InvalidRequest(text, 400, options)
+const invalidTokenRequest: Build = (text, options) => new errors.InvalidRequest(text, 400, options)
 const unauthorizedClient: Build = (text, options) => new errors.UnauthorizedClient(text, options)
 const invalidTarget: Build = (text, options) => new errors.InvalidTarget(text, options)
 const accessDenied: Build = (text, options) => new errors.AccessDenied(text, options)
@@ -124,11 +124,11 @@ const UNKNOWN_TARGET = new errors.InvalidTarget().error_description ?? ''
 
 /** A parameter breaks a rule of its own (RFC 8693 §2.2.2); the public text names it. */
 export const invalidParameter = (says: Public & { readonly check?: Check }) =>
-  refusal(invalidRequest, { check: 'request', ...says })
+  refusal(invalidTokenRequest, { check: 'request', ...says })
 
 /** A client that may not exchange although it is registered for the grant. The provider uses the same public text. */
 export const grantNotAllowed = (says: Private) =>
-  refusal(invalidRequest, {
+  refusal(invalidTokenRequest, {
     ...says,
     check: 'request',
     public: 'requested grant type is not allowed for this client',
@@ -151,11 +151,11 @@ export const clientNotAdmitted = (says: Private) =>
 
 /** One public text for every bad subject token, so that no one learns which tokens exist. */
 export const subjectTokenRefused = (says: Private & { readonly check?: Check }) =>
-  refusal(invalidRequest, { check: 'subject_token', ...says, public: 'subject_token is invalid' })
+  refusal(invalidTokenRequest, { check: 'subject_token', ...says, public: 'subject_token is invalid' })
 
 /** One public text for every bad actor token. */
 export const actorTokenRefused = (says: Private & { readonly check?: Check }) =>
-  refusal(invalidRequest, { check: 'actor_token', ...says, public: 'actor_token is invalid' })
+  refusal(invalidTokenRequest, { check: 'actor_token', ...says, public: 'actor_token is invalid' })
 
 /** RFC 8707 §2, RFC 8693 §2.2.2. */
 export const targetRefused = (says: Private) =>
@@ -219,4 +219,73 @@ export function proofRefused(thrown: unknown, fixed = PROOF_ERRORS): unknown {
   if (!(error instanceof errors.OIDCProviderError) || !fixed.some((kind) => error instanceof kind))
     return error
   return note(error, { reason: error.error_detail ?? error.error_description ?? error.message })
+}
+
+/** Seconds that a client should wait before it tries again: `Retry-After` of a 503. */
+export const RETRY_AFTER = 5
+
+/** Whether storage has failed: a 503. */
+export const isStorageUnavailable = (error: unknown): error is Error =>
+  error instanceof Error && checkOf(error) === 'storage'
+
+/**
+ * What `impersonation.records` throws, and its routes respond with (docs/protocol.md §2.4). The message is a fixed text
+ * that may be shown; the `cause`, if there is one, is for operators.
+ *
+ * @example
+ * catch (error) {
+ *   if (!(error instanceof RecordError)) throw error
+ *   response.status(error.status).send(error.message)
+ * }
+ */
+export class RecordError extends Error {
+  override readonly name = 'RecordError'
+  /** The HTTP status that the management API responds with: 400, 403, 404, 409, 503. */
+  readonly status: number
+  /** `error` of that response: `invalid_request`, `not_found`, `access_denied`, `temporarily_unavailable`. */
+  readonly code: string
+  /** The member that is missing, unknown or wrong. Absent where the error is about no member. */
+  readonly field?: string
+  /** @param refusal `public` becomes the message, `private` the cause. */
+  constructor(refusal: {
+    readonly status: number
+    readonly code: string
+    readonly public: string
+    readonly private?: unknown
+    readonly field?: string | undefined
+  }) {
+    const { status, code, public: text, private: cause, field } = refusal
+    super(text, cause === undefined ? undefined : { cause })
+    this.status = status
+    this.code = code
+    if (field !== undefined) this.field = field
+  }
+}
+
+/** The public text names the member or parameter, and says its rule. */
+export const invalidRequest = (
+  says: Public & { readonly field?: string | undefined; readonly status?: 400 | 409 | 413 | 415 },
+) => new RecordError({ status: 400, ...says, code: 'invalid_request' })
+
+export const notFound = (says: Public) => new RecordError({ ...says, status: 404, code: 'not_found' })
+
+export const methodNotAllowed = () =>
+  new RecordError({ status: 405, code: 'invalid_request', public: 'method not allowed' })
+
+/** Whether the client reads 5xx. */
+export const isFailure = (error: unknown): boolean => recordErrorOf(error).status >= 500
+
+/** What the client reads of an error. */
+export function recordErrorOf(error: unknown): RecordError {
+  if (error instanceof RecordError) return error
+  const because = { private: error }
+  if (isStorageUnavailable(error)) {
+    const text = 'the service is temporarily unavailable'
+    return new RecordError({ ...because, status: 503, code: 'temporarily_unavailable', public: text })
+  }
+  if (error instanceof errors.AccessDenied) {
+    const text = 'the request was denied by policy'
+    return new RecordError({ ...because, status: 403, code: 'access_denied', public: text })
+  }
+  return new RecordError({ ...because, status: 500, code: 'server_error', public: 'something went wrong' })
 }

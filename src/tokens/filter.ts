@@ -1,5 +1,5 @@
 /** Which records a filter means. A store may find them by indexes; what it means is said here. */
-import type { Seconds } from '../clock.ts'
+import type { Seconds } from '../base/clock.ts'
 import { earliestId } from './id.ts'
 import type { KillFilter, SubjectTokenFilter } from './store.ts'
 import { type ActClaim, isLive, isUnacknowledged, type SubjectToken, stateOf } from './subject-token.ts'

@@ -1,7 +1,7 @@
-import { RESERVED_CLAIMS } from '../constants.ts'
+import { RESERVED_CLAIMS } from '../base/constants.ts'
+import { functionFailed } from '../base/errors.ts'
+import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from '../base/json.ts'
 import type { CustomClaimsRequest, ResolvedOptions } from '../options.ts'
-import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from '../plain-json.ts'
-import { functionFailed } from '../refusals.ts'
 import { callDeployment } from './call.ts'
 
 /** Claims nested deeper than this are a mistake, or a cycle. */

@@ -1,8 +1,8 @@
-import { epochTime, onceASecond, type Seconds } from '../clock.ts'
-import type { Service } from '../provider/settings.ts'
-import { listUri, type StatusLists } from '../provider/status-reference.ts'
-import type { SubjectTokenStore } from '../subject-tokens/store.ts'
-import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../subject-tokens/subject-token.ts'
+import { epochTime, onceASecond, type Seconds } from '../../base/clock.ts'
+import type { Service } from '../../provider/settings.ts'
+import { listUri, type StatusLists } from '../../provider/status-reference.ts'
+import type { SubjectTokenStore } from '../../tokens/store.ts'
+import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../../tokens/subject-token.ts'
 import { type SignedStatusList, statusListOf } from './status-list.ts'
 import { rememberStopped } from './stopped.ts'
 

@@ -1,9 +1,9 @@
 import Router from '@koa/router'
 import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
-import { storageUnavailable } from '../outage.ts'
-import { tellFailure } from './doors.ts'
-import { methodNotAllowed } from './errors.ts'
+import { methodNotAllowed } from '../base/errors.ts'
+import { tellFailure } from '../provider/failures.ts'
+import { storageUnavailable } from '../provider/outage.ts'
 import { respond } from './respond.ts'
 
 const HEALTH = '/health'

@@ -1,8 +1,8 @@
 /** Forms as browsers send them, or as a parser of the host application has left them. */
 import type { Context } from 'koa'
-import { isPlainObject } from '../plain-json.ts'
-import { parsedBody, read } from './body.ts'
-import { invalidRequest } from './errors.ts'
+import { parsedBody, read } from '../base/body.ts'
+import { invalidRequest } from '../base/errors.ts'
+import { isPlainObject } from '../base/json.ts'
 
 const notAForm = () => invalidRequest({ public: 'the body must be a form' })
 

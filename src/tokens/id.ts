@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Seconds } from '../clock.ts'
+import type { Seconds } from '../base/clock.ts'
 
 const SHAPE = /^[0-9a-f]{32}$/
 

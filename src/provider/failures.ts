@@ -1,10 +1,9 @@
-/** The doors that requests come in by: what a request calls itself, and what is told when one fails. */
+/** Emits `impersonation.failed` for a response of 5xx, and says what a request calls itself. */
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
-import type { OIDCContext, Provider } from 'oidc-provider'
+import type { KoaContextWithOIDC, OIDCContext, Provider } from 'oidc-provider'
+import { checkOf, RecordError, reasonOf, recordErrorOf } from '../base/errors.ts'
 import { emit, type ImpersonationFailed } from '../events.ts'
-import { checkOf, reasonOf } from '../refusals.ts'
-import { RecordError, recordErrorOf } from './errors.ts'
 
 /** Where a request came in. */
 interface Entered {
@@ -62,4 +61,13 @@ export function requestOf(ctx: Pick<Context, 'get'>): string | undefined {
   const id = ctx.get('x-request-id')
   if (REQUEST_ID.test(id)) return id
   return TRACE_PARENT.exec(ctx.get('traceparent'))?.[1]
+}
+
+/** A listener that throws must not keep the client from its response. */
+export function reportTo(provider: Provider, error: unknown, ctx: Context): void {
+  // Listeners expect it, as on every context of the provider. It is missing before the client is known.
+  if (!ctx.oidc) Object.assign(ctx, { oidc: new provider.OIDCContext(ctx) })
+  try {
+    provider.emit('server_error', ctx as KoaContextWithOIDC, error)
+  } catch {}
 }
