@@ -470,18 +470,15 @@ const DYNAMIC =
 const documents = { enabled: true, ack: 'draft-02' }
 
 table('options and strangers', [
+  ['no one need act', { options: { requireActor: false } }, NO_ACTOR],
   [
-    'no one need act, there is no policy, and no one can stop JWTs for more than 15 minutes',
-    {
-      options: {
-        requireActor: false,
-        isAllowed: undefined,
-        statusList: false,
-        maxAccessTokenTTL: 901,
-      } as never,
-    },
-    NO_ACTOR,
+    'there is no policy',
+    { options: { isAllowed: undefined } as never },
     '! policy: there is no isAllowed: every user may be impersonated → set isAllowed',
+  ],
+  [
+    'JWTs that no one can stop for more than 15 minutes',
+    { options: { statusList: false, maxAccessTokenTTL: 901 } },
     '! stop: a JWT lives for up to 901 s, and statusList is false: nothing can stop it → switch status lists on, or set maxAccessTokenTTL to 900 or less',
   ],
   ['JWTs of 15 minutes are none', { options: { statusList: false, maxAccessTokenTTL: 900 } }],
