@@ -20,7 +20,7 @@ describe('repository: CONTRIBUTING', () => {
   it('names every folder at the root, every room and every package, and no other', () => {
     const root = foldersIn('')
     const parts = ['src/', 'packages/'].filter((folder) => root.includes(folder)).flatMap(foldersIn)
-    const rows = rowsOf(sectionOf(readPage('CONTRIBUTING.md'), 'Where things are'))
+    const rows = rowsOf(sectionOf(readPage('.github/CONTRIBUTING.md'), 'Where things are'))
     expect(rows.flatMap(([folder = '']) => codeOf(folder))).to.have.members([...root, ...parts])
   })
 })

@@ -12,8 +12,7 @@ import { codeOf, rowsOf, sectionOf } from '../fixtures/page.ts'
 const NO_TEXT = /(package-lock\.json|\.(png|jpg|svg|gif|ico|tgz|tar|gz|zip))$/
 const SUITE = /^packages\/suite\/src\//
 const PRODUCT = /^(src|packages\/(?!suite\/)[^/]+\/src)\/(?!.*\.(md|json)$)/
-const WORKSHOP =
-  /^(?!packages\/[^/]+\/src\/)(test|fuzz|fixtures|example|bench|tools|packages|applications)\/(?!.*\.md$)/
+const WORKSHOP = /^(?!packages\/[^/]+\/src\/)(test|fixtures|example|tools|packages)\/(?!.*\.md$)/
 const TESTS = /^(test|packages\/[^/]+\/test)\//
 const PAGES = /^(?!(.*\/)?(CHANGELOG|LICENSE|CONTRIBUTING)\.md$|.*contributing\/).*\.md$/
 
@@ -22,7 +21,7 @@ const codeIn = (text: string) => countOf(text, /^(?!\s*($|\/\/|\/\*|\*)).*$/gm)
 const linesIn = (text: string) => countOf(text, /\n/g)
 const wordsIn = (text: string) => countOf(text, /[^ \t\n\v\f\r]+/g)
 
-const rows = rowsOf(sectionOf(readPage('CONTRIBUTING.md'), 'How much there may be'))
+const rows = rowsOf(sectionOf(readPage('.github/CONTRIBUTING.md'), 'How much there may be'))
 const most = new Map(
   rows.map(([name = '', lines = '']) => [codeOf(name)[0] ?? name, Number(lines.replaceAll(',', ''))]),
 )

@@ -10,11 +10,11 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'oidc-provider-impersonation': [
     'CHANGELOG.md',
     'SECURITY.md',
-    'bench/README.md',
+    'tools/bench/README.md',
     // Without the pages for those who have the repository.
     ...globSync('docs/!(README|conformance).md'),
     'docs/observability/alerts.yml',
-    'openapi.json',
+    'docs/openapi.json',
   ],
   'token-exchange-suite': globSync('packages/suite/template/*').map((file) =>
     file.replace('packages/suite/', ''),

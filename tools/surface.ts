@@ -1,5 +1,5 @@
 /**
- * What each package promises to those who import it: `surface.txt` beside its manifest has the names, options and types of
+ * What each package promises to those who import it: its file in docs/contributing/surface/ has the names, options and types of
  * every entry, as `npm run build` wrote them. `npm run surface` writes the files, for people to read in a review; with
  * `--check` it fails where one differs. It also fails where an exported name has no doc comment, or an option has none, or
  * a type that is needed has no name outside: editors show these comments, and they are the only reference of the API.
@@ -115,7 +115,8 @@ for (const folder of PACKAGES.values()) {
     return `import '${door}'\n\n${withoutNotes(report)}\n`
   })
   const text = parts.join('\n\n')
-  const file = path.join(folder, 'surface.txt')
+  if (parts.length === 0) continue
+  const file = path.join('docs/contributing/surface', `${name}.txt`)
   if (!process.argv.includes('--check')) writeFileSync(path.join(ROOT, file), text)
   else if (text !== readFileSync(path.join(ROOT, file), 'utf8'))
     problems.push(`${file} differs from what is exported: npm run surface, and read what has changed`)

@@ -1,12 +1,20 @@
 /** The bench of facts: what it says of one that is missed, and the exit code. */
 import { spawnSync } from 'node:child_process'
 import { expect } from 'chai'
-import { Ledger } from '../../bench/ledger.ts'
+import { Ledger } from '../../tools/bench/ledger.ts'
 
 describe('bench of facts', () => {
   it('ends with exit code 1 where a fact is missed, and names it, its limit and what was measured', function () {
     this.timeout(120_000)
-    const command = ['--no-warnings', 'bench/main.ts', '--facts', '--database', 'sqlite', '--rows', '1000']
+    const command = [
+      '--no-warnings',
+      'tools/bench/main.ts',
+      '--facts',
+      '--database',
+      'sqlite',
+      '--rows',
+      '1000',
+    ]
     const { status, stdout } = spawnSync(process.execPath, [...command, '--limits', '0.1'], {
       encoding: 'utf8',
     })

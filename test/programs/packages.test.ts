@@ -48,7 +48,7 @@ describe('packages', () => {
   })
 
   it('have their address filled in by the command of CONTRIBUTING, everywhere', async () => {
-    const [command = ''] = /^git grep .*sed -i .*$/m.exec(readPage('CONTRIBUTING.md')) ?? []
+    const [command = ''] = /^git grep .*sed -i .*$/m.exec(readPage('.github/CONTRIBUTING.md')) ?? []
     const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-address-'))
     try {
       await run('git', ['clone', '--quiet', ROOT, folder])

@@ -1,7 +1,7 @@
 /** A short run of `npm run fuzz` on every database: docs/contributing/fuzz.md says what it looks at. */
 import { expect } from 'chai'
 import { itOn } from '../../../fixtures/on-database.ts'
-import { run } from '../../../fuzz/run.ts'
+import { run } from '../../../tools/fuzz/run.ts'
 
 const REQUESTS = { sqlite: 1600, postgres: 1200, mysql: 1200 } as const
 

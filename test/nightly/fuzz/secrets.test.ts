@@ -1,7 +1,7 @@
 /** The fuzzer recognizes the tokens that it has seen, wherever they stand in a text. */
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { collectSecrets } from '../../../fuzz/secrets.ts'
+import { collectSecrets } from '../../../tools/fuzz/secrets.ts'
 
 const SUBJECT_TOKEN = `sub_${'aB3-_'.repeat(13)}`
 const OPAQUE = 'o'.repeat(43)

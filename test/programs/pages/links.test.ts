@@ -8,9 +8,9 @@ import { REPOSITORY } from '../../../fixtures/packed-package.ts'
 const PAGES = [
   'README.md',
   'SECURITY.md',
-  'CONTRIBUTING.md',
+  '.github/CONTRIBUTING.md',
   'CHANGELOG.md',
-  'bench/README.md',
+  'tools/bench/README.md',
   ...globSync(['packages/*/README.md', 'docs/contributing/*.md'], { cwd: ROOT }),
   ...DOCS,
 ]

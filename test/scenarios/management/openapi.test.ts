@@ -15,7 +15,7 @@ import { LONGEST_LIFE } from '../../../src/tokens/subject-token.ts'
 import { isHead, ROUTES, type RouteName, routeOf } from '../../spec/managing.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
-const TEXT = readFileSync(path.join(ROOT, 'openapi.json'), 'utf8')
+const TEXT = readFileSync(path.join(ROOT, 'docs/openapi.json'), 'utf8')
 /** The files of the published package. */
 const PACKAGE = 'https://unpkg.com/oidc-provider-impersonation/'
 

@@ -1,0 +1,162 @@
+/** The exchange: what is sent, and what must come of it. */
+import { expect } from 'chai'
+import type { ClientMetadata } from 'oidc-provider'
+import { now } from '../../../fixtures/clock.ts'
+import { API, OPAQUE_API } from '../../../fixtures/deployment.ts'
+import type { HttpResponse } from '../../../fixtures/http.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
+import { ALL_RESOURCES, APIS, APPLICATIONS } from '../setting.ts'
+import { grant } from './granting.ts'
+import { type AccessToken, type Lane, replay, type Token } from './model.ts'
+import { type Proven, prove } from './proving.ts'
+import type { Exchange } from './steps.ts'
+import { stopOne } from './stopping.ts'
+import { type Attempt, hasScope, judge, type Refusal } from './verdict.ts'
+import { applicationOf, expectRefused, heldOf, other, tokenOf, type Walk } from './walk.ts'
+
+/** An attempt, and the request that makes it. */
+export interface Sent extends Attempt, Proven {
+  readonly subjectToken: string
+}
+
+export async function exchange(walk: Walk, lane: Lane, step: Exchange): Promise<void> {
+  const token = tokenOf(lane, step.token)
+  if (!token) return
+  const sent = await prepare(walk, lane, token, step)
+  const verdict = judge(sent, walk.world.people, now())
+  // A proof is accepted once: simultaneous requests with one would race for it, too.
+  if (step.revoked && !sent.proof && 'granted' in verdict) return exchangeAndRevoke(walk, lane, sent, token)
+  const times = sent.proof ? 1 : step.race
+  const responses = await Promise.all(Array.from({ length: times }, () => post(walk, sent)))
+  const winner = responses.find(({ status }) => status === 200)
+  if ('refused' in verdict) {
+    for (const response of responses) settleRefused(walk, sent, response, verdict.refused)
+    return
+  }
+  expect(
+    responses.filter(({ status }) => status === 200),
+    `winners of ${times}: ${responses.map(({ text }) => text).join(' ')}`,
+  ).to.have.lengthOf(1)
+  if (winner)
+    await grant(walk, lane, {
+      sent,
+      token,
+      scope: verdict.granted.scope,
+      response: winner,
+      disturbed: times > 1,
+    })
+  const again = judge(sent, walk.world.people, now())
+  if (!('refused' in again)) throw new Error('a spent token must be refused')
+  for (const response of responses)
+    if (response !== winner) settleRefused(walk, sent, response, again.refused)
+}
+
+async function prepare(walk: Walk, lane: Lane, token: Token, step: Exchange): Promise<Sent> {
+  const index = step.astray ? other(token.issuer) : token.issuer
+  const { rules, deployment } = walk.issuer(index)
+  const client = clientFor(token, step.client)
+  const resource = resourceFor(token, step.resource, deployment.baseUrl)
+  return {
+    issuer: index,
+    rules,
+    client,
+    token: step.astray ? undefined : token,
+    actor: step.actor === undefined ? undefined : actorFor(lane, token, step.actor),
+    resource,
+    offered: ALL_RESOURCES[resource]?.scope,
+    scopes: step.scope?.split(' ') ?? [],
+    subjectToken: token.secret,
+    ...(await prove(walk, index, client, step.proof)),
+  }
+}
+
+/** Mostly one that the subject token allows; now and then an API, which may never. */
+function clientFor({ clientId }: Token, pick: number): ClientMetadata {
+  const api = pick % 23 === 0 ? APIS[pick % APIS.length] : undefined
+  if (api) return api
+  const bound = APPLICATIONS.find((client) => client.client_id === clientId)
+  return bound && pick % 4 > 0 ? bound : applicationOf(pick)
+}
+
+function resourceFor({ resource }: Token, pick: number, baseUrl: string): string {
+  const suited = [resource ?? []].flat().find((one) => one === API || one === OPAQUE_API)
+  if (suited !== undefined && pick % 4 > 0) return suited
+  const known = pick % 2 === 0 ? API : OPAQUE_API
+  const unknown = pick % 5 === 0 ? 'https://unknown.example.com' : `${baseUrl}/api`
+  return pick % 12 === 11 ? unknown : known
+}
+
+/** Mostly one that may act; now and then a text that is no token. */
+function actorFor(lane: Lane, token: Token, pick: number): AccessToken | null {
+  const suited = lane.held.filter(
+    (held) =>
+      hasScope(held, 'openid') &&
+      held.issuer === token.issuer &&
+      held.sub !== token.userId &&
+      (token.actorId ?? held.sub) === held.sub,
+  )
+  if (pick % 11 === 0) return null
+  return (pick % 4 > 0 ? suited[pick % suited.length] : undefined) ?? heldOf(lane, pick) ?? null
+}
+
+function post(walk: Walk, { issuer, client, subjectToken, actor, resource, scopes, headers }: Sent) {
+  return walk.postToken(
+    issuer,
+    client,
+    {
+      grant_type: TOKEN_EXCHANGE,
+      subject_token: subjectToken,
+      subject_token_type: ACCESS_TOKEN_TYPE,
+      resource,
+      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+      ...(actor !== undefined && {
+        actor_token: actor?.value ?? 'not-a-token',
+        actor_token_type: ACCESS_TOKEN_TYPE,
+      }),
+    },
+    headers,
+  )
+}
+
+function settleRefused(walk: Walk, sent: Sent, response: HttpResponse, refused: Refusal): void {
+  const { issuer, client, rules, token } = sent
+  expectRefused(walk, response, refused)
+  const clientId = client.client_id
+  if (refused.event === 'refused') {
+    const payload = { stage: 'exchange', error: refused.error, clientId }
+    walk.expectEvent({ issuer, name: 'subject_token.refused', payload })
+  }
+  if (refused.event !== 'replayed' || !token?.use) return
+  const { use, id, userId } = token
+  const ended = replay(token, rules, client, now())
+  const payload = {
+    id,
+    userId,
+    clientId,
+    usedBy: use.clientId,
+    sameClient: clientId === use.clientId,
+    usedAt: use.at,
+    secondsAfter: now() - use.at,
+    resource: use.resource,
+    jti: use.accessToken.jti,
+    ended,
+  }
+  walk.expectEvent({ issuer, name: 'subject_token.replayed', payload })
+}
+
+/** Both at the same moment: whichever came first, nothing of the impersonation is left. */
+async function exchangeAndRevoke(walk: Walk, lane: Lane, sent: Sent, token: Token): Promise<void> {
+  const [response, revoked] = await Promise.all([
+    post(walk, sent),
+    walk.manage(lane, token.issuer, { method: 'DELETE', path: `/${token.id}` }),
+  ])
+  expect(revoked.status, revoked.text).to.equal(204)
+  if (response.status === 200) {
+    const verdict = judge(sent, walk.world.people, now())
+    const scope = 'granted' in verdict ? verdict.granted.scope : undefined
+    await grant(walk, lane, { sent, token, scope, response, disturbed: true })
+  }
+  stopOne(walk, token, { cause: 'api', client: lane.backend.client_id })
+  const verdict = judge(sent, walk.world.people, now())
+  if (response.status !== 200 && 'refused' in verdict) settleRefused(walk, sent, response, verdict.refused)
+}
