@@ -35,9 +35,9 @@ onBannerPage('the banner, and the room that it takes', (banner) => {
     await inPage('banner.hidden = false')
     await inPage('banner.remove()')
     expect(await inPage(ROOM)).to.deep.equal(['', '', ''])
-  })
+    await page().evaluate("document.documentElement.style.fontSize = ''")
 
-  it('keeps it also after the page has taken its own style sheets anew', async () => {
+    // Also after the page has taken its own style sheets anew.
     await show()
     // In one turn of the page, because the banner looks by itself as well.
     expect(await inPage(`document.adoptedStyleSheets = []; ${ROOM}`)).to.deep.equal(['', '', ''])
@@ -51,9 +51,9 @@ onBannerPage('the banner, and the room that it takes', (banner) => {
     expect(await inPage(ROOM)).to.deep.equal(['44px', '0px', '#e0a92b'])
     await page().clock.runFor(2000)
     expect(await inPage(ROOM)).to.deep.equal(['44px', '0px', '#a3230f'])
-  })
-
-  it('is shown at the bottom, too', async () => {
+    // At the bottom, too.
+    await inPage('banner.remove()')
+    await page().emulateMedia({ colorScheme: 'light' })
     await put({ user: 'Alice', until: from(100), side: 'bottom' })
     expect([await top(), await inPage(ROOM)]).to.deep.equal([720 - 44, ['0px', '44px', YELLOW]])
     await inPage("banner.side = 'top'")
@@ -100,17 +100,13 @@ onBannerPage('the banner, and the room that it takes', (banner) => {
     })
   }
 
-  it('unfolds by keyboard', async () => {
-    await show()
+  it('unfolds by keyboard, and cuts a long name in the pill, so that the time stays', async () => {
+    await show({ user: 'Alexandrina-Wilhelmina '.repeat(20) })
     await fold().press('Enter')
     expect(await button().count()).to.equal(0)
     await fold().press('Enter')
     expect(await button().count()).to.equal(1)
     expect(await fold().getAttribute('aria-expanded')).to.equal('true')
-  })
-
-  it('cuts a long name in the pill, so that the time stays', async () => {
-    await show({ user: 'Alexandrina-Wilhelmina '.repeat(20) })
     await page().setViewportSize({ width: 360, height: 640 })
     await fold().click()
     expect((await bar().boundingBox())?.width).to.be.lessThan(260)

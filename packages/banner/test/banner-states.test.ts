@@ -112,9 +112,8 @@ onBannerPage('the banner, when the view ends', (banner) => {
     await page().reload()
     await put({ state: 'over' })
     expect(await page().getByRole('dialog').count()).to.equal(0)
-  })
-
-  it('covers nothing where no view was shown, and takes no room', async () => {
+    await inPage('banner.remove()')
+    // Nothing where no view was shown, and it takes no room.
     await put({ state: 'over', actor: 'Sam Sawyer' })
     expect([await cover().count(), await bar().count(), await page().title()]).to.deep.equal([0, 0, 'Orders'])
     expect(await page().evaluate('getComputedStyle(document.documentElement).paddingTop')).to.equal('0px')
