@@ -1,7 +1,18 @@
 /** What is on the screen while the network is slow, and on every screen, for everyone, and on paper. */
 import { expect } from 'chai'
 import { isFocused } from '../../fixtures/chromium.ts'
-import { ask, banner, deskInChromium, heading, hold, logged, record, says, view } from './desk.ts'
+import {
+  ask,
+  banner,
+  deskInChromium,
+  heading,
+  hold,
+  logged,
+  record,
+  says,
+  signInAgain,
+  view,
+} from './desk.ts'
 import { look, OVERFLOW } from './look.ts'
 
 /** Bytes that a repeated visit may cost. */
@@ -257,6 +268,12 @@ deskInChromium('the support desk: its screens', (openDesk) => {
     await banner(page).getByRole('button', { name: 'Stop' }).click()
     await says(page, 'status', 'has ended')
     await look(page, 'ended')
+    await link('Customers').click()
+    await view(page)
+    await page.reload()
+    await signInAgain(page)
+    await page.getByText('is still open on the record').waitFor()
+    await look(page, 'still-open')
     await button('Sign out').click()
     await heading(page, 'Sign out?')
     await look(page, 'sign-out')

@@ -14,7 +14,6 @@ mkdirSync(SCREENSHOTS, { recursive: true })
 export const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
 export async function look(page: Page, state: string): Promise<void> {
-  allowMoreTime()
   for (const width of [360, 1280]) {
     await page.setViewportSize({ width, height: 800 })
     expect(await page.evaluate(OVERFLOW), `${state} at ${width} px`).to.equal(0)
@@ -35,6 +34,7 @@ interface Violation {
 
 /** What axe-core finds. It waits for time to pass. */
 export async function violations(page: Page): Promise<string[]> {
+  allowMoreTime()
   if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(`${axe.source}; undefined`)
   const found = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)')
   return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))

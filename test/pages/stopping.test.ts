@@ -18,7 +18,6 @@ import {
   stopTime,
   view,
 } from './desk.ts'
-import { look } from './look.ts'
 
 const STOP = '**/backend/api/impersonations/*/stop'
 const stopButton = (page: Page) => banner(page).getByRole('button', { name: 'Stop viewing' })
@@ -225,7 +224,6 @@ deskInChromium('the support desk: a stop', (openDesk) => {
     await page.route(STOP, (route) => route.abort(), { times: 1 })
     await ask(page, 'Alice Archer')
     await stillOpen(page, 'Alice Archer')
-    await look(page, 'still-open')
     await openView(page).getByRole('button', { name: 'Stop it' }).click()
     await hasEnded(page)
 
