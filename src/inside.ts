@@ -14,7 +14,7 @@ export type { ResolvedOptions } from './options.ts'
 export { DESIGN, documentsOf, readAsset } from './pages/document.ts'
 export { type Html, html, linked, type Value } from './pages/html.ts'
 export { isOfThisOrigin } from './pages/origin.ts'
-export { inProvider } from './provider/accounts.ts'
+export { inProvider, unsentRequest } from './provider/accounts.ts'
 export {
   findRegisteredClient,
   registeredAudiences,

@@ -4,6 +4,7 @@ import type { Context } from 'koa'
 import type { KoaContextWithOIDC, OIDCContext, Provider } from 'oidc-provider'
 import { checkOf, RecordError, reasonOf, recordErrorOf } from '../base/errors.ts'
 import { emit, type ImpersonationFailed } from '../events.ts'
+import { inProvider } from './accounts.ts'
 
 /** Where a request came in. */
 interface Entered {
@@ -66,7 +67,7 @@ export function requestOf(ctx: Pick<Context, 'get'>): string | undefined {
 /** A listener that throws must not keep the client from its response. */
 export function reportTo(provider: Provider, error: unknown, ctx: Context): void {
   // Listeners expect it, as on every context of the provider. It is missing before the client is known.
-  if (!ctx.oidc) Object.assign(ctx, { oidc: new provider.OIDCContext(ctx) })
+  if (!ctx.oidc) inProvider(provider, ctx)
   try {
     provider.emit('server_error', ctx as KoaContextWithOIDC, error)
   } catch {}

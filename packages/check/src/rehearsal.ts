@@ -1,8 +1,6 @@
 /** What the people and programs of an example do, one request after the other. Each throws what it is refused with. */
 
 import { createHash, randomBytes } from 'node:crypto'
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
 import { decodeJwt } from 'jose'
 import { errors } from 'oidc-provider'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from 'oidc-provider-impersonation'
@@ -12,6 +10,7 @@ import {
   epochTime,
   RESERVED_CLAIMS,
   reasonOf,
+  unsentRequest,
   withoutUndefined,
 } from 'oidc-provider-impersonation/inside'
 import type { Example, Step } from './example.ts'
@@ -184,9 +183,7 @@ async function signIn({ provider, configuration, door, keep }: Stage, accountId:
   const [acr] = door?.sessions.acrValues ?? []
   const session = Object.assign(new provider.Session(), { accountId, loginTs: epochTime(), acr })
   await session.save(600)
-  const incoming = new IncomingMessage(new Socket())
-  const response = new ServerResponse(incoming)
-  const { cookies } = provider.createContext(incoming, response)
+  const { cookies, res: response } = unsentRequest(provider)
   const { signed } = configuration.cookies?.long ?? {}
   Object.assign(cookies, { secure: true })
   cookies.set(provider.cookieName('session'), session.jti, signed === undefined ? {} : { signed })

@@ -1,14 +1,12 @@
 /** The resources that applications exchange for, as the exchange would resolve them. */
-
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
-import { type Client, errors, type OIDCContext, type ResourceServerInstance } from 'oidc-provider'
+import { type Client, errors, type ResourceServerInstance } from 'oidc-provider'
 import {
   type Deployment,
   type GrantContext,
   messageOf,
   registeredResources,
   requestedResourceServers,
+  unsentRequest,
 } from 'oidc-provider-impersonation/inside'
 import { type Finding, fault, ok } from './finding.ts'
 import { inTime } from './in-time.ts'
@@ -33,12 +31,10 @@ async function lookUp(
 
 /** The context of a request of this client to the token endpoint, which no one sent. */
 function contextOf({ provider }: Deployment['inside'], client: Client, params: object): GrantContext {
-  const request = new IncomingMessage(new Socket())
-  const ctx = provider.createContext(request, new ServerResponse(request))
-  const oidc: OIDCContext = new provider.OIDCContext(ctx as never)
-  Object.assign(oidc, { route: 'token', params })
-  oidc.entity('Client', client)
-  return Object.assign(ctx, { oidc }) as unknown as GrantContext
+  const ctx = unsentRequest(provider)
+  Object.assign(ctx.oidc, { route: 'token', params })
+  ctx.oidc.entity('Client', client)
+  return ctx as unknown as GrantContext
 }
 
 const ABOUT = 'resources'
